@@ -1,1 +1,19 @@
-//! To be written.
+//! One blocking driver for MySQL and MariaDB, made for moving rows.
+//!
+//! A text row is handed out as one byte slice inside the read buffer; no
+//! allocation happens per row or per cell. LOCAL INFILE is announced only on
+//! connections opened for loading and answered only from our own stream while
+//! one of our own LOAD statements is open. Multi-statements are never enabled.
+//!
+//! What it does not do: prepared statements, pooling, async, reconnecting. A
+//! connection that failed is closed; whoever owns the work decides what next.
+
+pub mod conn;
+pub mod error;
+pub mod options;
+pub mod rows;
+
+pub use conn::{Closer, Conn, Done};
+pub use error::{Error, Result, ServerError};
+pub use options::{Endpoint, Options, SslMode};
+pub use rows::{Cells, Column, Row, Rows};

@@ -1,0 +1,86 @@
+//! How to reach a server and as whom. Where these come from (URI, flags, option
+//! files) is the business of the terminal crate.
+
+use base::Secret;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where the server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// Host name or address, and port.
+    Tcp(String, u16),
+    /// Path of a unix socket.
+    Unix(PathBuf),
+}
+
+/// The mysql client's `--ssl-mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SslMode {
+    /// Never TLS.
+    Disabled,
+    /// TLS when the server offers it; plain otherwise (the client's own default).
+    #[default]
+    Preferred,
+    /// TLS or no connection; the certificate is not checked.
+    Required,
+    /// TLS, and the certificate must chain to `ssl_ca`.
+    VerifyCa,
+    /// As `VerifyCa`, and the certificate must name the host.
+    VerifyIdentity,
+}
+
+/// Everything needed to open a connection.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where.
+    pub endpoint: Endpoint,
+    /// Account name.
+    pub user: String,
+    /// Password; `None` sends an empty one.
+    pub password: Option<Secret>,
+    /// Whether and how strictly TLS is used. Unix sockets never use TLS unless `Required` or stricter asks for it.
+    pub ssl_mode: SslMode,
+    /// PEM file of trusted certificate authorities.
+    pub ssl_ca: Option<PathBuf>,
+    /// PEM file of the client certificate.
+    pub ssl_cert: Option<PathBuf>,
+    /// PEM file of the client certificate's key.
+    pub ssl_key: Option<PathBuf>,
+    /// Longest wait for the connection and the login.
+    pub connect_timeout: Duration,
+    /// Longest silence of the server in the middle of an answer; `None` waits for ever.
+    pub read_timeout: Option<Duration>,
+    /// Longest time a write may be stuck.
+    pub write_timeout: Option<Duration>,
+    /// Whether this connection will run LOAD DATA LOCAL INFILE.
+    pub local_infile: bool,
+}
+
+impl Options {
+    /// Options with the defaults for `endpoint` and `user`: no password, TLS preferred, 10 s to connect.
+    pub fn new(endpoint: Endpoint, user: impl Into<String>) -> Self {
+        Self {
+            endpoint,
+            user: user.into(),
+            password: None,
+            ssl_mode: SslMode::default(),
+            ssl_ca: None,
+            ssl_cert: None,
+            ssl_key: None,
+            connect_timeout: Duration::from_secs(10),
+            read_timeout: None,
+            write_timeout: None,
+            local_infile: false,
+        }
+    }
+}
+
+impl std::fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Endpoint::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Endpoint::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
