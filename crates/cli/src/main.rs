@@ -1,1 +1,51 @@
-fn main() {}
+//! The program `penstock`: arguments, settings, terminal. The only crate that
+//! knows the command line, the environment and the screen.
+
+mod args;
+mod commands;
+mod screen;
+mod signals;
+
+use args::Cli;
+use base::{Cancel, Error, Kind};
+use clap::Parser;
+use screen::{Mode, Screen};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // clap prints to the right stream; help and version are no failure.
+            let _ = e.print();
+            return if e.use_stderr() {
+                ExitCode::from(Kind::Usage.exit_code())
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    let cancel = Cancel::new();
+    let screen = Screen::new(Mode::choose(cli.json, cli.quiet));
+    signals::watch(&cancel);
+    // A panic is a bug of ours: it is said in one line, with the code for bugs.
+    let told = screen.clone();
+    std::panic::set_hook(Box::new(move |info| {
+        let place = info.location().map(ToString::to_string).unwrap_or_default();
+        told.error(
+            &Error::new(Kind::Internal, format!("internal error at {place}: {info}"))
+                .hint("this is a bug in penstock: please report it with this message"),
+        );
+    }));
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        commands::run(&cli, &screen, &cancel)
+    }));
+    match outcome {
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(e)) => {
+            screen.error(&e);
+            ExitCode::from(e.kind.exit_code())
+        }
+        Err(_) => ExitCode::from(Kind::Internal.exit_code()),
+    }
+}

@@ -1,1 +1,17 @@
-//! To be written.
+//! What a user asks for: dump, load, verify. Inside a job the files are its
+//! steps, in order.
+//!
+//! A job takes options that say what is meant (not what was typed), tells an
+//! [`base::Observer`] what it does, and returns a summary or one
+//! [`base::Error`]. It knows nothing of terminals, flags or environment.
+
+pub mod connect;
+pub mod dump;
+pub mod failure;
+pub mod keys;
+pub mod load;
+pub mod rows;
+pub mod run;
+pub mod verify;
+
+pub use run::Run;

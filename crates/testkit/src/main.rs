@@ -1,1 +1,264 @@
-fn main() {}
+//! The shell's way to testkit: servers, data and measurements for `./dev`.
+//!
+//! Answers are `name=value` lines, so that a shell script can read them.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for people and scripts, and not part of penstock itself"
+)]
+
+mod args;
+mod report;
+
+use args::Args;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use testkit::sample::Sample;
+use testkit::server::standing::{self, Standing};
+use testkit::tpcc::{self, Fill, Mix, Writes};
+use testkit::{Error, Install, Kind, Result, Setup, checksum, debian, drain, stock};
+use wire::{Conn, Endpoint, Options};
+
+const HELP: &str = "\
+testkit: throw-away servers and data for ./dev
+
+  testkit server up KIND [--dir D] [--port] [-- SERVER-ARGUMENT…]
+  testkit server down [KIND] [--dir D]
+  testkit server list
+  testkit available KIND                  says what would run, or why nothing can
+  testkit client KIND PROGRAM             how to call client, dump or import: one word a line
+  testkit sql --socket S STATEMENT…
+  testkit tpcc load --socket S [--warehouses N] [--seed N] [--connections N] [--foreign-keys] [--schema NAME]
+  testkit tpcc writes --socket S [--warehouses N] [--connections N] [--rate N] [--seconds N] [--count FILE]
+  testkit tpcc check --socket S [--schema NAME]
+  testkit debian load --socket S [--rows N] [--connections N] [--schema NAME]
+  testkit debian fetch
+  testkit sample sakila|chinook --kind KIND --socket S
+  testkit drain --socket S --schema NAME [--table T] [--connections N]
+  testkit stock-load KIND --socket S --schema NAME --archive DIR [--connections N]
+  testkit checksum --a SOCKET --b SOCKET [--schema NAME]
+  testkit report --runs FILE.tsv --markdown FILE --json FILE
+
+KIND: mysql, mariadb, mysql55";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match run(&words) {
+        Ok(code) => code,
+        Err(e) => {
+            eprintln!("testkit: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(words: &[String]) -> Result<ExitCode> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let good = |done: Result<()>| done.map(|()| ExitCode::SUCCESS);
+    match &words[..] {
+        [] | ["help" | "--help" | "-h", ..] => {
+            println!("{HELP}");
+            Ok(ExitCode::SUCCESS)
+        }
+        ["server", "up", rest @ ..] => good(server_up(&Args::parse(rest, &["dir"], &["port"])?)),
+        ["server", "down", rest @ ..] => good(server_down(&Args::parse(rest, &["dir"], &["keep"])?)),
+        ["server", "list"] => good(server_list()),
+        ["available", kind] => good(available(Kind::named(kind)?)),
+        ["client", kind, program] => good(client(Kind::named(kind)?, program)),
+        ["sql", rest @ ..] => good(sql(&Args::parse(rest, &["socket"], &[])?)),
+        ["tpcc", "load", rest @ ..] => {
+            let options = ["socket", "warehouses", "seed", "connections", "schema"];
+            good(tpcc_load(&Args::parse(rest, &options, &["foreign-keys"])?))
+        }
+        ["tpcc", "writes", rest @ ..] => {
+            let options = ["socket", "warehouses", "connections", "rate", "seconds", "count", "schema"];
+            good(tpcc_writes(&Args::parse(rest, &options, &[])?))
+        }
+        ["tpcc", "check", rest @ ..] => tpcc_check(&Args::parse(rest, &["socket", "schema"], &[])?),
+        ["debian", "load", rest @ ..] => {
+            good(debian_load(&Args::parse(rest, &["socket", "rows", "connections", "schema"], &[])?))
+        }
+        ["debian", "fetch"] => good(debian_fetch()),
+        ["sample", rest @ ..] => good(sample(&Args::parse(rest, &["socket", "kind"], &[])?)),
+        ["drain", rest @ ..] => good(drained(&Args::parse(rest, &["socket", "schema", "table", "connections"], &[])?)),
+        ["stock-load", rest @ ..] => {
+            good(stock_load(&Args::parse(rest, &["socket", "schema", "archive", "connections"], &[])?))
+        }
+        ["checksum", rest @ ..] => checksums(&Args::parse(rest, &["a", "b", "schema"], &[])?),
+        ["report", rest @ ..] => good(report::write(&Args::parse(rest, &["runs", "markdown", "json"], &[])?)),
+        [command, ..] => Err(Error(format!("no command {command:?} of this form\n{HELP}"))),
+    }
+}
+
+/// Root on a socket.
+fn root(socket: &str) -> Options {
+    let mut options = Options::new(Endpoint::Unix(PathBuf::from(socket)), "root");
+    options.local_infile = true;
+    options
+}
+
+fn folder(args: &Args) -> Result<PathBuf> {
+    match args.text("dir") {
+        Some(dir) => Ok(PathBuf::from(dir)),
+        None => Ok(standing::home().join(Kind::named(args.word(0, "KIND")?)?.name())),
+    }
+}
+
+fn show(server: &Standing) {
+    println!("socket={}", server.socket().display());
+    println!("pid={}", server.pid);
+    if let Some(port) = server.port {
+        println!("port={port}");
+    }
+}
+
+fn server_up(args: &Args) -> Result<()> {
+    let mut setup = Setup::new(Kind::named(args.word(0, "KIND")?)?)?.args(&args.after);
+    if args.flag("port") {
+        setup = setup.tcp();
+    }
+    show(&standing::up(&setup, &folder(args)?)?);
+    Ok(())
+}
+
+fn server_down(args: &Args) -> Result<()> {
+    let server = standing::down(&folder(args)?, args.flag("keep"))?;
+    println!("ended={}", server.pid);
+    Ok(())
+}
+
+fn server_list() -> Result<()> {
+    for server in standing::list() {
+        let state = if server.is_alive() { "running" } else { "dead" };
+        let port = server.port.map(|p| format!("  port {p}")).unwrap_or_default();
+        println!("{:8} {state}  pid {}  {}{port}", server.kind.name(), server.pid, server.socket().display());
+    }
+    Ok(())
+}
+
+fn available(kind: Kind) -> Result<()> {
+    let install = Install::find(kind)?;
+    println!("{} ({})", install.version()?, install.binary.display());
+    Ok(())
+}
+
+fn client(kind: Kind, program: &str) -> Result<()> {
+    for word in Install::find(kind)?.program(program)? {
+        println!("{}", Path::new(&word).display());
+    }
+    Ok(())
+}
+
+fn sql(args: &Args) -> Result<()> {
+    let mut conn = Conn::connect(&root(args.needed("socket")?))?;
+    for statement in &args.words {
+        for row in conn.fetch(statement).map_err(Error::doing(statement))? {
+            let cell = |c: Option<Vec<u8>>| c.map_or("NULL".into(), |c| String::from_utf8_lossy(&c).into_owned());
+            println!("{}", row.into_iter().map(cell).collect::<Vec<_>>().join("\t"));
+        }
+    }
+    Ok(())
+}
+
+fn tpcc_load(args: &Args) -> Result<()> {
+    let mut fill = Fill::new(args.number("warehouses", 1)?);
+    fill.seed = args.number("seed", fill.seed)?;
+    fill.connections = args.number("connections", fill.connections)?;
+    fill.foreign_keys = args.flag("foreign-keys");
+    fill.schema = args.text("schema").unwrap_or(tpcc::SCHEMA).to_owned();
+    let filled = fill.run(&root(args.needed("socket")?))?;
+    println!("rows={}\nbytes={}\nseconds={:.2}", filled.rows, filled.bytes, filled.seconds);
+    Ok(())
+}
+
+/// Writes until the time is over, or until killed: the server then rolls back
+/// what was under way. The count is kept in a file for whoever wants to know it
+/// at some moment.
+fn tpcc_writes(args: &Args) -> Result<()> {
+    let mut mix = Mix::new(args.number("warehouses", 1)?);
+    mix.connections = args.number("connections", mix.connections)?;
+    mix.rate = args.number("rate", mix.rate)?;
+    mix.schema = args.text("schema").unwrap_or(tpcc::SCHEMA).to_owned();
+    let seconds: u64 = args.number("seconds", 0)?;
+    let writes = Writes::start(&root(args.needed("socket")?), &mix)?;
+    let begin = Instant::now();
+    while writes.is_running() && (seconds == 0 || begin.elapsed().as_secs() < seconds) {
+        std::thread::sleep(Duration::from_millis(100));
+        if let Some(file) = args.text("count") {
+            let part = format!("{file}.part");
+            std::fs::write(&part, format!("{}\n", writes.count()))?;
+            std::fs::rename(&part, file)?;
+        }
+    }
+    println!("transactions={}", writes.stop()?);
+    Ok(())
+}
+
+fn tpcc_check(args: &Args) -> Result<ExitCode> {
+    let mut conn = Conn::connect(&root(args.needed("socket")?))?;
+    let conditions = tpcc::check(&mut conn, args.text("schema").unwrap_or(tpcc::SCHEMA))?;
+    let mut code = ExitCode::SUCCESS;
+    for condition in &conditions {
+        let verdict = if condition.broken == 0 { "holds" } else { "BROKEN" };
+        println!("{verdict}  condition {}: {}", condition.number, condition.text);
+        if condition.broken > 0 {
+            println!("        in {} places", condition.broken);
+            code = ExitCode::FAILURE;
+        }
+    }
+    Ok(code)
+}
+
+fn debian_load(args: &Args) -> Result<()> {
+    let mut load = debian::Load::default();
+    load.rows = args.text("rows").map(|_| args.number("rows", 0)).transpose()?;
+    load.connections = args.number("connections", load.connections)?;
+    load.schema = args.text("schema").unwrap_or(debian::SCHEMA).to_owned();
+    let loaded = load.run(&root(args.needed("socket")?))?;
+    println!("rows={}\nbytes={}\nseconds={:.2}", loaded.rows, loaded.bytes, loaded.seconds);
+    Ok(())
+}
+
+fn debian_fetch() -> Result<()> {
+    let mirror = debian::Mirror::of_this_machine()?;
+    for index in [debian::Index::Contents, debian::Index::Packages] {
+        println!("{}", mirror.index(index)?.path().display());
+    }
+    Ok(())
+}
+
+fn sample(args: &Args) -> Result<()> {
+    let sample = Sample::named(args.word(0, "sakila or chinook")?)?;
+    let install = Install::find(Kind::named(args.needed("kind")?)?)?;
+    sample.load(&install, Path::new(args.needed("socket")?))?;
+    println!("schema={}", sample.schema());
+    Ok(())
+}
+
+fn drained(args: &Args) -> Result<()> {
+    let connections = args.number("connections", 2)?;
+    let options = root(args.needed("socket")?);
+    let drained = drain::drain(&options, args.needed("schema")?, args.text("table"), connections)?;
+    println!("rows={}\nbytes={}", drained.rows, drained.bytes);
+    println!("seconds={:.3}\ncpu={:.2}", drained.seconds, drained.cpu);
+    Ok(())
+}
+
+fn stock_load(args: &Args) -> Result<()> {
+    let install = Install::find(Kind::named(args.word(0, "KIND")?)?)?;
+    let socket = Path::new(args.needed("socket")?);
+    let archive = Path::new(args.needed("archive")?);
+    stock::load(&install, socket, archive, args.needed("schema")?, args.number("connections", 2)?)
+}
+
+fn checksums(args: &Args) -> Result<ExitCode> {
+    let schemas: Vec<String> = args.text("schema").map(str::to_owned).into_iter().collect();
+    let result = checksum::compare(&root(args.needed("a")?), &root(args.needed("b")?), &schemas)?;
+    println!("tables={}", result.compared);
+    for line in &result.differences {
+        println!("differs: {line}");
+    }
+    let equal = result.differences.is_empty() && result.compared > 0;
+    Ok(if equal { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,1 +1,110 @@
-//! To be written.
+//! Where the bytes of an archive live: a flat set of named objects that appear
+//! whole or not at all.
+//!
+//! Invariants every store keeps, and [`conformance`] checks:
+//! * a name becomes visible only when its writer has finished, in one step;
+//! * a writer dropped before that leaves nothing behind;
+//! * names are flat, and a name can never reach outside the store;
+//! * after [`Store::sync`] (or a durable finish followed by it) finished
+//!   objects survive a loss of power.
+//!
+//! A store knows nothing of what the bytes mean: digests, formats and retries
+//! belong to others, and are added around it.
+
+mod directory;
+mod error;
+mod name;
+
+#[cfg(any(test, feature = "fault"))]
+mod conformance;
+#[cfg(any(test, feature = "fault"))]
+mod fault;
+
+pub use directory::Directory;
+pub use error::{Error, Result, is_full};
+pub use name::{PARTIAL_SUFFIX, valid_name};
+
+#[cfg(any(test, feature = "fault"))]
+pub use conformance::conformance;
+#[cfg(any(test, feature = "fault"))]
+pub use fault::{Failure, Fault};
+
+use std::io::{Read, Write};
+
+/// What sort of thing a name in a store stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// Ordinary bytes; the only kind that can be opened.
+    File,
+    /// A folder, link, pipe, device or a name that is not UTF-8: never touched.
+    Other,
+}
+
+/// One name found in a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name; lossy when it is not UTF-8 (the kind is then [`EntryKind::Other`]).
+    pub name: String,
+    /// Size in bytes; 0 for anything that is not a file.
+    pub size: u64,
+    /// File or not.
+    pub kind: EntryKind,
+}
+
+/// A flat set of named objects.
+pub trait Store: Send + Sync {
+    /// Starts an object; it appears under `name` (replacing an older one) only on [`Writer::finish`].
+    fn create(&self, name: &str) -> Result<Box<dyn Writer>>;
+
+    /// Opens an object for reading from its start.
+    fn open(&self, name: &str) -> Result<Box<dyn Read + Send>>;
+
+    /// The size of an object in bytes; `None` if there is none of that name.
+    fn size(&self, name: &str) -> Result<Option<u64>>;
+
+    /// Every name in the store, in no particular order, unfinished objects
+    /// (ending in [`PARTIAL_SUFFIX`]) included where the store can see them.
+    fn list(&self) -> Result<Vec<Entry>>;
+
+    /// Removes an object; an error if it is not there.
+    fn remove(&self, name: &str) -> Result<()>;
+
+    /// Makes every object finished so far durable, contents and names.
+    fn sync(&self) -> Result<()>;
+
+    /// The store in words, for messages, e.g. its path.
+    fn describe(&self) -> String;
+
+    /// Writes a small object whole: create, write, durable finish.
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let mut writer = self.create(name)?;
+        writer
+            .write_all(bytes)
+            .map_err(|e| Error::new("write", name, e))?;
+        writer.finish(true).map(|_| ())
+    }
+
+    /// Reads an object whole, refusing one of more than `limit` bytes.
+    fn read_all(&self, name: &str, limit: u64) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        self.open(name)?
+            .take(limit.saturating_add(1))
+            .read_to_end(&mut out)
+            .map_err(|e| Error::new("read", name, e))?;
+        if out.len() as u64 > limit {
+            let what = format!("larger than the {limit} bytes allowed here");
+            return Err(Error::new("read", name, std::io::Error::other(what)));
+        }
+        Ok(out)
+    }
+}
+
+/// An object being written. Dropped without [`finish`](Writer::finish) it leaves nothing behind.
+pub trait Writer: Write + Send {
+    /// Completes the object and makes it visible; returns its size in bytes.
+    ///
+    /// With `durable` its contents are on stable storage before the name
+    /// appears; without, they are after the next [`Store::sync`]. The name
+    /// itself is durable after [`Store::sync`] in either case.
+    fn finish(self: Box<Self>, durable: bool) -> Result<u64>;
+}

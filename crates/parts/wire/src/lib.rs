@@ -7,11 +7,27 @@
 //!
 //! What it does not do: prepared statements, pooling, async, reconnecting. A
 //! connection that failed is closed; whoever owns the work decides what next.
+//!
+//! The feature `rogue` adds a scripted server half for tests, `wire::rogue`.
 
+mod auth;
+mod buffer;
 pub mod conn;
 pub mod error;
+mod load;
+mod login;
 pub mod options;
+mod payload;
+#[cfg(any(test, feature = "rogue"))]
+pub mod rogue;
 pub mod rows;
+mod rsa;
+mod socket;
+mod statement;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod tls;
 
 pub use conn::{Closer, Conn, Done};
 pub use error::{Error, Result, ServerError};

@@ -30,6 +30,18 @@ pub enum SslMode {
     VerifyIdentity,
 }
 
+impl SslMode {
+    /// The mode when none was given: a file of authorities means that it is to be
+    /// used, as it does to the mysql client.
+    pub fn implied(ca_given: bool) -> SslMode {
+        if ca_given {
+            SslMode::VerifyCa
+        } else {
+            SslMode::Preferred
+        }
+    }
+}
+
 /// Everything needed to open a connection.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -50,6 +62,7 @@ pub struct Options {
     /// Longest wait for the connection and the login.
     pub connect_timeout: Duration,
     /// Longest silence of the server in the middle of an answer; `None` waits for ever.
+    /// The wait for the beginning of an answer is not bounded: statements take their time.
     pub read_timeout: Option<Duration>,
     /// Longest time a write may be stuck.
     pub write_timeout: Option<Duration>,

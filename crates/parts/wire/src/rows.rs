@@ -20,20 +20,36 @@ pub struct Column {
 /// A result set being read. Dropping it early leaves the rest to be read away before the next statement.
 #[derive(Debug)]
 pub struct Rows<'c> {
-    #[allow(dead_code)]
-    conn: &'c mut Conn,
+    pub(crate) conn: &'c mut Conn,
+    /// Whether more may come; without it bytes behind the end could pass for rows.
+    pub(crate) open: bool,
 }
 
 impl Rows<'_> {
     /// The columns, in order; empty for a statement without a result set.
     pub fn columns(&self) -> &[Column] {
-        unimplemented!()
+        &self.conn.columns
     }
 
     /// The next row, or `None` at the end. The slice is valid until the next call.
     #[allow(clippy::should_implement_trait)]
+    #[inline]
     pub fn next(&mut self) -> Result<Option<Row<'_>>> {
-        unimplemented!()
+        if !self.open {
+            return Ok(None);
+        }
+        let range = match self.conn.buffer.whole_row() {
+            Some(range) => range,
+            None => match self.conn.next_row() {
+                Ok(Some(range)) => range,
+                end => {
+                    self.open = false;
+                    end?;
+                    return Ok(None);
+                }
+            },
+        };
+        Ok(Some(Row(self.conn.buffer.bytes(range))))
     }
 }
 
@@ -43,11 +59,13 @@ pub struct Row<'a>(pub &'a [u8]);
 
 impl<'a> Row<'a> {
     /// The payload as it came.
+    #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.0
     }
 
     /// The cells in order; each `None` is a NULL. A malformed length ends the walk with an error.
+    #[inline]
     pub fn cells(&self) -> Cells<'a> {
         Cells { rest: self.0 }
     }
@@ -56,14 +74,58 @@ impl<'a> Row<'a> {
 /// Walks the cells of a row.
 #[derive(Clone, Debug)]
 pub struct Cells<'a> {
-    #[allow(dead_code)]
     rest: &'a [u8],
 }
 
 impl<'a> Iterator for Cells<'a> {
     type Item = Result<Option<&'a [u8]>, Error>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        unimplemented!()
+        let (&first, rest) = self.rest.split_first()?;
+        if first < 0xFB
+            && let Some((cell, rest)) = rest.split_at_checked(usize::from(first))
+        {
+            self.rest = rest;
+            return Some(Ok(Some(cell)));
+        }
+        self.next_long(first, rest)
+    }
+}
+
+impl<'a> Cells<'a> {
+    /// NULLs, cells of more than 250 bytes, and everything that is wrong.
+    fn next_long(&mut self, first: u8, rest: &'a [u8]) -> Option<Result<Option<&'a [u8]>>> {
+        let width = match first {
+            0xFB => {
+                self.rest = rest;
+                return Some(Ok(None));
+            }
+            0xFC => 2,
+            0xFD => 3,
+            0xFE => 8,
+            _ => return self.broken(),
+        };
+        let Some((bytes, rest)) = rest.split_at_checked(width) else {
+            return self.broken();
+        };
+        let mut full = [0; 8];
+        full[..width].copy_from_slice(bytes);
+        let cell = usize::try_from(u64::from_le_bytes(full))
+            .ok()
+            .and_then(|len| rest.split_at_checked(len));
+        let Some((cell, rest)) = cell else {
+            return self.broken();
+        };
+        self.rest = rest;
+        Some(Ok(Some(cell)))
+    }
+
+    #[cold]
+    fn broken(&mut self) -> Option<Result<Option<&'a [u8]>>> {
+        self.rest = &[];
+        Some(Err(Error::Protocol(
+            "a cell is longer than its row".to_owned(),
+        )))
     }
 }

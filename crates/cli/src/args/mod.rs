@@ -1,0 +1,218 @@
+//! The command line: what was typed. What it means is worked out in
+//! `commands`, so that jobs never see a flag.
+
+pub mod connection;
+pub mod optionfile;
+
+use base::{Error, Kind, Result};
+use clap::{Args, Parser, Subcommand};
+use connection::Connection;
+use std::path::PathBuf;
+
+/// Takes MySQL and MariaDB data out of a live server, puts it back, and proves it equal.
+#[derive(Parser, Debug)]
+#[command(name = "penstock", version, disable_help_flag = true, max_term_width = 100, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+    /// Print help
+    // `-h` is the host, as in the mysql client.
+    #[arg(long, global = true, action = clap::ArgAction::Help)]
+    pub help: Option<bool>,
+    /// One JSON object per line on standard output instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// No progress, only warnings, errors and the summary
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+}
+
+/// The verbs.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Dump a live server into a new folder, from one consistent moment
+    Dump(Dump),
+    /// Load an archive into a server, and prove that it arrived whole
+    Load(Load),
+    /// Check an archive offline, against a server, or one server against another
+    Verify(Verify),
+}
+
+/// Which objects.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Selection (`*` and `?` are wildcards; a pattern that matches nothing is an error)")]
+pub struct Selection {
+    /// Only these schemas
+    #[arg(long, visible_alias = "schemas", value_name = "PATTERN,…", value_delimiter = ',')]
+    pub include_schemas: Vec<String>,
+    /// All schemas but these
+    #[arg(long, value_name = "PATTERN,…", value_delimiter = ',')]
+    pub exclude_schemas: Vec<String>,
+    /// Only these tables and views, as schema.table
+    #[arg(long, visible_alias = "tables", value_name = "PATTERN,…", value_delimiter = ',')]
+    pub include_tables: Vec<String>,
+    /// All tables and views but these, as schema.table
+    #[arg(long, value_name = "PATTERN,…", value_delimiter = ',')]
+    pub exclude_tables: Vec<String>,
+}
+
+/// `penstock dump`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  penstock dump --socket /run/mysqld/mysqld.sock --user root --to /backup/monday
+  penstock dump mysql://backup@db.example:3306/ -p --to /backup/shop --schemas shop
+  penstock dump -h db -u backup -p --to /backup/part --tables 'shop.order*' --compression none")]
+pub struct Dump {
+    /// The server: mysql://user@host:3306/ or mysql://user@localhost/?socket=/path; or use the options below
+    #[arg(value_name = "SOURCE")]
+    pub source: Option<String>,
+    /// Folder to write; must not exist yet, or be empty
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+    /// Connections that read rows [default: one per core, at most 8]
+    #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+    /// zstd, zstd:LEVEL (1 to 22), or none
+    #[arg(long, value_name = "METHOD", default_value = "zstd:1")]
+    pub compression: String,
+    /// Row bytes that one chunk aims at
+    #[arg(long, value_name = "SIZE", default_value = "32M")]
+    pub chunk_size: String,
+    /// lock: one moment for all workers, proven by a read lock held for milliseconds;
+    /// none: no lock and no promise, for accounts that may not lock
+    #[arg(long, value_name = "MODE", default_value = "lock")]
+    pub consistency: String,
+    /// Longest wait for the read lock, in seconds, before giving up
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub lock_wait: u64,
+    /// Leave out stored procedures and functions
+    #[arg(long)]
+    pub no_routines: bool,
+    /// Leave out events
+    #[arg(long)]
+    pub no_events: bool,
+    /// Leave out triggers
+    #[arg(long)]
+    pub no_triggers: bool,
+    /// Which objects
+    #[command(flatten)]
+    pub selection: Selection,
+    /// The server
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// `penstock load`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  penstock load /backup/monday --socket /run/mysqld/mysqld.sock --user root
+  penstock load /backup/shop --into mysql://root@newdb:3306/ -p --threads 8")]
+pub struct Load {
+    /// The archive: a folder that penstock dump, MySQL Shell or MariaDB Shell wrote
+    #[arg(value_name = "DIR")]
+    pub from: PathBuf,
+    /// The target server; or use the options below
+    #[arg(long, value_name = "SERVER")]
+    pub into: Option<String>,
+    /// Connections that load rows [default: one per core, at most 8]
+    #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+    /// Do not compare the target's rows with the archive at the end
+    #[arg(long)]
+    pub no_verify: bool,
+    /// Load into the very server that the archive was taken from
+    #[arg(long)]
+    pub allow_same_server: bool,
+    /// Keep the load out of the target's binary log (needs the privilege to set sql_log_bin)
+    #[arg(long)]
+    pub skip_binlog: bool,
+    /// Which objects
+    #[command(flatten)]
+    pub selection: Selection,
+    /// The server
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// `penstock verify`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  penstock verify /backup/monday
+  penstock verify /backup/monday --against mysql://root@newdb:3306/ -p
+  penstock verify /backup/monday --socket /run/mysqld/mysqld.sock --user root
+  penstock verify --server mysql://root@old/ --server mysql://root@new/")]
+pub struct Verify {
+    /// The archive; alone, it is checked without any server
+    #[arg(value_name = "DIR", required_unless_present = "server", conflicts_with = "server")]
+    pub archive: Option<PathBuf>,
+    /// Compare the archive's rows with this server's
+    #[arg(long, value_name = "SERVER", conflicts_with = "server")]
+    pub against: Option<String>,
+    /// Compare two servers' rows: give it twice
+    #[arg(long, value_name = "SERVER")]
+    pub server: Vec<String>,
+    /// Threads, or connections to each server [default: one per core, at most 8]
+    #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+    /// Offline: check files only, do not decode the rows
+    #[arg(long)]
+    pub files_only: bool,
+    /// Which objects
+    #[command(flatten)]
+    pub selection: Selection,
+    /// The server
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// The number of workers when none was asked for.
+pub fn threads(asked: Option<u16>) -> usize {
+    asked.map_or_else(
+        || std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 8)),
+        usize::from,
+    )
+}
+
+/// `64M`, `1G`, `500k`, `1000000`: binary multiples, as in the server's own options.
+pub fn size(text: &str) -> Result<u64> {
+    let bad = || {
+        Error::new(Kind::Usage, format!("{text:?} is not a size")).hint("write a number with k, M or G, e.g. 64M")
+    };
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        _ => return Err(bad()),
+    };
+    digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|n| n.checked_mul(factor))
+        .ok_or_else(bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("64M").unwrap(), 64 << 20);
+        assert_eq!(size("1000").unwrap(), 1000);
+        assert!(size("M").is_err());
+        assert!(size("12X").is_err());
+        assert!(size("99999999999G").is_err());
+    }
+}

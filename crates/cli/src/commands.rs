@@ -1,0 +1,117 @@
+//! From what was typed to what is meant: one function for each verb.
+
+use crate::args::{self, Cli, Command, Selection};
+use crate::screen::{Screen, summary};
+use base::{Cancel, Error, Kind, Result};
+use jobs::{Run, dump, load, verify};
+use server::Filter;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Runs the verb; the number is the exit code of a run that came to its end.
+pub fn run(cli: &Cli, screen: &Arc<Screen>, cancel: &Cancel) -> Result<u8> {
+    let run = Run::new(screen.clone(), cancel.clone());
+    match &cli.command {
+        Command::Dump(a) => dump(a, &run, screen),
+        Command::Load(a) => load(a, &run, screen),
+        Command::Verify(a) => verify(a, &run, screen),
+    }
+}
+
+fn filter(s: &Selection) -> Result<Filter> {
+    Filter::new(
+        &s.include_schemas,
+        &s.exclude_schemas,
+        &s.include_tables,
+        &s.exclude_tables,
+    )
+    .map_err(|e| Error::new(Kind::Usage, e.to_string()))
+}
+
+fn dump(a: &args::Dump, run: &Run, screen: &Screen) -> Result<u8> {
+    let options = dump::Options {
+        source: a.connection.resolve(a.source.as_deref())?,
+        to: a.to.clone(),
+        threads: args::threads(a.threads),
+        compression: compression(&a.compression)?,
+        chunk_bytes: args::size(&a.chunk_size)?.max(64 << 10),
+        consistency: match a.consistency.as_str() {
+            "lock" => dump::Consistency::Lock,
+            "none" => dump::Consistency::None,
+            other => {
+                return Err(Error::new(Kind::Usage, format!("unknown consistency {other:?}"))
+                    .hint("one of lock, none"));
+            }
+        },
+        lock_wait: Duration::from_secs(a.lock_wait.max(1)),
+        routines: !a.no_routines,
+        events: !a.no_events,
+        triggers: !a.no_triggers,
+        filter: filter(&a.selection)?,
+    };
+    let done = dump::run(run, &options)?;
+    screen.summary(&summary::dump(&done), summary::dump_json(&done));
+    Ok(exceptions(&done.exceptions))
+}
+
+fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
+    let options = load::Options {
+        from: a.from.clone(),
+        target: a.connection.resolve(a.into.as_deref())?,
+        threads: args::threads(a.threads),
+        verify: !a.no_verify,
+        allow_same_server: a.allow_same_server,
+        skip_binlog: a.skip_binlog,
+        filter: filter(&a.selection)?,
+    };
+    let done = load::run(run, &options)?;
+    screen.summary(&summary::load(&done), summary::load_json(&done));
+    Ok(exceptions(&done.exceptions))
+}
+
+fn verify(a: &args::Verify, run: &Run, screen: &Screen) -> Result<u8> {
+    let threads = args::threads(a.threads);
+    let filter = filter(&a.selection)?;
+    if let Some(from) = &a.archive {
+        if a.against.is_none() && !a.connection.names_a_server() {
+            let done = verify::offline(run, from, threads, !a.files_only)?;
+            screen.summary(&summary::offline(&done), summary::offline_json(&done));
+            return Ok(0);
+        }
+        let server = a.connection.resolve(a.against.as_deref())?;
+        let done = verify::against(run, from, &server, threads, &filter)?;
+        screen.summary(&summary::compared(&done), summary::compared_json(&done));
+        return Ok(0);
+    }
+    let [left, right] = a.server.as_slice() else {
+        return Err(Error::new(Kind::Usage, "comparing servers takes two of them")
+            .hint("penstock verify --server A --server B"));
+    };
+    let (left, right) = (
+        a.connection.resolve(Some(left))?,
+        a.connection.resolve(Some(right))?,
+    );
+    let done = verify::servers(run, &left, &right, threads, &filter)?;
+    screen.summary(&summary::compared(&done), summary::compared_json(&done));
+    Ok(0)
+}
+
+/// A run that did everything but what it lists ends with a code of its own.
+fn exceptions(list: &[String]) -> u8 {
+    if list.is_empty() { 0 } else { Kind::Exceptions.exit_code() }
+}
+
+fn compression(text: &str) -> Result<dump::Compression> {
+    let bad = |why: &str| {
+        Error::new(Kind::Usage, format!("compression {text:?}: {why}")).hint("one of zstd, zstd:LEVEL (1 to 22), none")
+    };
+    match text.split_once(':') {
+        None if text == "none" => Ok(dump::Compression::None),
+        None if text == "zstd" => Ok(dump::Compression::Zstd(1)),
+        Some(("zstd", level)) => match level.parse() {
+            Ok(level @ 1..=22) => Ok(dump::Compression::Zstd(level)),
+            _ => Err(bad("the level is not from 1 to 22")),
+        },
+        _ => Err(bad("unknown method")),
+    }
+}

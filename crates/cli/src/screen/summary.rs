@@ -1,0 +1,170 @@
+//! The last word of a run: the summary that people know from MySQL Shell, and
+//! the same as one JSON object.
+
+use super::round;
+use base::units::{bytes, count, printable, seconds};
+use jobs::dump::{self, Compression};
+use jobs::{load, verify};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// Builds aligned `name: value` lines.
+struct Lines(String);
+
+impl Lines {
+    fn new(title: &str) -> Lines {
+        Lines(format!("\n{title}\n"))
+    }
+
+    fn add(&mut self, name: &str, value: impl std::fmt::Display) {
+        let _ = writeln!(self.0, "  {name:<20}{}", printable(&value.to_string()));
+    }
+
+    fn list(&mut self, title: &str, items: &[String]) {
+        if !items.is_empty() {
+            let _ = writeln!(self.0, "  {title}:");
+            for item in items {
+                let _ = writeln!(self.0, "    - {}", printable(item));
+            }
+        }
+    }
+}
+
+fn rate(amount: u64, time: f64) -> String {
+    format!("{}/s", bytes((amount as f64 / time.max(0.001)) as u64))
+}
+
+fn things(parts: &[(u64, &str)]) -> String {
+    parts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| format!("{} {word}{}", count(*n), if *n == 1 { "" } else { "s" }))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn method(c: Compression) -> String {
+    match c {
+        Compression::None => "none".to_owned(),
+        Compression::Zstd(level) => format!("zstd:{level}"),
+        Compression::Gzip => "gzip".to_owned(),
+    }
+}
+
+/// After a dump.
+pub fn dump(d: &dump::Summary) -> String {
+    let title = if d.exceptions.is_empty() { "Dump complete" } else { "Dump complete, with exceptions" };
+    let mut l = Lines::new(title);
+    l.add("from", &d.source);
+    l.add("objects", things(&[(d.schemas, "schema"), (d.tables, "table"), (d.views, "view")]));
+    l.add("rows", count(d.rows));
+    l.add("row data", bytes(d.raw_bytes));
+    let ratio = d.raw_bytes as f64 / d.stored_bytes.max(1) as f64;
+    l.add(
+        "stored",
+        format!("{} in {} (ratio {ratio:.1}, {})", bytes(d.stored_bytes), things(&[(d.chunks, "chunk")]), method(d.compression)),
+    );
+    l.add("consistency", &d.achieved.mode);
+    if d.achieved.lock_ms > 0.0 {
+        l.add("read lock", format!("held {:.1} ms, waited for {:.1} ms", d.achieved.lock_ms, d.achieved.wait_ms));
+    }
+    let p = &d.achieved.position;
+    if let (Some(file), Some(at)) = (&p.binlog_file, p.binlog_position) {
+        l.add("binary log", format!("{file}:{at}"));
+    }
+    if let Some(gtid) = p.gtid_executed.as_ref().or(p.gtid_binlog_pos.as_ref()) {
+        l.add("GTID", gtid);
+    }
+    l.add("duration", format!("{} ({} for the rows)", seconds(d.seconds), seconds(d.rows_seconds)));
+    l.add("throughput", format!("{} of row data, {} workers", rate(d.raw_bytes, d.rows_seconds), d.threads));
+    l.list("exceptions", &d.exceptions);
+    l.add("archive", d.path.display());
+    l.0
+}
+
+/// The same for programs.
+pub fn dump_json(d: &dump::Summary) -> Value {
+    let p = &d.achieved.position;
+    json!({
+        "event": "summary", "job": "dump", "archive": d.path, "source": d.source,
+        "schemas": d.schemas, "tables": d.tables, "views": d.views, "rows": d.rows,
+        "raw_bytes": d.raw_bytes, "stored_bytes": d.stored_bytes, "chunks": d.chunks,
+        "duration": round(d.seconds), "rows_duration": round(d.rows_seconds), "workers": d.threads,
+        "compression": method(d.compression), "consistency": d.achieved.mode,
+        "lock_ms": round(d.achieved.lock_ms), "lock_wait_ms": round(d.achieved.wait_ms),
+        "binlog_file": p.binlog_file, "binlog_position": p.binlog_position,
+        "gtid_executed": p.gtid_executed, "gtid_binlog_pos": p.gtid_binlog_pos,
+        "exceptions": d.exceptions,
+    })
+}
+
+/// After a load.
+pub fn load(d: &load::Summary) -> String {
+    let title = if d.exceptions.is_empty() { "Load complete" } else { "Load complete, with exceptions" };
+    let mut l = Lines::new(title);
+    l.add("into", &d.target);
+    l.add("from", &d.archive);
+    l.add("objects", things(&[(d.schemas, "schema"), (d.tables, "table"), (d.views, "view")]));
+    l.add("rows", count(d.rows));
+    l.add("row data", bytes(d.raw_bytes));
+    l.add("duration", format!("{} ({} for the rows)", seconds(d.seconds), seconds(d.rows_seconds)));
+    l.add("throughput", format!("{} of row data, {} workers", rate(d.raw_bytes, d.rows_seconds), d.threads));
+    match &d.verified {
+        Some(v) => l.add("verified", format!("equal: {} rows in {} have the archive's digests ({})", count(v.rows), things(&[(v.tables, "table")]), seconds(v.seconds))),
+        None => l.add("verified", "NO: --no-verify; nobody has compared the target's rows with the archive"),
+    }
+    l.list("adapted", &d.notes);
+    l.list("exceptions", &d.exceptions);
+    l.0
+}
+
+/// The same for programs.
+pub fn load_json(d: &load::Summary) -> Value {
+    json!({
+        "event": "summary", "job": "load", "archive": d.archive, "target": d.target,
+        "schemas": d.schemas, "tables": d.tables, "views": d.views, "rows": d.rows,
+        "raw_bytes": d.raw_bytes, "duration": round(d.seconds), "rows_duration": round(d.rows_seconds),
+        "workers": d.threads,
+        "verified": d.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": round(v.seconds)})),
+        "adapted": d.notes, "exceptions": d.exceptions,
+    })
+}
+
+/// After an offline check.
+pub fn offline(d: &verify::Offline) -> String {
+    let mut l = Lines::new("Archive is whole");
+    l.add("archive", d.path.display());
+    l.add("files", format!("{}, {}", count(d.files), bytes(d.bytes)));
+    l.add("rows", count(d.rows));
+    if !d.digests {
+        l.add("digests", "none: not written by penstock, so only structure, sizes and counts could be checked");
+    }
+    l.add("duration", format!("{} ({})", seconds(d.seconds), rate(d.bytes, d.seconds)));
+    l.0
+}
+
+/// The same for programs.
+pub fn offline_json(d: &verify::Offline) -> Value {
+    json!({
+        "event": "summary", "job": "verify", "archive": d.path, "files": d.files, "bytes": d.bytes,
+        "rows": d.rows, "digests": d.digests, "duration": round(d.seconds), "equal": true,
+    })
+}
+
+/// After a comparison that found everything equal.
+pub fn compared(d: &verify::Compared) -> String {
+    let mut l = Lines::new("Equal");
+    l.add("left", &d.left);
+    l.add("right", &d.right);
+    l.add("compared", things(&[(d.tables, "table"), (d.rows, "row")]));
+    l.add("duration", format!("{} ({} of row data)", seconds(d.seconds), rate(d.bytes, d.seconds)));
+    l.0
+}
+
+/// The same for programs.
+pub fn compared_json(d: &verify::Compared) -> Value {
+    json!({
+        "event": "summary", "job": "verify", "left": d.left, "right": d.right, "tables": d.tables,
+        "rows": d.rows, "bytes": d.bytes, "duration": round(d.seconds), "equal": true,
+    })
+}

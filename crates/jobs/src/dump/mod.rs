@@ -1,0 +1,324 @@
+//! Takes a consistent dump of a live server into a new archive.
+//!
+//! Steps, each a file: `snapshot` (one moment for all), `plan` (tasks), `read`
+//! (rows into chunks), `definitions` (DDL and metadata), `finish` (the
+//! manifest, last). Invariant: an archive without its manifest, or with the
+//! marker of a running dump, is never taken for whole.
+
+pub mod definitions;
+mod finish;
+pub mod plan;
+pub mod read;
+pub mod snapshot;
+pub mod tables;
+
+pub use archive::chunk::Compression;
+
+use crate::{Run, connect, failure};
+use base::{Error, Kind, Result};
+use server::privileges::{DumpNeeds, LockPlan};
+use server::session;
+use server::{Catalog, Filter, Identity, Privileges};
+use snapshot::Achieved;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use store::Store;
+use tables::TableState;
+use wire::Conn;
+
+/// How much consistency is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consistency {
+    /// One moment for all workers.
+    Lock,
+    /// None; for accounts that may not lock.
+    None,
+}
+
+/// What to dump, and how.
+#[derive(Debug)]
+pub struct Options {
+    /// The server.
+    pub source: wire::Options,
+    /// The folder to write.
+    pub to: PathBuf,
+    /// Connections that read rows.
+    pub threads: usize,
+    /// How chunks are compressed.
+    pub compression: Compression,
+    /// Row bytes that a chunk aims at.
+    pub chunk_bytes: u64,
+    /// How much consistency.
+    pub consistency: Consistency,
+    /// Longest wait for locks.
+    pub lock_wait: Duration,
+    /// Procedures and functions too.
+    pub routines: bool,
+    /// Events too.
+    pub events: bool,
+    /// Triggers too.
+    pub triggers: bool,
+    /// Which schemas and tables.
+    pub filter: Filter,
+}
+
+/// What was dumped.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The archive's folder, absolute.
+    pub path: PathBuf,
+    /// What was dumped from.
+    pub source: String,
+    /// Schemas.
+    pub schemas: u64,
+    /// Tables.
+    pub tables: u64,
+    /// Views.
+    pub views: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of rows before compression.
+    pub raw_bytes: u64,
+    /// Bytes of chunks as stored.
+    pub stored_bytes: u64,
+    /// Chunks.
+    pub chunks: u64,
+    /// The whole run, in seconds.
+    pub seconds: f64,
+    /// Reading and writing rows, in seconds.
+    pub rows_seconds: f64,
+    /// The moment and the lock.
+    pub achieved: Achieved,
+    /// What falls short of one consistent moment, by name.
+    pub exceptions: Vec<String>,
+    /// Connections that read.
+    pub threads: usize,
+    /// How chunks were compressed.
+    pub compression: Compression,
+}
+
+/// The server, while it is being dumped.
+struct Source {
+    id: Identity,
+    /// Holds definitions still and reads them.
+    control: Conn,
+    /// Plans.
+    planner: Conn,
+    /// Read rows, each inside the snapshot.
+    readers: Vec<Conn>,
+}
+
+/// How the tool names itself in what it writes.
+fn tool() -> String {
+    format!("{}{}", archive::meta::DUMPER, env!("CARGO_PKG_VERSION"))
+}
+
+/// Dumps.
+pub fn run(run: &Run, options: &Options) -> Result<Summary> {
+    let start = Instant::now();
+    let begin = jiff::Timestamp::now();
+    let (control, id) = connect::open(run, &options.source)?;
+    run.observer.note(format!("source: {id} at {}", options.source.endpoint));
+    let planner = connect::connection(run, &options.source)?;
+    let mut source = Source { id, control, planner, readers: Vec::new() };
+    session::for_catalog(&mut source.control, &source.id)
+        .and_then(|()| session::for_rows(&mut source.planner, &source.id))
+        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    let account = Privileges::read(&mut source.control, &source.id)
+        .map_err(|e| failure::server("cannot read the account's privileges", e))?;
+    privileges(&account, &source.id, options, &Catalog::default())?;
+    snapshot::hold_definitions(run, &mut source.control, &source.id, options)?;
+    let phase = run.phase("reading the catalog", 1);
+    let catalog = catalog(&mut source, options)?;
+    drop(phase);
+    privileges(&account, &source.id, options, &catalog)?;
+    for _ in 0..options.threads {
+        let mut conn = connect::connection(run, &options.source)?;
+        session::for_rows(&mut conn, &source.id)
+            .map_err(|e| failure::server("cannot prepare a session", e))?;
+        source.readers.push(conn);
+    }
+    let directory = store::Directory::create(&options.to).map_err(|e| folder(&options.to, &e))?;
+    let outcome = archive::marker::set(&directory, env!("CARGO_PKG_VERSION"))
+        .map_err(|e| failure::archive("cannot begin the archive", &e))
+        .and_then(|()| into(run, options, &mut source, &catalog, &directory, begin));
+    match outcome {
+        Ok(mut summary) => {
+            summary.seconds = start.elapsed().as_secs_f64();
+            Ok(summary)
+        }
+        Err(e) => {
+            clear(&directory);
+            Err(e)
+        }
+    }
+}
+
+/// The part of a dump that writes into its folder.
+fn into(
+    run: &Run,
+    options: &Options,
+    source: &mut Source,
+    catalog: &Catalog,
+    store: &dyn Store,
+    begin: jiff::Timestamp,
+) -> Result<Summary> {
+    // The lock is taken by the planner's connection: the one that holds
+    // definitions still must not have to choose between two kinds of lock.
+    let Source { id, control, planner, readers } = source;
+    let phase = run.phase("taking the snapshot", 1);
+    let achieved = snapshot::take(run, planner, readers, options, id)?;
+    drop(phase);
+    let mut exceptions = Vec::new();
+    if options.consistency == Consistency::None {
+        exceptions.push("no snapshot was asked for (--consistency none): tables may be of different moments".to_owned());
+    }
+    let written = definitions::write(run, control, id, catalog, store, options)?;
+    exceptions.extend(written.exceptions.iter().cloned());
+    let (rows_seconds, tables) = rows(run, planner, readers, id, &written.tables, store, options)?;
+    for t in tables.iter().filter(|t| !t.table.transactional) {
+        exceptions.push(format!(
+            "table {} uses {}, which has no snapshots: its rows are of the moment they were read",
+            t.plan.name, t.table.engine
+        ));
+    }
+    let phase = run.phase("finishing the archive", 1);
+    let facts = finish::Facts { id, catalog, tables: &tables, achieved: &achieved, exceptions: &exceptions, begin };
+    let finished = finish::finish(run, store, options, &facts)?;
+    drop(phase);
+    Ok(Summary {
+        path: std::path::absolute(&options.to).unwrap_or_else(|_| options.to.clone()),
+        source: format!("{id} at {}", options.source.endpoint),
+        schemas: catalog.schemas.len() as u64,
+        tables: tables.len() as u64,
+        views: written.views,
+        rows: finished.rows,
+        raw_bytes: finished.raw_bytes,
+        stored_bytes: finished.stored_bytes,
+        chunks: finished.chunks,
+        seconds: 0.0,
+        rows_seconds,
+        achieved,
+        exceptions,
+        threads: options.threads,
+        compression: options.compression,
+    })
+}
+
+/// Takes back what a failed dump has written. The folder was empty, so all of
+/// it is ours; the marker goes last, so that what a second failure leaves
+/// behind is still marked.
+fn clear(store: &dyn Store) {
+    let Ok(entries) = store.list() else { return };
+    for e in entries.iter().filter(|e| e.name != archive::marker::INCOMPLETE) {
+        let _ = store.remove(&e.name);
+    }
+    let _ = store.remove(archive::marker::INCOMPLETE);
+}
+
+/// A folder that cannot be written to, or already holds something.
+fn folder(path: &std::path::Path, e: &store::Error) -> Error {
+    let e = failure::store(format_args!("cannot use {}", path.display()), e);
+    if e.hint.is_some() {
+        return e;
+    }
+    e.hint("a dump goes into a folder of its own, new or empty; an earlier dump is never overwritten")
+}
+
+/// Refuses before anything is written or locked, naming every grant that is missing.
+fn privileges(held: &Privileges, id: &Identity, options: &Options, catalog: &Catalog) -> Result<()> {
+    let lock = options.consistency == Consistency::Lock;
+    let mut needs = DumpNeeds {
+        lock: if lock { LockPlan::Global } else { LockPlan::None },
+        backup_lock: lock,
+        position: lock,
+        views: catalog.schemas.iter().any(|s| !s.views.is_empty()),
+        triggers: options.triggers,
+        routines: options.routines,
+        events: options.events,
+        ..DumpNeeds::default()
+    };
+    for schema in &catalog.schemas {
+        if schema.whole {
+            needs.schemas.push(schema.name.clone());
+        } else {
+            needs.tables.extend(schema.tables.iter().map(|t| (t.schema.clone(), t.name.clone())));
+        }
+    }
+    let missing = held.missing_for_dump(id, &needs);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut hint = missing.join(";\n") + ";";
+    if lock && catalog.is_empty() {
+        hint += "\nor, without the lock and its promise: --consistency none";
+    }
+    Err(Error::new(
+        Kind::Privilege,
+        format!("account {} may not do what this dump needs", held.account),
+    )
+    .hint(hint))
+}
+
+fn catalog(source: &mut Source, options: &Options) -> Result<Catalog> {
+    let catalog = Catalog::read(&mut source.control, &source.id, &options.filter)
+        .map_err(|e| failure::server("cannot read the catalog", e))?;
+    unmatched(&options.filter)?;
+    if catalog.schemas.is_empty() {
+        return Err(Error::new(Kind::Usage, "there is nothing to dump: no schema is left after the selection")
+            .hint("the account may see no schema, or the selection leaves none; SHOW DATABASES tells which it sees"));
+    }
+    Ok(catalog)
+}
+
+/// A pattern that matched nothing is a typo until proven otherwise.
+pub fn unmatched(filter: &Filter) -> Result<()> {
+    let missed = filter.unmatched();
+    if missed.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Usage,
+        format!("matched nothing: {}", missed.iter().map(|p| base::units::printable(p)).collect::<Vec<_>>().join(", ")),
+    )
+    .hint("patterns are `schema` or `schema.table` with * and ?; nothing was written"))
+}
+
+/// Reads all rows; returns the seconds it took, and the tables, largest first.
+fn rows(
+    run: &Run,
+    planner: &mut Conn,
+    readers: &mut [Conn],
+    id: &Identity,
+    tables: &[Arc<TableState>],
+    store: &dyn Store,
+    options: &Options,
+) -> Result<(f64, Vec<Arc<TableState>>)> {
+    let phase = run.phase("dumping rows", readers.len());
+    let mut tables = tables.to_vec();
+    tables.sort_by_key(|t| std::cmp::Reverse(t.table.data_bytes));
+    phase.counters.rows_expected.set(tables.iter().map(|t| t.table.rows_estimate).sum());
+    phase.counters.bytes_expected.set(tables.iter().map(|t| t.table.data_bytes).sum());
+    let (send, receive) = crossbeam_channel::bounded(256);
+    let shared = read::Readers {
+        store,
+        compression: options.compression,
+        cut_at: options.chunk_bytes.saturating_mul(2),
+        counters: &phase.counters,
+        observer: &*run.observer,
+    };
+    enum Role<'c> {
+        Plan(&'c mut Conn, crossbeam_channel::Sender<plan::Task>),
+        Read(&'c mut Conn, crossbeam_channel::Receiver<plan::Task>),
+    }
+    let mut roles = vec![Role::Plan(planner, send)];
+    roles.extend(readers.iter_mut().map(|c| Role::Read(c, receive.clone())));
+    drop(receive);
+    let (planned, shared) = (&tables, &shared);
+    run.workers(roles, |_, role, stop| match role {
+        Role::Plan(conn, send) => plan::plan(conn, id, planned, options.chunk_bytes, &send, stop, &run.cancel),
+        Role::Read(conn, receive) => shared.work(conn, &receive, stop),
+    })?;
+    Ok((phase.seconds(), tables))
+}

@@ -1,0 +1,67 @@
+//! Cuts the tables into tasks, the largest first, while the readers already
+//! work on them.
+
+use super::tables::TableState;
+use crate::keys::{Range, Splitter, split};
+use crate::run::Stop;
+use base::Result;
+use crossbeam_channel::Sender;
+use server::Identity;
+use std::sync::Arc;
+use wire::Conn;
+
+/// One piece of work for a reader.
+#[derive(Debug)]
+pub struct Task {
+    /// The table it belongs to.
+    pub table: Arc<TableState>,
+    /// Which rows.
+    pub range: Range,
+    /// Whether it is the whole table, written as one file however large.
+    pub single: bool,
+}
+
+/// Rows are assumed to be at least this long, so that a table without statistics is still cut.
+const SHORTEST_ROW: u64 = 20;
+
+/// Sends the tasks of all tables; the channel closes when the sender is dropped.
+pub fn plan(
+    conn: &mut Conn,
+    id: &Identity,
+    tables: &[Arc<TableState>],
+    chunk_bytes: u64,
+    tasks: &Sender<Task>,
+    stop: &Stop<'_>,
+    cancel: &base::Cancel,
+) -> Result<()> {
+    for table in tables {
+        stop.check()?;
+        let send = |range: Range, single: bool| -> Result<()> {
+            let task = Task { table: table.clone(), range, single };
+            table.begin();
+            // Readers that failed have hung up; their error is the one to show.
+            tasks.send(task).map_err(|_| {
+                base::Error::new(base::Kind::Interrupted, "the readers have stopped")
+            })
+        };
+        let t = &table.table;
+        let small = t.data_bytes < chunk_bytes + chunk_bytes / 4;
+        match &table.plan.key {
+            Some(key) if !small => {
+                let row = (t.data_bytes / t.rows_estimate.max(1)).max(SHORTEST_ROW);
+                let mut splitter = Splitter {
+                    conn,
+                    cancel,
+                    table: &table.plan.name,
+                    key,
+                    target: (chunk_bytes / row).max(1),
+                    explain: split::explain(id),
+                };
+                splitter.split(&Range::whole(), &mut |range, _| send(range, false))?;
+            }
+            _ => send(Range::whole(), small)?,
+        }
+        table.planned()?;
+    }
+    Ok(())
+}

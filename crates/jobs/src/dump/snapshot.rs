@@ -1,0 +1,193 @@
+//! One moment for all workers: a read lock held only while every connection
+//! opens its snapshot and the binary log position is read, then released.
+//!
+//! Waiting for such a lock is what takes production down: statements queue
+//! behind the waiting lock, which itself waits behind a long query. So on MySQL
+//! no lock is asked for while a long statement runs, each attempt is short, and
+//! the whole wait is bounded; MariaDB's BACKUP STAGE waits for commits only.
+//!
+//! What it does not do: protect tables without transactions after the lock is
+//! gone. Those are listed as exceptions.
+
+use super::{Consistency, Options};
+use crate::{Run, failure};
+use base::{Error, Event, Kind, Result};
+use server::{Identity, Position};
+use std::time::{Duration, Instant};
+use wire::Conn;
+
+/// One attempt to get the lock, in the seconds that `lock_wait_timeout` counts.
+const ATTEMPT: u64 = 2;
+
+/// A statement that has run for longer makes the lock wait for it.
+const LONG_STATEMENT: u64 = 2;
+
+/// What was achieved, for the record.
+#[derive(Clone, Debug, Default)]
+pub struct Achieved {
+    /// In words, e.g. `read lock held 12 ms`.
+    pub mode: String,
+    /// How long the read lock was held, in milliseconds.
+    pub lock_ms: f64,
+    /// How long it was waited for.
+    pub wait_ms: f64,
+    /// Where the binary log stood at that moment.
+    pub position: Position,
+}
+
+/// Keeps definitions from changing while the dump runs; held by `conn` until it closes.
+///
+/// MySQL only: MariaDB's equivalent would have to be held as a stage that also
+/// keeps MyISAM writers out, so there a changed table is detected instead
+/// (error 1412 from the snapshot) and fails the dump.
+pub fn hold_definitions(run: &Run, conn: &mut Conn, id: &Identity, options: &Options) -> Result<bool> {
+    if !id.mysql_at_least(8, 0, 0) || options.consistency == Consistency::None {
+        return Ok(false);
+    }
+    set_lock_wait(conn, options.lock_wait.as_secs().max(1))?;
+    run.observer.event(Event::Waiting(Some("changes of definitions to end (LOCK INSTANCE FOR BACKUP)".into())));
+    let outcome = conn.execute("LOCK INSTANCE FOR BACKUP");
+    run.observer.event(Event::Waiting(None));
+    match outcome {
+        Ok(_) => Ok(true),
+        Err(e) if e.code() == Some(1205) => Err(gave_up(conn, options, "LOCK INSTANCE FOR BACKUP")),
+        Err(e) => Err(failure::wire("LOCK INSTANCE FOR BACKUP", e)),
+    }
+}
+
+/// Opens a snapshot on each of `workers`, all of the same moment.
+pub fn take(
+    run: &Run,
+    lock: &mut Conn,
+    workers: &mut [Conn],
+    options: &Options,
+    id: &Identity,
+) -> Result<Achieved> {
+    for conn in workers.iter_mut() {
+        conn.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            .map_err(|e| failure::wire("cannot set the isolation level", e))?;
+    }
+    if options.consistency == Consistency::None {
+        begin(workers, id)?;
+        let position = Position::default();
+        return Ok(Achieved {
+            mode: "none: each worker has its own moment, tables may disagree, no position".into(),
+            position,
+            ..Achieved::default()
+        });
+    }
+    let asked = Instant::now();
+    let staged = id.mariadb_at_least(10, 4, 1);
+    let name = if staged { "BACKUP STAGE BLOCK_COMMIT" } else { "FLUSH TABLES WITH READ LOCK" };
+    acquire(run, lock, options, staged)?;
+    let wait_ms = asked.elapsed().as_secs_f64() * 1000.0;
+    let held = Instant::now();
+    // Whatever happens now, the lock goes first.
+    let outcome = begin(workers, id).and_then(|()| {
+        Position::read(lock, id).map_err(|e| failure::server("cannot read the binary log position", e))
+    });
+    let release = if staged { "BACKUP STAGE END" } else { "UNLOCK TABLES" };
+    let released = lock.execute(release).map_err(|e| failure::wire(release, e));
+    let lock_ms = held.elapsed().as_secs_f64() * 1000.0;
+    let position = outcome?;
+    released?;
+    Ok(Achieved {
+        mode: format!("one snapshot for all workers, under {name}"),
+        lock_ms,
+        wait_ms,
+        position,
+    })
+}
+
+fn begin(workers: &mut [Conn], id: &Identity) -> Result<()> {
+    let sql = if id.mysql_at_least(5, 6, 5) || id.mariadb_at_least(10, 0, 0) {
+        "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+    } else {
+        "START TRANSACTION WITH CONSISTENT SNAPSHOT"
+    };
+    for conn in workers {
+        conn.execute(sql).map_err(|e| failure::wire("cannot open a snapshot", e))?;
+    }
+    Ok(())
+}
+
+fn acquire(run: &Run, lock: &mut Conn, options: &Options, staged: bool) -> Result<()> {
+    let end = Instant::now() + options.lock_wait;
+    let mut pause = Duration::from_millis(100);
+    set_lock_wait(lock, ATTEMPT.min(options.lock_wait.as_secs().max(1)))?;
+    loop {
+        run.check()?;
+        // A lock that waits for a flush keeps new statements out until the old
+        // statement ends, even after the wait itself was given up: never begin it.
+        let blocker = if staged { None } else { longest(lock)? };
+        if let Some(text) = &blocker {
+            run.observer.event(Event::Waiting(Some(format!("a long statement to end before the read lock: {text}"))));
+        } else {
+            match attempt(lock, staged) {
+                Ok(()) => {
+                    run.observer.event(Event::Waiting(None));
+                    return Ok(());
+                }
+                Err(e) if matches!(e.code(), Some(1205 | 3572 | 1969)) => {
+                    run.observer.event(Event::Waiting(Some("writers to let the read lock in".into())));
+                }
+                Err(e) => return Err(failure::wire("cannot get the read lock", e)),
+            }
+        }
+        if Instant::now() + pause > end {
+            run.observer.event(Event::Waiting(None));
+            return Err(gave_up(lock, options, "the read lock"));
+        }
+        run.cancel.sleep(pause);
+        pause = (pause * 2).min(Duration::from_secs(3));
+    }
+}
+
+fn attempt(lock: &mut Conn, staged: bool) -> wire::Result<()> {
+    if !staged {
+        return lock.execute("FLUSH TABLES WITH READ LOCK").map(drop);
+    }
+    lock.execute("BACKUP STAGE START")?;
+    let outcome = lock.execute("BACKUP STAGE BLOCK_COMMIT");
+    if outcome.is_err() {
+        let _ = lock.execute("BACKUP STAGE END");
+    }
+    outcome.map(drop)
+}
+
+fn set_lock_wait(conn: &mut Conn, seconds: u64) -> Result<()> {
+    conn.execute(format!("SET SESSION lock_wait_timeout = {seconds}"))
+        .map(drop)
+        .map_err(|e| failure::wire("cannot bound the wait for locks", e))
+}
+
+/// The statement that has run longest, if it is a long one; `None` also where we may not see others.
+fn longest(conn: &mut Conn) -> Result<Option<String>> {
+    let sql = format!(
+        "SELECT id, user, time, LEFT(info, 80) FROM information_schema.processlist \
+         WHERE command IN ('Query', 'Execute') AND time >= {LONG_STATEMENT} AND id <> CONNECTION_ID() \
+         AND user NOT IN ('system user', 'event_scheduler') AND info IS NOT NULL \
+         ORDER BY time DESC LIMIT 1"
+    );
+    let rows = conn.fetch(sql).map_err(|e| failure::wire("cannot look for long statements", e))?;
+    Ok(rows.first().map(|row| {
+        let cell = |i: usize| {
+            row.get(i)
+                .and_then(|c| c.as_deref())
+                .map(|b| base::units::printable(&String::from_utf8_lossy(b)))
+                .unwrap_or_default()
+        };
+        format!("connection {} of {}, {} s: {}", cell(0), cell(1), cell(2), cell(3))
+    }))
+}
+
+fn gave_up(conn: &mut Conn, options: &Options, what: &str) -> Error {
+    let wait = options.lock_wait.as_secs();
+    let why = longest(conn).ok().flatten();
+    let mut text = format!("gave up after waiting {wait} s for {what}");
+    if let Some(why) = why {
+        text += &format!("; the longest statement is {why}");
+    }
+    Error::new(Kind::Lock, text)
+        .hint("nothing was locked and nothing queued behind us: run again at a quieter time, or wait longer with --lock-wait")
+}

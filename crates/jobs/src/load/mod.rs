@@ -1,0 +1,264 @@
+//! Loads an archive into a server, and proves that it arrived whole.
+//!
+//! Steps, each a file: `precheck` (is the archive whole, is the target fit),
+//! `script` (which statements may run), `prepare` (schemas and tables), `rows`
+//! by `schedule`, `objects` (what comes behind the rows). Invariant: until all
+//! prechecks have passed, nothing on the target is touched; nothing on it is
+//! ever dropped or replaced that this run did not create.
+
+mod objects;
+pub mod precheck;
+mod prepare;
+pub mod rows;
+mod schedule;
+mod script;
+
+use crate::verify::{self, Compared};
+use crate::{Run, connect, failure};
+use archive::Archive;
+use archive::open::Table;
+use base::{Error, Kind, Result};
+use rows::{Chunk, Loaders};
+use schedule::Schedule;
+use server::{Filter, Identity, session};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use wire::Conn;
+
+/// What to load, and where.
+#[derive(Debug)]
+pub struct Options {
+    /// The archive's folder.
+    pub from: PathBuf,
+    /// The target.
+    pub target: wire::Options,
+    /// Connections that load rows.
+    pub threads: usize,
+    /// Compare the target's rows with the archive at the end.
+    pub verify: bool,
+    /// Load into the server that the archive came from.
+    pub allow_same_server: bool,
+    /// Keep the load out of the binary log.
+    pub skip_binlog: bool,
+    /// Which schemas and tables.
+    pub filter: Filter,
+}
+
+/// What was loaded.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The archive, in words.
+    pub archive: String,
+    /// The target, in words.
+    pub target: String,
+    /// Schemas.
+    pub schemas: u64,
+    /// Tables.
+    pub tables: u64,
+    /// Views.
+    pub views: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of rows.
+    pub raw_bytes: u64,
+    /// The whole run, in seconds.
+    pub seconds: f64,
+    /// Loading rows, in seconds.
+    pub rows_seconds: f64,
+    /// Connections that loaded.
+    pub threads: usize,
+    /// The comparison at the end, unless it was not wanted.
+    pub verified: Option<Compared>,
+    /// Changes that the target's version made necessary.
+    pub notes: Vec<String>,
+    /// What could not be carried over, by name.
+    pub exceptions: Vec<String>,
+}
+
+/// What is loaded: the part of the archive that the selection leaves.
+pub struct Plan {
+    /// The archive.
+    pub archive: Archive,
+    /// Schemas with their tables and views, by index into the archive's.
+    pub schemas: Vec<Part>,
+    /// The server that it came from, as far as the archive says.
+    pub source: Option<Identity>,
+}
+
+/// The wanted part of one schema.
+pub struct Part {
+    /// Index into [`Archive::schemas`].
+    pub at: usize,
+    /// Whether its routines and events are wanted too.
+    pub whole: bool,
+    /// Indexes of its tables.
+    pub tables: Vec<usize>,
+    /// Indexes of its views.
+    pub views: Vec<usize>,
+}
+
+impl Plan {
+    /// The tables that are loaded.
+    pub fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.schemas
+            .iter()
+            .flat_map(|p| p.tables.iter().map(|t| &self.archive.schemas()[p.at].tables[*t]))
+    }
+}
+
+/// What the steps before and behind the rows share.
+struct Target<'a> {
+    run: &'a Run,
+    options: &'a Options,
+    id: Identity,
+    conn: Conn,
+    notes: Vec<String>,
+    exceptions: Vec<String>,
+}
+
+/// Loads.
+pub fn run(run: &Run, options: &Options) -> Result<Summary> {
+    let start = Instant::now();
+    let plan = precheck::plan(run, options)?;
+    let mut wire = options.target.clone();
+    let (conn, id) = connect::open(run, &wire)?;
+    run.observer.note(format!("target: {id} at {}", wire.endpoint));
+    if !plan.archive.has_manifest() {
+        run.observer.note(format!(
+            "{} was not written by penstock ({}): it has no digests, so sizes and counts are checked, and a digest is taken as the rows pass",
+            options.from.display(),
+            base::units::printable(&plan.archive.root().dumper)
+        ));
+    }
+    let mut target = Target { run, options, id, conn, notes: Vec::new(), exceptions: Vec::new() };
+    precheck::target(&mut target, &plan)?;
+    precheck::files(run, &plan, options.threads)?;
+
+    let notes = session::for_ddl(&mut target.conn, &target.id).map_err(|e| failure::server("cannot prepare a session", e))?;
+    target.notes.extend(notes);
+    if options.skip_binlog {
+        session::skip_binlog(&mut target.conn, &target.id).map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
+    }
+    let phase = run.phase("creating tables", 1);
+    let keys = prepare::create(&mut target, &plan)?;
+    drop(phase);
+    wire.local_infile = true;
+    let tables = tables(&plan, &options.target)?;
+    let rows_seconds = load_rows(&mut target, &plan, &wire, &tables).map_err(|e| left_behind(e, &plan))?;
+    let phase = run.phase("adding keys and programs", 1);
+    objects::create(&mut target, &plan, &keys).map_err(|e| left_behind(e, &plan))?;
+    drop(phase);
+    let verified = if options.verify {
+        let loaded: Vec<_> = plan
+            .tables()
+            .zip(&tables)
+            .map(|(table, t)| (table, t.digest.lock().unwrap_or_else(|e| e.into_inner()).clone()))
+            .collect();
+        Some(verify::archived::loaded(run, &plan.archive, &loaded, &options.target, options.threads)?)
+    } else {
+        None
+    };
+    target.notes.sort();
+    target.notes.dedup();
+    Ok(Summary {
+        archive: std::path::absolute(&options.from).unwrap_or_else(|_| options.from.clone()).display().to_string(),
+        target: format!("{} at {}", target.id, options.target.endpoint),
+        schemas: plan.schemas.len() as u64,
+        tables: tables.len() as u64,
+        views: plan.schemas.iter().map(|p| p.views.len() as u64).sum(),
+        rows: tables.iter().map(|t| t.loaded.load(std::sync::atomic::Ordering::SeqCst)).sum(),
+        raw_bytes: tables.iter().flat_map(|t| &t.chunks).filter_map(|c| c.raw_bytes).sum(),
+        seconds: start.elapsed().as_secs_f64(),
+        rows_seconds,
+        threads: options.threads,
+        verified,
+        notes: target.notes,
+        exceptions: target.exceptions,
+    })
+}
+
+/// A load that fails in the middle says what is on the target and how to begin again.
+fn left_behind(e: Error, plan: &Plan) -> Error {
+    let schemas: Vec<String> = plan
+        .schemas
+        .iter()
+        .map(|p| server::quote::ident(&plan.archive.schemas()[p.at].name))
+        .collect();
+    let mut hint = e.hint.clone().map(|h| h + "\n").unwrap_or_default();
+    hint += &format!(
+        "the target holds a part of the archive in {}: drop what this load created there before starting again",
+        schemas.join(", ")
+    );
+    Error { hint: Some(base::units::printable(&hint).replace("\\u{a}", "\n")), ..e }
+}
+
+/// The tables as the loaders need them.
+fn tables(plan: &Plan, _target: &wire::Options) -> Result<Vec<rows::Table>> {
+    plan.tables()
+        .map(|t| {
+            let statement = prepare::load_statement(t)?;
+            let chunks: Vec<Chunk> = t
+                .chunks
+                .iter()
+                .map(|c| Chunk {
+                    file: c.file.clone(),
+                    compression: t.compression,
+                    stored: c.record.clone(),
+                    raw_bytes: c.raw_bytes,
+                    rows: c.rows,
+                })
+                .collect();
+            let tee = (!plan.archive.has_manifest() && t.meta.is_default_dialect()).then(|| t.meta.plan());
+            Ok(rows::Table {
+                schema: t.schema.clone(),
+                table: t.name.clone(),
+                name: server::quote::qualified(&t.schema, &t.name),
+                statement,
+                left: AtomicU64::new(chunks.len() as u64),
+                chunks,
+                rows: t.rows,
+                tee,
+                digest: Mutex::default(),
+                loaded: AtomicU64::new(0),
+            })
+        })
+        .collect()
+}
+
+fn load_rows(target: &mut Target<'_>, plan: &Plan, wire: &wire::Options, tables: &[rows::Table]) -> Result<f64> {
+    let run = target.run;
+    let mut conns = Vec::new();
+    for _ in 0..target.options.threads {
+        let mut conn = connect::connection(run, wire)?;
+        session::for_load(&mut conn, &target.id).map_err(|e| failure::server("cannot prepare a session", e))?;
+        if target.options.skip_binlog {
+            session::skip_binlog(&mut conn, &target.id)
+                .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
+        }
+        conns.push(conn);
+    }
+    let phase = run.phase("loading rows", conns.len());
+    let sizes: Vec<Vec<u64>> = tables
+        .iter()
+        .map(|t| t.chunks.iter().map(|c| c.raw_bytes.or(c.stored.as_ref().map(|s| s.bytes)).unwrap_or(1)).collect())
+        .collect();
+    phase.counters.bytes_expected.set(sizes.iter().flatten().sum());
+    let schedule = Schedule::new(sizes);
+    let store: Arc<dyn store::Store> = plan.archive.store().clone();
+    let loaders = Loaders {
+        store: &*store,
+        tables,
+        schedule: &schedule,
+        counters: &phase.counters,
+        observer: &*run.observer,
+    };
+    run.workers(conns, |_, mut conn, stop| loaders.work(&mut conn, stop))?;
+    Ok(phase.seconds())
+}
+
+/// An error about the target that stops a load before it began.
+fn refused(what: impl Into<String>) -> Error {
+    Error::new(Kind::Target, what)
+}

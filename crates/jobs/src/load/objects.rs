@@ -1,0 +1,99 @@
+//! What comes behind the rows: foreign keys, triggers, routines, views, events.
+//!
+//! An object that the target refuses does not take the rows with it: it is
+//! listed by name, and the run ends with the code for exceptions.
+
+use super::prepare::{ForeignKeys, sql};
+use super::script::{self, Sort, Statement};
+use super::{Plan, Target};
+use crate::failure;
+use base::Result;
+use server::quote;
+
+/// Creates the rest, in the order in which one may need the other.
+pub fn create(t: &mut Target<'_>, plan: &Plan, keys: &[ForeignKeys]) -> Result<()> {
+    for k in keys {
+        t.run.check()?;
+        t.execute(&format!("USE {}", quote::ident(&k.schema)), "cannot use the schema")?;
+        let clauses: Vec<String> = k.clauses.iter().map(|c| format!("ADD {c}")).collect();
+        t.attempt(&format!("ALTER TABLE {} {}", k.table, clauses.join(", ")), &format!("foreign keys of table {}", k.table))?;
+    }
+    for part in &plan.schemas {
+        let schema = &plan.archive.schemas()[part.at];
+        for at in &part.tables {
+            let table = &schema.tables[*at];
+            if let Some(file) = &table.triggers {
+                let statements = script::statements(file, &sql(plan, file)?)?;
+                t.programs(&schema.name, &statements, &[Sort::Trigger], file)?;
+            }
+        }
+    }
+    // Functions before views, which may call them; events last, for they start to run.
+    t.schema_programs(plan, Sort::Routine)?;
+    for part in &plan.schemas {
+        let schema = &plan.archive.schemas()[part.at];
+        for at in &part.views {
+            let view = &schema.views[*at];
+            let mut statements = script::statements(&view.ddl, &sql(plan, &view.ddl)?)?;
+            for s in statements.iter_mut().filter(|s| s.sort == Sort::View) {
+                s.text = script::or_replace(&s.text);
+            }
+            t.programs(&schema.name, &statements, &[Sort::View], &view.ddl)?;
+        }
+    }
+    t.schema_programs(plan, Sort::Event)
+}
+
+impl Target<'_> {
+    fn schema_programs(&mut self, plan: &Plan, sort: Sort) -> Result<()> {
+        for part in plan.schemas.iter().filter(|p| p.whole) {
+            let schema = &plan.archive.schemas()[part.at];
+            for file in &schema.ddl {
+                let statements = script::statements(file, &sql(plan, file)?)?;
+                let statements: Vec<Statement> = statements
+                    .into_iter()
+                    .filter(|s| !(s.sort == Sort::Database && s.text.contains("CREATE")))
+                    .collect();
+                if statements.iter().any(|s| s.sort == sort) {
+                    self.programs(&schema.name, &statements, &[sort, Sort::Database], file)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a script with the settings it carries; of its objects, only those of these sorts.
+    fn programs(&mut self, schema: &str, statements: &[Statement], sorts: &[Sort], file: &str) -> Result<()> {
+        self.run.check()?;
+        self.execute(&format!("USE {}", quote::ident(schema)), "cannot use the schema")?;
+        for s in statements {
+            match s.sort {
+                Sort::Set => {
+                    let (text, note) = script::adapt_set(&s.text, &self.id);
+                    self.notes.extend(note);
+                    self.attempt(&text, &format!("a setting in {file}"))?;
+                }
+                sort if sorts.contains(&sort) => {
+                    let start: String = s.text.split_whitespace().take(12).collect::<Vec<_>>().join(" ");
+                    self.attempt(&s.text, &format!("{start} … ({file})"))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a statement whose failure is an exception, not the end.
+    fn attempt(&mut self, sql: &str, what: &str) -> Result<()> {
+        match self.conn.execute(sql) {
+            Ok(_) => Ok(()),
+            Err(wire::Error::Server(e)) => {
+                let text = format!("{what}: {e}");
+                self.run.observer.warn(text.clone());
+                self.exceptions.push(text);
+                Ok(())
+            }
+            Err(e) => Err(failure::wire(what, e)),
+        }
+    }
+}

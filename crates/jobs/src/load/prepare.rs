@@ -1,0 +1,182 @@
+//! Schemas, tables without foreign keys, stand-ins for views; and the LOAD
+//! statement of a table.
+
+use super::script::{self, Sort};
+use super::{Plan, Target};
+use crate::failure;
+use archive::open::Table;
+use base::units::printable;
+use base::{Error, Kind, Result};
+use server::{ddl, quote};
+
+/// Foreign keys that were taken out of their tables, to be added behind the rows.
+pub struct ForeignKeys {
+    /// Quoted, qualified table.
+    pub table: String,
+    /// Its schema.
+    pub schema: String,
+    /// Clauses fit to follow `ADD`.
+    pub clauses: Vec<String>,
+}
+
+/// Creates everything that rows need.
+pub fn create(t: &mut Target<'_>, plan: &Plan) -> Result<Vec<ForeignKeys>> {
+    let mut keys = Vec::new();
+    for part in &plan.schemas {
+        let schema = &plan.archive.schemas()[part.at];
+        t.run.check()?;
+        database(t, plan, schema)?;
+        t.execute(&format!("USE {}", quote::ident(&schema.name)), "cannot use the schema")?;
+        for at in &part.tables {
+            t.run.check()?;
+            if let Some(k) = table(t, plan, &schema.tables[*at])? {
+                keys.push(k);
+            }
+        }
+        for at in &part.views {
+            // Made here rather than from the file: the file's own would replace what it meets.
+            let view = &schema.views[*at];
+            for s in script::statements(&view.pre, &sql(plan, &view.pre)?)? {
+                if s.sort == Sort::View {
+                    let doing = format!("cannot create a stand-in for view {}", quote::qualified(&schema.name, &view.name));
+                    t.execute(&s.text, &doing)?;
+                }
+            }
+        }
+    }
+    Ok(keys)
+}
+
+/// The text of a file, checked against the manifest.
+pub fn sql(plan: &Plan, file: &str) -> Result<String> {
+    plan.archive
+        .sql(file)
+        .map_err(|e| failure::archive("cannot read a definition", &e))
+}
+
+fn database(t: &mut Target<'_>, plan: &Plan, schema: &archive::open::Schema) -> Result<()> {
+    let doing = format!("cannot create schema {}", quote::ident(&schema.name));
+    for file in &schema.ddl {
+        for s in script::statements(file, &sql(plan, file)?)? {
+            // ALTER DATABASE belongs to the routines it stands between.
+            if s.sort == Sort::Database && s.text.contains("CREATE") {
+                let text = ddl::add_if_not_exists(&s.text);
+                let (text, notes) = adapted(t, plan, &text);
+                t.notes.extend(notes);
+                t.execute(&text, &doing)?;
+                return Ok(());
+            }
+        }
+    }
+    t.execute(&format!("CREATE DATABASE IF NOT EXISTS {}", quote::ident(&schema.name)), &doing)
+}
+
+fn adapted(t: &Target<'_>, plan: &Plan, text: &str) -> (String, Vec<String>) {
+    match &plan.source {
+        Some(source) => ddl::adapt(text, source, &t.id),
+        None => (text.to_owned(), Vec::new()),
+    }
+}
+
+fn table(t: &mut Target<'_>, plan: &Plan, table: &Table) -> Result<Option<ForeignKeys>> {
+    let name = quote::qualified(&table.schema, &table.name);
+    let Some(file) = &table.ddl else {
+        return Err(Error::new(Kind::Archive, format!("the archive has no definition of table {name}"))
+            .hint("create the table by hand is not supported yet; take a dump with definitions"));
+    };
+    let mut keys = None;
+    for s in script::statements(file, &sql(plan, file)?)? {
+        match s.sort {
+            Sort::Table => {
+                let (text, notes) = adapted(t, plan, &s.text);
+                t.notes.extend(notes.into_iter().map(|n| format!("table {name}: {n}")));
+                let (text, clauses) = ddl::strip_foreign_keys(&text);
+                t.execute(&text, &format!("cannot create table {name}"))?;
+                if !clauses.is_empty() {
+                    keys = Some(ForeignKeys { table: name.clone(), schema: table.schema.clone(), clauses });
+                }
+            }
+            Sort::Sequence => t.execute(&s.text, &format!("cannot create sequence {name}"))?,
+            Sort::Set => t.execute(&s.text, "cannot prepare the session")?,
+            _ => {}
+        }
+    }
+    Ok(keys)
+}
+
+/// `LOAD DATA LOCAL INFILE` for the chunks of a table.
+pub fn load_statement(table: &Table) -> Result<String> {
+    let o = &table.meta.options;
+    let name = quote::qualified(&table.schema, &table.name);
+    let charset: String = o
+        .default_character_set
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+        .collect();
+    let mut columns = Vec::new();
+    let mut sets = Vec::new();
+    for (i, column) in o.columns.iter().enumerate() {
+        let quoted = quote::ident(column);
+        match o.decode_columns.get(column) {
+            None => columns.push(quoted),
+            Some(function) => {
+                let value = decoded(function, column, i).ok_or_else(|| {
+                    Error::new(
+                        Kind::Archive,
+                        format!("table {name}: column {quoted} is to be decoded by {}, which is not known here", printable(function)),
+                    )
+                })?;
+                columns.push(format!("@p{i}"));
+                sets.push(format!("{quoted} = {value}"));
+            }
+        }
+    }
+    let d = &o.dialect;
+    let optionally = if d.fields_optionally_enclosed { "OPTIONALLY " } else { "" };
+    let mut sql = format!(
+        "LOAD DATA LOCAL INFILE 'penstock' INTO TABLE {name} CHARACTER SET {charset} \
+         FIELDS TERMINATED BY {} {optionally}ENCLOSED BY {} ESCAPED BY {} LINES TERMINATED BY {}",
+        literal(&d.fields_terminated_by),
+        literal(&d.fields_enclosed_by),
+        literal(&d.fields_escaped_by),
+        literal(&d.lines_terminated_by),
+    );
+    if !columns.is_empty() {
+        sql += &format!(" ({})", columns.join(", "));
+    }
+    if !sets.is_empty() {
+        sql += &format!(" SET {}", sets.join(", "));
+    }
+    Ok(sql)
+}
+
+/// The expression that gives a column its value. Only the two functions of the
+/// format and the one expression MySQL Shell is known to write: whatever else
+/// stands in an archive does not become SQL.
+fn decoded(function: &str, column: &str, i: usize) -> Option<String> {
+    match function.to_ascii_uppercase().as_str() {
+        "FROM_BASE64" => Some(format!("FROM_BASE64(@p{i})")),
+        "UNHEX" => Some(format!("UNHEX(@p{i})")),
+        _ if function == format!("STRING_TO_VECTOR(@{})", quote::ident(column)) => {
+            Some(format!("STRING_TO_VECTOR(@p{i})"))
+        }
+        _ => None,
+    }
+}
+
+/// A separator as a literal; the grammar takes strings and hexadecimal here.
+fn literal(text: &str) -> String {
+    if text.is_empty() {
+        "''".to_owned()
+    } else {
+        let hex: String = text.bytes().map(|b| format!("{b:02x}")).collect();
+        format!("0x{hex}")
+    }
+}
+
+impl Target<'_> {
+    /// Runs a statement on the control connection.
+    pub fn execute(&mut self, sql: &str, doing: &str) -> Result<()> {
+        self.conn.execute(sql).map(drop).map_err(|e| failure::wire(printable(doing), e))
+    }
+}

@@ -1,0 +1,289 @@
+//! Rows into tables: every worker streams one chunk after the other through
+//! LOAD DATA LOCAL INFILE, each in a transaction of its own that is committed
+//! only when the server counted what the archive counted, without a warning.
+//!
+//! LOCAL turns errors into warnings and skips what it cannot store; here a
+//! warning, a skipped row or another count fails the chunk and rolls it back.
+
+use super::schedule::Schedule;
+use crate::failure;
+use crate::run::Stop;
+use archive::chunk::{ChunkReader, Compression, Expected};
+use archive::{ArchiveError, RowDigest, RowPlan};
+use base::units::{count, printable};
+use base::{Counters, Error, Event, Kind, Observer, Result};
+use std::io::Read;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use store::Store;
+use wire::{Conn, Done};
+
+/// A chunk that is to be loaded.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// Its file.
+    pub file: String,
+    /// How it is compressed.
+    pub compression: Compression,
+    /// Size and digest of the file, where the archive records them.
+    pub stored: Option<archive::file::FileRecord>,
+    /// Bytes of rows, where known.
+    pub raw_bytes: Option<u64>,
+    /// Rows, where known.
+    pub rows: Option<u64>,
+}
+
+/// A table that is being loaded.
+#[derive(Debug)]
+pub struct Table {
+    /// Schema name.
+    pub schema: String,
+    /// Table name.
+    pub table: String,
+    /// Quoted, qualified.
+    pub name: String,
+    /// `LOAD DATA …` for each of its chunks.
+    pub statement: String,
+    /// Its chunks, in key order.
+    pub chunks: Vec<Chunk>,
+    /// Rows in all, where the archive says.
+    pub rows: Option<u64>,
+    /// For an archive without digests: how to take one while the rows pass.
+    pub tee: Option<RowPlan>,
+    /// The digest taken that way.
+    pub digest: Mutex<RowDigest>,
+    /// Rows loaded so far.
+    pub loaded: AtomicU64,
+    /// Chunks not loaded yet.
+    pub left: AtomicU64,
+}
+
+/// What all workers share.
+pub struct Loaders<'a> {
+    /// Where the chunks are.
+    pub store: &'a dyn Store,
+    /// All tables.
+    pub tables: &'a [Table],
+    /// Which chunk is next.
+    pub schedule: &'a Schedule,
+    /// Figures of the phase.
+    pub counters: &'a Counters,
+    /// Told when a table is done.
+    pub observer: &'a dyn Observer,
+}
+
+impl Loaders<'_> {
+    /// Works until there is no chunk left.
+    pub fn work(&self, conn: &mut Conn, stop: &Stop<'_>) -> Result<()> {
+        let mut last = None;
+        loop {
+            stop.check()?;
+            let Some((table, chunk)) = self.schedule.next(last) else {
+                return Ok(());
+            };
+            last = Some(table);
+            self.counters.busy.add(1);
+            let t = &self.tables[table];
+            let outcome = self.chunk(conn, t, &t.chunks[chunk], stop);
+            self.counters.busy.sub(1);
+            self.schedule.done(table);
+            outcome?;
+            if t.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+                self.table_done(t)?;
+            }
+        }
+    }
+
+    fn table_done(&self, t: &Table) -> Result<()> {
+        let loaded = t.loaded.load(Ordering::SeqCst);
+        if let Some(rows) = t.rows.filter(|n| *n != loaded) {
+            return Err(Error::new(
+                Kind::Archive,
+                format!("{}: the archive says {} rows, its chunks held {}", printable(&t.name), count(rows), count(loaded)),
+            ));
+        }
+        self.counters.tables.add(1);
+        self.observer.event(Event::Table {
+            schema: t.schema.clone(),
+            table: t.table.clone(),
+            rows: loaded,
+            bytes: t.chunks.iter().filter_map(|c| c.raw_bytes).sum(),
+        });
+        Ok(())
+    }
+
+    fn chunk(&self, conn: &mut Conn, t: &Table, chunk: &Chunk, stop: &Stop<'_>) -> Result<()> {
+        let doing = format!("cannot load {} into {}", chunk.file, t.name);
+        let expected = Expected { stored: chunk.stored.as_ref(), raw_bytes: chunk.raw_bytes };
+        let reader = ChunkReader::open(self.store, &chunk.file, chunk.compression, expected)
+            .map_err(|e| failure::archive(&doing, &e))?;
+        let mut passing = Passing {
+            reader,
+            counters: self.counters,
+            stop,
+            tee: t.tee.as_ref().map(|plan| Tee { plan, line: Vec::new(), payload: Vec::new(), digest: RowDigest::new() }),
+        };
+        let done = match conn.load(&t.statement, &mut passing) {
+            Ok(done) => done,
+            Err(wire::Error::Source(e)) => return Err(failure::source(&doing, &chunk.file, e)),
+            Err(e) => return Err(failure::wire(&doing, e)),
+        };
+        if let Err(e) = checked(conn, &doing, &done, chunk) {
+            let _ = conn.execute("ROLLBACK");
+            return Err(e);
+        }
+        let rows = Counts::of(&done).records;
+        if let Some(tee) = passing.tee {
+            let digest = tee.finish(&chunk.file).map_err(|e| failure::archive(&doing, &e))?;
+            t.digest.lock().unwrap_or_else(|e| e.into_inner()).merge(&digest);
+        }
+        conn.execute("COMMIT").map_err(|e| failure::wire(&doing, e))?;
+        t.loaded.fetch_add(rows, Ordering::SeqCst);
+        self.counters.rows.add(rows);
+        Ok(())
+    }
+}
+
+/// The figures in the text that ends a LOAD DATA.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    records: u64,
+    deleted: u64,
+    skipped: u64,
+    warnings: u64,
+}
+
+impl Counts {
+    /// Reads `Records: 5  Deleted: 0  Skipped: 0  Warnings: 0`; the words are
+    /// the server's in its own language, the order of the numbers is not.
+    fn of(done: &Done) -> Counts {
+        let mut numbers = done
+            .info
+            .split(|c: char| !c.is_ascii_digit())
+            .filter(|s| !s.is_empty())
+            .map(|s| s.parse::<u64>().unwrap_or(u64::MAX));
+        let mut next = || numbers.next();
+        match (next(), next(), next(), next()) {
+            (Some(records), Some(deleted), Some(skipped), Some(warnings)) => {
+                Counts { records, deleted, skipped, warnings }
+            }
+            _ => Counts { records: done.affected, ..Counts::default() },
+        }
+    }
+}
+
+fn checked(conn: &mut Conn, doing: &str, done: &Done, chunk: &Chunk) -> Result<()> {
+    let counts = Counts::of(done);
+    let warnings = counts.warnings.max(u64::from(done.warnings));
+    if warnings > 0 || counts.skipped > 0 || counts.deleted > 0 {
+        let mut text = format!(
+            "{doing}: the server took {} rows but skipped {} and raised {} warning{}; the chunk was rolled back",
+            count(counts.records.saturating_sub(counts.skipped)), count(counts.skipped), count(warnings),
+            if warnings == 1 { "" } else { "s" }
+        );
+        let shown = conn.fetch("SHOW WARNINGS LIMIT 5").unwrap_or_default();
+        for row in shown {
+            if let Some(Some(message)) = row.get(2) {
+                text += &format!("\n  {}", printable(&String::from_utf8_lossy(message)));
+            }
+        }
+        return Err(Error::new(Kind::Failed, text)
+            .hint("rows are named by their number within the chunk; values that the target cannot hold as they are never enter it"));
+    }
+    if let Some(rows) = chunk.rows.filter(|n| *n != counts.records) {
+        return Err(Error::new(
+            Kind::Failed,
+            format!("{doing}: the archive has {} rows, the server counted {}; the chunk was rolled back", count(rows), count(counts.records)),
+        ));
+    }
+    Ok(())
+}
+
+/// The bytes of a chunk on their way to the server.
+struct Passing<'a> {
+    reader: ChunkReader,
+    counters: &'a Counters,
+    stop: &'a Stop<'a>,
+    tee: Option<Tee<'a>>,
+}
+
+impl Read for Passing<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.stop.asked() {
+            return Err(ArchiveError::Interrupted.into());
+        }
+        let n = self.reader.read(buffer)?;
+        self.counters.bytes.add(n as u64);
+        if let Some(tee) = &mut self.tee {
+            tee.take(&buffer[..n])?;
+        }
+        Ok(n)
+    }
+}
+
+/// Takes a digest of rows that pass as lines.
+struct Tee<'a> {
+    plan: &'a RowPlan,
+    /// The start of a line whose end has not come yet.
+    line: Vec<u8>,
+    payload: Vec<u8>,
+    digest: RowDigest,
+}
+
+impl Tee<'_> {
+    fn take(&mut self, mut bytes: &[u8]) -> Result<(), ArchiveError> {
+        // A line can end in any later piece, so the look begins at its start.
+        if !self.line.is_empty() {
+            let before = self.line.len();
+            self.line.extend_from_slice(bytes);
+            match archive::row::row_end(&self.line) {
+                None => return Ok(()),
+                Some(end) => {
+                    let line = std::mem::take(&mut self.line);
+                    self.row(&line[..end])?;
+                    bytes = &bytes[end - before..];
+                    self.line = line;
+                    self.line.clear();
+                }
+            }
+        }
+        while let Some(end) = archive::row::row_end(bytes) {
+            self.row(&bytes[..end])?;
+            bytes = &bytes[end..];
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// One line with its end.
+    fn row(&mut self, line: &[u8]) -> Result<(), ArchiveError> {
+        self.payload.clear();
+        self.plan
+            .decode_row(&line[..line.len() - 1], &mut self.payload)
+            .map_err(|source| ArchiveError::Row { file: "a chunk".to_owned(), source })?;
+        self.digest.add(&self.payload);
+        Ok(())
+    }
+
+    fn finish(self, file: &str) -> Result<RowDigest, ArchiveError> {
+        if self.line.is_empty() {
+            Ok(self.digest)
+        } else {
+            Err(ArchiveError::damaged(file, "ends in the middle of a row"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_in_any_language() {
+        let done = |info: &str| Done { info: info.into(), ..Done::default() };
+        let c = Counts::of(&done("Records: 5  Deleted: 1  Skipped: 2  Warnings: 3"));
+        assert_eq!(c, Counts { records: 5, deleted: 1, skipped: 2, warnings: 3 });
+        let c = Counts::of(&done("Datensätze: 7  Gelöscht: 0  Ausgelassen: 0  Warnungen: 0"));
+        assert_eq!(c.records, 7);
+    }
+}

@@ -1,0 +1,196 @@
+//! The SQL files of an archive, statement by statement: which may run at all,
+//! and what is changed for a target that speaks an older or newer dialect.
+//!
+//! Only the statements that a dump consists of are run. A script that asks for
+//! anything else, or for a global setting, is refused by name: an archive may
+//! come from a stranger.
+
+use base::units::printable;
+use base::{Error, Kind, Result};
+use server::Identity;
+
+/// What a statement is, as far as loading needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// `SET` of session variables.
+    Set,
+    /// `USE schema`: the loader chooses the schema itself.
+    Use,
+    /// `DROP … IF EXISTS`, which a dump writes before each CREATE; never run,
+    /// since the target is known not to hold the object.
+    Drop,
+    /// `CREATE DATABASE`, `ALTER DATABASE`.
+    Database,
+    /// `CREATE TABLE`.
+    Table,
+    /// `CREATE VIEW`.
+    View,
+    /// `CREATE TRIGGER`.
+    Trigger,
+    /// `CREATE PROCEDURE` or `FUNCTION`, and MariaDB's packages.
+    Routine,
+    /// `CREATE EVENT`, `ALTER EVENT`.
+    Event,
+    /// `CREATE SEQUENCE` and the `SETVAL` that goes with it.
+    Sequence,
+    /// Nothing but comments.
+    Empty,
+}
+
+/// One statement of a script.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// What it is.
+    pub sort: Sort,
+    /// Its text.
+    pub text: String,
+}
+
+/// The statements of a file; refuses what no dump contains.
+pub fn statements(file: &str, text: &str) -> Result<Vec<Statement>> {
+    let mut out = Vec::new();
+    for statement in server::sql::statements(text.as_bytes(), server::sql::Dialect::default()) {
+        let text = String::from_utf8_lossy(statement).into_owned();
+        let sort = classify(&text).ok_or_else(|| {
+            let start: String = text.chars().take(80).collect();
+            Error::new(
+                Kind::Archive,
+                format!("{file} holds a statement that no dump has: {}", printable(start.trim())),
+            )
+            .hint("if you trust it, take it out of the file and run it yourself")
+        })?;
+        if sort != Sort::Empty {
+            out.push(Statement { sort, text });
+        }
+    }
+    Ok(out)
+}
+
+/// The first words of a statement in upper case, comments left out, version comments looked into.
+fn words(text: &str, most: usize) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while out.len() < most {
+        rest = rest.trim_start();
+        if let Some(inner) = rest.strip_prefix("/*!").or_else(|| rest.strip_prefix("/*M!")) {
+            rest = inner.trim_start_matches(|c: char| c.is_ascii_digit());
+        } else if rest.starts_with("/*") {
+            rest = rest.find("*/").map_or("", |i| &rest[i + 2..]);
+        } else if let Some(tail) = rest.strip_prefix("*/") {
+            rest = tail;
+        } else if rest.starts_with('#') || rest.starts_with("-- ") || rest.starts_with("--\n") || rest == "--" {
+            rest = rest.find('\n').map_or("", |i| &rest[i + 1..]);
+        } else if rest.is_empty() {
+            break;
+        } else if let Some(quote) = rest.chars().next().filter(|c| matches!(c, '`' | '\'' | '"')) {
+            let end = rest[1..].find(quote).map_or(rest.len(), |i| i + 2);
+            out.push(rest[..end].to_owned());
+            rest = &rest[end..];
+        } else {
+            let end = rest
+                .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '@'))
+                .unwrap_or(rest.len())
+                .max(rest.chars().next().map_or(1, char::len_utf8));
+            out.push(rest[..end].to_ascii_uppercase());
+            rest = &rest[end..];
+        }
+    }
+    out
+}
+
+fn classify(text: &str) -> Option<Sort> {
+    let words = words(text, 60);
+    let word = |i: usize| words.get(i).map(String::as_str).unwrap_or_default();
+    match word(0) {
+        "" => Some(Sort::Empty),
+        "USE" => Some(Sort::Use),
+        "SET" => {
+            // GLOBAL, PERSIST and passwords are settings of the server, not of a session.
+            let global = words.iter().any(|w| {
+                matches!(w.as_str(), "GLOBAL" | "PERSIST" | "PERSIST_ONLY" | "PASSWORD" | "ROLE" | "DEFAULT_ROLE")
+                    || w.starts_with("@@GLOBAL") || w.starts_with("@@PERSIST")
+            });
+            (!global).then_some(Sort::Set)
+        }
+        "DROP" => Some(Sort::Drop),
+        "ALTER" if matches!(word(1), "DATABASE" | "SCHEMA") => Some(Sort::Database),
+        "ALTER" if word(1) == "EVENT" => Some(Sort::Event),
+        "SELECT" if word(1) == "SETVAL" => Some(Sort::Sequence),
+        "DO" if word(1) == "SETVAL" => Some(Sort::Sequence),
+        // A loadable function is a shared library of the server's host.
+        "CREATE" if words.iter().any(|w| w == "SONAME") && !words.iter().any(|w| w == "BEGIN" || w == "RETURN") => None,
+        "CREATE" => words.iter().skip(1).find_map(|w| match w.as_str() {
+            "DATABASE" | "SCHEMA" => Some(Sort::Database),
+            "TABLE" => Some(Sort::Table),
+            "VIEW" => Some(Sort::View),
+            "TRIGGER" => Some(Sort::Trigger),
+            "PROCEDURE" | "FUNCTION" | "PACKAGE" => Some(Sort::Routine),
+            "EVENT" => Some(Sort::Event),
+            "SEQUENCE" => Some(Sort::Sequence),
+            _ => None,
+        }),
+        _ => None,
+    }
+}
+
+/// `SET sql_mode = '…'` without the modes that the target does not know; names what was dropped.
+pub fn adapt_set(text: &str, target: &Identity) -> (String, Option<String>) {
+    let lower = text.to_ascii_lowercase();
+    let Some(at) = lower.find("sql_mode") else {
+        return (text.to_owned(), None);
+    };
+    let Some(open) = text[at..].find('\'').map(|i| at + i + 1) else {
+        return (text.to_owned(), None);
+    };
+    let Some(close) = text[open..].find('\'').map(|i| open + i) else {
+        return (text.to_owned(), None);
+    };
+    let (mode, dropped) = server::ddl::sql_mode_for(target, &text[open..close]);
+    if dropped.is_empty() {
+        return (text.to_owned(), None);
+    }
+    let note = format!("sql_mode without {}, which the target does not know", dropped.join(", "));
+    (format!("{}{mode}{}", &text[..open], &text[close..]), Some(note))
+}
+
+/// `CREATE … VIEW` as `CREATE OR REPLACE … VIEW`, to take the place of the stand-in.
+pub fn or_replace(text: &str) -> String {
+    let words = words(text, 3);
+    if words.get(1).is_some_and(|w| w == "OR") {
+        return text.to_owned();
+    }
+    match text.to_ascii_uppercase().find("CREATE") {
+        Some(at) => format!("{} OR REPLACE{}", &text[..at + 6], &text[at + 6..]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_dump_has() {
+        let sort = |t: &str| classify(t);
+        assert_eq!(sort("/*!50503 SET character_set_client = utf8mb4 */"), Some(Sort::Set));
+        assert_eq!(sort("-- x\nCREATE TABLE IF NOT EXISTS `a` (b int)"), Some(Sort::Table));
+        assert_eq!(sort("/*!50001 CREATE ALGORITHM=UNDEFINED */\n/*!50013 DEFINER=`a`@`%` SQL SECURITY DEFINER */ /*!50001 VIEW `v` AS select 1 */"), Some(Sort::View));
+        assert_eq!(sort("CREATE DEFINER=`r`@`%` TRIGGER t AFTER INSERT ON `x` FOR EACH ROW SET @a = 1"), Some(Sort::Trigger));
+        assert_eq!(sort("CREATE DATABASE /*!32312 IF NOT EXISTS*/ `a`"), Some(Sort::Database));
+        assert_eq!(sort("-- nothing"), Some(Sort::Empty));
+        for bad in [
+            "SET GLOBAL x = 1", "SET @@GLOBAL.x = 1", "SET x = 1, PERSIST y = 2", "INSTALL PLUGIN p SONAME 'x.so'",
+            "GRANT ALL ON *.* TO x", "LOAD DATA INFILE '/etc/passwd' INTO TABLE t", "CREATE USER x", "DELETE FROM t",
+            "CREATE FUNCTION f RETURNS STRING SONAME 'x.so'", "SELECT 1 INTO OUTFILE 'x'", "/*!50000 SET GLOBAL x=1*/",
+            "SHUTDOWN", "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'x')",
+        ] {
+            assert_eq!(sort(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_view_replaces_its_stand_in() {
+        assert_eq!(or_replace("CREATE VIEW `v` AS select 1"), "CREATE OR REPLACE VIEW `v` AS select 1");
+        assert_eq!(or_replace("create or replace view v as select 1"), "create or replace view v as select 1");
+    }
+}

@@ -1,0 +1,107 @@
+//! The SELECT that reads a table's rows, one and the same for dump and verify,
+//! so that a digest taken by one can be compared with the other's.
+//!
+//! The canonical bytes of a row are the text-protocol payload of this SELECT
+//! under a session without character set conversion: the stored bytes of every
+//! value, FLOAT widened so that no bit is lost.
+
+use crate::keys::{ChunkKey, Range};
+use archive::row::{Encoding, RowPlan};
+use server::catalog::{Column, Table};
+use std::collections::BTreeMap;
+
+/// How a table's rows are read and written down.
+#[derive(Clone, Debug)]
+pub struct TablePlan {
+    /// Quoted `schema`.`table`.
+    pub name: String,
+    /// Columns in the data, in order: all but generated ones.
+    pub columns: Vec<String>,
+    /// SELECT items for them.
+    items: Vec<String>,
+    /// How each is written in a chunk.
+    pub rows: RowPlan,
+    /// Columns that LOAD DATA has to decode: column → `FROM_BASE64` or an expression.
+    pub decode: BTreeMap<String, String>,
+    /// Character set that LOAD DATA is told.
+    pub charset: &'static str,
+    /// The key to cut and order by.
+    pub key: Option<ChunkKey>,
+    /// Character set to receive text in; none for the bytes as they are stored.
+    pub client_charset: Option<String>,
+}
+
+impl TablePlan {
+    /// The plan for a table of the catalog: all columns that hold data.
+    pub fn of(table: &Table) -> TablePlan {
+        TablePlan::of_columns(table, table.data_columns().collect())
+    }
+
+    /// The plan that reads just these columns, in this order; names what the table lacks.
+    pub fn of_names(table: &Table, names: &[String]) -> Result<TablePlan, String> {
+        let mut columns = Vec::new();
+        for name in names {
+            columns.push(table.column(name).ok_or_else(|| format!("has no column {}", server::quote::ident(name)))?);
+        }
+        if let Some(extra) = table.data_columns().find(|c| !names.contains(&c.name)) {
+            return Err(format!("has one column more, {}", server::quote::ident(&extra.name)));
+        }
+        Ok(TablePlan::of_columns(table, columns))
+    }
+
+    fn of_columns(table: &Table, stored: Vec<&Column>) -> TablePlan {
+        // The file's character set is `binary`: no conversion on either side, any
+        // bytes survive. MySQL refuses JSON from binary text, so a table with
+        // JSON is declared utf8mb4 and columns of other character sets go as base64.
+        let json = stored.iter().any(|c| c.data_type == "json");
+        let base64 = |c: &Column| {
+            c.is_binary_unsafe()
+                || json
+                    && c.charset.as_deref().is_some_and(|s| {
+                        !matches!(s, "utf8mb4" | "utf8mb3" | "utf8" | "ascii")
+                    })
+        };
+        let encodings = stored
+            .iter()
+            .map(|c| if base64(c) { Encoding::Base64 } else { Encoding::Text })
+            .collect();
+        TablePlan {
+            name: server::quote::qualified(&table.schema, &table.name),
+            columns: stored.iter().map(|c| c.name.clone()).collect(),
+            items: stored.iter().map(|c| c.select_expression()).collect(),
+            rows: RowPlan::new(encodings),
+            decode: stored
+                .iter()
+                .filter(|c| base64(c))
+                .map(|c| (c.name.clone(), "FROM_BASE64".to_owned()))
+                .collect(),
+            charset: if json { "utf8mb4" } else { "binary" },
+            key: ChunkKey::of(table),
+            client_charset: None,
+        }
+    }
+
+    /// Reads as a client with this character set would, for comparing with what such a client wrote.
+    pub fn as_client(&mut self, charset: &str) {
+        self.client_charset = Some(charset.to_owned());
+        self.items = self.columns.iter().map(|c| server::quote::ident(c)).collect();
+        self.key = None;
+    }
+
+    /// The SELECT for one range, in key order where there is a key.
+    pub fn select(&self, range: &Range) -> String {
+        let mut sql = format!(
+            "SELECT /*!40001 SQL_NO_CACHE */ {} FROM {}",
+            if self.items.is_empty() { "NULL".to_owned() } else { self.items.join(",") },
+            self.name
+        );
+        if let Some(key) = &self.key {
+            sql += &format!(" FORCE INDEX ({})", server::quote::ident(&key.index));
+            sql += &range.where_clause(key);
+            if range.nulls != crate::keys::Nulls::Only {
+                sql += &format!(" ORDER BY {}", key.order_by());
+            }
+        }
+        sql
+    }
+}

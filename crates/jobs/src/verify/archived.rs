@@ -1,0 +1,259 @@
+//! An archive by itself, and an archive against a server.
+
+use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
+use super::Compared;
+use crate::dump::unmatched;
+use crate::keys::Range;
+use crate::load::precheck;
+use crate::rows::TablePlan;
+use crate::{Run, connect, failure};
+use archive::manifest::TableRecord;
+use archive::open::Table;
+use archive::{Archive, CheckOptions, RowDigest};
+use base::units::printable;
+use base::{Counters, Error, Kind, Result};
+use server::{Catalog, Filter, Identity, quote, session};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// An archive that was found whole.
+#[derive(Clone, Debug)]
+pub struct Offline {
+    /// Its folder.
+    pub path: PathBuf,
+    /// Files read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Rows decoded.
+    pub rows: u64,
+    /// Whether it has digests.
+    pub digests: bool,
+    /// Seconds it took.
+    pub seconds: f64,
+}
+
+/// Checks every byte of an archive without a server.
+pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Offline> {
+    let start = Instant::now();
+    let store = store::Directory::open(from)
+        .map_err(|e| Error::new(Kind::Archive, printable(&format!("cannot open the archive {}: {e}", from.display()))))?;
+    let phase = run.phase("checking the archive", threads);
+    let options = CheckOptions { threads, rows };
+    let report = archive::check(&store, &options, &|p| progress(&phase.counters, &p), &run.cancel)
+        .map_err(|e| failure::archive(format_args!("cannot check {}", from.display()), &e))?;
+    drop(phase);
+    run.check()?;
+    for note in &report.notes {
+        run.observer.note(note.clone());
+    }
+    if !report.problems.is_empty() {
+        let n = report.problems.len();
+        let mut text = format!("the archive {} is damaged in {}:", from.display(), if n == 1 { "one place".to_owned() } else { format!("{n} places") });
+        for p in report.problems.iter().take(50) {
+            text += &format!("\n  {}", place(p));
+        }
+        if n > 50 {
+            text += &format!("\n  … and {} more", n - 50);
+        }
+        return Err(Error::new(Kind::Archive, text).hint("do not rely on it: take the dump again, or fetch the archive again from its other copy"));
+    }
+    Ok(Offline {
+        path: std::path::absolute(from).unwrap_or_else(|_| from.to_owned()),
+        files: report.files,
+        bytes: report.bytes,
+        rows: report.rows,
+        digests: report.has_manifest,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+/// File, table and chunk, and what is wrong.
+fn place(p: &archive::Problem) -> String {
+    let mut text = p.file.clone();
+    if let (Some(schema), Some(table)) = (&p.schema, &p.table) {
+        text += &format!(" (table {}", printable(&quote::qualified(schema, table)));
+        if let Some(chunk) = p.chunk {
+            text += &format!(", chunk {chunk}");
+        }
+        text += ")";
+    }
+    let what = p.what.strip_prefix(&p.file).unwrap_or(&p.what);
+    format!("{text}: {}", what.trim_start_matches([':', ' ']))
+}
+
+fn progress(counters: &Counters, p: &archive::Progress) {
+    counters.bytes.add(p.raw_bytes);
+    counters.stored.add(p.stored_bytes);
+    counters.rows.add(p.rows);
+}
+
+/// Compares the rows of an archive with a server's.
+pub fn against(run: &Run, from: &Path, server: &wire::Options, threads: usize, filter: &Filter) -> Result<Compared> {
+    let archive = precheck::open(from)?;
+    let Some(manifest) = archive.manifest() else {
+        return Err(Error::new(Kind::Archive, format!("{} has no row digests: penstock did not write it", from.display()))
+            .hint("load it into a server (the load compares as it goes), then compare two servers with --server A --server B"));
+    };
+    let wanted: Vec<(&TableRecord, Option<RowDigest>)> = manifest
+        .tables
+        .iter()
+        .filter(|t| filter.table(&t.schema, &t.table))
+        .map(|t| (t, None))
+        .collect();
+    unmatched(filter)?;
+    compare_tables(run, &archive.store().describe(), &wanted, server, threads)
+}
+
+/// Compares what was just loaded. An archive of penstock has its digests; for
+/// another one they were taken while the rows passed.
+pub fn loaded(
+    run: &Run,
+    archive: &Archive,
+    tables: &[(&Table, RowDigest)],
+    server: &wire::Options,
+    threads: usize,
+) -> Result<Compared> {
+    let name = archive.store().describe();
+    if let Some(manifest) = archive.manifest() {
+        let wanted: Vec<_> = tables
+            .iter()
+            .filter_map(|(t, _)| manifest.table(&t.schema, &t.name).map(|r| (r, None)))
+            .collect();
+        return compare_tables(run, &name, &wanted, server, threads);
+    }
+    let records: Vec<(TableRecord, RowDigest)> = tables
+        .iter()
+        .filter(|(t, _)| t.meta.includes_data && t.meta.is_default_dialect())
+        .map(|(t, digest)| {
+            let record = TableRecord {
+                schema: t.schema.clone(),
+                table: t.name.clone(),
+                columns: t.meta.options.columns.clone(),
+                row_expressions: Some(vec![t.meta.options.default_character_set.clone()]),
+                key: Vec::new(),
+                rows: digest.rows(),
+                row_digest: digest.to_hex(),
+                chunks: Vec::new(),
+            };
+            (record, digest.clone())
+        })
+        .collect();
+    let wanted: Vec<_> = records.iter().map(|(r, d)| (r, Some(d.clone()))).collect();
+    compare_tables(run, &name, &wanted, server, threads)
+}
+
+fn compare_tables(
+    run: &Run,
+    archive: &str,
+    tables: &[(&TableRecord, Option<RowDigest>)],
+    server: &wire::Options,
+    threads: usize,
+) -> Result<Compared> {
+    let start = Instant::now();
+    let (mut conn, id) = connect::open(run, server)?;
+    let name = format!("{id} at {}", server.endpoint);
+    session::for_catalog(&mut conn, &id).map_err(|e| failure::server("cannot prepare a session", e))?;
+    let patterns: Vec<String> = tables.iter().map(|(t, _)| quote::ident(&t.schema)).collect();
+    let filter = Filter::new(&patterns, &[], &[], &[]).map_err(|e| failure::server("cannot select schemas", e))?;
+    let catalog = Catalog::read(&mut conn, &id, &filter).map_err(|e| failure::server("cannot read the catalog", e))?;
+    let phase = run.phase("comparing rows", threads);
+    let mut differences = Vec::new();
+    let (mut plans, mut pieces) = (Vec::new(), Vec::new());
+    for (record, taken) in tables {
+        let qualified = printable(&quote::qualified(&record.schema, &record.table));
+        let Some(table) = find(&catalog, &id, record) else {
+            differences.push(format!("{qualified}: not on the server"));
+            continue;
+        };
+        let mut plan = match TablePlan::of_names(table, &record.columns) {
+            Ok(plan) => plan,
+            Err(why) => {
+                differences.push(format!("{qualified}: on the server it {}", printable(&why)));
+                continue;
+            }
+        };
+        phase.counters.rows_expected.add(record.rows);
+        let at = plans.len();
+        if let Some(digest) = taken {
+            // Rows were written by another tool: read them as it did.
+            plan.as_client(record.row_expressions.as_ref().and_then(|v| v.first()).map_or("utf8mb4", String::as_str));
+            pieces.push(Piece { table: at, range: Range::whole(), expected: Expected::Digest(digest.clone()) });
+        } else {
+            pieces.extend(ranges(record, &mut plan).into_iter().map(|(range, digest)| Piece {
+                table: at,
+                range,
+                expected: Expected::Digest(digest),
+            }));
+        }
+        phase.counters.bytes_expected.add(record.chunks.iter().map(|c| c.raw_bytes).sum());
+        plans.push(Plans { left: plan, right: None });
+    }
+    // The largest pieces first, so that no worker is left alone with one.
+    pieces.sort_by_key(|p| std::cmp::Reverse(match &p.expected {
+        Expected::Digest(d) => d.rows(),
+        Expected::Other => 0,
+    }));
+    let mut workers = Vec::new();
+    for _ in 0..threads.min(pieces.len().max(1)) {
+        workers.push(Pair { left: reader(run, server, &id)?, right: None });
+    }
+    let outcome = compare(run, &phase.counters, &plans, &pieces, workers)?;
+    drop(phase);
+    differences.extend(outcome.differences);
+    if !differences.is_empty() {
+        return Err(differs(archive, &name, &differences));
+    }
+    Ok(Compared {
+        left: archive.to_owned(),
+        right: name,
+        tables: plans.len() as u64,
+        rows: outcome.rows,
+        bytes: outcome.bytes,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+fn find<'c>(catalog: &'c Catalog, id: &Identity, record: &TableRecord) -> Option<&'c server::catalog::Table> {
+    catalog.table(&record.schema, &record.table).or_else(|| {
+        // A server that folds case has the table under its own spelling.
+        (id.lower_case_table_names != 0)
+            .then(|| {
+                catalog.tables().find(|t| {
+                    t.schema.eq_ignore_ascii_case(&record.schema) && t.name.eq_ignore_ascii_case(&record.table)
+                })
+            })
+            .flatten()
+    })
+}
+
+/// The ranges that the table was dumped in, with what each amounts to. Several
+/// files of one range count together; without a common key it is the whole table.
+fn ranges(record: &TableRecord, plan: &mut TablePlan) -> Vec<(Range, RowDigest)> {
+    let whole = || vec![(Range::whole(), record.digest().unwrap_or_default())];
+    let Some(key) = plan.key.as_ref().filter(|k| k.names() == record.key) else {
+        plan.key = None;
+        return whole();
+    };
+    let mut list: Vec<(Range, RowDigest)> = Vec::new();
+    for chunk in &record.chunks {
+        let (Some(range), Some(digest)) = (
+            Range::of_record(chunk.from.as_deref(), chunk.to.as_deref(), key),
+            chunk.digest(),
+        ) else {
+            return whole();
+        };
+        match list.iter_mut().find(|(r, _)| *r == range) {
+            Some((_, sum)) => sum.merge(&digest),
+            None => list.push((range, digest)),
+        }
+    }
+    // The empty chunk that closes a series says "whole", and holds nothing.
+    if list.len() > 1 {
+        list.retain(|(r, d)| !r.is_whole() || d.rows() > 0);
+    }
+    if list.iter().any(|(r, _)| r.is_whole()) && list.len() > 1 {
+        return whole();
+    }
+    list
+}

@@ -1,0 +1,29 @@
+//! Proves: an archive whole, an archive equal to a server, a server equal to
+//! another.
+//!
+//! What it does not do: compare definitions. Rows are compared by digests of
+//! their values; columns by name.
+
+pub mod archived;
+pub mod compare;
+mod servers;
+
+pub use archived::{Offline, against, offline};
+pub use servers::servers;
+
+/// A comparison that found everything equal; anything else is an error that names it.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// The first side, in words.
+    pub left: String,
+    /// The second.
+    pub right: String,
+    /// Tables compared.
+    pub tables: u64,
+    /// Rows compared.
+    pub rows: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Seconds it took.
+    pub seconds: f64,
+}

@@ -1,0 +1,271 @@
+//! `penstock.json`: the account of every byte of an archive.
+//!
+//! It names every other file with size and BLAKE3 digest, every table with its
+//! row count and row digest, every chunk; what the source was, which position
+//! the rows belong to, and how consistent they are. It is written last, in one
+//! step, after everything it names is durable.
+//!
+//! The last lines of the file hold the digest of all bytes before them, so an
+//! edit or a flipped bit in the manifest itself is found too. That is no
+//! signature: whoever can rewrite the file can compute the digest as well.
+
+mod io;
+mod seal;
+#[cfg(test)]
+mod tests;
+
+use crate::{FileRecord, RowDigest};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Name of the manifest.
+pub const MANIFEST: &str = "penstock.json";
+/// Value of its `format`.
+pub const FORMAT: &str = "penstock-manifest";
+/// The version that is written, and the newest that is read.
+pub const VERSION: u32 = 1;
+
+/// The manifest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// Name of the tool that wrote the archive.
+    pub tool: String,
+    /// Its version.
+    pub tool_version: String,
+    /// When.
+    pub created: Created,
+    /// From which server.
+    pub source: Source,
+    /// How far the rows belong to one moment.
+    pub consistency: Consistency,
+    /// Which moment of the binary log that is.
+    #[serde(default)]
+    pub position: Position,
+    /// Options of the dump, for information.
+    #[serde(default)]
+    pub options: Map<String, Value>,
+    /// How row digests are made: [`crate::digest::ROW_DIGEST_NAME`].
+    pub row_digest: String,
+    /// Sums over all tables.
+    pub totals: Totals,
+    /// Tables that have rows in the archive.
+    pub tables: Vec<TableRecord>,
+    /// Every file of the archive except this one.
+    #[serde(deserialize_with = "io::files")]
+    pub files: BTreeMap<String, FileRecord>,
+}
+
+/// Begin and end of the dump: UTC, RFC 3339.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Created {
+    /// Before the first statement.
+    pub begin: String,
+    /// When the last file was durable.
+    pub end: String,
+}
+
+/// The server that was dumped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// `mysql` or `mariadb`.
+    pub flavour: String,
+    /// Version as the server says it.
+    pub version: String,
+    /// `server_uuid` or `server_uid`; empty if it has none.
+    #[serde(default)]
+    pub uuid: String,
+    /// Its own name.
+    #[serde(default)]
+    pub hostname: String,
+    /// Its TCP port; 0 if none.
+    #[serde(default)]
+    pub port: u16,
+    /// Path of its socket, as the server says it.
+    #[serde(default)]
+    pub socket: String,
+    /// Path of its data, as the server says it.
+    #[serde(default)]
+    pub datadir: String,
+}
+
+/// What the snapshot promises.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Consistency {
+    /// How it was taken, in a word.
+    pub mode: String,
+    /// How long writers were locked out, in milliseconds.
+    #[serde(default)]
+    pub lock_ms: u64,
+    /// What does not belong to the moment, one line each.
+    #[serde(default)]
+    pub exceptions: Vec<String>,
+}
+
+/// The snapshot's place in the binary log; a server without one has none of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// Binary log file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binlog_file: Option<String>,
+    /// Position in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binlog_position: Option<u64>,
+    /// GTID set (MySQL).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gtid_executed: Option<String>,
+    /// GTID position (MariaDB).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gtid_binlog_pos: Option<String>,
+}
+
+/// Sums over all tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of row data before compression.
+    pub raw_bytes: u64,
+    /// Bytes of data files as stored.
+    pub stored_bytes: u64,
+}
+
+/// A table's rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableRecord {
+    /// Schema name.
+    pub schema: String,
+    /// Table name.
+    pub table: String,
+    /// Columns in the order of the data and of the digested rows.
+    pub columns: Vec<String>,
+    /// The expressions that were selected, where they differ from the bare columns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_expressions: Option<Vec<String>>,
+    /// Columns of the key that the table was divided by; empty if it was not.
+    #[serde(default)]
+    pub key: Vec<String>,
+    /// Rows in all chunks.
+    pub rows: u64,
+    /// Digest of all rows.
+    pub row_digest: String,
+    /// The chunks, in order.
+    pub chunks: Vec<ChunkEntry>,
+}
+
+/// One data file of a table; its stored size and digest are in [`Manifest::files`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChunkEntry {
+    /// Name of the data file.
+    pub file: String,
+    /// The partition it belongs to, if data files are per partition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
+    /// Rows in it.
+    pub rows: u64,
+    /// Bytes of row data before compression.
+    pub raw_bytes: u64,
+    /// Digest of its rows.
+    pub row_digest: String,
+    /// Lower end of its key range as text, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Upper end of its key range as text, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+}
+
+impl ChunkEntry {
+    /// The entry of a finished chunk.
+    pub fn of(record: &crate::ChunkRecord) -> Self {
+        Self {
+            file: record.file.clone(),
+            partition: None,
+            rows: record.rows,
+            raw_bytes: record.raw_bytes,
+            row_digest: record.row_digest.to_hex(),
+            from: None,
+            to: None,
+        }
+    }
+
+    /// The row digest; `None` if its text is not one.
+    pub fn digest(&self) -> Option<RowDigest> {
+        RowDigest::from_hex(&self.row_digest, self.rows)
+    }
+}
+
+impl TableRecord {
+    /// The row digest; `None` if its text is not one.
+    pub fn digest(&self) -> Option<RowDigest> {
+        RowDigest::from_hex(&self.row_digest, self.rows)
+    }
+
+    /// Sets rows and digest to the sums over the chunks.
+    pub fn sum_up(&mut self) {
+        let mut all = RowDigest::new();
+        for digest in self.chunks.iter().filter_map(ChunkEntry::digest) {
+            all.merge(&digest);
+        }
+        self.rows = all.rows();
+        self.row_digest = all.to_hex();
+    }
+}
+
+impl Manifest {
+    /// A manifest of this version without content.
+    pub fn new(tool: &str, tool_version: &str) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            tool: tool.to_owned(),
+            tool_version: tool_version.to_owned(),
+            created: Created::default(),
+            source: Source::default(),
+            consistency: Consistency::default(),
+            position: Position::default(),
+            options: Map::new(),
+            row_digest: crate::digest::ROW_DIGEST_NAME.to_owned(),
+            totals: Totals::default(),
+            tables: Vec::new(),
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a finished chunk's files into [`files`](Self::files).
+    pub fn add_files_of(&mut self, record: &crate::ChunkRecord) {
+        self.files
+            .insert(record.file.clone(), record.stored.clone());
+        if let Some((name, index)) = &record.index {
+            self.files.insert(name.clone(), index.clone());
+        }
+    }
+
+    /// Sets the totals to the sums over the tables.
+    pub fn sum_up(&mut self) {
+        let mut totals = Totals::default();
+        for chunk in self.tables.iter().flat_map(|t| &t.chunks) {
+            totals.rows += chunk.rows;
+            totals.raw_bytes += chunk.raw_bytes;
+            totals.stored_bytes += self.files.get(&chunk.file).map_or(0, |f| f.bytes);
+        }
+        self.totals = totals;
+    }
+
+    /// The records of all tables with their names.
+    pub fn by_name(&self) -> impl Iterator<Item = ((&str, &str), &TableRecord)> {
+        let tables = self.tables.iter();
+        tables.map(|t| ((t.schema.as_str(), t.table.as_str()), t))
+    }
+
+    /// The record of a table; for many tables use [`by_name`](Self::by_name).
+    pub fn table(&self, schema: &str, table: &str) -> Option<&TableRecord> {
+        self.tables
+            .iter()
+            .find(|t| t.schema == schema && t.table == table)
+    }
+}

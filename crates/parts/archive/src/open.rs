@@ -1,0 +1,389 @@
+//! An archive as a whole, ours or MySQL Shell's: which schemas, tables, views
+//! and data files it has, and under which names they lie.
+//!
+//! File names are taken from the `basenames` maps, never computed, and every
+//! one is checked to be a plain name. Data files are found as the format says:
+//! `base.EXT`, or `base@0.EXT`, `base@1.EXT`, … up to the one with `@@`, which
+//! has to be there. Only metadata is read; that the files hold what the
+//! manifest says is proven by [`crate::check`].
+
+mod series;
+
+use crate::chunk::Compression;
+use crate::manifest::{ChunkEntry, Manifest, TableRecord};
+use crate::meta::{self, Done, Root, SchemaMeta, TableMeta};
+use crate::{ArchiveError, FileRecord, Result, RowDigest, marker};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use store::{EntryKind, Store};
+
+/// An archive whose metadata has been read.
+pub struct Archive {
+    store: Arc<dyn Store>,
+    content: Content,
+}
+
+/// What the metadata of an archive says.
+pub(crate) struct Content {
+    pub(crate) root: Root,
+    pub(crate) done: Done,
+    pub(crate) manifest: Option<Manifest>,
+    pub(crate) schemas: Vec<Schema>,
+}
+
+/// A schema and where its definitions are.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// Its name.
+    pub name: String,
+    /// `S.json`.
+    pub meta: SchemaMeta,
+    /// Name of its metadata file.
+    pub meta_file: String,
+    /// SQL files with its definition, events and routines, in the order of loading.
+    pub ddl: Vec<String>,
+    /// Its tables, in the order of the metadata.
+    pub tables: Vec<Table>,
+    /// Its views, in the order of the metadata.
+    pub views: Vec<View>,
+}
+
+/// A table and where it is.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Schema name.
+    pub schema: String,
+    /// Table name.
+    pub name: String,
+    /// `S@T.json`.
+    pub meta: TableMeta,
+    /// Name of its metadata file.
+    pub meta_file: String,
+    /// SQL file with its definition.
+    pub ddl: Option<String>,
+    /// SQL file with its triggers.
+    pub triggers: Option<String>,
+    /// How its data files are compressed.
+    pub compression: Compression,
+    /// Its data files, in order; none if the archive has no rows of it.
+    pub chunks: Vec<Chunk>,
+    /// Rows, where the manifest or the done file tells.
+    pub rows: Option<u64>,
+    /// Digest of all rows, where there is a manifest.
+    pub row_digest: Option<RowDigest>,
+}
+
+/// One data file of a table.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// Its name.
+    pub file: String,
+    /// The partition it belongs to, if data files are per partition.
+    pub partition: Option<String>,
+    /// Its number in its series.
+    pub number: u64,
+    /// Size as stored, in bytes.
+    pub stored_bytes: u64,
+    /// Size before compression, where known.
+    pub raw_bytes: Option<u64>,
+    /// Rows, where there is a manifest.
+    pub rows: Option<u64>,
+    /// Digest of its rows, where there is a manifest.
+    pub row_digest: Option<RowDigest>,
+    /// Size and digest as stored, where there is a manifest.
+    pub record: Option<FileRecord>,
+}
+
+/// A view and where it is.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// Schema name.
+    pub schema: String,
+    /// View name.
+    pub name: String,
+    /// SQL file with the stand-in.
+    pub pre: String,
+    /// SQL file with the view itself.
+    pub ddl: String,
+}
+
+impl std::fmt::Debug for Archive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Archive")
+            .field("store", &self.store.describe())
+            .field("schemas", &self.schemas().len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Archive {
+    /// Reads the metadata of a complete archive.
+    pub fn open(store: Arc<dyn Store>) -> Result<Self> {
+        refuse_unfinished(&*store)?;
+        let manifest = Manifest::read(&*store)?;
+        let content = Content::read(&*store, manifest)?;
+        Ok(Self { store, content })
+    }
+
+    /// The store it lies in.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// `@.json`.
+    pub fn root(&self) -> &Root {
+        &self.content.root
+    }
+
+    /// `@.done.json`.
+    pub fn done(&self) -> &Done {
+        &self.content.done
+    }
+
+    /// penstock's own account of it; others' archives have none.
+    pub fn manifest(&self) -> Option<&Manifest> {
+        self.content.manifest.as_ref()
+    }
+
+    /// Whether there is an account of every byte.
+    pub fn has_manifest(&self) -> bool {
+        self.content.manifest.is_some()
+    }
+
+    /// Its schemas, in the order of the metadata.
+    pub fn schemas(&self) -> &[Schema] {
+        &self.content.schemas
+    }
+
+    /// The tables of all schemas.
+    pub fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.schemas().iter().flat_map(|s| &s.tables)
+    }
+
+    /// The views of all schemas.
+    pub fn views(&self) -> impl Iterator<Item = &View> {
+        self.schemas().iter().flat_map(|s| &s.views)
+    }
+
+    /// The SQL file with accounts, if there is one.
+    pub fn users_file(&self) -> Option<&'static str> {
+        self.root().users.as_ref().map(|_| "@.users.sql")
+    }
+
+    /// The content of an SQL file, checked against the manifest where there is one.
+    pub fn sql(&self, file: &str) -> Result<String> {
+        let bytes = meta::read_bytes(&*self.store, file)?;
+        if let Some(manifest) = self.manifest() {
+            let Some(record) = manifest.files.get(file) else {
+                return Err(ArchiveError::damaged(file, "not listed in the manifest"));
+            };
+            crate::file::compare(file, &FileRecord::of(&bytes), record)?;
+        }
+        String::from_utf8(bytes).map_err(|_| ArchiveError::damaged(file, "not UTF-8"))
+    }
+}
+
+/// The error for an archive whose dump has declared itself and has not ended.
+pub(crate) fn refuse_unfinished(store: &dyn Store) -> Result<()> {
+    let Some(marker) = marker::get(store)? else {
+        return Ok(());
+    };
+    let why = format!(
+        "a dump began at {} (process {}) and has not finished",
+        base::units::printable(&marker.started),
+        marker.pid
+    );
+    Err(ArchiveError::Incomplete { why })
+}
+
+impl Content {
+    /// Reads the metadata files; `manifest` is the archive's, if it has one.
+    pub(crate) fn read(store: &dyn Store, manifest: Option<Manifest>) -> Result<Self> {
+        if manifest.is_none() && store.size(meta::ROOT)?.is_none() {
+            let why = format!("there is no {} in {}", meta::ROOT, store.describe());
+            return Err(ArchiveError::Incomplete { why });
+        }
+        let mut sizes = HashMap::new();
+        for entry in store.list()? {
+            if entry.kind == EntryKind::File {
+                sizes.insert(entry.name, entry.size);
+            }
+        }
+        let root: Root = checked_meta(store, manifest.as_ref(), meta::ROOT)?;
+        root.check_readable()?;
+        if manifest.is_none() && root.dumper.starts_with(meta::DUMPER) {
+            let why = format!("there is no {}", crate::manifest::MANIFEST);
+            return Err(ArchiveError::Incomplete { why });
+        }
+        if !sizes.contains_key(meta::DONE) {
+            let why = format!("there is no {}", meta::DONE);
+            return Err(ArchiveError::Incomplete { why });
+        }
+        let done: Done = checked_meta(store, manifest.as_ref(), meta::DONE)?;
+        let mut reading = Reading {
+            store,
+            sizes,
+            done: &done,
+            entries: manifest.iter().flat_map(entries_by_file).collect(),
+            tables: manifest.iter().flat_map(Manifest::by_name).collect(),
+            manifest: manifest.as_ref(),
+        };
+        let schemas = root
+            .schemas
+            .iter()
+            .map(|name| {
+                let base = root.basenames.get(name).unwrap_or(name);
+                reading.schema(name, base)
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            root,
+            done,
+            manifest,
+            schemas,
+        })
+    }
+}
+
+/// A metadata file, checked against the manifest where there is one.
+fn checked_meta<T: serde::de::DeserializeOwned>(
+    store: &dyn Store,
+    manifest: Option<&Manifest>,
+    file: &str,
+) -> Result<T> {
+    let bytes = meta::read_bytes(store, file)?;
+    if let Some(record) = manifest.and_then(|m| m.files.get(file)) {
+        crate::file::compare(file, &FileRecord::of(&bytes), record)?;
+    }
+    meta::parse(file, &bytes)
+}
+
+fn entries_by_file(manifest: &Manifest) -> impl Iterator<Item = (&str, &ChunkEntry)> {
+    let chunks = manifest.tables.iter().flat_map(|t| &t.chunks);
+    chunks.map(|c| (c.file.as_str(), c))
+}
+
+/// What is at hand while the metadata is read.
+struct Reading<'a> {
+    store: &'a dyn Store,
+    sizes: HashMap<String, u64>,
+    done: &'a Done,
+    manifest: Option<&'a Manifest>,
+    entries: HashMap<&'a str, &'a ChunkEntry>,
+    tables: HashMap<(&'a str, &'a str), &'a TableRecord>,
+}
+
+impl Reading<'_> {
+    fn meta<T: serde::de::DeserializeOwned>(&self, file: &str) -> Result<T> {
+        self.present(file)?;
+        checked_meta(self.store, self.manifest, file)
+    }
+
+    fn present(&self, file: &str) -> Result<()> {
+        if !store::valid_name(file) {
+            return Err(ArchiveError::damaged(file, "not a plain file name"));
+        }
+        if !self.sizes.contains_key(file) {
+            return Err(ArchiveError::damaged(file, "missing"));
+        }
+        Ok(())
+    }
+
+    fn named(&self, file: String) -> Result<String> {
+        self.present(&file)?;
+        Ok(file)
+    }
+
+    fn schema(&mut self, name: &str, base: &str) -> Result<Schema> {
+        let meta_file = format!("{base}.json");
+        let meta: SchemaMeta = self.meta(&meta_file)?;
+        let mut ddl = Vec::new();
+        if meta.includes_ddl {
+            ddl.push(self.named(format!("{base}.sql"))?);
+            for part in ["libraries", "routines", "events"] {
+                let file = format!("{base}.{part}.sql");
+                if meta.multifile_ddl && self.sizes.contains_key(&file) {
+                    ddl.push(file);
+                }
+            }
+        }
+        let base_of = |object: &String| match meta.basenames.get(object) {
+            Some(base) => base.clone(),
+            None => format!("{base}@{object}"),
+        };
+        let mut tables = Vec::new();
+        for table in &meta.tables {
+            tables.push(self.table(&meta, name, table, &base_of(table))?);
+        }
+        let mut views = Vec::new();
+        if meta.views_ddl() {
+            for view in &meta.views {
+                let base = base_of(view);
+                views.push(View {
+                    schema: name.to_owned(),
+                    name: view.clone(),
+                    pre: self.named(format!("{base}.pre.sql"))?,
+                    ddl: self.named(format!("{base}.sql"))?,
+                });
+            }
+        }
+        Ok(Schema {
+            name: name.to_owned(),
+            meta_file,
+            ddl,
+            tables,
+            views,
+            meta,
+        })
+    }
+
+    fn table(&mut self, of: &SchemaMeta, schema: &str, name: &str, base: &str) -> Result<Table> {
+        let meta_file = format!("{base}.json");
+        let meta: TableMeta = self.meta(&meta_file)?;
+        if meta.options.schema != schema || meta.options.table != name {
+            return Err(ArchiveError::damaged(
+                &meta_file,
+                format!("it describes another table than {schema}.{name}"),
+            ));
+        }
+        let has_ddl = of.includes_ddl && meta.includes_ddl;
+        let ddl = has_ddl
+            .then(|| self.named(format!("{base}.sql")))
+            .transpose()?;
+        let triggers = (has_ddl && !meta.triggers.is_empty())
+            .then(|| self.named(format!("{base}.triggers.sql")))
+            .transpose()?;
+        let mut chunks = Vec::new();
+        if of.includes_data && meta.includes_data {
+            if meta.basenames.is_empty() {
+                self.series(&meta, base, None, &mut chunks)?;
+            } else {
+                let names = meta.partitions.iter();
+                let listed: HashSet<_> = names.clone().collect();
+                let rest = meta.basenames.keys().filter(|p| !listed.contains(p));
+                for partition in names.chain(rest) {
+                    let base = match meta.basenames.get(partition) {
+                        Some(base) => base.clone(),
+                        None => format!("{base}@{partition}"),
+                    };
+                    self.series(&meta, &base, Some(partition), &mut chunks)?;
+                }
+            }
+        }
+        let record = self.tables.get(&(schema, name));
+        let counted = self.done.table_rows.get(schema);
+        let counted = counted.and_then(|tables| tables.get(name)).copied();
+        Ok(Table {
+            schema: schema.to_owned(),
+            name: name.to_owned(),
+            compression: meta.compression(&meta_file)?,
+            ddl,
+            triggers,
+            chunks,
+            rows: record.map(|r| r.rows).or(counted),
+            row_digest: record.and_then(|r| r.digest()),
+            meta_file,
+            meta,
+        })
+    }
+}

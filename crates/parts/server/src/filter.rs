@@ -1,0 +1,356 @@
+//! Which schemas and tables a job is about.
+//!
+//! A pattern is a name or `schema.table`, with `*` for any run of characters
+//! and `?` for one. A name in backticks is taken as it stands, dots, `*` and
+//! `?` included; a backtick in it is doubled.
+//!
+//! Invariant: a pattern that never matched anything can be named afterwards, so
+//! a typo cannot pass for an empty result. Schemas of the system come in only
+//! when a pattern without wildcards names them.
+
+use crate::{Error, Result};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Schemas that belong to the server.
+pub const SYSTEM_SCHEMAS: [&str; 5] = [
+    "information_schema",
+    "performance_schema",
+    "mysql",
+    "sys",
+    "ndbinfo",
+];
+
+/// Whether a schema belongs to the server itself, or is a folder that an old
+/// server found in its data and shows as a schema (`#mysql50#lost+found`).
+pub fn is_system_schema(name: &str) -> bool {
+    SYSTEM_SCHEMAS.iter().any(|s| name.eq_ignore_ascii_case(s)) || name.starts_with("#mysql50#")
+}
+
+/// Rules for what is taken and what is left.
+///
+/// Without include patterns everything is taken. With them, a schema is taken
+/// whole if a schema pattern names it and no table pattern does; if table
+/// patterns name it, only those of its tables are taken. Exclude patterns win
+/// over include patterns.
+#[derive(Debug, Default)]
+pub struct Filter {
+    include_schemas: Vec<Pattern>,
+    exclude_schemas: Vec<Pattern>,
+    include_tables: Vec<Pattern>,
+    exclude_tables: Vec<Pattern>,
+    fold_case: bool,
+}
+
+/// One pattern and whether it has ever matched.
+#[derive(Debug)]
+struct Pattern {
+    text: String,
+    schema: Glob,
+    table: Option<Glob>,
+    used: AtomicBool,
+}
+
+/// A name with wildcards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Glob(Vec<Piece>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece {
+    Char(char),
+    One,
+    Any,
+}
+
+impl Filter {
+    /// Everything but the schemas of the system.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// A filter from lists of patterns: schema patterns have one part, table patterns two.
+    pub fn new<S: AsRef<str>>(
+        include_schemas: &[S],
+        exclude_schemas: &[S],
+        include_tables: &[S],
+        exclude_tables: &[S],
+    ) -> Result<Self> {
+        let read = |list: &[S], tables: bool| -> Result<Vec<Pattern>> {
+            list.iter()
+                .map(|p| Pattern::read(p.as_ref(), tables))
+                .collect()
+        };
+        Ok(Self {
+            include_schemas: read(include_schemas, false)?,
+            exclude_schemas: read(exclude_schemas, false)?,
+            include_tables: read(include_tables, true)?,
+            exclude_tables: read(exclude_tables, true)?,
+            fold_case: false,
+        })
+    }
+
+    /// Follows the server's `lower_case_table_names`: with 1 and 2 case does not count.
+    #[must_use]
+    pub fn with_case_rule(mut self, lower_case_table_names: u8) -> Self {
+        self.fold_case = lower_case_table_names != 0;
+        self
+    }
+
+    /// Whether anything of this schema is wanted.
+    pub fn schema(&self, schema: &str) -> bool {
+        // Every list is looked at, so that each pattern that fits is marked as used.
+        let excluded = self.hit_schema(&self.exclude_schemas, schema);
+        let included = self.hit_schema(&self.include_schemas, schema);
+        let by_table = self
+            .include_tables
+            .iter()
+            .any(|p| self.fits(&p.schema, schema));
+        if is_system_schema(schema) && !self.named_literally(schema) {
+            return false;
+        }
+        !excluded && (self.takes_all() || included || by_table)
+    }
+
+    /// Whether all of this schema is wanted (its exclude patterns for tables apart):
+    /// routines and events come only then.
+    pub fn whole_schema(&self, schema: &str) -> bool {
+        self.schema(schema)
+            && !self
+                .include_tables
+                .iter()
+                .any(|p| self.fits(&p.schema, schema))
+    }
+
+    /// Whether this table or view is wanted.
+    pub fn table(&self, schema: &str, table: &str) -> bool {
+        if !self.schema(schema) {
+            return false;
+        }
+        let excluded = self.hit_table(&self.exclude_tables, schema, table);
+        let included = self.hit_table(&self.include_tables, schema, table);
+        !excluded && (included || self.whole_schema(schema))
+    }
+
+    /// The patterns that have matched nothing so far, as they were given.
+    pub fn unmatched(&self) -> Vec<String> {
+        [
+            &self.include_schemas,
+            &self.exclude_schemas,
+            &self.include_tables,
+            &self.exclude_tables,
+        ]
+        .into_iter()
+        .flatten()
+        .filter(|p| !p.used.load(Ordering::Relaxed))
+        .map(|p| p.text.clone())
+        .collect()
+    }
+
+    /// Whether there is no include pattern at all.
+    pub fn takes_all(&self) -> bool {
+        self.include_schemas.is_empty() && self.include_tables.is_empty()
+    }
+
+    fn named_literally(&self, schema: &str) -> bool {
+        self.include_schemas
+            .iter()
+            .chain(&self.include_tables)
+            .any(|p| p.schema.is_literal() && self.fits(&p.schema, schema))
+    }
+
+    fn fits(&self, glob: &Glob, name: &str) -> bool {
+        glob.matches(name, self.fold_case)
+    }
+
+    fn hit_schema(&self, list: &[Pattern], schema: &str) -> bool {
+        let mut any = false;
+        for p in list.iter().filter(|p| self.fits(&p.schema, schema)) {
+            p.used.store(true, Ordering::Relaxed);
+            any = true;
+        }
+        any
+    }
+
+    fn hit_table(&self, list: &[Pattern], schema: &str, table: &str) -> bool {
+        let mut any = false;
+        for p in list {
+            let fits = self.fits(&p.schema, schema)
+                && p.table.as_ref().is_some_and(|t| self.fits(t, table));
+            if fits {
+                p.used.store(true, Ordering::Relaxed);
+                any = true;
+            }
+        }
+        any
+    }
+}
+
+impl Pattern {
+    fn read(text: &str, table: bool) -> Result<Self> {
+        let wrong = |why| Error::Pattern {
+            pattern: text.to_owned(),
+            why,
+        };
+        let mut parts = split(text).map_err(wrong)?.into_iter();
+        let (first, second, more) = (parts.next(), parts.next(), parts.next());
+        match (first, second, more) {
+            (Some(schema), None, _) if !table => Ok(Self::new(text, schema, None)),
+            (Some(schema), Some(name), None) if table => Ok(Self::new(text, schema, Some(name))),
+            _ if table => Err(wrong("a table is named as schema.table")),
+            _ => Err(wrong(
+                "a schema has one part; put a name with a dot in backticks",
+            )),
+        }
+    }
+
+    fn new(text: &str, schema: Glob, table: Option<Glob>) -> Self {
+        Self {
+            text: text.to_owned(),
+            schema,
+            table,
+            used: AtomicBool::new(false),
+        }
+    }
+}
+
+/// Cuts a pattern at the dots that stand outside backticks.
+fn split(text: &str) -> Result<Vec<Glob>, &'static str> {
+    let mut parts = vec![Vec::new()];
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let last = parts.last_mut().expect("never empty");
+        match c {
+            '.' => parts.push(Vec::new()),
+            '*' => last.push(Piece::Any),
+            '?' => last.push(Piece::One),
+            '`' => loop {
+                match chars.next() {
+                    None => return Err("a backtick is not closed"),
+                    Some('`') if chars.peek() == Some(&'`') => {
+                        chars.next();
+                        last.push(Piece::Char('`'));
+                    }
+                    Some('`') => break,
+                    Some(c) => last.push(Piece::Char(c)),
+                }
+            },
+            c => last.push(Piece::Char(c)),
+        }
+    }
+    if parts.iter().any(Vec::is_empty) {
+        return Err("a part is empty");
+    }
+    Ok(parts.into_iter().map(Glob).collect())
+}
+
+impl Glob {
+    fn is_literal(&self) -> bool {
+        self.0.iter().all(|p| matches!(p, Piece::Char(_)))
+    }
+
+    /// Linear in memory and never exponential: only the last `*` is tried anew.
+    fn matches(&self, name: &str, fold_case: bool) -> bool {
+        let same =
+            |a: char, b: char| a == b || (fold_case && a.to_lowercase().eq(b.to_lowercase()));
+        let name: Vec<char> = name.chars().collect();
+        let pattern = &self.0;
+        let (mut p, mut n) = (0, 0);
+        let mut star: Option<(usize, usize)> = None;
+        while n < name.len() {
+            let step = match pattern.get(p) {
+                Some(Piece::Any) => {
+                    star = Some((p, n));
+                    p += 1;
+                    continue;
+                }
+                Some(Piece::One) => true,
+                Some(Piece::Char(c)) => same(*c, name[n]),
+                None => false,
+            };
+            if step {
+                p += 1;
+                n += 1;
+            } else if let Some((at, from)) = star {
+                star = Some((at, from + 1));
+                p = at + 1;
+                n = from + 1;
+            } else {
+                return false;
+            }
+        }
+        pattern[p..].iter().all(|x| *x == Piece::Any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn filter(i: &[&str], x: &[&str], it: &[&str], xt: &[&str]) -> Filter {
+        Filter::new(i, x, it, xt).expect("good patterns")
+    }
+
+    #[test]
+    fn without_patterns_all_but_the_system() {
+        let f = Filter::all();
+        assert!(f.schema("shop") && f.table("shop", "t") && f.whole_schema("shop"));
+        assert!(!f.schema("#mysql50#lost+found"));
+        assert!(!f.schema("mysql") && !f.schema("Performance_Schema"));
+        assert!(!filter(&["*"], &[], &[], &[]).schema("sys"));
+        assert!(filter(&["mysql"], &[], &[], &[]).schema("mysql"));
+    }
+
+    #[test]
+    fn tables_named_in_a_schema_are_all_that_comes_of_it() {
+        let f = filter(
+            &["shop", "crm*"],
+            &["crm_old"],
+            &["shop.order?", "x.y"],
+            &["*.tmp*"],
+        );
+        assert!(f.table("shop", "orders") && !f.table("shop", "customers"));
+        assert!(!f.whole_schema("shop") && f.whole_schema("crm1"));
+        assert!(f.table("crm1", "any") && !f.table("crm1", "tmp_1"));
+        assert!(!f.schema("crm_old") && f.schema("x") && !f.table("x", "z"));
+        assert_eq!(f.unmatched(), ["x.y"]);
+    }
+
+    #[test]
+    fn backticks_make_names_literal() {
+        let f = filter(&["`a.b*`"], &[], &["`s.``x`.`t?`"], &[]);
+        assert!(f.schema("a.b*") && !f.schema("a.bc"));
+        assert!(f.table("s.`x", "t?") && !f.table("s.`x", "t1"));
+        for bad in ["`a", "", "a.b", "."] {
+            assert!(Filter::new(&[bad], &[], &[], &[]).is_err(), "{bad}");
+        }
+        assert!(Filter::new(&[], &[], &["a"], &[]).is_err());
+        assert!(Filter::new(&[], &[], &["a.b.c"], &[]).is_err());
+    }
+
+    #[test]
+    fn case_counts_as_on_the_server() {
+        assert!(!filter(&["Shop"], &[], &[], &[]).schema("shop"));
+        assert!(
+            filter(&["Shop"], &[], &[], &[])
+                .with_case_rule(1)
+                .schema("shop")
+        );
+    }
+
+    #[test]
+    fn many_stars_do_not_hang() {
+        let pattern = "*a".repeat(40) + "b";
+        let f = filter(&[&pattern], &[], &[], &[]);
+        assert!(!f.schema(&"a".repeat(64)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_quoted_name_matches_itself_only(name in ".{1,20}", other in ".{1,20}") {
+            let q = crate::quote::ident(&name);
+            let f = Filter::new(&[q.as_str()], &[], &[], &[]).expect("a quoted name");
+            prop_assert!(f.schema(&name));
+            prop_assert_eq!(f.schema(&other), name == other);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Where the binary log stands: the point from which a copy made now can be
+//! carried forward.
+//!
+//! The answer belongs to a snapshot only when it is read while writes are kept
+//! out; taking and holding that lock is the caller's business. A server without
+//! a binary log has no position, and that is not an error.
+
+use crate::ask::{Answer, ask};
+use crate::{Error, Identity, Result};
+use wire::Conn;
+
+/// A point in a server's stream of changes; fields are `None` where the server has no such thing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Name of the current binary log file.
+    pub binlog_file: Option<String>,
+    /// Offset in it, in bytes.
+    pub binlog_position: Option<u64>,
+    /// MySQL: the set of all transactions executed.
+    pub gtid_executed: Option<String>,
+    /// MariaDB: last transaction of each domain in the binary log.
+    pub gtid_binlog_pos: Option<String>,
+}
+
+impl Position {
+    /// Reads the position; the session must see text as utf8mb4 or binary.
+    pub fn read(conn: &mut Conn, identity: &Identity) -> Result<Position> {
+        let mut position = Position::default();
+        if identity.log_bin {
+            position.read_file(conn, identity)?;
+        }
+        if identity.is_mariadb() {
+            position.gtid_binlog_pos = variable(conn, identity, "gtid_binlog_pos")?;
+        } else if position.gtid_executed.is_none() {
+            // Kept even with the binary log off: the server has executed them all the same.
+            position.gtid_executed = variable(conn, identity, "gtid_executed")?;
+        }
+        Ok(position)
+    }
+
+    /// Whether there is anything to go on from.
+    pub fn is_empty(&self) -> bool {
+        *self == Position::default()
+    }
+
+    fn read_file(&mut self, conn: &mut Conn, identity: &Identity) -> Result<()> {
+        // The new name came with 8.2, the old one left with 8.4.
+        let sql = if identity.mysql_at_least(8, 2, 0) {
+            "SHOW BINARY LOG STATUS"
+        } else {
+            "SHOW MASTER STATUS"
+        };
+        let answer = match ask(conn, "binary log position", sql) {
+            Err(Error::Wire { what, source }) if source.code() == Some(1227) => {
+                return Err(Error::Privilege {
+                    what,
+                    grant: format!(
+                        "GRANT {} ON *.* TO {}",
+                        needed(identity),
+                        account(conn).unwrap_or_else(|| "CURRENT_USER()".into())
+                    ),
+                });
+            }
+            other => other?,
+        };
+        self.take(&answer)
+    }
+
+    fn take(&mut self, answer: &Answer) -> Result<()> {
+        let Some(row) = answer.first() else {
+            return Ok(());
+        };
+        self.binlog_file = row.text(answer.need(&["File"])?);
+        self.binlog_position = row.number(answer.need(&["Position"])?);
+        if let Some(at) = answer.find(&["Executed_Gtid_Set"]) {
+            self.gtid_executed = row.text(at).map(|t| one_line(&t)).filter(|t| !t.is_empty());
+        }
+        Ok(())
+    }
+}
+
+/// The privilege that lets an account read the position.
+pub(crate) fn needed(identity: &Identity) -> &'static str {
+    if identity.mariadb_at_least(10, 5, 2) {
+        "BINLOG MONITOR"
+    } else {
+        "REPLICATION CLIENT"
+    }
+}
+
+/// The account that is logged in, quoted for a GRANT; `None` if even that fails.
+pub(crate) fn account(conn: &mut Conn) -> Option<String> {
+    let answer = ask(conn, "current account", "SELECT CURRENT_USER()").ok()?;
+    let text = answer.first()?.text(0)?;
+    let (user, host) = text.rsplit_once('@')?;
+    Some(crate::quote::account(user, host))
+}
+
+fn variable(conn: &mut Conn, identity: &Identity, name: &str) -> Result<Option<String>> {
+    if !identity.has_variable(name) {
+        return Ok(None);
+    }
+    let answer = ask(conn, name, &format!("SELECT @@GLOBAL.{name}"))?;
+    Ok(answer
+        .first()
+        .and_then(|r| r.text(0))
+        .map(|t| one_line(&t))
+        .filter(|t| !t.is_empty()))
+}
+
+/// MySQL breaks a long GTID set over lines, for people.
+fn one_line(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gtid_set_over_lines_is_joined() {
+        assert_eq!(one_line("a:1-5,\nb:1-2:tag:4"), "a:1-5,b:1-2:tag:4");
+        assert!(Position::default().is_empty());
+    }
+}

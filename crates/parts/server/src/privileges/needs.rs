@@ -1,0 +1,274 @@
+//! Which privileges the jobs need, per flavour and version.
+
+use super::{Privileges, Scope};
+use crate::{Identity, position};
+
+/// How a dump keeps writers out while it takes its snapshot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LockPlan {
+    /// Not at all.
+    None,
+    /// `LOCK TABLES … READ` on everything dumped.
+    Tables,
+    /// `FLUSH TABLES WITH READ LOCK`; on MariaDB also `BACKUP STAGE`.
+    #[default]
+    Global,
+}
+
+/// What a dump is going to read.
+#[derive(Clone, Debug, Default)]
+pub struct DumpNeeds {
+    /// Schemas read whole.
+    pub schemas: Vec<String>,
+    /// Tables read out of schemas that are not read whole.
+    pub tables: Vec<(String, String)>,
+    /// How writers are kept out.
+    pub lock: LockPlan,
+    /// Whether `LOCK INSTANCE FOR BACKUP` is taken (MySQL 8 and later).
+    pub backup_lock: bool,
+    /// Whether the position in the binary log is read.
+    pub position: bool,
+    /// Whether definitions of views are read.
+    pub views: bool,
+    /// Whether triggers are read.
+    pub triggers: bool,
+    /// Whether stored routines are read.
+    pub routines: bool,
+    /// Whether events are read.
+    pub events: bool,
+}
+
+/// What a load is going to create.
+#[derive(Clone, Debug, Default)]
+pub struct LoadNeeds {
+    /// Schemas that are created or filled.
+    pub schemas: Vec<String>,
+    /// Whether there are views.
+    pub views: bool,
+    /// Whether there are triggers.
+    pub triggers: bool,
+    /// Whether there are stored routines.
+    pub routines: bool,
+    /// Whether there are events.
+    pub events: bool,
+    /// Whether objects keep a definer other than the account itself.
+    pub definers: bool,
+    /// Whether the load is kept out of the binary log.
+    pub skip_binlog: bool,
+}
+
+type Needs = Vec<(Scope, Vec<&'static str>)>;
+
+impl Privileges {
+    /// The GRANT statements that are missing for a dump.
+    pub fn missing_for_dump(&self, identity: &Identity, needs: &DumpNeeds) -> Vec<String> {
+        self.missing(&dump(identity, needs))
+    }
+
+    /// The GRANT statements that are missing for a load.
+    pub fn missing_for_load(&self, identity: &Identity, needs: &LoadNeeds) -> Vec<String> {
+        self.missing(&load(identity, needs))
+    }
+}
+
+fn dump(identity: &Identity, needs: &DumpNeeds) -> Needs {
+    let mut list: Needs = Vec::new();
+    match needs.lock {
+        // FLUSH_TABLES is enough for FLUSH TABLES WITH READ LOCK from 8.0.23 on.
+        LockPlan::Global if identity.mysql_at_least(8, 0, 23) => {
+            list.push((Scope::Global, vec!["FLUSH_TABLES", "RELOAD"]));
+        }
+        LockPlan::Global => list.push((Scope::Global, vec!["RELOAD"])),
+        LockPlan::Tables | LockPlan::None => {}
+    }
+    if needs.backup_lock && identity.mysql_at_least(8, 0, 0) {
+        list.push((Scope::Global, vec!["BACKUP_ADMIN"]));
+    }
+    if needs.position && identity.log_bin {
+        list.push((Scope::Global, vec![position::needed(identity), "SUPER"]));
+    }
+    let mut places: Vec<Scope> = needs.schemas.iter().cloned().map(Scope::Schema).collect();
+    places.extend(
+        needs
+            .tables
+            .iter()
+            .cloned()
+            .map(|(s, t)| Scope::Table(s, t)),
+    );
+    for place in places {
+        let whole = matches!(place, Scope::Schema(_));
+        let mut need = |privilege| list.push((place.clone(), vec![privilege]));
+        need("SELECT");
+        if needs.views {
+            need("SHOW VIEW");
+        }
+        if needs.triggers {
+            // Without it the triggers are not even listed.
+            need("TRIGGER");
+        }
+        if needs.events && whole {
+            need("EVENT");
+        }
+        if needs.lock == LockPlan::Tables {
+            // There is no LOCK TABLES for a single table.
+            let schema = match &place {
+                Scope::Schema(s) | Scope::Table(s, _) => s.clone(),
+                Scope::Global => continue,
+            };
+            list.push((Scope::Schema(schema), vec!["LOCK TABLES"]));
+        }
+    }
+    if needs.routines && !needs.schemas.is_empty() {
+        list.push(routines(identity));
+    }
+    list
+}
+
+/// Reading the body of another account's routine.
+fn routines(identity: &Identity) -> (Scope, Vec<&'static str>) {
+    if identity.mysql_at_least(8, 0, 20) {
+        (Scope::Global, vec!["SHOW_ROUTINE", "SELECT"])
+    } else if identity.mysql_at_least(8, 0, 0) {
+        (Scope::Global, vec!["SELECT"])
+    } else {
+        (Scope::Table("mysql".into(), "proc".into()), vec!["SELECT"])
+    }
+}
+
+fn load(identity: &Identity, needs: &LoadNeeds) -> Needs {
+    let mut list: Needs = Vec::new();
+    for schema in &needs.schemas {
+        // SELECT for checking, DELETE for REPLACE and for a chunk done anew, DROP for stand-ins of views.
+        let mut all = vec![
+            "CREATE",
+            "DROP",
+            "ALTER",
+            "INDEX",
+            "REFERENCES",
+            "SELECT",
+            "INSERT",
+            "DELETE",
+        ];
+        if needs.views {
+            all.extend(["CREATE VIEW", "SHOW VIEW"]);
+        }
+        if needs.triggers {
+            all.push("TRIGGER");
+        }
+        if needs.routines {
+            all.extend(["CREATE ROUTINE", "ALTER ROUTINE"]);
+        }
+        if needs.events {
+            all.push("EVENT");
+        }
+        list.extend(
+            all.into_iter()
+                .map(|p| (Scope::Schema(schema.clone()), vec![p])),
+        );
+    }
+    if needs.definers {
+        let choices = if identity.mysql_at_least(8, 2, 0) {
+            vec!["SET_ANY_DEFINER", "SUPER"]
+        } else if identity.mysql_at_least(8, 0, 0) {
+            vec!["SET_USER_ID", "SUPER"]
+        } else if identity.mariadb_at_least(10, 5, 2) {
+            vec!["SET USER", "SUPER"]
+        } else {
+            vec!["SUPER"]
+        };
+        list.push((Scope::Global, choices));
+    }
+    if needs.skip_binlog {
+        let choices = if identity.mysql_at_least(8, 0, 14) {
+            vec!["SESSION_VARIABLES_ADMIN", "SYSTEM_VARIABLES_ADMIN", "SUPER"]
+        } else if identity.mysql_at_least(8, 0, 0) {
+            vec!["SYSTEM_VARIABLES_ADMIN", "SUPER"]
+        } else if identity.mariadb_at_least(10, 5, 2) {
+            vec!["BINLOG ADMIN", "SUPER"]
+        } else {
+            vec!["SUPER"]
+        };
+        list.push((Scope::Global, choices));
+    }
+    let trusted = matches!(
+        identity.variable("log_bin_trust_function_creators"),
+        Some("ON" | "1")
+    );
+    if identity.log_bin && !trusted && (needs.routines || needs.triggers) {
+        // Error 1419: with the binary log on, functions and triggers may be created only so.
+        list.push((Scope::Global, vec!["SUPER"]));
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(version: &str) -> Identity {
+        let pairs = [("version", version), ("log_bin", "ON")];
+        let variables = pairs
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect();
+        Identity::from_variables(variables).expect("a version")
+    }
+
+    fn everything() -> DumpNeeds {
+        DumpNeeds {
+            schemas: vec!["shop".into()],
+            tables: vec![("crm".into(), "people".into())],
+            backup_lock: true,
+            position: true,
+            views: true,
+            triggers: true,
+            routines: true,
+            events: true,
+            ..DumpNeeds::default()
+        }
+    }
+
+    #[test]
+    fn a_bare_account_is_told_all_it_needs() {
+        let none = Privileges::from_grants("'u'@'%'", &["GRANT USAGE ON *.* TO `u`@`%`"]);
+        assert_eq!(
+            none.missing_for_dump(&server("9.7.4"), &everything()),
+            [
+                "GRANT FLUSH_TABLES, BACKUP_ADMIN, REPLICATION CLIENT, SHOW_ROUTINE ON *.* TO 'u'@'%'",
+                "GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON `shop`.* TO 'u'@'%'",
+                "GRANT SELECT, SHOW VIEW, TRIGGER ON `crm`.`people` TO 'u'@'%'",
+            ]
+        );
+        assert_eq!(
+            none.missing_for_dump(&server("10.11.1-MariaDB"), &everything()),
+            [
+                "GRANT RELOAD, BINLOG MONITOR ON *.* TO 'u'@'%'",
+                "GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON `shop`.* TO 'u'@'%'",
+                "GRANT SELECT, SHOW VIEW, TRIGGER ON `crm`.`people` TO 'u'@'%'",
+                "GRANT SELECT ON `mysql`.`proc` TO 'u'@'%'",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_administrator_lacks_nothing() {
+        let all = Privileges::from_grants(
+            "'root'@'localhost'",
+            &["GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost`"],
+        );
+        for version in ["5.5.9", "8.4.0", "9.7.4", "10.11.1-MariaDB"] {
+            assert!(
+                all.missing_for_dump(&server(version), &everything())
+                    .is_empty()
+            );
+            let needs = LoadNeeds {
+                schemas: vec!["shop".into()],
+                definers: true,
+                skip_binlog: true,
+                routines: true,
+                ..LoadNeeds::default()
+            };
+            assert!(all.missing_for_load(&server(version), &needs).is_empty());
+        }
+    }
+}

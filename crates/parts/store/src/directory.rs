@@ -1,0 +1,333 @@
+//! A folder as a store.
+//!
+//! Every access is relative to the folder's own descriptor, never follows a
+//! link in the last component, and touches regular files only, so a folder
+//! prepared by an attacker (links out of it, pipes, devices) can make an
+//! operation fail but not reach elsewhere or hang.
+//!
+//! Order of a write, which is what survives a loss of power at any point:
+//! `<name>.dumping` is written, its bytes are synced, it is renamed, and the
+//! folder is synced.
+
+use crate::name::{PARTIAL_SUFFIX, checked, checked_new};
+use crate::{Entry, EntryKind, Error, Result, Store, Writer};
+use rustix::fs::{self as rfs, AtFlags, FileType, Mode, OFlags};
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Writeback of a file under construction is started every so many bytes, so
+/// that the sync at its end finds little left to do.
+const WRITEBACK_BYTES: u64 = 8 << 20;
+
+/// A folder; cloning shares it.
+#[derive(Clone, Debug)]
+pub struct Directory(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    fd: OwnedFd,
+    /// Finished without being synced; [`Store::sync`] does it.
+    unsynced: Mutex<Vec<String>>,
+    /// A sync failed. The kernel may have dropped what it could not write, so
+    /// a later sync would report a success that is none.
+    lost: AtomicBool,
+}
+
+impl Directory {
+    /// A folder to fill: made (mode 0700, with missing parents) unless it
+    /// exists, and refused if it exists and holds anything.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let shown = path.display().to_string();
+        let missing: Vec<&Path> = path
+            .ancestors()
+            .take_while(|p| !p.as_os_str().is_empty() && !p.exists())
+            .collect();
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(|e| Error::new("create folder", &shown, e))?;
+        for made in missing {
+            sync_parent(made).map_err(|e| Error::new("sync the folder above", &shown, e))?;
+        }
+        let dir = Self::open(path)?;
+        if !dir.list()?.is_empty() {
+            let why = io::Error::new(
+                io::ErrorKind::DirectoryNotEmpty,
+                "the folder is not empty, and nothing in it will be overwritten",
+            );
+            return Err(Error::new("create folder", &shown, why));
+        }
+        Ok(dir)
+    }
+
+    /// A folder that is there already, to read from or add to.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rfs::open(path, flags, Mode::empty())
+            .map_err(|e| Error::new("open folder", &path.display().to_string(), e))?;
+        Ok(Self(Arc::new(Inner {
+            path: path.to_path_buf(),
+            fd,
+            unsynced: Mutex::default(),
+            lost: AtomicBool::new(false),
+        })))
+    }
+
+    /// The path it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+}
+
+impl Inner {
+    fn open_regular(&self, name: &str, op: &'static str) -> Result<(File, u64)> {
+        checked(op, name)?;
+        // NONBLOCK: opening a pipe must not wait for somebody at its other end.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = rfs::openat(&self.fd, name, flags, Mode::empty())
+            .map_err(|e| Error::new(op, name, e))?;
+        let stat = rfs::fstat(&fd).map_err(|e| Error::new(op, name, e))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(not_regular(op, name));
+        }
+        Ok((
+            File::from(fd),
+            u64::try_from(stat.st_size).unwrap_or_default(),
+        ))
+    }
+}
+
+impl Inner {
+    fn sync(&self) -> Result<()> {
+        let names = std::mem::take(&mut *lock(&self.unsynced));
+        for name in names {
+            let (file, _) = self.open_regular(&name, "sync")?;
+            rfs::fsync(&file).map_err(|e| Error::new("sync", &name, e))?;
+        }
+        let shown = self.path.display().to_string();
+        rfs::fsync(&self.fd).map_err(|e| Error::new("sync folder", &shown, e))
+    }
+}
+
+impl Store for Directory {
+    fn create(&self, name: &str) -> Result<Box<dyn Writer>> {
+        checked_new("create", name)?;
+        let partial = format!("{name}{PARTIAL_SUFFIX}");
+        // EXCL: a file of that name is either another writer's or left by a
+        // dead one; taking it over could publish somebody else's half.
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rfs::openat(&self.0.fd, &partial, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|e| Error::new("create", &partial, e))?;
+        Ok(Box::new(Partial {
+            dir: Arc::clone(&self.0),
+            name: name.to_owned(),
+            partial,
+            file: File::from(fd),
+            written: 0,
+            started: 0,
+            failed: false,
+            published: false,
+        }))
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
+        Ok(Box::new(self.0.open_regular(name, "open")?.0))
+    }
+
+    fn size(&self, name: &str) -> Result<Option<u64>> {
+        checked("look at", name)?;
+        match rfs::statat(&self.0.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                Ok(Some(u64::try_from(stat.st_size).unwrap_or_default()))
+            }
+            Ok(_) => Err(not_regular("look at", name)),
+            Err(rustix::io::Errno::NOENT) => Ok(None),
+            Err(e) => Err(Error::new("look at", name, e)),
+        }
+    }
+
+    fn list(&self) -> Result<Vec<Entry>> {
+        let fail = |e| Error::new("list", &self.describe(), e);
+        let mut entries = Vec::new();
+        for found in rfs::Dir::read_from(&self.0.fd).map_err(fail)? {
+            let found = found.map_err(fail)?;
+            let raw = found.file_name();
+            if raw.to_bytes() == b"." || raw.to_bytes() == b".." {
+                continue;
+            }
+            let mut entry = Entry {
+                name: raw.to_string_lossy().into_owned(),
+                size: 0,
+                kind: EntryKind::Other,
+            };
+            match rfs::statat(&self.0.fd, raw, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => {
+                    let file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+                    if file && raw.to_str().is_ok() {
+                        entry.kind = EntryKind::File;
+                        entry.size = u64::try_from(stat.st_size).unwrap_or_default();
+                    }
+                }
+                // Renamed or removed since it was listed.
+                Err(rustix::io::Errno::NOENT) => continue,
+                Err(e) => return Err(fail(e)),
+            }
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        checked("remove", name)?;
+        rfs::unlinkat(&self.0.fd, name, AtFlags::empty())
+            .map_err(|e| Error::new("remove", name, e))?;
+        let mut unsynced = lock(&self.0.unsynced);
+        unsynced.retain(|n| n != name);
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        if self.0.lost.load(Ordering::SeqCst) {
+            let why = io::Error::other("an earlier sync failed, and what it lost is not known");
+            return Err(Error::new("sync", &self.describe(), why));
+        }
+        let synced = self.0.sync();
+        if synced.is_err() {
+            self.0.lost.store(true, Ordering::SeqCst);
+        }
+        synced
+    }
+
+    fn describe(&self) -> String {
+        self.0.path.display().to_string()
+    }
+}
+
+/// A file being written under its partial name.
+struct Partial {
+    dir: Arc<Inner>,
+    name: String,
+    partial: String,
+    file: File,
+    written: u64,
+    /// Bytes whose writeback was started.
+    started: u64,
+    /// A write failed: the file is short, and must never get its name.
+    failed: bool,
+    published: bool,
+}
+
+impl Partial {
+    /// Tells the kernel to begin writing what has been collected. `DontNeed`
+    /// is the one portable-enough call for it: on Linux it starts writeback of
+    /// dirty pages without waiting, and drops only pages already clean. It is
+    /// a hint, so its result does not matter.
+    fn start_writeback(&mut self) {
+        #[cfg(target_os = "linux")]
+        {
+            let len = std::num::NonZeroU64::new(self.written - self.started);
+            let _ = rfs::fadvise(&self.file, self.started, len, rfs::Advice::DontNeed);
+        }
+        self.started = self.written;
+    }
+}
+
+impl Write for Partial {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.file.write(bytes) {
+            Ok(n) => {
+                self.written += n as u64;
+                if self.written - self.started >= WRITEBACK_BYTES {
+                    self.start_writeback();
+                }
+                Ok(n)
+            }
+            Err(e) => {
+                self.failed |= e.kind() != io::ErrorKind::Interrupted;
+                Err(e)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Writer for Partial {
+    fn finish(mut self: Box<Self>, durable: bool) -> Result<u64> {
+        let fail = |op, name: &str, e: io::Error| Err(Error::new(op, name, e));
+        if self.failed {
+            let why = io::Error::other("an earlier write failed");
+            return fail("finish", &self.name, why);
+        }
+        if durable {
+            // Not repeated on failure: the kernel may have dropped the pages,
+            // and a second call would then report a success that is none.
+            if let Err(e) = rfs::fsync(&self.file) {
+                self.dir.lost.store(true, Ordering::SeqCst);
+                return fail("sync", &self.name, e.into());
+            }
+        }
+        // A disk that filled up late, or a file cut by somebody else.
+        match rfs::fstat(&self.file) {
+            Ok(stat) if u64::try_from(stat.st_size) == Ok(self.written) => {}
+            Ok(_) => return fail("finish", &self.name, io::Error::other("size changed")),
+            Err(e) => return fail("finish", &self.name, e.into()),
+        }
+        if let Err(e) = rfs::renameat(&self.dir.fd, &self.partial, &self.dir.fd, &self.name) {
+            return fail("rename to", &self.name, e.into());
+        }
+        self.published = true;
+        if !durable {
+            lock(&self.dir.unsynced).push(self.name.clone());
+        }
+        Ok(self.written)
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if !self.published {
+            // Best effort: whoever dropped it is already failing for a better reason.
+            let _ = rfs::unlinkat(&self.dir.fd, &self.partial, AtFlags::empty());
+        }
+    }
+}
+
+fn not_regular(op: &'static str, name: &str) -> Error {
+    let why = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+    Error::new(op, name, why)
+}
+
+fn lock(names: &Mutex<Vec<String>>) -> std::sync::MutexGuard<'_, Vec<String>> {
+    names.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the entry of a new folder durable in the one above it.
+fn sync_parent(made: &Path) -> io::Result<()> {
+    let parent = match made.parent() {
+        Some(p) if !p.as_os_str().is_empty() => p,
+        _ => Path::new("."),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    match rfs::open(parent, flags, Mode::empty()) {
+        Ok(fd) => rfs::fsync(fd).map_err(io::Error::from),
+        // A folder may be writable without being readable; nothing to do then.
+        Err(rustix::io::Errno::ACCESS) => Ok(()),
+        Err(e) => Err(e.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! What only a folder has: links, pipes, modes, left-overs.
+
+use super::*;
+use crate::conformance;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+fn fresh() -> (tempfile::TempDir, Directory) {
+    let tmp = tempfile::tempdir().unwrap();
+    let dir = Directory::create(tmp.path().join("a/b")).unwrap();
+    (tmp, dir)
+}
+
+#[test]
+fn conforms() {
+    let tmp = tempfile::tempdir().unwrap();
+    let n = std::cell::Cell::new(0);
+    conformance(|| {
+        n.set(n.get() + 1);
+        Box::new(Directory::create(tmp.path().join(n.get().to_string())).unwrap())
+    });
+}
+
+#[test]
+fn new_folders_and_files_are_private() {
+    let (_tmp, dir) = fresh();
+    dir.put("x", b"1").unwrap();
+    let mode = |p: &Path| p.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(dir.path()), 0o700);
+    assert_eq!(mode(dir.path().parent().unwrap()), 0o700);
+    assert_eq!(mode(&dir.path().join("x")), 0o600);
+}
+
+#[test]
+fn refuses_a_folder_that_holds_something() {
+    let (_tmp, dir) = fresh();
+    Directory::create(dir.path()).unwrap();
+    dir.put("x", b"1").unwrap();
+    let err = Directory::create(dir.path()).unwrap_err();
+    assert!(err.to_string().contains("not empty"), "{err}");
+}
+
+#[test]
+fn never_follows_links_nor_opens_pipes_and_devices() {
+    let (tmp, dir) = fresh();
+    std::fs::write(tmp.path().join("secret"), b"s").unwrap();
+    symlink(tmp.path().join("secret"), dir.path().join("link")).unwrap();
+    symlink("/dev/zero", dir.path().join("device")).unwrap();
+    std::fs::create_dir(dir.path().join("folder")).unwrap();
+    rfs::mknodat(
+        &dir.0.fd,
+        "pipe",
+        FileType::Fifo,
+        Mode::RUSR | Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    for name in ["link", "device", "folder", "pipe"] {
+        assert!(dir.open(name).is_err(), "{name}");
+        assert!(dir.size(name).is_err(), "{name}");
+    }
+    assert!(
+        dir.list()
+            .unwrap()
+            .iter()
+            .all(|e| e.kind == EntryKind::Other)
+    );
+    // A link waiting at the partial name is not written through.
+    symlink(tmp.path().join("secret"), dir.path().join("x.dumping")).unwrap();
+    assert!(dir.create("x").is_err());
+    // A link at the final name is replaced, not written through.
+    dir.put("link", b"mine").unwrap();
+    assert_eq!(std::fs::read(tmp.path().join("secret")).unwrap(), b"s");
+    assert_eq!(dir.read_all("link", 10).unwrap(), b"mine");
+}
+
+#[test]
+fn a_full_disk_is_told_apart() {
+    let e = Error::new("write", "x", rustix::io::Errno::NOSPC);
+    assert!(e.full() && !e.not_found());
+    assert!(Error::new("write", "x", rustix::io::Errno::DQUOT).full());
+    assert!(Error::new("open", "x", rustix::io::Errno::NOENT).not_found());
+}

@@ -1,0 +1,49 @@
+//! How a store says what failed: the operation, the name, and the system's
+//! own reason, kept so that a caller can tell a full disk from a missing file.
+
+use std::io;
+
+/// A store's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// One operation on one name failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {op} {name}: {source}")]
+pub struct Error {
+    /// The operation, as a verb: "create", "write", "sync", …
+    pub op: &'static str,
+    /// The object's name, or the store's path where no single object is concerned;
+    /// safe to show in a terminal.
+    pub name: String,
+    /// The system's reason.
+    pub source: io::Error,
+}
+
+impl Error {
+    /// An operation on `name` failed for this reason.
+    pub fn new(op: &'static str, name: &str, source: impl Into<io::Error>) -> Self {
+        Self {
+            op,
+            name: base::units::printable(name),
+            source: source.into(),
+        }
+    }
+
+    /// Whether there is no room left: disk or quota.
+    pub fn full(&self) -> bool {
+        is_full(&self.source)
+    }
+
+    /// Whether the object does not exist.
+    pub fn not_found(&self) -> bool {
+        self.source.kind() == io::ErrorKind::NotFound
+    }
+}
+
+/// Whether this is the system's way of saying that disk or quota are used up.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}

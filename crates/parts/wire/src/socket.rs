@@ -1,0 +1,186 @@
+//! The socket beneath a connection: TCP or unix, opened within a deadline.
+//!
+//! Until the login is over every read and write is held to one deadline, so a
+//! server that drips single bytes cannot stretch the login. Afterwards the
+//! kernel's own timeouts apply and a read costs one system call, nothing else.
+
+use crate::{Endpoint, Error, Result};
+use rustix::net::sockopt::{self, Timeout};
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// An open socket.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    kind: Kind,
+    deadline: Option<Instant>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Opens `endpoint`; all traffic is held to `deadline` until [`Socket::settle`].
+    pub(crate) fn open(endpoint: &Endpoint, deadline: Instant) -> Result<Socket> {
+        let kind = match endpoint {
+            Endpoint::Tcp(host, port) => open_tcp(host, *port, deadline).map(Kind::Tcp),
+            Endpoint::Unix(path) => open_unix(path, deadline).map(Kind::Unix),
+        };
+        let kind = kind.map_err(|source| Error::Connect {
+            endpoint: endpoint.to_string(),
+            source,
+        })?;
+        Ok(Socket {
+            kind,
+            deadline: Some(deadline),
+        })
+    }
+
+    /// Ends the login's deadline; from here on writes may be stuck for `write` at most.
+    pub(crate) fn settle(&mut self, write: Option<Duration>) -> io::Result<()> {
+        self.deadline = None;
+        self.read_timeout(None)?;
+        self.set_timeout(Timeout::Send, write)
+    }
+
+    /// Longest wait of one read from now on; none at all, or zero, waits for ever.
+    pub(crate) fn read_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+        self.set_timeout(Timeout::Recv, limit)
+    }
+
+    fn set_timeout(&self, which: Timeout, limit: Option<Duration>) -> io::Result<()> {
+        let limit = limit.filter(|l| !l.is_zero());
+        Ok(sockopt::set_socket_timeout(self.as_fd(), which, limit)?)
+    }
+
+    /// Shuts both directions down; the peer sees it at once.
+    pub(crate) fn shutdown(&self) {
+        // A socket that is already dead cannot be shut down, which is as good.
+        let _ = match &self.kind {
+            Kind::Tcp(s) => s.shutdown(Shutdown::Both),
+            Kind::Unix(s) => s.shutdown(Shutdown::Both),
+        };
+    }
+
+    /// A second handle on the same socket.
+    pub(crate) fn try_clone(&self) -> io::Result<Socket> {
+        let kind = match &self.kind {
+            Kind::Tcp(s) => Kind::Tcp(s.try_clone()?),
+            Kind::Unix(s) => Kind::Unix(s.try_clone()?),
+        };
+        Ok(Socket {
+            kind,
+            deadline: None,
+        })
+    }
+
+    /// Whether this is a unix socket, which nobody on the network can listen to.
+    pub(crate) fn is_unix(&self) -> bool {
+        matches!(self.kind, Kind::Unix(_))
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.kind {
+            Kind::Tcp(s) => s.as_fd(),
+            Kind::Unix(s) => s.as_fd(),
+        }
+    }
+
+    #[cold]
+    fn arm(&self, which: Timeout, deadline: Instant) -> io::Result<()> {
+        self.set_timeout(which, Some(left(deadline)?))
+    }
+}
+
+impl Read for Socket {
+    #[inline]
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if let Some(deadline) = self.deadline {
+            self.arm(Timeout::Recv, deadline)?;
+        }
+        match &mut self.kind {
+            Kind::Tcp(s) => s.read(buf),
+            Kind::Unix(s) => s.read(buf),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        if let Some(deadline) = self.deadline {
+            self.arm(Timeout::Send, deadline)?;
+        }
+        match &mut self.kind {
+            Kind::Tcp(s) => s.write(buf),
+            Kind::Unix(s) => s.write(buf),
+        }
+    }
+
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        if let Some(deadline) = self.deadline {
+            self.arm(Timeout::Send, deadline)?;
+        }
+        match &mut self.kind {
+            Kind::Tcp(s) => s.write_vectored(bufs),
+            Kind::Unix(s) => s.write_vectored(bufs),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Time left until `deadline`; none left is an error, because a zero timeout means "wait for ever" to the kernel.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left < Duration::from_micros(1) {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    Ok(left)
+}
+
+/// Tries every address of `host` in turn, as the mysql client does.
+fn open_tcp(host: &str, port: u16, deadline: Instant) -> io::Result<TcpStream> {
+    // An IPv6 address may come in the brackets of a URI.
+    let name = host
+        .strip_prefix('[')
+        .and_then(|h| h.strip_suffix(']'))
+        .unwrap_or(host);
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in (name, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, left(deadline)?) {
+            Ok(socket) => {
+                // Statements are small and wait for their answer.
+                socket.set_nodelay(true)?;
+                // A peer that vanished without a FIN must not hold a worker for ever.
+                sockopt::set_socket_keepalive(&socket, true)?;
+                return Ok(socket);
+            }
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
+}
+
+/// A unix socket whose backlog is full blocks in connect; the send timeout bounds that.
+fn open_unix(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+    let address = SocketAddrUnix::new(path)?;
+    let socket = rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    sockopt::set_socket_timeout(&socket, Timeout::Send, Some(left(deadline)?))?;
+    rustix::net::connect(&socket, &address)?;
+    Ok(UnixStream::from(socket))
+}

@@ -1,0 +1,96 @@
+//! Servers that outlive the process that starts them, for work by hand and for
+//! `./dev`: started with `up`, found again by their folder, ended with `down`.
+
+use super::{Place, START, STOP, Setup, start};
+use crate::install::{Kind, cache_folder};
+use crate::{Error, Result, process};
+use std::path::{Path, PathBuf};
+
+/// A server that was started with [`up`].
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its folder: data, socket and log.
+    pub folder: PathBuf,
+    /// Its process.
+    pub pid: u32,
+    /// Its port on 127.0.0.1, if it has one.
+    pub port: Option<u16>,
+}
+
+impl Standing {
+    /// The unix socket.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join("sock")
+    }
+
+    /// Whether the process is there.
+    pub fn is_alive(&self) -> bool {
+        process::is_alive(self.pid, &self.folder.to_string_lossy())
+    }
+
+    fn read(folder: &Path) -> Result<Standing> {
+        let state = folder.join("state");
+        let text = std::fs::read_to_string(&state).map_err(Error::doing(state.display()))?;
+        let value = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix('='));
+        let pid = value("pid").and_then(|v| v.parse().ok());
+        Ok(Standing {
+            kind: Kind::named(value("kind").unwrap_or_default())?,
+            folder: folder.canonicalize()?,
+            pid: pid.ok_or_else(|| Error(format!("{} names no process", state.display())))?,
+            port: value("port").and_then(|v| v.parse().ok()),
+        })
+    }
+}
+
+/// Where servers for work by hand live unless a folder is named.
+pub fn home() -> PathBuf {
+    cache_folder().join("servers")
+}
+
+/// Starts a server in `folder`, which must not exist or be empty, and leaves it running.
+pub fn up(setup: &Setup, folder: &Path) -> Result<Standing> {
+    if let Ok(there) = Standing::read(folder) {
+        if there.is_alive() {
+            return Err(Error(format!("a {} server already runs in {}", there.kind.name(), folder.display())));
+        }
+        std::fs::remove_dir_all(folder)?;
+    }
+    std::fs::create_dir_all(folder).map_err(Error::doing(folder.display()))?;
+    if std::fs::read_dir(folder)?.next().is_some() {
+        return Err(Error(format!("{} is not empty", folder.display())));
+    }
+    let place = Place::create(setup, folder)?;
+    // Known before it is ready, so that `down` finds it even if waiting is interrupted.
+    start(&place, |command| {
+        let child = process::spawn_detached(command)?;
+        let port = place.port.map(|p| format!("port={p}\n")).unwrap_or_default();
+        let state = format!("kind={}\npid={}\n{port}", setup.install.kind.name(), child.id());
+        std::fs::write(place.folder.join("state"), state)?;
+        Ok(child)
+    })?;
+    Standing::read(&place.folder)
+}
+
+/// Ends the server in `folder` and removes the folder. With `keep` the server is
+/// shut down in good order and its folder stays; without, its data is worth nothing.
+pub fn down(folder: &Path, keep: bool) -> Result<Standing> {
+    let server = Standing::read(folder)?;
+    let mark = server.folder.to_string_lossy();
+    if keep {
+        process::end(server.pid, &mark, STOP)?;
+        return Ok(server);
+    }
+    process::kill(server.pid, &mark, START)?;
+    std::fs::remove_dir_all(&server.folder).map_err(Error::doing(server.folder.display()))?;
+    Ok(server)
+}
+
+/// The servers under [`home`], running or not.
+pub fn list() -> Vec<Standing> {
+    let entries = std::fs::read_dir(home()).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries.filter_map(|e| Standing::read(&e.path()).ok()).collect();
+    found.sort_by(|a, b| a.folder.cmp(&b.folder));
+    found
+}
