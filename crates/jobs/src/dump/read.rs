@@ -66,7 +66,7 @@ impl Readers<'_> {
         let table = &task.table;
         let name = &table.plan.name;
         let mut rows = conn
-            .query(table.plan.select(&task.range))
+            .query_bulk(table.plan.select(&task.range))
             .map_err(|e| failure::wire(format_args!("cannot read {name}"), e))?;
         let expected = table.plan.columns.len().max(1);
         if rows.columns().len() != expected {

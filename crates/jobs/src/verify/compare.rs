@@ -140,7 +140,7 @@ pub fn digest(
         let charset: String = charset.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
         conn.execute(format!("SET SESSION character_set_results = {charset}")).map_err(lost)?;
     }
-    let mut rows = conn.query(plan.select(range)).map_err(lost)?;
+    let mut rows = conn.query_bulk(plan.select(range)).map_err(lost)?;
     let (mut seen, mut bytes) = (0u64, 0u64);
     while let Some(row) = rows.next().map_err(lost)? {
         digest.add(row.payload());

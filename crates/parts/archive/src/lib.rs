@@ -6,10 +6,10 @@
 //! and [`row`] → [`chunk::ChunkWriter`] → store. When loading, a
 //! [`chunk::ChunkReader`] gives the bytes back and fails if they are not the
 //! bytes that were written. [`open::Archive`] reads the metadata of archives
-//! written here or by MySQL Shell; [`check`] proves an archive without a server.
+//! written here or by MySQL Shell; [`check()`] proves an archive without a server.
 //!
 //! This crate knows no server and no network, starts no threads outside
-//! [`check`], and decides nothing about what is dumped.
+//! [`check()`], and decides nothing about what is dumped.
 
 pub mod check;
 pub mod chunk;

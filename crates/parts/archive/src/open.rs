@@ -5,9 +5,11 @@
 //! one is checked to be a plain name. Data files are found as the format says:
 //! `base.EXT`, or `base@0.EXT`, `base@1.EXT`, … up to the one with `@@`, which
 //! has to be there. Only metadata is read; that the files hold what the
-//! manifest says is proven by [`crate::check`].
+//! manifest says is proven by [`crate::check()`].
 
 mod series;
+#[cfg(test)]
+mod tests;
 
 use crate::chunk::Compression;
 use crate::manifest::{ChunkEntry, Manifest, TableRecord};

@@ -14,6 +14,11 @@ use wire::Conn;
 /// counts warnings instead.
 pub const LOAD_SQL_MODE: &str = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES";
 
+/// The `sql_mode` under which objects are created: old defaults pass, but it is
+/// strict, for without that a server turns what it cannot do into a warning and
+/// something else (a VARCHAR into a TEXT, a character it lacks into `?`).
+pub const DDL_SQL_MODE: &str = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES";
+
 /// Seconds that a session may be paused while it waits for us.
 const PATIENCE: u32 = 86_400;
 
@@ -101,7 +106,7 @@ pub fn for_load(conn: &mut Conn, identity: &Identity) -> Result<Vec<String>> {
 /// Prepares a session that creates objects on the target. Notes name what the
 /// account may not set.
 pub fn for_ddl(conn: &mut Conn, identity: &Identity) -> Result<Vec<String>> {
-    let mut list = base(&crate::quote::text(LOAD_SQL_MODE));
+    let mut list = base(&crate::quote::text(DDL_SQL_MODE));
     list.push(set("SET SESSION foreign_key_checks = 0"));
     list.push(set("SET SESSION unique_checks = 0"));
     // An old table may have a row format or key size that strict mode refuses rather than replaces.

@@ -1,7 +1,7 @@
 //! Where the bytes of an archive live: a flat set of named objects that appear
 //! whole or not at all.
 //!
-//! Invariants every store keeps, and [`conformance`] checks:
+//! Invariants every store keeps, and `conformance` checks:
 //! * a name becomes visible only when its writer has finished, in one step;
 //! * a writer dropped before that leaves nothing behind;
 //! * names are flat, and a name can never reach outside the store;

@@ -1,7 +1,21 @@
 //! Runs one SELECT and drains it: the cost of the wire alone, a limit for every dump.
 //!
-//! `drain SOCKET|HOST:PORT USER SQL [cells]`; the password is taken from `MYSQL_PWD`,
-//! the TLS mode from `PENSTOCK_SSL` (disabled, required). With `cells` every row is walked.
+//! `drain SOCKET|HOST:PORT USER SQL [bulk] [cells]`; the password is taken from `MYSQL_PWD`,
+//! the TLS mode from `PENSTOCK_SSL` (disabled, required). `bulk` asks with `query_bulk`,
+//! `cells` walks every row.
+//!
+//! CPU of the reader for 5.1 million rows, 723 MB, from MySQL 9.7 on a busy machine with two
+//! cores (best of three; the server itself took 2.6 s and more):
+//!
+//! | read buffer | unix, `query` | unix, `query_bulk` | TCP | TCP, bulk | TLS | TLS, bulk |
+//! |---|---|---|---|---|---|---|
+//! | 64 KiB | 0.29 s | 0.14 s | | | | |
+//! | 128 KiB | 0.23 s | 0.13 s | | | | |
+//! | 256 KiB | 0.39 s | 0.16 s | 0.47 s | 0.27 s | 0.61 s | 0.46 s |
+//! | 1 MiB | 0.22 s | 0.18 s | | | | |
+//!
+//! Without `bulk` the figure is the number of system calls: the faster the server's pieces of
+//! 16 KiB are taken, the more often the reader sleeps and wakes (44,000 times in all).
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;
@@ -10,14 +24,17 @@ use wire::{Conn, Endpoint, Options, SslMode};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [place, user, sql, rest @ ..] = args.as_slice() else {
-        return Err("drain SOCKET|HOST:PORT USER SQL [cells]".into());
+        return Err("drain SOCKET|HOST:PORT USER SQL [bulk] [cells]".into());
     };
     let mut conn = Conn::connect(&options(place, user)?)?;
-    let walk = rest.first().is_some_and(|w| w == "cells");
+    let has = |word: &str| rest.iter().any(|w| w == word);
+    let walk = has("cells");
     let (began, cpu) = (Instant::now(), cpu());
-    let pad: usize = std::env::var("PAD").map_or(Ok(0), |p| p.parse())?;
-    let sql = format!("{sql}{}", " ".repeat(pad));
-    let mut rows = conn.query(sql)?;
+    let mut rows = if has("bulk") {
+        conn.query_bulk(sql)?
+    } else {
+        conn.query(sql)?
+    };
     let (mut count, mut bytes, mut cells) = (0u64, 0u64, 0u64);
     while let Some(row) = rows.next()? {
         count += 1;

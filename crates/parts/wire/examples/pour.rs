@@ -1,6 +1,10 @@
 //! Loads rows through LOAD DATA LOCAL INFILE: the cost of the wire alone, a limit for every load.
 //!
 //! `pour SOCKET|HOST:PORT USER TABLE FILE [BYTES]`: the file, or its first BYTES, as tab-separated text.
+//!
+//! CPU of the client for 150 MB into MySQL 9.7 over a unix socket, by packet size: 16 KiB 0.30 s,
+//! 64 KiB 0.07 s, 256 KiB 0.08 s, 512 KiB 0.07 s; the server took 8 to 10 s each time. So 128 KiB:
+//! nothing is won beyond.
 #![allow(clippy::print_stdout)]
 
 use std::fs::File;

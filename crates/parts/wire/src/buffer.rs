@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 /// Size of the buffer in normal times, and so of one read. Measured with `examples/drain.rs`; see there.
-const BASE: usize = 256 * 1024;
+const BASE: usize = 128 * 1024;
 /// Above this the buffer grows by this much instead of doubling.
 const BIG_STEP: usize = 64 * 1024 * 1024;
 /// A buffer bigger than `BASE` that was not needed for so many fills goes back to `BASE`.

@@ -141,7 +141,8 @@ impl Conn {
     /// unless the statement was longer, and every such piece wakes the reader. So the
     /// statement is sent with blanks behind it: the buffer grows, both sides make a
     /// tenth of the system calls, and as servers cut blanks off before they look,
-    /// neither the logs nor the process list show any (MySQL 5.5 and 9.7, MariaDB 10.11).
+    /// their logs show none (seen on MySQL 5.5 and 9.7, MariaDB 10.11). Needs a
+    /// `max_allowed_packet` above 256 KiB; the smallest default is 1 MiB.
     pub fn query_bulk(&mut self, sql: impl AsRef<[u8]>) -> Result<Rows<'_>> {
         let mut sql = sql.as_ref().to_vec();
         sql.resize(sql.len().max(BULK), b' ');

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 
 /// Payload of one packet. Below the smallest `max_allowed_packet` in use (1 MiB in
 /// MySQL 5.5). Measured with `examples/pour.rs`; see there.
-const PACKET: usize = 256 * 1024;
+pub(crate) const PACKET: usize = 128 * 1024;
 
 impl Conn {
     /// Sends all of `source`, and the empty packet that ends it.

@@ -149,7 +149,7 @@ pub(crate) fn parse_greeting(payload: &[u8]) -> Result<Greeting> {
     let mut caps = Caps::from_bits_retain(low);
     if !caps.contains(Caps::CLIENT_PROTOCOL_41 | Caps::CLIENT_SECURE_CONNECTION) {
         return Err(Error::Protocol(format!(
-            "the server ({version}) is older than the protocol spoken here"
+            "the server ({version:?}) is older than the protocol spoken here"
         )));
     }
     c.u8()?; // default collation

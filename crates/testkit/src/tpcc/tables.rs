@@ -108,7 +108,7 @@ impl Table {
         }
     }
 
-    /// The foreign keys of clause 1.3, added after the rows when they are asked for.
+    /// The foreign keys of clause 1.3, for whoever asks for them.
     pub(super) fn foreign_keys(self) -> &'static [&'static str] {
         match self {
             Table::Warehouse | Table::Item => &[],

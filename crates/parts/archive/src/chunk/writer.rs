@@ -16,7 +16,7 @@ const BUFFER: usize = 256 * 1024;
 const LARGE_ROW: usize = 64 * 1024;
 
 /// What a worker keeps from chunk to chunk: buffers and the compressor, about
-/// 1.5 MiB at level 1 (the compressor's part grows with the level).
+/// 2 MiB at level 1 (the compressor's part grows with the level).
 pub struct Scratch {
     lines: Box<[u8]>,
     packed: Box<[u8]>,

@@ -42,7 +42,11 @@ impl RowPlan {
                 rest = field.get(len + 1..);
                 continue;
             }
-            let (cell, escaped, next) = long_field(field, column)?;
+            let Field {
+                cell,
+                escaped,
+                next,
+            } = long_field(field, column)?;
             rest = next;
             if escaped && cell == b"\\N" {
                 out[o] = NULL;
@@ -90,10 +94,18 @@ fn short_field(rest: &[u8]) -> ([u8; SHORT], usize) {
     (block, (found | 1 << SHORT).trailing_zeros() as usize)
 }
 
-/// A field's bytes as they stand, whether there is a backslash in them, and
-/// what comes behind its TAB.
+/// A field of any length.
+struct Field<'l> {
+    /// Its bytes as they stand.
+    cell: &'l [u8],
+    /// There is a backslash in them.
+    escaped: bool,
+    /// What comes behind its TAB.
+    next: Option<&'l [u8]>,
+}
+
 #[inline(never)]
-fn long_field(field: &[u8], column: usize) -> Result<(&[u8], bool, Option<&[u8]>), RowError> {
+fn long_field(field: &[u8], column: usize) -> Result<Field<'_>, RowError> {
     let mut stop = memchr2(b'\t', b'\\', field);
     let mut escaped = false;
     while let Some(at) = stop.filter(|&at| field[at] == b'\\') {
@@ -106,7 +118,11 @@ fn long_field(field: &[u8], column: usize) -> Result<(&[u8], bool, Option<&[u8]>
         stop = memchr2(b'\t', b'\\', &field[next..]).map(|n| next + n);
     }
     let cell = &field[..stop.unwrap_or(field.len())];
-    Ok((cell, escaped, stop.map(|at| &field[at + 1..])))
+    Ok(Field {
+        cell,
+        escaped,
+        next: stop.map(|at| &field[at + 1..]),
+    })
 }
 
 /// A length in its shortest form: the bytes, and how many of them count.
