@@ -184,7 +184,7 @@ fn tpcc_writes(args: &Args) -> Result<()> {
     let writes = Writes::start(&root(args.needed("socket")?), &mix)?;
     let begin = Instant::now();
     while writes.is_running() && (seconds == 0 || begin.elapsed().as_secs() < seconds) {
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(20));
         if let Some(file) = args.text("count") {
             let part = format!("{file}.part");
             std::fs::write(&part, format!("{}\n", writes.count()))?;

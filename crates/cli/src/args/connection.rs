@@ -58,6 +58,9 @@ pub struct Connection {
     /// Key of the client certificate (PEM)
     #[arg(long, value_name = "FILE")]
     pub ssl_key: Option<PathBuf>,
+    /// Without TLS, take the key that protects the password from the server itself, unproven
+    #[arg(long)]
+    pub get_server_public_key: bool,
     /// Longest wait for a connection, in seconds [default: 10]
     #[arg(long, value_name = "SECONDS")]
     pub connect_timeout: Option<u64>,
@@ -101,13 +104,14 @@ impl Connection {
         let mut options = Options::new(endpoint, user);
         options.ssl_mode = match mode {
             Some(m) => ssl_mode(&m)?,
-            // As the client: an authority that was named is there to be checked against.
-            None if ssl_ca.is_some() => SslMode::VerifyCa,
-            None => SslMode::default(),
+            // An authority that was named is there to be checked against.
+            None => SslMode::implied(ssl_ca.is_some()),
         };
         options.ssl_ca = ssl_ca;
         options.ssl_cert = path(&self.ssl_cert, "ssl-cert");
         options.ssl_key = path(&self.ssl_key, "ssl-key");
+        options.get_server_public_key =
+            self.get_server_public_key || files.get("get-server-public-key").is_some_and(on);
         let timeout = match (self.connect_timeout, files.get("connect-timeout")) {
             (Some(n), _) => Some(n),
             (None, Some(t)) => t.parse().ok(),
@@ -184,6 +188,11 @@ fn default_socket() -> PathBuf {
 
 fn usage(what: String) -> Error {
     Error::new(Kind::Usage, what)
+}
+
+/// A switch of an option file: bare, `1`, `on` or `true`.
+fn on(value: &str) -> bool {
+    matches!(value.to_ascii_lowercase().as_str(), "" | "1" | "on" | "true")
 }
 
 fn ssl_mode(text: &str) -> Result<SslMode> {

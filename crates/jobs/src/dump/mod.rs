@@ -317,7 +317,7 @@ fn rows(
     drop(receive);
     let (planned, shared) = (&tables, &shared);
     run.workers(roles, |_, role, stop| match role {
-        Role::Plan(conn, send) => plan::plan(conn, id, planned, options.chunk_bytes, &send, stop, &run.cancel),
+        Role::Plan(conn, send) => plan::plan(conn, id, planned, options.chunk_bytes, &send, &phase.counters, run, stop),
         Role::Read(conn, receive) => shared.work(conn, &receive, stop),
     })?;
     Ok((phase.seconds(), tables))

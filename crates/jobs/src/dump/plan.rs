@@ -3,8 +3,9 @@
 
 use super::tables::TableState;
 use crate::keys::{Range, Splitter, split};
+use crate::Run;
 use crate::run::Stop;
-use base::Result;
+use base::{Counters, Result};
 use crossbeam_channel::Sender;
 use server::Identity;
 use std::sync::Arc;
@@ -25,14 +26,16 @@ pub struct Task {
 const SHORTEST_ROW: u64 = 20;
 
 /// Sends the tasks of all tables; the channel closes when the sender is dropped.
+#[allow(clippy::too_many_arguments)] // one call, at the top of the phase
 pub fn plan(
     conn: &mut Conn,
     id: &Identity,
     tables: &[Arc<TableState>],
     chunk_bytes: u64,
     tasks: &Sender<Task>,
+    counters: &Counters,
+    run: &Run,
     stop: &Stop<'_>,
-    cancel: &base::Cancel,
 ) -> Result<()> {
     for table in tables {
         stop.check()?;
@@ -51,7 +54,7 @@ pub fn plan(
                 let row = (t.data_bytes / t.rows_estimate.max(1)).max(SHORTEST_ROW);
                 let mut splitter = Splitter {
                     conn,
-                    cancel,
+                    cancel: &run.cancel,
                     table: &table.plan.name,
                     key,
                     target: (chunk_bytes / row).max(1),
@@ -61,7 +64,7 @@ pub fn plan(
             }
             _ => send(Range::whole(), small)?,
         }
-        table.planned()?;
+        table.end(counters, &*run.observer);
     }
     Ok(())
 }

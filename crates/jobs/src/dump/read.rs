@@ -7,7 +7,7 @@ use crate::run::Stop;
 use crate::failure;
 use archive::ArchiveError;
 use archive::chunk::{ChunkWriter, Compression, Scratch, WriteOptions};
-use base::{Counters, Error, Event, Kind, Observer, Result};
+use base::{Counters, Error, Kind, Observer, Result};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 use store::Store;
@@ -15,6 +15,9 @@ use wire::Conn;
 
 /// How often a reader shows its figures and looks whether to stop, in rows.
 const LOOK_EVERY: u64 = 2048;
+
+/// Tables from this size on are read as bulk, in bytes.
+const BULK: u64 = 1 << 20;
 
 /// What all readers share.
 pub struct Readers<'a> {
@@ -45,28 +48,17 @@ impl Readers<'_> {
             let outcome = self.task(conn, &task, &mut scratch, stop);
             self.counters.busy.sub(1);
             outcome?;
-            if task.table.end() {
-                self.table_done(&task);
-            }
+            task.table.end(self.counters, self.observer);
         }
-    }
-
-    fn table_done(&self, task: &Task) {
-        let chunks = task.table.chunks();
-        self.counters.tables.add(1);
-        self.observer.event(Event::Table {
-            schema: task.table.table.schema.clone(),
-            table: task.table.table.name.clone(),
-            rows: chunks.iter().map(|c| c.record.rows).sum(),
-            bytes: chunks.iter().map(|c| c.record.raw_bytes).sum(),
-        });
     }
 
     fn task(&self, conn: &mut Conn, task: &Task, scratch: &mut Scratch, stop: &Stop<'_>) -> Result<()> {
         let table = &task.table;
         let name = &table.plan.name;
-        let mut rows = conn
-            .query_bulk(table.plan.select(&task.range))
+        let sql = table.plan.select(&task.range);
+        // The padding that makes a server write in large pieces is not worth it for small tables.
+        let bulk = !task.single || table.table.data_bytes > BULK;
+        let mut rows = if bulk { conn.query_bulk(sql) } else { conn.query(sql) }
             .map_err(|e| failure::wire(format_args!("cannot read {name}"), e))?;
         let expected = table.plan.columns.len().max(1);
         if rows.columns().len() != expected {

@@ -4,7 +4,7 @@
 use crate::keys::{Nulls, Range};
 use crate::rows::TablePlan;
 use archive::chunk::ChunkRecord;
-use base::Result;
+use base::{Counters, Event, Observer};
 use server::catalog::Table;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,15 +53,19 @@ impl TableState {
         self.open.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The planner is through with this table.
-    pub fn planned(&self) -> Result<()> {
-        self.end();
-        Ok(())
-    }
-
-    /// One task less; true for whoever ends the last one.
-    pub fn end(&self) -> bool {
-        self.open.fetch_sub(1, Ordering::SeqCst) == 1
+    /// One task less, or the planner is through; whoever ends the last one tells that the table is done.
+    pub fn end(&self, counters: &Counters, observer: &dyn Observer) {
+        if self.open.fetch_sub(1, Ordering::SeqCst) > 1 {
+            return;
+        }
+        let chunks = self.chunks();
+        counters.tables.add(1);
+        observer.event(Event::Table {
+            schema: self.table.schema.clone(),
+            table: self.table.name.clone(),
+            rows: chunks.iter().map(|c| c.record.rows).sum(),
+            bytes: chunks.iter().map(|c| c.record.raw_bytes).sum(),
+        });
     }
 
     /// The number of the next chunk.

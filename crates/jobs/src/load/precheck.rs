@@ -72,7 +72,7 @@ fn source(archive: &Archive) -> Option<Identity> {
 }
 
 /// Whether the target may and can take the archive.
-pub fn target(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
+pub(super) fn target(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
     if let Some(source) = &plan.source
         && !t.options.allow_same_server
         && plan.archive.has_manifest()

@@ -13,6 +13,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wire::Conn;
 
+/// Ranges with more rows than this are read as bulk.
+const BULK_ROWS: u64 = 5_000;
+
 /// A piece of a table, and what its rows should amount to.
 #[derive(Clone, Debug)]
 pub struct Piece {
@@ -100,10 +103,14 @@ pub fn compare(run: &Run, counters: &Counters, plans: &[Plans], pieces: &[Piece]
 }
 
 fn one(pair: &mut Pair, plans: &Plans, piece: &Piece, counters: &Counters, stop: &Stop<'_>) -> Result<Option<String>> {
-    let left = digest(&mut pair.left, &plans.left, &piece.range, Some(counters), stop)?;
+    let bulk = match &piece.expected {
+        Expected::Digest(d) => d.rows() > BULK_ROWS,
+        Expected::Other => true,
+    };
+    let left = digest(&mut pair.left, &plans.left, &piece.range, bulk, Some(counters), stop)?;
     let right = match (&piece.expected, &mut pair.right, &plans.right) {
         (Expected::Digest(d), _, _) => d.clone(),
-        (Expected::Other, Some(conn), Some(plan)) => digest(conn, plan, &piece.range, None, stop)?,
+        (Expected::Other, Some(conn), Some(plan)) => digest(conn, plan, &piece.range, bulk, None, stop)?,
         (Expected::Other, _, _) => return Err(Error::new(Kind::Internal, "nothing to compare with")),
     };
     if left == right {
@@ -130,6 +137,7 @@ pub fn digest(
     conn: &mut Conn,
     plan: &TablePlan,
     range: &Range,
+    bulk: bool,
     counters: Option<&Counters>,
     stop: &Stop<'_>,
 ) -> Result<RowDigest> {
@@ -140,7 +148,8 @@ pub fn digest(
         let charset: String = charset.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
         conn.execute(format!("SET SESSION character_set_results = {charset}")).map_err(lost)?;
     }
-    let mut rows = conn.query_bulk(plan.select(range)).map_err(lost)?;
+    let sql = plan.select(range);
+    let mut rows = if bulk { conn.query_bulk(sql) } else { conn.query(sql) }.map_err(lost)?;
     let (mut seen, mut bytes) = (0u64, 0u64);
     while let Some(row) = rows.next().map_err(lost)? {
         digest.add(row.payload());

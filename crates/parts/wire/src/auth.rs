@@ -25,6 +25,23 @@ pub(crate) enum Plugin {
 pub(crate) struct Channel {
     pub(crate) tls: bool,
     pub(crate) unix: bool,
+    /// The user said that a key may be taken from the server unproven.
+    pub(crate) ask_key: bool,
+}
+
+impl Channel {
+    /// Whether the password may be sent under a key that the server itself
+    /// hands out: whoever sits in between could hand out his own.
+    fn may_ask_key(self) -> Result<()> {
+        if self.unix || self.ask_key {
+            return Ok(());
+        }
+        Err(Error::Auth(
+            "the account's plugin needs a secure connection: use TLS or a unix socket, \
+             or accept the server's key unproven (--get-server-public-key)"
+                .to_owned(),
+        ))
+    }
 }
 
 /// What to do after the server said more.
@@ -111,7 +128,10 @@ impl Plugin {
                 .unwrap_or_default(),
             Plugin::Sha256 if channel.tls => in_clear(password),
             // 1 asks for the server's key.
-            _ => vec![1],
+            _ => {
+                channel.may_ask_key()?;
+                vec![1]
+            }
         })
     }
 
@@ -129,7 +149,7 @@ impl Plugin {
                 Ok(Step::Send(in_clear(password)))
             }
             // 2 asks for the server's key.
-            (Plugin::CachingSha2, [4]) => Ok(Step::Send(vec![2])),
+            (Plugin::CachingSha2, [4]) => channel.may_ask_key().map(|()| Step::Send(vec![2])),
             (Plugin::CachingSha2 | Plugin::Sha256, pem) if pem.starts_with(b"-----") => {
                 Ok(Step::Send(rsa::encrypt(password, scramble, pem)?))
             }

@@ -79,7 +79,12 @@ pub(crate) fn login(options: &Options) -> Result<Session> {
             session.stream = Stream::Tls(Box::new(TlsStream::connect(socket, options)?));
         }
     }
-    session.prove(options, &greeting, caps, Channel { tls: use_tls, unix })?;
+    let channel = Channel {
+        tls: use_tls,
+        unix,
+        ask_key: options.get_server_public_key,
+    };
+    session.prove(options, &greeting, caps, channel)?;
     if let Some(socket) = session.stream.socket_mut() {
         socket.settle(options.write_timeout)?;
     }

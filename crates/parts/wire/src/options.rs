@@ -59,6 +59,9 @@ pub struct Options {
     pub ssl_cert: Option<PathBuf>,
     /// PEM file of the client certificate's key.
     pub ssl_key: Option<PathBuf>,
+    /// Without TLS or a unix socket, take the RSA key for the password from the
+    /// server itself, unproven (the mysql client's option of that name).
+    pub get_server_public_key: bool,
     /// Longest wait for the connection and the login.
     pub connect_timeout: Duration,
     /// Longest silence of the server in the middle of an answer; `None` waits for ever.
@@ -81,6 +84,7 @@ impl Options {
             ssl_ca: None,
             ssl_cert: None,
             ssl_key: None,
+            get_server_public_key: false,
             connect_timeout: Duration::from_secs(10),
             read_timeout: None,
             write_timeout: None,
