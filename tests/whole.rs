@@ -1,1 +1,12 @@
-// One binary for the whole-tool tests.
+//! The whole-tool tests: the real binary against real servers of both flavours.
+//!
+//! Files are named after what they prove. A test that needs a server which this
+//! machine does not have says so on standard error and passes.
+#![allow(
+    clippy::print_stderr,
+    reason = "a test that skips has to say why, and the harness shows standard error"
+)]
+
+mod kit;
+
+mod fidelity;

@@ -39,8 +39,10 @@ fn dump(a: &args::Dump, run: &Run, screen: &Screen) -> Result<u8> {
             "lock" => dump::Consistency::Lock,
             "none" => dump::Consistency::None,
             other => {
-                return Err(Error::new(Kind::Usage, format!("unknown consistency {other:?}"))
-                    .hint("one of lock, none"));
+                return Err(
+                    Error::new(Kind::Usage, format!("unknown consistency {other:?}"))
+                        .hint("one of lock, none"),
+                );
             }
         },
         lock_wait: Duration::from_secs(a.lock_wait.max(1)),
@@ -84,8 +86,10 @@ fn verify(a: &args::Verify, run: &Run, screen: &Screen) -> Result<u8> {
         return Ok(0);
     }
     let [left, right] = a.server.as_slice() else {
-        return Err(Error::new(Kind::Usage, "comparing servers takes two of them")
-            .hint("penstock verify --server A --server B"));
+        return Err(
+            Error::new(Kind::Usage, "comparing servers takes two of them")
+                .hint("penstock verify --server A --server B"),
+        );
     };
     let (left, right) = (
         a.connection.resolve(Some(left))?,
@@ -98,12 +102,17 @@ fn verify(a: &args::Verify, run: &Run, screen: &Screen) -> Result<u8> {
 
 /// A run that did everything but what it lists ends with a code of its own.
 fn exceptions(list: &[String]) -> u8 {
-    if list.is_empty() { 0 } else { Kind::Exceptions.exit_code() }
+    if list.is_empty() {
+        0
+    } else {
+        Kind::Exceptions.exit_code()
+    }
 }
 
 fn compression(text: &str) -> Result<dump::Compression> {
     let bad = |why: &str| {
-        Error::new(Kind::Usage, format!("compression {text:?}: {why}")).hint("one of zstd, zstd:LEVEL (1 to 22), none")
+        Error::new(Kind::Usage, format!("compression {text:?}: {why}"))
+            .hint("one of zstd, zstd:LEVEL (1 to 22), none")
     };
     match text.split_once(':') {
         None if text == "none" => Ok(dump::Compression::None),

@@ -89,15 +89,21 @@ fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
     match e.code {
         1045 | 1698 => (
             Kind::Connection,
-            hint("check the user name and the password (option file, MYSQL_PWD, --password, --password-fd)"),
+            hint(
+                "check the user name and the password (option file, MYSQL_PWD, --password, --password-fd)",
+            ),
         ),
         1820 | 1862 => (
             Kind::Connection,
-            hint("the account's password has expired: set a new one with the server's own client first"),
+            hint(
+                "the account's password has expired: set a new one with the server's own client first",
+            ),
         ),
         1040 | 1203 | 1226 => (
             Kind::Connection,
-            hint("the server has no connection left for us: use fewer --threads, or raise the limit"),
+            hint(
+                "the server has no connection left for us: use fewer --threads, or raise the limit",
+            ),
         ),
         1053 | 1077 | 2006 | 2013 | 1927 => (Kind::Connection, None),
         1044 | 1142 | 1143 | 1227 | 1370 | 1410 => (
@@ -108,18 +114,30 @@ fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
         1205 | 3572 => (Kind::Lock, None),
         1412 => (
             Kind::Failed,
-            hint("a table was altered after the snapshot was taken, so its old rows are gone: run the dump again"),
+            hint(
+                "a table was altered after the snapshot was taken, so its old rows are gone: run the dump again",
+            ),
         ),
-        1317 => (Kind::Interrupted, hint("somebody killed the statement on the server")),
+        1317 => (
+            Kind::Interrupted,
+            hint("somebody killed the statement on the server"),
+        ),
         3948 | 4166 => (
             Kind::Privilege,
-            hint("LOAD DATA LOCAL is off on the target: SET GLOBAL local_infile = ON for the time of the load"),
+            hint(
+                "LOAD DATA LOCAL is off on the target: SET GLOBAL local_infile = ON for the time of the load",
+            ),
         ),
         1148 => (
             Kind::Privilege,
-            hint("LOAD DATA LOCAL may be off on the target: SET GLOBAL local_infile = ON for the time of the load"),
+            hint(
+                "LOAD DATA LOCAL may be off on the target: SET GLOBAL local_infile = ON for the time of the load",
+            ),
         ),
-        1114 | 1021 | 3675 => (Kind::Storage, hint("make room on the target server's disk, then start over")),
+        1114 | 1021 | 3675 => (
+            Kind::Storage,
+            hint("make room on the target server's disk, then start over"),
+        ),
         1153 => (
             Kind::Privilege,
             hint("raise max_allowed_packet on the server; 1 GiB is its largest value"),

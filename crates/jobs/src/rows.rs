@@ -41,10 +41,17 @@ impl TablePlan {
     pub fn of_names(table: &Table, names: &[String]) -> Result<TablePlan, String> {
         let mut columns = Vec::new();
         for name in names {
-            columns.push(table.column(name).ok_or_else(|| format!("has no column {}", server::quote::ident(name)))?);
+            columns.push(
+                table
+                    .column(name)
+                    .ok_or_else(|| format!("has no column {}", server::quote::ident(name)))?,
+            );
         }
         if let Some(extra) = table.data_columns().find(|c| !names.contains(&c.name)) {
-            return Err(format!("has one column more, {}", server::quote::ident(&extra.name)));
+            return Err(format!(
+                "has one column more, {}",
+                server::quote::ident(&extra.name)
+            ));
         }
         Ok(TablePlan::of_columns(table, columns))
     }
@@ -57,13 +64,19 @@ impl TablePlan {
         let base64 = |c: &Column| {
             c.is_binary_unsafe()
                 || json
-                    && c.charset.as_deref().is_some_and(|s| {
-                        !matches!(s, "utf8mb4" | "utf8mb3" | "utf8" | "ascii")
-                    })
+                    && c.charset
+                        .as_deref()
+                        .is_some_and(|s| !matches!(s, "utf8mb4" | "utf8mb3" | "utf8" | "ascii"))
         };
         let encodings = stored
             .iter()
-            .map(|c| if base64(c) { Encoding::Base64 } else { Encoding::Text })
+            .map(|c| {
+                if base64(c) {
+                    Encoding::Base64
+                } else {
+                    Encoding::Text
+                }
+            })
             .collect();
         TablePlan {
             name: server::quote::qualified(&table.schema, &table.name),
@@ -84,7 +97,11 @@ impl TablePlan {
     /// Reads as a client with this character set would, for comparing with what such a client wrote.
     pub fn as_client(&mut self, charset: &str) {
         self.client_charset = Some(charset.to_owned());
-        self.items = self.columns.iter().map(|c| server::quote::ident(c)).collect();
+        self.items = self
+            .columns
+            .iter()
+            .map(|c| server::quote::ident(c))
+            .collect();
         self.key = None;
     }
 
@@ -92,7 +109,11 @@ impl TablePlan {
     pub fn select(&self, range: &Range) -> String {
         let mut sql = format!(
             "SELECT /*!40001 SQL_NO_CACHE */ {} FROM {}",
-            if self.items.is_empty() { "NULL".to_owned() } else { self.items.join(",") },
+            if self.items.is_empty() {
+                "NULL".to_owned()
+            } else {
+                self.items.join(",")
+            },
             self.name
         );
         if let Some(key) = &self.key {

@@ -100,9 +100,10 @@ impl Run {
                 let spawned = std::thread::Builder::new()
                     .name(format!("worker-{}", i + 1))
                     .spawn_scoped(scope, move || {
-                        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                            work(i, w, stop)
-                        }));
+                        let outcome =
+                            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                                work(i, w, stop)
+                            }));
                         match outcome {
                             Ok(Ok(())) => {}
                             Ok(Err(e)) => fail(e),

@@ -47,7 +47,10 @@ impl Args {
 
     /// The word at this place, or an error that says what is missing.
     pub(crate) fn word(&self, at: usize, what: &str) -> Result<&str> {
-        let word = self.words.get(at).ok_or_else(|| Error(format!("{what} is missing")))?;
+        let word = self
+            .words
+            .get(at)
+            .ok_or_else(|| Error(format!("{what} is missing")))?;
         Ok(word)
     }
 
@@ -60,12 +63,15 @@ impl Args {
     }
 
     pub(crate) fn needed(&self, name: &str) -> Result<&str> {
-        self.text(name).ok_or_else(|| Error(format!("--{name} is missing")))
+        self.text(name)
+            .ok_or_else(|| Error(format!("--{name} is missing")))
     }
 
     pub(crate) fn number<N: FromStr>(&self, name: &str, default: N) -> Result<N> {
         match self.text(name) {
-            Some(text) => text.parse().map_err(|_| Error(format!("--{name} {text}: not a number that fits"))),
+            Some(text) => text
+                .parse()
+                .map_err(|_| Error(format!("--{name} {text}: not a number that fits"))),
             None => Ok(default),
         }
     }

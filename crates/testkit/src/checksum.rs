@@ -20,15 +20,30 @@ pub fn tables(options: &Options, schemas: &[String]) -> Result<BTreeMap<String, 
     );
     let mut sums = BTreeMap::new();
     for row in conn.fetch(sql)? {
-        let mut names = row.into_iter().map(|c| String::from_utf8_lossy(&c.unwrap_or_default()).into_owned());
-        let (Some(schema), Some(table)) = (names.next(), names.next()) else { continue };
+        let mut names = row
+            .into_iter()
+            .map(|c| String::from_utf8_lossy(&c.unwrap_or_default()).into_owned());
+        let (Some(schema), Some(table)) = (names.next(), names.next()) else {
+            continue;
+        };
         if !schemas.is_empty() && !schemas.contains(&schema) {
             continue;
         }
-        let quoted = format!("`{}`.`{}`", schema.replace('`', "``"), table.replace('`', "``"));
-        let answer = conn.fetch(format!("CHECKSUM TABLE {quoted}")).map_err(Error::doing(&quoted))?;
-        let sum = answer.into_iter().next().and_then(|row| row.into_iter().nth(1).flatten());
-        let sum = sum.map_or("NULL".to_owned(), |s| String::from_utf8_lossy(&s).into_owned());
+        let quoted = format!(
+            "`{}`.`{}`",
+            schema.replace('`', "``"),
+            table.replace('`', "``")
+        );
+        let answer = conn
+            .fetch(format!("CHECKSUM TABLE {quoted}"))
+            .map_err(Error::doing(&quoted))?;
+        let sum = answer
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().nth(1).flatten());
+        let sum = sum.map_or("NULL".to_owned(), |s| {
+            String::from_utf8_lossy(&s).into_owned()
+        });
         sums.insert(format!("{schema}.{table}"), sum);
     }
     Ok(sums)
@@ -48,19 +63,30 @@ pub fn compare(a: &Options, b: &Options, schemas: &[String]) -> Result<Compariso
     let (a, b) = std::thread::scope(|scope| {
         let other = scope.spawn(|| tables(b, schemas));
         let one = tables(a, schemas);
-        (one, other.join().unwrap_or_else(|_| Err(Error::new("the comparing thread panicked"))))
+        (
+            one,
+            other
+                .join()
+                .unwrap_or_else(|_| Err(Error::new("the comparing thread panicked"))),
+        )
     });
     let (a, b) = (a?, b?);
     let mut result = Comparison::default();
     for (table, sum) in &a {
         match b.get(table) {
             Some(other) if other == sum => {}
-            Some(other) => result.differences.push(format!("{table}: {sum} and {other}")),
-            None => result.differences.push(format!("{table}: only on the first server")),
+            Some(other) => result
+                .differences
+                .push(format!("{table}: {sum} and {other}")),
+            None => result
+                .differences
+                .push(format!("{table}: only on the first server")),
         }
         result.compared += usize::from(b.contains_key(table));
     }
     let extra = b.keys().filter(|t| !a.contains_key(*t));
-    result.differences.extend(extra.map(|t| format!("{t}: only on the second server")));
+    result
+        .differences
+        .extend(extra.map(|t| format!("{t}: only on the second server")));
     Ok(result)
 }

@@ -36,15 +36,26 @@ pub(crate) fn layout(kind: Kind) -> &'static [&'static str] {
 
 /// The account that the server must be told to run as; only root has to say so.
 pub(crate) fn user_argument() -> Option<OsString> {
-    rustix::process::getuid().is_root().then(|| "--user=root".into())
+    rustix::process::getuid()
+        .is_root()
+        .then(|| "--user=root".into())
 }
 
 fn template(install: &Install) -> Result<PathBuf> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
-    let meta = std::fs::metadata(&install.binary).map_err(Error::doing(install.binary.display()))?;
-    let modified = meta.modified()?.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let build = format!("{}-{:x}-{:x}-{modified:x}", install.kind.name(), meta.len(), meta.ino());
+    let meta =
+        std::fs::metadata(&install.binary).map_err(Error::doing(install.binary.display()))?;
+    let modified = meta
+        .modified()?
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_secs());
+    let build = format!(
+        "{}-{:x}-{:x}-{modified:x}",
+        install.kind.name(),
+        meta.len(),
+        meta.ino()
+    );
     let ready = cache_folder().join("datadir").join(build);
     if ready.is_dir() {
         return Ok(ready);
@@ -59,7 +70,11 @@ fn template(install: &Install) -> Result<PathBuf> {
         let _ = std::fs::remove_dir_all(&part);
     }
     made?;
-    if ready.is_dir() { Ok(ready) } else { Err(Error(format!("cannot create {}", ready.display()))) }
+    if ready.is_dir() {
+        Ok(ready)
+    } else {
+        Err(Error(format!("cannot create {}", ready.display())))
+    }
 }
 
 fn initialise(install: &Install, target: &Path) -> Result<()> {
@@ -76,20 +91,26 @@ fn initialise(install: &Install, target: &Path) -> Result<()> {
         }
         Kind::MariaDb => {
             let mut command = install.command("install-db")?;
-            command.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
-            if user_argument().is_none() {
-                command.arg(option("--user=", std::env::var_os("USER").unwrap_or_default()));
-            }
+            command.args([
+                "--no-defaults",
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+            ]);
             command
         }
     };
     command.arg(option("--datadir=", target));
     command.args(layout(install.kind));
     command.args(user_argument());
-    let out = command.output().map_err(Error::doing("initialise a data folder"))?;
+    let out = command
+        .output()
+        .map_err(Error::doing("initialise a data folder"))?;
     if !out.status.success() {
         let text = [out.stdout, out.stderr].concat();
-        return Err(Error(format!("initialise a data folder: {}", last_lines(&String::from_utf8_lossy(&text), 12))));
+        return Err(Error(format!(
+            "initialise a data folder: {}",
+            last_lines(&String::from_utf8_lossy(&text), 12)
+        )));
     }
     Ok(())
 }
@@ -100,7 +121,11 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         .args([from, to])
         .output()
         .map_err(Error::doing("cp"))?;
-    if out.status.success() { Ok(()) } else { Err(Error(String::from_utf8_lossy(&out.stderr).into_owned())) }
+    if out.status.success() {
+        Ok(())
+    } else {
+        Err(Error(String::from_utf8_lossy(&out.stderr).into_owned()))
+    }
 }
 
 /// The end of a log, where the reason usually is.

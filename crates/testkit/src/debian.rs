@@ -97,20 +97,30 @@ impl Load {
         let mut options = options.clone();
         options.local_infile = true;
         let mut conn = Conn::connect(&options)?;
-        conn.execute(format!("CREATE DATABASE `{}` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", self.schema))?;
+        conn.execute(format!(
+            "CREATE DATABASE `{}` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+            self.schema
+        ))?;
         for (name, columns) in TABLES {
-            conn.execute(format!("CREATE TABLE `{}`.{name} ({columns}) ENGINE=InnoDB", self.schema))?;
+            conn.execute(format!(
+                "CREATE TABLE `{}`.{name} ({columns}) ENGINE=InnoDB",
+                self.schema
+            ))?;
         }
         let (pieces, inbox) = sync_channel(self.connections + 1);
         let inbox = Mutex::new(inbox);
         let mut loaded = std::thread::scope(|scope| {
-            let workers: Vec<_> =
-                (0..self.connections.max(1)).map(|_| scope.spawn(|| self.work_off(&options, &inbox))).collect();
+            let workers: Vec<_> = (0..self.connections.max(1))
+                .map(|_| scope.spawn(|| self.work_off(&options, &inbox)))
+                .collect();
             let read = self.read(&contents, &packages, pieces);
             let mut all = Loaded::default();
             let mut first = Ok(());
             for worker in workers {
-                match worker.join().unwrap_or_else(|_| Err(Error::new("a loading thread panicked"))) {
+                match worker
+                    .join()
+                    .unwrap_or_else(|_| Err(Error::new("a loading thread panicked")))
+                {
                     Ok(part) => {
                         all.rows += part.rows;
                         all.bytes += part.bytes;
@@ -128,7 +138,12 @@ impl Load {
         Ok(loaded)
     }
 
-    fn read(&self, contents: &fetch::Cached, packages: &fetch::Cached, pieces: SyncSender<Piece>) -> Result<()> {
+    fn read(
+        &self,
+        contents: &fetch::Cached,
+        packages: &fetch::Cached,
+        pieces: SyncSender<Piece>,
+    ) -> Result<()> {
         let limit = self.rows.unwrap_or(u64::MAX);
         let mut out = Pieces::new(&pieces);
         let mut stanzas = Packages::new();
@@ -155,12 +170,25 @@ impl Load {
             let next = inbox.lock().unwrap_or_else(|e| e.into_inner()).recv();
             let Ok(piece) = next else { return Ok(loaded) };
             let (schema, table) = (&self.schema, piece.table);
-            let sql = format!("LOAD DATA LOCAL INFILE '{table}' INTO TABLE `{schema}`.{table} CHARACTER SET utf8mb4");
-            let done = conn.load(&sql, &mut &piece.rows[..]).map_err(Error::doing(table))?;
+            let sql = format!(
+                "LOAD DATA LOCAL INFILE '{table}' INTO TABLE `{schema}`.{table} CHARACTER SET utf8mb4"
+            );
+            let done = conn
+                .load(&sql, &mut &piece.rows[..])
+                .map_err(Error::doing(table))?;
             if done.warnings != 0 {
                 let warnings = conn.fetch("SHOW WARNINGS LIMIT 1")?;
-                let text = warnings.into_iter().flatten().flatten().next_back().unwrap_or_default();
-                return Err(Error(format!("{table}: {}: {}", done.info, String::from_utf8_lossy(&text))));
+                let text = warnings
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .next_back()
+                    .unwrap_or_default();
+                return Err(Error(format!(
+                    "{table}: {}: {}",
+                    done.info,
+                    String::from_utf8_lossy(&text)
+                )));
             }
             loaded.rows += done.affected;
             loaded.bytes += piece.rows.len() as u64;
@@ -176,8 +204,14 @@ struct Pieces<'a> {
 
 impl<'a> Pieces<'a> {
     fn new(to: &'a SyncSender<Piece>) -> Self {
-        let empty = |(table, _)| Piece { table, rows: Vec::with_capacity(PIECE + 4096) };
-        Self { to, open: TABLES.map(empty).into() }
+        let empty = |(table, _)| Piece {
+            table,
+            rows: Vec::with_capacity(PIECE + 4096),
+        };
+        Self {
+            to,
+            open: TABLES.map(empty).into(),
+        }
     }
 
     /// Lets `row` append one row to `table`.
@@ -199,7 +233,8 @@ impl<'a> Pieces<'a> {
     }
 
     fn send(to: &SyncSender<Piece>, piece: Piece) -> Result<()> {
-        to.send(piece).map_err(|_| Error::new("all loading connections have ended"))
+        to.send(piece)
+            .map_err(|_| Error::new("all loading connections have ended"))
     }
 }
 

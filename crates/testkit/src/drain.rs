@@ -24,14 +24,28 @@ pub struct Drained {
 }
 
 /// Reads every row of `schema` (or of one `table` in it) over `connections`.
-pub fn drain(options: &Options, schema: &str, table: Option<&str>, connections: usize) -> Result<Drained> {
+pub fn drain(
+    options: &Options,
+    schema: &str,
+    table: Option<&str>,
+    connections: usize,
+) -> Result<Drained> {
     let queue = Mutex::new(plan(&mut Conn::connect(options)?, schema, table)?);
-    let opened: Result<Vec<Conn>> = (0..connections.max(1)).map(|_| Ok(Conn::connect(options)?)).collect();
+    let opened: Result<Vec<Conn>> = (0..connections.max(1))
+        .map(|_| Ok(Conn::connect(options)?))
+        .collect();
     let (begin, cpu) = (Instant::now(), cpu_seconds()?);
     let parts: Vec<Result<Drained>> = std::thread::scope(|scope| {
-        let handles: Vec<_> = opened?.into_iter().map(|conn| scope.spawn(|| work_off(conn, &queue))).collect();
+        let handles: Vec<_> = opened?
+            .into_iter()
+            .map(|conn| scope.spawn(|| work_off(conn, &queue)))
+            .collect();
         let joined = handles.into_iter().map(|h| h.join());
-        Ok::<_, Error>(joined.map(|r| r.unwrap_or_else(|_| Err(Error::new("a reading thread panicked")))).collect())
+        Ok::<_, Error>(
+            joined
+                .map(|r| r.unwrap_or_else(|_| Err(Error::new("a reading thread panicked"))))
+                .collect(),
+        )
     })?;
     let mut all = Drained::default();
     for part in parts {
@@ -61,7 +75,9 @@ fn work_off(mut conn: Conn, queue: &Mutex<VecDeque<String>>) -> Result<Drained> 
 
 /// The SELECTs, biggest table first.
 fn plan(conn: &mut Conn, schema: &str, table: Option<&str>) -> Result<VecDeque<String>> {
-    let only = table.map(|t| format!("AND table_name = '{t}'")).unwrap_or_default();
+    let only = table
+        .map(|t| format!("AND table_name = '{t}'"))
+        .unwrap_or_default();
     let sql = format!(
         "SELECT table_name, table_rows FROM information_schema.tables WHERE table_schema = '{schema}' \
          AND table_type = 'BASE TABLE' {only} ORDER BY data_length DESC"
@@ -85,12 +101,17 @@ fn pieces(conn: &mut Conn, schema: &str, table: &str, rows: u64) -> Result<Vec<S
          AND table_name = '{table}' AND index_name = 'PRIMARY' ORDER BY seq_in_index LIMIT 1"
     );
     let key = strings(conn, &sql)?.into_iter().flatten().next();
-    let Some(key) = key.filter(|_| rows > PIECE_ROWS) else { return Ok(vec![from]) };
+    let Some(key) = key.filter(|_| rows > PIECE_ROWS) else {
+        return Ok(vec![from]);
+    };
     // One bound every PIECE_ROWS rows; equal bounds fall together (a first
     // column with few values, such as a warehouse number, cuts less finely).
     let mut bounds: Vec<String> = Vec::new();
     loop {
-        let after = bounds.last().map(|b| format!("WHERE `{key}` > {b}")).unwrap_or_default();
+        let after = bounds
+            .last()
+            .map(|b| format!("WHERE `{key}` > {b}"))
+            .unwrap_or_default();
         let sql = format!(
             "SELECT QUOTE(`{key}`) FROM `{schema}`.`{table}` FORCE INDEX (PRIMARY) {after} ORDER BY `{key}` \
              LIMIT 1 OFFSET {PIECE_ROWS}"
@@ -105,7 +126,11 @@ fn pieces(conn: &mut Conn, schema: &str, table: &str, rows: u64) -> Result<Vec<S
         let low = n.checked_sub(1).map(|n| format!("`{key}` > {}", bounds[n]));
         let high = bounds.get(n).map(|b| format!("`{key}` <= {b}"));
         let range: Vec<String> = low.into_iter().chain(high).collect();
-        let filter = if range.is_empty() { String::new() } else { format!(" WHERE {}", range.join(" AND ")) };
+        let filter = if range.is_empty() {
+            String::new()
+        } else {
+            format!(" WHERE {}", range.join(" AND "))
+        };
         pieces.push(format!("{from} FORCE INDEX (PRIMARY){filter}"));
     }
     Ok(pieces)
@@ -113,15 +138,30 @@ fn pieces(conn: &mut Conn, schema: &str, table: &str, rows: u64) -> Result<Vec<S
 
 fn strings(conn: &mut Conn, sql: &str) -> Result<Vec<Vec<String>>> {
     let rows = conn.fetch(sql).map_err(Error::doing(sql))?;
-    let text = |cell: Option<Vec<u8>>| String::from_utf8_lossy(&cell.unwrap_or_default()).into_owned();
-    Ok(rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect())
+    let text =
+        |cell: Option<Vec<u8>>| String::from_utf8_lossy(&cell.unwrap_or_default()).into_owned();
+    Ok(rows
+        .into_iter()
+        .map(|row| row.into_iter().map(text).collect())
+        .collect())
 }
 
 /// Processor time of this process so far, from /proc/self/stat.
 fn cpu_seconds() -> Result<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").map_err(Error::doing("/proc/self/stat"))?;
+    let stat =
+        std::fs::read_to_string("/proc/self/stat").map_err(Error::doing("/proc/self/stat"))?;
     // The name of the program comes second, in parentheses, and may contain anything.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |n: usize| fields.get(n).and_then(|f| f.parse::<u64>().ok()).unwrap_or(0);
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    let ticks = |n: usize| {
+        fields
+            .get(n)
+            .and_then(|f| f.parse::<u64>().ok())
+            .unwrap_or(0)
+    };
     Ok((ticks(11) + ticks(12)) as f64 / rustix::param::clock_ticks_per_second() as f64)
 }

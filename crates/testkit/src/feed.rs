@@ -79,7 +79,9 @@ mod tests {
     #[test]
     fn a_feed_hands_out_every_line_whatever_the_reads_are() {
         let mut whole = Vec::new();
-        Feed::new(Countdown(100_000)).read_to_end(&mut whole).expect("no errors to be had");
+        Feed::new(Countdown(100_000))
+            .read_to_end(&mut whole)
+            .expect("no errors to be had");
         assert_eq!(whole.iter().filter(|b| **b == b'\n').count(), 100_000);
         assert!(whole.ends_with(b"\n1\n0\n"));
         let mut small = Feed::new(Countdown(3));

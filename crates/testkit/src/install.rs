@@ -36,14 +36,22 @@ impl Kind {
     /// The kind of that name.
     pub fn named(name: &str) -> Result<Kind> {
         let found = Kind::ALL.into_iter().find(|k| k.name() == name);
-        found.ok_or_else(|| Error(format!("no server kind {name:?}: mysql, mariadb or mysql55")))
+        found.ok_or_else(|| {
+            Error(format!(
+                "no server kind {name:?}: mysql, mariadb or mysql55"
+            ))
+        })
     }
 }
 
 /// The folder for what is worth keeping between runs:
 /// `PENSTOCK_CACHE`, else `XDG_CACHE_HOME/penstock`, else `~/.cache/penstock`.
 pub fn cache_folder() -> PathBuf {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let set = |name: &str| {
+        std::env::var_os(name)
+            .filter(|v| !v.is_empty())
+            .map(PathBuf::from)
+    };
     set("PENSTOCK_CACHE").unwrap_or_else(|| {
         let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|h| h.join(".cache")));
         cache.unwrap_or_else(std::env::temp_dir).join("penstock")
@@ -145,7 +153,11 @@ impl Install {
     fn plain(kind: Kind, binary: PathBuf) -> Install {
         let mut folders = Vec::new();
         if let Some(here) = binary.parent() {
-            folders.extend([here.to_path_buf(), here.join("../bin"), here.join("../scripts")]);
+            folders.extend([
+                here.to_path_buf(),
+                here.join("../bin"),
+                here.join("../scripts"),
+            ]);
         }
         folders.extend(search_folders());
         Install {
@@ -167,7 +179,10 @@ impl Install {
         let loader = std::fs::read_dir(&lib)
             .map_err(Error::doing(lib.display()))?
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .find(|p| p.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"ld-linux-")))
+            .find(|p| {
+                p.file_name()
+                    .is_some_and(|n| n.as_encoded_bytes().starts_with(b"ld-linux-"))
+            })
             .ok_or_else(|| Error(format!("no loader in {}", lib.display())))?;
         let mut path = lib.into_os_string();
         path.push(":");
@@ -203,8 +218,11 @@ impl Install {
             (Kind::MySql, "import") => &["mysqlimport"],
             _ => &[role],
         };
-        let found = names.iter().find_map(|name| in_folders(&self.clients.folders, name));
-        let found = found.ok_or_else(|| Error(format!("no program {} for {}", names[0], self.kind.name())))?;
+        let found = names
+            .iter()
+            .find_map(|name| in_folders(&self.clients.folders, name));
+        let found = found
+            .ok_or_else(|| Error(format!("no program {} for {}", names[0], self.kind.name())))?;
         let mut argv = self.clients.before.clone();
         argv.push(found.into());
         Ok(argv)
@@ -226,7 +244,11 @@ impl Install {
             .output()
             .map_err(Error::doing(self.binary.display()))?;
         let text = String::from_utf8_lossy(&out.stdout);
-        Ok(text.split_once("Ver ").map_or(&*text, |(_, rest)| rest).trim().to_owned())
+        Ok(text
+            .split_once("Ver ")
+            .map_or(&*text, |(_, rest)| rest)
+            .trim()
+            .to_owned())
     }
 }
 
@@ -238,8 +260,14 @@ pub(crate) fn option(name: &str, path: impl AsRef<OsStr>) -> OsString {
 }
 
 fn named_binary(variable: &str) -> Result<Option<PathBuf>> {
-    match std::env::var_os(variable).filter(|v| !v.is_empty()).map(PathBuf::from) {
-        Some(path) if !path.is_file() => Err(Error(format!("{variable} names {}, which is not a file", path.display()))),
+    match std::env::var_os(variable)
+        .filter(|v| !v.is_empty())
+        .map(PathBuf::from)
+    {
+        Some(path) if !path.is_file() => Err(Error(format!(
+            "{variable} names {}, which is not a file",
+            path.display()
+        ))),
         found => Ok(found),
     }
 }
@@ -248,7 +276,8 @@ fn named_binary(variable: &str) -> Result<Option<PathBuf>> {
 fn search_folders() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<_> = std::env::split_paths(&path).collect();
-    folders.extend(["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"].map(PathBuf::from));
+    folders
+        .extend(["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"].map(PathBuf::from));
     folders
 }
 

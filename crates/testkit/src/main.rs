@@ -62,7 +62,9 @@ fn run(words: &[String]) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         ["server", "up", rest @ ..] => good(server_up(&Args::parse(rest, &["dir"], &["port"])?)),
-        ["server", "down", rest @ ..] => good(server_down(&Args::parse(rest, &["dir"], &["keep"])?)),
+        ["server", "down", rest @ ..] => {
+            good(server_down(&Args::parse(rest, &["dir"], &["keep"])?))
+        }
         ["server", "list"] => good(server_list()),
         ["available", kind] => good(available(Kind::named(kind)?)),
         ["client", kind, program] => good(client(Kind::named(kind)?, program)),
@@ -72,22 +74,44 @@ fn run(words: &[String]) -> Result<ExitCode> {
             good(tpcc_load(&Args::parse(rest, &options, &["foreign-keys"])?))
         }
         ["tpcc", "writes", rest @ ..] => {
-            let options = ["socket", "warehouses", "connections", "rate", "seconds", "count", "schema"];
+            let options = [
+                "socket",
+                "warehouses",
+                "connections",
+                "rate",
+                "seconds",
+                "count",
+                "schema",
+            ];
             good(tpcc_writes(&Args::parse(rest, &options, &[])?))
         }
         ["tpcc", "check", rest @ ..] => tpcc_check(&Args::parse(rest, &["socket", "schema"], &[])?),
-        ["debian", "load", rest @ ..] => {
-            good(debian_load(&Args::parse(rest, &["socket", "rows", "connections", "schema"], &[])?))
-        }
+        ["debian", "load", rest @ ..] => good(debian_load(&Args::parse(
+            rest,
+            &["socket", "rows", "connections", "schema"],
+            &[],
+        )?)),
         ["debian", "fetch"] => good(debian_fetch()),
         ["sample", rest @ ..] => good(sample(&Args::parse(rest, &["socket", "kind"], &[])?)),
-        ["drain", rest @ ..] => good(drained(&Args::parse(rest, &["socket", "schema", "table", "connections"], &[])?)),
-        ["stock-load", rest @ ..] => {
-            good(stock_load(&Args::parse(rest, &["socket", "schema", "archive", "connections"], &[])?))
-        }
+        ["drain", rest @ ..] => good(drained(&Args::parse(
+            rest,
+            &["socket", "schema", "table", "connections"],
+            &[],
+        )?)),
+        ["stock-load", rest @ ..] => good(stock_load(&Args::parse(
+            rest,
+            &["socket", "schema", "archive", "connections"],
+            &[],
+        )?)),
         ["checksum", rest @ ..] => checksums(&Args::parse(rest, &["a", "b", "schema"], &[])?),
-        ["report", rest @ ..] => good(report::write(&Args::parse(rest, &["runs", "markdown", "json"], &[])?)),
-        [command, ..] => Err(Error(format!("no command {command:?} of this form\n{HELP}"))),
+        ["report", rest @ ..] => good(report::write(&Args::parse(
+            rest,
+            &["runs", "markdown", "json"],
+            &[],
+        )?)),
+        [command, ..] => Err(Error(format!(
+            "no command {command:?} of this form\n{HELP}"
+        ))),
     }
 }
 
@@ -131,8 +155,16 @@ fn server_down(args: &Args) -> Result<()> {
 fn server_list() -> Result<()> {
     for server in standing::list() {
         let state = if server.is_alive() { "running" } else { "dead" };
-        let port = server.port.map(|p| format!("  port {p}")).unwrap_or_default();
-        println!("{:8} {state}  pid {}  {}{port}", server.kind.name(), server.pid, server.socket().display());
+        let port = server
+            .port
+            .map(|p| format!("  port {p}"))
+            .unwrap_or_default();
+        println!(
+            "{:8} {state}  pid {}  {}{port}",
+            server.kind.name(),
+            server.pid,
+            server.socket().display()
+        );
     }
     Ok(())
 }
@@ -154,8 +186,13 @@ fn sql(args: &Args) -> Result<()> {
     let mut conn = Conn::connect(&root(args.needed("socket")?))?;
     for statement in &args.words {
         for row in conn.fetch(statement).map_err(Error::doing(statement))? {
-            let cell = |c: Option<Vec<u8>>| c.map_or("NULL".into(), |c| String::from_utf8_lossy(&c).into_owned());
-            println!("{}", row.into_iter().map(cell).collect::<Vec<_>>().join("\t"));
+            let cell = |c: Option<Vec<u8>>| {
+                c.map_or("NULL".into(), |c| String::from_utf8_lossy(&c).into_owned())
+            };
+            println!(
+                "{}",
+                row.into_iter().map(cell).collect::<Vec<_>>().join("\t")
+            );
         }
     }
     Ok(())
@@ -168,7 +205,10 @@ fn tpcc_load(args: &Args) -> Result<()> {
     fill.foreign_keys = args.flag("foreign-keys");
     fill.schema = args.text("schema").unwrap_or(tpcc::SCHEMA).to_owned();
     let filled = fill.run(&root(args.needed("socket")?))?;
-    println!("rows={}\nbytes={}\nseconds={:.2}", filled.rows, filled.bytes, filled.seconds);
+    println!(
+        "rows={}\nbytes={}\nseconds={:.2}",
+        filled.rows, filled.bytes, filled.seconds
+    );
     Ok(())
 }
 
@@ -200,8 +240,15 @@ fn tpcc_check(args: &Args) -> Result<ExitCode> {
     let conditions = tpcc::check(&mut conn, args.text("schema").unwrap_or(tpcc::SCHEMA))?;
     let mut code = ExitCode::SUCCESS;
     for condition in &conditions {
-        let verdict = if condition.broken == 0 { "holds" } else { "BROKEN" };
-        println!("{verdict}  condition {}: {}", condition.number, condition.text);
+        let verdict = if condition.broken == 0 {
+            "holds"
+        } else {
+            "BROKEN"
+        };
+        println!(
+            "{verdict}  condition {}: {}",
+            condition.number, condition.text
+        );
         if condition.broken > 0 {
             println!("        in {} places", condition.broken);
             code = ExitCode::FAILURE;
@@ -212,11 +259,17 @@ fn tpcc_check(args: &Args) -> Result<ExitCode> {
 
 fn debian_load(args: &Args) -> Result<()> {
     let mut load = debian::Load::default();
-    load.rows = args.text("rows").map(|_| args.number("rows", 0)).transpose()?;
+    load.rows = args
+        .text("rows")
+        .map(|_| args.number("rows", 0))
+        .transpose()?;
     load.connections = args.number("connections", load.connections)?;
     load.schema = args.text("schema").unwrap_or(debian::SCHEMA).to_owned();
     let loaded = load.run(&root(args.needed("socket")?))?;
-    println!("rows={}\nbytes={}\nseconds={:.2}", loaded.rows, loaded.bytes, loaded.seconds);
+    println!(
+        "rows={}\nbytes={}\nseconds={:.2}",
+        loaded.rows, loaded.bytes, loaded.seconds
+    );
     Ok(())
 }
 
@@ -239,7 +292,12 @@ fn sample(args: &Args) -> Result<()> {
 fn drained(args: &Args) -> Result<()> {
     let connections = args.number("connections", 2)?;
     let options = root(args.needed("socket")?);
-    let drained = drain::drain(&options, args.needed("schema")?, args.text("table"), connections)?;
+    let drained = drain::drain(
+        &options,
+        args.needed("schema")?,
+        args.text("table"),
+        connections,
+    )?;
     println!("rows={}\nbytes={}", drained.rows, drained.bytes);
     println!("seconds={:.3}\ncpu={:.2}", drained.seconds, drained.cpu);
     Ok(())
@@ -249,7 +307,13 @@ fn stock_load(args: &Args) -> Result<()> {
     let install = Install::find(Kind::named(args.word(0, "KIND")?)?)?;
     let socket = Path::new(args.needed("socket")?);
     let archive = Path::new(args.needed("archive")?);
-    stock::load(&install, socket, archive, args.needed("schema")?, args.number("connections", 2)?)
+    stock::load(
+        &install,
+        socket,
+        archive,
+        args.needed("schema")?,
+        args.number("connections", 2)?,
+    )
 }
 
 fn checksums(args: &Args) -> Result<ExitCode> {
@@ -257,8 +321,12 @@ fn checksums(args: &Args) -> Result<ExitCode> {
     let result = checksum::compare(&root(args.needed("a")?), &root(args.needed("b")?), &schemas)?;
     println!("tables={}", result.compared);
     for line in &result.differences {
-        println!("differs: {line}");
+        eprintln!("differs: {line}");
     }
     let equal = result.differences.is_empty() && result.compared > 0;
-    Ok(if equal { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if equal {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

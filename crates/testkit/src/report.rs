@@ -69,13 +69,21 @@ impl Runs {
         let mut runs = Runs::default();
         for line in text.lines() {
             let fields: Vec<&str> = line.split('\t').collect();
-            let number = |text: &str| text.parse::<f64>().map_err(|_| Error(format!("no number: {text:?} in {line:?}")));
+            let number = |text: &str| {
+                text.parse::<f64>()
+                    .map_err(|_| Error(format!("no number: {text:?} in {line:?}")))
+            };
             match fields[..] {
                 ["fact", name, value] => runs.facts.push((name.to_owned(), value.to_owned())),
                 ["bytes", group, bytes] => runs.group(group).bytes = Some(number(bytes)?),
                 ["run", group, name, wall, cpu, peak, server] => {
                     let entry = runs.group(group).entry(name);
-                    let lists = [&mut entry.wall, &mut entry.cpu, &mut entry.peak, &mut entry.server];
+                    let lists = [
+                        &mut entry.wall,
+                        &mut entry.cpu,
+                        &mut entry.peak,
+                        &mut entry.server,
+                    ];
                     for (list, text) in lists.into_iter().zip([wall, cpu, peak, server]) {
                         if text != "-" {
                             list.push(number(text)?);
@@ -97,13 +105,17 @@ impl Runs {
     }
 
     fn group(&mut self, name: &str) -> &mut Group {
-        let at = self.groups.iter().position(|g| g.name == name).unwrap_or_else(|| {
-            self.groups.push(Group {
-                name: name.to_owned(),
-                ..Group::default()
+        let at = self
+            .groups
+            .iter()
+            .position(|g| g.name == name)
+            .unwrap_or_else(|| {
+                self.groups.push(Group {
+                    name: name.to_owned(),
+                    ..Group::default()
+                });
+                self.groups.len() - 1
             });
-            self.groups.len() - 1
-        });
         &mut self.groups[at]
     }
 
@@ -119,35 +131,63 @@ impl Runs {
     }
 
     fn json(&self) -> Value {
-        let facts: serde_json::Map<_, _> = self.facts.iter().map(|(n, v)| (n.clone(), json!(v))).collect();
+        let facts: serde_json::Map<_, _> = self
+            .facts
+            .iter()
+            .map(|(n, v)| (n.clone(), json!(v)))
+            .collect();
         json!({ "facts": facts, "groups": self.groups.iter().map(Group::json).collect::<Vec<_>>() })
     }
 }
 
 impl Group {
     fn entry(&mut self, name: &str) -> &mut Entry {
-        let at = self.entries.iter().position(|e| e.name == name).unwrap_or_else(|| {
-            self.entries.push(Entry {
-                name: name.to_owned(),
-                ..Entry::default()
+        let at = self
+            .entries
+            .iter()
+            .position(|e| e.name == name)
+            .unwrap_or_else(|| {
+                self.entries.push(Entry {
+                    name: name.to_owned(),
+                    ..Entry::default()
+                });
+                self.entries.len() - 1
             });
-            self.entries.len() - 1
-        });
         &mut self.entries[at]
     }
 
     fn wall(&self, name: &str) -> Option<f64> {
-        self.entries.iter().find(|e| e.name == name).and_then(|e| median(&e.wall))
+        self.entries
+            .iter()
+            .find(|e| e.name == name)
+            .and_then(|e| median(&e.wall))
     }
 
     fn markdown(&self, out: &mut String) {
         let limit = self.entries.first().and_then(|e| median(&e.wall));
         let first = self.entries.first().map_or("", |e| &e.name);
-        let width = self.entries.iter().map(|e| e.name.chars().count()).max().unwrap_or(0);
+        let width = self
+            .entries
+            .iter()
+            .map(|e| e.name.chars().count())
+            .max()
+            .unwrap_or(0);
         let _ = writeln!(out, "\n## {}\n", self.name);
-        let _ = writeln!(out, "Medians; the last column is the time as a multiple of \"{first}\".\n");
-        let _ = writeln!(out, "| {:width$} | wall s |  MB/s | tool CPU s | server CPU s | peak MiB | runs |     × |", "");
-        let _ = writeln!(out, "|{:-<1$}|-------:|------:|-----------:|-------------:|---------:|-----:|------:|", "", width + 2);
+        let _ = writeln!(
+            out,
+            "Medians; the last column is the time as a multiple of \"{first}\".\n"
+        );
+        let _ = writeln!(
+            out,
+            "| {:width$} | wall s |  MB/s | tool CPU s | server CPU s | peak MiB | runs |     × |",
+            ""
+        );
+        let _ = writeln!(
+            out,
+            "|{:-<1$}|-------:|------:|-----------:|-------------:|---------:|-----:|------:|",
+            "",
+            width + 2
+        );
         for entry in &self.entries {
             let wall = median(&entry.wall);
             let speed = wall.zip(self.bytes).map(|(w, b)| b / w / 1e6);
@@ -155,7 +195,8 @@ impl Group {
             let _ = writeln!(
                 out,
                 "| {:width$} | {:>6} | {:>5} | {:>10} | {:>12} | {:>8} | {:>4} | {:>5} |",
-                entry.name,
+                // A pipe in a name would end the table's cell.
+                entry.name.replace('|', "\\|"),
                 show(wall, 2),
                 show(speed, 0),
                 show(median(&entry.cpu), 2),
@@ -169,10 +210,23 @@ impl Group {
             out.push('\n');
         }
         for reach in &self.reaches {
-            let Some(ratio) = self.ratio(reach) else { continue };
-            let verdict = if ratio <= reach.factor { "reached" } else { "NOT reached" };
-            let Reach { name, factor, other } = reach;
-            let _ = writeln!(out, "- {verdict}: {name} took {ratio:.2} × {other}; at most {factor:.2} was asked for");
+            let Some(ratio) = self.ratio(reach) else {
+                continue;
+            };
+            let verdict = if ratio <= reach.factor {
+                "reached"
+            } else {
+                "NOT reached"
+            };
+            let Reach {
+                name,
+                factor,
+                other,
+            } = reach;
+            let _ = writeln!(
+                out,
+                "- {verdict}: {name} took {ratio:.2} × {other}; at most {factor:.2} was asked for"
+            );
         }
     }
 
@@ -236,7 +290,10 @@ mod tests {
         let runs = Runs::parse(RUNS).expect("good records");
         let text = runs.markdown();
         assert!(text.contains("- cores: 2"), "{text}");
-        assert!(text.contains("reached: penstock took 1.20 × limit; at most 1.25"), "{text}");
+        assert!(
+            text.contains("reached: penstock took 1.20 × limit; at most 1.25"),
+            "{text}"
+        );
         let json = runs.json();
         assert_eq!(json["groups"][0]["entries"][1]["wall_s_median"], 1.2);
         assert_eq!(json["groups"][0]["reaches"][0]["reached"], true);

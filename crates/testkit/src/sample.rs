@@ -10,7 +10,12 @@ use std::process::Stdio;
 /// The folder of sample data: `PENSTOCK_SHARED`, else `shared` beside the repository; its `data` part.
 pub fn shared_data() -> PathBuf {
     let shared = std::env::var_os("PENSTOCK_SHARED").filter(|v| !v.is_empty());
-    shared.map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from).join("data")
+    shared
+        .map_or_else(
+            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+            PathBuf::from,
+        )
+        .join("data")
 }
 
 /// A sample database.
@@ -60,19 +65,37 @@ impl Sample {
 }
 
 /// Runs a script as root through the stock client, in `schema` if one is named.
-pub fn run_script(install: &Install, socket: &Path, schema: Option<&str>, script: &mut dyn Read) -> Result<()> {
+pub fn run_script(
+    install: &Install,
+    socket: &Path,
+    schema: Option<&str>,
+    script: &mut dyn Read,
+) -> Result<()> {
     let mut command = install.command("client")?;
-    command.args(["--no-defaults", "--user=root", "--default-character-set=utf8mb4", "--batch"]);
+    command.args([
+        "--no-defaults",
+        "--user=root",
+        "--default-character-set=utf8mb4",
+        "--batch",
+    ]);
     command.arg(crate::install::option("--socket=", socket));
     command.args(schema);
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(Error::doing("stock client"))?;
-    let mut input = child.stdin.take().ok_or_else(|| Error::new("the stock client has no input"))?;
+    let mut input = child
+        .stdin
+        .take()
+        .ok_or_else(|| Error::new("the stock client has no input"))?;
     let sent = std::io::copy(script, &mut input).and_then(|_| input.flush());
     drop(input);
     let out = child.wait_with_output()?;
     if !out.status.success() {
-        return Err(Error(String::from_utf8_lossy(&out.stderr).trim().to_owned()));
+        return Err(Error(
+            String::from_utf8_lossy(&out.stderr).trim().to_owned(),
+        ));
     }
     sent.map_err(Error::doing("stock client"))
 }

@@ -87,10 +87,15 @@ struct Place {
 impl Place {
     /// Lays out a new server in `folder`, which exists and is empty.
     fn create(setup: &Setup, folder: &Path) -> Result<Place> {
-        let folder = folder.canonicalize().map_err(Error::doing(folder.display()))?;
+        let folder = folder
+            .canonicalize()
+            .map_err(Error::doing(folder.display()))?;
         let socket = folder.join("sock");
         if socket.as_os_str().len() >= SOCKET_MAX {
-            return Err(Error(format!("{} is too long for a socket", socket.display())));
+            return Err(Error(format!(
+                "{} is too long for a socket",
+                socket.display()
+            )));
         }
         datadir::create(&setup.install, &folder.join("data"))?;
         std::fs::create_dir(folder.join("tmp"))?;
@@ -103,10 +108,17 @@ impl Place {
             option("--pid-file=", folder.join("pid")),
         ]);
         args.extend(tuning(setup.install.kind).map(OsString::from));
-        args.extend(datadir::layout(setup.install.kind).iter().map(OsString::from));
+        args.extend(
+            datadir::layout(setup.install.kind)
+                .iter()
+                .map(OsString::from),
+        );
         args.extend(datadir::user_argument());
         match port {
-            Some(port) => args.extend(["--bind-address=127.0.0.1".into(), format!("--port={port}").into()]),
+            Some(port) => args.extend([
+                "--bind-address=127.0.0.1".into(),
+                format!("--port={port}").into(),
+            ]),
             None => args.push("--skip-networking".into()),
         }
         args.extend(setup.extra.iter().cloned());
@@ -148,7 +160,11 @@ fn tuning(kind: Kind) -> impl Iterator<Item = &'static str> {
         "--max-connections=100",
     ];
     let own: &[&str] = match kind {
-        Kind::MySql => &["--mysqlx=OFF", "--log-bin=binlog", "--log-error-verbosity=2"],
+        Kind::MySql => &[
+            "--mysqlx=OFF",
+            "--log-bin=binlog",
+            "--log-error-verbosity=2",
+        ],
         Kind::MariaDb => &["--log-bin=binlog"],
         Kind::MySql55 => &["--log-bin=binlog", "--innodb-file-per-table=1"],
     };
@@ -156,7 +172,10 @@ fn tuning(kind: Kind) -> impl Iterator<Item = &'static str> {
 }
 
 fn start(place: &Place, spawn: impl FnOnce(Command) -> std::io::Result<Child>) -> Result<Child> {
-    let log = File::options().create(true).append(true).open(place.log())?;
+    let log = File::options()
+        .create(true)
+        .append(true)
+        .open(place.log())?;
     let mut command = Command::new(&place.install.server[0]);
     command
         .args(&place.args)
@@ -172,7 +191,10 @@ fn start(place: &Place, spawn: impl FnOnce(Command) -> std::io::Result<Child>) -
             let _ = child.wait();
             let log = std::fs::read(place.log()).unwrap_or_default();
             let end = datadir::last_lines(&String::from_utf8_lossy(&log), 15);
-            Err(Error(format!("{} server: {e}\n{end}", place.install.kind.name())))
+            Err(Error(format!(
+                "{} server: {e}\n{end}",
+                place.install.kind.name()
+            )))
         }
     }
 }
@@ -192,7 +214,10 @@ fn until_login(place: &Place, child: &mut Child) -> Result<()> {
             "no socket yet".to_owned()
         };
         if Instant::now() > deadline {
-            return Err(Error(format!("no login within {} s: {reason}", START.as_secs())));
+            return Err(Error(format!(
+                "no login within {} s: {reason}",
+                START.as_secs()
+            )));
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -280,13 +305,21 @@ impl Server {
     pub fn client(&self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
         let rows = self.conn()?.fetch(sql).map_err(Error::doing(sql))?;
         let text = |cell: Option<Vec<u8>>| cell.map(|c| String::from_utf8_lossy(&c).into_owned());
-        Ok(rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect())
+        Ok(rows
+            .into_iter()
+            .map(|row| row.into_iter().map(text).collect())
+            .collect())
     }
 
     /// The first cell of the first row of one statement; empty for none or NULL.
     pub fn value(&self, sql: &str) -> Result<String> {
         let rows = self.client(sql)?;
-        Ok(rows.into_iter().flatten().next().flatten().unwrap_or_default())
+        Ok(rows
+            .into_iter()
+            .flatten()
+            .next()
+            .flatten()
+            .unwrap_or_default())
     }
 
     /// Runs a script of many statements (DELIMITER and all) through the stock client.
@@ -311,7 +344,10 @@ impl Server {
             if !process::wait(&mut child, STOP)? {
                 child.kill()?;
                 child.wait()?;
-                return Err(Error(format!("the server did not end within {} s", STOP.as_secs())));
+                return Err(Error(format!(
+                    "the server did not end within {} s",
+                    STOP.as_secs()
+                )));
             }
         }
         Ok(())
@@ -325,7 +361,9 @@ impl Server {
     /// As [`Server::restart`], with further arguments from now on.
     pub fn restart_with(&mut self, extra_args: &[&str]) -> Result<()> {
         self.stop()?;
-        self.place.args.extend(extra_args.iter().map(OsString::from));
+        self.place
+            .args
+            .extend(extra_args.iter().map(OsString::from));
         let _ = std::fs::remove_file(self.socket());
         self.child = Some(start(&self.place, process::spawn_bound)?);
         Ok(())
@@ -359,11 +397,18 @@ fn temp_folder() -> Result<tempfile::TempDir> {
 
 /// Removes the folders of test processes that were killed before they could.
 fn sweep() {
-    let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else { return };
+    let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else {
+        return;
+    };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let owner = name.to_str().and_then(|n| n.strip_prefix(PREFIX)).and_then(|n| n.split('-').next());
-        let Some(owner) = owner.and_then(|n| n.parse::<u32>().ok()) else { continue };
+        let owner = name
+            .to_str()
+            .and_then(|n| n.strip_prefix(PREFIX))
+            .and_then(|n| n.split('-').next());
+        let Some(owner) = owner.and_then(|n| n.parse::<u32>().ok()) else {
+            continue;
+        };
         if !Path::new("/proc").join(owner.to_string()).exists() {
             let _ = std::fs::remove_dir_all(entry.path());
         }

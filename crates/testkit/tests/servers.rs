@@ -23,15 +23,30 @@ fn each(test: impl Fn(Kind)) {
 fn a_server_keeps_its_data_over_a_kill_and_nothing_is_left_of_it() {
     each(|kind| {
         let mut server = Server::start(kind, &["--max-connections=50"]).expect("a server");
-        assert_eq!(server.value("SELECT @@max_connections").expect("an answer"), "50");
+        assert_eq!(
+            server.value("SELECT @@max_connections").expect("an answer"),
+            "50"
+        );
         server.client("CREATE DATABASE shop").expect("a schema");
-        server.client("CREATE TABLE shop.t (id INT PRIMARY KEY, v TEXT) ENGINE=InnoDB").expect("a table");
-        server.client("INSERT INTO shop.t VALUES (1, 'one'), (2, NULL)").expect("rows");
+        server
+            .client("CREATE TABLE shop.t (id INT PRIMARY KEY, v TEXT) ENGINE=InnoDB")
+            .expect("a table");
+        server
+            .client("INSERT INTO shop.t VALUES (1, 'one'), (2, NULL)")
+            .expect("rows");
         server.kill9().expect("a kill");
         assert!(server.conn().is_err());
         server.restart().expect("a restart");
-        let rows = server.client("SELECT id, v FROM shop.t ORDER BY id").expect("rows");
-        assert_eq!(rows, [[Some("1".into()), Some("one".into())], [Some("2".into()), None]]);
+        let rows = server
+            .client("SELECT id, v FROM shop.t ORDER BY id")
+            .expect("rows");
+        assert_eq!(
+            rows,
+            [
+                [Some("1".into()), Some("one".into())],
+                [Some("2".into()), None]
+            ]
+        );
         let folder = server.datadir();
         let process = format!("/proc/{}", server.pid().expect("a process"));
         drop(server);
@@ -43,21 +58,37 @@ fn a_server_keeps_its_data_over_a_kill_and_nothing_is_left_of_it() {
 #[test]
 fn a_server_with_a_port_is_reached_over_it() {
     each(|kind| {
-        let server = Setup::new(kind).and_then(|s| s.tcp().start()).expect("a server");
+        let server = Setup::new(kind)
+            .and_then(|s| s.tcp().start())
+            .expect("a server");
         let mut conn = wire::Conn::connect(&server.tcp_options()).expect("a connection");
-        let port = conn.fetch("SELECT @@port").expect("an answer").remove(0).remove(0).expect("a number");
-        assert_eq!(String::from_utf8_lossy(&port), server.port().expect("a port").to_string());
+        let port = conn
+            .fetch("SELECT @@port")
+            .expect("an answer")
+            .remove(0)
+            .remove(0)
+            .expect("a number");
+        assert_eq!(
+            String::from_utf8_lossy(&port),
+            server.port().expect("a port").to_string()
+        );
     });
 }
 
 #[test]
 fn two_servers_of_a_kind_are_two() {
     each(|kind| {
-        let (a, b) = (Server::start(kind, &[]).expect("a server"), Server::start(kind, &[]).expect("a server"));
+        let (a, b) = (
+            Server::start(kind, &[]).expect("a server"),
+            Server::start(kind, &[]).expect("a server"),
+        );
         assert_ne!(a.socket(), b.socket());
         if kind == Kind::MySql {
             let uuid = "SELECT @@server_uuid";
-            assert_ne!(a.value(uuid).expect("an answer"), b.value(uuid).expect("an answer"));
+            assert_ne!(
+                a.value(uuid).expect("an answer"),
+                b.value(uuid).expect("an answer")
+            );
         }
     });
 }
@@ -65,20 +96,43 @@ fn two_servers_of_a_kind_are_two() {
 #[test]
 fn samples_load_and_checksums_tell_servers_apart() {
     each(|kind| {
-        let (a, b) = (Server::start(kind, &[]).expect("a server"), Server::start(kind, &[]).expect("a server"));
+        let (a, b) = (
+            Server::start(kind, &[]).expect("a server"),
+            Server::start(kind, &[]).expect("a server"),
+        );
         for server in [&a, &b] {
             for sample in [Sample::Sakila, Sample::Chinook] {
-                sample.load(server.install(), &server.socket()).expect("a sample");
+                sample
+                    .load(server.install(), &server.socket())
+                    .expect("a sample");
             }
         }
         let schemas = ["sakila".to_owned(), "Chinook".to_owned()];
         // Sakila's data stamps some rows with the time at which they are inserted.
-        a.client("UPDATE Chinook.Artist SET Name = 'x' WHERE ArtistId = 1").expect("an update");
-        let comparison = checksum::compare(&a.options(), &b.options(), &schemas).expect("checksums");
+        a.client("UPDATE Chinook.Artist SET Name = 'x' WHERE ArtistId = 1")
+            .expect("an update");
+        let comparison =
+            checksum::compare(&a.options(), &b.options(), &schemas).expect("checksums");
         assert!(comparison.compared >= 27, "{comparison:?}");
-        assert!(comparison.differences.iter().any(|d| d.starts_with("Chinook.Artist")), "{comparison:?}");
-        assert!(!comparison.differences.iter().any(|d| d.starts_with("Chinook.Genre")), "{comparison:?}");
-        assert_eq!(a.value("SELECT COUNT(*) FROM sakila.film").expect("an answer"), "1000");
+        assert!(
+            comparison
+                .differences
+                .iter()
+                .any(|d| d.starts_with("Chinook.Artist")),
+            "{comparison:?}"
+        );
+        assert!(
+            !comparison
+                .differences
+                .iter()
+                .any(|d| d.starts_with("Chinook.Genre")),
+            "{comparison:?}"
+        );
+        assert_eq!(
+            a.value("SELECT COUNT(*) FROM sakila.film")
+                .expect("an answer"),
+            "1000"
+        );
     });
 }
 
@@ -90,7 +144,9 @@ fn tpcc_is_consistent_before_and_after_writes() {
         fill.foreign_keys = true;
         let filled = fill.run(&server.options()).expect("a filled server");
         let counted = tpcc::Table::ALL.iter().map(|t| {
-            let count = server.value(&format!("SELECT COUNT(*) FROM tpcc.{}", t.name())).expect("a count");
+            let count = server
+                .value(&format!("SELECT COUNT(*) FROM tpcc.{}", t.name()))
+                .expect("a count");
             count.parse::<u64>().expect("a number")
         });
         assert_eq!(counted.sum::<u64>(), filled.rows);
@@ -103,7 +159,9 @@ fn tpcc_is_consistent_before_and_after_writes() {
         for condition in tpcc::check(&mut conn, tpcc::SCHEMA).expect("conditions") {
             assert_eq!(condition.broken, 0, "{condition:?}");
         }
-        server.client("UPDATE tpcc.district SET d_ytd = d_ytd + 1 WHERE d_id = 1").expect("an update");
+        server
+            .client("UPDATE tpcc.district SET d_ytd = d_ytd + 1 WHERE d_id = 1")
+            .expect("an update");
         let broken = tpcc::check(&mut conn, tpcc::SCHEMA).expect("conditions");
         assert!(broken.iter().any(|c| c.broken > 0));
     });
@@ -111,7 +169,9 @@ fn tpcc_is_consistent_before_and_after_writes() {
 
 #[test]
 fn the_debian_index_loads_in_part() {
-    if let Err(reason) = debian::Mirror::of_this_machine().and_then(|m| m.index(debian::Index::Contents)) {
+    if let Err(reason) =
+        debian::Mirror::of_this_machine().and_then(|m| m.index(debian::Index::Contents))
+    {
         eprintln!("skipped: {reason}");
         return;
     }
@@ -125,7 +185,17 @@ fn the_debian_index_loads_in_part() {
             ..debian::Load::default()
         };
         load.run(&server.options()).expect("rows");
-        assert_eq!(server.value("SELECT COUNT(*) FROM debian.file_index").expect("a count"), "20000");
-        assert_eq!(server.value("SELECT COUNT(*) FROM debian.package").expect("a count"), "20000");
+        assert_eq!(
+            server
+                .value("SELECT COUNT(*) FROM debian.file_index")
+                .expect("a count"),
+            "20000"
+        );
+        assert_eq!(
+            server
+                .value("SELECT COUNT(*) FROM debian.package")
+                .expect("a count"),
+            "20000"
+        );
     });
 }

@@ -29,7 +29,7 @@ pub struct Connection {
     #[arg(short = 'u', long, value_name = "NAME")]
     pub user: Option<String>,
     /// Ask for the password on the terminal; it is never taken from the command line
-    #[arg(short = 'p', long, num_args = 0..=1, require_equals = true, value_name = "", default_missing_value = "")]
+    #[arg(short = 'p', long, num_args = 0..=1, require_equals = true, value_name = "REFUSED", default_missing_value = "")]
     pub password: Option<String>,
     /// Read the password from this open file descriptor
     #[arg(long, value_name = "N")]
@@ -69,8 +69,12 @@ pub struct Connection {
 impl Connection {
     /// Whether any option that names a server was typed.
     pub fn names_a_server(&self) -> bool {
-        self.host.is_some() || self.socket.is_some() || self.port.is_some() || self.user.is_some()
-            || self.defaults_file.is_some() || self.defaults_group_suffix.is_some()
+        self.host.is_some()
+            || self.socket.is_some()
+            || self.port.is_some()
+            || self.user.is_some()
+            || self.defaults_file.is_some()
+            || self.defaults_group_suffix.is_some()
     }
 
     /// The server meant by these options, or by `uri` where one is given.
@@ -84,14 +88,19 @@ impl Connection {
         let files = OptionFiles::read(&which)?;
         let uri = uri.map(Uri::parse).transpose()?.unwrap_or_default();
         let text = |typed: &Option<String>, of_uri: &Option<String>, key: &str| {
-            of_uri.clone().or_else(|| typed.clone()).or_else(|| files.get(key).map(str::to_owned))
+            of_uri
+                .clone()
+                .or_else(|| typed.clone())
+                .or_else(|| files.get(key).map(str::to_owned))
         };
         let path = |typed: &Option<PathBuf>, key: &str| {
             typed.clone().or_else(|| files.get(key).map(PathBuf::from))
         };
         let port = match (uri.port.or(self.port), files.get("port")) {
             (Some(p), _) => p,
-            (None, Some(p)) => p.parse().map_err(|_| usage(format!("port {p:?} in an option file is not a port")))?,
+            (None, Some(p)) => p
+                .parse()
+                .map_err(|_| usage(format!("port {p:?} in an option file is not a port")))?,
             (None, None) => 3306,
         };
         let endpoint = self.endpoint(&uri, &files, port);
@@ -134,7 +143,10 @@ impl Connection {
         if let Some(socket) = &self.socket {
             return Endpoint::Unix(socket.clone());
         }
-        let host = self.host.clone().or_else(|| files.get("host").map(str::to_owned));
+        let host = self
+            .host
+            .clone()
+            .or_else(|| files.get("host").map(str::to_owned));
         let socket = files.get("socket").map(PathBuf::from);
         match host {
             // For the client, localhost means the socket unless a port was asked for.
@@ -164,7 +176,11 @@ impl Connection {
             let mut text = String::new();
             std::fs::File::open(format!("/proc/self/fd/{fd}"))
                 .and_then(|f| f.take(4096).read_to_string(&mut text))
-                .map_err(|e| usage(format!("cannot read the password from file descriptor {fd}: {e}")))?;
+                .map_err(|e| {
+                    usage(format!(
+                        "cannot read the password from file descriptor {fd}: {e}"
+                    ))
+                })?;
             let line = text.lines().next().unwrap_or_default().to_owned();
             return Ok(Some(Secret::new(line)));
         }
@@ -179,11 +195,16 @@ impl Connection {
 
 /// Where Debian and the servers' own builds put the socket.
 fn default_socket() -> PathBuf {
-    ["/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"]
-        .iter()
-        .map(PathBuf::from)
-        .find(|p| p.exists())
-        .unwrap_or_else(|| PathBuf::from("/run/mysqld/mysqld.sock"))
+    [
+        "/run/mysqld/mysqld.sock",
+        "/var/run/mysqld/mysqld.sock",
+        "/var/lib/mysql/mysql.sock",
+        "/tmp/mysql.sock",
+    ]
+    .iter()
+    .map(PathBuf::from)
+    .find(|p| p.exists())
+    .unwrap_or_else(|| PathBuf::from("/run/mysqld/mysqld.sock"))
 }
 
 fn usage(what: String) -> Error {
@@ -192,7 +213,10 @@ fn usage(what: String) -> Error {
 
 /// A switch of an option file: bare, `1`, `on` or `true`.
 fn on(value: &str) -> bool {
-    matches!(value.to_ascii_lowercase().as_str(), "" | "1" | "on" | "true")
+    matches!(
+        value.to_ascii_lowercase().as_str(),
+        "" | "1" | "on" | "true"
+    )
 }
 
 fn ssl_mode(text: &str) -> Result<SslMode> {
@@ -223,7 +247,8 @@ impl Uri {
             .iter()
             .find_map(|s| text.strip_prefix(s))
             .ok_or_else(|| {
-                usage(format!("{text:?} is not a server")).hint("write mysql://user@host:3306/, or mysql://user@localhost/?socket=/path")
+                usage(format!("{text:?} is not a server"))
+                    .hint("write mysql://user@host:3306/, or mysql://user@localhost/?socket=/path")
             })?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -231,8 +256,12 @@ impl Uri {
         let address = match authority.rsplit_once('@') {
             Some((user, address)) => {
                 if user.contains(':') {
-                    return Err(usage("a password in a URI can be read by every user of this host".to_owned())
-                        .hint("use -p to be asked, an option file, PENSTOCK_PASSWORD or --password-fd"));
+                    return Err(usage(
+                        "a password in a URI can be read by every user of this host".to_owned(),
+                    )
+                    .hint(
+                        "use -p to be asked, an option file, PENSTOCK_PASSWORD or --password-fd",
+                    ));
                 }
                 uri.user = Some(decode(user)?);
                 address
@@ -254,14 +283,20 @@ impl Uri {
             uri.host = Some(decode(host)?);
         }
         if let Some(port) = port {
-            uri.port = Some(port.parse().map_err(|_| usage(format!("{port:?} in the URI is not a port")))?);
+            uri.port = Some(
+                port.parse()
+                    .map_err(|_| usage(format!("{port:?} in the URI is not a port")))?,
+            );
         }
         for pair in query.split('&').filter(|p| !p.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             match key {
                 "socket" => uri.socket = Some(PathBuf::from(decode(value)?)),
                 "ssl-mode" | "ssl_mode" => uri.ssl_mode = Some(decode(value)?),
-                _ => return Err(usage(format!("unknown option {key:?} in the URI")).hint("socket and ssl-mode are known")),
+                _ => {
+                    return Err(usage(format!("unknown option {key:?} in the URI"))
+                        .hint("socket and ssl-mode are known"));
+                }
             }
         }
         Ok(uri)
@@ -292,14 +327,22 @@ mod tests {
     fn uris() {
         let u = Uri::parse("mysql://bob%40x@db.example:3307/?ssl-mode=required").unwrap();
         assert_eq!(u.user.as_deref(), Some("bob@x"));
-        assert_eq!((u.host.as_deref(), u.port), (Some("db.example"), Some(3307)));
+        assert_eq!(
+            (u.host.as_deref(), u.port),
+            (Some("db.example"), Some(3307))
+        );
         assert_eq!(u.ssl_mode.as_deref(), Some("required"));
         let u = Uri::parse("mysql://root@localhost/?socket=/tmp/a%20b.sock").unwrap();
         assert_eq!(u.socket, Some(PathBuf::from("/tmp/a b.sock")));
         let u = Uri::parse("mysql://root@[::1]:3306").unwrap();
         assert_eq!((u.host.as_deref(), u.port), (Some("::1"), Some(3306)));
         assert!(Uri::parse("http://x").is_err());
-        assert!(Uri::parse("mysql://u:p@h/").unwrap_err().what.contains("password"));
+        assert!(
+            Uri::parse("mysql://u:p@h/")
+                .unwrap_err()
+                .what
+                .contains("password")
+        );
         assert!(Uri::parse("mysql://u@h/shop").is_err());
     }
 }

@@ -11,7 +11,13 @@ use std::path::PathBuf;
 
 /// Takes MySQL and MariaDB data out of a live server, puts it back, and proves it equal.
 #[derive(Parser, Debug)]
-#[command(name = "penstock", version, disable_help_flag = true, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    name = "penstock",
+    version,
+    disable_help_flag = true,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
 pub struct Cli {
     /// What to do
     #[command(subcommand)]
@@ -41,16 +47,28 @@ pub enum Command {
 
 /// Which objects.
 #[derive(Args, Debug, Clone, Default)]
-#[command(next_help_heading = "Selection (`*` and `?` are wildcards; a pattern that matches nothing is an error)")]
+#[command(
+    next_help_heading = "Selection (`*` and `?` are wildcards; a pattern that matches nothing is an error)"
+)]
 pub struct Selection {
     /// Only these schemas
-    #[arg(long, visible_alias = "schemas", value_name = "PATTERN,…", value_delimiter = ',')]
+    #[arg(
+        long,
+        visible_alias = "schemas",
+        value_name = "PATTERN,…",
+        value_delimiter = ','
+    )]
     pub include_schemas: Vec<String>,
     /// All schemas but these
     #[arg(long, value_name = "PATTERN,…", value_delimiter = ',')]
     pub exclude_schemas: Vec<String>,
     /// Only these tables and views, as schema.table
-    #[arg(long, visible_alias = "tables", value_name = "PATTERN,…", value_delimiter = ',')]
+    #[arg(
+        long,
+        visible_alias = "tables",
+        value_name = "PATTERN,…",
+        value_delimiter = ','
+    )]
     pub include_tables: Vec<String>,
     /// All tables and views but these, as schema.table
     #[arg(long, value_name = "PATTERN,…", value_delimiter = ',')]
@@ -147,7 +165,11 @@ Examples:
   penstock verify --server mysql://root@old/ --server mysql://root@new/")]
 pub struct Verify {
     /// The archive; alone, it is checked without any server
-    #[arg(value_name = "DIR", required_unless_present = "server", conflicts_with = "server")]
+    #[arg(
+        value_name = "DIR",
+        required_unless_present = "server",
+        conflicts_with = "server"
+    )]
     pub archive: Option<PathBuf>,
     /// Compare the archive's rows with this server's
     #[arg(long, value_name = "SERVER", conflicts_with = "server")]
@@ -180,7 +202,8 @@ pub fn threads(asked: Option<u16>) -> usize {
 /// `64M`, `1G`, `500k`, `1000000`: binary multiples, as in the server's own options.
 pub fn size(text: &str) -> Result<u64> {
     let bad = || {
-        Error::new(Kind::Usage, format!("{text:?} is not a size")).hint("write a number with k, M or G, e.g. 64M")
+        Error::new(Kind::Usage, format!("{text:?} is not a size"))
+            .hint("write a number with k, M or G, e.g. 64M")
     };
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {

@@ -184,19 +184,29 @@ mod tests {
             ),
         )
         .unwrap();
-        let which = Which { only: Some(main.clone()), ..Which::default() };
+        let which = Which {
+            only: Some(main.clone()),
+            ..Which::default()
+        };
         let f = OptionFiles::read(&which).unwrap();
         assert_eq!(f.get("user"), Some("backup"));
         assert_eq!(f.get("password"), Some("a#b\\c'd"));
         assert_eq!(f.get("ssl-mode"), Some("REQUIRED"));
         assert_eq!(f.get("port"), None);
-        let which = Which { only: Some(main), suffix: Some("x".into()), ..Which::default() };
+        let which = Which {
+            only: Some(main),
+            suffix: Some("x".into()),
+            ..Which::default()
+        };
         assert_eq!(OptionFiles::read(&which).unwrap().get("port"), Some("1"));
     }
 
     #[test]
     fn a_file_that_was_named_must_be_there() {
-        let which = Which { only: Some("/nonexistent/x.cnf".into()), ..Which::default() };
+        let which = Which {
+            only: Some("/nonexistent/x.cnf".into()),
+            ..Which::default()
+        };
         assert_eq!(OptionFiles::read(&which).unwrap_err().kind, Kind::Usage);
     }
 }

@@ -37,7 +37,9 @@ impl Mode {
             Mode::Json
         } else if quiet {
             Mode::Quiet
-        } else if std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|t| t != "dumb") {
+        } else if std::io::stderr().is_terminal()
+            && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+        {
             Mode::Live
         } else {
             Mode::Plain
@@ -66,8 +68,13 @@ impl Screen {
     /// Starts to show; ticks from a thread of its own until dropped.
     pub fn new(mode: Mode) -> Arc<Screen> {
         let phase: Arc<Mutex<Option<Phase>>> = Arc::default();
-        let live = (mode == Mode::Live).then(live::Live::new);
-        let screen = Arc::new(Screen { mode, start: Instant::now(), phase, live });
+        let live = (mode == Mode::Live).then(live::Live::default);
+        let screen = Arc::new(Screen {
+            mode,
+            start: Instant::now(),
+            phase,
+            live,
+        });
         let weak = Arc::downgrade(&screen);
         std::thread::spawn(move || {
             let mut last = Instant::now();
@@ -127,7 +134,10 @@ impl Screen {
 
     fn json(&self, mut value: serde_json::Value) {
         if let Some(map) = value.as_object_mut() {
-            map.insert("seconds".into(), round(self.start.elapsed().as_secs_f64()).into());
+            map.insert(
+                "seconds".into(),
+                round(self.start.elapsed().as_secs_f64()).into(),
+            );
         }
         // A closed pipe must not stop a backup.
         let _ = writeln!(std::io::stdout(), "{value}");
@@ -190,18 +200,33 @@ pub(crate) fn round(v: f64) -> f64 {
 impl Observer for Screen {
     fn event(&self, event: Event) {
         match event {
-            Event::Phase { name, counters, workers } => {
+            Event::Phase {
+                name,
+                counters,
+                workers,
+            } => {
                 match self.mode {
-                    Mode::Json => self.json(serde_json::json!({"event": "phase", "phase": name, "workers": workers})),
+                    Mode::Json => self.json(
+                        serde_json::json!({"event": "phase", "phase": name, "workers": workers}),
+                    ),
                     Mode::Plain => self.say(&format!("{name} …")),
                     _ => {}
                 }
                 self.with_phase(|p| {
-                    *p = Some(Phase { name, counters, workers, start: Instant::now(), waiting: None });
+                    *p = Some(Phase {
+                        name,
+                        counters,
+                        workers,
+                        start: Instant::now(),
+                        waiting: None,
+                    });
                 });
             }
             Event::PhaseEnd { name, seconds } => {
                 let done = self.with_phase(Option::take);
+                if let Some(live) = &self.live {
+                    live.clear();
+                }
                 match (self.mode, done) {
                     (Mode::Json, Some(p)) => self.json(serde_json::json!({
                         "event": "phase_end", "phase": name, "phase_seconds": round(seconds),
@@ -232,7 +257,12 @@ impl Observer for Screen {
                     self.say(&format!("waiting for {}", lines(&what)));
                 }
             }
-            Event::Table { schema, table, rows, bytes } => {
+            Event::Table {
+                schema,
+                table,
+                rows,
+                bytes,
+            } => {
                 if self.mode == Mode::Json {
                     self.json(serde_json::json!({
                         "event": "table", "schema": schema, "table": table, "rows": rows, "bytes": bytes,
@@ -252,7 +282,10 @@ impl Phase {
 
     /// Seconds to go, once there is something to judge by.
     fn eta(&self) -> Option<f64> {
-        let (done, all) = (self.counters.bytes.get(), self.counters.bytes_expected.get());
+        let (done, all) = (
+            self.counters.bytes.get(),
+            self.counters.bytes_expected.get(),
+        );
         (done > 0 && all > done && self.start.elapsed() > Duration::from_secs(1))
             .then(|| (all - done) as f64 / self.rate().max(1.0))
     }
@@ -261,22 +294,35 @@ impl Phase {
     fn line(&self) -> String {
         let c = &self.counters;
         if let Some(what) = &self.waiting {
-            return format!("{}: waiting for {} ({})", self.name, printable(what), base::units::seconds(self.start.elapsed().as_secs_f64()));
+            return format!(
+                "{}: waiting for {} ({})",
+                self.name,
+                printable(what),
+                base::units::seconds(self.start.elapsed().as_secs_f64())
+            );
         }
         if c.bytes.get() == 0 && c.rows.get() == 0 {
-            return format!("{} … {}", self.name, base::units::seconds(self.start.elapsed().as_secs_f64()));
+            return format!(
+                "{} … {}",
+                self.name,
+                base::units::seconds(self.start.elapsed().as_secs_f64())
+            );
         }
-        let mut line = format!("{}: {} rows, {}", self.name, count(c.rows.get()), bytes(c.bytes.get()));
+        let mut line = format!("{}: ", self.name);
+        if c.rows.get() > 0 {
+            line += &format!("{} rows, ", count(c.rows.get()));
+        }
+        line += &bytes(c.bytes.get());
         let all = c.bytes_expected.get();
         if all > 0 {
-            let share = (c.bytes.get() as f64 / all as f64 * 100.0).min(99.9);
-            line += &format!(" of about {} ({share:.0} %)", bytes(all));
+            let share = (c.bytes.get() as f64 / all as f64 * 100.0).min(99.0);
+            line += &format!(" ({share:.0} %)");
         }
         line += &format!(", {}/s", bytes(self.rate() as u64));
         if let Some(eta) = self.eta() {
             line += &format!(", {} to go", base::units::seconds(eta));
         }
-        line + &format!(", {} of {} workers busy", c.busy.get(), self.workers)
+        line + &format!(", {}/{} workers busy", c.busy.get(), self.workers)
     }
 
     fn done(&self, seconds: f64) -> String {
@@ -284,7 +330,10 @@ impl Phase {
         let mut line = format!("{:<22}{:>9}", self.name, base::units::seconds(seconds));
         if c.bytes.get() > 0 {
             let rate = (c.bytes.get() as f64 / seconds.max(0.001)) as u64;
-            line += &format!("   {} rows, {}, {}/s", count(c.rows.get()), bytes(c.bytes.get()), bytes(rate));
+            if c.rows.get() > 0 {
+                line += &format!("   {} rows", count(c.rows.get()));
+            }
+            line += &format!("   {}, {}/s", bytes(c.bytes.get()), bytes(rate));
         }
         line
     }

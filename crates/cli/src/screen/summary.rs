@@ -53,20 +53,42 @@ fn method(c: Compression) -> String {
 
 /// After a dump.
 pub fn dump(d: &dump::Summary) -> String {
-    let title = if d.exceptions.is_empty() { "Dump complete" } else { "Dump complete, with exceptions" };
+    let title = if d.exceptions.is_empty() {
+        "Dump complete"
+    } else {
+        "Dump complete, with exceptions"
+    };
     let mut l = Lines::new(title);
     l.add("from", &d.source);
-    l.add("objects", things(&[(d.schemas, "schema"), (d.tables, "table"), (d.views, "view")]));
+    l.add(
+        "objects",
+        things(&[
+            (d.schemas, "schema"),
+            (d.tables, "table"),
+            (d.views, "view"),
+        ]),
+    );
     l.add("rows", count(d.rows));
     l.add("row data", bytes(d.raw_bytes));
     let ratio = d.raw_bytes as f64 / d.stored_bytes.max(1) as f64;
     l.add(
         "stored",
-        format!("{} in {} (ratio {ratio:.1}, {})", bytes(d.stored_bytes), things(&[(d.chunks, "chunk")]), method(d.compression)),
+        format!(
+            "{} in {} (ratio {ratio:.1}, {})",
+            bytes(d.stored_bytes),
+            things(&[(d.chunks, "chunk")]),
+            method(d.compression)
+        ),
     );
     l.add("consistency", &d.achieved.mode);
     if d.achieved.lock_ms > 0.0 {
-        l.add("read lock", format!("held {:.1} ms, waited for {:.1} ms", d.achieved.lock_ms, d.achieved.wait_ms));
+        l.add(
+            "read lock",
+            format!(
+                "held {:.1} ms, waited for {:.1} ms",
+                d.achieved.lock_ms, d.achieved.wait_ms
+            ),
+        );
     }
     let p = &d.achieved.position;
     if let (Some(file), Some(at)) = (&p.binlog_file, p.binlog_position) {
@@ -75,8 +97,22 @@ pub fn dump(d: &dump::Summary) -> String {
     if let Some(gtid) = p.gtid_executed.as_ref().or(p.gtid_binlog_pos.as_ref()) {
         l.add("GTID", gtid);
     }
-    l.add("duration", format!("{} ({} for the rows)", seconds(d.seconds), seconds(d.rows_seconds)));
-    l.add("throughput", format!("{} of row data, {} workers", rate(d.raw_bytes, d.rows_seconds), d.threads));
+    l.add(
+        "duration",
+        format!(
+            "{} ({} for the rows)",
+            seconds(d.seconds),
+            seconds(d.rows_seconds)
+        ),
+    );
+    l.add(
+        "throughput",
+        format!(
+            "{} of row data, {} workers",
+            rate(d.raw_bytes, d.rows_seconds),
+            d.threads
+        ),
+    );
     l.list("exceptions", &d.exceptions);
     l.add("archive", d.path.display());
     l.0
@@ -100,18 +136,54 @@ pub fn dump_json(d: &dump::Summary) -> Value {
 
 /// After a load.
 pub fn load(d: &load::Summary) -> String {
-    let title = if d.exceptions.is_empty() { "Load complete" } else { "Load complete, with exceptions" };
+    let title = if d.exceptions.is_empty() {
+        "Load complete"
+    } else {
+        "Load complete, with exceptions"
+    };
     let mut l = Lines::new(title);
     l.add("into", &d.target);
     l.add("from", &d.archive);
-    l.add("objects", things(&[(d.schemas, "schema"), (d.tables, "table"), (d.views, "view")]));
+    l.add(
+        "objects",
+        things(&[
+            (d.schemas, "schema"),
+            (d.tables, "table"),
+            (d.views, "view"),
+        ]),
+    );
     l.add("rows", count(d.rows));
     l.add("row data", bytes(d.raw_bytes));
-    l.add("duration", format!("{} ({} for the rows)", seconds(d.seconds), seconds(d.rows_seconds)));
-    l.add("throughput", format!("{} of row data, {} workers", rate(d.raw_bytes, d.rows_seconds), d.threads));
+    l.add(
+        "duration",
+        format!(
+            "{} ({} for the rows)",
+            seconds(d.seconds),
+            seconds(d.rows_seconds)
+        ),
+    );
+    l.add(
+        "throughput",
+        format!(
+            "{} of row data, {} workers",
+            rate(d.raw_bytes, d.rows_seconds),
+            d.threads
+        ),
+    );
     match &d.verified {
-        Some(v) => l.add("verified", format!("equal: {} rows in {} have the archive's digests ({})", count(v.rows), things(&[(v.tables, "table")]), seconds(v.seconds))),
-        None => l.add("verified", "NO: --no-verify; nobody has compared the target's rows with the archive"),
+        Some(v) => l.add(
+            "verified",
+            format!(
+                "equal: {} rows in {} have the archive's digests ({})",
+                count(v.rows),
+                things(&[(v.tables, "table")]),
+                seconds(v.seconds)
+            ),
+        ),
+        None => l.add(
+            "verified",
+            "NO: --no-verify; nobody has compared the target's rows with the archive",
+        ),
     }
     l.list("adapted", &d.notes);
     l.list("exceptions", &d.exceptions);
@@ -137,9 +209,15 @@ pub fn offline(d: &verify::Offline) -> String {
     l.add("files", format!("{}, {}", count(d.files), bytes(d.bytes)));
     l.add("rows", count(d.rows));
     if !d.digests {
-        l.add("digests", "none: not written by penstock, so only structure, sizes and counts could be checked");
+        l.add(
+            "digests",
+            "none: not written by penstock, so only structure, sizes and counts could be checked",
+        );
     }
-    l.add("duration", format!("{} ({})", seconds(d.seconds), rate(d.bytes, d.seconds)));
+    l.add(
+        "duration",
+        format!("{} ({})", seconds(d.seconds), rate(d.bytes, d.seconds)),
+    );
     l.0
 }
 
@@ -157,7 +235,14 @@ pub fn compared(d: &verify::Compared) -> String {
     l.add("left", &d.left);
     l.add("right", &d.right);
     l.add("compared", things(&[(d.tables, "table"), (d.rows, "row")]));
-    l.add("duration", format!("{} ({} of row data)", seconds(d.seconds), rate(d.bytes, d.seconds)));
+    l.add(
+        "duration",
+        format!(
+            "{} ({} of row data)",
+            seconds(d.seconds),
+            rate(d.bytes, d.seconds)
+        ),
+    );
     l.0
 }
 

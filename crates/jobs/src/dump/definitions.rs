@@ -46,8 +46,16 @@ pub fn write(
         id,
         store,
         options,
-        header: Header { tool: &tool, host: &id.hostname, server_version: &id.version_text },
-        out: Written { tables: Vec::new(), views: 0, exceptions: Vec::new() },
+        header: Header {
+            tool: &tool,
+            host: &id.hostname,
+            server_version: &id.version_text,
+        },
+        out: Written {
+            tables: Vec::new(),
+            views: 0,
+            exceptions: Vec::new(),
+        },
     };
     for schema in &catalog.schemas {
         run.check()?;
@@ -75,10 +83,17 @@ impl Writing<'_> {
     }
 
     fn define(&mut self, object: Object, schema: &str, name: &str) -> Result<Definition> {
-        ddl::read(self.conn, object, schema, name).map_err(|e| failure::server("cannot read a definition", e))
+        ddl::read(self.conn, object, schema, name)
+            .map_err(|e| failure::server("cannot read a definition", e))
     }
 
-    fn schema(&mut self, run: &Run, schema: &Schema, base: &str, names: &mut Basenames) -> Result<()> {
+    fn schema(
+        &mut self,
+        run: &Run,
+        schema: &Schema,
+        base: &str,
+        names: &mut Basenames,
+    ) -> Result<()> {
         let mut meta = SchemaMeta::new(&schema.name);
         let create = self.define(Object::Database, &schema.name, "")?;
         let mut events = Vec::new();
@@ -120,7 +135,14 @@ impl Writing<'_> {
             meta.functions = Some(functions);
             meta.procedures = Some(procedures);
         }
-        let text = sqlfile::schema_sql(&self.header, &schema.name, &create.sql, &schema.collation, &events, &routines);
+        let text = sqlfile::schema_sql(
+            &self.header,
+            &schema.name,
+            &create.sql,
+            &schema.collation,
+            &events,
+            &routines,
+        );
         self.put(&format!("{base}.sql"), &text)?;
         for table in &schema.tables {
             run.check()?;
@@ -142,21 +164,33 @@ impl Writing<'_> {
         if let Some(problem) = &table.problem {
             return Err(Error::new(
                 Kind::Failed,
-                format!("table {} cannot be read: {}", table.qualified(), printable(problem)),
+                format!(
+                    "table {} cannot be read: {}",
+                    table.qualified(),
+                    printable(problem)
+                ),
             )
             .hint("repair or drop it, or leave it out with --exclude-tables"));
         }
         let sequence = table.kind == TableKind::Sequence;
-        let object = if sequence { Object::Sequence } else { Object::Table };
+        let object = if sequence {
+            Object::Sequence
+        } else {
+            Object::Table
+        };
         let mut create = self.define(object, &schema.name, &table.name)?.sql;
         if sequence {
             let next = ddl::sequence_next(self.conn, &schema.name, &table.name)
                 .map_err(|e| failure::server("cannot read a sequence", e))?;
-            create += &format!(";\nDO SETVAL({}, {next}, 0)", server::quote::ident(&table.name));
+            create += &format!(
+                ";\nDO SETVAL({}, {next}, 0)",
+                server::quote::ident(&table.name)
+            );
         }
         if table.kind == TableKind::SystemVersioned {
             self.out.exceptions.push(format!(
-                "table {} is system-versioned: its current rows are dumped, its history is not", table.qualified()
+                "table {} is system-versioned: its current rows are dumped, its history is not",
+                table.qualified()
             ));
         }
         let text = sqlfile::table_sql(&self.header, &schema.name, &table.name, &create);
@@ -169,8 +203,18 @@ impl Writing<'_> {
             .cloned()
             .zip(state.plan.rows.columns().iter().copied())
             .collect();
-        let primary: Vec<String> = table.primary_columns().into_iter().map(str::to_owned).collect();
-        let mut meta = TableMeta::new(&schema.name, &table.name, &columns, &primary, self.options.compression);
+        let primary: Vec<String> = table
+            .primary_columns()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        let mut meta = TableMeta::new(
+            &schema.name,
+            &table.name,
+            &columns,
+            &primary,
+            self.options.compression,
+        );
         meta.options.default_character_set = state.plan.charset.to_owned();
         meta.includes_data = !sequence;
         if self.options.triggers && !table.triggers.is_empty() {
@@ -180,7 +224,13 @@ impl Writing<'_> {
                 triggers.push(program(ProgramKind::Trigger, &d));
             }
             meta.triggers.clone_from(&table.triggers);
-            let text = sqlfile::triggers_sql(&self.header, &schema.name, &table.name, &schema.collation, &triggers);
+            let text = sqlfile::triggers_sql(
+                &self.header,
+                &schema.name,
+                &table.name,
+                &schema.collation,
+                &triggers,
+            );
             self.put(&format!("{base}.triggers.sql"), &text)?;
         }
         self.put(&format!("{base}.json"), &meta::to_json(&meta))?;
@@ -201,7 +251,9 @@ impl Writing<'_> {
             &view.name,
             &d.sql,
             d.character_set_client.as_deref().unwrap_or("utf8mb4"),
-            d.collation_connection.as_deref().unwrap_or("utf8mb4_general_ci"),
+            d.collation_connection
+                .as_deref()
+                .unwrap_or("utf8mb4_general_ci"),
         );
         self.put(&format!("{base}.sql"), &text)?;
         self.out.views += 1;

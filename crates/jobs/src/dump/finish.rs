@@ -32,14 +32,21 @@ pub struct Finished {
 }
 
 /// Writes the rest and takes the marker away.
-pub fn finish(run: &Run, store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<Finished> {
+pub fn finish(
+    run: &Run,
+    store: &dyn Store,
+    options: &Options,
+    facts: &Facts<'_>,
+) -> Result<Finished> {
     let wrong = |e: archive::ArchiveError| failure::archive("cannot finish the archive", &e);
     close_series(store, options, facts).map_err(wrong)?;
     let mut manifest = Manifest::new("penstock", env!("CARGO_PKG_VERSION"));
     let mut done = Done::default();
     for schema in &facts.catalog.schemas {
         done.table_rows.entry(schema.name.clone()).or_default();
-        done.table_data_bytes.entry(schema.name.clone()).or_default();
+        done.table_data_bytes
+            .entry(schema.name.clone())
+            .or_default();
     }
     let mut chunks = 0;
     for state in facts.tables {
@@ -49,7 +56,12 @@ pub fn finish(run: &Run, store: &dyn Store, options: &Options, facts: &Facts<'_>
             table: table.clone(),
             columns: state.plan.columns.clone(),
             row_expressions: None,
-            key: state.plan.key.as_ref().map(|k| k.names()).unwrap_or_default(),
+            key: state
+                .plan
+                .key
+                .as_ref()
+                .map(|k| k.names())
+                .unwrap_or_default(),
             rows: 0,
             row_digest: String::new(),
             chunks: Vec::new(),
@@ -59,20 +71,35 @@ pub fn finish(run: &Run, store: &dyn Store, options: &Options, facts: &Facts<'_>
             (entry.from, entry.to) = chunk.range.record();
             record.chunks.push(entry);
             manifest.add_files_of(&chunk.record);
-            done.chunk_file_bytes.insert(chunk.record.file.clone(), chunk.record.raw_bytes);
+            done.chunk_file_bytes
+                .insert(chunk.record.file.clone(), chunk.record.raw_bytes);
             chunks += 1;
         }
         record.sum_up();
         let bytes = record.chunks.iter().map(|c| c.raw_bytes).sum::<u64>();
         done.data_bytes += bytes;
-        done.table_rows.entry(schema.clone()).or_default().insert(table.clone(), record.rows);
-        done.table_data_bytes.entry(schema.clone()).or_default().insert(table.clone(), bytes);
+        done.table_rows
+            .entry(schema.clone())
+            .or_default()
+            .insert(table.clone(), record.rows);
+        done.table_data_bytes
+            .entry(schema.clone())
+            .or_default()
+            .insert(table.clone(), bytes);
         manifest.tables.push(record);
     }
-    manifest.tables.sort_by(|a, b| (&a.schema, &a.table).cmp(&(&b.schema, &b.table)));
+    manifest
+        .tables
+        .sort_by(|a, b| (&a.schema, &a.table).cmp(&(&b.schema, &b.table)));
     let tool = super::tool();
-    let header = archive::sqlfile::Header { tool: &tool, host: &facts.id.hostname, server_version: &facts.id.version_text };
-    let put = |name: &str, text: &str| archive::file::put(store, name, text.as_bytes(), false).map_err(wrong);
+    let header = archive::sqlfile::Header {
+        tool: &tool,
+        host: &facts.id.hostname,
+        server_version: &facts.id.version_text,
+    };
+    let put = |name: &str, text: &str| {
+        archive::file::put(store, name, text.as_bytes(), false).map_err(wrong)
+    };
     put("@.sql", &archive::sqlfile::empty_sql(&header))?;
     put("@.post.sql", &archive::sqlfile::empty_sql(&header))?;
     put(meta::ROOT, &meta::to_json(&root(options, facts)))?;
@@ -83,13 +110,21 @@ pub fn finish(run: &Run, store: &dyn Store, options: &Options, facts: &Facts<'_>
     let entries = store.list().map_err(|e| wrong(e.into()))?;
     for e in entries {
         run.check()?;
-        if e.kind == EntryKind::File && e.name != archive::marker::INCOMPLETE && !manifest.files.contains_key(&e.name) {
-            let bytes = store.read_all(&e.name, 1 << 30).map_err(|e| wrong(e.into()))?;
+        if e.kind == EntryKind::File
+            && e.name != archive::marker::INCOMPLETE
+            && !manifest.files.contains_key(&e.name)
+        {
+            let bytes = store
+                .read_all(&e.name, 1 << 30)
+                .map_err(|e| wrong(e.into()))?;
             manifest.files.insert(e.name, FileRecord::of(&bytes));
         }
     }
     let p = &facts.achieved.position;
-    manifest.created = manifest::Created { begin: facts.begin.to_string(), end: jiff::Timestamp::now().to_string() };
+    manifest.created = manifest::Created {
+        begin: facts.begin.to_string(),
+        end: jiff::Timestamp::now().to_string(),
+    };
     manifest.source = manifest::Source {
         flavour: facts.id.flavour.to_string(),
         version: facts.id.version_text.clone(),
@@ -118,7 +153,12 @@ pub fn finish(run: &Run, store: &dyn Store, options: &Options, facts: &Facts<'_>
     store.sync().map_err(|e| wrong(e.into()))?;
     manifest.write(store).map_err(wrong)?;
     archive::marker::clear(store).map_err(wrong)?;
-    Ok(Finished { rows: totals.rows, raw_bytes: totals.raw_bytes, stored_bytes: totals.stored_bytes, chunks })
+    Ok(Finished {
+        rows: totals.rows,
+        raw_bytes: totals.raw_bytes,
+        stored_bytes: totals.stored_bytes,
+        chunks,
+    })
 }
 
 /// A series of chunks ends with one that carries `@@`; where nobody could know
@@ -131,10 +171,20 @@ fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> arch
         }
         let number = state.number();
         let file = state.file(number, true, options.compression.extension());
-        let chunk = archive::ChunkWriter::create(store, &file, options.compression, WriteOptions::default(), &mut scratch)?;
+        let chunk = archive::ChunkWriter::create(
+            store,
+            &file,
+            options.compression,
+            WriteOptions::default(),
+            &mut scratch,
+        )?;
         let record = chunk.finish()?;
         // It holds no range of its own: the table's rows are all in the others.
-        state.done(super::tables::DoneChunk { record, range: crate::keys::Range::whole(), number });
+        state.done(super::tables::DoneChunk {
+            record,
+            range: crate::keys::Range::whole(),
+            number,
+        });
     }
     Ok(())
 }
@@ -144,11 +194,17 @@ fn root(options: &Options, facts: &Facts<'_>) -> Root {
     let mut root = Root::default();
     let p = &facts.achieved.position;
     root.dumper = super::tool();
-    root.origin = if options.filter.takes_all() { "dumpInstance" } else { "dumpSchemas" }.to_owned();
+    root.origin = if options.filter.takes_all() {
+        "dumpInstance"
+    } else {
+        "dumpSchemas"
+    }
+    .to_owned();
     root.options = option_map(options);
     for schema in &facts.catalog.schemas {
         root.schemas.push(schema.name.clone());
-        root.basenames.insert(schema.name.clone(), names.schema(&schema.name));
+        root.basenames
+            .insert(schema.name.clone(), names.schema(&schema.name));
     }
     root.bytes_per_chunk = options.chunk_bytes;
     root.user.clone_from(&options.source.user);
@@ -173,7 +229,10 @@ fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Value> {
     map.insert("threads".into(), json!(options.threads));
     map.insert("compression".into(), json!(compression));
     map.insert("bytesPerChunk".into(), json!(options.chunk_bytes));
-    map.insert("consistent".into(), json!(options.consistency == Consistency::Lock));
+    map.insert(
+        "consistent".into(),
+        json!(options.consistency == Consistency::Lock),
+    );
     map.insert("routines".into(), json!(options.routines));
     map.insert("events".into(), json!(options.events));
     map.insert("triggers".into(), json!(options.triggers));

@@ -119,9 +119,15 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     let begin = jiff::Timestamp::now();
     let (control, id) = connect::open(run, &options.source)?;
-    run.observer.note(format!("source: {id} at {}", options.source.endpoint));
+    run.observer
+        .note(format!("source: {id} at {}", options.source.endpoint));
     let planner = connect::connection(run, &options.source)?;
-    let mut source = Source { id, control, planner, readers: Vec::new() };
+    let mut source = Source {
+        id,
+        control,
+        planner,
+        readers: Vec::new(),
+    };
     session::for_catalog(&mut source.control, &source.id)
         .and_then(|()| session::for_rows(&mut source.planner, &source.id))
         .map_err(|e| failure::server("cannot prepare a session", e))?;
@@ -166,13 +172,21 @@ fn into(
 ) -> Result<Summary> {
     // The lock is taken by the planner's connection: the one that holds
     // definitions still must not have to choose between two kinds of lock.
-    let Source { id, control, planner, readers } = source;
+    let Source {
+        id,
+        control,
+        planner,
+        readers,
+    } = source;
     let phase = run.phase("taking the snapshot", 1);
     let achieved = snapshot::take(run, planner, readers, options, id)?;
     drop(phase);
     let mut exceptions = Vec::new();
     if options.consistency == Consistency::None {
-        exceptions.push("no snapshot was asked for (--consistency none): tables may be of different moments".to_owned());
+        exceptions.push(
+            "no snapshot was asked for (--consistency none): tables may be of different moments"
+                .to_owned(),
+        );
     }
     let written = definitions::write(run, control, id, catalog, store, options)?;
     exceptions.extend(written.exceptions.iter().cloned());
@@ -184,7 +198,14 @@ fn into(
         ));
     }
     let phase = run.phase("finishing the archive", 1);
-    let facts = finish::Facts { id, catalog, tables: &tables, achieved: &achieved, exceptions: &exceptions, begin };
+    let facts = finish::Facts {
+        id,
+        catalog,
+        tables: &tables,
+        achieved: &achieved,
+        exceptions: &exceptions,
+        begin,
+    };
     let finished = finish::finish(run, store, options, &facts)?;
     drop(phase);
     Ok(Summary {
@@ -211,7 +232,10 @@ fn into(
 /// behind is still marked.
 fn clear(store: &dyn Store) {
     let Ok(entries) = store.list() else { return };
-    for e in entries.iter().filter(|e| e.name != archive::marker::INCOMPLETE) {
+    for e in entries
+        .iter()
+        .filter(|e| e.name != archive::marker::INCOMPLETE)
+    {
         let _ = store.remove(&e.name);
     }
     let _ = store.remove(archive::marker::INCOMPLETE);
@@ -223,14 +247,25 @@ fn folder(path: &std::path::Path, e: &store::Error) -> Error {
     if e.hint.is_some() {
         return e;
     }
-    e.hint("a dump goes into a folder of its own, new or empty; an earlier dump is never overwritten")
+    e.hint(
+        "a dump goes into a folder of its own, new or empty; an earlier dump is never overwritten",
+    )
 }
 
 /// Refuses before anything is written or locked, naming every grant that is missing.
-fn privileges(held: &Privileges, id: &Identity, options: &Options, catalog: &Catalog) -> Result<()> {
+fn privileges(
+    held: &Privileges,
+    id: &Identity,
+    options: &Options,
+    catalog: &Catalog,
+) -> Result<()> {
     let lock = options.consistency == Consistency::Lock;
     let mut needs = DumpNeeds {
-        lock: if lock { LockPlan::Global } else { LockPlan::None },
+        lock: if lock {
+            LockPlan::Global
+        } else {
+            LockPlan::None
+        },
         backup_lock: lock,
         position: lock,
         views: catalog.schemas.iter().any(|s| !s.views.is_empty()),
@@ -243,7 +278,12 @@ fn privileges(held: &Privileges, id: &Identity, options: &Options, catalog: &Cat
         if schema.whole {
             needs.schemas.push(schema.name.clone());
         } else {
-            needs.tables.extend(schema.tables.iter().map(|t| (t.schema.clone(), t.name.clone())));
+            needs.tables.extend(
+                schema
+                    .tables
+                    .iter()
+                    .map(|t| (t.schema.clone(), t.name.clone())),
+            );
         }
     }
     let missing = held.missing_for_dump(id, &needs);
@@ -280,7 +320,14 @@ pub fn unmatched(filter: &Filter) -> Result<()> {
     }
     Err(Error::new(
         Kind::Usage,
-        format!("matched nothing: {}", missed.iter().map(|p| base::units::printable(p)).collect::<Vec<_>>().join(", ")),
+        format!(
+            "matched nothing: {}",
+            missed
+                .iter()
+                .map(|p| base::units::printable(p))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
     )
     .hint("patterns are `schema` or `schema.table` with * and ?; nothing was written"))
 }
@@ -298,8 +345,14 @@ fn rows(
     let phase = run.phase("dumping rows", readers.len());
     let mut tables = tables.to_vec();
     tables.sort_by_key(|t| std::cmp::Reverse(t.table.data_bytes));
-    phase.counters.rows_expected.set(tables.iter().map(|t| t.table.rows_estimate).sum());
-    phase.counters.bytes_expected.set(tables.iter().map(|t| t.table.data_bytes).sum());
+    phase
+        .counters
+        .rows_expected
+        .set(tables.iter().map(|t| t.table.rows_estimate).sum());
+    phase
+        .counters
+        .bytes_expected
+        .set(tables.iter().map(|t| t.table.data_bytes).sum());
     let (send, receive) = crossbeam_channel::bounded(256);
     let shared = read::Readers {
         store,
@@ -317,7 +370,16 @@ fn rows(
     drop(receive);
     let (planned, shared) = (&tables, &shared);
     run.workers(roles, |_, role, stop| match role {
-        Role::Plan(conn, send) => plan::plan(conn, id, planned, options.chunk_bytes, &send, &phase.counters, run, stop),
+        Role::Plan(conn, send) => plan::plan(
+            conn,
+            id,
+            planned,
+            options.chunk_bytes,
+            &send,
+            &phase.counters,
+            run,
+            stop,
+        ),
         Role::Read(conn, receive) => shared.work(conn, &receive, stop),
     })?;
     Ok((phase.seconds(), tables))

@@ -2,8 +2,8 @@
 //! work on them.
 
 use super::tables::TableState;
-use crate::keys::{Range, Splitter, split};
 use crate::Run;
+use crate::keys::{Range, Splitter, split};
 use crate::run::Stop;
 use base::{Counters, Result};
 use crossbeam_channel::Sender;
@@ -40,12 +40,16 @@ pub fn plan(
     for table in tables {
         stop.check()?;
         let send = |range: Range, single: bool| -> Result<()> {
-            let task = Task { table: table.clone(), range, single };
+            let task = Task {
+                table: table.clone(),
+                range,
+                single,
+            };
             table.begin();
             // Readers that failed have hung up; their error is the one to show.
-            tasks.send(task).map_err(|_| {
-                base::Error::new(base::Kind::Interrupted, "the readers have stopped")
-            })
+            tasks
+                .send(task)
+                .map_err(|_| base::Error::new(base::Kind::Interrupted, "the readers have stopped"))
         };
         let t = &table.table;
         let small = t.data_bytes < chunk_bytes + chunk_bytes / 4;

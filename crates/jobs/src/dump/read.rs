@@ -3,8 +3,8 @@
 
 use super::plan::Task;
 use super::tables::DoneChunk;
-use crate::run::Stop;
 use crate::failure;
+use crate::run::Stop;
 use archive::ArchiveError;
 use archive::chunk::{ChunkWriter, Compression, Scratch, WriteOptions};
 use base::{Counters, Error, Kind, Observer, Result};
@@ -52,19 +52,32 @@ impl Readers<'_> {
         }
     }
 
-    fn task(&self, conn: &mut Conn, task: &Task, scratch: &mut Scratch, stop: &Stop<'_>) -> Result<()> {
+    fn task(
+        &self,
+        conn: &mut Conn,
+        task: &Task,
+        scratch: &mut Scratch,
+        stop: &Stop<'_>,
+    ) -> Result<()> {
         let table = &task.table;
         let name = &table.plan.name;
         let sql = table.plan.select(&task.range);
         // The padding that makes a server write in large pieces is not worth it for small tables.
         let bulk = !task.single || table.table.data_bytes > BULK;
-        let mut rows = if bulk { conn.query_bulk(sql) } else { conn.query(sql) }
-            .map_err(|e| failure::wire(format_args!("cannot read {name}"), e))?;
+        let mut rows = if bulk {
+            conn.query_bulk(sql)
+        } else {
+            conn.query(sql)
+        }
+        .map_err(|e| failure::wire(format_args!("cannot read {name}"), e))?;
         let expected = table.plan.columns.len().max(1);
         if rows.columns().len() != expected {
             return Err(Error::new(
                 Kind::Connection,
-                format!("cannot read {name}: the server answered with {} columns instead of {expected}", rows.columns().len()),
+                format!(
+                    "cannot read {name}: the server answered with {} columns instead of {expected}",
+                    rows.columns().len()
+                ),
             ));
         }
         let mut number = table.number();
@@ -74,7 +87,15 @@ impl Readers<'_> {
             let row = match rows.next() {
                 Ok(Some(row)) => row,
                 Ok(None) => break,
-                Err(e) => return Err(failure::wire(format_args!("lost in the middle of {name}, after {seen} rows of {}", self.where_(task)), e)),
+                Err(e) => {
+                    return Err(failure::wire(
+                        format_args!(
+                            "lost in the middle of {name}, after {seen} rows of {}",
+                            self.where_(task)
+                        ),
+                        e,
+                    ));
+                }
             };
             chunk
                 .push(&table.plan.rows, row.payload())
@@ -99,16 +120,35 @@ impl Readers<'_> {
         self.finish(task, chunk, number)
     }
 
-    fn create<'s>(&'s self, task: &Task, number: u64, scratch: &'s mut Scratch) -> Result<ChunkWriter<'s>> {
-        let file = task.table.file(number, task.single, self.compression.extension());
-        ChunkWriter::create(self.store, &file, self.compression, WriteOptions::default(), scratch)
-            .map_err(|e| written(&file, &e))
+    fn create<'s>(
+        &'s self,
+        task: &Task,
+        number: u64,
+        scratch: &'s mut Scratch,
+    ) -> Result<ChunkWriter<'s>> {
+        let file = task
+            .table
+            .file(number, task.single, self.compression.extension());
+        ChunkWriter::create(
+            self.store,
+            &file,
+            self.compression,
+            WriteOptions::default(),
+            scratch,
+        )
+        .map_err(|e| written(&file, &e))
     }
 
     fn finish(&self, task: &Task, chunk: ChunkWriter<'_>, number: u64) -> Result<()> {
-        let record = chunk.finish().map_err(|e| written(&task.table.plan.name, &e))?;
+        let record = chunk
+            .finish()
+            .map_err(|e| written(&task.table.plan.name, &e))?;
         self.counters.stored.add(record.stored.bytes);
-        task.table.done(DoneChunk { record, range: task.range.clone(), number });
+        task.table.done(DoneChunk {
+            record,
+            range: task.range.clone(),
+            number,
+        });
         Ok(())
     }
 

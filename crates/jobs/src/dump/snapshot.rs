@@ -40,12 +40,19 @@ pub struct Achieved {
 /// MySQL only: MariaDB's equivalent would have to be held as a stage that also
 /// keeps MyISAM writers out, so there a changed table is detected instead
 /// (error 1412 from the snapshot) and fails the dump.
-pub fn hold_definitions(run: &Run, conn: &mut Conn, id: &Identity, options: &Options) -> Result<bool> {
+pub fn hold_definitions(
+    run: &Run,
+    conn: &mut Conn,
+    id: &Identity,
+    options: &Options,
+) -> Result<bool> {
     if !id.mysql_at_least(8, 0, 0) || options.consistency == Consistency::None {
         return Ok(false);
     }
     set_lock_wait(conn, options.lock_wait.as_secs().max(1))?;
-    run.observer.event(Event::Waiting(Some("changes of definitions to end (LOCK INSTANCE FOR BACKUP)".into())));
+    run.observer.event(Event::Waiting(Some(
+        "changes of definitions to end (LOCK INSTANCE FOR BACKUP)".into(),
+    )));
     let outcome = conn.execute("LOCK INSTANCE FOR BACKUP");
     run.observer.event(Event::Waiting(None));
     match outcome {
@@ -78,15 +85,24 @@ pub fn take(
     }
     let asked = Instant::now();
     let staged = id.mariadb_at_least(10, 4, 1);
-    let name = if staged { "BACKUP STAGE BLOCK_COMMIT" } else { "FLUSH TABLES WITH READ LOCK" };
+    let name = if staged {
+        "BACKUP STAGE BLOCK_COMMIT"
+    } else {
+        "FLUSH TABLES WITH READ LOCK"
+    };
     acquire(run, lock, options, staged)?;
     let wait_ms = asked.elapsed().as_secs_f64() * 1000.0;
     let held = Instant::now();
     // Whatever happens now, the lock goes first.
     let outcome = begin(workers, id).and_then(|()| {
-        Position::read(lock, id).map_err(|e| failure::server("cannot read the binary log position", e))
+        Position::read(lock, id)
+            .map_err(|e| failure::server("cannot read the binary log position", e))
     });
-    let release = if staged { "BACKUP STAGE END" } else { "UNLOCK TABLES" };
+    let release = if staged {
+        "BACKUP STAGE END"
+    } else {
+        "UNLOCK TABLES"
+    };
     let released = lock.execute(release).map_err(|e| failure::wire(release, e));
     let lock_ms = held.elapsed().as_secs_f64() * 1000.0;
     let position = outcome?;
@@ -106,7 +122,8 @@ fn begin(workers: &mut [Conn], id: &Identity) -> Result<()> {
         "START TRANSACTION WITH CONSISTENT SNAPSHOT"
     };
     for conn in workers {
-        conn.execute(sql).map_err(|e| failure::wire("cannot open a snapshot", e))?;
+        conn.execute(sql)
+            .map_err(|e| failure::wire("cannot open a snapshot", e))?;
     }
     Ok(())
 }
@@ -121,7 +138,9 @@ fn acquire(run: &Run, lock: &mut Conn, options: &Options, staged: bool) -> Resul
         // statement ends, even after the wait itself was given up: never begin it.
         let blocker = if staged { None } else { longest(lock)? };
         if let Some(text) = &blocker {
-            run.observer.event(Event::Waiting(Some(format!("a long statement to end before the read lock: {text}"))));
+            run.observer.event(Event::Waiting(Some(format!(
+                "a long statement to end before the read lock: {text}"
+            ))));
         } else {
             match attempt(lock, staged) {
                 Ok(()) => {
@@ -129,7 +148,9 @@ fn acquire(run: &Run, lock: &mut Conn, options: &Options, staged: bool) -> Resul
                     return Ok(());
                 }
                 Err(e) if matches!(e.code(), Some(1205 | 3572 | 1969)) => {
-                    run.observer.event(Event::Waiting(Some("writers to let the read lock in".into())));
+                    run.observer.event(Event::Waiting(Some(
+                        "writers to let the read lock in".into(),
+                    )));
                 }
                 Err(e) => return Err(failure::wire("cannot get the read lock", e)),
             }
@@ -169,7 +190,9 @@ fn longest(conn: &mut Conn) -> Result<Option<String>> {
          AND user NOT IN ('system user', 'event_scheduler') AND info IS NOT NULL \
          ORDER BY time DESC LIMIT 1"
     );
-    let rows = conn.fetch(sql).map_err(|e| failure::wire("cannot look for long statements", e))?;
+    let rows = conn
+        .fetch(sql)
+        .map_err(|e| failure::wire("cannot look for long statements", e))?;
     Ok(rows.first().map(|row| {
         let cell = |i: usize| {
             row.get(i)
@@ -177,7 +200,13 @@ fn longest(conn: &mut Conn) -> Result<Option<String>> {
                 .map(|b| base::units::printable(&String::from_utf8_lossy(b)))
                 .unwrap_or_default()
         };
-        format!("connection {} of {}, {} s: {}", cell(0), cell(1), cell(2), cell(3))
+        format!(
+            "connection {} of {}, {} s: {}",
+            cell(0),
+            cell(1),
+            cell(2),
+            cell(3)
+        )
     }))
 }
 

@@ -88,7 +88,11 @@ impl TableState {
 
     /// The chunks in order of their numbers.
     pub fn chunks(&self) -> Vec<DoneChunk> {
-        let mut chunks = self.chunks.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        let mut chunks = self
+            .chunks
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .clone();
         chunks.sort_by_key(|c| c.number);
         chunks
     }

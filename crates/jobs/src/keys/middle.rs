@@ -10,11 +10,16 @@ pub fn guesses(kind: &Kind, low: &[u8], high: &[u8]) -> Vec<Vec<u8>> {
         Kind::Decimal => decimals(low, high),
         Kind::Float => floats(low, high),
         Kind::Temporal => temporals(low, high),
-        Kind::Text { charset } => match charset.as_str() {
-            "utf8mb4" | "utf8mb3" | "utf8" => texts(low, high),
+        Kind::Text { charset, folds } => match charset.as_str() {
+            "utf8mb4" | "utf8mb3" | "utf8" => texts(low, high, *folds),
             "ucs2" | "utf16" | "utf16le" | "utf32" | "big5" | "gbk" | "gb2312" | "gb18030"
             | "sjis" | "cp932" | "euckr" | "ujis" | "eucjpms" => None,
             // One byte a character; its upper half orders as it likes, the lower is ASCII.
+            _ if *folds => Some(bytes(
+                &low.to_ascii_lowercase(),
+                &high.to_ascii_lowercase(),
+                b'~',
+            )),
             _ => Some(bytes(low, high, b'~')),
         },
         Kind::Binary => Some(bytes(low, high, 0xff)),
@@ -68,7 +73,10 @@ fn decimals(low: &[u8], high: &[u8]) -> Option<Vec<Vec<u8>>> {
 fn unscaled(v: &[u8]) -> Option<(i128, u32)> {
     let t = std::str::from_utf8(v).ok()?;
     let scale = t.split_once('.').map_or(0, |(_, f)| f.len());
-    Some((t.replacen('.', "", 1).parse().ok()?, u32::try_from(scale).ok()?))
+    Some((
+        t.replacen('.', "", 1).parse().ok()?,
+        u32::try_from(scale).ok()?,
+    ))
 }
 
 fn floats(low: &[u8], high: &[u8]) -> Option<Vec<Vec<u8>>> {
@@ -165,13 +173,15 @@ fn civil(n: i128) -> (i128, i128, i128) {
     (yoe + era * 400 + next, m, doy - (153 * mp + 2) / 5 + 1)
 }
 
-fn texts(low: &[u8], high: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let (a, b) = (std::str::from_utf8(low).ok()?, std::str::from_utf8(high).ok()?);
-    // Most collations see no case: fold, so that the halves are about even there too.
-    let (a, b): (Vec<char>, Vec<char>) = (
-        a.chars().map(|c| c.to_ascii_lowercase()).collect(),
-        b.chars().map(|c| c.to_ascii_lowercase()).collect(),
+fn texts(low: &[u8], high: &[u8], folds: bool) -> Option<Vec<Vec<u8>>> {
+    let (a, b) = (
+        std::str::from_utf8(low).ok()?,
+        std::str::from_utf8(high).ok()?,
     );
+    // Where case makes no difference, `a` and `B` are neighbours: fold, so that the halves are about even.
+    let fold = |c: char| if folds { c.to_ascii_lowercase() } else { c };
+    let (a, b): (Vec<char>, Vec<char>) =
+        (a.chars().map(fold).collect(), b.chars().map(fold).collect());
     let codes = |v: &[char]| v.iter().map(|c| *c as u32).collect::<Vec<u32>>();
     let lists = interpolate(&codes(&a), &codes(&b), '~' as u32);
     let mut out: Vec<Vec<u8>> = Vec::new();
@@ -232,19 +242,43 @@ mod tests {
 
     #[test]
     fn middles_of_every_kind() {
-        assert_eq!(first(Kind::Integer, "0", "18446744073709551615"), "9223372036854775807");
+        assert_eq!(
+            first(Kind::Integer, "0", "18446744073709551615"),
+            "9223372036854775807"
+        );
         assert_eq!(first(Kind::Integer, "-10", "-2"), "-6");
         assert_eq!(first(Kind::Integer, "1", "2"), "2");
         assert_eq!(first(Kind::Decimal, "-0.10", "0.20"), "0.05");
         assert_eq!(first(Kind::Decimal, "-0.30", "0.10"), "-0.10");
-        assert_eq!(first(Kind::Temporal, "2020-01-01", "2020-01-31"), "2020-01-16");
-        assert_eq!(first(Kind::Temporal, "2020-02-28 00:00:00", "2020-03-01 00:00:00"), "2020-02-29 00:00:00");
+        assert_eq!(
+            first(Kind::Temporal, "2020-01-01", "2020-01-31"),
+            "2020-01-16"
+        );
+        assert_eq!(
+            first(Kind::Temporal, "2020-02-28 00:00:00", "2020-03-01 00:00:00"),
+            "2020-02-29 00:00:00"
+        );
         assert_eq!(first(Kind::Temporal, "-01:00:00", "03:00:00"), "01:00:00");
-        assert_eq!(first(Kind::Temporal, "0000-00-00", "0000-01-09"), "0000-01-05");
-        let text = || Kind::Text { charset: "utf8mb4".into() };
+        assert_eq!(
+            first(Kind::Temporal, "0000-00-00", "0000-01-09"),
+            "0000-01-05"
+        );
+        let text = || Kind::Text {
+            charset: "utf8mb4".into(),
+            folds: true,
+        };
         assert_eq!(first(text(), "usr/a", "usr/e"), "usr/c");
         assert_eq!(first(text(), "a", "b"), "b");
-        assert_eq!(guesses(&Kind::Binary, &[1, 0, 7], &[1, 4]).first(), Some(&vec![1, 2]));
+        assert_eq!(first(text(), "usr/LICENSE", "usr/libexec"), "usr/lic");
+        let binary = || Kind::Text {
+            charset: "utf8mb4".into(),
+            folds: false,
+        };
+        assert_eq!(first(binary(), "usr/LICENSE", "usr/libexec"), "usr/\\");
+        assert_eq!(
+            guesses(&Kind::Binary, &[1, 0, 7], &[1, 4]).first(),
+            Some(&vec![1, 2])
+        );
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub enum Kind {
     Text {
         /// Name that the server uses as introducer, e.g. `utf8mb4`.
         charset: String,
+        /// Whether its collation sees no difference between upper and lower case.
+        folds: bool,
     },
     /// BINARY, VARBINARY and other bytes.
     Binary,
@@ -129,8 +131,14 @@ impl KeyColumn {
             }
             "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" => Kind::Text {
                 charset: column.charset.clone()?,
+                folds: !column
+                    .collation
+                    .as_deref()
+                    .is_some_and(|c| c.ends_with("_bin") || c.ends_with("_cs") || c == "binary"),
             },
-            "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => Kind::Binary,
+            "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => {
+                Kind::Binary
+            }
             "date" | "datetime" | "timestamp" | "time" => Kind::Temporal,
             "uuid" | "inet4" | "inet6" => Kind::Other,
             _ => return None,
@@ -162,9 +170,13 @@ impl KeyColumn {
             // The exponent makes it a double; a plain decimal would compare as DECIMAL.
             Kind::Float if number(b"-+.eE") => {
                 let t = text();
-                if t.contains(['e', 'E']) { t } else { format!("{t}e0") }
+                if t.contains(['e', 'E']) {
+                    t
+                } else {
+                    format!("{t}e0")
+                }
             }
-            Kind::Text { charset } => {
+            Kind::Text { charset, .. } => {
                 let charset: String = charset
                     .chars()
                     .filter(|c| c.is_ascii_alphanumeric() || *c == '_')

@@ -58,7 +58,11 @@ impl Range {
             if f != t || columns.len() < 2 || frest.is_empty() || trest.is_empty() {
                 break;
             }
-            terms.push(format!("{} = {}", columns[0].quoted(), columns[0].literal(f)));
+            terms.push(format!(
+                "{} = {}",
+                columns[0].quoted(),
+                columns[0].literal(f)
+            ));
             (from, to, columns) = (Some(frest), Some(trest), &columns[1..]);
         }
         if let Some(from) = from {
@@ -155,13 +159,32 @@ impl Range {
             Some(t) => Some(bound(t)?),
             None => None,
         };
-        let nulls = if key.nullable() { Nulls::Excluded } else { Nulls::Included };
+        let nulls = if key.nullable() {
+            Nulls::Excluded
+        } else {
+            Nulls::Included
+        };
         Some(match from {
-            Some("null") => Range { nulls: Nulls::Only, ..Range::default() },
-            Some("not null") => Range { from: None, to, nulls: Nulls::Excluded },
+            Some("null") => Range {
+                nulls: Nulls::Only,
+                ..Range::default()
+            },
+            Some("not null") => Range {
+                from: None,
+                to,
+                nulls: Nulls::Excluded,
+            },
             None if to.is_none() => Range::whole(),
-            None => Range { from: None, to, nulls },
-            Some(text) => Range { from: Some(bound(text)?), to, nulls },
+            None => Range {
+                from: None,
+                to,
+                nulls,
+            },
+            Some(text) => Range {
+                from: Some(bound(text)?),
+                to,
+                nulls,
+            },
         })
     }
 }

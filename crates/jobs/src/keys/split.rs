@@ -12,6 +12,19 @@ use crate::failure;
 use base::{Cancel, Error, Result};
 use wire::Conn;
 
+/// Where a stretch is cut, and the rows thought to be on either side.
+struct Cut {
+    at: Bound,
+    before: u64,
+    behind: u64,
+}
+
+impl Cut {
+    fn smaller(&self) -> u64 {
+        self.before.min(self.behind)
+    }
+}
+
 /// Plans ranges over one table. The connection only seeks and explains; it
 /// need not share the dump's snapshot, since any bound is a valid one.
 pub struct Splitter<'a> {
@@ -50,7 +63,13 @@ impl Splitter<'_> {
     ) -> Result<()> {
         let mut within = within.clone();
         if self.key.nullable() && within.nulls == Nulls::Included {
-            emit(Range { nulls: Nulls::Only, ..within.clone() }, 0)?;
+            emit(
+                Range {
+                    nulls: Nulls::Only,
+                    ..within.clone()
+                },
+                0,
+            )?;
             within.nulls = Nulls::Excluded;
         }
         let within = &within;
@@ -108,59 +127,128 @@ impl Splitter<'_> {
 
     /// The stretch as two, at a key that exists.
     fn halve(&mut self, s: &Stretch) -> Result<Option<(Stretch, Stretch)>> {
-        let Some(at) = self.find(s)? else {
+        let cut = match self.guess(s)? {
+            Some(cut) => Some(cut),
+            None => self.walk(s)?,
+        };
+        let Some(Cut { at, before, behind }) = cut else {
             return Ok(None);
         };
-        let left = Range { to: Some(at.clone()), ..s.range() };
-        let right = Range { from: Some(at.clone()), ..s.range() };
+        let left = Range {
+            to: Some(at.clone()),
+            ..s.range()
+        };
         let Some(last) = self.edge(&left, true)? else {
             return Ok(None);
         };
-        let (l, r) = (self.estimate(&left)?, self.estimate(&right)?);
         Ok(Some((
-            Stretch { to: Some(at.clone()), last, rows: l, ..s.clone() },
-            Stretch { from: Some(at.clone()), first: at, rows: r, ..s.clone() },
+            Stretch {
+                to: Some(at.clone()),
+                last,
+                rows: before,
+                ..s.clone()
+            },
+            Stretch {
+                from: Some(at.clone()),
+                first: at,
+                rows: behind,
+                ..s.clone()
+            },
         )))
     }
 
-    /// A key inside the stretch that is not its first.
-    fn find(&mut self, s: &Stretch) -> Result<Option<Bound>> {
-        let same = s.first.iter().zip(&s.last).take_while(|(a, b)| a == b).count();
-        if let (Some(low), Some(high)) = (s.first.get(same), s.last.get(same)) {
-            let mut guesses = middle::guesses(&self.key.columns[same].kind, low, high);
-            // Cuts off the last value of the column that differs, when its values are few.
-            guesses.push(high.clone());
-            for guess in guesses {
-                let mut bound: Bound = s.first[..same].to_vec();
-                bound.push(guess);
-                let range = Range { from: Some(bound), ..s.range() };
-                match self.edge(&range, false)? {
-                    Some(key) if key != s.first && self.after(s, &key)? => {
-                        return Ok(Some(key));
-                    }
-                    _ => {}
-                }
+    /// A key inside the stretch that leaves a fair share of it on either side.
+    fn guess(&mut self, s: &Stretch) -> Result<Option<Cut>> {
+        let same = s
+            .first
+            .iter()
+            .zip(&s.last)
+            .take_while(|(a, b)| a == b)
+            .count();
+        let (Some(low), Some(high)) = (s.first.get(same), s.last.get(same)) else {
+            return Ok(None);
+        };
+        let mut guesses = middle::guesses(&self.key.columns[same].kind, low, high);
+        // Cuts off the last value of the column that differs, when its values are few.
+        guesses.push(high.clone());
+        let mut best: Option<Cut> = None;
+        for guess in guesses {
+            let mut bound: Bound = s.first[..same].to_vec();
+            bound.push(guess);
+            let range = Range {
+                from: Some(bound),
+                ..s.range()
+            };
+            let key = self.edge(&range, false)?;
+            let Some(at) =
+                key.filter(|k| *k != s.first && best.as_ref().is_none_or(|b| b.at != *k))
+            else {
+                continue;
+            };
+            if !self.after(s, &at)? {
+                continue;
+            }
+            let before = self.estimate(&Range {
+                to: Some(at.clone()),
+                ..s.range()
+            })?;
+            let behind = self.estimate(&Range {
+                from: Some(at.clone()),
+                ..s.range()
+            })?;
+            let cut = Cut { at, before, behind };
+            if cut.smaller() >= s.rows / 8 {
+                return Ok(Some(cut));
+            }
+            if best.as_ref().is_none_or(|b| cut.smaller() > b.smaller()) {
+                best = Some(cut);
             }
         }
-        self.walk(s)
+        // A cut that takes a few rows off an end is worse than a walk of one chunk.
+        Ok(best.filter(|b| b.smaller() >= self.target / 4))
     }
 
     /// Whether `key` comes behind `first` for the server: a guess under a
     /// collation of its own ideas may have landed before the stretch.
     fn after(&mut self, s: &Stretch, key: &Bound) -> Result<bool> {
-        let range = Range { from: Some(s.first.clone()), to: Some(key.clone()), nulls: s.nulls };
+        let range = Range {
+            from: Some(s.first.clone()),
+            to: Some(key.clone()),
+            nulls: s.nulls,
+        };
         Ok(self.edge(&range, false)?.is_some())
     }
 
     /// The key `target` rows into the stretch, by walking the index.
-    fn walk(&mut self, s: &Stretch) -> Result<Option<Bound>> {
-        let sql = self.select(&s.range(), &self.key.order_by(), &format!("{},1", self.target));
-        let key = self.one(&sql)?;
-        Ok(key.filter(|k| *k != s.first))
+    fn walk(&mut self, s: &Stretch) -> Result<Option<Cut>> {
+        let sql = self.select(
+            &s.range(),
+            &self.key.order_by(),
+            &format!("{},1", self.target),
+        );
+        let Some(at) = self.one(&sql)?.filter(|k| *k != s.first) else {
+            return Ok(None);
+        };
+        // An estimate of more than half a table is only "at least half": take the higher figure.
+        let behind = self
+            .estimate(&Range {
+                from: Some(at.clone()),
+                ..s.range()
+            })?
+            .max(s.rows.saturating_sub(self.target));
+        Ok(Some(Cut {
+            at,
+            before: self.target,
+            behind,
+        }))
     }
 
     fn edge(&mut self, range: &Range, last: bool) -> Result<Option<Bound>> {
-        let order = if last { self.key.order_by_descending() } else { self.key.order_by() };
+        let order = if last {
+            self.key.order_by_descending()
+        } else {
+            self.key.order_by()
+        };
         let sql = self.select(range, &order, "1");
         self.one(&sql)
     }
@@ -183,23 +271,33 @@ impl Splitter<'_> {
             .and_then(|row| row.into_iter().collect::<Option<Bound>>()))
     }
 
-    /// The optimizer's idea of how many rows are in the range.
+    /// The optimizer's idea of how many rows are in the range. USE, not FORCE:
+    /// with a forced index MySQL saves the dive and says 1.
     fn estimate(&mut self, range: &Range) -> Result<u64> {
         let sql = format!(
-            "{} SELECT {} FROM {} FORCE INDEX ({}){}",
+            "{} SELECT {} FROM {} USE INDEX ({}){}",
             self.explain,
             self.key.select(),
             self.table,
             server::quote::ident(&self.key.index),
             range.where_clause(self.key),
         );
-        let mut rows = self.conn.query(&sql).map_err(|e| failure::wire(self.table, e))?;
-        let column = rows.columns().iter().position(|c| c.name.eq_ignore_ascii_case("rows"));
+        let mut rows = self
+            .conn
+            .query(&sql)
+            .map_err(|e| failure::wire(self.table, e))?;
+        let column = rows
+            .columns()
+            .iter()
+            .position(|c| c.name.eq_ignore_ascii_case("rows"));
         let mut estimate = 0;
         while let Some(row) = rows.next().map_err(|e| failure::wire(self.table, e))? {
             let cell = column.and_then(|i| row.cells().nth(i));
             if let Some(Ok(Some(text))) = cell {
-                estimate = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok()).unwrap_or(0);
+                estimate = std::str::from_utf8(text)
+                    .ok()
+                    .and_then(|t| t.parse().ok())
+                    .unwrap_or(0);
             }
         }
         Ok(estimate)
@@ -212,7 +310,11 @@ impl Splitter<'_> {
 
 impl Stretch {
     fn range(&self) -> Range {
-        Range { from: self.from.clone(), to: self.to.clone(), nulls: self.nulls }
+        Range {
+            from: self.from.clone(),
+            to: self.to.clone(),
+            nulls: self.nulls,
+        }
     }
 }
 

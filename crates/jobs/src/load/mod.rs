@@ -102,9 +102,11 @@ pub struct Part {
 impl Plan {
     /// The tables that are loaded.
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
-        self.schemas
-            .iter()
-            .flat_map(|p| p.tables.iter().map(|t| &self.archive.schemas()[p.at].tables[*t]))
+        self.schemas.iter().flat_map(|p| {
+            p.tables
+                .iter()
+                .map(|t| &self.archive.schemas()[p.at].tables[*t])
+        })
     }
 }
 
@@ -124,7 +126,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let plan = precheck::plan(run, options)?;
     let mut wire = options.target.clone();
     let (conn, id) = connect::open(run, &wire)?;
-    run.observer.note(format!("target: {id} at {}", wire.endpoint));
+    run.observer
+        .note(format!("target: {id} at {}", wire.endpoint));
     if !plan.archive.has_manifest() {
         run.observer.note(format!(
             "{} was not written by penstock ({}): it has no digests, so sizes and counts are checked, and a digest is taken as the rows pass",
@@ -132,21 +135,31 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             base::units::printable(&plan.archive.root().dumper)
         ));
     }
-    let mut target = Target { run, options, id, conn, notes: Vec::new(), exceptions: Vec::new() };
+    let mut target = Target {
+        run,
+        options,
+        id,
+        conn,
+        notes: Vec::new(),
+        exceptions: Vec::new(),
+    };
     precheck::target(&mut target, &plan)?;
     precheck::files(run, &plan, options.threads)?;
 
-    let notes = session::for_ddl(&mut target.conn, &target.id).map_err(|e| failure::server("cannot prepare a session", e))?;
+    let notes = session::for_ddl(&mut target.conn, &target.id)
+        .map_err(|e| failure::server("cannot prepare a session", e))?;
     target.notes.extend(notes);
     if options.skip_binlog {
-        session::skip_binlog(&mut target.conn, &target.id).map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
+        session::skip_binlog(&mut target.conn, &target.id)
+            .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
     }
     let phase = run.phase("creating tables", 1);
     let keys = prepare::create(&mut target, &plan)?;
     drop(phase);
     wire.local_infile = true;
     let tables = tables(&plan, &options.target)?;
-    let rows_seconds = load_rows(&mut target, &plan, &wire, &tables).map_err(|e| left_behind(e, &plan))?;
+    let rows_seconds =
+        load_rows(&mut target, &plan, &wire, &tables).map_err(|e| left_behind(e, &plan))?;
     let phase = run.phase("adding keys and programs", 1);
     objects::create(&mut target, &plan, &keys).map_err(|e| left_behind(e, &plan))?;
     drop(phase);
@@ -154,22 +167,43 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         let loaded: Vec<_> = plan
             .tables()
             .zip(&tables)
-            .map(|(table, t)| (table, t.digest.lock().unwrap_or_else(|e| e.into_inner()).clone()))
+            .map(|(table, t)| {
+                (
+                    table,
+                    t.digest.lock().unwrap_or_else(|e| e.into_inner()).clone(),
+                )
+            })
             .collect();
-        Some(verify::archived::loaded(run, &plan.archive, &loaded, &options.target, options.threads)?)
+        Some(verify::archived::loaded(
+            run,
+            &plan.archive,
+            &loaded,
+            &options.target,
+            options.threads,
+        )?)
     } else {
         None
     };
     target.notes.sort();
     target.notes.dedup();
     Ok(Summary {
-        archive: std::path::absolute(&options.from).unwrap_or_else(|_| options.from.clone()).display().to_string(),
+        archive: std::path::absolute(&options.from)
+            .unwrap_or_else(|_| options.from.clone())
+            .display()
+            .to_string(),
         target: format!("{} at {}", target.id, options.target.endpoint),
         schemas: plan.schemas.len() as u64,
         tables: tables.len() as u64,
         views: plan.schemas.iter().map(|p| p.views.len() as u64).sum(),
-        rows: tables.iter().map(|t| t.loaded.load(std::sync::atomic::Ordering::SeqCst)).sum(),
-        raw_bytes: tables.iter().flat_map(|t| &t.chunks).filter_map(|c| c.raw_bytes).sum(),
+        rows: tables
+            .iter()
+            .map(|t| t.loaded.load(std::sync::atomic::Ordering::SeqCst))
+            .sum(),
+        raw_bytes: tables
+            .iter()
+            .flat_map(|t| &t.chunks)
+            .filter_map(|c| c.raw_bytes)
+            .sum(),
         seconds: start.elapsed().as_secs_f64(),
         rows_seconds,
         threads: options.threads,
@@ -191,7 +225,10 @@ fn left_behind(e: Error, plan: &Plan) -> Error {
         "the target holds a part of the archive in {}: drop what this load created there before starting again",
         schemas.join(", ")
     );
-    Error { hint: Some(base::units::printable(&hint).replace("\\u{a}", "\n")), ..e }
+    Error {
+        hint: Some(base::units::printable(&hint).replace("\\u{a}", "\n")),
+        ..e
+    }
 }
 
 /// The tables as the loaders need them.
@@ -210,7 +247,8 @@ fn tables(plan: &Plan, _target: &wire::Options) -> Result<Vec<rows::Table>> {
                     rows: c.rows,
                 })
                 .collect();
-            let tee = (!plan.archive.has_manifest() && t.meta.is_default_dialect()).then(|| t.meta.plan());
+            let tee = (!plan.archive.has_manifest() && t.meta.is_default_dialect())
+                .then(|| t.meta.plan());
             Ok(rows::Table {
                 schema: t.schema.clone(),
                 table: t.name.clone(),
@@ -227,12 +265,18 @@ fn tables(plan: &Plan, _target: &wire::Options) -> Result<Vec<rows::Table>> {
         .collect()
 }
 
-fn load_rows(target: &mut Target<'_>, plan: &Plan, wire: &wire::Options, tables: &[rows::Table]) -> Result<f64> {
+fn load_rows(
+    target: &mut Target<'_>,
+    plan: &Plan,
+    wire: &wire::Options,
+    tables: &[rows::Table],
+) -> Result<f64> {
     let run = target.run;
     let mut conns = Vec::new();
     for _ in 0..target.options.threads {
         let mut conn = connect::connection(run, wire)?;
-        session::for_load(&mut conn, &target.id).map_err(|e| failure::server("cannot prepare a session", e))?;
+        session::for_load(&mut conn, &target.id)
+            .map_err(|e| failure::server("cannot prepare a session", e))?;
         if target.options.skip_binlog {
             session::skip_binlog(&mut conn, &target.id)
                 .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
@@ -242,9 +286,21 @@ fn load_rows(target: &mut Target<'_>, plan: &Plan, wire: &wire::Options, tables:
     let phase = run.phase("loading rows", conns.len());
     let sizes: Vec<Vec<u64>> = tables
         .iter()
-        .map(|t| t.chunks.iter().map(|c| c.raw_bytes.or(c.stored.as_ref().map(|s| s.bytes)).unwrap_or(1)).collect())
+        .map(|t| {
+            t.chunks
+                .iter()
+                .map(|c| {
+                    c.raw_bytes
+                        .or(c.stored.as_ref().map(|s| s.bytes))
+                        .unwrap_or(1)
+                })
+                .collect()
+        })
         .collect();
-    phase.counters.bytes_expected.set(sizes.iter().flatten().sum());
+    phase
+        .counters
+        .bytes_expected
+        .set(sizes.iter().flatten().sum());
     let schedule = Schedule::new(sizes);
     let store: Arc<dyn store::Store> = plan.archive.store().clone();
     let loaders = Loaders {

@@ -14,9 +14,15 @@ use server::quote;
 pub fn create(t: &mut Target<'_>, plan: &Plan, keys: &[ForeignKeys]) -> Result<()> {
     for k in keys {
         t.run.check()?;
-        t.execute(&format!("USE {}", quote::ident(&k.schema)), "cannot use the schema")?;
+        t.execute(
+            &format!("USE {}", quote::ident(&k.schema)),
+            "cannot use the schema",
+        )?;
         let clauses: Vec<String> = k.clauses.iter().map(|c| format!("ADD {c}")).collect();
-        t.attempt(&format!("ALTER TABLE {} {}", k.table, clauses.join(", ")), &format!("foreign keys of table {}", k.table))?;
+        t.attempt(
+            &format!("ALTER TABLE {} {}", k.table, clauses.join(", ")),
+            &format!("foreign keys of table {}", k.table),
+        )?;
     }
     for part in &plan.schemas {
         let schema = &plan.archive.schemas()[part.at];
@@ -63,9 +69,18 @@ impl Target<'_> {
     }
 
     /// Runs a script with the settings it carries; of its objects, only those of these sorts.
-    fn programs(&mut self, schema: &str, statements: &[Statement], sorts: &[Sort], file: &str) -> Result<()> {
+    fn programs(
+        &mut self,
+        schema: &str,
+        statements: &[Statement],
+        sorts: &[Sort],
+        file: &str,
+    ) -> Result<()> {
         self.run.check()?;
-        self.execute(&format!("USE {}", quote::ident(schema)), "cannot use the schema")?;
+        self.execute(
+            &format!("USE {}", quote::ident(schema)),
+            "cannot use the schema",
+        )?;
         for s in statements {
             match s.sort {
                 Sort::Set => {
@@ -74,7 +89,12 @@ impl Target<'_> {
                     self.attempt(&text, &format!("a setting in {file}"))?;
                 }
                 sort if sorts.contains(&sort) => {
-                    let start: String = s.text.split_whitespace().take(12).collect::<Vec<_>>().join(" ");
+                    let start: String = s
+                        .text
+                        .split_whitespace()
+                        .take(12)
+                        .collect::<Vec<_>>()
+                        .join(" ");
                     self.attempt(&s.text, &format!("{start} … ({file})"))?;
                 }
                 _ => {}

@@ -18,7 +18,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Opens an archive's folder.
 pub fn open(from: &Path) -> Result<Archive> {
     let directory = store::Directory::open(from).map_err(|e| {
-        Error::new(Kind::Archive, printable(&format!("cannot open the archive {}: {e}", from.display())))
+        Error::new(
+            Kind::Archive,
+            printable(&format!("cannot open the archive {}: {e}", from.display())),
+        )
     })?;
     Archive::open(Arc::new(directory))
         .map_err(|e| failure::archive(format_args!("cannot use {}", from.display()), &e))
@@ -50,7 +53,11 @@ pub fn plan(run: &Run, options: &Options) -> Result<Plan> {
     }
     unmatched(filter)?;
     run.check()?;
-    Ok(Plan { source: source(&archive), archive, schemas })
+    Ok(Plan {
+        source: source(&archive),
+        archive,
+        schemas,
+    })
 }
 
 /// The source server, as far as the archive describes it.
@@ -79,22 +86,32 @@ pub(super) fn target(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
         && source.same_server(&t.id)
     {
         return Err(refused(format!(
-            "{} is the server that the archive was taken from", t.options.target.endpoint
+            "{} is the server that the archive was taken from",
+            t.options.target.endpoint
         ))
         .hint("check --into; to put a lost schema back on purpose, add --allow-same-server"));
     }
     if !t.id.local_infile {
-        return Err(Error::new(Kind::Privilege, "LOAD DATA LOCAL is off on the target (local_infile = OFF)")
-            .hint("SET GLOBAL local_infile = ON; and OFF again after the load"));
+        return Err(Error::new(
+            Kind::Privilege,
+            "LOAD DATA LOCAL is off on the target (local_infile = OFF)",
+        )
+        .hint("SET GLOBAL local_infile = ON; and OFF again after the load"));
     }
     if t.id.read_only || t.id.super_read_only {
-        let held = Privileges::read(&mut t.conn, &t.id).map_err(|e| failure::server("cannot read the account's privileges", e))?;
+        let held = Privileges::read(&mut t.conn, &t.id)
+            .map_err(|e| failure::server("cannot read the account's privileges", e))?;
         let may = held.has("CONNECTION_ADMIN") || held.has("READ ONLY ADMIN") || held.has("SUPER");
         if t.id.super_read_only || !may {
-            return Err(refused("the target is read only (a replica?)").hint("SET GLOBAL read_only = OFF, if this server is meant"));
+            return Err(refused("the target is read only (a replica?)")
+                .hint("SET GLOBAL read_only = OFF, if this server is meant"));
         }
     }
-    let schemas: Vec<&archive::open::Schema> = plan.schemas.iter().map(|p| &plan.archive.schemas()[p.at]).collect();
+    let schemas: Vec<&archive::open::Schema> = plan
+        .schemas
+        .iter()
+        .map(|p| &plan.archive.schemas()[p.at])
+        .collect();
     privileges(t, plan, &schemas)?;
     names(t, plan)?;
     for (part, schema) in plan.schemas.iter().zip(&schemas) {
@@ -104,9 +121,12 @@ pub(super) fn target(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
 }
 
 fn privileges(t: &mut Target<'_>, plan: &Plan, schemas: &[&archive::open::Schema]) -> Result<()> {
-    let held = Privileges::read(&mut t.conn, &t.id).map_err(|e| failure::server("cannot read the account's privileges", e))?;
+    let held = Privileges::read(&mut t.conn, &t.id)
+        .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     let has = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|l| !l.is_empty());
-    let routines = schemas.iter().any(|s| has(&s.meta.functions) || has(&s.meta.procedures));
+    let routines = schemas
+        .iter()
+        .any(|s| has(&s.meta.functions) || has(&s.meta.procedures));
     let events = schemas.iter().any(|s| has(&s.meta.events));
     let needs = LoadNeeds {
         schemas: schemas.iter().map(|s| s.name.clone()).collect(),
@@ -121,8 +141,11 @@ fn privileges(t: &mut Target<'_>, plan: &Plan, schemas: &[&archive::open::Schema
     if missing.is_empty() {
         return Ok(());
     }
-    Err(Error::new(Kind::Privilege, format!("account {} may not do what this load needs", held.account))
-        .hint(missing.join(";\n") + ";"))
+    Err(Error::new(
+        Kind::Privilege,
+        format!("account {} may not do what this load needs", held.account),
+    )
+    .hint(missing.join(";\n") + ";"))
 }
 
 /// Names that differ only in case cannot live together on a server that folds it.
@@ -147,43 +170,69 @@ fn names(t: &Target<'_>, plan: &Plan) -> Result<()> {
 /// Refuses a target that already holds any of the objects.
 fn existing(t: &mut Target<'_>, part: &Part, schema: &archive::open::Schema) -> Result<()> {
     let name = quote::text(&schema.name);
-    let mut wanted: BTreeSet<String> = part.tables.iter().map(|i| schema.tables[*i].name.clone()).collect();
+    let mut wanted: BTreeSet<String> = part
+        .tables
+        .iter()
+        .map(|i| schema.tables[*i].name.clone())
+        .collect();
     wanted.extend(part.views.iter().map(|i| schema.views[*i].name.clone()));
     let mut found = Vec::new();
     let mut look = |sql: String, word: &str, wanted: &BTreeSet<String>, any: bool| -> Result<()> {
         let fold = t.id.lower_case_table_names != 0;
         let lower: BTreeSet<String> = wanted.iter().map(|w| w.to_lowercase()).collect();
-        for row in t.conn.fetch(sql).map_err(|e| failure::wire("cannot look at the target's objects", e))? {
-            let Some(Some(bytes)) = row.into_iter().next() else { continue };
+        for row in t
+            .conn
+            .fetch(sql)
+            .map_err(|e| failure::wire("cannot look at the target's objects", e))?
+        {
+            let Some(Some(bytes)) = row.into_iter().next() else {
+                continue;
+            };
             let object = String::from_utf8_lossy(&bytes).into_owned();
             if any || wanted.contains(&object) || fold && lower.contains(&object.to_lowercase()) {
-                found.push(format!("{word} {}", quote::qualified(&schema.name, &object)));
+                found.push(format!(
+                    "{word} {}",
+                    quote::qualified(&schema.name, &object)
+                ));
             }
         }
         Ok(())
     };
     look(
         format!("SELECT table_name FROM information_schema.tables WHERE table_schema = {name}"),
-        "table", &wanted, false,
+        "table",
+        &wanted,
+        false,
     )?;
     if part.whole {
-        let list = |l: &Option<Vec<String>>| -> BTreeSet<String> { l.iter().flatten().cloned().collect() };
+        let list =
+            |l: &Option<Vec<String>>| -> BTreeSet<String> { l.iter().flatten().cloned().collect() };
         let mut routines = list(&schema.meta.functions);
         routines.extend(list(&schema.meta.procedures));
         look(
-            format!("SELECT routine_name FROM information_schema.routines WHERE routine_schema = {name}"),
-            "routine", &routines, false,
+            format!(
+                "SELECT routine_name FROM information_schema.routines WHERE routine_schema = {name}"
+            ),
+            "routine",
+            &routines,
+            false,
         )?;
         look(
             format!("SELECT event_name FROM information_schema.events WHERE event_schema = {name}"),
-            "event", &list(&schema.meta.events), false,
+            "event",
+            &list(&schema.meta.events),
+            false,
         )?;
     }
     if found.is_empty() {
         return Ok(());
     }
     let shown: Vec<String> = found.iter().take(5).map(|f| printable(f)).collect();
-    let more = if found.len() > 5 { format!(" and {} more", found.len() - 5) } else { String::new() };
+    let more = if found.len() > 5 {
+        format!(" and {} more", found.len() - 5)
+    } else {
+        String::new()
+    };
     Err(refused(format!("the target already holds {}{more}", shown.join(", ")))
         .hint("nothing is ever overwritten: drop them, choose others with --include-tables or --exclude-tables, or another server"))
 }
@@ -195,15 +244,27 @@ pub fn files(run: &Run, plan: &Plan, threads: usize) -> Result<()> {
     };
     let phase = run.phase("checking the archive", threads);
     let store = plan.archive.store();
-    let chunks: BTreeSet<&str> = plan.archive.tables().flat_map(|t| &t.chunks).map(|c| c.file.as_str()).collect();
-    let wanted: BTreeSet<&str> = plan.tables().flat_map(|t| &t.chunks).map(|c| c.file.as_str()).collect();
+    let chunks: BTreeSet<&str> = plan
+        .archive
+        .tables()
+        .flat_map(|t| &t.chunks)
+        .map(|c| c.file.as_str())
+        .collect();
+    let wanted: BTreeSet<&str> = plan
+        .tables()
+        .flat_map(|t| &t.chunks)
+        .map(|c| c.file.as_str())
+        .collect();
     // All metadata, and the chunks of the tables that are loaded.
     let list: Vec<_> = manifest
         .files
         .iter()
         .filter(|(name, _)| !chunks.contains(name.as_str()) || wanted.contains(name.as_str()))
         .collect();
-    phase.counters.bytes_expected.set(list.iter().map(|(_, r)| r.bytes).sum());
+    phase
+        .counters
+        .bytes_expected
+        .set(list.iter().map(|(_, r)| r.bytes).sum());
     let next = AtomicUsize::new(0);
     let counters = &phase.counters;
     run.workers((0..threads).collect(), |_, _: usize, stop| {
@@ -213,9 +274,16 @@ pub fn files(run: &Run, plan: &Plan, threads: usize) -> Result<()> {
                 return Ok(());
             };
             counters.busy.add(1);
-            let outcome = archive::file::verify(&**store, name, record, &run.cancel, |n| counters.bytes.add(n));
+            let outcome = archive::file::verify(&**store, name, record, &run.cancel, |n| {
+                counters.bytes.add(n)
+            });
             counters.busy.sub(1);
-            outcome.map_err(|e| failure::archive("nothing was loaded, the archive is not as it was written", &e))?;
+            outcome.map_err(|e| {
+                failure::archive(
+                    "nothing was loaded, the archive is not as it was written",
+                    &e,
+                )
+            })?;
         }
     })
 }

@@ -26,7 +26,10 @@ pub fn create(t: &mut Target<'_>, plan: &Plan) -> Result<Vec<ForeignKeys>> {
         let schema = &plan.archive.schemas()[part.at];
         t.run.check()?;
         database(t, plan, schema)?;
-        t.execute(&format!("USE {}", quote::ident(&schema.name)), "cannot use the schema")?;
+        t.execute(
+            &format!("USE {}", quote::ident(&schema.name)),
+            "cannot use the schema",
+        )?;
         for at in &part.tables {
             t.run.check()?;
             if let Some(k) = table(t, plan, &schema.tables[*at])? {
@@ -38,7 +41,10 @@ pub fn create(t: &mut Target<'_>, plan: &Plan) -> Result<Vec<ForeignKeys>> {
             let view = &schema.views[*at];
             for s in script::statements(&view.pre, &sql(plan, &view.pre)?)? {
                 if s.sort == Sort::View {
-                    let doing = format!("cannot create a stand-in for view {}", quote::qualified(&schema.name, &view.name));
+                    let doing = format!(
+                        "cannot create a stand-in for view {}",
+                        quote::qualified(&schema.name, &view.name)
+                    );
                     t.execute(&s.text, &doing)?;
                 }
             }
@@ -68,7 +74,13 @@ fn database(t: &mut Target<'_>, plan: &Plan, schema: &archive::open::Schema) -> 
             }
         }
     }
-    t.execute(&format!("CREATE DATABASE IF NOT EXISTS {}", quote::ident(&schema.name)), &doing)
+    t.execute(
+        &format!(
+            "CREATE DATABASE IF NOT EXISTS {}",
+            quote::ident(&schema.name)
+        ),
+        &doing,
+    )
 }
 
 fn adapted(t: &Target<'_>, plan: &Plan, text: &str) -> (String, Vec<String>) {
@@ -81,19 +93,27 @@ fn adapted(t: &Target<'_>, plan: &Plan, text: &str) -> (String, Vec<String>) {
 fn table(t: &mut Target<'_>, plan: &Plan, table: &Table) -> Result<Option<ForeignKeys>> {
     let name = quote::qualified(&table.schema, &table.name);
     let Some(file) = &table.ddl else {
-        return Err(Error::new(Kind::Archive, format!("the archive has no definition of table {name}"))
-            .hint("create the table by hand is not supported yet; take a dump with definitions"));
+        return Err(Error::new(
+            Kind::Archive,
+            format!("the archive has no definition of table {name}"),
+        )
+        .hint("create the table by hand is not supported yet; take a dump with definitions"));
     };
     let mut keys = None;
     for s in script::statements(file, &sql(plan, file)?)? {
         match s.sort {
             Sort::Table => {
                 let (text, notes) = adapted(t, plan, &s.text);
-                t.notes.extend(notes.into_iter().map(|n| format!("table {name}: {n}")));
+                t.notes
+                    .extend(notes.into_iter().map(|n| format!("table {name}: {n}")));
                 let (text, clauses) = ddl::strip_foreign_keys(&text);
                 t.execute(&text, &format!("cannot create table {name}"))?;
                 if !clauses.is_empty() {
-                    keys = Some(ForeignKeys { table: name.clone(), schema: table.schema.clone(), clauses });
+                    keys = Some(ForeignKeys {
+                        table: name.clone(),
+                        schema: table.schema.clone(),
+                        clauses,
+                    });
                 }
             }
             Sort::Sequence => t.execute(&s.text, &format!("cannot create sequence {name}"))?,
@@ -132,7 +152,11 @@ pub fn load_statement(table: &Table) -> Result<String> {
         }
     }
     let d = &o.dialect;
-    let optionally = if d.fields_optionally_enclosed { "OPTIONALLY " } else { "" };
+    let optionally = if d.fields_optionally_enclosed {
+        "OPTIONALLY "
+    } else {
+        ""
+    };
     let mut sql = format!(
         "LOAD DATA LOCAL INFILE 'penstock' INTO TABLE {name} CHARACTER SET {charset} \
          FIELDS TERMINATED BY {} {optionally}ENCLOSED BY {} ESCAPED BY {} LINES TERMINATED BY {}",
@@ -177,6 +201,9 @@ fn literal(text: &str) -> String {
 impl Target<'_> {
     /// Runs a statement on the control connection.
     pub fn execute(&mut self, sql: &str, doing: &str) -> Result<()> {
-        self.conn.execute(sql).map(drop).map_err(|e| failure::wire(printable(doing), e))
+        self.conn
+            .execute(sql)
+            .map(drop)
+            .map_err(|e| failure::wire(printable(doing), e))
     }
 }

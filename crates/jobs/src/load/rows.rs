@@ -99,7 +99,12 @@ impl Loaders<'_> {
         if let Some(rows) = t.rows.filter(|n| *n != loaded) {
             return Err(Error::new(
                 Kind::Archive,
-                format!("{}: the archive says {} rows, its chunks held {}", printable(&t.name), count(rows), count(loaded)),
+                format!(
+                    "{}: the archive says {} rows, its chunks held {}",
+                    printable(&t.name),
+                    count(rows),
+                    count(loaded)
+                ),
             ));
         }
         self.counters.tables.add(1);
@@ -114,14 +119,22 @@ impl Loaders<'_> {
 
     fn chunk(&self, conn: &mut Conn, t: &Table, chunk: &Chunk, stop: &Stop<'_>) -> Result<()> {
         let doing = format!("cannot load {} into {}", chunk.file, t.name);
-        let expected = Expected { stored: chunk.stored.as_ref(), raw_bytes: chunk.raw_bytes };
+        let expected = Expected {
+            stored: chunk.stored.as_ref(),
+            raw_bytes: chunk.raw_bytes,
+        };
         let reader = ChunkReader::open(self.store, &chunk.file, chunk.compression, expected)
             .map_err(|e| failure::archive(&doing, &e))?;
         let mut passing = Passing {
             reader,
             counters: self.counters,
             stop,
-            tee: t.tee.as_ref().map(|plan| Tee { plan, line: Vec::new(), payload: Vec::new(), digest: RowDigest::new() }),
+            tee: t.tee.as_ref().map(|plan| Tee {
+                plan,
+                line: Vec::new(),
+                payload: Vec::new(),
+                digest: RowDigest::new(),
+            }),
         };
         let done = match conn.load(&t.statement, &mut passing) {
             Ok(done) => done,
@@ -134,10 +147,16 @@ impl Loaders<'_> {
         }
         let rows = Counts::of(&done).records;
         if let Some(tee) = passing.tee {
-            let digest = tee.finish(&chunk.file).map_err(|e| failure::archive(&doing, &e))?;
-            t.digest.lock().unwrap_or_else(|e| e.into_inner()).merge(&digest);
+            let digest = tee
+                .finish(&chunk.file)
+                .map_err(|e| failure::archive(&doing, &e))?;
+            t.digest
+                .lock()
+                .unwrap_or_else(|e| e.into_inner())
+                .merge(&digest);
         }
-        conn.execute("COMMIT").map_err(|e| failure::wire(&doing, e))?;
+        conn.execute("COMMIT")
+            .map_err(|e| failure::wire(&doing, e))?;
         t.loaded.fetch_add(rows, Ordering::SeqCst);
         self.counters.rows.add(rows);
         Ok(())
@@ -164,10 +183,16 @@ impl Counts {
             .map(|s| s.parse::<u64>().unwrap_or(u64::MAX));
         let mut next = || numbers.next();
         match (next(), next(), next(), next()) {
-            (Some(records), Some(deleted), Some(skipped), Some(warnings)) => {
-                Counts { records, deleted, skipped, warnings }
-            }
-            _ => Counts { records: done.affected, ..Counts::default() },
+            (Some(records), Some(deleted), Some(skipped), Some(warnings)) => Counts {
+                records,
+                deleted,
+                skipped,
+                warnings,
+            },
+            _ => Counts {
+                records: done.affected,
+                ..Counts::default()
+            },
         }
     }
 }
@@ -178,7 +203,9 @@ fn checked(conn: &mut Conn, doing: &str, done: &Done, chunk: &Chunk) -> Result<(
     if warnings > 0 || counts.skipped > 0 || counts.deleted > 0 {
         let mut text = format!(
             "{doing}: the server took {} rows but skipped {} and raised {} warning{}; the chunk was rolled back",
-            count(counts.records.saturating_sub(counts.skipped)), count(counts.skipped), count(warnings),
+            count(counts.records.saturating_sub(counts.skipped)),
+            count(counts.skipped),
+            count(warnings),
             if warnings == 1 { "" } else { "s" }
         );
         let shown = conn.fetch("SHOW WARNINGS LIMIT 5").unwrap_or_default();
@@ -193,7 +220,11 @@ fn checked(conn: &mut Conn, doing: &str, done: &Done, chunk: &Chunk) -> Result<(
     if let Some(rows) = chunk.rows.filter(|n| *n != counts.records) {
         return Err(Error::new(
             Kind::Failed,
-            format!("{doing}: the archive has {} rows, the server counted {}; the chunk was rolled back", count(rows), count(counts.records)),
+            format!(
+                "{doing}: the archive has {} rows, the server counted {}; the chunk was rolled back",
+                count(rows),
+                count(counts.records)
+            ),
         ));
     }
     Ok(())
@@ -260,7 +291,10 @@ impl Tee<'_> {
         self.payload.clear();
         self.plan
             .decode_row(&line[..line.len() - 1], &mut self.payload)
-            .map_err(|source| ArchiveError::Row { file: "a chunk".to_owned(), source })?;
+            .map_err(|source| ArchiveError::Row {
+                file: "a chunk".to_owned(),
+                source,
+            })?;
         self.digest.add(&self.payload);
         Ok(())
     }
@@ -280,10 +314,23 @@ mod tests {
 
     #[test]
     fn counts_in_any_language() {
-        let done = |info: &str| Done { info: info.into(), ..Done::default() };
+        let done = |info: &str| Done {
+            info: info.into(),
+            ..Done::default()
+        };
         let c = Counts::of(&done("Records: 5  Deleted: 1  Skipped: 2  Warnings: 3"));
-        assert_eq!(c, Counts { records: 5, deleted: 1, skipped: 2, warnings: 3 });
-        let c = Counts::of(&done("Datensätze: 7  Gelöscht: 0  Ausgelassen: 0  Warnungen: 0"));
+        assert_eq!(
+            c,
+            Counts {
+                records: 5,
+                deleted: 1,
+                skipped: 2,
+                warnings: 3
+            }
+        );
+        let c = Counts::of(&done(
+            "Datensätze: 7  Gelöscht: 0  Ausgelassen: 0  Warnungen: 0",
+        ));
         assert_eq!(c.records, 7);
     }
 }

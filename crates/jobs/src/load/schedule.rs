@@ -23,7 +23,12 @@ impl Schedule {
     pub fn new(tables: Vec<Vec<u64>>) -> Schedule {
         let queues = tables
             .into_iter()
-            .map(|sizes| Queue { next: 0, left: sizes.iter().map(|s| s.max(&1)).sum(), sizes, active: 0 })
+            .map(|sizes| Queue {
+                next: 0,
+                left: sizes.iter().map(|s| s.max(&1)).sum(),
+                sizes,
+                active: 0,
+            })
             .collect();
         Schedule(Mutex::new(queues))
     }
@@ -36,7 +41,12 @@ impl Schedule {
         let at = stay.or_else(|| {
             (0..queues.len())
                 .filter(|i| has(&queues[*i]))
-                .max_by_key(|i| (queues[*i].left / (queues[*i].active + 1), std::cmp::Reverse(*i)))
+                .max_by_key(|i| {
+                    (
+                        queues[*i].left / (queues[*i].active + 1),
+                        std::cmp::Reverse(*i),
+                    )
+                })
         })?;
         let q = &mut queues[at];
         let chunk = q.next;

@@ -55,7 +55,10 @@ pub fn statements(file: &str, text: &str) -> Result<Vec<Statement>> {
             let start: String = text.chars().take(80).collect();
             Error::new(
                 Kind::Archive,
-                format!("{file} holds a statement that no dump has: {}", printable(start.trim())),
+                format!(
+                    "{file} holds a statement that no dump has: {}",
+                    printable(start.trim())
+                ),
             )
             .hint("if you trust it, take it out of the file and run it yourself")
         })?;
@@ -72,17 +75,28 @@ fn words(text: &str, most: usize) -> Vec<String> {
     let mut rest = text;
     while out.len() < most {
         rest = rest.trim_start();
-        if let Some(inner) = rest.strip_prefix("/*!").or_else(|| rest.strip_prefix("/*M!")) {
+        if let Some(inner) = rest
+            .strip_prefix("/*!")
+            .or_else(|| rest.strip_prefix("/*M!"))
+        {
             rest = inner.trim_start_matches(|c: char| c.is_ascii_digit());
         } else if rest.starts_with("/*") {
             rest = rest.find("*/").map_or("", |i| &rest[i + 2..]);
         } else if let Some(tail) = rest.strip_prefix("*/") {
             rest = tail;
-        } else if rest.starts_with('#') || rest.starts_with("-- ") || rest.starts_with("--\n") || rest == "--" {
+        } else if rest.starts_with('#')
+            || rest.starts_with("-- ")
+            || rest.starts_with("--\n")
+            || rest == "--"
+        {
             rest = rest.find('\n').map_or("", |i| &rest[i + 1..]);
         } else if rest.is_empty() {
             break;
-        } else if let Some(quote) = rest.chars().next().filter(|c| matches!(c, '`' | '\'' | '"')) {
+        } else if let Some(quote) = rest
+            .chars()
+            .next()
+            .filter(|c| matches!(c, '`' | '\'' | '"'))
+        {
             let end = rest[1..].find(quote).map_or(rest.len(), |i| i + 2);
             out.push(rest[..end].to_owned());
             rest = &rest[end..];
@@ -107,8 +121,11 @@ fn classify(text: &str) -> Option<Sort> {
         "SET" => {
             // GLOBAL, PERSIST and passwords are settings of the server, not of a session.
             let global = words.iter().any(|w| {
-                matches!(w.as_str(), "GLOBAL" | "PERSIST" | "PERSIST_ONLY" | "PASSWORD" | "ROLE" | "DEFAULT_ROLE")
-                    || w.starts_with("@@GLOBAL") || w.starts_with("@@PERSIST")
+                matches!(
+                    w.as_str(),
+                    "GLOBAL" | "PERSIST" | "PERSIST_ONLY" | "PASSWORD" | "ROLE" | "DEFAULT_ROLE"
+                ) || w.starts_with("@@GLOBAL")
+                    || w.starts_with("@@PERSIST")
             });
             (!global).then_some(Sort::Set)
         }
@@ -118,7 +135,12 @@ fn classify(text: &str) -> Option<Sort> {
         "SELECT" if word(1) == "SETVAL" => Some(Sort::Sequence),
         "DO" if word(1) == "SETVAL" => Some(Sort::Sequence),
         // A loadable function is a shared library of the server's host.
-        "CREATE" if words.iter().any(|w| w == "SONAME") && !words.iter().any(|w| w == "BEGIN" || w == "RETURN") => None,
+        "CREATE"
+            if words.iter().any(|w| w == "SONAME")
+                && !words.iter().any(|w| w == "BEGIN" || w == "RETURN") =>
+        {
+            None
+        }
         "CREATE" => words.iter().skip(1).find_map(|w| match w.as_str() {
             "DATABASE" | "SCHEMA" => Some(Sort::Database),
             "TABLE" => Some(Sort::Table),
@@ -149,8 +171,14 @@ pub fn adapt_set(text: &str, target: &Identity) -> (String, Option<String>) {
     if dropped.is_empty() {
         return (text.to_owned(), None);
     }
-    let note = format!("sql_mode without {}, which the target does not know", dropped.join(", "));
-    (format!("{}{mode}{}", &text[..open], &text[close..]), Some(note))
+    let note = format!(
+        "sql_mode without {}, which the target does not know",
+        dropped.join(", ")
+    );
+    (
+        format!("{}{mode}{}", &text[..open], &text[close..]),
+        Some(note),
+    )
 }
 
 /// `CREATE … VIEW` as `CREATE OR REPLACE … VIEW`, to take the place of the stand-in.
@@ -172,17 +200,43 @@ mod tests {
     #[test]
     fn only_what_a_dump_has() {
         let sort = |t: &str| classify(t);
-        assert_eq!(sort("/*!50503 SET character_set_client = utf8mb4 */"), Some(Sort::Set));
-        assert_eq!(sort("-- x\nCREATE TABLE IF NOT EXISTS `a` (b int)"), Some(Sort::Table));
-        assert_eq!(sort("/*!50001 CREATE ALGORITHM=UNDEFINED */\n/*!50013 DEFINER=`a`@`%` SQL SECURITY DEFINER */ /*!50001 VIEW `v` AS select 1 */"), Some(Sort::View));
-        assert_eq!(sort("CREATE DEFINER=`r`@`%` TRIGGER t AFTER INSERT ON `x` FOR EACH ROW SET @a = 1"), Some(Sort::Trigger));
-        assert_eq!(sort("CREATE DATABASE /*!32312 IF NOT EXISTS*/ `a`"), Some(Sort::Database));
+        assert_eq!(
+            sort("/*!50503 SET character_set_client = utf8mb4 */"),
+            Some(Sort::Set)
+        );
+        assert_eq!(
+            sort("-- x\nCREATE TABLE IF NOT EXISTS `a` (b int)"),
+            Some(Sort::Table)
+        );
+        assert_eq!(
+            sort(
+                "/*!50001 CREATE ALGORITHM=UNDEFINED */\n/*!50013 DEFINER=`a`@`%` SQL SECURITY DEFINER */ /*!50001 VIEW `v` AS select 1 */"
+            ),
+            Some(Sort::View)
+        );
+        assert_eq!(
+            sort("CREATE DEFINER=`r`@`%` TRIGGER t AFTER INSERT ON `x` FOR EACH ROW SET @a = 1"),
+            Some(Sort::Trigger)
+        );
+        assert_eq!(
+            sort("CREATE DATABASE /*!32312 IF NOT EXISTS*/ `a`"),
+            Some(Sort::Database)
+        );
         assert_eq!(sort("-- nothing"), Some(Sort::Empty));
         for bad in [
-            "SET GLOBAL x = 1", "SET @@GLOBAL.x = 1", "SET x = 1, PERSIST y = 2", "INSTALL PLUGIN p SONAME 'x.so'",
-            "GRANT ALL ON *.* TO x", "LOAD DATA INFILE '/etc/passwd' INTO TABLE t", "CREATE USER x", "DELETE FROM t",
-            "CREATE FUNCTION f RETURNS STRING SONAME 'x.so'", "SELECT 1 INTO OUTFILE 'x'", "/*!50000 SET GLOBAL x=1*/",
-            "SHUTDOWN", "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'x')",
+            "SET GLOBAL x = 1",
+            "SET @@GLOBAL.x = 1",
+            "SET x = 1, PERSIST y = 2",
+            "INSTALL PLUGIN p SONAME 'x.so'",
+            "GRANT ALL ON *.* TO x",
+            "LOAD DATA INFILE '/etc/passwd' INTO TABLE t",
+            "CREATE USER x",
+            "DELETE FROM t",
+            "CREATE FUNCTION f RETURNS STRING SONAME 'x.so'",
+            "SELECT 1 INTO OUTFILE 'x'",
+            "/*!50000 SET GLOBAL x=1*/",
+            "SHUTDOWN",
+            "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'x')",
         ] {
             assert_eq!(sort(bad), None, "{bad}");
         }
@@ -190,7 +244,13 @@ mod tests {
 
     #[test]
     fn a_view_replaces_its_stand_in() {
-        assert_eq!(or_replace("CREATE VIEW `v` AS select 1"), "CREATE OR REPLACE VIEW `v` AS select 1");
-        assert_eq!(or_replace("create or replace view v as select 1"), "create or replace view v as select 1");
+        assert_eq!(
+            or_replace("CREATE VIEW `v` AS select 1"),
+            "CREATE OR REPLACE VIEW `v` AS select 1"
+        );
+        assert_eq!(
+            or_replace("create or replace view v as select 1"),
+            "create or replace view v as select 1"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! An archive by itself, and an archive against a server.
 
-use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
 use super::Compared;
+use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
 use crate::dump::unmatched;
 use crate::keys::Range;
 use crate::load::precheck;
@@ -36,12 +36,21 @@ pub struct Offline {
 /// Checks every byte of an archive without a server.
 pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Offline> {
     let start = Instant::now();
-    let store = store::Directory::open(from)
-        .map_err(|e| Error::new(Kind::Archive, printable(&format!("cannot open the archive {}: {e}", from.display()))))?;
+    let store = store::Directory::open(from).map_err(|e| {
+        Error::new(
+            Kind::Archive,
+            printable(&format!("cannot open the archive {}: {e}", from.display())),
+        )
+    })?;
     let phase = run.phase("checking the archive", threads);
     let options = CheckOptions { threads, rows };
-    let report = archive::check(&store, &options, &|p| progress(&phase.counters, &p), &run.cancel)
-        .map_err(|e| failure::archive(format_args!("cannot check {}", from.display()), &e))?;
+    let report = archive::check(
+        &store,
+        &options,
+        &|p| progress(&phase.counters, &p),
+        &run.cancel,
+    )
+    .map_err(|e| failure::archive(format_args!("cannot check {}", from.display()), &e))?;
     drop(phase);
     run.check()?;
     for note in &report.notes {
@@ -49,7 +58,15 @@ pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Off
     }
     if !report.problems.is_empty() {
         let n = report.problems.len();
-        let mut text = format!("the archive {} is damaged in {}:", from.display(), if n == 1 { "one place".to_owned() } else { format!("{n} places") });
+        let mut text = format!(
+            "the archive {} is damaged in {}:",
+            from.display(),
+            if n == 1 {
+                "one place".to_owned()
+            } else {
+                format!("{n} places")
+            }
+        );
         for p in report.problems.iter().take(50) {
             text += &format!("\n  {}", place(p));
         }
@@ -89,7 +106,13 @@ fn progress(counters: &Counters, p: &archive::Progress) {
 }
 
 /// Compares the rows of an archive with a server's.
-pub fn against(run: &Run, from: &Path, server: &wire::Options, threads: usize, filter: &Filter) -> Result<Compared> {
+pub fn against(
+    run: &Run,
+    from: &Path,
+    server: &wire::Options,
+    threads: usize,
+    filter: &Filter,
+) -> Result<Compared> {
     let archive = precheck::open(from)?;
     let Some(manifest) = archive.manifest() else {
         return Err(Error::new(Kind::Archive, format!("{} has no row digests: penstock did not write it", from.display()))
@@ -153,10 +176,16 @@ fn compare_tables(
     let start = Instant::now();
     let (mut conn, id) = connect::open(run, server)?;
     let name = format!("{id} at {}", server.endpoint);
-    session::for_catalog(&mut conn, &id).map_err(|e| failure::server("cannot prepare a session", e))?;
-    let patterns: Vec<String> = tables.iter().map(|(t, _)| quote::ident(&t.schema)).collect();
-    let filter = Filter::new(&patterns, &[], &[], &[]).map_err(|e| failure::server("cannot select schemas", e))?;
-    let catalog = Catalog::read(&mut conn, &id, &filter).map_err(|e| failure::server("cannot read the catalog", e))?;
+    session::for_catalog(&mut conn, &id)
+        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    let patterns: Vec<String> = tables
+        .iter()
+        .map(|(t, _)| quote::ident(&t.schema))
+        .collect();
+    let filter = Filter::new(&patterns, &[], &[], &[])
+        .map_err(|e| failure::server("cannot select schemas", e))?;
+    let catalog = Catalog::read(&mut conn, &id, &filter)
+        .map_err(|e| failure::server("cannot read the catalog", e))?;
     let phase = run.phase("comparing rows", threads);
     let mut differences = Vec::new();
     let (mut plans, mut pieces) = (Vec::new(), Vec::new());
@@ -177,26 +206,51 @@ fn compare_tables(
         let at = plans.len();
         if let Some(digest) = taken {
             // Rows were written by another tool: read them as it did.
-            plan.as_client(record.row_expressions.as_ref().and_then(|v| v.first()).map_or("utf8mb4", String::as_str));
-            pieces.push(Piece { table: at, range: Range::whole(), expected: Expected::Digest(digest.clone()) });
-        } else {
-            pieces.extend(ranges(record, &mut plan).into_iter().map(|(range, digest)| Piece {
+            plan.as_client(
+                record
+                    .row_expressions
+                    .as_ref()
+                    .and_then(|v| v.first())
+                    .map_or("utf8mb4", String::as_str),
+            );
+            pieces.push(Piece {
                 table: at,
-                range,
-                expected: Expected::Digest(digest),
-            }));
+                range: Range::whole(),
+                expected: Expected::Digest(digest.clone()),
+            });
+        } else {
+            pieces.extend(
+                ranges(record, &mut plan)
+                    .into_iter()
+                    .map(|(range, digest)| Piece {
+                        table: at,
+                        range,
+                        expected: Expected::Digest(digest),
+                    }),
+            );
         }
-        phase.counters.bytes_expected.add(record.chunks.iter().map(|c| c.raw_bytes).sum());
-        plans.push(Plans { left: plan, right: None });
+        phase
+            .counters
+            .bytes_expected
+            .add(record.chunks.iter().map(|c| c.raw_bytes).sum());
+        plans.push(Plans {
+            left: plan,
+            right: None,
+        });
     }
     // The largest pieces first, so that no worker is left alone with one.
-    pieces.sort_by_key(|p| std::cmp::Reverse(match &p.expected {
-        Expected::Digest(d) => d.rows(),
-        Expected::Other => 0,
-    }));
+    pieces.sort_by_key(|p| {
+        std::cmp::Reverse(match &p.expected {
+            Expected::Digest(d) => d.rows(),
+            Expected::Other => 0,
+        })
+    });
     let mut workers = Vec::new();
     for _ in 0..threads.min(pieces.len().max(1)) {
-        workers.push(Pair { left: reader(run, server, &id)?, right: None });
+        workers.push(Pair {
+            left: reader(run, server, &id)?,
+            right: None,
+        });
     }
     let outcome = compare(run, &phase.counters, &plans, &pieces, workers)?;
     drop(phase);
@@ -214,13 +268,18 @@ fn compare_tables(
     })
 }
 
-fn find<'c>(catalog: &'c Catalog, id: &Identity, record: &TableRecord) -> Option<&'c server::catalog::Table> {
+fn find<'c>(
+    catalog: &'c Catalog,
+    id: &Identity,
+    record: &TableRecord,
+) -> Option<&'c server::catalog::Table> {
     catalog.table(&record.schema, &record.table).or_else(|| {
         // A server that folds case has the table under its own spelling.
         (id.lower_case_table_names != 0)
             .then(|| {
                 catalog.tables().find(|t| {
-                    t.schema.eq_ignore_ascii_case(&record.schema) && t.name.eq_ignore_ascii_case(&record.table)
+                    t.schema.eq_ignore_ascii_case(&record.schema)
+                        && t.name.eq_ignore_ascii_case(&record.table)
                 })
             })
             .flatten()

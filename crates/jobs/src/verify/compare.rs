@@ -67,15 +67,26 @@ pub struct Plans {
 /// A connection ready to read rows from one moment of its own.
 pub fn reader(run: &Run, options: &wire::Options, id: &server::Identity) -> Result<Conn> {
     let mut conn = connect::connection(run, options)?;
-    server::session::for_rows(&mut conn, id).map_err(|e| failure::server("cannot prepare a session", e))?;
-    for sql in ["SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT"] {
-        conn.execute(sql).map_err(|e| failure::wire("cannot open a snapshot", e))?;
+    server::session::for_rows(&mut conn, id)
+        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    for sql in [
+        "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+    ] {
+        conn.execute(sql)
+            .map_err(|e| failure::wire("cannot open a snapshot", e))?;
     }
     Ok(conn)
 }
 
 /// Compares all pieces.
-pub fn compare(run: &Run, counters: &Counters, plans: &[Plans], pieces: &[Piece], workers: Vec<Pair>) -> Result<Outcome> {
+pub fn compare(
+    run: &Run,
+    counters: &Counters,
+    plans: &[Plans],
+    pieces: &[Piece],
+    workers: Vec<Pair>,
+) -> Result<Outcome> {
     let next = AtomicUsize::new(0);
     let found: Mutex<Vec<(usize, String)>> = Mutex::default();
     run.workers(workers, |_, mut pair, stop| {
@@ -89,7 +100,10 @@ pub fn compare(run: &Run, counters: &Counters, plans: &[Plans], pieces: &[Piece]
             let outcome = one(&mut pair, &plans[piece.table], piece, counters, stop);
             counters.busy.sub(1);
             if let Some(text) = outcome? {
-                found.lock().unwrap_or_else(|e| e.into_inner()).push((at, text));
+                found
+                    .lock()
+                    .unwrap_or_else(|e| e.into_inner())
+                    .push((at, text));
             }
         }
     })?;
@@ -102,16 +116,33 @@ pub fn compare(run: &Run, counters: &Counters, plans: &[Plans], pieces: &[Piece]
     })
 }
 
-fn one(pair: &mut Pair, plans: &Plans, piece: &Piece, counters: &Counters, stop: &Stop<'_>) -> Result<Option<String>> {
+fn one(
+    pair: &mut Pair,
+    plans: &Plans,
+    piece: &Piece,
+    counters: &Counters,
+    stop: &Stop<'_>,
+) -> Result<Option<String>> {
     let bulk = match &piece.expected {
         Expected::Digest(d) => d.rows() > BULK_ROWS,
         Expected::Other => true,
     };
-    let left = digest(&mut pair.left, &plans.left, &piece.range, bulk, Some(counters), stop)?;
+    let left = digest(
+        &mut pair.left,
+        &plans.left,
+        &piece.range,
+        bulk,
+        Some(counters),
+        stop,
+    )?;
     let right = match (&piece.expected, &mut pair.right, &plans.right) {
         (Expected::Digest(d), _, _) => d.clone(),
-        (Expected::Other, Some(conn), Some(plan)) => digest(conn, plan, &piece.range, bulk, None, stop)?,
-        (Expected::Other, _, _) => return Err(Error::new(Kind::Internal, "nothing to compare with")),
+        (Expected::Other, Some(conn), Some(plan)) => {
+            digest(conn, plan, &piece.range, bulk, None, stop)?
+        }
+        (Expected::Other, _, _) => {
+            return Err(Error::new(Kind::Internal, "nothing to compare with"));
+        }
     };
     if left == right {
         return Ok(None);
@@ -121,15 +152,27 @@ fn one(pair: &mut Pair, plans: &Plans, piece: &Piece, counters: &Counters, stop:
         None => "all rows".to_owned(),
     };
     let what = if left.rows() == right.rows() {
-        format!("{} rows on both sides, but their contents differ", count(left.rows()))
+        format!(
+            "{} rows on both sides, but their contents differ",
+            count(left.rows())
+        )
     } else {
         let words = match piece.expected {
             Expected::Digest(_) => ("on the server", "in the archive"),
             Expected::Other => ("on the first server", "on the second"),
         };
-        format!("{} rows {}, {} {}", count(left.rows()), words.0, count(right.rows()), words.1)
+        format!(
+            "{} rows {}, {} {}",
+            count(left.rows()),
+            words.0,
+            count(right.rows()),
+            words.1
+        )
     };
-    Ok(Some(base::units::printable(&format!("{}: {range}: {what}", plans.left.name))))
+    Ok(Some(base::units::printable(&format!(
+        "{}: {range}: {what}",
+        plans.left.name
+    ))))
 }
 
 /// Reads a range and keeps its digest.
@@ -145,11 +188,20 @@ pub fn digest(
     let lost = |e| failure::wire(format_args!("cannot read {}", plan.name), e);
     let mut digest = RowDigest::new();
     if let Some(charset) = &plan.client_charset {
-        let charset: String = charset.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-        conn.execute(format!("SET SESSION character_set_results = {charset}")).map_err(lost)?;
+        let charset: String = charset
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+            .collect();
+        conn.execute(format!("SET SESSION character_set_results = {charset}"))
+            .map_err(lost)?;
     }
     let sql = plan.select(range);
-    let mut rows = if bulk { conn.query_bulk(sql) } else { conn.query(sql) }.map_err(lost)?;
+    let mut rows = if bulk {
+        conn.query_bulk(sql)
+    } else {
+        conn.query(sql)
+    }
+    .map_err(lost)?;
     let (mut seen, mut bytes) = (0u64, 0u64);
     while let Some(row) = rows.next().map_err(lost)? {
         digest.add(row.payload());
@@ -174,10 +226,13 @@ pub fn digest(
 /// The error that lists what differs.
 pub fn differs(left: &str, right: &str, differences: &[String]) -> Error {
     const MOST: usize = 50;
-    let mut text = format!("{left} and {right} differ in {}:", match differences.len() {
-        1 => "one place".to_owned(),
-        n => format!("{n} places"),
-    });
+    let mut text = format!(
+        "{left} and {right} differ in {}:",
+        match differences.len() {
+            1 => "one place".to_owned(),
+            n => format!("{n} places"),
+        }
+    );
     for d in differences.iter().take(MOST) {
         text += &format!("\n  {d}");
     }

@@ -14,22 +14,40 @@ use std::time::Instant;
 const RANGE_ROWS: u64 = 100_000;
 
 /// Compares the rows of all tables of two servers.
-pub fn servers(run: &Run, left: &wire::Options, right: &wire::Options, threads: usize, filter: &Filter) -> Result<Compared> {
+pub fn servers(
+    run: &Run,
+    left: &wire::Options,
+    right: &wire::Options,
+    threads: usize,
+    filter: &Filter,
+) -> Result<Compared> {
     let start = Instant::now();
     let side = |options: &wire::Options| -> Result<(wire::Conn, Identity, Catalog)> {
         let (mut conn, id) = connect::open(run, options)?;
-        session::for_catalog(&mut conn, &id).map_err(|e| failure::server("cannot prepare a session", e))?;
-        let catalog = Catalog::read(&mut conn, &id, filter).map_err(|e| failure::server("cannot read the catalog", e))?;
+        session::for_catalog(&mut conn, &id)
+            .map_err(|e| failure::server("cannot prepare a session", e))?;
+        let catalog = Catalog::read(&mut conn, &id, filter)
+            .map_err(|e| failure::server("cannot read the catalog", e))?;
         Ok((conn, id, catalog))
     };
     let (mut cutter, lid, lcat) = side(left)?;
     let (_, rid, rcat) = side(right)?;
     unmatched(filter)?;
-    let names = (format!("{lid} at {}", left.endpoint), format!("{rid} at {}", right.endpoint));
+    let names = (
+        format!("{lid} at {}", left.endpoint),
+        format!("{rid} at {}", right.endpoint),
+    );
     if lid.same_server(&rid) {
-        return Err(Error::new(Kind::Usage, format!("{} and {} are the same server", left.endpoint, right.endpoint)));
+        return Err(Error::new(
+            Kind::Usage,
+            format!(
+                "{} and {} are the same server",
+                left.endpoint, right.endpoint
+            ),
+        ));
     }
-    session::for_rows(&mut cutter, &lid).map_err(|e| failure::server("cannot prepare a session", e))?;
+    session::for_rows(&mut cutter, &lid)
+        .map_err(|e| failure::server("cannot prepare a session", e))?;
     let mut differences = Vec::new();
     let (mut plans, mut pieces) = (Vec::new(), Vec::new());
     let phase = run.phase("comparing rows", threads);
@@ -44,7 +62,10 @@ pub fn servers(run: &Run, left: &wire::Options, right: &wire::Options, threads: 
                 // Bounds are the first server's values: its column types, the second's index.
                 p.key = match (p.key.take(), &plan.key) {
                     (Some(theirs), Some(ours)) if theirs.names() == ours.names() => {
-                        Some(ChunkKey { index: theirs.index, columns: ours.columns.clone() })
+                        Some(ChunkKey {
+                            index: theirs.index,
+                            columns: ours.columns.clone(),
+                        })
                     }
                     _ => None,
                 };
@@ -57,7 +78,11 @@ pub fn servers(run: &Run, left: &wire::Options, right: &wire::Options, threads: 
         };
         let at = plans.len();
         let mut add = |range: Range, _: u64| -> Result<()> {
-            pieces.push(Piece { table: at, range, expected: Expected::Other });
+            pieces.push(Piece {
+                table: at,
+                range,
+                expected: Expected::Other,
+            });
             Ok(())
         };
         match (&plan.key, &theirs.key) {
@@ -75,7 +100,10 @@ pub fn servers(run: &Run, left: &wire::Options, right: &wire::Options, threads: 
             _ => add(Range::whole(), 0)?,
         }
         phase.counters.bytes_expected.add(table.data_bytes);
-        plans.push(Plans { left: plan, right: Some(theirs) });
+        plans.push(Plans {
+            left: plan,
+            right: Some(theirs),
+        });
     }
     for table in rcat.tables() {
         if lcat.table(&table.schema, &table.name).is_none() {
@@ -84,7 +112,10 @@ pub fn servers(run: &Run, left: &wire::Options, right: &wire::Options, threads: 
     }
     let mut workers = Vec::new();
     for _ in 0..threads {
-        workers.push(Pair { left: reader(run, left, &lid)?, right: Some(reader(run, right, &rid)?) });
+        workers.push(Pair {
+            left: reader(run, left, &lid)?,
+            right: Some(reader(run, right, &rid)?),
+        });
     }
     let outcome = compare(run, &phase.counters, &plans, &pieces, workers)?;
     drop(phase);

@@ -35,18 +35,24 @@ impl Mirror {
     /// The first source of Debian's main component that is not an update channel.
     pub fn of_this_machine() -> Result<Mirror> {
         let out = Command::new("apt-get")
-            .args(["indextargets", "--format", "$(REPO_URI) $(RELEASE) $(ARCHITECTURE) $(ORIGIN)"])
+            .args([
+                "indextargets",
+                "--format",
+                "$(REPO_URI) $(RELEASE) $(ARCHITECTURE) $(ORIGIN)",
+            ])
             .args(["Created-By: Packages", "Component: main"])
             .output()
             .map_err(Error::doing("apt-get indextargets"))?;
-        Self::first(&String::from_utf8_lossy(&out.stdout))
-            .ok_or_else(|| Error::new("no Debian source among the apt sources (apt-get update may be needed)"))
+        Self::first(&String::from_utf8_lossy(&out.stdout)).ok_or_else(|| {
+            Error::new("no Debian source among the apt sources (apt-get update may be needed)")
+        })
     }
 
     fn first(targets: &str) -> Option<Mirror> {
         let mirror = |line: &str| {
             let mut words = line.split(' ');
-            let [uri, suite, architecture, origin] = [words.next()?, words.next()?, words.next()?, words.next()?];
+            let [uri, suite, architecture, origin] =
+                [words.next()?, words.next()?, words.next()?, words.next()?];
             (origin == "Debian" && !suite.contains('-')).then(|| Mirror {
                 uri: uri.to_owned(),
                 suite: suite.to_owned(),
@@ -81,7 +87,10 @@ fn download(uri: &str, file: &Path) -> Result<()> {
         .output()
         .map_err(Error::doing(HELPER))?;
     if !out.status.success() || !part.is_file() {
-        return Err(Error(format!("fetch {uri}: {}", String::from_utf8_lossy(&out.stderr).trim())));
+        return Err(Error(format!(
+            "fetch {uri}: {}",
+            String::from_utf8_lossy(&out.stderr).trim()
+        )));
     }
     std::fs::rename(&part, file).map_err(Error::doing(file.display()))
 }
@@ -105,7 +114,10 @@ impl Cached {
             .stderr(Stdio::null())
             .spawn()
             .map_err(Error::doing(HELPER))?;
-        let output = child.stdout.take().ok_or_else(|| Error::new("apt-helper has no output"))?;
+        let output = child
+            .stdout
+            .take()
+            .ok_or_else(|| Error::new("apt-helper has no output"))?;
         // It sees its pipe closed and ends when `each` has had enough, so how it ends says nothing.
         let read = for_lines(output, each).map_err(Error::doing(self.0.display()));
         let _ = child.kill();

@@ -17,7 +17,9 @@ impl Contents {
 
     /// One line; a path may contain blanks, the list of packages cannot.
     pub(super) fn line(&mut self, line: &[u8], out: &mut Pieces<'_>) -> Result<()> {
-        let Some((path, packages)) = split(line) else { return Ok(()) };
+        let Some((path, packages)) = split(line) else {
+            return Ok(());
+        };
         self.0 += 1;
         out.row("file_index", |row| {
             text(row, path);
@@ -120,7 +122,9 @@ impl Packages {
             text(row, &stanza);
         })?;
         for kind in RELATIONS {
-            let Some(list) = field(&stanza, kind) else { continue };
+            let Some(list) = field(&stanza, kind) else {
+                continue;
+            };
             for (position, wants) in (1..).zip(list.split(|b| *b == b',')) {
                 out.row("dependency", |row| {
                     for key in &FIELDS[..3] {
@@ -144,11 +148,16 @@ fn field<'a>(stanza: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut start = 0;
     while start < stanza.len() {
         let rest = &stanza[start..];
-        let value = rest.strip_prefix(name.as_bytes()).and_then(|r| r.strip_prefix(b":"));
+        let value = rest
+            .strip_prefix(name.as_bytes())
+            .and_then(|r| r.strip_prefix(b":"));
         // A field goes on as long as lines begin with a blank.
         let mut end = 0;
         loop {
-            end += rest[end..].iter().position(|b| *b == b'\n').map_or(rest.len() - end, |n| n + 1);
+            end += rest[end..]
+                .iter()
+                .position(|b| *b == b'\n')
+                .map_or(rest.len() - end, |n| n + 1);
             if !matches!(rest.get(end), Some(b' ' | b'\t')) {
                 break;
             }
@@ -180,7 +189,8 @@ mod tests {
 
     #[test]
     fn a_path_may_contain_blanks() {
-        let (path, packages) = split(b"usr/share/a b/c   misc/x,non-free/games/y").expect("both parts");
+        let (path, packages) =
+            split(b"usr/share/a b/c   misc/x,non-free/games/y").expect("both parts");
         assert_eq!(path, b"usr/share/a b/c");
         assert_eq!(packages, b"misc/x,non-free/games/y");
         assert_eq!(split(b""), None);

@@ -33,7 +33,10 @@ impl Standing {
     fn read(folder: &Path) -> Result<Standing> {
         let state = folder.join("state");
         let text = std::fs::read_to_string(&state).map_err(Error::doing(state.display()))?;
-        let value = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix('='));
+        let value = |name: &str| {
+            text.lines()
+                .find_map(|l| l.strip_prefix(name)?.strip_prefix('='))
+        };
         let pid = value("pid").and_then(|v| v.parse().ok());
         Ok(Standing {
             kind: Kind::named(value("kind").unwrap_or_default())?,
@@ -53,7 +56,11 @@ pub fn home() -> PathBuf {
 pub fn up(setup: &Setup, folder: &Path) -> Result<Standing> {
     if let Ok(there) = Standing::read(folder) {
         if there.is_alive() {
-            return Err(Error(format!("a {} server already runs in {}", there.kind.name(), folder.display())));
+            return Err(Error(format!(
+                "a {} server already runs in {}",
+                there.kind.name(),
+                folder.display()
+            )));
         }
         std::fs::remove_dir_all(folder)?;
     }
@@ -65,8 +72,15 @@ pub fn up(setup: &Setup, folder: &Path) -> Result<Standing> {
     // Known before it is ready, so that `down` finds it even if waiting is interrupted.
     start(&place, |command| {
         let child = process::spawn_detached(command)?;
-        let port = place.port.map(|p| format!("port={p}\n")).unwrap_or_default();
-        let state = format!("kind={}\npid={}\n{port}", setup.install.kind.name(), child.id());
+        let port = place
+            .port
+            .map(|p| format!("port={p}\n"))
+            .unwrap_or_default();
+        let state = format!(
+            "kind={}\npid={}\n{port}",
+            setup.install.kind.name(),
+            child.id()
+        );
         std::fs::write(place.folder.join("state"), state)?;
         Ok(child)
     })?;
@@ -90,7 +104,9 @@ pub fn down(folder: &Path, keep: bool) -> Result<Standing> {
 /// The servers under [`home`], running or not.
 pub fn list() -> Vec<Standing> {
     let entries = std::fs::read_dir(home()).into_iter().flatten().flatten();
-    let mut found: Vec<_> = entries.filter_map(|e| Standing::read(&e.path()).ok()).collect();
+    let mut found: Vec<_> = entries
+        .filter_map(|e| Standing::read(&e.path()).ok())
+        .collect();
     found.sort_by(|a, b| a.folder.cmp(&b.folder));
     found
 }

@@ -66,9 +66,20 @@ pub fn check(conn: &mut Conn, schema: &str) -> Result<Vec<Condition>> {
     let mut all = Vec::new();
     for (number, text, sql) in CONDITIONS {
         let rows = conn.fetch(sql).map_err(crate::Error::doing(sql))?;
-        let cell = rows.into_iter().flatten().next().flatten().unwrap_or_default();
-        let broken = String::from_utf8_lossy(&cell).parse().map_err(crate::Error::doing(sql))?;
-        all.push(Condition { number, text, broken });
+        let cell = rows
+            .into_iter()
+            .flatten()
+            .next()
+            .flatten()
+            .unwrap_or_default();
+        let broken = String::from_utf8_lossy(&cell)
+            .parse()
+            .map_err(crate::Error::doing(sql))?;
+        all.push(Condition {
+            number,
+            text,
+            broken,
+        });
     }
     Ok(all)
 }

@@ -55,7 +55,10 @@ impl Fill {
         let mut options = options.clone();
         options.local_infile = true;
         let mut conn = Conn::connect(&options)?;
-        conn.execute(format!("CREATE DATABASE `{}` CHARACTER SET utf8mb4", self.schema))?;
+        conn.execute(format!(
+            "CREATE DATABASE `{}` CHARACTER SET utf8mb4",
+            self.schema
+        ))?;
         conn.execute(format!("USE `{}`", self.schema))?;
         // Foreign keys may name a table that comes later, and adding them to full
         // tables takes ten times as long as the rows do.
@@ -66,14 +69,19 @@ impl Fill {
                 columns += ", ";
                 columns += key;
             }
-            conn.execute(format!("CREATE TABLE {} ({columns}) ENGINE=InnoDB", table.name()))?;
+            conn.execute(format!(
+                "CREATE TABLE {} ({columns}) ENGINE=InnoDB",
+                table.name()
+            ))?;
         }
         let queue = Mutex::new(self.work());
         let workers: Vec<Result<Filled>> = std::thread::scope(|scope| {
             let start = || scope.spawn(|| self.work_off(&options, &queue));
             let handles: Vec<_> = (0..self.connections.max(1)).map(|_| start()).collect();
             let ended = handles.into_iter().map(|h| h.join());
-            ended.map(|r| r.unwrap_or_else(|_| Err(Error::new("a loading thread panicked")))).collect()
+            ended
+                .map(|r| r.unwrap_or_else(|_| Err(Error::new("a loading thread panicked"))))
+                .collect()
         });
         let mut filled = Filled::default();
         for worker in workers {
@@ -113,16 +121,24 @@ impl Fill {
         let mut filled = Filled::default();
         loop {
             let next = queue.lock().unwrap_or_else(|e| e.into_inner()).pop_front();
-            let Some((table, warehouse)) = next else { return Ok(filled) };
+            let Some((table, warehouse)) = next else {
+                return Ok(filled);
+            };
             let sql = format!(
                 "LOAD DATA LOCAL INFILE '{name}' INTO TABLE `{}`.{name} CHARACTER SET utf8mb4",
                 self.schema,
                 name = table.name()
             );
             let mut feed = Counted(Feed::new(Rows::new(table, self.seed, warehouse)), 0);
-            let done = conn.load(&sql, &mut feed).map_err(Error::doing(table.name()))?;
+            let done = conn
+                .load(&sql, &mut feed)
+                .map_err(Error::doing(table.name()))?;
             if done.warnings != 0 {
-                return Err(Error(format!("{}, warehouse {warehouse}: {}", table.name(), done.info)));
+                return Err(Error(format!(
+                    "{}, warehouse {warehouse}: {}",
+                    table.name(),
+                    done.info
+                )));
             }
             filled.rows += done.affected;
             filled.bytes += feed.1;

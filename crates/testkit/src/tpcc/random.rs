@@ -9,7 +9,9 @@ pub(crate) struct Random(u64);
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.";
 
 /// The syllables of C_LAST, clause 4.3.2.3.
-const SYLLABLES: [&str; 10] = ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
+const SYLLABLES: [&str; 10] = [
+    "BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING",
+];
 
 impl Random {
     /// The generator for one independent part of the data.
@@ -119,9 +121,18 @@ mod tests {
 
     #[test]
     fn parts_are_independent_and_repeatable() {
-        assert_eq!(Random::new(7, &[1, 2]).next(), Random::new(7, &[1, 2]).next());
-        assert_ne!(Random::new(7, &[1, 2]).next(), Random::new(7, &[2, 1]).next());
-        assert_ne!(Random::new(7, &[1, 2]).next(), Random::new(8, &[1, 2]).next());
+        assert_eq!(
+            Random::new(7, &[1, 2]).next(),
+            Random::new(7, &[1, 2]).next()
+        );
+        assert_ne!(
+            Random::new(7, &[1, 2]).next(),
+            Random::new(7, &[2, 1]).next()
+        );
+        assert_ne!(
+            Random::new(7, &[1, 2]).next(),
+            Random::new(8, &[1, 2]).next()
+        );
     }
 
     #[test]

@@ -26,7 +26,11 @@ pub(super) struct Rows {
 
 impl Rows {
     pub(super) fn new(table: Table, seed: u64, warehouse: u32) -> Rows {
-        let first = if table == Table::NewOrders { FIRST_UNDELIVERED } else { 1 };
+        let first = if table == Table::NewOrders {
+            FIRST_UNDELIVERED
+        } else {
+            1
+        };
         Rows {
             table,
             seed,
@@ -42,7 +46,11 @@ impl Rows {
 
     /// Lines of an order: needed by two tables that are made at different times.
     fn order_lines(&self, order: u32) -> u32 {
-        let part = [u64::from(self.warehouse), u64::from(self.district), u64::from(order)];
+        let part = [
+            u64::from(self.warehouse),
+            u64::from(self.district),
+            u64::from(order),
+        ];
         Random::new(self.seed ^ 0x6f6c, &part).between(5, 15)
     }
 
@@ -113,14 +121,22 @@ impl Rows {
         tab(out);
         self.random.letters(out, 8, 16);
         out.extend_from_slice(b"\tOE\t");
-        let name = if self.id <= 1_000 { self.id - 1 } else { self.random.nurand(255, 0, 999) };
+        let name = if self.id <= 1_000 {
+            self.id - 1
+        } else {
+            self.random.nurand(255, 0, 999)
+        };
         last_name(out, name);
         self.address(out);
         tab(out);
         self.random.digits(out, 16);
         tab(out);
         out.extend_from_slice(DAY);
-        let credit = if self.random.chance(10) { b"\tBC\t" } else { b"\tGC\t" };
+        let credit = if self.random.chance(10) {
+            b"\tBC\t"
+        } else {
+            b"\tGC\t"
+        };
         out.extend_from_slice(credit);
         out.extend_from_slice(b"50000.00\t");
         rate(out, self.random.between(0, 5_000));
@@ -276,7 +292,9 @@ mod tests {
         let mut rows = Rows::new(table, 42, 3);
         while rows.append(&mut text) {}
         let text = String::from_utf8(text).expect("rows are ASCII");
-        text.lines().map(|l| l.split('\t').map(str::to_owned).collect()).collect()
+        text.lines()
+            .map(|l| l.split('\t').map(str::to_owned).collect())
+            .collect()
     }
 
     #[test]
@@ -295,11 +313,22 @@ mod tests {
     #[test]
     fn every_row_has_a_value_for_every_column() {
         for table in Table::ALL {
-            let columns = table.columns().split(", ").filter(|c| c.starts_with(|c: char| c.is_ascii_lowercase()));
+            let columns = table
+                .columns()
+                .split(", ")
+                .filter(|c| c.starts_with(|c: char| c.is_ascii_lowercase()));
             // Keys of several columns contain ", " too; those pieces carry no type.
-            let columns = columns.filter(|c| c.split(' ').nth(1).is_some_and(|t| t.starts_with(char::is_uppercase)));
+            let columns = columns.filter(|c| {
+                c.split(' ')
+                    .nth(1)
+                    .is_some_and(|t| t.starts_with(char::is_uppercase))
+            });
             let width = columns.count();
-            assert!(all(table).iter().all(|row| row.len() == width), "{} {width}", table.name());
+            assert!(
+                all(table).iter().all(|row| row.len() == width),
+                "{} {width}",
+                table.name()
+            );
         }
     }
 
@@ -307,11 +336,18 @@ mod tests {
     fn orders_and_their_lines_agree() {
         let orders = all(Table::Orders);
         let lines = all(Table::OrderLine);
-        let promised: usize = orders.iter().map(|o| o[6].parse::<usize>().expect("a number")).sum();
+        let promised: usize = orders
+            .iter()
+            .map(|o| o[6].parse::<usize>().expect("a number"))
+            .sum();
         assert_eq!(lines.len(), promised);
         let undelivered = orders.iter().filter(|o| o[5] == "\\N").count();
         assert_eq!(undelivered, 9_000);
-        assert!(lines.iter().all(|l| (l[6] == "\\N") == (l[0].parse::<u32>().expect("a number") >= 2_101)));
+        assert!(
+            lines
+                .iter()
+                .all(|l| (l[6] == "\\N") == (l[0].parse::<u32>().expect("a number") >= 2_101))
+        );
     }
 
     #[test]
@@ -319,6 +355,9 @@ mod tests {
         assert_eq!(all(Table::District), all(Table::District));
         let mut other = Vec::new();
         Rows::new(Table::District, 43, 3).append(&mut other);
-        assert_ne!(String::from_utf8_lossy(&other).trim(), all(Table::District)[0].join("\t"));
+        assert_ne!(
+            String::from_utf8_lossy(&other).trim(),
+            all(Table::District)[0].join("\t")
+        );
     }
 }

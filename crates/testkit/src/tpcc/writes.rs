@@ -65,7 +65,8 @@ impl Writes {
                 warehouses: mix.warehouses,
                 shared: Arc::clone(&shared),
             };
-            let pause = (mix.rate > 0).then(|| Duration::from_secs(mix.connections as u64) / mix.rate);
+            let pause =
+                (mix.rate > 0).then(|| Duration::from_secs(mix.connections as u64) / mix.rate);
             threads.push(std::thread::spawn(move || writer.run(pause)));
         }
         Ok(Writes { shared, threads })
@@ -85,7 +86,9 @@ impl Writes {
     pub fn stop(mut self) -> Result<u64> {
         self.shared.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            thread.join().unwrap_or_else(|_| Err(crate::Error::new("a writing thread panicked")))?;
+            thread
+                .join()
+                .unwrap_or_else(|_| Err(crate::Error::new("a writing thread panicked")))?;
         }
         Ok(self.count())
     }
@@ -112,7 +115,11 @@ impl Writer {
                 due += pause;
                 std::thread::sleep(due.saturating_duration_since(Instant::now()));
             }
-            let done = if self.random.chance(50) { self.new_order() } else { self.payment() };
+            let done = if self.random.chance(50) {
+                self.new_order()
+            } else {
+                self.payment()
+            };
             match done {
                 Ok(true) => {
                     self.shared.committed.fetch_add(1, Ordering::Relaxed);
@@ -135,13 +142,22 @@ impl Writer {
         let c = self.random.nurand(1023, 1, CUSTOMERS);
         let lines = self.random.between(5, 15);
         self.conn.execute("START TRANSACTION")?;
-        let sql = format!("SELECT d_next_o_id FROM district WHERE d_w_id={w} AND d_id={d} FOR UPDATE");
+        let sql =
+            format!("SELECT d_next_o_id FROM district WHERE d_w_id={w} AND d_id={d} FOR UPDATE");
         let order = self.number(&sql)?;
-        self.conn.execute(format!("UPDATE district SET d_next_o_id={} WHERE d_w_id={w} AND d_id={d}", order + 1))?;
-        self.conn.execute(format!("INSERT INTO orders VALUES ({order},{d},{w},{c},NOW(),NULL,{lines},1)"))?;
-        self.conn.execute(format!("INSERT INTO new_orders VALUES ({order},{d},{w})"))?;
+        self.conn.execute(format!(
+            "UPDATE district SET d_next_o_id={} WHERE d_w_id={w} AND d_id={d}",
+            order + 1
+        ))?;
+        self.conn.execute(format!(
+            "INSERT INTO orders VALUES ({order},{d},{w},{c},NOW(),NULL,{lines},1)"
+        ))?;
+        self.conn
+            .execute(format!("INSERT INTO new_orders VALUES ({order},{d},{w})"))?;
         // In ascending order, so that two writers do not lock the same stock crosswise.
-        let mut items: Vec<u32> = (0..lines).map(|_| self.random.nurand(8191, 1, ITEMS)).collect();
+        let mut items: Vec<u32> = (0..lines)
+            .map(|_| self.random.nurand(8191, 1, ITEMS))
+            .collect();
         items.sort_unstable();
         let mut insert = String::from("INSERT INTO order_line VALUES ");
         let mut info = Vec::new();
@@ -166,7 +182,8 @@ impl Writer {
         }
         self.conn.execute(insert)?;
         let commit = !self.random.chance(1);
-        self.conn.execute(if commit { "COMMIT" } else { "ROLLBACK" })?;
+        self.conn
+            .execute(if commit { "COMMIT" } else { "ROLLBACK" })?;
         Ok(commit)
     }
 
@@ -178,8 +195,12 @@ impl Writer {
         let cents = self.random.between(100, 500_000);
         let amount = format!("{}.{:02}", cents / 100, cents % 100);
         self.conn.execute("START TRANSACTION")?;
-        self.conn.execute(format!("UPDATE warehouse SET w_ytd=w_ytd+{amount} WHERE w_id={w}"))?;
-        self.conn.execute(format!("UPDATE district SET d_ytd=d_ytd+{amount} WHERE d_w_id={w} AND d_id={d}"))?;
+        self.conn.execute(format!(
+            "UPDATE warehouse SET w_ytd=w_ytd+{amount} WHERE w_id={w}"
+        ))?;
+        self.conn.execute(format!(
+            "UPDATE district SET d_ytd=d_ytd+{amount} WHERE d_w_id={w} AND d_id={d}"
+        ))?;
         self.conn.execute(format!(
             "UPDATE customer SET c_balance=c_balance-{amount}, c_ytd_payment=c_ytd_payment+{amount}, \
              c_payment_cnt=c_payment_cnt+1 WHERE c_w_id={w} AND c_d_id={d} AND c_id={c}"
@@ -193,7 +214,12 @@ impl Writer {
 
     fn number(&mut self, sql: &str) -> wire::Result<u64> {
         let rows = self.conn.fetch(sql)?;
-        let cell = rows.into_iter().flatten().next().flatten().unwrap_or_default();
+        let cell = rows
+            .into_iter()
+            .flatten()
+            .next()
+            .flatten()
+            .unwrap_or_default();
         let number = String::from_utf8_lossy(&cell).parse();
         number.map_err(|_| wire::Error::Protocol(format!("no number from {sql}")))
     }

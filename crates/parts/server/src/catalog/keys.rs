@@ -82,9 +82,7 @@ fn usable(table: &Table, key: &Key) -> bool {
         && !key.parts.is_empty()
         && key.parts.iter().all(|part| {
             let column = part.column.as_deref().and_then(|c| table.column(c));
-            part.prefix.is_none()
-                && !part.expression
-                && column.is_some()
+            part.prefix.is_none() && !part.expression && column.is_some()
         })
 }
 

@@ -1,0 +1,12 @@
+//! What is loaded is what was dumped: values, definitions and programs, each
+//! through dump, offline verify, load, the servers' own checksums, SHOW CREATE,
+//! and a comparison of both servers that finds one changed value.
+
+mod exceptions;
+mod numbers;
+mod objects;
+mod tables;
+mod text;
+mod values;
+
+use crate::kit::{COUNT, Pair, both};

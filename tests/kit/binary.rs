@@ -1,0 +1,264 @@
+//! The program under test: built once, run with nothing of the user's own
+//! settings, and never waited for without end.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// No run of these tests takes nearly as long; longer means that it hangs.
+const PATIENCE: Duration = Duration::from_secs(150);
+
+/// The binary: the one that `PENSTOCK_BIN` names (a release build, say), or the
+/// workspace's own, brought up to date.
+pub fn path() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        if let Some(named) = std::env::var_os("PENSTOCK_BIN").filter(|v| !v.is_empty()) {
+            return named.into();
+        }
+        // target/PROFILE/deps/whole-HASH
+        let own = std::env::current_exe().expect("a path of the test itself");
+        let profile = own.ancestors().nth(2).expect("a profile folder").to_owned();
+        let target = profile.parent().expect("a target folder");
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args([
+            "build",
+            "--quiet",
+            "--package",
+            "penstock",
+            "--bin",
+            "penstock",
+        ]);
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        cargo
+            .arg("--target-dir")
+            .arg(target)
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
+        let out = cargo.output().expect("cargo runs");
+        assert!(
+            out.status.success(),
+            "penstock does not build:\n{}",
+            String::from_utf8_lossy(&out.stderr)
+        );
+        profile.join("penstock")
+    })
+}
+
+/// How a run ended, and what it said.
+#[derive(Debug)]
+pub struct Done {
+    /// Exit code, or 128 and the signal that ended it.
+    pub code: i32,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+    /// How it was called, for messages.
+    pub line: String,
+}
+
+impl Done {
+    /// Insists on an exit code.
+    #[track_caller]
+    pub fn code(self, wanted: i32) -> Done {
+        assert_eq!(
+            self.code, wanted,
+            "{}\n{}\n{}",
+            self.line, self.out, self.err
+        );
+        self
+    }
+
+    /// Insists on success.
+    #[track_caller]
+    pub fn ok(self) -> Done {
+        self.code(0)
+    }
+
+    /// Insists that all of these were said, on either stream.
+    #[track_caller]
+    pub fn says(self, texts: &[&str]) -> Done {
+        for text in texts {
+            let there = self.out.contains(text) || self.err.contains(text);
+            assert!(
+                there,
+                "{text:?} was not said by {}\n{}\n{}",
+                self.line, self.out, self.err
+            );
+        }
+        self
+    }
+
+    /// Both streams.
+    pub fn said(&self) -> String {
+        format!("{}{}", self.out, self.err)
+    }
+
+    /// The lines of `--json`, each parsed.
+    #[track_caller]
+    pub fn json(&self) -> Vec<serde_json::Value> {
+        let parse = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        self.out.lines().map(parse).collect()
+    }
+
+    /// The summary among the lines of `--json`.
+    #[track_caller]
+    pub fn summary(&self) -> serde_json::Value {
+        let found = self.json().into_iter().find(|v| v["event"] == "summary");
+        found.unwrap_or_else(|| panic!("no summary\n{}\n{}", self.out, self.err))
+    }
+}
+
+/// One run of the program, being put together.
+pub struct Tool {
+    command: Command,
+    input: Vec<u8>,
+}
+
+impl Tool {
+    /// The program with these arguments, in an environment of its own.
+    pub fn new<S: Into<OsString>>(args: impl IntoIterator<Item = S>) -> Tool {
+        let mut command = Command::new(path());
+        command.args(args.into_iter().map(Into::into));
+        command
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", "/nonexistent")
+            .env("USER", "nobody");
+        Tool {
+            command,
+            input: Vec::new(),
+        }
+    }
+
+    /// One more argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl Into<OsString>) -> Tool {
+        self.command.arg(arg.into());
+        self
+    }
+
+    /// More arguments.
+    #[must_use]
+    pub fn args<S: Into<OsString>>(mut self, args: impl IntoIterator<Item = S>) -> Tool {
+        self.command.args(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// An environment variable.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Tool {
+        self.command.env(name, value.into());
+        self
+    }
+
+    /// What it reads on standard input.
+    #[must_use]
+    pub fn input(mut self, text: &str) -> Tool {
+        self.input = text.as_bytes().to_vec();
+        self
+    }
+
+    /// Runs it to its end.
+    pub fn run(self) -> Done {
+        self.start().wait()
+    }
+
+    /// Starts it.
+    pub fn start(mut self) -> Running {
+        let line = format!("{:?}", self.command)
+            .replace(" \"", " ")
+            .replace('"', "");
+        self.command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = self.command.spawn().expect("the program starts");
+        if let Some(mut input) = child.stdin.take() {
+            // A program that ends without reading is no concern of the writer.
+            let _ = input.write_all(&self.input);
+        }
+        let out = reader(child.stdout.take().expect("a pipe"));
+        let err = reader(child.stderr.take().expect("a pipe"));
+        Running {
+            child,
+            out,
+            err,
+            line,
+        }
+    }
+}
+
+fn reader(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        let _ = pipe.read_to_end(&mut all);
+        all
+    })
+}
+
+/// A run that goes on.
+pub struct Running {
+    child: Child,
+    out: JoinHandle<Vec<u8>>,
+    err: JoinHandle<Vec<u8>>,
+    line: String,
+}
+
+impl Running {
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).expect("the program is there");
+    }
+
+    /// Whether it has ended.
+    pub fn ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_some()
+    }
+
+    /// Waits for its end; a run that hangs is killed and fails the test.
+    #[track_caller]
+    pub fn wait(mut self) -> Done {
+        let end = Instant::now() + PATIENCE;
+        let status = loop {
+            match self.child.try_wait().expect("a child") {
+                Some(status) => break Some(status),
+                None if Instant::now() > end => {
+                    let _ = self.child.kill();
+                    let _ = self.child.wait();
+                    break None;
+                }
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        let text = |thread: JoinHandle<Vec<u8>>| {
+            String::from_utf8_lossy(&thread.join().expect("a reader")).into_owned()
+        };
+        let (out, err) = (text(self.out), text(self.err));
+        let Some(status) = status else {
+            panic!("{} hangs\n{out}\n{err}", self.line)
+        };
+        let code = status
+            .code()
+            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        Done {
+            code,
+            out,
+            err,
+            line: self.line,
+        }
+    }
+}

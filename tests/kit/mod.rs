@@ -1,0 +1,14 @@
+//! What every test here stands on: the binary under test, and a source and a
+//! target server of each flavour that all tests of the process share.
+//!
+//! A test holds its pair of servers alone (DDL of one test would meet the
+//! locks of another's dump) and finds both without schemas of users.
+
+pub mod binary;
+pub mod pair;
+pub mod same;
+
+pub use binary::{Done, Tool};
+pub(crate) use pair::both;
+pub use pair::{Pair, own_server};
+pub use same::COUNT;

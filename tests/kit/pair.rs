@@ -1,0 +1,248 @@
+//! A source and a target server of one flavour, shared by all tests and held
+//! by one at a time.
+
+use super::{Done, Tool};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use testkit::{Kind, Server, available};
+
+/// Runs a test on both flavours, as two tests.
+macro_rules! both {
+    ($(#[$attr:meta])* fn $name:ident($pair:ident) $body:block) => {
+        mod $name {
+            #[allow(unused_imports, reason = "not every test needs more than the pair")]
+            use super::*;
+            fn run($pair: &$crate::kit::Pair) $body
+            $(#[$attr])*
+            #[test]
+            fn mariadb() {
+                if let Some(pair) = $crate::kit::Pair::take(testkit::Kind::MariaDb) { run(&pair) }
+            }
+            $(#[$attr])*
+            #[test]
+            fn mysql() {
+                if let Some(pair) = $crate::kit::Pair::take(testkit::Kind::MySql) { run(&pair) }
+            }
+        }
+    };
+}
+pub(crate) use both;
+
+struct Servers {
+    source: Server,
+    target: Server,
+}
+
+/// The two servers, for as long as a test holds them.
+pub struct Pair {
+    /// Which flavour.
+    pub kind: Kind,
+    servers: &'static Servers,
+    folder: tempfile::TempDir,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// A server for one test alone, which may kill it; `None`, said aloud, where there is none to start.
+pub fn own_server(kind: Kind, args: &[&str]) -> Option<Server> {
+    if let Err(reason) = available(kind) {
+        eprintln!("SKIPPED: {reason}");
+        return None;
+    }
+    Some(Server::start(kind, args).expect("a server starts"))
+}
+
+impl Pair {
+    /// Waits for the servers of this flavour and empties them; `None`, said aloud, where there are none.
+    pub fn take(kind: Kind) -> Option<Pair> {
+        static MYSQL: (Mutex<()>, OnceLock<Servers>) = (Mutex::new(()), OnceLock::new());
+        static MARIADB: (Mutex<()>, OnceLock<Servers>) = (Mutex::new(()), OnceLock::new());
+        if let Err(reason) = available(kind) {
+            eprintln!("SKIPPED: {reason}");
+            return None;
+        }
+        let place = if kind == Kind::MySql {
+            &MYSQL
+        } else {
+            &MARIADB
+        };
+        // A test that failed leaves servers that the next one empties.
+        let alone = place.0.lock().unwrap_or_else(|e| e.into_inner());
+        let servers = place.1.get_or_init(|| {
+            let start = |id: &str| {
+                let setup = testkit::Setup::new(kind).expect("a set-up").tcp();
+                let gtid: &[&str] = match kind {
+                    Kind::MySql => &["--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
+                    _ => &[],
+                };
+                setup
+                    .args([format!("--server-id={id}")])
+                    .args(gtid.iter().copied())
+                    .start()
+                    .expect("a server")
+            };
+            Servers {
+                source: start("11"),
+                target: start("12"),
+            }
+        });
+        for server in [&servers.source, &servers.target] {
+            empty(server);
+        }
+        let folder = tempfile::Builder::new()
+            .prefix("penstock-whole-")
+            .tempdir()
+            .expect("a folder");
+        Some(Pair {
+            kind,
+            servers,
+            folder,
+            _alone: alone,
+        })
+    }
+
+    /// What is dumped.
+    pub fn source(&self) -> &Server {
+        &self.servers.source
+    }
+
+    /// What is loaded into.
+    pub fn target(&self) -> &Server {
+        &self.servers.target
+    }
+
+    /// Whether it is MySQL.
+    pub fn is_mysql(&self) -> bool {
+        self.kind == Kind::MySql
+    }
+
+    /// A path in the test's own folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs a script on the source.
+    #[track_caller]
+    pub fn fill(&self, script: &str) {
+        if let Err(e) = self.source().script(script.as_bytes()) {
+            panic!("{e:?}\nin {script}");
+        }
+    }
+
+    /// `penstock dump` of the source into `name`, with two workers.
+    pub fn dump(&self, name: &str, more: &[&str]) -> Done {
+        let to = self.path(name);
+        Tool::new(["dump", "--socket"])
+            .arg(self.source().socket())
+            .args(["--user", "root", "--threads", "2", "--to"])
+            .arg(to)
+            .args(more.iter().copied())
+            .run()
+    }
+
+    /// `penstock load` of `name` into the target.
+    pub fn load(&self, name: &str, more: &[&str]) -> Done {
+        Tool::new(["load"])
+            .arg(self.path(name))
+            .arg("--socket")
+            .arg(self.target().socket())
+            .args(["--user", "root", "--threads", "2"])
+            .args(more.iter().copied())
+            .run()
+    }
+
+    /// `penstock verify` of `name`, without a server.
+    pub fn verify(&self, name: &str) -> Done {
+        Tool::new(["verify"]).arg(self.path(name)).run()
+    }
+
+    /// `penstock verify` of `name` against a server.
+    pub fn verify_against(&self, name: &str, server: &Server) -> Done {
+        Tool::new(["verify"])
+            .arg(self.path(name))
+            .args(["--against", &server.uri()])
+            .run()
+    }
+
+    /// `penstock verify` of the source against the target.
+    pub fn verify_servers(&self, more: &[&str]) -> Done {
+        Tool::new([
+            "verify",
+            "--server",
+            &self.source().uri(),
+            "--server",
+            &self.target().uri(),
+        ])
+        .args(more.iter().copied())
+        .run()
+    }
+
+    /// The whole way, each step without complaint, and equal by the servers' own checksums.
+    #[track_caller]
+    pub fn carry(&self, name: &str, dump: &[&str]) -> Done {
+        let done = self.dump(name, dump).ok();
+        self.verify(name).ok();
+        self.load(name, &[]).ok().says(&["Load complete", "equal:"]);
+        self.same_checksums();
+        done
+    }
+
+    /// `CHECKSUM TABLE` agrees on every table of both servers.
+    #[track_caller]
+    pub fn same_checksums(&self) {
+        let found =
+            testkit::checksum::compare(&self.source().options(), &self.target().options(), &[]);
+        let found = found.expect("checksums");
+        assert!(found.differences.is_empty(), "{:#?}", found.differences);
+        assert!(found.compared > 0, "nothing to compare");
+    }
+
+    /// Both servers give the same rows for a statement; at least one row.
+    #[track_caller]
+    pub fn same(&self, sql: &str) -> Vec<Vec<Option<String>>> {
+        let ask = |server: &Server| server.client(sql).unwrap_or_else(|e| panic!("{e:?}"));
+        let (source, target) = (ask(self.source()), ask(self.target()));
+        assert_eq!(source, target, "{sql}");
+        assert!(!source.is_empty(), "no rows: {sql}");
+        source
+    }
+
+    /// Schemas of users on the target.
+    pub fn target_schemas(&self) -> Vec<String> {
+        schemas(self.target())
+    }
+}
+
+/// The schemas of a server that are not its own.
+pub fn schemas(server: &Server) -> Vec<String> {
+    let own = ["mysql", "sys", "information_schema", "performance_schema"];
+    let rows = server.client("SHOW DATABASES").expect("schemas");
+    rows.into_iter()
+        .flatten()
+        .flatten()
+        .filter(|s| !own.contains(&s.as_str()))
+        .collect()
+}
+
+fn empty(server: &Server) {
+    let mut conn = server.conn().expect("a connection");
+    // Foreign keys may go from one schema to another.
+    conn.execute("SET foreign_key_checks = 0")
+        .expect("a setting");
+    for schema in schemas(server) {
+        conn.execute(format!("DROP DATABASE `{}`", schema.replace('`', "``")))
+            .expect("a schema dropped");
+    }
+    let sql =
+        "SELECT CONCAT(QUOTE(user), '@', QUOTE(host)) FROM mysql.user WHERE user LIKE 't\\_%'";
+    for account in server
+        .client(sql)
+        .expect("accounts")
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        server
+            .client(&format!("DROP USER {account}"))
+            .expect("an account dropped");
+    }
+}
