@@ -9,4 +9,6 @@
 
 mod kit;
 
+mod damage;
 mod fidelity;
+mod samples;

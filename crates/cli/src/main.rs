@@ -13,6 +13,10 @@ use screen::{Mode, Screen};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(e) = attached_password(std::env::args().skip(1)) {
+        Screen::new(Mode::Plain).error(&e);
+        return ExitCode::from(e.kind.exit_code());
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => {
@@ -48,4 +52,11 @@ fn main() -> ExitCode {
         }
         Err(_) => ExitCode::from(Kind::Internal.exit_code()),
     }
+}
+
+/// `-psecret`, as the mysql client allows it: refused before any parser could repeat it in a message.
+fn attached_password(args: impl Iterator<Item = String>) -> Option<Error> {
+    args.take_while(|a| a != "--")
+        .any(|a| a.len() > 2 && a.starts_with("-p") || a.starts_with("--password=") && a.len() > 11)
+        .then(args::connection::password_on_command_line)
 }

@@ -207,6 +207,12 @@ fn default_socket() -> PathBuf {
     .unwrap_or_else(|| PathBuf::from("/run/mysqld/mysqld.sock"))
 }
 
+/// Why a password that was typed into the command is not taken.
+pub fn password_on_command_line() -> Error {
+    usage("a password on the command line can be read by every user of this host".to_owned())
+        .hint("write -p alone to be asked, or use an option file, PENSTOCK_PASSWORD or --password-fd")
+}
+
 fn usage(what: String) -> Error {
     Error::new(Kind::Usage, what)
 }

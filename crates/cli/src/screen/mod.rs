@@ -246,12 +246,14 @@ impl Observer for Screen {
                 _ => self.say(&format!("WARNING: {}", lines(&text))),
             },
             Event::Waiting(what) => {
+                // A log gets a line when a wait begins; its figures go on in the regular lines.
                 let news = self.with_phase(|p| match p {
-                    Some(p) if p.waiting != what => {
+                    Some(p) => {
+                        let begins = p.waiting.is_none() && what.is_some();
                         p.waiting.clone_from(&what);
-                        true
+                        begins
                     }
-                    _ => false,
+                    None => false,
                 });
                 if let (true, Some(what), Mode::Plain) = (news, what, self.mode) {
                     self.say(&format!("waiting for {}", lines(&what)));

@@ -243,13 +243,14 @@ fn clear(store: &dyn Store) {
 
 /// A folder that cannot be written to, or already holds something.
 fn folder(path: &std::path::Path, e: &store::Error) -> Error {
-    let e = failure::store(format_args!("cannot use {}", path.display()), e);
-    if e.hint.is_some() {
-        return e;
+    if e.source.kind() == std::io::ErrorKind::DirectoryNotEmpty {
+        return Error::new(
+            Kind::Target,
+            format!("{} is not empty", base::units::printable(&path.display().to_string())),
+        )
+        .hint("a dump goes into a folder of its own, new or empty; an earlier dump is never overwritten");
     }
-    e.hint(
-        "a dump goes into a folder of its own, new or empty; an earlier dump is never overwritten",
-    )
+    failure::store("no folder for the dump", e)
 }
 
 /// Refuses before anything is written or locked, naming every grant that is missing.

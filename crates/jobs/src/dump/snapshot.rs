@@ -155,11 +155,12 @@ fn acquire(run: &Run, lock: &mut Conn, options: &Options, staged: bool) -> Resul
                 Err(e) => return Err(failure::wire("cannot get the read lock", e)),
             }
         }
-        if Instant::now() + pause > end {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
             run.observer.event(Event::Waiting(None));
             return Err(gave_up(lock, options, "the read lock"));
         }
-        run.cancel.sleep(pause);
+        run.cancel.sleep(pause.min(left));
         pause = (pause * 2).min(Duration::from_secs(3));
     }
 }
