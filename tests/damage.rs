@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 fn archive(pair: &Pair, compression: &str) {
     pair.fill(&format!("CREATE DATABASE dmg; USE dmg; CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(100)); CREATE TABLE u (id INT PRIMARY KEY);
 INSERT INTO t SELECT n, CONCAT('row ', n, REPEAT('x', 40)) FROM {COUNT}; INSERT INTO u VALUES (1), (2); ANALYZE TABLE t;"));
-    pair.dump("a", &["--chunk-size", "64k", "--compression", compression]).ok();
+    pair.dump("a", &["--chunk-size", "64k", "--compression", compression])
+        .ok();
 }
 
 /// A copy of the archive to damage.
@@ -22,13 +23,20 @@ fn copy(pair: &Pair, name: &str) -> PathBuf {
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    let mut all: Vec<String> = fs::read_dir(folder).expect("a folder").flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    let mut all: Vec<String> = fs::read_dir(folder)
+        .expect("a folder")
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
     all.sort();
     all
 }
 
 fn chunks(folder: &Path) -> Vec<String> {
-    names(folder).into_iter().filter(|n| n.starts_with("dmg@t@") && (n.ends_with(".tsv") || n.ends_with(".zst"))).collect()
+    names(folder)
+        .into_iter()
+        .filter(|n| n.starts_with("dmg@t@") && (n.ends_with(".tsv") || n.ends_with(".zst")))
+        .collect()
 }
 
 /// Both refuse with 5 and name the file, and nothing is on the target.
@@ -36,7 +44,11 @@ fn chunks(folder: &Path) -> Vec<String> {
 fn refused(pair: &Pair, name: &str, says: &[&str]) {
     pair.verify(name).code(5).says(says);
     pair.load(name, &[]).code(5).says(says);
-    assert_eq!(pair.target_schemas(), Vec::<String>::new(), "nothing was created on the target");
+    assert_eq!(
+        pair.target_schemas(),
+        Vec::<String>::new(),
+        "nothing was created on the target"
+    );
     fs::remove_dir_all(pair.path(name)).expect("removed");
 }
 

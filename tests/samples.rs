@@ -9,7 +9,9 @@ fn sample(pair: &Pair, sample: Sample) -> bool {
         eprintln!("SKIPPED: no sample data in {}", shared_data().display());
         return false;
     }
-    sample.load(pair.source().install(), &pair.source().socket()).expect("the sample loads");
+    sample
+        .load(pair.source().install(), &pair.source().socket())
+        .expect("the sample loads");
     true
 }
 

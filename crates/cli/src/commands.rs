@@ -76,6 +76,10 @@ fn verify(a: &args::Verify, run: &Run, screen: &Screen) -> Result<u8> {
     let filter = filter(&a.selection)?;
     if let Some(from) = &a.archive {
         if a.against.is_none() && !a.connection.names_a_server() {
+            if !a.selection.is_empty() {
+                return Err(Error::new(Kind::Usage, "an offline check covers the whole archive; a selection needs a server to compare with")
+                    .hint("add --against SERVER, or leave the selection out"));
+            }
             let done = verify::offline(run, from, threads, !a.files_only)?;
             screen.summary(&summary::offline(&done), summary::offline_json(&done));
             return Ok(0);

@@ -66,8 +66,6 @@ pub fn archive(doing: impl std::fmt::Display, error: &ArchiveError) -> Error {
         ArchiveError::Store(e) if e.not_found() => Error::new(Kind::Archive, text),
         ArchiveError::Store(e) => store(doing, e),
         ArchiveError::Interrupted => Error::new(Kind::Interrupted, "stopped on request"),
-        ArchiveError::Row { .. } => Error::new(Kind::Connection, text)
-            .hint("the server sent a row that does not fit its own column list"),
         ArchiveError::Incomplete { .. } => Error::new(Kind::Archive, text)
             .hint("take the dump again; an incomplete archive is never loaded"),
         ArchiveError::NewerVersion { .. } | ArchiveError::UnknownCapability { .. } => {
@@ -90,7 +88,7 @@ fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
         1045 | 1698 => (
             Kind::Connection,
             hint(
-                "check the user name and the password (option file, MYSQL_PWD, --password, --password-fd)",
+                "check the user name and the password (-p to be asked, an option file, PENSTOCK_PASSWORD, --password-fd)",
             ),
         ),
         1820 | 1862 => (
@@ -112,6 +110,12 @@ fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
         ),
         1290 | 1836 | 3024 | 1969 => (Kind::Privilege, None),
         1205 | 3572 => (Kind::Lock, None),
+        1419 => (
+            Kind::Privilege,
+            hint(
+                "with the binary log on, SET GLOBAL log_bin_trust_function_creators = ON, or GRANT SUPER",
+            ),
+        ),
         1412 => (
             Kind::Failed,
             hint(

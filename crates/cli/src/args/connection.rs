@@ -74,7 +74,12 @@ impl Connection {
             || self.port.is_some()
             || self.user.is_some()
             || self.defaults_file.is_some()
+            || self.defaults_extra_file.is_some()
             || self.defaults_group_suffix.is_some()
+            || self.password.is_some()
+            || self.password_fd.is_some()
+            || self.ssl_mode.is_some()
+            || self.ssl_ca.is_some()
     }
 
     /// The server meant by these options, or by `uri` where one is given.
@@ -86,6 +91,12 @@ impl Connection {
             suffix: self.defaults_group_suffix.clone(),
         };
         let files = OptionFiles::read(&which)?;
+        if uri.is_some() && (self.host.is_some() || self.socket.is_some() || self.port.is_some()) {
+            return Err(usage(
+                "the server is named twice: by a URI and by --host, --port or --socket".to_owned(),
+            )
+            .hint("use one of the two"));
+        }
         let uri = uri.map(Uri::parse).transpose()?.unwrap_or_default();
         let text = |typed: &Option<String>, of_uri: &Option<String>, key: &str| {
             of_uri
@@ -184,12 +195,12 @@ impl Connection {
             let line = text.lines().next().unwrap_or_default().to_owned();
             return Ok(Some(Secret::new(line)));
         }
-        for name in ["PENSTOCK_PASSWORD", "MYSQL_PWD"] {
-            if let Ok(p) = std::env::var(name) {
-                return Ok(Some(Secret::new(p)));
-            }
-        }
-        Ok(files.get("password").map(Secret::new))
+        // Our own variable was set for us; MYSQL_PWD counts least, as for the mysql client.
+        let env = |name| std::env::var(name).ok();
+        let found = env("PENSTOCK_PASSWORD")
+            .or_else(|| files.get("password").map(str::to_owned))
+            .or_else(|| env("MYSQL_PWD"));
+        Ok(found.map(Secret::new))
     }
 }
 
@@ -209,8 +220,9 @@ fn default_socket() -> PathBuf {
 
 /// Why a password that was typed into the command is not taken.
 pub fn password_on_command_line() -> Error {
-    usage("a password on the command line can be read by every user of this host".to_owned())
-        .hint("write -p alone to be asked, or use an option file, PENSTOCK_PASSWORD or --password-fd")
+    usage("a password on the command line can be read by every user of this host".to_owned()).hint(
+        "write -p alone to be asked, or use an option file, PENSTOCK_PASSWORD or --password-fd",
+    )
 }
 
 fn usage(what: String) -> Error {

@@ -75,6 +75,20 @@ pub struct Selection {
     pub exclude_tables: Vec<String>,
 }
 
+impl Selection {
+    /// Whether nothing was selected or excluded.
+    pub fn is_empty(&self) -> bool {
+        [
+            &self.include_schemas,
+            &self.exclude_schemas,
+            &self.include_tables,
+            &self.exclude_tables,
+        ]
+        .iter()
+        .all(|l| l.is_empty())
+    }
+}
+
 /// `penstock dump`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -181,7 +195,7 @@ pub struct Verify {
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
     /// Offline: check files only, do not decode the rows
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["against", "server"])]
     pub files_only: bool,
     /// Which objects
     #[command(flatten)]

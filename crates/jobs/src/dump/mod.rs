@@ -1,8 +1,8 @@
 //! Takes a consistent dump of a live server into a new archive.
 //!
-//! Steps, each a file: `snapshot` (one moment for all), `plan` (tasks), `read`
-//! (rows into chunks), `definitions` (DDL and metadata), `finish` (the
-//! manifest, last). Invariant: an archive without its manifest, or with the
+//! Steps, each a file: `snapshot` (one moment for all), `definitions` (DDL and
+//! metadata), `plan` (tasks), `read` (rows into chunks), `unchanged` (tables
+//! are what they were), `finish` (the manifest, last). Invariant: an archive without its manifest, or with the
 //! marker of a running dump, is never taken for whole.
 
 pub mod definitions;
@@ -11,6 +11,7 @@ pub mod plan;
 pub mod read;
 pub mod snapshot;
 pub mod tables;
+mod unchanged;
 
 pub use archive::chunk::Compression;
 
@@ -118,6 +119,10 @@ fn tool() -> String {
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     let begin = jiff::Timestamp::now();
+    // Before anything is asked of the server; the store looks again when it takes the folder.
+    if std::fs::read_dir(&options.to).is_ok_and(|mut d| d.next().is_some()) {
+        return Err(not_empty(&options.to));
+    }
     let (control, id) = connect::open(run, &options.source)?;
     run.observer
         .note(format!("source: {id} at {}", options.source.endpoint));
@@ -134,7 +139,15 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let account = Privileges::read(&mut source.control, &source.id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     privileges(&account, &source.id, options, &Catalog::default())?;
-    snapshot::hold_definitions(run, &mut source.control, &source.id, options)?;
+    if options.consistency == Consistency::Lock
+        && !account.has("PROCESS")
+        && !source.id.mariadb_at_least(10, 4, 1)
+    {
+        run.observer.warn(
+            "without the PROCESS privilege other accounts' long statements cannot be seen before the read lock is asked for".into(),
+        );
+    }
+    let held = snapshot::hold_definitions(run, &mut source.control, &source.id, options)?;
     let phase = run.phase("reading the catalog", 1);
     let catalog = catalog(&mut source, options)?;
     drop(phase);
@@ -145,10 +158,25 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             .map_err(|e| failure::server("cannot prepare a session", e))?;
         source.readers.push(conn);
     }
+    let marks = if held {
+        None
+    } else {
+        Some(unchanged::marks(&mut source.control, &catalog)?)
+    };
     let directory = store::Directory::create(&options.to).map_err(|e| folder(&options.to, &e))?;
     let outcome = archive::marker::set(&directory, env!("CARGO_PKG_VERSION"))
         .map_err(|e| failure::archive("cannot begin the archive", &e))
-        .and_then(|()| into(run, options, &mut source, &catalog, &directory, begin));
+        .and_then(|()| {
+            into(
+                run,
+                options,
+                &mut source,
+                &catalog,
+                marks.as_deref(),
+                &directory,
+                begin,
+            )
+        });
     match outcome {
         Ok(mut summary) => {
             summary.seconds = start.elapsed().as_secs_f64();
@@ -167,6 +195,7 @@ fn into(
     options: &Options,
     source: &mut Source,
     catalog: &Catalog,
+    marks: Option<&[String]>,
     store: &dyn Store,
     begin: jiff::Timestamp,
 ) -> Result<Summary> {
@@ -191,6 +220,9 @@ fn into(
     let written = definitions::write(run, control, id, catalog, store, options)?;
     exceptions.extend(written.exceptions.iter().cloned());
     let (rows_seconds, tables) = rows(run, planner, readers, id, &written.tables, store, options)?;
+    if let Some(before) = marks {
+        unchanged::compare(catalog, before, &unchanged::marks(control, catalog)?)?;
+    }
     for t in tables.iter().filter(|t| !t.table.transactional) {
         exceptions.push(format!(
             "table {} uses {}, which has no snapshots: its rows are of the moment they were read",
@@ -244,13 +276,16 @@ fn clear(store: &dyn Store) {
 /// A folder that cannot be written to, or already holds something.
 fn folder(path: &std::path::Path, e: &store::Error) -> Error {
     if e.source.kind() == std::io::ErrorKind::DirectoryNotEmpty {
-        return Error::new(
-            Kind::Target,
-            format!("{} is not empty", base::units::printable(&path.display().to_string())),
-        )
-        .hint("a dump goes into a folder of its own, new or empty; an earlier dump is never overwritten");
+        return not_empty(path);
     }
     failure::store("no folder for the dump", e)
+}
+
+fn not_empty(path: &std::path::Path) -> Error {
+    let shown = base::units::printable(&path.display().to_string());
+    Error::new(Kind::Target, format!("{shown} is not empty")).hint(
+        "a dump goes into a folder of its own, new or empty; an earlier dump is never overwritten",
+    )
 }
 
 /// Refuses before anything is written or locked, naming every grant that is missing.
@@ -330,7 +365,7 @@ pub fn unmatched(filter: &Filter) -> Result<()> {
                 .join(", ")
         ),
     )
-    .hint("patterns are `schema` or `schema.table` with * and ?; nothing was written"))
+    .hint("patterns are `schema` or `schema.table` with * and ?; an account sees only what it has privileges on; nothing was written"))
 }
 
 /// Reads all rows; returns the seconds it took, and the tables, largest first.

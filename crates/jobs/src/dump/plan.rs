@@ -25,6 +25,15 @@ pub struct Task {
 /// Rows are assumed to be at least this long, so that a table without statistics is still cut.
 const SHORTEST_ROW: u64 = 20;
 
+/// A small table with more than this many times its estimated rows …
+const STALE: u64 = 4;
+
+/// … and this many more has statistics that cannot be believed.
+const STALE_ROWS: u64 = 10_000;
+
+/// Row length to assume then, in bytes.
+const UNKNOWN_ROW: u64 = 128;
+
 /// Sends the tasks of all tables; the channel closes when the sender is dropped.
 #[allow(clippy::too_many_arguments)] // one call, at the top of the phase
 pub fn plan(
@@ -54,7 +63,7 @@ pub fn plan(
         let t = &table.table;
         let small = t.data_bytes < chunk_bytes + chunk_bytes / 4;
         match &table.plan.key {
-            Some(key) if !small => {
+            Some(key) => {
                 let row = (t.data_bytes / t.rows_estimate.max(1)).max(SHORTEST_ROW);
                 let mut splitter = Splitter {
                     conn,
@@ -64,9 +73,17 @@ pub fn plan(
                     target: (chunk_bytes / row).max(1),
                     explain: split::explain(id),
                 };
-                splitter.split(&Range::whole(), &mut |range, _| send(range, false))?;
+                if !small {
+                    splitter.split(&Range::whole(), &mut |range, _| send(range, false))?;
+                } else if splitter.has_more_than(STALE * t.rows_estimate + STALE_ROWS)? {
+                    // Just loaded, or never analysed: its figures say nothing.
+                    splitter.target = (chunk_bytes / UNKNOWN_ROW).max(1);
+                    splitter.walk_all(&mut |range, _| send(range, false))?;
+                } else {
+                    send(Range::whole(), true)?;
+                }
             }
-            _ => send(Range::whole(), small)?,
+            None => send(Range::whole(), small)?,
         }
         table.end(counters, &*run.observer);
     }

@@ -162,5 +162,13 @@ impl Readers<'_> {
 
 /// What a chunk that could not be written means.
 pub fn written(doing: &str, e: &ArchiveError) -> Error {
-    failure::archive(format_args!("cannot write {doing}"), e)
+    let failed = failure::archive(format_args!("cannot write {doing}"), e);
+    match e {
+        ArchiveError::Row { .. } => Error {
+            kind: Kind::Connection,
+            hint: Some("the server sent a row that does not fit its own column list".to_owned()),
+            ..failed
+        },
+        _ => failed,
+    }
 }

@@ -125,6 +125,43 @@ impl Splitter<'_> {
         }
     }
 
+    /// Whether the key has more than `rows` entries.
+    pub fn has_more_than(&mut self, rows: u64) -> Result<bool> {
+        let sql = self.select(&Range::whole(), &self.key.order_by(), &format!("{rows},1"));
+        Ok(self.one(&sql)?.is_some())
+    }
+
+    /// As [`Splitter::split`] over the whole table, without believing any
+    /// estimate: the index is walked from end to end.
+    pub fn walk_all(&mut self, emit: &mut dyn FnMut(Range, u64) -> Result<()>) -> Result<()> {
+        let mut rest = Range::whole();
+        if self.key.nullable() {
+            emit(
+                Range {
+                    nulls: Nulls::Only,
+                    ..Range::default()
+                },
+                0,
+            )?;
+            rest.nulls = Nulls::Excluded;
+        }
+        while !self.cancel.is_raised() {
+            let sql = self.select(&rest, &self.key.order_by(), &format!("{},1", self.target));
+            let Some(at) = self.one(&sql)?.filter(|at| rest.from.as_ref() != Some(at)) else {
+                return emit(rest, self.target);
+            };
+            emit(
+                Range {
+                    to: Some(at.clone()),
+                    ..rest.clone()
+                },
+                self.target,
+            )?;
+            rest.from = Some(at);
+        }
+        Ok(())
+    }
+
     /// The stretch as two, at a key that exists.
     fn halve(&mut self, s: &Stretch) -> Result<Option<(Stretch, Stretch)>> {
         let cut = match self.guess(s)? {

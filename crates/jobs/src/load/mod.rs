@@ -118,6 +118,8 @@ struct Target<'a> {
     conn: Conn,
     notes: Vec<String>,
     exceptions: Vec<String>,
+    /// Views that the target did not take.
+    refused_views: u64,
 }
 
 /// Loads.
@@ -142,6 +144,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         conn,
         notes: Vec::new(),
         exceptions: Vec::new(),
+        refused_views: 0,
     };
     precheck::target(&mut target, &plan)?;
     precheck::files(run, &plan, options.threads)?;
@@ -154,7 +157,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
     }
     let phase = run.phase("creating tables", 1);
-    let keys = prepare::create(&mut target, &plan)?;
+    let keys = prepare::create(&mut target, &plan).map_err(|e| left_behind(e, &plan))?;
     drop(phase);
     wire.local_infile = true;
     let tables = tables(&plan, &options.target)?;
@@ -174,13 +177,16 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
                 )
             })
             .collect();
-        Some(verify::archived::loaded(
-            run,
-            &plan.archive,
-            &loaded,
-            &options.target,
-            options.threads,
-        )?)
+        Some(
+            verify::archived::loaded(
+                run,
+                &plan.archive,
+                &loaded,
+                &options.target,
+                options.threads,
+            )
+            .map_err(|e| left_behind(adapted(e, &target.notes), &plan))?,
+        )
     } else {
         None
     };
@@ -194,7 +200,12 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         target: format!("{} at {}", target.id, options.target.endpoint),
         schemas: plan.schemas.len() as u64,
         tables: tables.len() as u64,
-        views: plan.schemas.iter().map(|p| p.views.len() as u64).sum(),
+        views: plan
+            .schemas
+            .iter()
+            .map(|p| p.views.len() as u64)
+            .sum::<u64>()
+            - target.refused_views,
         rows: tables
             .iter()
             .map(|t| t.loaded.load(std::sync::atomic::Ordering::SeqCst))
@@ -211,6 +222,21 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         notes: target.notes,
         exceptions: target.exceptions,
     })
+}
+
+/// What differs may be what had to be changed for the target: say so.
+fn adapted(e: Error, notes: &[String]) -> Error {
+    if notes.is_empty() {
+        return e;
+    }
+    let list: Vec<String> = notes
+        .iter()
+        .map(|n| format!("\n  {}", base::units::printable(n)))
+        .collect();
+    Error {
+        what: format!("{}\nadapted for this target:{}", e.what, list.concat()),
+        ..e
+    }
 }
 
 /// A load that fails in the middle says what is on the target and how to begin again.

@@ -36,6 +36,7 @@ pub fn create(t: &mut Target<'_>, plan: &Plan, keys: &[ForeignKeys]) -> Result<(
     }
     // Functions before views, which may call them; events last, for they start to run.
     t.schema_programs(plan, Sort::Routine)?;
+    let mut refused = Vec::new();
     for part in &plan.schemas {
         let schema = &plan.archive.schemas()[part.at];
         for at in &part.views {
@@ -44,9 +45,21 @@ pub fn create(t: &mut Target<'_>, plan: &Plan, keys: &[ForeignKeys]) -> Result<(
             for s in statements.iter_mut().filter(|s| s.sort == Sort::View) {
                 s.text = script::or_replace(&s.text);
             }
+            let before = t.exceptions.len();
             t.programs(&schema.name, &statements, &[Sort::View], &view.ddl)?;
+            if t.exceptions.len() > before {
+                refused.push(quote::qualified(&schema.name, &view.name));
+            }
         }
     }
+    // A stand-in that found no view to replace it would pass for one.
+    for view in &refused {
+        t.attempt(
+            &format!("DROP VIEW IF EXISTS {view}"),
+            &format!("the stand-in for view {view}"),
+        )?;
+    }
+    t.refused_views = refused.len() as u64;
     t.schema_programs(plan, Sort::Event)
 }
 

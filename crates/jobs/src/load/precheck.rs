@@ -53,6 +53,24 @@ pub fn plan(run: &Run, options: &Options) -> Result<Plan> {
     }
     unmatched(filter)?;
     run.check()?;
+    let left_out: Vec<&str> = archive
+        .schemas()
+        .iter()
+        .map(|s| s.name.as_str())
+        .filter(|s| server::filter::is_system_schema(s) && !filter.schema(s))
+        .collect();
+    if !left_out.is_empty() {
+        run.observer.warn(format!(
+            "system schemas are not loaded unless they are named with --include-schemas: {}",
+            left_out.join(", ")
+        ));
+    }
+    if schemas.is_empty() {
+        return Err(Error::new(
+            Kind::Usage,
+            "there is nothing to load: the selection leaves no schema of the archive",
+        ));
+    }
     Ok(Plan {
         source: source(&archive),
         archive,

@@ -130,6 +130,7 @@ impl Loaders<'_> {
             counters: self.counters,
             stop,
             tee: t.tee.as_ref().map(|plan| Tee {
+                file: &chunk.file,
                 plan,
                 line: Vec::new(),
                 payload: Vec::new(),
@@ -254,6 +255,7 @@ impl Read for Passing<'_> {
 
 /// Takes a digest of rows that pass as lines.
 struct Tee<'a> {
+    file: &'a str,
     plan: &'a RowPlan,
     /// The start of a line whose end has not come yet.
     line: Vec<u8>,
@@ -292,7 +294,7 @@ impl Tee<'_> {
         self.plan
             .decode_row(&line[..line.len() - 1], &mut self.payload)
             .map_err(|source| ArchiveError::Row {
-                file: "a chunk".to_owned(),
+                file: self.file.to_owned(),
                 source,
             })?;
         self.digest.add(&self.payload);

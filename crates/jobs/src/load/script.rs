@@ -60,7 +60,7 @@ pub fn statements(file: &str, text: &str) -> Result<Vec<Statement>> {
                     printable(start.trim())
                 ),
             )
-            .hint("if you trust it, take it out of the file and run it yourself")
+            .hint("leave the object out with --exclude-tables, or, if you trust it, take the statement out of the file and run it yourself")
         })?;
         if sort != Sort::Empty {
             out.push(Statement { sort, text });
@@ -97,7 +97,7 @@ fn words(text: &str, most: usize) -> Vec<String> {
             .next()
             .filter(|c| matches!(c, '`' | '\'' | '"'))
         {
-            let end = rest[1..].find(quote).map_or(rest.len(), |i| i + 2);
+            let end = quoted_end(rest, quote);
             out.push(rest[..end].to_owned());
             rest = &rest[end..];
         } else {
@@ -112,52 +112,152 @@ fn words(text: &str, most: usize) -> Vec<String> {
     out
 }
 
+/// Behind the closing quote of what begins with `quote`; a doubled quote and,
+/// except in names, a backslash keep it open.
+fn quoted_end(text: &str, quote: char) -> usize {
+    let bytes = text.as_bytes();
+    let mut i = 1;
+    while i < bytes.len() {
+        if bytes[i] == b'\\' && quote != '`' {
+            i += 1;
+        } else if bytes[i] == quote as u8 {
+            if bytes.get(i + 1) != Some(&(quote as u8)) {
+                return i + 1;
+            }
+            i += 1;
+        }
+        i += 1;
+    }
+    text.len()
+}
+
+/// Words that make a SET one of the server, or more than a SET.
+const NOT_IN_SET: [&str; 12] = [
+    "GLOBAL",
+    "PERSIST",
+    "PERSIST_ONLY",
+    "PASSWORD",
+    "ROLE",
+    "STATEMENT",
+    "RESOURCE",
+    "SELECT",
+    "INTO",
+    "FOR",
+    "DEFAULT_ROLE",
+    "(",
+];
+
+/// Engines that read or write outside the server's own data.
+const FOREIGN_ENGINES: [&str; 6] = [
+    "FEDERATED",
+    "FEDERATEDX",
+    "CONNECT",
+    "SPIDER",
+    "S3",
+    "SPHINX",
+];
+
 fn classify(text: &str) -> Option<Sort> {
-    let words = words(text, 60);
+    let words = words(text, usize::MAX);
     let word = |i: usize| words.get(i).map(String::as_str).unwrap_or_default();
     match word(0) {
         "" => Some(Sort::Empty),
         "USE" => Some(Sort::Use),
         "SET" => {
-            // GLOBAL, PERSIST and passwords are settings of the server, not of a session.
-            let global = words.iter().any(|w| {
-                matches!(
-                    w.as_str(),
-                    "GLOBAL" | "PERSIST" | "PERSIST_ONLY" | "PASSWORD" | "ROLE" | "DEFAULT_ROLE"
-                ) || w.starts_with("@@GLOBAL")
+            // Only session variables, and only plain values: no call, no sub-select.
+            let other = words.iter().any(|w| {
+                NOT_IN_SET.contains(&w.as_str())
+                    || w.starts_with("@@GLOBAL")
                     || w.starts_with("@@PERSIST")
             });
-            (!global).then_some(Sort::Set)
+            (!other).then_some(Sort::Set)
         }
         "DROP" => Some(Sort::Drop),
         "ALTER" if matches!(word(1), "DATABASE" | "SCHEMA") => Some(Sort::Database),
         "ALTER" if word(1) == "EVENT" => Some(Sort::Event),
-        "SELECT" if word(1) == "SETVAL" => Some(Sort::Sequence),
-        "DO" if word(1) == "SETVAL" => Some(Sort::Sequence),
-        // A loadable function is a shared library of the server's host.
-        "CREATE"
-            if words.iter().any(|w| w == "SONAME")
-                && !words.iter().any(|w| w == "BEGIN" || w == "RETURN") =>
-        {
-            None
-        }
-        "CREATE" => words.iter().skip(1).find_map(|w| match w.as_str() {
-            "DATABASE" | "SCHEMA" => Some(Sort::Database),
-            "TABLE" => Some(Sort::Table),
-            "VIEW" => Some(Sort::View),
-            "TRIGGER" => Some(Sort::Trigger),
-            "PROCEDURE" | "FUNCTION" | "PACKAGE" => Some(Sort::Routine),
-            "EVENT" => Some(Sort::Event),
-            "SEQUENCE" => Some(Sort::Sequence),
-            _ => None,
-        }),
+        "DO" | "SELECT" if is_setval(&words[1..]) => Some(Sort::Sequence),
+        "CREATE" => create(&words),
         _ => None,
     }
 }
 
-/// `SET sql_mode = '…'` without the modes that the target does not know; names what was dropped.
+/// `SETVAL(name, number[, number[, number]])` and nothing behind it.
+fn is_setval(words: &[String]) -> bool {
+    let [call, open, name, middle @ .., close] = words else {
+        return false;
+    };
+    let number = |w: &String| w == "," || w == "-" || w.bytes().all(|b| b.is_ascii_digit());
+    call == "SETVAL"
+        && open == "("
+        && close == ")"
+        && name.starts_with('`')
+        && middle.iter().all(number)
+}
+
+/// A CREATE of an object of the script's own schema: the name stands alone,
+/// and nothing that exists is replaced (a view replaces its own stand-in).
+fn create(words: &[String]) -> Option<Sort> {
+    let (at, sort) = words.iter().enumerate().skip(1).find_map(|(i, w)| {
+        let sort = match w.as_str() {
+            "DATABASE" | "SCHEMA" => Sort::Database,
+            "TABLE" => Sort::Table,
+            "VIEW" => Sort::View,
+            "TRIGGER" => Sort::Trigger,
+            "PROCEDURE" | "FUNCTION" | "PACKAGE" => Sort::Routine,
+            "EVENT" => Sort::Event,
+            "SEQUENCE" => Sort::Sequence,
+            _ => return None,
+        };
+        Some((i, sort))
+    })?;
+    if sort != Sort::View && words[1..at].iter().any(|w| w == "OR") {
+        return None;
+    }
+    let mut rest = words[at + 1..]
+        .iter()
+        .skip_while(|w| matches!(w.as_str(), "IF" | "NOT" | "EXISTS" | "BODY"));
+    rest.next()?;
+    let behind = rest.next().map(String::as_str);
+    if sort != Sort::Database && behind == Some(".") {
+        return None;
+    }
+    let has = |w: &str| words.iter().any(|x| x == w);
+    match sort {
+        // A loadable function is a shared library of the server's host.
+        Sort::Routine if has("SONAME") && !has("BEGIN") && !has("RETURN") => None,
+        Sort::Table
+            if has("DIRECTORY") || words.iter().any(|w| FOREIGN_ENGINES.contains(&w.as_str())) =>
+        {
+            None
+        }
+        Sort::Table if has("SELECT") => None,
+        _ => Some(sort),
+    }
+}
+
+/// A `SET` of a script without the modes and collations that the target does not know; names what was changed.
 pub fn adapt_set(text: &str, target: &Identity) -> (String, Option<String>) {
     let lower = text.to_ascii_lowercase();
+    if let Some(at) = lower.find("collation_connection") {
+        let value = &text[at + "collation_connection".len()..];
+        let value = value
+            .trim_start()
+            .strip_prefix('=')
+            .unwrap_or_default()
+            .trim_start();
+        let end = value
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(value.len());
+        let known = server::ddl::collation_for(target, &value[..end]);
+        if end > 0 && known != value[..end] {
+            let note = format!(
+                "collation {} becomes {known}, which the target knows",
+                &value[..end]
+            );
+            return (text.replacen(&value[..end], &known, 1), Some(note));
+        }
+        return (text.to_owned(), None);
+    }
     let Some(at) = lower.find("sql_mode") else {
         return (text.to_owned(), None);
     };
@@ -223,6 +323,15 @@ mod tests {
             Some(Sort::Database)
         );
         assert_eq!(sort("-- nothing"), Some(Sort::Empty));
+        assert_eq!(sort("DO SETVAL(`s`, -12, 0)"), Some(Sort::Sequence));
+        assert_eq!(
+            sort("CREATE TABLE `GLOBAL` (`SELECT` int DEFAULT 1 COMMENT 'DIRECTORY (SELECT')"),
+            Some(Sort::Table)
+        );
+        assert_eq!(
+            sort("SET @saved = @@character_set_client, time_zone = '+00:00'"),
+            Some(Sort::Set)
+        );
         for bad in [
             "SET GLOBAL x = 1",
             "SET @@GLOBAL.x = 1",

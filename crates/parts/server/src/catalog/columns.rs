@@ -98,6 +98,9 @@ impl Column {
         let scaled = self.data_type == "double" && self.numeric_scale.is_some();
         if self.is_float() || scaled {
             format!("({name} * 1E0)")
+        } else if self.column_type.eq_ignore_ascii_case("year(2)") {
+            // Two digits on the wire; four, as the server itself completes them, are the value.
+            format!("(IF({name} < 70, 2000, 1900) + {name})")
         } else {
             name
         }

@@ -64,7 +64,7 @@ fn word(bytes: &[u8]) -> usize {
 }
 
 /// A collation that the target has in place of one it does not know; the same name when it knows it.
-pub(super) fn collation_for(to: &Identity, name: &str) -> String {
+pub fn collation_for(to: &Identity, name: &str) -> String {
     let lower = name.to_ascii_lowercase();
     if to.is_mariadb() {
         // MariaDB 11.4.5 and later know the 0900 names themselves.

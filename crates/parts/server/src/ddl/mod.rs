@@ -16,6 +16,7 @@ mod show;
 mod versioned;
 
 pub use adapt::{adapt, sql_mode_for};
+pub use collate::collation_for;
 pub use create::{CreateTable, add_if_not_exists, strip_foreign_keys};
 pub use show::{read, read_routine, sequence_next};
 
@@ -127,7 +128,7 @@ impl Definition {
             list.push(format!("SET SESSION character_set_client = {used}"));
         }
         if let Some(collation) = &self.collation_connection {
-            let collation = collate::collation_for(target, collation);
+            let collation = collation_for(target, collation);
             list.push(format!("SET SESSION collation_connection = {collation}"));
         }
         if let Some(zone) = &self.time_zone {
