@@ -10,6 +10,8 @@
 pub mod middle;
 pub mod range;
 pub mod split;
+#[cfg(test)]
+mod tests;
 
 pub use range::{Bound, Nulls, Range};
 pub use split::Splitter;
