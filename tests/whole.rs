@@ -11,4 +11,6 @@ mod kit;
 
 mod damage;
 mod fidelity;
+mod old_source;
 mod samples;
+mod shell_archive;

@@ -34,3 +34,48 @@ CREATE TABLE p (id INT, f DATE, t DATE, PERIOD FOR app (f, t), UNIQUE (id, app W
     pair.same("SELECT * FROM sv.p");
     pair.same_definitions("sv");
 }
+
+both! {
+    fn an_enum_without_a_value_stays_without_one(pair) {
+        // Index zero reads as '', and so does a member that is ''.
+        pair.fill("CREATE DATABASE ez; USE ez; SET sql_mode = '';
+CREATE TABLE with_member (id INT PRIMARY KEY, e ENUM('', 'a')); INSERT INTO with_member VALUES (1, 'nowhere'), (2, ''), (3, 'a');
+CREATE TABLE without (id INT PRIMARY KEY, e ENUM('a', 'b') NOT NULL); INSERT INTO without VALUES (1, 'nowhere'), (2, 'a');");
+        pair.dump("a", &[]).ok();
+        pair.load("a", &[]).ok();
+        let rows = pair.same("SELECT id, e + 0, e FROM ez.without ORDER BY id");
+        assert_eq!(rows[0][1].as_deref(), Some("0"));
+        pair.same("SELECT id, e + 0, e FROM ez.with_member ORDER BY id");
+    }
+}
+
+both! {
+    fn a_member_that_the_server_cannot_show_is_not_lost_in_silence(pair) {
+        // Both servers write '?' for it in SHOW CREATE TABLE and in their catalog.
+        pair.fill("CREATE DATABASE es; USE es; SET NAMES utf8mb4; CREATE TABLE t (id INT PRIMARY KEY, e ENUM('x', '😀') CHARACTER SET utf8mb4); INSERT INTO t VALUES (1, '😀');");
+        let dump = pair.dump("a", &[]);
+        if dump.code == 0 {
+            let load = pair.load("a", &[]);
+            assert_ne!(load.code, 0, "{}", load.said());
+            load.says(&["`es`.`t`"]);
+        } else {
+            dump.code(3).says(&["`es`.`t`"]);
+        }
+    }
+}
+
+/// MySQL only: a DECIMAL inside JSON reads as 1.10 and comes back from text as a DOUBLE, 1.1.
+#[test]
+fn json_that_text_cannot_hold_is_not_lost_in_silence() {
+    let Some(pair) = Pair::take(testkit::Kind::MySql) else {
+        return;
+    };
+    pair.fill("CREATE DATABASE jd; CREATE TABLE jd.t (id INT PRIMARY KEY, j JSON); INSERT INTO jd.t VALUES (1, JSON_ARRAY(CAST(1.10 AS DECIMAL(10,2))));");
+    pair.dump("a", &[]).ok();
+    let load = pair.load("a", &[]);
+    if load.code == 0 {
+        pair.same("SELECT j, JSON_TYPE(j->'$[0]') FROM jd.t");
+    } else {
+        load.code(4).says(&["`jd`.`t`"]);
+    }
+}

@@ -42,7 +42,7 @@ INSERT INTO f (f, d) VALUES (3.402823466e38, 1.7976931348623157e308), (-3.402823
  (16777215, 9007199254740991), (16777216, 9007199254740993), (1.0000001, 1.0000000000000002), (123456.789, 0.30000000000000004), (9.999999e9, 1e23), (8388608.5, 4.35);
 INSERT INTO f (f, d, g, h, u, n)
  SELECT (RAND(n) - 0.5) * POW(10, n % 76 - 37), (RAND(n + 1) - 0.5) * POW(10, n % 600 - 300), ROUND(RAND(n) * 999, 4), RAND(n) * 1e12, RAND(n) * 1e6, RAND(n)
- FROM {COUNT} WHERE n < 3000;
+ FROM {COUNT} WHERE n < 3000 ORDER BY n;
 "));
         pair.carry("a", &["--chunk-size", "64k"]);
         pair.same_schema("fl");

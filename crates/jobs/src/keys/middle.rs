@@ -115,7 +115,9 @@ const DAY: i128 = 86_400 * SECOND;
 fn ticks(t: &str) -> Option<(i128, Shape)> {
     let clock = |t: &str| -> Option<i128> {
         let (main, fraction) = t.split_once('.').unwrap_or((t, ""));
-        let mut parts = main.split(':').map(|p| p.parse::<i32>().map(i128::from).ok());
+        let mut parts = main
+            .split(':')
+            .map(|p| p.parse::<i32>().map(i128::from).ok());
         let (h, m, s) = (parts.next()??, parts.next()??, parts.next()??);
         let micros: i128 = if fraction.is_empty() {
             0

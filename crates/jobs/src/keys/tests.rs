@@ -3,11 +3,14 @@
 //! share one bound.
 
 use super::range::{Nulls, Range};
-use super::{ChunkKey, Kind, KeyColumn, middle};
+use super::{ChunkKey, KeyColumn, Kind, middle};
 use proptest::prelude::*;
 
 fn kinds() -> impl Strategy<Value = Kind> {
-    let text = |charset: &str, folds| Kind::Text { charset: charset.to_owned(), folds };
+    let text = |charset: &str, folds| Kind::Text {
+        charset: charset.to_owned(),
+        folds,
+    };
     prop_oneof![
         Just(Kind::Integer),
         Just(Kind::Decimal),
@@ -26,9 +29,17 @@ fn key(kinds: Vec<Kind>, nullable: bool) -> ChunkKey {
     let columns = kinds
         .into_iter()
         .enumerate()
-        .map(|(i, kind)| KeyColumn { name: format!("c`{i}"), kind, nullable, select: String::new() })
+        .map(|(i, kind)| KeyColumn {
+            name: format!("c`{i}"),
+            kind,
+            nullable,
+            select: String::new(),
+        })
         .collect();
-    ChunkKey { index: "PRIMARY".to_owned(), columns }
+    ChunkKey {
+        index: "PRIMARY".to_owned(),
+        columns,
+    }
 }
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -37,7 +48,8 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         any::<i128>().prop_map(|n| n.to_string().into_bytes()),
         any::<f64>().prop_map(|n| format!("{n:e}").into_bytes()),
         "[0-9]{1,30}\\.[0-9]{0,30}".prop_map(String::into_bytes),
-        "[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,6})?)?".prop_map(String::into_bytes),
+        "[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,6})?)?"
+            .prop_map(String::into_bytes),
         "-?[0-9]{1,3}:[0-9]{2}:[0-9]{2}".prop_map(String::into_bytes),
         "\\PC{0,12}".prop_map(String::into_bytes),
     ]
@@ -55,7 +67,13 @@ fn harmless(clause: &str) -> bool {
             }
         } else if c == '\'' {
             match rest[1..].find('\'') {
-                Some(i) if rest[1..=i].chars().all(|c| c.is_ascii_graphic() || c == ' ') => &rest[i + 2..],
+                Some(i)
+                    if rest[1..=i]
+                        .chars()
+                        .all(|c| c.is_ascii_graphic() || c == ' ') =>
+                {
+                    &rest[i + 2..]
+                }
                 _ => return false,
             }
         } else if c.is_ascii_alphanumeric() || " _()<>=.+-".contains(c) {
@@ -111,19 +129,43 @@ proptest! {
 fn a_table_cut_in_two_shares_one_bound() {
     let key = key(vec![Kind::Integer, Kind::Binary], false);
     let at = vec![b"5".to_vec(), vec![0xff]];
-    let left = Range { to: Some(at.clone()), ..Range::default() };
-    let right = Range { from: Some(at), ..Range::default() };
-    assert_eq!(left.where_clause(&key), " WHERE (`c``0` < 5 OR (`c``0` = 5 AND `c``1` < x'FF'))");
-    assert_eq!(right.where_clause(&key), " WHERE (`c``0` > 5 OR (`c``0` = 5 AND `c``1` >= x'FF'))");
+    let left = Range {
+        to: Some(at.clone()),
+        ..Range::default()
+    };
+    let right = Range {
+        from: Some(at),
+        ..Range::default()
+    };
+    assert_eq!(
+        left.where_clause(&key),
+        " WHERE (`c``0` < 5 OR (`c``0` = 5 AND `c``1` < x'FF'))"
+    );
+    assert_eq!(
+        right.where_clause(&key),
+        " WHERE (`c``0` > 5 OR (`c``0` = 5 AND `c``1` >= x'FF'))"
+    );
 }
 
 #[test]
 fn rows_with_nulls_have_a_range_of_their_own() {
     let key = key(vec![Kind::Integer], true);
-    let only = Range { nulls: Nulls::Only, ..Range::default() };
-    let rest = Range { nulls: Nulls::Excluded, ..Range::default() };
+    let only = Range {
+        nulls: Nulls::Only,
+        ..Range::default()
+    };
+    let rest = Range {
+        nulls: Nulls::Excluded,
+        ..Range::default()
+    };
     assert_eq!(only.where_clause(&key), " WHERE (`c``0` IS NULL)");
     assert_eq!(rest.where_clause(&key), " WHERE `c``0` IS NOT NULL");
-    assert_eq!(Range::of_record(only.record().0.as_deref(), None, &key), Some(only));
-    assert_eq!(Range::of_record(rest.record().0.as_deref(), None, &key), Some(rest));
+    assert_eq!(
+        Range::of_record(only.record().0.as_deref(), None, &key),
+        Some(only)
+    );
+    assert_eq!(
+        Range::of_record(rest.record().0.as_deref(), None, &key),
+        Some(rest)
+    );
 }

@@ -10,14 +10,17 @@ use mysql_common::constants::CapabilityFlags as Caps;
 const PLAIN: Channel = Channel {
     tls: false,
     unix: false,
+    ask_key: false,
 };
 const TLS: Channel = Channel {
     tls: true,
     unix: false,
+    ask_key: false,
 };
 const UNIX: Channel = Channel {
     tls: false,
     unix: true,
+    ask_key: false,
 };
 const SCRAMBLE: &[u8] = b"abcdefghijklmnopqrst";
 
@@ -176,8 +179,19 @@ fn passwords_travel_in_clear_only_where_nobody_listens() {
     let sha2 = Plugin::CachingSha2;
     assert_eq!(sha2.more(&[4], SCRAMBLE, p, TLS).expect("a step"), clear);
     assert_eq!(sha2.more(&[4], SCRAMBLE, p, UNIX).expect("a step"), clear);
+    // Over a plain connection not even under the server's key, unless that was asked for.
+    for refused in [
+        sha2.more(&[4], SCRAMBLE, p, PLAIN).map(drop),
+        Plugin::Sha256.answer(SCRAMBLE, p, PLAIN).map(drop),
+    ] {
+        assert!(matches!(refused, Err(Error::Auth(_))), "{refused:?}");
+    }
+    let asking = Channel {
+        ask_key: true,
+        ..PLAIN
+    };
     assert_eq!(
-        sha2.more(&[4], SCRAMBLE, p, PLAIN).expect("a step"),
+        sha2.more(&[4], SCRAMBLE, p, asking).expect("a step"),
         Step::Send(vec![2])
     );
     assert_eq!(
