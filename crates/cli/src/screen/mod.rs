@@ -264,12 +264,10 @@ impl Observer for Screen {
                 table,
                 rows,
                 bytes,
-            } => {
-                if self.mode == Mode::Json {
-                    self.json(serde_json::json!({
+            } if self.mode == Mode::Json => {
+                self.json(serde_json::json!({
                         "event": "table", "schema": schema, "table": table, "rows": rows, "bytes": bytes,
                     }));
-                }
             }
             _ => {}
         }

@@ -170,12 +170,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         let loaded: Vec<_> = plan
             .tables()
             .zip(&tables)
-            .map(|(table, t)| {
-                (
-                    table,
-                    t.digest.lock().unwrap_or_else(|e| e.into_inner()).clone(),
-                )
-            })
+            .map(|(table, t)| (table, *t.digest.lock().unwrap_or_else(|e| e.into_inner())))
             .collect();
         Some(
             verify::archived::loaded(

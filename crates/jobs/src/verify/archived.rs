@@ -159,10 +159,10 @@ pub fn loaded(
                 row_digest: digest.to_hex(),
                 chunks: Vec::new(),
             };
-            (record, digest.clone())
+            (record, *digest)
         })
         .collect();
-    let wanted: Vec<_> = records.iter().map(|(r, d)| (r, Some(d.clone()))).collect();
+    let wanted: Vec<_> = records.iter().map(|(r, d)| (r, Some(*d))).collect();
     compare_tables(run, &name, &wanted, server, threads)
 }
 
@@ -216,7 +216,7 @@ fn compare_tables(
             pieces.push(Piece {
                 table: at,
                 range: Range::whole(),
-                expected: Expected::Digest(digest.clone()),
+                expected: Expected::Digest(*digest),
             });
         } else {
             pieces.extend(

@@ -136,7 +136,7 @@ fn one(
         stop,
     )?;
     let right = match (&piece.expected, &mut pair.right, &plans.right) {
-        (Expected::Digest(d), _, _) => d.clone(),
+        (Expected::Digest(d), _, _) => *d,
         (Expected::Other, Some(conn), Some(plan)) => {
             digest(conn, plan, &piece.range, bulk, None, stop)?
         }
