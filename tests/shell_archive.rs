@@ -65,7 +65,7 @@ impl Shell {
         });
         if self.version == "1.0.2" {
             // One column, inside the options.
-            meta["options"]["primaryIndex"] = json!(primary.first());
+            meta["options"]["primaryIndex"] = json!(primary.first().unwrap_or(&""));
         } else {
             meta["primaryIndex"] = json!(primary);
             meta["partitions"] = json!([]);

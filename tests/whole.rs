@@ -9,8 +9,11 @@
 
 mod kit;
 
+mod chunking;
 mod damage;
 mod fidelity;
 mod old_source;
+mod refusals;
 mod samples;
+mod secrets;
 mod shell_archive;
