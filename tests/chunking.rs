@@ -7,29 +7,117 @@ use proptest::prelude::*;
 /// Name, column and key, and the value of row `n` (0 to 9999), all different.
 const KEYS: &[(&str, &str, &str)] = &[
     ("ints", "k INT, PRIMARY KEY (k)", "n * 7 - 30000"),
-    ("negative", "k BIGINT, PRIMARY KEY (k)", "-9223372036854775807 - 1 + n * n"),
-    ("huge", "k BIGINT UNSIGNED, PRIMARY KEY (k)", "18446744073709551615 - n * 1000003"),
-    ("sparse", "k BIGINT UNSIGNED, PRIMARY KEY (k)", "IF(n < 5000, n, 18446744073709541616 + n)"),
-    ("decimals", "k DECIMAL(40,10), PRIMARY KEY (k)", "(n - 5000) * 12345678901234567.0123456789"),
-    ("doubles", "k DOUBLE, PRIMARY KEY (k)", "(n - 5000) * 1.1e100"),
+    (
+        "negative",
+        "k BIGINT, PRIMARY KEY (k)",
+        "-9223372036854775807 - 1 + n * n",
+    ),
+    (
+        "huge",
+        "k BIGINT UNSIGNED, PRIMARY KEY (k)",
+        "18446744073709551615 - n * 1000003",
+    ),
+    (
+        "sparse",
+        "k BIGINT UNSIGNED, PRIMARY KEY (k)",
+        "IF(n < 5000, n, 18446744073709541616 + n)",
+    ),
+    (
+        "decimals",
+        "k DECIMAL(40,10), PRIMARY KEY (k)",
+        "(n - 5000) * 12345678901234567.0123456789",
+    ),
+    (
+        "doubles",
+        "k DOUBLE, PRIMARY KEY (k)",
+        "(n - 5000) * 1.1e100",
+    ),
     ("floats", "k FLOAT, PRIMARY KEY (k)", "n * 0.1e0"),
-    ("bits", "k BIT(64), PRIMARY KEY (k)", "18446744073709551615 - n"),
-    ("ci", "k VARCHAR(60) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci, PRIMARY KEY (k)", "CONCAT(ELT(n % 6 + 1, 'a', 'Ä', 'z', 'É', 'ß', '日'), n, '  x')"),
-    ("unicode", "k VARCHAR(60) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci, PRIMARY KEY (k)", "CONCAT(n, ELT(n % 5 + 1, 'é', '-', ' ', '😀', 'Ω'), n)"),
-    ("bin", "k VARCHAR(60) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, PRIMARY KEY (k)", "CONCAT(CHAR(65 + n % 60 USING utf8mb4), n, IF(n % 2, ' ', ''))"),
-    ("latin1", "k VARCHAR(60) CHARACTER SET latin1, PRIMARY KEY (k)", "CONCAT(n, CHAR(128 + n % 128 USING latin1), 'x')"),
-    ("paths", "k VARCHAR(300) CHARACTER SET ascii COLLATE ascii_bin, PRIMARY KEY (k)", "CONCAT(REPEAT('usr/share/', 20), n)"),
-    ("varbinaries", "k VARBINARY(40), PRIMARY KEY (k)", "CONCAT(UNHEX(LEFT(SHA2(n, 256), 30)), n)"),
-    ("uuids", "k BINARY(16), PRIMARY KEY (k)", "UNHEX(LEFT(SHA2(n, 256), 32))"),
-    ("dates", "k DATE, PRIMARY KEY (k)", "DATE '1990-01-01' + INTERVAL n DAY"),
-    ("datetimes", "k DATETIME(6), PRIMARY KEY (k)", "TIMESTAMP '2020-01-01 00:00:00.000001' + INTERVAL n * 37 MICROSECOND"),
-    ("times", "k TIME(3), PRIMARY KEY (k)", "SEC_TO_TIME((n - 5000) * 500)"),
-    ("timestamps", "k TIMESTAMP(6), PRIMARY KEY (k)", "FROM_UNIXTIME(1000000000 + n * 3000.5)"),
-    ("pair_of_numbers", "a SMALLINT, k INT, PRIMARY KEY (a, k)", "n"),
-    ("one_giant_group", "a VARCHAR(20) DEFAULT 'same', b DATE DEFAULT '2020-02-02', k INT UNSIGNED, PRIMARY KEY (a, b, k)", "n"),
-    ("mixed", "b DATETIME DEFAULT '2020-01-01', k VARCHAR(30) CHARACTER SET latin1, c BIGINT DEFAULT 5, PRIMARY KEY (b, k, c)", "CONCAT('é', n)"),
-    ("enum_first", "e ENUM('z','y','x') DEFAULT 'y', k INT, PRIMARY KEY (e, k)", "n"),
-    ("set_first", "e SET('z','y','x') DEFAULT 'z,x', k INT, PRIMARY KEY (e, k)", "n"),
+    (
+        "bits",
+        "k BIT(64), PRIMARY KEY (k)",
+        "18446744073709551615 - n",
+    ),
+    (
+        "ci",
+        "k VARCHAR(60) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci, PRIMARY KEY (k)",
+        "CONCAT(ELT(n % 6 + 1, 'a', 'Ä', 'z', 'É', 'ß', '日'), n, '  x')",
+    ),
+    (
+        "unicode",
+        "k VARCHAR(60) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci, PRIMARY KEY (k)",
+        "CONCAT(n, ELT(n % 5 + 1, 'é', '-', ' ', '😀', 'Ω'), n)",
+    ),
+    (
+        "bin",
+        "k VARCHAR(60) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, PRIMARY KEY (k)",
+        "CONCAT(CHAR(65 + n % 60 USING utf8mb4), n, IF(n % 2, ' ', ''))",
+    ),
+    (
+        "latin1",
+        "k VARCHAR(60) CHARACTER SET latin1, PRIMARY KEY (k)",
+        "CONCAT(n, CHAR(128 + n % 128 USING latin1), 'x')",
+    ),
+    (
+        "paths",
+        "k VARCHAR(300) CHARACTER SET ascii COLLATE ascii_bin, PRIMARY KEY (k)",
+        "CONCAT(REPEAT('usr/share/', 20), n)",
+    ),
+    (
+        "varbinaries",
+        "k VARBINARY(40), PRIMARY KEY (k)",
+        "CONCAT(UNHEX(LEFT(SHA2(n, 256), 30)), n)",
+    ),
+    (
+        "uuids",
+        "k BINARY(16), PRIMARY KEY (k)",
+        "UNHEX(LEFT(SHA2(n, 256), 32))",
+    ),
+    (
+        "dates",
+        "k DATE, PRIMARY KEY (k)",
+        "DATE '1990-01-01' + INTERVAL n DAY",
+    ),
+    (
+        "datetimes",
+        "k DATETIME(6), PRIMARY KEY (k)",
+        "TIMESTAMP '2020-01-01 00:00:00.000001' + INTERVAL n * 37 MICROSECOND",
+    ),
+    (
+        "times",
+        "k TIME(3), PRIMARY KEY (k)",
+        "SEC_TO_TIME((n - 5000) * 500)",
+    ),
+    (
+        "timestamps",
+        "k TIMESTAMP(6), PRIMARY KEY (k)",
+        "FROM_UNIXTIME(1000000000 + n * 3000.5)",
+    ),
+    (
+        "pair_of_numbers",
+        "a SMALLINT, k INT, PRIMARY KEY (a, k)",
+        "n",
+    ),
+    (
+        "one_giant_group",
+        "a VARCHAR(20) DEFAULT 'same', b DATE DEFAULT '2020-02-02', k INT UNSIGNED, PRIMARY KEY (a, b, k)",
+        "n",
+    ),
+    (
+        "mixed",
+        "b DATETIME DEFAULT '2020-01-01', k VARCHAR(30) CHARACTER SET latin1, c BIGINT DEFAULT 5, PRIMARY KEY (b, k, c)",
+        "CONCAT('é', n)",
+    ),
+    (
+        "enum_first",
+        "e ENUM('z','y','x') DEFAULT 'y', k INT, PRIMARY KEY (e, k)",
+        "n",
+    ),
+    (
+        "set_first",
+        "e SET('z','y','x') DEFAULT 'z,x', k INT, PRIMARY KEY (e, k)",
+        "n",
+    ),
     ("descending", "k INT, PRIMARY KEY (k DESC)", "n"),
     ("unique_only", "k INT NOT NULL, UNIQUE KEY (k)", "n"),
 ];
@@ -40,16 +128,23 @@ CREATE TABLE nulls (k INT, pad VARCHAR(200), UNIQUE KEY (k)); INSERT INTO nulls 
 CREATE TABLE null_pairs (a INT, b VARCHAR(9), pad VARCHAR(200), UNIQUE KEY (a, b)); INSERT INTO null_pairs SELECT IF(n % 2, NULL, n % 50), IF(n % 7, n, NULL), REPEAT('p', 100) FROM C ORDER BY n;
 CREATE TABLE no_key (a INT, pad VARCHAR(200)); INSERT INTO no_key SELECT n % 10, REPEAT('p', 100) FROM C ORDER BY n;
 CREATE TABLE prefix_key (t TEXT, pad VARCHAR(200), KEY (t(5))); INSERT INTO prefix_key SELECT CONCAT('aaaaaaaa', n), REPEAT('p', 100) FROM C ORDER BY n;
-CREATE TABLE trailing (k VARBINARY(10) PRIMARY KEY, pad VARCHAR(200)); INSERT INTO trailing VALUES ('a', 1), ('a ', 2), ('a  ', 3), ('A', 4), ('', 5), (' ', 6), (0x00, 7);
+CREATE TABLE blanks (k VARBINARY(10) PRIMARY KEY, pad VARCHAR(200)); INSERT INTO blanks VALUES ('a', 1), ('a ', 2), ('a  ', 3), ('A', 4), ('', 5), (' ', 6), (0x00, 7);
 CREATE TABLE one (k INT PRIMARY KEY); INSERT INTO one VALUES (5); CREATE TABLE none (k INT PRIMARY KEY);
 ";
 
 fn key_tables(pair: &Pair) {
-    let mut script = String::from("CREATE DATABASE ck; USE ck; SET NAMES utf8mb4; SET time_zone = '+00:00';\n");
+    let mut script =
+        String::from("CREATE DATABASE ck; USE ck; SET NAMES utf8mb4; SET time_zone = '+00:00';\n");
     for (name, columns, value) in KEYS {
-        let a = if *name == "pair_of_numbers" { ", a" } else { "" };
+        let a = if *name == "pair_of_numbers" {
+            ", a"
+        } else {
+            ""
+        };
         let b = if a.is_empty() { "" } else { ", n % 3" };
-        script += &format!("CREATE TABLE {name} (pad VARCHAR(200), {columns}); INSERT INTO {name} (k, pad{a}) SELECT {value}, REPEAT('p', 100){b} FROM {COUNT} ORDER BY n;\n");
+        script += &format!(
+            "CREATE TABLE {name} (pad VARCHAR(200), {columns}); INSERT INTO {name} (k, pad{a}) SELECT {value}, REPEAT('p', 100){b} FROM {COUNT} ORDER BY n;\n"
+        );
     }
     script += &OTHERS.replace(" FROM C ", &format!(" FROM {COUNT} "));
     for (name, ..) in KEYS {
@@ -75,7 +170,7 @@ both! {
         for (table, ..) in KEYS {
             assert_eq!(pair.target().value(&format!("SELECT COUNT(*) FROM ck.`{table}`")).expect("a count"), "10000", "{table}");
         }
-        for table in ["nulls", "null_pairs", "no_key", "prefix_key", "trailing", "one"] {
+        for table in ["nulls", "null_pairs", "no_key", "prefix_key", "blanks", "one"] {
             pair.same(&format!("SELECT COUNT(*) FROM ck.{table}"));
         }
         pair.verify_against("a", pair.source()).ok();
@@ -86,14 +181,24 @@ both! {
 }
 
 fn covered(pair: &Pair, column: &str, keys: &[String]) {
-    let mut script = String::from("SET NAMES utf8mb4; DROP DATABASE IF EXISTS pt; CREATE DATABASE pt; USE pt;\n");
+    let mut script = String::from(
+        "SET NAMES utf8mb4; DROP DATABASE IF EXISTS pt; CREATE DATABASE pt; USE pt;\n",
+    );
     script += &format!("CREATE TABLE t (k {column} PRIMARY KEY, pad VARCHAR(3000));\n");
     for some in keys.chunks(50) {
-        script += &format!("INSERT IGNORE INTO t VALUES {};\n", some.iter().map(|k| format!("({k}, REPEAT('x', 3000))")).collect::<Vec<_>>().join(","));
+        script += &format!(
+            "INSERT IGNORE INTO t VALUES {};\n",
+            some.iter()
+                .map(|k| format!("({k}, REPEAT('x', 3000))"))
+                .collect::<Vec<_>>()
+                .join(",")
+        );
     }
     pair.fill(&(script + "ANALYZE TABLE t;"));
     let _ = std::fs::remove_dir_all(pair.path("p"));
-    pair.target().client("DROP DATABASE IF EXISTS pt").expect("dropped");
+    pair.target()
+        .client("DROP DATABASE IF EXISTS pt")
+        .expect("dropped");
     pair.dump("p", &["--chunk-size", "64k"]).ok();
     pair.load("p", &[]).ok();
     pair.same_checksums();
@@ -114,5 +219,22 @@ both! {
             prop_assume!(!keys.is_empty());
             covered(pair, "VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci", &keys);
         });
+    }
+}
+
+both! {
+    fn chunks_of_one_table_do_not_lock_each_other_out(pair) {
+        // Workers that begin on one empty table together: a server may see a deadlock and pick a victim.
+        let mut script = String::from("CREATE DATABASE dl; USE dl; CREATE TABLE t0 (k BIGINT PRIMARY KEY, u VARCHAR(64) NOT NULL, pad VARCHAR(3000), UNIQUE KEY (u));\n");
+        script += &format!("INSERT INTO t0 SELECT n * 7, SHA2(n, 256), REPEAT('x', 3000) FROM {COUNT} WHERE n < 30 ORDER BY n; ANALYZE TABLE t0;\n");
+        for n in 1..80 {
+            script += &format!("CREATE TABLE t{n} LIKE t0; INSERT INTO t{n} SELECT * FROM t0; ANALYZE TABLE t{n};\n");
+        }
+        pair.fill(&script);
+        pair.dump("a", &["--chunk-size", "64k"]).ok();
+        for threads in ["2", "8"] {
+            pair.load("a", &["--threads", threads]).ok();
+            pair.target().client("DROP DATABASE dl").expect("dropped");
+        }
     }
 }

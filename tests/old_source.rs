@@ -1,6 +1,6 @@
 //! MySQL 5.5, of which the servers of today know nothing any more, goes into both of them.
 
-use crate::kit::{Pair, Tool, both, own_server};
+use crate::kit::{Tool, both, own_server};
 
 const OLD: &str = r"CREATE DATABASE old CHARACTER SET latin1; USE old;
 SET sql_mode = 'NO_AUTO_CREATE_USER,ALLOW_INVALID_DATES';

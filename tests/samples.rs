@@ -28,7 +28,10 @@ both! {
         // Full text, shapes, a function and a procedure that call others.
         let found = pair.same("SELECT film_id FROM sakila.film_text WHERE MATCH(title, description) AGAINST ('drama') ORDER BY 1");
         assert!(found.len() > 5);
-        pair.same("SELECT address_id, ST_AsText(location), ST_SRID(location) FROM sakila.address ORDER BY 1");
+        // The script gives the column to MySQL only.
+        if pair.is_mysql() {
+            pair.same("SELECT address_id, ST_AsText(location), ST_SRID(location) FROM sakila.address ORDER BY 1");
+        }
         pair.same("SELECT sakila.get_customer_balance(3, '2006-02-14 00:00:00'), sakila.inventory_in_stock(9)");
         let call = |server: &testkit::Server| {
             let mut conn = server.conn().expect("a connection");

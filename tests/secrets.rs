@@ -1,14 +1,17 @@
 //! A password is where it was put and nowhere else; and the other ways in
 //! which a server and a run are described.
 
-use crate::kit::{COUNT, Pair, Tool, both};
+use crate::kit::{COUNT, Tool, both};
 use std::os::unix::fs::PermissionsExt;
 
 const CANARY: &str = "Canary-4711-nobody-says-this";
 
 #[track_caller]
 fn silent(what: &str, text: &[u8]) {
-    assert!(!text.windows(CANARY.len()).any(|w| w == CANARY.as_bytes()), "the password is in {what}");
+    assert!(
+        !text.windows(CANARY.len()).any(|w| w == CANARY.as_bytes()),
+        "the password is in {what}"
+    );
 }
 
 both! {
@@ -113,7 +116,7 @@ INSERT INTO one.a1 VALUES (1); INSERT INTO one.b VALUES (2), (3); CREATE VIEW on
 
 both! {
     fn json_lines_are_json(pair) {
-        pair.fill("CREATE DATABASE js; CREATE TABLE js.`t\"\n` (id INT PRIMARY KEY); INSERT INTO js.`t\"\n` VALUES (1), (2);");
+        pair.fill("CREATE DATABASE js; CREATE TABLE js.`t\"\nx` (id INT PRIMARY KEY); INSERT INTO js.`t\"\nx` VALUES (1), (2);");
         let dump = pair.dump("a", &["--json"]).ok();
         let summary = dump.summary();
         assert_eq!((&summary["job"], &summary["rows"], &summary["tables"]), (&"dump".into(), &2.into(), &1.into()));

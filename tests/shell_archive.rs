@@ -2,7 +2,7 @@
 //! though they have no digests. Written here by hand, from the description of
 //! the format, with nothing of penstock's own writer.
 
-use crate::kit::{Pair, both};
+use crate::kit::both;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -10,8 +10,11 @@
 mod kit;
 
 mod chunking;
+mod consistency;
 mod damage;
 mod fidelity;
+mod hostile;
+mod interrupts;
 mod old_source;
 mod refusals;
 mod samples;

@@ -99,7 +99,7 @@ INSERT INTO g (id) VALUES (0);");
         for (n, wkt) in kinds.iter().enumerate() {
             script += &format!("INSERT INTO g (id, g) VALUES ({}, {}), ({}, ST_GeomFromText('{wkt}'));\n", n + 1, shape(wkt), n + 101);
         }
-        script += &format!("INSERT INTO g VALUES (50, NULL, {});\n", kinds.map(|k| shape(k)).join(","));
+        script += &format!("INSERT INTO g VALUES (50, NULL, {});\n", kinds.map(shape).join(","));
         script += &format!("INSERT INTO s VALUES (1, {}), (2, {});", shape("POINT(10 20)"), shape("POINT(-179.999999999 -89.5)"));
         pair.fill(&script);
         pair.carry("a", &[]);

@@ -128,24 +128,28 @@ impl Pair {
         }
     }
 
-    /// `penstock dump` of the source into `name`, with two workers.
+    /// `penstock dump` of the source into `name`, with two workers unless told otherwise.
     pub fn dump(&self, name: &str, more: &[&str]) -> Done {
-        let to = self.path(name);
-        Tool::new(["dump", "--socket"])
-            .arg(self.source().socket())
-            .args(["--user", "root", "--threads", "2", "--to"])
-            .arg(to)
-            .args(more.iter().copied())
-            .run()
+        self.dumping(name, more).run()
     }
 
-    /// `penstock load` of `name` into the target.
+    /// [`Pair::dump`], not yet started.
+    pub fn dumping(&self, name: &str, more: &[&str]) -> Tool {
+        let tool = Tool::new(["dump", "--socket"]).arg(self.source().socket());
+        tool.args(["--user", "root", "--to"])
+            .arg(self.path(name))
+            .args(workers(more).iter().copied())
+            .args(more.iter().copied())
+    }
+
+    /// `penstock load` of `name` into the target, with two workers unless told otherwise.
     pub fn load(&self, name: &str, more: &[&str]) -> Done {
-        Tool::new(["load"])
+        let tool = Tool::new(["load"])
             .arg(self.path(name))
             .arg("--socket")
-            .arg(self.target().socket())
-            .args(["--user", "root", "--threads", "2"])
+            .arg(self.target().socket());
+        tool.args(["--user", "root"])
+            .args(workers(more).iter().copied())
             .args(more.iter().copied())
             .run()
     }
@@ -209,6 +213,14 @@ impl Pair {
     /// Schemas of users on the target.
     pub fn target_schemas(&self) -> Vec<String> {
         schemas(self.target())
+    }
+}
+
+fn workers(more: &[&str]) -> &'static [&'static str] {
+    if more.contains(&"--threads") {
+        &[]
+    } else {
+        &["--threads", "2"]
     }
 }
 

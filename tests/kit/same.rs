@@ -81,10 +81,12 @@ pub fn definitions(server: &Server, schema: &str) -> Vec<(String, String)> {
                 .remove(0);
             // Behind the text come character sets and, of triggers, the time of creation.
             let most = if kind == "TRIGGER" { 6 } else { row.len() };
+            // A character set that MySQL adds when a collation was read from its own SHOW CREATE.
+            let plain = |text: String| text.replace(" CHARACTER SET utf8mb4 COLLATE", " COLLATE");
             let text: Vec<String> = row
                 .into_iter()
                 .take(most)
-                .map(Option::unwrap_or_default)
+                .map(|c| plain(c.unwrap_or_default()))
                 .collect();
             all.push((format!("{kind} {name}"), text.join("\n")));
         }

@@ -1,0 +1,200 @@
+//! Whatever ends a run in the middle, no lock stays and no half archive looks whole.
+
+use crate::kit::{Pair, Tool, both, own_server};
+use rustix::process::Signal;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use testkit::{Kind, Server};
+
+/// A few seconds' worth of rows.
+fn rows(server: &Server) {
+    server.script(b"CREATE DATABASE big; USE big; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(1000)) ENGINE=InnoDB; INSERT INTO t (v) SELECT SHA2(RAND(), 512) FROM (SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4) x;
+SET @n = 0; INSERT INTO t (v) SELECT REPEAT(v, 7) FROM t; INSERT INTO t (v) SELECT a.v FROM t a, t b, t c, t d; INSERT INTO t (v) SELECT REVERSE(LEFT(a.v, 900)) FROM t a; INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; ANALYZE TABLE t;").expect("rows");
+}
+
+/// Waits until the folder holds a chunk.
+fn chunks_appear(folder: &Path) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < end {
+        let names: Vec<String> = std::fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|e| e.file_name().to_string_lossy().into_owned())
+            .collect();
+        if names.iter().any(|n| n.contains("big@t@")) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("no chunk appears in {}", folder.display());
+}
+
+/// Waits until a load is under way.
+fn rows_flow(target: &Server) {
+    let sql = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'LOAD DATA%'";
+    let end = Instant::now() + Duration::from_secs(30);
+    while target.value(sql).expect("a count") == "0" {
+        assert!(Instant::now() < end, "no load begins");
+    }
+}
+
+/// Anybody can write and change definitions at once, so nothing is locked.
+#[track_caller]
+fn nothing_locked(server: &Server) {
+    let begin = Instant::now();
+    server.script(b"SET lock_wait_timeout = 5; INSERT INTO big.t (v) VALUES ('x'); CREATE TABLE big.z (id INT); DROP TABLE big.z;").expect("no lock is left");
+    assert!(begin.elapsed() < Duration::from_secs(5));
+}
+
+const SLOW: &[&str] = &[
+    "--compression",
+    "zstd:19",
+    "--chunk-size",
+    "256k",
+    "--threads",
+    "1",
+];
+
+both! {
+    fn a_dump_that_is_interrupted(pair) {
+        rows(pair.source());
+        for signal in [Signal::INT, Signal::TERM] {
+            let run = pair.dumping("a", SLOW).start();
+            chunks_appear(&pair.path("a"));
+            let begin = Instant::now();
+            run.signal(signal);
+            run.wait().code(9).says(&["stopped on request"]);
+            assert!(begin.elapsed() < Duration::from_secs(10), "a stop is prompt");
+            assert!(!pair.path("a").join("penstock.json").exists());
+            pair.verify("a").code(5);
+            nothing_locked(pair.source());
+            let _ = std::fs::remove_dir_all(pair.path("a"));
+        }
+        let run = pair.dumping("a", SLOW).start();
+        chunks_appear(&pair.path("a"));
+        run.signal(Signal::KILL);
+        run.wait().code(137);
+        nothing_locked(pair.source());
+        pair.verify("a").code(5).says(&["incomplete"]);
+        pair.load("a", &[]).code(5).says(&["incomplete"]);
+        assert_eq!(pair.target_schemas(), Vec::<String>::new());
+        // And it is not written over.
+        pair.dump("a", &[]).code(10);
+    }
+}
+
+fn killed_source(kind: Kind) {
+    let Some(mut server) = own_server(kind, &[]) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    rows(&server);
+    let to = folder.path().join("a");
+    let run = Tool::new(["dump", "-S"])
+        .arg(server.socket())
+        .args(["-u", "root", "--to"])
+        .arg(&to)
+        .args(SLOW.iter().copied())
+        .start();
+    chunks_appear(&to);
+    server.kill9().expect("killed");
+    run.wait().code(6).says(&["`big`.`t`"]);
+    Tool::new(["verify"]).arg(&to).run().code(5);
+    server.restart().expect("a server again");
+    nothing_locked(&server);
+    let fresh = folder.path().join("b");
+    Tool::new(["dump", "-S"])
+        .arg(server.socket())
+        .args(["-u", "root", "--to"])
+        .arg(&fresh)
+        .run()
+        .ok();
+
+    let Some(mut target) = own_server(kind, &["--server-id=77"]) else {
+        return;
+    };
+    let run = Tool::new(["load"])
+        .arg(&fresh)
+        .arg("-S")
+        .arg(target.socket())
+        .args(["-u", "root", "--threads", "1"])
+        .start();
+    rows_flow(&target);
+    target.kill9().expect("killed");
+    run.wait().code(6).says(&["drop what this load created"]);
+    target.restart().expect("a server again");
+    // What it holds is in the way of a second load, which says so; dropped, all is well.
+    let again = || {
+        Tool::new(["load"])
+            .arg(&fresh)
+            .arg("-S")
+            .arg(target.socket())
+            .args(["-u", "root"])
+            .run()
+    };
+    again().code(10).says(&["already holds"]);
+    target.client("DROP DATABASE big").expect("dropped");
+    again().ok().says(&["equal:"]);
+}
+
+#[test]
+fn a_server_that_is_killed_mysql() {
+    killed_source(Kind::MySql);
+}
+
+#[test]
+fn a_server_that_is_killed_mariadb() {
+    killed_source(Kind::MariaDb);
+}
+
+both! {
+    fn a_load_that_is_interrupted(pair) {
+        rows(pair.source());
+        pair.dump("a", &["--chunk-size", "1M"]).ok();
+        let run = Tool::new(["load"]).arg(pair.path("a")).arg("-S").arg(pair.target().socket()).args(["-u", "root", "--threads", "1"]).start();
+        rows_flow(pair.target());
+        run.signal(Signal::INT);
+        run.wait().code(9);
+        nothing_locked(pair.target());
+        pair.verify_against("a", pair.target()).code(4);
+    }
+}
+
+/// A small file system that is taken away again.
+struct Small(std::path::PathBuf);
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}
+
+fn small(pair: &Pair) -> Option<Small> {
+    let at = pair.path("small");
+    std::fs::create_dir(&at).expect("a folder");
+    let out = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=300k", "tmpfs"])
+        .arg(&at)
+        .output();
+    match out {
+        Ok(out) if out.status.success() => Some(Small(at)),
+        other => {
+            eprintln!("SKIPPED: no small file system can be mounted: {other:?}");
+            None
+        }
+    }
+}
+
+both! {
+    fn a_disk_that_is_full(pair) {
+        let Some(_small) = small(pair) else { return };
+        rows(pair.source());
+        for compression in ["none", "zstd:1"] {
+            pair.dump("small/a", &["--compression", compression, "--chunk-size", "64k"]).code(8).says(&["No space left", "make room"]);
+            pair.verify("small/a").code(5);
+            nothing_locked(pair.source());
+            let _ = std::fs::remove_dir_all(pair.path("small/a"));
+        }
+    }
+}
