@@ -20,12 +20,26 @@ pub fn run(cli: &Cli, screen: &Arc<Screen>, cancel: &Cancel) -> Result<u8> {
 
 fn filter(s: &Selection) -> Result<Filter> {
     Filter::new(
-        &s.include_schemas,
-        &s.exclude_schemas,
-        &s.include_tables,
-        &s.exclude_tables,
+        &patterns(&s.include_schemas),
+        &patterns(&s.exclude_schemas),
+        &patterns(&s.include_tables),
+        &patterns(&s.exclude_tables),
     )
     .map_err(|e| Error::new(Kind::Usage, e.to_string()))
+}
+
+/// Lists of patterns, cut at the commas that stand outside backticks.
+fn patterns(typed: &[String]) -> Vec<String> {
+    let mut out = Vec::new();
+    for list in typed {
+        let mut quoted = false;
+        let parts = list.split(|c| {
+            quoted ^= c == '`';
+            c == ',' && !quoted
+        });
+        out.extend(parts.filter(|p| !p.is_empty()).map(str::to_owned));
+    }
+    out
 }
 
 fn dump(a: &args::Dump, run: &Run, screen: &Screen) -> Result<u8> {

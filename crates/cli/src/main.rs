@@ -13,13 +13,29 @@ use screen::{Mode, Screen};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Some(e) = attached_password(std::env::args().skip(1)) {
-        Screen::new(Mode::Plain).error(&e);
+    if let Some(e) = attached_password(
+        std::env::args_os()
+            .skip(1)
+            .map(|a| a.to_string_lossy().into_owned()),
+    ) {
+        let json = std::env::args_os().any(|a| a == "--json");
+        Screen::new(Mode::choose(json, true)).error(&e);
         return ExitCode::from(e.kind.exit_code());
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => {
+            if e.use_stderr() && std::env::args_os().any(|a| a == "--json") {
+                let text = e.to_string();
+                let what = text
+                    .lines()
+                    .next()
+                    .unwrap_or_default()
+                    .trim_start_matches("error: ");
+                Screen::new(Mode::Json)
+                    .error(&Error::new(Kind::Usage, what).hint("penstock --help"));
+                return ExitCode::from(Kind::Usage.exit_code());
+            }
             // clap prints to the right stream; help and version are no failure.
             let _ = e.print();
             return if e.use_stderr() {
@@ -31,7 +47,7 @@ fn main() -> ExitCode {
     };
     let cancel = Cancel::new();
     let screen = Screen::new(Mode::choose(cli.json, cli.quiet));
-    signals::watch(&cancel);
+    signals::watch(&cancel, screen.clone());
     // A panic is a bug of ours: it is said in one line, with the code for bugs.
     let told = screen.clone();
     std::panic::set_hook(Box::new(move |info| {

@@ -3,12 +3,13 @@
 //! and an archive without its last file is visibly not whole, so even the
 //! second leaves nothing behind that could be taken for more than it is.
 
-use base::{Cancel, Kind};
+use base::{Cancel, Kind, Observer};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::sync::Arc;
 
 /// Raises `cancel` on the first signal and exits on the second.
-pub fn watch(cancel: &Cancel) {
+pub fn watch(cancel: &Cancel, screen: Arc<dyn Observer>) {
     let cancel = cancel.clone();
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else {
         return;
@@ -19,6 +20,7 @@ pub fn watch(cancel: &Cancel) {
                 std::process::exit(Kind::Interrupted.exit_code().into());
             }
             cancel.raise();
+            screen.note("stopping; once more to end at once".to_owned());
         }
     });
 }

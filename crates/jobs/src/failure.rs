@@ -110,6 +110,15 @@ fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
         ),
         1290 | 1836 | 3024 | 1969 => (Kind::Privilege, None),
         1205 | 3572 => (Kind::Lock, None),
+        1050 => (
+            Kind::Target,
+            hint("somebody else created it while this load ran; nothing of it was touched"),
+        ),
+        // MariaDB's bulk insert into an empty table hides a duplicate key behind this.
+        1180 => (
+            Kind::Failed,
+            hint("on MariaDB this is most likely a duplicate key under the target's collation"),
+        ),
         1419 => (
             Kind::Privilege,
             hint(

@@ -52,26 +52,16 @@ pub enum Command {
 )]
 pub struct Selection {
     /// Only these schemas
-    #[arg(
-        long,
-        visible_alias = "schemas",
-        value_name = "PATTERN,…",
-        value_delimiter = ','
-    )]
+    #[arg(long, visible_alias = "schemas", value_name = "PATTERN,…")]
     pub include_schemas: Vec<String>,
     /// All schemas but these
-    #[arg(long, value_name = "PATTERN,…", value_delimiter = ',')]
+    #[arg(long, value_name = "PATTERN,…")]
     pub exclude_schemas: Vec<String>,
     /// Only these tables and views, as schema.table
-    #[arg(
-        long,
-        visible_alias = "tables",
-        value_name = "PATTERN,…",
-        value_delimiter = ','
-    )]
+    #[arg(long, visible_alias = "tables", value_name = "PATTERN,…")]
     pub include_tables: Vec<String>,
     /// All tables and views but these, as schema.table
-    #[arg(long, value_name = "PATTERN,…", value_delimiter = ',')]
+    #[arg(long, value_name = "PATTERN,…")]
     pub exclude_tables: Vec<String>,
 }
 

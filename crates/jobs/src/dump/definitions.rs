@@ -216,7 +216,14 @@ impl Writing<'_> {
             self.options.compression,
         );
         meta.options.default_character_set = state.plan.charset.to_owned();
-        meta.includes_data = !sequence;
+        let no_data = state.plan.columns.is_empty();
+        if no_data && !sequence {
+            self.out.exceptions.push(format!(
+                "table {} has only generated columns: it is created again, its rows (which hold no data) are not",
+                table.qualified()
+            ));
+        }
+        meta.includes_data = !sequence && !no_data;
         if self.options.triggers && !table.triggers.is_empty() {
             let mut triggers = Vec::new();
             for name in &table.triggers {
@@ -234,7 +241,7 @@ impl Writing<'_> {
             self.put(&format!("{base}.triggers.sql"), &text)?;
         }
         self.put(&format!("{base}.json"), &meta::to_json(&meta))?;
-        if !sequence {
+        if meta.includes_data {
             self.out.tables.push(Arc::new(state));
         }
         Ok(())

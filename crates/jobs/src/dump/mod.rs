@@ -283,9 +283,23 @@ fn folder(path: &std::path::Path, e: &store::Error) -> Error {
 
 fn not_empty(path: &std::path::Path) -> Error {
     let shown = base::units::printable(&path.display().to_string());
-    Error::new(Kind::Target, format!("{shown} is not empty")).hint(
-        "a dump goes into a folder of its own, new or empty; an earlier dump is never overwritten",
-    )
+    let marker = store::Directory::open(path)
+        .ok()
+        .and_then(|d| archive::marker::get(&d).ok().flatten());
+    match marker {
+        Some(m) => Error::new(
+            Kind::Target,
+            format!(
+                "{shown} holds a dump that began at {} (process {}) and has not finished",
+                base::units::printable(&m.started),
+                m.pid
+            ),
+        )
+        .hint("if that process is gone, nothing in the folder is of use: remove it, or choose another"),
+        None => Error::new(Kind::Target, format!("{shown} is not empty")).hint(
+            "a dump goes into a folder of its own, new or empty; an earlier dump is never overwritten",
+        ),
+    }
 }
 
 /// Refuses before anything is written or locked, naming every grant that is missing.

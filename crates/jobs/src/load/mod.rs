@@ -120,6 +120,10 @@ struct Target<'a> {
     exceptions: Vec<String>,
     /// Views that the target did not take.
     refused_views: u64,
+    /// Schemas that this run created.
+    created: Vec<String>,
+    /// Whether this run has created anything.
+    touched: bool,
 }
 
 /// Loads.
@@ -145,9 +149,13 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         notes: Vec::new(),
         exceptions: Vec::new(),
         refused_views: 0,
+        created: Vec::new(),
+        touched: false,
     };
     precheck::target(&mut target, &plan)?;
     precheck::files(run, &plan, options.threads)?;
+    // The archive may have taken minutes to check: look again before the first statement.
+    precheck::nothing_there(&mut target, &plan)?;
 
     let notes = session::for_ddl(&mut target.conn, &target.id)
         .map_err(|e| failure::server("cannot prepare a session", e))?;
@@ -157,14 +165,18 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
     }
     let phase = run.phase("creating tables", 1);
-    let keys = prepare::create(&mut target, &plan).map_err(|e| left_behind(e, &plan))?;
+    let keys = {
+        let outcome = prepare::create(&mut target, &plan);
+        outcome.map_err(|e| left_behind(e, &plan, &target))?
+    };
     drop(phase);
     wire.local_infile = true;
     let tables = tables(&plan, &options.target)?;
-    let rows_seconds =
-        load_rows(&mut target, &plan, &wire, &tables).map_err(|e| left_behind(e, &plan))?;
+    let outcome = load_rows(&mut target, &plan, &wire, &tables);
+    let rows_seconds = outcome.map_err(|e| left_behind(e, &plan, &target))?;
     let phase = run.phase("adding keys and programs", 1);
-    objects::create(&mut target, &plan, &keys).map_err(|e| left_behind(e, &plan))?;
+    let outcome = objects::create(&mut target, &plan, &keys);
+    outcome.map_err(|e| left_behind(e, &plan, &target))?;
     drop(phase);
     let verified = if options.verify {
         let loaded: Vec<_> = plan
@@ -180,7 +192,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
                 &options.target,
                 options.threads,
             )
-            .map_err(|e| left_behind(adapted(e, &target.notes), &plan))?,
+            .map_err(|e| left_behind(adapted(e, &target.notes), &plan, &target))?,
         )
     } else {
         None
@@ -235,19 +247,27 @@ fn adapted(e: Error, notes: &[String]) -> Error {
 }
 
 /// A load that fails in the middle says what is on the target and how to begin again.
-fn left_behind(e: Error, plan: &Plan) -> Error {
-    let schemas: Vec<String> = plan
-        .schemas
-        .iter()
-        .map(|p| server::quote::ident(&plan.archive.schemas()[p.at].name))
-        .collect();
+fn left_behind(e: Error, plan: &Plan, target: &Target<'_>) -> Error {
+    if !target.touched {
+        return e;
+    }
+    let shown = |name: &String| base::units::printable(&server::quote::ident(name));
+    let created: Vec<String> = target.created.iter().map(shown).collect();
     let mut hint = e.hint.clone().map(|h| h + "\n").unwrap_or_default();
-    hint += &format!(
-        "the target holds a part of the archive in {}: drop what this load created there before starting again",
-        schemas.join(", ")
-    );
+    hint += "the target holds a part of the archive: ";
+    if created.len() < plan.schemas.len() {
+        hint += "drop what this load created";
+    }
+    if !created.is_empty() {
+        hint += &format!(
+            "drop the schema{} that this load created ({})",
+            if created.len() == 1 { "" } else { "s" },
+            created.join(", ")
+        );
+    }
+    hint += " before starting again";
     Error {
-        hint: Some(base::units::printable(&hint).replace("\\u{a}", "\n")),
+        hint: Some(hint),
         ..e
     }
 }

@@ -17,14 +17,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Opens an archive's folder.
 pub fn open(from: &Path) -> Result<Archive> {
-    let directory = store::Directory::open(from).map_err(|e| {
-        Error::new(
-            Kind::Archive,
-            printable(&format!("cannot open the archive {}: {e}", from.display())),
-        )
-    })?;
+    let directory = store::Directory::open(from).map_err(|e| unopened(from, &e))?;
     Archive::open(Arc::new(directory))
         .map_err(|e| failure::archive(format_args!("cannot use {}", from.display()), &e))
+}
+
+/// A folder that cannot be opened says nothing about the archive that should be in it.
+pub fn unopened(from: &Path, e: &store::Error) -> Error {
+    Error::new(
+        Kind::Storage,
+        printable(&format!("cannot open the archive {}: {e}", from.display())),
+    )
+    .hint("check the path and the permissions")
 }
 
 /// What the selection leaves of the archive.
@@ -132,8 +136,13 @@ pub(super) fn target(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
         .collect();
     privileges(t, plan, &schemas)?;
     names(t, plan)?;
-    for (part, schema) in plan.schemas.iter().zip(&schemas) {
-        existing(t, part, schema)?;
+    nothing_there(t, plan)
+}
+
+/// Refuses a target that already holds any of the objects.
+pub(super) fn nothing_there(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
+    for part in &plan.schemas {
+        existing(t, part, &plan.archive.schemas()[part.at])?;
     }
     Ok(())
 }
@@ -185,7 +194,6 @@ fn names(t: &Target<'_>, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a target that already holds any of the objects.
 fn existing(t: &mut Target<'_>, part: &Part, schema: &archive::open::Schema) -> Result<()> {
     let name = quote::text(&schema.name);
     let mut wanted: BTreeSet<String> = part

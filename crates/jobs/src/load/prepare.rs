@@ -61,6 +61,48 @@ pub fn sql(plan: &Plan, file: &str) -> Result<String> {
 }
 
 fn database(t: &mut Target<'_>, plan: &Plan, schema: &archive::open::Schema) -> Result<()> {
+    let before = t.collation_of(&schema.name)?;
+    create_database(t, plan, schema)?;
+    let Some(before) = before else {
+        t.created.push(schema.name.clone());
+        t.touched = true;
+        return Ok(());
+    };
+    // It was there: its default stays, and what is created later would differ from the source.
+    let wanted = schema_collation(t, plan, schema)?;
+    if let Some(wanted) = wanted.filter(|w| !w.eq_ignore_ascii_case(&before)) {
+        t.exceptions.push(format!(
+            "schema {} was there already, with default collation {before} instead of {wanted}: it was left as it is",
+            quote::ident(&schema.name)
+        ));
+    }
+    Ok(())
+}
+
+/// The default collation that the archive's CREATE DATABASE names, as this target spells it.
+fn schema_collation(
+    t: &Target<'_>,
+    plan: &Plan,
+    schema: &archive::open::Schema,
+) -> Result<Option<String>> {
+    for file in &schema.ddl {
+        for s in script::statements(file, &sql(plan, file)?)? {
+            if s.sort == Sort::Database && s.text.contains("CREATE") {
+                let (text, _) = adapted(t, plan, &s.text);
+                let at = text.to_ascii_uppercase().rfind(" COLLATE ");
+                let name = at.map(|at| text[at + 9..].trim_start());
+                return Ok(name.map(|n| {
+                    n.chars()
+                        .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+                        .collect()
+                }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn create_database(t: &mut Target<'_>, plan: &Plan, schema: &archive::open::Schema) -> Result<()> {
     let doing = format!("cannot create schema {}", quote::ident(&schema.name));
     for file in &schema.ddl {
         for s in script::statements(file, &sql(plan, file)?)? {
@@ -106,8 +148,9 @@ fn table(t: &mut Target<'_>, plan: &Plan, table: &Table) -> Result<Option<Foreig
                 let (text, notes) = adapted(t, plan, &s.text);
                 t.notes
                     .extend(notes.into_iter().map(|n| format!("table {name}: {n}")));
-                let (text, clauses) = ddl::strip_foreign_keys(&text);
+                let (text, clauses) = ddl::strip_foreign_keys(&script::must_create(&text));
                 t.execute(&text, &format!("cannot create table {name}"))?;
+                t.touched = true;
                 if !clauses.is_empty() {
                     keys = Some(ForeignKeys {
                         table: name.clone(),
@@ -199,6 +242,23 @@ fn literal(text: &str) -> String {
 }
 
 impl Target<'_> {
+    /// The default collation of a schema; `None` if there is no such schema.
+    fn collation_of(&mut self, schema: &str) -> Result<Option<String>> {
+        let sql = format!(
+            "SELECT default_collation_name FROM information_schema.schemata WHERE schema_name = {}",
+            quote::text(schema)
+        );
+        let rows = self
+            .conn
+            .fetch(sql)
+            .map_err(|e| failure::wire("cannot look for the schema", e))?;
+        let cell = rows
+            .into_iter()
+            .next()
+            .and_then(|r| r.into_iter().next().flatten());
+        Ok(cell.map(|c| String::from_utf8_lossy(&c).into_owned()))
+    }
+
     /// Runs a statement on the control connection.
     pub fn execute(&mut self, sql: &str, doing: &str) -> Result<()> {
         self.conn

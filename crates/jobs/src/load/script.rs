@@ -50,7 +50,7 @@ pub struct Statement {
 pub fn statements(file: &str, text: &str) -> Result<Vec<Statement>> {
     let mut out = Vec::new();
     for statement in server::sql::statements(text.as_bytes(), server::sql::Dialect::default()) {
-        let text = String::from_utf8_lossy(statement).into_owned();
+        let text = bare(&String::from_utf8_lossy(statement)).to_owned();
         let sort = classify(&text).ok_or_else(|| {
             let start: String = text.chars().take(80).collect();
             Error::new(
@@ -67,6 +67,39 @@ pub fn statements(file: &str, text: &str) -> Result<Vec<Statement>> {
         }
     }
     Ok(out)
+}
+
+/// A statement without the comments before it: they may hold anything, quotes
+/// that are never closed included.
+fn bare(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    loop {
+        let line = rest.starts_with('#')
+            || rest.starts_with("-- ")
+            || rest.starts_with("--\n")
+            || rest == "--";
+        let end = if line {
+            rest.find('\n').map_or(rest.len(), |i| i + 1)
+        } else if rest.starts_with("/*") && !rest.starts_with("/*!") && !rest.starts_with("/*M!") {
+            rest.find("*/").map_or(rest.len(), |i| i + 2)
+        } else {
+            return rest;
+        };
+        rest = rest[end..].trim_start();
+    }
+}
+
+/// `CREATE TABLE` without `IF NOT EXISTS`: a table that is there already is
+/// somebody else's, and must be an error.
+pub fn must_create(text: &str) -> String {
+    const WORDS: &str = " IF NOT EXISTS ";
+    match text.find(WORDS) {
+        // Only between the keyword and the name, never inside the definition.
+        Some(at) if !text[..at].contains(['`', '(', '\'', '"']) => {
+            format!("{} {}", &text[..at], &text[at + WORDS.len()..])
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// The first words of a statement in upper case, comments left out, version comments looked into.
@@ -349,6 +382,21 @@ mod tests {
         ] {
             assert_eq!(sort(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn comments_before_a_statement_are_not_part_of_it() {
+        let s = statements(
+            "x",
+            "-- Database: b`t\n--\n\nCREATE TABLE IF NOT EXISTS `a` (b int);",
+        )
+        .unwrap();
+        assert_eq!(s.len(), 1);
+        assert_eq!(must_create(&s[0].text), "CREATE TABLE `a` (b int)");
+        assert_eq!(
+            must_create("CREATE TABLE `a IF NOT EXISTS b` (c int)"),
+            "CREATE TABLE `a IF NOT EXISTS b` (c int)"
+        );
     }
 
     #[test]

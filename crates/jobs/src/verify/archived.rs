@@ -36,12 +36,7 @@ pub struct Offline {
 /// Checks every byte of an archive without a server.
 pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Offline> {
     let start = Instant::now();
-    let store = store::Directory::open(from).map_err(|e| {
-        Error::new(
-            Kind::Archive,
-            printable(&format!("cannot open the archive {}: {e}", from.display())),
-        )
-    })?;
+    let store = store::Directory::open(from).map_err(|e| precheck::unopened(from, &e))?;
     let phase = run.phase("checking the archive", threads);
     let options = CheckOptions { threads, rows };
     let report = archive::check(

@@ -248,8 +248,12 @@ mod tests {
     fn collations_cross_the_flavours_with_a_note() {
         let my = "CREATE TABLE `t` (\n  `a` char(1) COLLATE utf8mb4_0900_as_cs DEFAULT 'COLLATE utf8mb4_0900_as_cs'\n) ENGINE=InnoDB COLLATE=utf8mb4_0900_ai_ci";
         let (out, notes) = adapt(my, &server("9.7.4"), &server("10.11.19-MariaDB"));
-        assert!(out.contains("COLLATE utf8mb4_uca1400_as_cs DEFAULT 'COLLATE utf8mb4_0900_as_cs'"));
-        assert!(out.ends_with("COLLATE=utf8mb4_uca1400_ai_ci"));
+        assert!(
+            out.contains(
+                "COLLATE utf8mb4_uca1400_nopad_as_cs DEFAULT 'COLLATE utf8mb4_0900_as_cs'"
+            )
+        );
+        assert!(out.ends_with("COLLATE=utf8mb4_uca1400_nopad_ai_ci"));
         assert_eq!(notes.len(), 2);
     }
 

@@ -72,12 +72,13 @@ pub fn collation_for(to: &Identity, name: &str) -> String {
             let binary = lower.ends_with("_0900_bin");
             let sensitive = lower.ends_with("_as_cs");
             let accents = lower.ends_with("_as_ci");
+            // The 0900 collations do not pad, so of the 1400 ones only those that do not either are alike.
             let uca14 = to.at_least(10, 10, 1);
             return match (binary || sensitive && !uca14, uca14) {
                 (true, _) => "utf8mb4_bin",
-                (_, true) if sensitive => "utf8mb4_uca1400_as_cs",
-                (_, true) if accents => "utf8mb4_uca1400_as_ci",
-                (_, true) => "utf8mb4_uca1400_ai_ci",
+                (_, true) if sensitive => "utf8mb4_uca1400_nopad_as_cs",
+                (_, true) if accents => "utf8mb4_uca1400_nopad_as_ci",
+                (_, true) => "utf8mb4_uca1400_nopad_ai_ci",
                 (_, false) => "utf8mb4_unicode_520_ci",
             }
             .to_owned();
