@@ -58,9 +58,11 @@ impl TablePlan {
 
     fn of_columns(table: &Table, stored: Vec<&Column>) -> TablePlan {
         // The file's character set is `binary`: no conversion on either side, any
-        // bytes survive. MySQL refuses JSON from binary text, so a table with
-        // JSON is declared utf8mb4 and columns of other character sets go as base64.
-        let json = stored.iter().any(|c| c.data_type == "json");
+        // bytes survive. JSON, INET and UUID are not taken from binary text, so a
+        // table with one is declared utf8mb4 and columns of other character sets go as base64.
+        let json = stored
+            .iter()
+            .any(|c| matches!(c.data_type.as_str(), "json" | "inet4" | "inet6" | "uuid"));
         let base64 = |c: &Column| {
             c.is_binary_unsafe()
                 || json

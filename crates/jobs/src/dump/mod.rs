@@ -23,6 +23,7 @@ use server::{Catalog, Filter, Identity, Privileges};
 use snapshot::Achieved;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use store::Store;
 use tables::TableState;
@@ -147,7 +148,6 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             "without the PROCESS privilege other accounts' long statements cannot be seen before the read lock is asked for".into(),
         );
     }
-    let held = snapshot::hold_definitions(run, &mut source.control, &source.id, options)?;
     let phase = run.phase("reading the catalog", 1);
     let catalog = catalog(&mut source, options)?;
     drop(phase);
@@ -158,7 +158,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             .map_err(|e| failure::server("cannot prepare a session", e))?;
         source.readers.push(conn);
     }
-    let marks = if held {
+    // Where definitions cannot be held still, what identifies each table is noted first.
+    let marks = if snapshot::can_hold(&source.id, options) {
         None
     } else {
         Some(unchanged::marks(&mut source.control, &catalog)?)
@@ -199,8 +200,8 @@ fn into(
     store: &dyn Store,
     begin: jiff::Timestamp,
 ) -> Result<Summary> {
-    // The lock is taken by the planner's connection: the one that holds
-    // definitions still must not have to choose between two kinds of lock.
+    // The read lock is taken by the planner's connection; the control connection
+    // holds definitions still, and must not let go when the read lock ends.
     let Source {
         id,
         control,
@@ -208,8 +209,17 @@ fn into(
         readers,
     } = source;
     let phase = run.phase("taking the snapshot", 1);
-    let achieved = snapshot::take(run, planner, readers, options, id)?;
+    let achieved = snapshot::take(run, planner, control, readers, options, id)?;
     drop(phase);
+    // Held still from here on: what the catalog said before the lock may have changed since.
+    let fresh;
+    let catalog = if snapshot::can_hold(id, options) {
+        fresh = Catalog::read(control, id, &options.filter)
+            .map_err(|e| failure::server("cannot read the catalog", e))?;
+        &fresh
+    } else {
+        catalog
+    };
     let mut exceptions = Vec::new();
     if options.consistency == Consistency::None {
         exceptions.push(
@@ -416,21 +426,31 @@ fn rows(
         Read(&'c mut Conn, crossbeam_channel::Receiver<plan::Task>),
     }
     let mut roles = vec![Role::Plan(planner, send)];
+    let count = readers.len();
     roles.extend(readers.iter_mut().map(|c| Role::Read(c, receive.clone())));
     drop(receive);
-    let (planned, shared) = (&tables, &shared);
+    let reading = AtomicUsize::new(count);
+    let (planned, shared, reading) = (&tables, &shared, &reading);
     run.workers(roles, |_, role, stop| match role {
-        Role::Plan(conn, send) => plan::plan(
-            conn,
-            id,
-            planned,
-            options.chunk_bytes,
-            &send,
-            &phase.counters,
-            run,
-            stop,
-        ),
-        Role::Read(conn, receive) => shared.work(conn, &receive, stop),
+        Role::Plan(conn, send) => {
+            let bytes = options.chunk_bytes;
+            plan::plan(conn, id, planned, bytes, &send, &phase.counters, run, stop)?;
+            drop(send);
+            // The planner has nothing left to do: it makes finished chunks durable while
+            // others are still read, so that little is left to wait for at the end.
+            while reading.load(Ordering::Acquire) > 0 && !stop.asked() {
+                std::thread::sleep(Duration::from_millis(20));
+                store
+                    .sync()
+                    .map_err(|e| failure::store("cannot write the archive", &e))?;
+            }
+            Ok(())
+        }
+        Role::Read(conn, receive) => {
+            let outcome = shared.work(conn, &receive, stop);
+            reading.fetch_sub(1, Ordering::Release);
+            outcome
+        }
     })?;
     Ok((phase.seconds(), tables))
 }

@@ -35,37 +35,32 @@ pub struct Achieved {
     pub position: Position,
 }
 
-/// Keeps definitions from changing while the dump runs; held by `conn` until it closes.
+/// Whether definitions can be kept from changing while the dump runs.
 ///
 /// MySQL only: MariaDB's equivalent would have to be held as a stage that also
-/// keeps MyISAM writers out, so there a changed table is detected instead
-/// (error 1412 from the snapshot) and fails the dump.
-pub fn hold_definitions(
-    run: &Run,
-    conn: &mut Conn,
-    id: &Identity,
-    options: &Options,
-) -> Result<bool> {
-    if !id.mysql_at_least(8, 0, 0) || options.consistency == Consistency::None {
-        return Ok(false);
-    }
-    set_lock_wait(conn, options.lock_wait.as_secs().max(1))?;
-    run.observer.event(Event::Waiting(Some(
-        "changes of definitions to end (LOCK INSTANCE FOR BACKUP)".into(),
-    )));
-    let outcome = conn.execute("LOCK INSTANCE FOR BACKUP");
-    run.observer.event(Event::Waiting(None));
-    match outcome {
-        Ok(_) => Ok(true),
-        Err(e) if e.code() == Some(1205) => Err(gave_up(conn, options, "LOCK INSTANCE FOR BACKUP")),
-        Err(e) => Err(failure::wire("LOCK INSTANCE FOR BACKUP", e)),
-    }
+/// keeps MyISAM writers out, so there a changed table is found out afterwards.
+pub fn can_hold(id: &Identity, options: &Options) -> bool {
+    id.mysql_at_least(8, 0, 0) && options.consistency == Consistency::Lock
 }
 
-/// Opens a snapshot on each of `workers`, all of the same moment.
+/// Keeps definitions from changing until `conn` closes.
+///
+/// Taken under the read lock, when no change of definitions can be under way:
+/// held while the read lock is still waited for, it would make a statement wait
+/// that the read lock in turn waits for.
+fn hold(conn: &mut Conn) -> Result<()> {
+    set_lock_wait(conn, ATTEMPT)?;
+    conn.execute("LOCK INSTANCE FOR BACKUP")
+        .map(drop)
+        .map_err(|e| failure::wire("LOCK INSTANCE FOR BACKUP", e))
+}
+
+/// Opens a snapshot on each of `workers`, all of the same moment, and has
+/// `control` keep definitions still from then on.
 pub fn take(
     run: &Run,
     lock: &mut Conn,
+    control: &mut Conn,
     workers: &mut [Conn],
     options: &Options,
     id: &Identity,
@@ -94,7 +89,12 @@ pub fn take(
     let wait_ms = asked.elapsed().as_secs_f64() * 1000.0;
     let held = Instant::now();
     // Whatever happens now, the lock goes first.
-    let outcome = begin(workers, id).and_then(|()| {
+    let kept = if can_hold(id, options) {
+        hold(control)
+    } else {
+        Ok(())
+    };
+    let outcome = kept.and_then(|()| begin(workers, id)).and_then(|()| {
         Position::read(lock, id)
             .map_err(|e| failure::server("cannot read the binary log position", e))
     });

@@ -295,6 +295,7 @@ fn tables(plan: &Plan, _target: &wire::Options) -> Result<Vec<rows::Table>> {
                 table: t.name.clone(),
                 name: server::quote::qualified(&t.schema, &t.name),
                 statement,
+                columns: t.meta.options.columns.clone(),
                 left: AtomicU64::new(chunks.len() as u64),
                 chunks,
                 rows: t.rows,

@@ -15,6 +15,7 @@ use base::{Counters, Error, Event, Kind, Observer, Result};
 use std::io::Read;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use store::Store;
 use wire::{Conn, Done};
 
@@ -44,6 +45,8 @@ pub struct Table {
     pub name: String,
     /// `LOAD DATA …` for each of its chunks.
     pub statement: String,
+    /// The columns that it fills.
+    pub columns: Vec<String>,
     /// Its chunks, in key order.
     pub chunks: Vec<Chunk>,
     /// Rows in all, where the archive says.
@@ -117,14 +120,50 @@ impl Loaders<'_> {
         Ok(())
     }
 
+    /// Loads a chunk; one that lost a fight over locks was rolled back whole, and is tried again.
     fn chunk(&self, conn: &mut Conn, t: &Table, chunk: &Chunk, stop: &Stop<'_>) -> Result<()> {
         let doing = format!("cannot load {} into {}", chunk.file, t.name);
+        let mut tries = 0;
+        loop {
+            stop.check()?;
+            let before = self.counters.bytes.get();
+            match self.attempt(conn, t, chunk, &doing, stop) {
+                Ok(()) => return Ok(()),
+                Err(Failed::Locks(e)) if tries < MOST_TRIES => {
+                    tries += 1;
+                    // What was sent does not count twice; other workers' bytes make this a little inexact.
+                    let sent = chunk
+                        .raw_bytes
+                        .unwrap_or(0)
+                        .min(self.counters.bytes.get() - before);
+                    self.counters.bytes.sub(sent);
+                    conn.execute("ROLLBACK")
+                        .map_err(|e| failure::wire(&doing, e))?;
+                    self.observer
+                        .event(Event::Waiting(Some(format!("locks in {}: {e}", t.name))));
+                    std::thread::sleep(Duration::from_millis(50 * tries));
+                    self.observer.event(Event::Waiting(None));
+                }
+                Err(Failed::Locks(e)) => return Err(failure::wire(&doing, e)),
+                Err(Failed::Other(e)) => return Err(e),
+            }
+        }
+    }
+
+    fn attempt(
+        &self,
+        conn: &mut Conn,
+        t: &Table,
+        chunk: &Chunk,
+        doing: &str,
+        stop: &Stop<'_>,
+    ) -> Result<(), Failed> {
         let expected = Expected {
             stored: chunk.stored.as_ref(),
             raw_bytes: chunk.raw_bytes,
         };
         let reader = ChunkReader::open(self.store, &chunk.file, chunk.compression, expected)
-            .map_err(|e| failure::archive(&doing, &e))?;
+            .map_err(|e| failure::archive(doing, &e))?;
         let mut passing = Passing {
             reader,
             counters: self.counters,
@@ -139,28 +178,49 @@ impl Loaders<'_> {
         };
         let done = match conn.load(&t.statement, &mut passing) {
             Ok(done) => done,
-            Err(wire::Error::Source(e)) => return Err(failure::source(&doing, &chunk.file, e)),
-            Err(e) => return Err(failure::wire(&doing, e)),
+            Err(wire::Error::Source(e)) => {
+                return Err(Failed::Other(failure::source(doing, &chunk.file, e)));
+            }
+            // 1205 lock wait, 1213 deadlock.
+            Err(e) if matches!(e.code(), Some(1205 | 1213)) => return Err(Failed::Locks(e)),
+            Err(e) => return Err(Failed::Other(failure::wire(doing, e))),
         };
-        if let Err(e) = checked(conn, &doing, &done, chunk) {
+        if let Err(e) = checked(conn, doing, &done, t, chunk) {
             let _ = conn.execute("ROLLBACK");
-            return Err(e);
+            return Err(Failed::Other(e));
         }
         let rows = Counts::of(&done).records;
         if let Some(tee) = passing.tee {
             let digest = tee
                 .finish(&chunk.file)
-                .map_err(|e| failure::archive(&doing, &e))?;
+                .map_err(|e| failure::archive(doing, &e))?;
             t.digest
                 .lock()
                 .unwrap_or_else(|e| e.into_inner())
                 .merge(&digest);
         }
         conn.execute("COMMIT")
-            .map_err(|e| failure::wire(&doing, e))?;
+            .map_err(|e| failure::wire(doing, e))?;
         t.loaded.fetch_add(rows, Ordering::SeqCst);
         self.counters.rows.add(rows);
         Ok(())
+    }
+}
+
+/// How often a chunk is tried again after it lost a fight over locks.
+const MOST_TRIES: u64 = 10;
+
+/// Why a chunk was not loaded.
+enum Failed {
+    /// Another worker, or another client, was in the way; nothing of the chunk is there.
+    Locks(wire::Error),
+    /// Anything that another try would not mend.
+    Other(Error),
+}
+
+impl From<Error> for Failed {
+    fn from(e: Error) -> Self {
+        Failed::Other(e)
     }
 }
 
@@ -198,25 +258,40 @@ impl Counts {
     }
 }
 
-fn checked(conn: &mut Conn, doing: &str, done: &Done, chunk: &Chunk) -> Result<()> {
+fn checked(conn: &mut Conn, doing: &str, done: &Done, t: &Table, chunk: &Chunk) -> Result<()> {
     let counts = Counts::of(done);
     let warnings = counts.warnings.max(u64::from(done.warnings));
     if warnings > 0 || counts.skipped > 0 || counts.deleted > 0 {
-        let mut text = format!(
-            "{doing}: the server took {} rows but skipped {} and raised {} warning{}; the chunk was rolled back",
-            count(counts.records.saturating_sub(counts.skipped)),
-            count(counts.skipped),
-            count(warnings),
-            if warnings == 1 { "" } else { "s" }
-        );
-        let shown = conn.fetch("SHOW WARNINGS LIMIT 5").unwrap_or_default();
-        for row in shown {
-            if let Some(Some(message)) = row.get(2) {
-                text += &format!("\n  {}", printable(&String::from_utf8_lossy(message)));
+        let shown: Vec<String> = conn
+            .fetch("SHOW WARNINGS")
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|row| row.into_iter().nth(2).flatten())
+            .map(|m| printable(&String::from_utf8_lossy(&m)))
+            .collect();
+        // A generated column is computed by the server, whose own rounding may
+        // warn; its value comes from the others, which arrived as they are.
+        let computed = counts.skipped == 0
+            && counts.deleted == 0
+            && !shown.is_empty()
+            && shown
+                .iter()
+                .all(|m| named_column(m).is_some_and(|c| !t.columns.contains(&c)));
+        if !computed {
+            let mut text = format!(
+                "{doing}: the server read {} rows, skipped {} and raised {} warning{}; the chunk was rolled back",
+                count(counts.records),
+                count(counts.skipped),
+                count(warnings),
+                if warnings == 1 { "" } else { "s" }
+            );
+            for message in shown.iter().take(5) {
+                text += &format!("\n  {message}");
             }
+            return Err(Error::new(Kind::Failed, text).hint(
+                "rows are named by their number within the chunk; values that the target cannot hold as they are never enter it",
+            ));
         }
-        return Err(Error::new(Kind::Failed, text)
-            .hint("rows are named by their number within the chunk; values that the target cannot hold as they are never enter it"));
     }
     if let Some(rows) = chunk.rows.filter(|n| *n != counts.records) {
         return Err(Error::new(
@@ -229,6 +304,13 @@ fn checked(conn: &mut Conn, doing: &str, done: &Done, chunk: &Chunk) -> Result<(
         ));
     }
     Ok(())
+}
+
+/// The column in `Data truncated for column 'x' at row 5`, which all messages about values share.
+fn named_column(message: &str) -> Option<String> {
+    let rest = &message[message.rfind("olumn '")? + 7..];
+    let end = rest.find("' at row").or_else(|| rest.rfind('\''))?;
+    Some(rest[..end].to_owned())
 }
 
 /// The bytes of a chunk on their way to the server.
@@ -313,6 +395,19 @@ impl Tee<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn warnings_name_their_column() {
+        assert_eq!(
+            named_column("Data truncated for column 'gross' at row 1").as_deref(),
+            Some("gross")
+        );
+        assert_eq!(
+            named_column("Incorrect integer value: 'x' for column `s`.`t`.`a` at row 5"),
+            None
+        );
+        assert_eq!(named_column("Duplicate entry '1' for key 'PRIMARY'"), None);
+    }
 
     #[test]
     fn counts_in_any_language() {

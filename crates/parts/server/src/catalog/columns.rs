@@ -98,6 +98,10 @@ impl Column {
         let scaled = self.data_type == "double" && self.numeric_scale.is_some();
         if self.is_float() || scaled {
             format!("({name} * 1E0)")
+        } else if self.data_type == "enum" && !self.column_type.contains("'0'") {
+            // The value that is no member (index 0) reads as '', which may be a member, and is not
+            // accepted again; a number that is no member's name is taken as the index.
+            format!("IF({name} = 0, '0', {name})")
         } else if self.column_type.eq_ignore_ascii_case("year(2)") {
             // Two digits on the wire; four, as the server itself completes them, are the value.
             format!("(IF({name} < 70, 2000, 1900) + {name})")
