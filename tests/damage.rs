@@ -143,7 +143,9 @@ fn refused_folder(pair: &Pair) {
     fs::create_dir(pair.path("empty")).expect("a folder");
     pair.verify("empty").code(5);
     pair.load("empty", &[]).code(5);
-    pair.load("nowhere", &[]).code(5).says(&["nowhere"]);
+    pair.load("nowhere", &[])
+        .code(8)
+        .says(&["nowhere", "check the path"]);
 }
 
 both! {

@@ -122,7 +122,9 @@ fn killed_source(kind: Kind) {
         .start();
     rows_flow(&target);
     target.kill9().expect("killed");
-    run.wait().code(6).says(&["drop what this load created"]);
+    run.wait()
+        .code(6)
+        .says(&["this load created", "before starting again"]);
     target.restart().expect("a server again");
     // What it holds is in the way of a second load, which says so; dropped, all is well.
     let again = || {

@@ -42,6 +42,11 @@ both! {
 CREATE TABLE with_member (id INT PRIMARY KEY, e ENUM('', 'a')); INSERT INTO with_member VALUES (1, 'nowhere'), (2, ''), (3, 'a');
 CREATE TABLE without (id INT PRIMARY KEY, e ENUM('a', 'b') NOT NULL); INSERT INTO without VALUES (1, 'nowhere'), (2, 'a');");
         pair.dump("a", &[]).ok();
+        if !pair.is_mysql() {
+            // MariaDB warns about this value even where it is asked for: refused, and never changed in silence.
+            pair.load("a", &[]).code(1).says(&["Data truncated for column 'e'", "rolled back"]);
+            return;
+        }
         pair.load("a", &[]).ok();
         let rows = pair.same("SELECT id, e + 0, e FROM ez.without ORDER BY id");
         assert_eq!(rows[0][1].as_deref(), Some("0"));

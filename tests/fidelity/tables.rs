@@ -6,7 +6,7 @@ use super::*;
 both! {
     fn generated_invisible_and_checked_columns(pair) {
         let mysql = pair.is_mysql();
-        let functional = if mysql { ", KEY f ((lower(name))), KEY m ((cast(tags->'$' AS UNSIGNED ARRAY)))" } else { "" };
+        let functional = if mysql { ", KEY f ((lower(name)))" } else { "" };
         let tags = if mysql { "tags JSON" } else { "tags TEXT" };
         pair.fill(&format!("CREATE DATABASE gen; USE gen;
 CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(40) NOT NULL, price DECIMAL(10,2), hidden INT INVISIBLE DEFAULT 7,
@@ -24,6 +24,21 @@ INSERT INTO only_generated (b) VALUES (1), (2), (NULL);
         assert!(pair.target().client("INSERT INTO gen.t (name, price) VALUES ('', -1)").is_err(), "checks hold on the copy");
         pair.a_change_is_found("a", "`gen`.`t`", "UPDATE gen.t SET hidden = 2 WHERE id = 1");
     }
+}
+
+#[test]
+fn multi_valued_indexes_arrive() {
+    let Some(pair) = Pair::take(testkit::Kind::MySql) else {
+        return;
+    };
+    pair.fill("CREATE DATABASE mv; USE mv; CREATE TABLE t (id INT PRIMARY KEY, tags JSON, KEY m ((cast(tags->'$' AS UNSIGNED ARRAY))));
+INSERT INTO t VALUES (1, '[1, 2]'), (2, NULL), (3, '[]');");
+    // Not CHECKSUM TABLE: with such an index the server gives another figure each time it is asked.
+    pair.dump("a", &[]).ok();
+    pair.load("a", &[]).ok().says(&["equal:"]);
+    pair.same("SELECT id, tags FROM mv.t ORDER BY id");
+    pair.same("SELECT id FROM mv.t WHERE 2 MEMBER OF (tags)");
+    pair.same_definitions("mv");
 }
 
 both! {
