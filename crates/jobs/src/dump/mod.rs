@@ -438,11 +438,18 @@ fn rows(
             drop(send);
             // The planner has nothing left to do: it makes finished chunks durable while
             // others are still read, so that little is left to wait for at the end.
+            // Rarely: a sync costs the writers something too.
+            let (mut synced, mut looked) = (0, 0u32);
             while reading.load(Ordering::Acquire) > 0 && !stop.asked() {
                 std::thread::sleep(Duration::from_millis(20));
-                store
-                    .sync()
-                    .map_err(|e| failure::store("cannot write the archive", &e))?;
+                looked += 1;
+                let stored = phase.counters.stored.get();
+                if looked.is_multiple_of(16) && stored > synced {
+                    synced = stored;
+                    store
+                        .sync()
+                        .map_err(|e| failure::store("cannot write the archive", &e))?;
+                }
             }
             Ok(())
         }
