@@ -96,7 +96,7 @@ pub fn for_load(conn: &mut Conn, identity: &Identity) -> Result<Vec<String>> {
     // MariaDB takes the two together as leave for a bulk insert into an empty table: it locks the
     // whole table against the other workers, and hides a duplicate key behind error 1180.
     let unique = if identity.is_mariadb() { 1 } else { 0 };
-    list.push(set(&format!("SET SESSION unique_checks = {unique}")));
+    list.push(set(format!("SET SESSION unique_checks = {unique}")));
     list.push(set("SET SESSION autocommit = 0"));
     // Rows of tables that MariaDB versions come with their own history, where the server can take it.
     list.push(if_allowed("system_versioning_insert_history", 1));
