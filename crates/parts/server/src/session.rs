@@ -98,6 +98,8 @@ pub fn for_load(conn: &mut Conn, identity: &Identity) -> Result<Vec<String>> {
     let unique = if identity.is_mariadb() { 1 } else { 0 };
     list.push(set(format!("SET SESSION unique_checks = {unique}")));
     list.push(set("SET SESSION autocommit = 0"));
+    // Every warning is looked at, so the server has to keep them; this is the most it can.
+    list.push(set("SET SESSION max_error_count = 65535"));
     // Rows of tables that MariaDB versions come with their own history, where the server can take it.
     list.push(if_allowed("system_versioning_insert_history", 1));
     // A CHECK that an old row breaks was broken on the source too; MariaDB can look away.

@@ -32,6 +32,7 @@ impl Rows<'_> {
     }
 
     /// The next row, or `None` at the end. The slice is valid until the next call.
+    // No iterator: each row borrows the buffer until the next call.
     #[allow(clippy::should_implement_trait)]
     #[inline]
     pub fn next(&mut self) -> Result<Option<Row<'_>>> {
