@@ -9,6 +9,7 @@
 //! `<name>.dumping` is written, its bytes are synced, it is renamed, and the
 //! folder is synced.
 
+use self::block::{Block, is_direct, refused_as_direct, set_direct};
 use crate::name::{PARTIAL_SUFFIX, checked, checked_new};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
 use rustix::fs::{self as rfs, AtFlags, FileType, Mode, OFlags};
@@ -19,10 +20,6 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Writeback of a file under construction is started every so many bytes, so
-/// that the sync at its end finds little left to do.
-const WRITEBACK_BYTES: u64 = 8 << 20;
 
 /// A folder; cloning shares it.
 #[derive(Clone, Debug)]
@@ -133,8 +130,8 @@ impl Store for Directory {
             name: name.to_owned(),
             partial,
             file: File::from(fd),
+            block: Block::new(),
             written: 0,
-            started: 0,
             failed: false,
             published: false,
         }))
@@ -219,46 +216,59 @@ struct Partial {
     name: String,
     partial: String,
     file: File,
+    block: Block,
+    /// Bytes taken in so far; what the file will hold.
     written: u64,
-    /// Bytes whose writeback was started.
-    started: u64,
     /// A write failed: the file is short, and must never get its name.
     failed: bool,
     published: bool,
 }
 
 impl Partial {
-    /// Tells the kernel to begin writing what has been collected. `DontNeed`
-    /// is the one portable-enough call for it: on Linux it starts writeback of
-    /// dirty pages without waiting, and drops only pages already clean. It is
-    /// a hint, so its result does not matter.
-    fn start_writeback(&mut self) {
-        #[cfg(target_os = "linux")]
-        {
-            let len = std::num::NonZeroU64::new(self.written - self.started);
-            let _ = rfs::fadvise(&self.file, self.started, len, rfs::Advice::DontNeed);
+    /// Writes what the block holds. A whole block goes around the page cache,
+    /// if the file system lets it; what is less, at the end of a file, cannot.
+    fn write_block(&mut self) -> io::Result<()> {
+        let mut bytes = self.block.filled();
+        let whole = self.block.is_full();
+        if whole && self.written == bytes.len() as u64 {
+            // A file system that cannot do it says so here, or at the write.
+            let _ = set_direct(&self.file, true);
+        } else if !whole {
+            set_direct(&self.file, false)?;
         }
-        self.started = self.written;
+        while !bytes.is_empty() {
+            match self.file.write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => bytes = &bytes[n..],
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if is_direct(&self.file) && refused_as_direct(&e) => {
+                    set_direct(&self.file, false)?;
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        self.block.clear();
+        Ok(())
     }
 }
 
 impl Write for Partial {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.file.write(bytes) {
-            Ok(n) => {
-                self.written += n as u64;
-                if self.written - self.started >= WRITEBACK_BYTES {
-                    self.start_writeback();
-                }
-                Ok(n)
-            }
-            Err(e) => {
-                self.failed |= e.kind() != io::ErrorKind::Interrupted;
-                Err(e)
-            }
+        if self.failed {
+            return Err(io::Error::other("an earlier write failed"));
         }
+        let n = self.block.fill(bytes);
+        self.written += n as u64;
+        if self.block.is_full()
+            && let Err(e) = self.write_block()
+        {
+            self.failed = true;
+            return Err(e);
+        }
+        Ok(n)
     }
 
+    /// Does nothing: a block is written when it is full, the rest by `finish`.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -267,6 +277,11 @@ impl Write for Partial {
 impl Writer for Partial {
     fn finish(mut self: Box<Self>, durable: bool) -> Result<u64> {
         let fail = |op, name: &str, e: io::Error| Err(Error::new(op, name, e));
+        if !self.failed
+            && let Err(e) = self.write_block()
+        {
+            return fail("write", &self.name, e);
+        }
         if self.failed {
             let why = io::Error::other("an earlier write failed");
             return fail("finish", &self.name, why);
@@ -329,5 +344,6 @@ fn sync_parent(made: &Path) -> io::Result<()> {
     }
 }
 
+mod block;
 #[cfg(test)]
 mod tests;

@@ -80,3 +80,22 @@ fn a_full_disk_is_told_apart() {
     assert!(Error::new("write", "x", rustix::io::Errno::DQUOT).full());
     assert!(Error::new("open", "x", rustix::io::Errno::NOENT).not_found());
 }
+
+#[test]
+fn files_of_any_length_come_back() {
+    let (_tmp, dir) = fresh();
+    let block = block::BLOCK;
+    let bytes: Vec<u8> = (0..3 * block + 5).map(|n| (n / 7) as u8).collect();
+    for len in [0, 1, block - 1, block, block + 1, 2 * block, 3 * block + 5] {
+        // Pieces that never fit the block evenly, and one bigger than it.
+        for piece in [4093, block + 4093] {
+            let mut file = dir.create("x").unwrap();
+            for part in bytes[..len].chunks(piece) {
+                file.write_all(part).unwrap();
+            }
+            assert_eq!(file.finish(false).unwrap(), len as u64);
+            assert!(dir.read_all("x", 1 << 30).unwrap() == bytes[..len], "{len}");
+        }
+    }
+    dir.sync().unwrap();
+}
