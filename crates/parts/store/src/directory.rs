@@ -9,7 +9,7 @@
 //! `<name>.dumping` is written, its bytes are synced, it is renamed, and the
 //! folder is synced.
 
-use self::block::{Block, is_direct, refused_as_direct, set_direct};
+use self::block::BlockWriter;
 use crate::name::{PARTIAL_SUFFIX, checked, checked_new};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
 use rustix::fs::{self as rfs, AtFlags, FileType, Mode, OFlags};
@@ -129,10 +129,7 @@ impl Store for Directory {
             dir: Arc::clone(&self.0),
             name: name.to_owned(),
             partial,
-            file: File::from(fd),
-            block: Block::new(),
-            written: 0,
-            failed: false,
+            out: BlockWriter::new(File::from(fd)),
             published: false,
         }))
     }
@@ -215,88 +212,38 @@ struct Partial {
     dir: Arc<Inner>,
     name: String,
     partial: String,
-    file: File,
-    block: Block,
-    /// Bytes taken in so far; what the file will hold.
-    written: u64,
-    /// A write failed: the file is short, and must never get its name.
-    failed: bool,
+    out: BlockWriter,
     published: bool,
-}
-
-impl Partial {
-    /// Writes what the block holds. A whole block goes around the page cache,
-    /// if the file system lets it; what is less, at the end of a file, cannot.
-    fn write_block(&mut self) -> io::Result<()> {
-        let mut bytes = self.block.filled();
-        let whole = self.block.is_full();
-        if whole && self.written == bytes.len() as u64 {
-            // A file system that cannot do it says so here, or at the write.
-            let _ = set_direct(&self.file, true);
-        } else if !whole {
-            set_direct(&self.file, false)?;
-        }
-        while !bytes.is_empty() {
-            match self.file.write(bytes) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(n) => bytes = &bytes[n..],
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if is_direct(&self.file) && refused_as_direct(&e) => {
-                    set_direct(&self.file, false)?;
-                }
-                Err(e) => return Err(e),
-            }
-        }
-        self.block.clear();
-        Ok(())
-    }
 }
 
 impl Write for Partial {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.failed {
-            return Err(io::Error::other("an earlier write failed"));
-        }
-        let n = self.block.fill(bytes);
-        self.written += n as u64;
-        if self.block.is_full()
-            && let Err(e) = self.write_block()
-        {
-            self.failed = true;
-            return Err(e);
-        }
-        Ok(n)
+        self.out.write(bytes)
     }
 
-    /// Does nothing: a block is written when it is full, the rest by `finish`.
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.out.flush()
     }
 }
 
 impl Writer for Partial {
     fn finish(mut self: Box<Self>, durable: bool) -> Result<u64> {
         let fail = |op, name: &str, e: io::Error| Err(Error::new(op, name, e));
-        if !self.failed
-            && let Err(e) = self.write_block()
-        {
-            return fail("write", &self.name, e);
-        }
-        if self.failed {
-            let why = io::Error::other("an earlier write failed");
-            return fail("finish", &self.name, why);
-        }
+        let (file, written) = match self.out.finish() {
+            Ok(written) => written,
+            Err(e) => return fail("write", &self.name, e),
+        };
         if durable {
             // Not repeated on failure: the kernel may have dropped the pages,
             // and a second call would then report a success that is none.
-            if let Err(e) = rfs::fsync(&self.file) {
+            if let Err(e) = rfs::fsync(&*file) {
                 self.dir.lost.store(true, Ordering::SeqCst);
                 return fail("sync", &self.name, e.into());
             }
         }
         // A disk that filled up late, or a file cut by somebody else.
-        match rfs::fstat(&self.file) {
-            Ok(stat) if u64::try_from(stat.st_size) == Ok(self.written) => {}
+        match rfs::fstat(&*file) {
+            Ok(stat) if u64::try_from(stat.st_size) == Ok(written) => {}
             Ok(_) => return fail("finish", &self.name, io::Error::other("size changed")),
             Err(e) => return fail("finish", &self.name, e.into()),
         }
@@ -307,7 +254,7 @@ impl Writer for Partial {
         if !durable {
             lock(&self.dir.unsynced).push(self.name.clone());
         }
-        Ok(self.written)
+        Ok(written)
     }
 }
 

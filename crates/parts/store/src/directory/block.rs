@@ -1,37 +1,221 @@
-//! Writing around the page cache: a buffer that the kernel can take whole
-//! blocks from, and the switch for it on an open file.
+//! Big files in big writes, around the page cache and ahead of whoever makes
+//! the bytes.
+//!
+//! A dump is written once and read much later: in the page cache it would only
+//! push out what the server's machine needs, and the cache's bookkeeping costs
+//! more than the write. And a worker must not wait for the disk while it could
+//! be reading rows: a thread of the file's own writes one block while the next
+//! is filled. A file of less than a block gets neither.
 
 #[cfg(target_os = "linux")]
 use rustix::fs::{self as rfs, OFlags};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+/// Bytes of a write. From here on a bigger one is no faster.
+pub(super) const BLOCK: usize = 1 << 20;
+
+/// Blocks a file may have: one being filled, the others on their way to the disk.
+const BLOCKS: usize = 4;
+
+/// No device in use has larger sectors, no page of memory is smaller.
+const ALIGNMENT: usize = 4096;
+
+/// Writes a file in blocks.
+pub(super) struct BlockWriter {
+    file: Arc<File>,
+    block: Block,
+    /// From the second block on.
+    ahead: Option<Ahead>,
+    taken: u64,
+    /// A write failed: the file is short.
+    failed: bool,
+}
+
+/// The thread that writes, and the blocks that go to it and come back.
+struct Ahead {
+    full: SyncSender<Block>,
+    free: Receiver<Block>,
+    /// Blocks made so far.
+    made: usize,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl BlockWriter {
+    pub(super) fn new(file: File) -> Self {
+        Self {
+            file: Arc::new(file),
+            block: Block::default(),
+            ahead: None,
+            taken: 0,
+            failed: false,
+        }
+    }
+
+    /// Hands the full block on, and takes an empty one.
+    fn pass_on(&mut self) -> io::Result<()> {
+        let ahead = match &mut self.ahead {
+            Some(ahead) => ahead,
+            None => self.ahead.insert(Ahead::start(Arc::clone(&self.file))?),
+        };
+        let full = std::mem::take(&mut self.block);
+        if ahead.full.send(full).is_err() {
+            return Err(self.why());
+        }
+        self.block = if ahead.made < BLOCKS {
+            ahead.made += 1;
+            Block::default()
+        } else {
+            match ahead.free.recv() {
+                Ok(block) => block,
+                Err(_) => return Err(self.why()),
+            }
+        };
+        Ok(())
+    }
+
+    /// Waits for the thread.
+    fn join(&mut self) -> io::Result<()> {
+        let Some(Ahead { full, thread, .. }) = self.ahead.take() else {
+            return Ok(());
+        };
+        drop(full);
+        thread
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the thread that writes broke off")))
+    }
+
+    /// Why the thread has ended.
+    fn why(&mut self) -> io::Error {
+        self.failed = true;
+        let early = || io::Error::other("the thread that writes ended early");
+        self.join().err().unwrap_or_else(early)
+    }
+
+    /// Writes what is left; returns the file and the bytes that it was given.
+    pub(super) fn finish(&mut self) -> io::Result<(Arc<File>, u64)> {
+        if self.failed {
+            return Err(io::Error::other("an earlier write failed"));
+        }
+        let done = self.join().and_then(|()| {
+            set_direct(&self.file, false)?;
+            (&*self.file).write_all(self.block.filled())
+        });
+        self.failed = true; // what was finished takes no more
+        done.map(|()| (Arc::clone(&self.file), self.taken))
+    }
+}
+
+impl Write for BlockWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.failed {
+            return Err(io::Error::other("an earlier write failed"));
+        }
+        if self.block.is_full() {
+            self.pass_on()?;
+        }
+        let n = self.block.fill(bytes);
+        self.taken += n as u64;
+        Ok(n)
+    }
+
+    /// Does nothing: a block is written when it is full, the rest by `finish`.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for BlockWriter {
+    fn drop(&mut self) {
+        // Whoever dropped it is already failing for a better reason.
+        let _ = self.join();
+    }
+}
+
+impl Ahead {
+    fn start(file: Arc<File>) -> io::Result<Self> {
+        let (full, blocks) = sync_channel(BLOCKS);
+        let (back, free) = sync_channel(BLOCKS);
+        let write = move || write_blocks(&file, &blocks, &back);
+        let thread = thread::Builder::new().name("write".into()).spawn(write)?;
+        Ok(Self {
+            full,
+            free,
+            made: 1,
+            thread,
+        })
+    }
+}
+
+/// Writes whole blocks until no more come.
+fn write_blocks(file: &File, full: &Receiver<Block>, free: &SyncSender<Block>) -> io::Result<()> {
+    // A file system that cannot do it says so here, or at the first write.
+    let _ = set_direct(file, true);
+    for mut block in full {
+        let mut bytes = block.filled();
+        while !bytes.is_empty() {
+            let mut file = file;
+            match file.write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => bytes = &bytes[n..],
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if is_direct(file) && may_be_about_direct(&e) => set_direct(file, false)?,
+                Err(e) => return Err(e),
+            }
+        }
+        block.fill = 0;
+        // Nobody wants it back at the end.
+        let _ = free.send(block);
+    }
+    Ok(())
+}
+
+/// Whether an error may be about the way of writing, not about the file.
+fn may_be_about_direct(e: &io::Error) -> bool {
+    e.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error())
+}
+
+#[cfg(target_os = "linux")]
+fn set_direct(file: &File, on: bool) -> io::Result<()> {
+    let mut flags = rfs::fcntl_getfl(file)?;
+    if flags.contains(OFlags::DIRECT) != on {
+        flags.set(OFlags::DIRECT, on);
+        rfs::fcntl_setfl(file, flags)?;
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn is_direct(file: &File) -> bool {
+    rfs::fcntl_getfl(file).is_ok_and(|flags| flags.contains(OFlags::DIRECT))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_direct(_: &File, _: bool) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_direct(_: &File) -> bool {
+    false
+}
 
 /// Bytes on their way to a file, where a write around the page cache can take
 /// them from: at an address and of a size that any device's sectors divide.
-pub(super) struct Block {
+#[derive(Default)]
+struct Block {
     room: Vec<u8>,
     /// Where the aligned part begins.
     start: usize,
     fill: usize,
 }
 
-/// Bytes of a write. From here on a bigger one is no faster.
-pub(super) const BLOCK: usize = 1 << 20;
-
-/// No device in use has larger sectors, no page of memory is smaller.
-const ALIGNMENT: usize = 4096;
-
 impl Block {
-    pub(super) fn new() -> Self {
-        Self {
-            room: Vec::new(),
-            start: 0,
-            fill: 0,
-        }
-    }
-
-    /// Takes as much as it has room for; only the first bytes of a file make it allocate.
-    pub(super) fn fill(&mut self, bytes: &[u8]) -> usize {
+    /// Takes as much as it has room for; the first bytes make it allocate.
+    fn fill(&mut self, bytes: &[u8]) -> usize {
         if self.room.is_empty() {
             self.room = vec![0; BLOCK + ALIGNMENT];
             self.start = self.room.as_ptr().align_offset(ALIGNMENT);
@@ -43,48 +227,11 @@ impl Block {
         n
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.fill == BLOCK
     }
 
-    pub(super) fn filled(&self) -> &[u8] {
+    fn filled(&self) -> &[u8] {
         &self.room[self.start..self.start + self.fill]
     }
-
-    pub(super) fn clear(&mut self) {
-        self.fill = 0;
-    }
-}
-
-/// Whether an error may be about the way of writing, not about the file.
-pub(super) fn refused_as_direct(e: &io::Error) -> bool {
-    e.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error())
-}
-
-/// Whether writes go around the page cache. A dump is written once and read
-/// much later: in the cache it would only push out what the server's machine
-/// needs, and the cache's bookkeeping costs more than the write.
-#[cfg(target_os = "linux")]
-pub(super) fn set_direct(file: &File, on: bool) -> io::Result<()> {
-    let mut flags = rfs::fcntl_getfl(file)?;
-    if flags.contains(OFlags::DIRECT) != on {
-        flags.set(OFlags::DIRECT, on);
-        rfs::fcntl_setfl(file, flags)?;
-    }
-    Ok(())
-}
-
-#[cfg(target_os = "linux")]
-pub(super) fn is_direct(file: &File) -> bool {
-    rfs::fcntl_getfl(file).is_ok_and(|flags| flags.contains(OFlags::DIRECT))
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn set_direct(_: &File, _: bool) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn is_direct(_: &File) -> bool {
-    false
 }
