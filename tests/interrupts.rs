@@ -124,7 +124,7 @@ fn killed_source(kind: Kind) {
     target.kill9().expect("killed");
     run.wait()
         .code(6)
-        .says(&["this load created", "before starting again"]);
+        .says(&["this load created", "--resume goes on"]);
     target.restart().expect("a server again");
     // What it holds is in the way of a second load, which says so; dropped, all is well.
     let again = || {

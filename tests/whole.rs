@@ -17,6 +17,7 @@ mod hostile;
 mod interrupts;
 mod old_source;
 mod refusals;
+mod resume;
 mod samples;
 mod secrets;
 mod shell_archive;

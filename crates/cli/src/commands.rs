@@ -78,6 +78,12 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
         verify: !a.no_verify,
         allow_same_server: a.allow_same_server,
         skip_binlog: a.skip_binlog,
+        resume: a.resume,
+        defer_keys: match a.defer_keys {
+            args::DeferKeys::Auto => load::DeferKeys::Auto,
+            args::DeferKeys::All => load::DeferKeys::All,
+            args::DeferKeys::Off => load::DeferKeys::Off,
+        },
         filter: filter(&a.selection)?,
     };
     let done = load::run(run, &options)?;

@@ -151,12 +151,29 @@ pub struct Load {
     /// Keep the load out of the target's binary log (needs the privilege to set sql_log_bin)
     #[arg(long)]
     pub skip_binlog: bool,
+    /// Go on with a load of the same archive that was interrupted; what is there is not loaded again
+    #[arg(long)]
+    pub resume: bool,
+    /// Secondary keys added behind the rows: auto (of big tables), all, off
+    #[arg(long, value_name = "WHICH", default_value = "auto")]
+    pub defer_keys: DeferKeys,
     /// Which objects
     #[command(flatten)]
     pub selection: Selection,
     /// The server
     #[command(flatten)]
     pub connection: Connection,
+}
+
+/// `--defer-keys`.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+pub enum DeferKeys {
+    /// Of tables that are big enough for it to be quicker
+    Auto,
+    /// Of every table
+    All,
+    /// Of none
+    Off,
 }
 
 /// `penstock verify`.

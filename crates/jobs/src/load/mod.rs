@@ -2,10 +2,13 @@
 //!
 //! Steps, each a file: `precheck` (is the archive whole, is the target fit),
 //! `script` (which statements may run), `prepare` (schemas and tables), `rows`
-//! by `schedule`, `objects` (what comes behind the rows). Invariant: until all
-//! prechecks have passed, nothing on the target is touched; nothing on it is
-//! ever dropped or replaced that this run did not create.
+//! by `schedule`, `objects` (what comes behind the rows); `journal` says on the
+//! target what is there, so that a load that was interrupted can go on.
+//! Invariant: until all prechecks have passed, nothing on the target is
+//! touched; nothing on it is ever dropped or replaced that this load did not
+//! create.
 
+mod journal;
 mod objects;
 pub mod precheck;
 mod prepare;
@@ -15,11 +18,13 @@ mod script;
 
 use crate::verify::{self, Compared};
 use crate::{Run, connect, failure};
-use archive::Archive;
 use archive::open::Table;
+use archive::{Archive, RowDigest};
 use base::{Error, Kind, Result};
+use journal::Journal;
+use prepare::Prepared;
 use rows::{Chunk, Loaders};
-use schedule::Schedule;
+use schedule::{Schedule, Work};
 use server::{Filter, Identity, session};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -42,8 +47,23 @@ pub struct Options {
     pub allow_same_server: bool,
     /// Keep the load out of the binary log.
     pub skip_binlog: bool,
+    /// Go on with a load of the same archive that was interrupted.
+    pub resume: bool,
+    /// Which secondary keys are added behind the rows.
+    pub defer_keys: DeferKeys,
     /// Which schemas and tables.
     pub filter: Filter,
+}
+
+/// Which tables get their secondary keys behind their rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeferKeys {
+    /// Those that are big enough for it to be quicker.
+    Auto,
+    /// Every one.
+    All,
+    /// None.
+    Off,
 }
 
 /// What was loaded.
@@ -124,6 +144,8 @@ struct Target<'a> {
     created: Vec<String>,
     /// Whether this run has created anything.
     touched: bool,
+    /// Whether this run goes on with one that was interrupted.
+    resuming: bool,
 }
 
 /// Loads.
@@ -151,11 +173,15 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         refused_views: 0,
         created: Vec::new(),
         touched: false,
+        resuming: false,
     };
     precheck::target(&mut target, &plan)?;
+    let journal = interrupted(&mut target, &plan)?;
     precheck::files(run, &plan, options.threads)?;
-    // The archive may have taken minutes to check: look again before the first statement.
-    precheck::nothing_there(&mut target, &plan)?;
+    if !target.resuming {
+        // The archive may have taken minutes to check: look again before the first statement.
+        precheck::nothing_there(&mut target, &plan)?;
+    }
 
     let notes = session::for_ddl(&mut target.conn, &target.id)
         .map_err(|e| failure::server("cannot prepare a session", e))?;
@@ -165,17 +191,17 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
     }
     let phase = run.phase("creating tables", 1);
-    let keys = {
-        let outcome = prepare::create(&mut target, &plan);
+    let prepared = {
+        let outcome = prepare::create(&mut target, &plan, journal);
         outcome.map_err(|e| left_behind(e, &plan, &target))?
     };
     drop(phase);
     wire.local_infile = true;
-    let tables = tables(&plan, &options.target)?;
-    let outcome = load_rows(&mut target, &plan, &wire, &tables);
+    let tables = tables(&plan, &prepared)?;
+    let outcome = load_rows(&mut target, &plan, &wire, &tables, &prepared.journal);
     let rows_seconds = outcome.map_err(|e| left_behind(e, &plan, &target))?;
     let phase = run.phase("adding keys and programs", 1);
-    let outcome = objects::create(&mut target, &plan, &keys);
+    let outcome = objects::create(&mut target, &plan, &prepared.foreign);
     outcome.map_err(|e| left_behind(e, &plan, &target))?;
     drop(phase);
     let verified = if options.verify {
@@ -197,6 +223,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     } else {
         None
     };
+    prepared.journal.end(&mut target)?;
     target.notes.sort();
     target.notes.dedup();
     Ok(Summary {
@@ -254,9 +281,13 @@ fn left_behind(e: Error, plan: &Plan, target: &Target<'_>) -> Error {
     let shown = |name: &String| base::units::printable(&server::quote::ident(name));
     let created: Vec<String> = target.created.iter().map(shown).collect();
     let mut hint = e.hint.clone().map(|h| h + "\n").unwrap_or_default();
-    hint += "the target holds a part of the archive: ";
+    hint += "the target holds a part of the archive: penstock load --resume goes on from there; to begin anew, ";
     if created.len() < plan.schemas.len() {
-        hint += "drop what this load created";
+        hint += &format!(
+            "drop what this load created, `{}` with it{}",
+            journal::TABLE,
+            if created.is_empty() { "" } else { ", or " }
+        );
     }
     if !created.is_empty() {
         hint += &format!(
@@ -265,21 +296,59 @@ fn left_behind(e: Error, plan: &Plan, target: &Target<'_>) -> Error {
             created.join(", ")
         );
     }
-    hint += " before starting again";
     Error {
         hint: Some(hint),
         ..e
     }
 }
 
-/// The tables as the loaders need them.
-fn tables(plan: &Plan, _target: &wire::Options) -> Result<Vec<rows::Table>> {
+/// Finds the journal of a load that was interrupted, and decides whether this one goes on with it.
+fn interrupted(t: &mut Target<'_>, plan: &Plan) -> Result<Option<Journal>> {
+    journal::name_is_free(plan)?;
+    let found = Journal::find(t, plan)?;
+    let Some(journal) = &found else {
+        precheck::nothing_there(t, plan)?;
+        if t.options.resume {
+            t.run
+                .observer
+                .note("there is no interrupted load to go on with: beginning one".to_owned());
+        }
+        return Ok(None);
+    };
+    t.touched = true;
+    t.created = journal.created().to_vec();
+    if !t.options.resume {
+        let e = refused("a load of this archive into this target was interrupted");
+        return Err(left_behind(e, plan, t));
+    }
+    t.resuming = true;
+    let all: usize = plan.tables().map(|t| t.chunks.len()).sum();
+    t.run.observer.note(format!(
+        "going on with the interrupted load: {} of {all} chunks are there",
+        journal.chunks()
+    ));
+    Ok(found)
+}
+
+/// The tables as the loaders need them, without the chunks that are there.
+fn tables(plan: &Plan, prepared: &Prepared) -> Result<Vec<rows::Table>> {
+    let journal = &prepared.journal;
     plan.tables()
         .map(|t| {
             let statement = prepare::load_statement(t)?;
+            let mut digest = RowDigest::new();
+            let mut there = 0;
+            for c in t.chunks.iter().filter(|c| journal.has(&c.file)) {
+                let taken = journal.digest(&c.file);
+                there += c.rows.or(taken.map(|d| d.rows())).unwrap_or(0);
+                if let Some(taken) = taken {
+                    digest.merge(&taken);
+                }
+            }
             let chunks: Vec<Chunk> = t
                 .chunks
                 .iter()
+                .filter(|c| !journal.has(&c.file))
                 .map(|c| Chunk {
                     file: c.file.clone(),
                     compression: t.compression,
@@ -293,6 +362,11 @@ fn tables(plan: &Plan, _target: &wire::Options) -> Result<Vec<rows::Table>> {
             Ok(rows::Table {
                 schema: t.schema.clone(),
                 table: t.name.clone(),
+                keys: prepared
+                    .keys
+                    .get(&server::quote::qualified(&t.schema, &t.name))
+                    .cloned()
+                    .unwrap_or_default(),
                 name: server::quote::qualified(&t.schema, &t.name),
                 statement,
                 columns: t.meta.options.columns.clone(),
@@ -300,8 +374,8 @@ fn tables(plan: &Plan, _target: &wire::Options) -> Result<Vec<rows::Table>> {
                 chunks,
                 rows: t.rows,
                 tee,
-                digest: Mutex::default(),
-                loaded: AtomicU64::new(0),
+                digest: Mutex::new(digest),
+                loaded: AtomicU64::new(there),
             })
         })
         .collect()
@@ -312,6 +386,7 @@ fn load_rows(
     plan: &Plan,
     wire: &wire::Options,
     tables: &[rows::Table],
+    journal: &Journal,
 ) -> Result<f64> {
     let run = target.run;
     let mut conns = Vec::new();
@@ -343,7 +418,16 @@ fn load_rows(
         .counters
         .bytes_expected
         .set(sizes.iter().flatten().sum());
-    let schedule = Schedule::new(sizes);
+    let schedule = Schedule::new(
+        sizes
+            .into_iter()
+            .zip(tables)
+            .map(|(sizes, t)| Work {
+                sizes,
+                keys: !t.keys.is_empty(),
+            })
+            .collect(),
+    );
     let store: Arc<dyn store::Store> = plan.archive.store().clone();
     let loaders = Loaders {
         store: &*store,
@@ -351,6 +435,8 @@ fn load_rows(
         schedule: &schedule,
         counters: &phase.counters,
         observer: &*run.observer,
+        journal,
+        resuming: target.resuming,
     };
     run.workers(conns, |_, mut conn, stop| loaders.work(&mut conn, stop))?;
     Ok(phase.seconds())

@@ -3,21 +3,25 @@
 //! An object that the target refuses does not take the rows with it: it is
 //! listed by name, and the run ends with the code for exceptions.
 
-use super::prepare::{ForeignKeys, sql};
+use super::prepare::{ForeignKeys, is_there, sql};
 use super::script::{self, Sort, Statement};
 use super::{Plan, Target};
 use crate::failure;
-use base::Result;
+use base::{Result, failpoint};
 use server::quote;
 
 /// Creates the rest, in the order in which one may need the other.
 pub fn create(t: &mut Target<'_>, plan: &Plan, keys: &[ForeignKeys]) -> Result<()> {
     for k in keys {
         t.run.check()?;
+        failpoint::reached("foreign keys are about to be added");
         t.execute(
             &format!("USE {}", quote::ident(&k.schema)),
             "cannot use the schema",
         )?;
+        if t.resuming && t.has_foreign_keys(k)? {
+            continue;
+        }
         let clauses: Vec<String> = k.clauses.iter().map(|c| format!("ADD {c}")).collect();
         t.attempt(
             &format!("ALTER TABLE {} {}", k.table, clauses.join(", ")),
@@ -171,10 +175,29 @@ impl Target<'_> {
         Ok(made)
     }
 
+    /// Whether the load that was interrupted has added them: one ALTER adds all or none.
+    fn has_foreign_keys(&mut self, k: &ForeignKeys) -> Result<bool> {
+        let sql = format!(
+            "SELECT COUNT(*) FROM information_schema.table_constraints WHERE constraint_type = 'FOREIGN KEY' \
+             AND table_schema = {} AND table_name = {}",
+            quote::text(&k.schema),
+            quote::text(&k.name)
+        );
+        let rows = self
+            .conn
+            .fetch(sql)
+            .map_err(|e| failure::wire("cannot look at the foreign keys", e))?;
+        let cell = rows.into_iter().flatten().flatten().next();
+        Ok(cell.is_some_and(|c| c != b"0"))
+    }
+
     /// Runs a statement whose failure is an exception, not the end.
     fn attempt(&mut self, sql: &str, what: &str) -> Result<()> {
-        match self.conn.execute(sql) {
+        let done = self.conn.execute(sql);
+        failpoint::reached("an object is created");
+        match done {
             Ok(_) => Ok(()),
+            Err(e) if self.resuming && is_there(&e) => Ok(()),
             Err(wire::Error::Server(e)) => {
                 let text = format!("{what}: {e}");
                 self.run.observer.warn(text.clone());

@@ -135,8 +135,7 @@ pub(super) fn target(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
         .map(|p| &plan.archive.schemas()[p.at])
         .collect();
     privileges(t, plan, &schemas)?;
-    names(t, plan)?;
-    nothing_there(t, plan)
+    names(t, plan)
 }
 
 /// Refuses a target that already holds any of the objects.

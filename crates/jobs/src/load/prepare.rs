@@ -1,13 +1,32 @@
-//! Schemas, tables without foreign keys, stand-ins for views; and the LOAD
-//! statement of a table.
+//! Schemas, tables without foreign keys and without the keys that are added
+//! behind the rows, stand-ins for views; and the LOAD statement of a table.
+//!
+//! A load that goes on with an interrupted one does all of it again: what is
+//! there already is its own (see `journal`), and is left as it is.
 
+use super::journal::Journal;
 use super::script::{self, Sort};
-use super::{Plan, Target};
+use super::{DeferKeys, Plan, Target};
 use crate::failure;
 use archive::open::Table;
 use base::units::printable;
-use base::{Error, Kind, Result};
+use base::{Error, Kind, Result, failpoint};
 use server::{ddl, quote};
+use std::collections::HashMap;
+
+/// Rows of a table, in bytes, from which on its keys are added behind them. A
+/// smaller one is filled before the server would have begun with its ALTER.
+const KEYS_BEHIND: u64 = 8 << 20;
+
+/// The target is ready for rows.
+pub struct Prepared {
+    /// Where chunks are entered.
+    pub journal: Journal,
+    /// To be added behind all rows.
+    pub foreign: Vec<ForeignKeys>,
+    /// By quoted, qualified table: keys to be added behind its rows.
+    pub keys: HashMap<String, Vec<Vec<String>>>,
+}
 
 /// Foreign keys that were taken out of their tables, to be added behind the rows.
 pub struct ForeignKeys {
@@ -15,25 +34,39 @@ pub struct ForeignKeys {
     pub table: String,
     /// Its schema.
     pub schema: String,
+    /// Its name.
+    pub name: String,
     /// Clauses fit to follow `ADD`.
     pub clauses: Vec<String>,
 }
 
-/// Creates everything that rows need.
-pub fn create(t: &mut Target<'_>, plan: &Plan) -> Result<Vec<ForeignKeys>> {
-    let mut keys = Vec::new();
+/// Creates everything that rows need; begins the journal, unless there is one to go on with.
+pub fn create(t: &mut Target<'_>, plan: &Plan, mut journal: Option<Journal>) -> Result<Prepared> {
+    let mut foreign = Vec::new();
+    let mut keys = HashMap::new();
     for part in &plan.schemas {
         let schema = &plan.archive.schemas()[part.at];
         t.run.check()?;
-        database(t, plan, schema)?;
+        let created = database(t, plan, schema)?;
+        let journal = match &mut journal {
+            Some(journal) => journal,
+            // The first schema, which had to exist before it could hold the journal.
+            None => journal.insert(Journal::begin(t, plan)?),
+        };
+        if created {
+            journal.schema(t, &schema.name)?;
+        }
         t.execute(
             &format!("USE {}", quote::ident(&schema.name)),
             "cannot use the schema",
         )?;
         for at in &part.tables {
             t.run.check()?;
-            if let Some(k) = table(t, plan, &schema.tables[*at])? {
-                keys.push(k);
+            let later = table(t, plan, &schema.tables[*at])?;
+            foreign.extend(later.foreign);
+            if !later.keys.is_empty() {
+                let table = &schema.tables[*at];
+                keys.insert(quote::qualified(&table.schema, &table.name), later.keys);
             }
         }
         for at in &part.views {
@@ -45,12 +78,65 @@ pub fn create(t: &mut Target<'_>, plan: &Plan) -> Result<Vec<ForeignKeys>> {
                         "cannot create a stand-in for view {}",
                         quote::qualified(&schema.name, &view.name)
                     );
-                    t.execute(&s.text, &doing)?;
+                    t.create(&s.text, &doing)?;
                 }
             }
         }
     }
-    Ok(keys)
+    let Some(mut journal) = journal else {
+        return Err(Error::new(Kind::Internal, "a plan without a schema"));
+    };
+    if t.resuming {
+        begin_anew(t, plan, &mut journal)?;
+    }
+    Ok(Prepared {
+        journal,
+        foreign,
+        keys,
+    })
+}
+
+/// An engine without transactions keeps what a killed chunk has stored: such a
+/// table is emptied and loaded from its beginning, unless all of it is there.
+fn begin_anew(t: &mut Target<'_>, plan: &Plan, journal: &mut Journal) -> Result<()> {
+    let sql = "SELECT t.table_schema, t.table_name FROM information_schema.tables t \
+               JOIN information_schema.engines e ON e.engine = t.engine \
+               WHERE t.table_type = 'BASE TABLE' AND e.transactions <> 'YES'";
+    let rows = t
+        .conn
+        .fetch(sql)
+        .map_err(|e| failure::wire("cannot look at the tables' engines", e))?;
+    let names: Vec<(String, String)> = rows
+        .into_iter()
+        .map(|row| {
+            let mut cells = row
+                .into_iter()
+                .map(|c| String::from_utf8_lossy(&c.unwrap_or_default()).into_owned());
+            (
+                cells.next().unwrap_or_default(),
+                cells.next().unwrap_or_default(),
+            )
+        })
+        .collect();
+    for table in plan.tables() {
+        let listed = names
+            .iter()
+            .any(|(s, n)| *s == table.schema && *n == table.name);
+        let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
+        if !listed || files.iter().all(|f| journal.has(f)) {
+            continue;
+        }
+        let name = quote::qualified(&table.schema, &table.name);
+        t.execute(
+            &format!("TRUNCATE TABLE {name}"),
+            &format!("cannot empty table {name}"),
+        )?;
+        journal.forget(t, &files)?;
+        t.run.observer.note(printable(&format!(
+            "table {name} has an engine without transactions: it is loaded again from its beginning"
+        )));
+    }
+    Ok(())
 }
 
 /// The text of a file, checked against the manifest.
@@ -60,13 +146,15 @@ pub fn sql(plan: &Plan, file: &str) -> Result<String> {
         .map_err(|e| failure::archive("cannot read a definition", &e))
 }
 
-fn database(t: &mut Target<'_>, plan: &Plan, schema: &archive::open::Schema) -> Result<()> {
+/// Creates a schema; false if it was there.
+fn database(t: &mut Target<'_>, plan: &Plan, schema: &archive::open::Schema) -> Result<bool> {
     let before = t.collation_of(&schema.name)?;
     create_database(t, plan, schema)?;
     let Some(before) = before else {
+        failpoint::reached("a schema is created");
         t.created.push(schema.name.clone());
         t.touched = true;
-        return Ok(());
+        return Ok(true);
     };
     // It was there: its default stays, and what is created later would differ from the source.
     let wanted = schema_collation(t, plan, schema)?;
@@ -76,7 +164,7 @@ fn database(t: &mut Target<'_>, plan: &Plan, schema: &archive::open::Schema) -> 
             quote::ident(&schema.name)
         ));
     }
-    Ok(())
+    Ok(false)
 }
 
 /// The default collation that the archive's CREATE DATABASE names, as this target spells it.
@@ -132,7 +220,14 @@ fn adapted(t: &Target<'_>, plan: &Plan, text: &str) -> (String, Vec<String>) {
     }
 }
 
-fn table(t: &mut Target<'_>, plan: &Plan, table: &Table) -> Result<Option<ForeignKeys>> {
+/// What a table is to get behind its rows.
+#[derive(Default)]
+struct Later {
+    foreign: Option<ForeignKeys>,
+    keys: Vec<Vec<String>>,
+}
+
+fn table(t: &mut Target<'_>, plan: &Plan, table: &Table) -> Result<Later> {
     let name = quote::qualified(&table.schema, &table.name);
     let Some(file) = &table.ddl else {
         return Err(Error::new(
@@ -141,30 +236,46 @@ fn table(t: &mut Target<'_>, plan: &Plan, table: &Table) -> Result<Option<Foreig
         )
         .hint("create the table by hand is not supported yet; take a dump with definitions"));
     };
-    let mut keys = None;
+    let mut later = Later::default();
     for s in script::statements(file, &sql(plan, file)?)? {
         match s.sort {
             Sort::Table => {
                 let (text, notes) = adapted(t, plan, &s.text);
                 t.notes
                     .extend(notes.into_iter().map(|n| format!("table {name}: {n}")));
-                let (text, clauses) = ddl::strip_foreign_keys(&script::must_create(&text));
-                t.execute(&text, &format!("cannot create table {name}"))?;
+                let (mut text, clauses) = ddl::strip_foreign_keys(&script::must_create(&text));
+                if keys_behind(t, table) {
+                    (text, later.keys) = ddl::strip_secondary_keys(&text);
+                }
+                failpoint::reached("a table is about to be created");
+                t.create(&text, &format!("cannot create table {name}"))?;
+                failpoint::reached("a table is created");
                 t.touched = true;
                 if !clauses.is_empty() {
-                    keys = Some(ForeignKeys {
+                    later.foreign = Some(ForeignKeys {
                         table: name.clone(),
                         schema: table.schema.clone(),
+                        name: table.name.clone(),
                         clauses,
                     });
                 }
             }
-            Sort::Sequence => t.execute(&s.text, &format!("cannot create sequence {name}"))?,
+            Sort::Sequence => t.create(&s.text, &format!("cannot create sequence {name}"))?,
             Sort::Set => t.execute(&s.text, "cannot prepare the session")?,
             _ => {}
         }
     }
-    Ok(keys)
+    Ok(later)
+}
+
+/// Whether a table's keys are better added behind its rows.
+fn keys_behind(t: &Target<'_>, table: &Table) -> bool {
+    let bytes: u64 = table.chunks.iter().filter_map(|c| c.raw_bytes).sum();
+    match t.options.defer_keys {
+        DeferKeys::All => true,
+        DeferKeys::Off => false,
+        DeferKeys::Auto => bytes >= KEYS_BEHIND,
+    }
 }
 
 /// `LOAD DATA LOCAL INFILE` for the chunks of a table.
@@ -259,6 +370,16 @@ impl Target<'_> {
         Ok(cell.map(|c| String::from_utf8_lossy(&c).into_owned()))
     }
 
+    /// Creates an object, unless the load that was interrupted has.
+    pub fn create(&mut self, sql: &str, doing: &str) -> Result<()> {
+        match self.conn.execute(sql) {
+            Err(e) if self.resuming && is_there(&e) => Ok(()),
+            done => done
+                .map(drop)
+                .map_err(|e| failure::wire(printable(doing), e)),
+        }
+    }
+
     /// Runs a statement on the control connection.
     pub fn execute(&mut self, sql: &str, doing: &str) -> Result<()> {
         self.conn
@@ -266,4 +387,10 @@ impl Target<'_> {
             .map(drop)
             .map_err(|e| failure::wire(printable(doing), e))
     }
+}
+
+/// Whether the server refused to create what is there: a table or view, a
+/// routine, a trigger, an event.
+pub fn is_there(e: &wire::Error) -> bool {
+    matches!(e.code(), Some(1050 | 1304 | 1359 | 1537))
 }

@@ -5,13 +5,14 @@
 //! LOCAL turns errors into warnings and skips what it cannot store; here a
 //! warning, a skipped row or another count fails the chunk and rolls it back.
 
-use super::schedule::Schedule;
+use super::journal::Journal;
+use super::schedule::{Schedule, Task};
 use crate::failure;
 use crate::run::Stop;
 use archive::chunk::{ChunkReader, Compression, Expected};
 use archive::{ArchiveError, RowDigest, RowPlan};
 use base::units::{count, printable};
-use base::{Counters, Error, Event, Kind, Observer, Result};
+use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
 use std::io::Read;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,8 +48,10 @@ pub struct Table {
     pub statement: String,
     /// The columns that it fills.
     pub columns: Vec<String>,
-    /// Its chunks, in key order.
+    /// Those of its chunks that are to be loaded, in key order.
     pub chunks: Vec<Chunk>,
+    /// Keys to be added behind the rows: clauses to follow `ADD`, a group for each ALTER.
+    pub keys: Vec<Vec<String>>,
     /// Rows in all, where the archive says.
     pub rows: Option<u64>,
     /// For an archive without digests: how to take one while the rows pass.
@@ -73,6 +76,10 @@ pub struct Loaders<'a> {
     pub counters: &'a Counters,
     /// Told when a table is done.
     pub observer: &'a dyn Observer,
+    /// Where chunks are entered.
+    pub journal: &'a Journal,
+    /// Whether this load goes on with one that was interrupted.
+    pub resuming: bool,
 }
 
 impl Loaders<'_> {
@@ -81,20 +88,48 @@ impl Loaders<'_> {
         let mut last = None;
         loop {
             stop.check()?;
-            let Some((table, chunk)) = self.schedule.next(last) else {
-                return Ok(());
+            let (table, chunk) = match self.schedule.next(last) {
+                Task::Chunk(table, chunk) => (table, chunk),
+                Task::Keys(table) => {
+                    self.counters.busy.add(1);
+                    let outcome = self.keys(conn, &self.tables[table]);
+                    self.counters.busy.sub(1);
+                    outcome?;
+                    continue;
+                }
+                Task::Wait => continue,
+                Task::End => return Ok(()),
             };
             last = Some(table);
             self.counters.busy.add(1);
             let t = &self.tables[table];
             let outcome = self.chunk(conn, t, &t.chunks[chunk], stop);
             self.counters.busy.sub(1);
-            self.schedule.done(table);
             outcome?;
             if t.left.fetch_sub(1, Ordering::SeqCst) == 1 {
                 self.table_done(t)?;
             }
+            self.schedule.done(table);
         }
+    }
+
+    /// Adds the keys of a table whose rows are all there.
+    fn keys(&self, conn: &mut Conn, t: &Table) -> Result<()> {
+        for group in &t.keys {
+            let clauses: Vec<String> = group.iter().map(|k| format!("ADD {k}")).collect();
+            failpoint::reached("keys are about to be added");
+            match conn.execute(format!("ALTER TABLE {} {}", t.name, clauses.join(", "))) {
+                // 1061: the load that was interrupted has added them.
+                Err(e) if self.resuming && e.code() == Some(1061) => {}
+                Err(e) => {
+                    let doing = format!("cannot add the keys of {}", t.name);
+                    return Err(failure::wire(doing, e));
+                }
+                Ok(_) => {}
+            }
+            failpoint::reached("keys are added");
+        }
+        Ok(())
     }
 
     fn table_done(&self, t: &Table) -> Result<()> {
@@ -176,6 +211,12 @@ impl Loaders<'_> {
                 digest: RowDigest::new(),
             }),
         };
+        match self.journal.enter(conn, &chunk.file) {
+            Ok(()) => {}
+            Err(e) if matches!(e.code(), Some(1205 | 1213)) => return Err(Failed::Locks(e)),
+            Err(e) => return Err(Failed::Other(failure::wire(doing, e))),
+        }
+        failpoint::reached("a chunk is entered");
         let done = match conn.load(&t.statement, &mut passing) {
             Ok(done) => done,
             Err(wire::Error::Source(e)) => {
@@ -198,9 +239,14 @@ impl Loaders<'_> {
                 .lock()
                 .unwrap_or_else(|e| e.into_inner())
                 .merge(&digest);
+            self.journal
+                .counted(conn, &chunk.file, &digest)
+                .map_err(|e| failure::wire(doing, e))?;
         }
+        failpoint::reached("a chunk is stored");
         conn.execute("COMMIT")
             .map_err(|e| failure::wire(doing, e))?;
+        failpoint::reached("a chunk is committed");
         t.loaded.fetch_add(rows, Ordering::SeqCst);
         self.counters.rows.add(rows);
         Ok(())

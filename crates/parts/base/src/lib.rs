@@ -7,6 +7,7 @@ pub mod cancel;
 pub mod counters;
 pub mod error;
 pub mod events;
+pub mod failpoint;
 pub mod secret;
 pub mod units;
 

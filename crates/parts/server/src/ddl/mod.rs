@@ -11,6 +11,7 @@
 mod adapt;
 mod collate;
 mod create;
+mod keys;
 mod literals;
 mod show;
 mod versioned;
@@ -18,6 +19,7 @@ mod versioned;
 pub use adapt::{adapt, sql_mode_for};
 pub use collate::collation_for;
 pub use create::{CreateTable, add_if_not_exists, strip_foreign_keys};
+pub use keys::strip_secondary_keys;
 pub use show::{read, read_routine, sequence_next};
 
 use crate::{Identity, quote};

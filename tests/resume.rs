@@ -1,0 +1,220 @@
+//! A load that was killed at any instruction goes on with `--resume`, and ends
+//! as one that was not.
+
+use crate::kit::{COUNT, Done, Pair, Tool, both, own_server};
+use rustix::process::Signal;
+use std::time::{Duration, Instant};
+use testkit::{Kind, Server};
+
+const JOURNAL: &str =
+    "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'penstock_load_journal'";
+
+/// All that a load does something of its own for.
+fn everything(pair: &Pair) {
+    pair.fill(&format!(
+        "CREATE DATABASE a1; CREATE DATABASE b2; USE a1;
+CREATE TABLE keyed (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, u VARCHAR(40) NOT NULL, v VARCHAR(200), t TEXT, UNIQUE KEY u (u), KEY v (v, id), FULLTEXT KEY f (t)) ENGINE=InnoDB;
+INSERT INTO keyed (u, v, t) SELECT CONCAT('u', n), SHA2(n, 512), CONCAT('word', n, ' and more') FROM {COUNT};
+CREATE TABLE no_key (a INT, b VARCHAR(60)) ENGINE=InnoDB;
+INSERT INTO no_key SELECT n % 10, SHA2(n % 50, 224) FROM {COUNT} WHERE n < 5000;
+CREATE TABLE child (id INT PRIMARY KEY, k INT UNSIGNED NOT NULL, CONSTRAINT child_of FOREIGN KEY (k) REFERENCES keyed (id)) ENGINE=InnoDB;
+INSERT INTO child SELECT id, id FROM keyed WHERE id < 100;
+CREATE TABLE log (n INT AUTO_INCREMENT PRIMARY KEY, what VARCHAR(20)) ENGINE=InnoDB;
+CREATE TRIGGER child_added AFTER INSERT ON child FOR EACH ROW INSERT INTO log (what) VALUES ('added');
+CREATE FUNCTION twice(x INT) RETURNS INT DETERMINISTIC RETURN 2 * x;
+CREATE PROCEDURE count_them() SELECT COUNT(*) FROM keyed;
+CREATE VIEW some AS SELECT id, twice(id) AS d FROM keyed WHERE id < 10;
+CREATE EVENT later ON SCHEDULE AT '2037-01-01 00:00:00' DO DELETE FROM log;
+USE b2; CREATE TABLE t (d DATE NOT NULL, n INT NOT NULL, PRIMARY KEY (d, n)) ENGINE=InnoDB; INSERT INTO t SELECT '2020-01-01', n FROM {COUNT} WHERE n < 100;
+CREATE VIEW v AS SELECT * FROM a1.some;"
+    ));
+}
+
+const SMALL: &[&str] = &["--chunk-size", "256k"];
+
+fn loading(pair: &Pair, more: &[&str]) -> Tool {
+    let tool = Tool::new(["load"])
+        .arg(pair.path("a"))
+        .arg("--socket")
+        .arg(pair.target().socket());
+    tool.args(["--user", "root", "--defer-keys", "all"])
+        .args(more.iter().copied())
+}
+
+fn empty(pair: &Pair) {
+    let script =
+        b"SET foreign_key_checks = 0; DROP DATABASE IF EXISTS a1; DROP DATABASE IF EXISTS b2";
+    pair.target().script(script).expect("an empty target");
+}
+
+/// Equal in every object and row, with nothing left of the load itself.
+#[track_caller]
+fn as_if_nothing_had_happened(pair: &Pair, at: u64) {
+    pair.same_definitions("a1");
+    pair.same_definitions("b2");
+    pair.same_checksums();
+    for schema in ["a1", "b2"] {
+        let sql = format!(
+            "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{schema}'"
+        );
+        pair.same(&sql);
+    }
+    let journals = pair.target().value(JOURNAL).expect("a count");
+    assert_eq!(journals, "0", "the journal is left behind, killed at {at}");
+}
+
+both! {
+    fn killed_anywhere(pair) {
+        everything(pair);
+        pair.dump("a", SMALL).ok();
+        let mut at = 0;
+        loop {
+            at += 1;
+            empty(pair);
+            let place = at.to_string();
+            let done = loading(pair, &["--threads", "2", "--no-verify"]).env("PENSTOCK_KILL_AT", &*place).run();
+            if done.code == 0 {
+                break;
+            }
+            done.code(137);
+            let complete = pair.target().value(JOURNAL).expect("a count") == "0"
+                && pair.target_schemas().contains(&"b2".to_owned());
+            if complete {
+                // Killed behind the very last step: nothing is left to go on with, and it says so.
+                loading(pair, &["--resume"]).run().code(10).says(&["already holds"]);
+            } else {
+                loading(pair, &["--resume", "--threads", "2"]).run().ok().says(&["equal:"]);
+            }
+            as_if_nothing_had_happened(pair, at);
+        }
+        assert!(at > 60, "there are more places than {at}");
+    }
+}
+
+both! {
+    fn killed_twice_and_told_so(pair) {
+        everything(pair);
+        pair.dump("a", SMALL).ok();
+        loading(pair, &["--threads", "1"]).env("PENSTOCK_KILL_AT", "40").run().code(137);
+        // Without --resume nothing is touched, and the way out is named.
+        loading(pair, &[]).run().code(10).says(&["interrupted", "--resume", "`a1`, `b2`"]);
+        loading(pair, &["--resume", "--threads", "1"]).env("PENSTOCK_KILL_AT", "12").run().code(137);
+        // Another part of the archive is another load.
+        loading(pair, &["--resume", "--exclude-tables", "a1.child"]).run().code(10).says(&["another load"]);
+        let done = loading(pair, &["--resume"]).run().ok();
+        assert!(done.said().contains("going on with the interrupted load"), "{}", done.said());
+        as_if_nothing_had_happened(pair, 0);
+        // Nothing to go on with is a load from the beginning.
+        empty(pair);
+        loading(pair, &["--resume"]).run().ok().says(&["no interrupted load"]);
+        as_if_nothing_had_happened(pair, 0);
+    }
+}
+
+both! {
+    fn an_engine_without_transactions_begins_anew(pair) {
+        pair.fill(&format!("CREATE DATABASE a1; USE a1; CREATE TABLE m (a INT PRIMARY KEY, b CHAR(100)) ENGINE=MyISAM; INSERT INTO m SELECT n, SHA2(n, 256) FROM {COUNT};"));
+        pair.dump("a", SMALL).code(3);
+        let mut at = 0;
+        let mut anew = 0;
+        loop {
+            at += 1;
+            empty(pair);
+            let place = at.to_string();
+            let done = loading(pair, &["--threads", "1"]).env("PENSTOCK_KILL_AT", &*place).run();
+            if done.code == 0 {
+                break;
+            }
+            done.code(137);
+            let done = loading(pair, &["--resume"]).run();
+            if done.code == 10 {
+                continue;
+            }
+            let done = done.ok();
+            anew += u32::from(done.said().contains("loaded again from its beginning"));
+            pair.same_checksums();
+        }
+        assert!(anew > 3, "only {anew} times of {at}");
+    }
+}
+
+both! {
+    fn two_loads_at_once(pair) {
+        everything(pair);
+        pair.dump("a", SMALL).ok();
+        let first = loading(pair, &["--threads", "1"]).env("PENSTOCK_STOP_AT", "25").start();
+        let end = Instant::now() + Duration::from_secs(30);
+        while pair.target().value(JOURNAL).expect("a count") == "0" {
+            assert!(Instant::now() < end, "no journal");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        loading(pair, &["--resume"]).run().code(10).says(&["another penstock"]);
+        // Let go on when it has stopped for sure.
+        std::thread::sleep(Duration::from_millis(500));
+        first.signal(Signal::CONT);
+        first.wait().ok();
+        as_if_nothing_had_happened(pair, 0);
+    }
+}
+
+fn killed_server(kind: Kind) {
+    let Some(mut target) = own_server(kind, &["--server-id=78"]) else {
+        return;
+    };
+    let Some(pair) = Pair::take(kind) else {
+        return;
+    };
+    everything(&pair);
+    pair.dump("a", SMALL).ok();
+    let load = |target: &Server, more: &[&str]| -> Tool {
+        Tool::new(["load"])
+            .arg(pair.path("a"))
+            .arg("--socket")
+            .arg(target.socket())
+            .args(["--user", "root", "--defer-keys", "all", "--threads", "2"])
+            .args(more.iter().copied())
+    };
+    for at in [14_u64, 27, 38, 52, 61] {
+        let script =
+            b"SET foreign_key_checks = 0; DROP DATABASE IF EXISTS a1; DROP DATABASE IF EXISTS b2";
+        target.script(script).expect("an empty target");
+        let run = load(&target, &[])
+            .env("PENSTOCK_STOP_AT", at.to_string())
+            .start();
+        stopped(run.pid());
+        target.kill9().expect("killed");
+        run.signal(Signal::CONT);
+        let done: Done = run.wait();
+        assert_eq!(done.code, 6, "{}", done.said());
+        target.restart().expect("a server again");
+        load(&target, &["--resume"]).run().ok().says(&["equal:"]);
+        let sums = testkit::checksum::compare(&pair.source().options(), &target.options(), &[]);
+        let sums = sums.expect("checksums");
+        assert!(sums.differences.is_empty(), "{at}: {:#?}", sums.differences);
+        assert_eq!(target.value(JOURNAL).expect("a count"), "0");
+    }
+}
+
+/// Waits until a process is stopped.
+fn stopped(pid: u32) {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
+        let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
+        if state.starts_with('T') {
+            return;
+        }
+        assert!(Instant::now() < end, "it does not stop: {stat}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_target_that_is_killed_mysql() {
+    killed_server(Kind::MySql);
+}
+
+#[test]
+fn a_target_that_is_killed_mariadb() {
+    killed_server(Kind::MariaDb);
+}
