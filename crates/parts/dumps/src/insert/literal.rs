@@ -26,7 +26,7 @@ pub(super) fn write(
         [b'"', ..] if !dialect.ansi_quotes => string(text, at, kind, dialect, line, scratch),
         [b'0', b'x', ..] => {
             let digits = &rest[2..];
-            let n = digits.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+            let n = hex_digits(digits);
             if n == 0 || is_word(digits.get(n)) {
                 return Err(Reason::Expression);
             }
@@ -252,7 +252,7 @@ fn word(
 /// Bytes that were spelt as hexadecimal or bits, or marked as binary.
 fn bytes(value: &[u8], kind: Literal, dialect: Dialect, line: &mut Line<'_>) -> Result<(), Reason> {
     match kind {
-        Literal::Bytes => value.iter().for_each(|b| line.byte(*b)),
+        Literal::Bytes => line.bytes(value),
         Literal::Hex | Literal::Base64 => encoded(value, kind, line),
         Literal::Text => {
             // Bytes go into a text column as they are; a file's would be
@@ -261,7 +261,7 @@ fn bytes(value: &[u8], kind: Literal, dialect: Dialect, line: &mut Line<'_>) -> 
             if !same {
                 return Err(Reason::Kind);
             }
-            value.iter().for_each(|b| line.byte(*b));
+            line.bytes(value);
         }
         Literal::Number => {
             let digits = value.iter().skip_while(|b| **b == 0);
@@ -285,7 +285,7 @@ fn encoded(value: &[u8], kind: Literal, line: &mut Line<'_>) {
     } else {
         const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
         for b in value {
-            line.copy(&[DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]);
+            line.two([DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]);
         }
     }
 }
@@ -340,12 +340,30 @@ fn closed(text: &[u8], is: impl Fn(&u8) -> bool) -> Result<usize, Reason> {
     }
 }
 
+/// What a hexadecimal digit stands for; 0xFF for all other bytes.
+const HEX: [u8; 256] = {
+    let mut t = [0xff; 256];
+    let mut i = 0;
+    while i < 16 {
+        t[b"0123456789ABCDEF"[i] as usize] = i as u8;
+        t[b"0123456789abcdef"[i] as usize] = i as u8;
+        i += 1;
+    }
+    t
+};
+
+/// How many hexadecimal digits stand at the beginning.
+fn hex_digits(text: &[u8]) -> usize {
+    let is = |b: &u8| HEX[usize::from(*b)] != 0xff;
+    // Eight answers at once, for they mostly are the same.
+    let (blocks, _) = text.as_chunks::<8>();
+    let whole = blocks.iter().take_while(|b| b.iter().all(is)).count() * 8;
+    whole + text[whole..].iter().take_while(|b| is(b)).count()
+}
+
 /// The bytes that hexadecimal digits spell; an odd number of them as if a 0 stood before.
 fn hexadecimal(digits: &[u8], out: &mut Vec<u8>) {
-    let value = |d: u8| match d {
-        b'0'..=b'9' => d - b'0',
-        d => (d | 0x20) - b'a' + 10,
-    };
+    let value = |d: u8| HEX[usize::from(d)];
     out.clear();
     let (first, pairs) = digits.split_at(digits.len() % 2);
     out.extend(first.iter().map(|d| value(*d)));

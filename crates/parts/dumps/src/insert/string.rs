@@ -89,6 +89,33 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Two bytes as they are.
+    #[inline(always)]
+    pub(super) fn two(&mut self, bytes: [u8; 2]) {
+        self.room();
+        self.buffer[self.at..self.at + 2].copy_from_slice(&bytes);
+        self.at += 2;
+    }
+
+    /// Bytes, escaped where they have to be.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        let mut at = 0;
+        while let Some(chunk) = bytes[at..].first_chunk::<WORD>() {
+            self.room();
+            // No quote matters here: a backslash stands in for it.
+            let found = suspects(u64::from_le_bytes(*chunk), ONES * u64::from(b'\\'));
+            self.buffer[self.at..self.at + WORD].copy_from_slice(chunk);
+            let clean = found.trailing_zeros() as usize / 8;
+            at += clean;
+            self.at += clean;
+            if clean < WORD {
+                self.byte(bytes[at]);
+                at += 1;
+            }
+        }
+        bytes[at..].iter().for_each(|b| self.byte(*b));
+    }
+
     /// The first `n` of 16 bytes.
     #[inline(always)]
     pub(super) fn copy_short(&mut self, bytes: &[u8; 16], n: usize) {
@@ -175,9 +202,12 @@ impl<'a> Line<'a> {
         };
         match letter {
             // The pattern characters of LIKE keep their backslash.
-            b'%' | b'_' => self.copy(&[b'\\', b'\\', *letter]),
+            b'%' | b'_' => {
+                self.two([b'\\', b'\\']);
+                self.raw(*letter);
+            }
             // What the letter means in SQL it also means in the file.
-            b'0' | b'b' | b'n' | b'r' | b't' | b'Z' | b'\\' => self.copy(&[b'\\', *letter]),
+            b'0' | b'b' | b'n' | b'r' | b't' | b'Z' | b'\\' => self.two([b'\\', *letter]),
             // `\N` too is a mere N here.
             other => self.byte(*other),
         }
