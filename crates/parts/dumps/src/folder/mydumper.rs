@@ -1,0 +1,287 @@
+//! mydumper's names.
+//!
+//! | file | what |
+//! |---|---|
+//! | `metadata`, `metadata.partial` | written last; while the dump goes on |
+//! | `all-schema-create-tablespace.sql` | tablespaces |
+//! | `d-schema-create.sql` | the schema d |
+//! | `d-schema-post.sql`, `d-schema-triggers.sql` | routines and events; triggers |
+//! | `d.t-schema.sql` | the table t, or a table that stands in for a view |
+//! | `d.t-schema-view.sql`, `-schema-sequence.sql`, `-schema-triggers.sql` | the rest of it |
+//! | `d.t.sql`, `d.t.00000.sql`, `d.t.00000.00001.sql` | rows as INSERTs, or a LOAD DATA for a `.dat` |
+//! | `d.t.00000.dat`, `.csv` | rows as lines |
+//! | `d.t-metadata` | the number of rows, before 0.12 |
+//!
+//! Since 0.11 a name with anything but letters, digits and a few signs is
+//! written as `mydumper_N`; the true one is in `metadata` for tables since 0.14,
+//! and always in the definition.
+
+use super::{DataFile, DataKind, Delimited, Dump, File, Layout, Metadata, Object, Schema, Table};
+use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// More than the metadata of a million tables.
+const METADATA: u64 = 256 << 20;
+
+/// Whether these are files of mydumper.
+pub(super) fn is(files: &[File]) -> bool {
+    let named = |f: &File| f.name.contains("-schema") && f.name.ends_with(".sql");
+    let marked = files
+        .iter()
+        .any(|f| matches!(f.name.as_str(), "metadata" | "metadata.partial"));
+    // Tables alone have the same names when the schemas were left out.
+    marked && files.iter().any(|f| named(f) || parts(&f.name).is_some())
+        || files.iter().any(|f| f.name.ends_with("-schema-create.sql"))
+}
+
+/// What a file is.
+enum Role<'a> {
+    Tablespaces,
+    Create(&'a str),
+    Post(&'a str),
+    SchemaTriggers(&'a str),
+    Table(&'a str, &'a str),
+    View(&'a str, &'a str),
+    Sequence(&'a str, &'a str),
+    Triggers(&'a str, &'a str),
+    Rows(Part<'a>),
+    Count(&'a str, &'a str),
+    Metadata,
+    Unknown,
+}
+
+/// A file of rows.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    schema: &'a str,
+    table: &'a str,
+    numbers: (u64, u64),
+    sql: bool,
+}
+
+fn role(name: &str) -> Role<'_> {
+    match name {
+        "metadata" | "metadata.header" => return Role::Metadata,
+        "all-schema-create-tablespace.sql" => return Role::Tablespaces,
+        _ => {}
+    }
+    if let Some(rest) = name.strip_suffix("-metadata")
+        && let Some((schema, table)) = rest.split_once('.')
+    {
+        return Role::Count(schema, table);
+    }
+    type Make<'a> = fn(&'a str, &'a str) -> Role<'a>;
+    let of_table: [(&str, Make<'_>); 4] = [
+        ("-schema-view.sql", Role::View),
+        ("-schema-sequence.sql", Role::Sequence),
+        ("-schema-triggers.sql", Role::Triggers),
+        ("-schema.sql", Role::Table),
+    ];
+    for (end, make) in of_table {
+        if let Some((schema, table)) = name.strip_suffix(end).and_then(|n| n.split_once('.')) {
+            return make(schema, table);
+        }
+    }
+    type Of<'a> = fn(&'a str) -> Role<'a>;
+    let of_schema: [(&str, Of<'_>); 3] = [
+        ("-schema-create.sql", Role::Create),
+        ("-schema-post.sql", Role::Post),
+        ("-schema-triggers.sql", Role::SchemaTriggers),
+    ];
+    for (end, make) in of_schema {
+        if let Some(schema) = name.strip_suffix(end) {
+            return make(schema);
+        }
+    }
+    parts(name).map_or(Role::Unknown, Role::Rows)
+}
+
+/// `d.t.sql`, `d.t.00000.sql`, `d.t.00000.00001.dat`. Before 0.11 a table's name
+/// may have dots itself; a number behind one is then taken for a part.
+fn parts(name: &str) -> Option<Part<'_>> {
+    let (rest, sql) = [(".sql", true), (".dat", false), (".csv", false)]
+        .into_iter()
+        .find_map(|(end, sql)| Some((name.strip_suffix(end)?, sql)))?;
+    let (schema, mut table) = rest.split_once('.')?;
+    let mut numbers = [None, None];
+    for number in &mut numbers {
+        if let Some((before, digits)) = table.rsplit_once('.')
+            && digits.len() >= 5
+            && digits.bytes().all(|b| b.is_ascii_digit())
+        {
+            *number = Some(digits.parse().ok()?);
+            table = before;
+        }
+    }
+    let numbers = match numbers {
+        [Some(sub), Some(part)] => (part, sub),
+        [Some(part), None] => (part, 0),
+        _ => (0, 0),
+    };
+    Some(Part {
+        schema,
+        table,
+        numbers,
+        sql,
+    })
+}
+
+/// A table while its files are gathered.
+#[derive(Default)]
+struct Gathered {
+    table: Table,
+    rows: BTreeMap<(u64, u64), (Option<File>, Option<File>)>,
+    view: Option<PathBuf>,
+    sequence: Option<PathBuf>,
+}
+
+#[derive(Default)]
+struct GatheredSchema {
+    schema: Schema,
+    tables: BTreeMap<String, Gathered>,
+}
+
+/// Sorts the files of a dump.
+pub(super) fn read(path: &Path, files: Vec<File>) -> Result<Dump> {
+    let incomplete = |why: &str| Error::Incomplete {
+        path: path.to_owned(),
+        why: why.to_owned(),
+    };
+    if files.iter().any(|f| f.name == "metadata.partial") {
+        return Err(incomplete(
+            "metadata.partial is there: mydumper has not finished",
+        ));
+    }
+    if !files.iter().any(|f| f.name == "metadata") {
+        return Err(incomplete(
+            "there is no metadata file, which mydumper writes at the end",
+        ));
+    }
+    let mut dump = Dump {
+        layout: Layout::Mydumper,
+        schemas: Vec::new(),
+        metadata: None,
+        before: Vec::new(),
+        unknown: Vec::new(),
+    };
+    let mut schemas = BTreeMap::new();
+    let mut metadata = Metadata::default();
+    for file in files {
+        let path = file.path.clone();
+        let name = file.name.clone();
+        match role(&name) {
+            Role::Metadata => {
+                let parsed = Metadata::parse(&text(&file)?);
+                if file.name == "metadata" {
+                    metadata = parsed;
+                }
+            }
+            Role::Tablespaces => dump.before.push(path),
+            Role::Create(s) => schema(&mut schemas, s).schema.create = Some(path),
+            Role::Post(s) => schema(&mut schemas, s).schema.post.push(path),
+            Role::SchemaTriggers(s) => schema(&mut schemas, s).schema.triggers.push(path),
+            Role::Table(s, t) => table(&mut schemas, s, t).table.ddl = Some(path),
+            Role::View(s, t) => table(&mut schemas, s, t).view = Some(path),
+            Role::Sequence(s, t) => table(&mut schemas, s, t).sequence = Some(path),
+            Role::Triggers(s, t) => table(&mut schemas, s, t).table.triggers = Some(path),
+            Role::Count(s, t) => {
+                table(&mut schemas, s, t).table.rows = text(&file)?.trim().parse().ok();
+            }
+            Role::Rows(part) => {
+                let table = table(&mut schemas, part.schema, part.table);
+                let (sql, lines) = table.rows.entry(part.numbers).or_default();
+                *if part.sql { sql } else { lines } = Some(file);
+            }
+            Role::Unknown => dump.unknown.push(path),
+        }
+    }
+    dump.schemas = schemas
+        .into_values()
+        .map(|s| finished(s, &metadata))
+        .collect();
+    dump.metadata = Some(metadata);
+    Ok(dump)
+}
+
+type Schemas = BTreeMap<String, GatheredSchema>;
+
+fn schema<'a>(schemas: &'a mut Schemas, name: &str) -> &'a mut GatheredSchema {
+    let entry = schemas.entry(name.to_owned()).or_default();
+    entry.schema.name = Some(name.to_owned());
+    entry.schema.stand_in = is_stand_in(name);
+    entry
+}
+
+fn table<'a>(schemas: &'a mut Schemas, of: &str, name: &str) -> &'a mut Gathered {
+    let entry = schema(schemas, of)
+        .tables
+        .entry(name.to_owned())
+        .or_default();
+    entry.table.name = name.to_owned();
+    entry.table.stand_in = is_stand_in(name);
+    entry
+}
+
+/// Puts a schema's files into the order of a load.
+fn finished(gathered: GatheredSchema, metadata: &Metadata) -> Schema {
+    let mut schema = gathered.schema;
+    for (name, mut of) in gathered.tables {
+        let known = metadata.table(schema.name.as_deref().unwrap_or_default(), &name);
+        if let Some(section) = known {
+            if let Some(real) = section.get("real_table_name") {
+                // How mydumper keeps a line feed in a name out of the file.
+                of.table.name = real.replace("\u{1000}0", "\n");
+                of.table.stand_in = false;
+            }
+            let rows = section.get("rows").and_then(|r| r.parse().ok());
+            of.table.rows = of.table.rows.or(rows);
+        }
+        let object = |ddl| Object {
+            name: of.table.name.clone(),
+            stand_in: of.table.stand_in,
+            ddl,
+        };
+        if let Some(ddl) = of.view {
+            // The table that stood in for it is not needed.
+            schema.views.push(object(ddl));
+            continue;
+        }
+        if let Some(ddl) = of.sequence {
+            schema.sequences.push(object(ddl));
+            continue;
+        }
+        for (sql, lines) in of.rows.into_values() {
+            let (file, kind) = match (sql, lines) {
+                (Some(sql), Some(lines)) => (lines, DataKind::LoadData(sql.path)),
+                (Some(sql), None) => (sql, DataKind::Sql),
+                (None, Some(lines)) => (lines, DataKind::Delimited(Delimited::tsv())),
+                (None, None) => continue,
+            };
+            of.table.data.push(DataFile {
+                path: file.path,
+                bytes: file.bytes,
+                kind,
+            });
+        }
+        schema.tables.push(of.table);
+    }
+    schema
+}
+
+/// A small file's text.
+fn text(file: &File) -> Result<String> {
+    let fail = |e| Error::io(file.path.display().to_string(), e);
+    let mut bytes = Vec::new();
+    crate::input::open(&file.path)?
+        .take(METADATA)
+        .read_to_end(&mut bytes)
+        .map_err(fail)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn is_stand_in(name: &str) -> bool {
+    name.strip_prefix("mydumper_")
+        .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}

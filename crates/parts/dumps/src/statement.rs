@@ -1,0 +1,254 @@
+//! What a statement is and whom it is for, by its first words.
+//!
+//! This orders and routes a stream: which rows go where, when a table is
+//! complete, what the session becomes. It decides nothing about what may run,
+//! but says enough for a list of what may: the [`Kind`], and with
+//! [`Statement::danger`] the name of what reaches beyond the rows and
+//! definitions of a dump. An INSERT is only looked at up to its VALUES, so its
+//! cost does not grow with its rows; [`crate::insert::convert`] finds functions
+//! and expressions among them.
+//!
+//! Version comments count as live, whatever their number.
+
+mod danger;
+mod object;
+mod set;
+
+pub use set::{Assignment, Scope, Value, assignments};
+
+use crate::dialect::Dialect;
+use crate::insert::Head;
+use crate::tokens::{Token, Tokens};
+
+/// What a statement was found to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// What it is.
+    pub kind: Kind,
+    /// The name of what it does that a dump of rows and definitions has no
+    /// need of: server-wide settings, files of the server's host, accounts,
+    /// code from shared libraries. `None` says that nothing of the kind was seen.
+    pub danger: Option<&'static str>,
+}
+
+/// An object's name as the statement has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name {
+    /// The schema, if the statement says it.
+    pub schema: Option<String>,
+    /// The object.
+    pub name: String,
+}
+
+/// What a statement is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// `INSERT INTO t [(columns)] VALUES …` whose rows
+    /// [`convert`](crate::insert::convert) can try.
+    Insert(Head),
+    /// Any other INSERT, and REPLACE; the table if it can be told.
+    InsertOther(InsertOther, Option<Name>),
+    /// `CREATE TABLE`.
+    CreateTable(Name),
+    /// `DROP TABLE`.
+    DropTable(Vec<Name>),
+    /// `ALTER TABLE t DISABLE KEYS` (false) or `ENABLE KEYS` (true).
+    AlterKeys(Name, bool),
+    /// Any other `ALTER TABLE`, `CREATE INDEX`, `TRUNCATE TABLE`.
+    AlterTable(Name),
+    /// `CREATE DATABASE`.
+    CreateDatabase(String),
+    /// `DROP DATABASE`.
+    DropDatabase(String),
+    /// `ALTER DATABASE`, with its name if it has one.
+    AlterDatabase(Option<String>),
+    /// `USE`.
+    Use(String),
+    /// `LOCK TABLES`, with the tables.
+    LockTables(Vec<Name>),
+    /// `UNLOCK TABLES`.
+    UnlockTables,
+    /// `SET`; empty if it could not be taken apart.
+    Set(Vec<Assignment>),
+    /// `CREATE [OR REPLACE] VIEW`.
+    CreateView(Name),
+    /// `DROP VIEW`.
+    DropView(Vec<Name>),
+    /// `CREATE TRIGGER … ON table`.
+    CreateTrigger {
+        /// The trigger.
+        trigger: Name,
+        /// The table it is on.
+        table: Name,
+    },
+    /// `CREATE PROCEDURE`, `FUNCTION`, `PACKAGE [BODY]`.
+    CreateRoutine(Name),
+    /// `CREATE EVENT`, `ALTER EVENT`.
+    CreateEvent(Name),
+    /// `DROP TRIGGER`, `PROCEDURE`, `FUNCTION`, `PACKAGE`, `EVENT`.
+    DropObject(Name),
+    /// `CREATE SEQUENCE`, `DROP SEQUENCE`, and `DO` or `SELECT` of `SETVAL`.
+    Sequence(Name),
+    /// `START TRANSACTION`, `BEGIN`, `COMMIT`, `ROLLBACK`, savepoints.
+    Transaction,
+    /// `LOAD DATA`, `LOAD XML`.
+    LoadData {
+        /// The file is read by the client.
+        local: bool,
+        /// The file as the statement names it.
+        file: String,
+        /// Where it goes.
+        table: Name,
+    },
+    /// `CHANGE MASTER`, `CHANGE REPLICATION SOURCE`, `START`/`STOP SLAVE`/`REPLICA`.
+    ReplicationSource,
+    /// `ANALYZE`, `OPTIMIZE`, `CHECK` of tables, `FLUSH`.
+    Upkeep,
+    /// Anything else.
+    Other,
+}
+
+/// Why an INSERT is not a plain one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InsertOther {
+    /// `INSERT IGNORE`.
+    Ignore,
+    /// `REPLACE`.
+    Replace,
+    /// `ON DUPLICATE KEY UPDATE`.
+    OnDuplicate,
+    /// `INSERT … SELECT`, `SET`, PARTITION, a priority, or something unknown.
+    Form,
+}
+
+impl Name {
+    fn of((schema, name): (Option<String>, String)) -> Self {
+        Name { schema, name }
+    }
+}
+
+/// What `text` is; one statement without its delimiter.
+pub fn classify(text: &[u8], dialect: Dialect) -> Statement {
+    if let Some(head) = Head::parse(text, dialect) {
+        let kind = if ends_on_duplicate(text) {
+            let (schema, name) = (head.schema, head.table);
+            Kind::InsertOther(InsertOther::OnDuplicate, Some(Name { schema, name }))
+        } else {
+            Kind::Insert(head)
+        };
+        return Statement { kind, danger: None };
+    }
+    let tokens = Tokens::new(text, dialect);
+    let kind = kind(tokens, text, dialect);
+    let danger = danger::of(&kind, tokens);
+    Statement { kind, danger }
+}
+
+/// Whether `ON DUPLICATE KEY` may stand at the end. It may also stand in the
+/// last row: then the statement is run as it is, which is slower and no less right.
+fn ends_on_duplicate(text: &[u8]) -> bool {
+    const LOOK: usize = 1024;
+    const WORDS: &[u8] = b"ON DUPLICATE KEY";
+    text[text.len().saturating_sub(LOOK)..]
+        .windows(WORDS.len())
+        .any(|w| w.eq_ignore_ascii_case(WORDS))
+}
+
+fn kind(mut t: Tokens<'_>, text: &[u8], dialect: Dialect) -> Kind {
+    let Some(Token::Word(first)) = t.next() else {
+        return Kind::Other;
+    };
+    let first = String::from_utf8_lossy(first).to_ascii_uppercase();
+    let found = match first.as_str() {
+        "INSERT" | "REPLACE" => Some(insert(&first, t)),
+        "SET" => Some(Kind::Set(assignments(text, dialect).unwrap_or_default())),
+        "CREATE" => object::create(t),
+        "DROP" => object::drop(t),
+        "ALTER" => object::alter(t),
+        "TRUNCATE" => {
+            t.accept("TABLE");
+            t.qualified().map(|n| Kind::AlterTable(Name::of(n)))
+        }
+        "USE" => t.next().and_then(|n| n.name()).map(Kind::Use),
+        "LOCK" if t.accept("TABLES") || t.accept("TABLE") => Some(Kind::LockTables(locked(t))),
+        "UNLOCK" => Some(Kind::UnlockTables),
+        "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" => Some(Kind::Transaction),
+        "START" if t.accept("TRANSACTION") => Some(Kind::Transaction),
+        "RELEASE" if t.accept("SAVEPOINT") => Some(Kind::Transaction),
+        "START" | "STOP"
+            if ["SLAVE", "REPLICA", "ALL", "GROUP_REPLICATION"]
+                .iter()
+                .any(|w| t.accept(w)) =>
+        {
+            Some(Kind::ReplicationSource)
+        }
+        "CHANGE" => Some(Kind::ReplicationSource),
+        "LOAD" => load(t),
+        "DO" | "SELECT" if t.accept("SETVAL") && t.accept_symbol(b'(') => {
+            t.qualified().map(|n| Kind::Sequence(Name::of(n)))
+        }
+        "ANALYZE" | "OPTIMIZE" | "CHECK" | "FLUSH" => Some(Kind::Upkeep),
+        _ => None,
+    };
+    found.unwrap_or(Kind::Other)
+}
+
+fn insert(first: &str, mut t: Tokens<'_>) -> Kind {
+    let mut why = if first == "REPLACE" {
+        InsertOther::Replace
+    } else {
+        InsertOther::Form
+    };
+    loop {
+        if t.accept("IGNORE") {
+            why = InsertOther::Ignore;
+        } else if !["LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED"]
+            .iter()
+            .any(|w| t.accept(w))
+        {
+            break;
+        }
+    }
+    t.accept("INTO");
+    Kind::InsertOther(why, t.qualified().map(Name::of))
+}
+
+fn locked(mut t: Tokens<'_>) -> Vec<Name> {
+    let mut list = Vec::new();
+    while let Some(name) = t.qualified() {
+        list.push(Name::of(name));
+        // An alias and the sort of lock.
+        for token in t.by_ref() {
+            if token == Token::Symbol(b',') {
+                break;
+            }
+        }
+    }
+    list
+}
+
+fn load(mut t: Tokens<'_>) -> Option<Kind> {
+    if !t.accept("DATA") && !t.accept("XML") {
+        return None;
+    }
+    let _ = t.accept("LOW_PRIORITY") || t.accept("CONCURRENT");
+    let local = t.accept("LOCAL");
+    if !t.accept("INFILE") {
+        return None;
+    }
+    let Some(Token::Text(file)) = t.next() else {
+        return None;
+    };
+    let _ = t.accept("REPLACE") || t.accept("IGNORE");
+    if !t.accept_all(&["INTO", "TABLE"]) {
+        return None;
+    }
+    Some(Kind::LoadData {
+        local,
+        file: String::from_utf8_lossy(&crate::tokens::unquoted(file, true)).into_owned(),
+        table: Name::of(t.qualified()?),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! What a statement does that a dump of rows and definitions has no need of.
+
+use super::{Kind, Name, Scope};
+use crate::tokens::{Token, Tokens};
+
+/// First words, and what they are called. The first line that fits counts.
+const VERBS: [(&[&str], &str); 34] = [
+    (&["INSTALL", "PLUGIN"], "INSTALL PLUGIN"),
+    (&["INSTALL", "SONAME"], "INSTALL SONAME"),
+    (&["INSTALL", "COMPONENT"], "INSTALL COMPONENT"),
+    (&["UNINSTALL"], "UNINSTALL"),
+    (&["CREATE", "USER"], "CREATE USER"),
+    (&["CREATE", "ROLE"], "CREATE ROLE"),
+    (&["CREATE", "SERVER"], "CREATE SERVER"),
+    (&["CREATE", "TABLESPACE"], "CREATE TABLESPACE"),
+    (&["CREATE", "UNDO"], "CREATE TABLESPACE"),
+    (&["CREATE", "LOGFILE"], "CREATE LOGFILE GROUP"),
+    (&["CREATE", "RESOURCE"], "CREATE RESOURCE GROUP"),
+    (&["ALTER", "USER"], "ALTER USER"),
+    (&["ALTER", "SERVER"], "ALTER SERVER"),
+    (&["ALTER", "INSTANCE"], "ALTER INSTANCE"),
+    (&["ALTER", "TABLESPACE"], "ALTER TABLESPACE"),
+    (&["DROP", "USER"], "DROP USER"),
+    (&["DROP", "ROLE"], "DROP ROLE"),
+    (&["DROP", "SERVER"], "DROP SERVER"),
+    (&["RENAME", "USER"], "RENAME USER"),
+    (&["GRANT"], "GRANT"),
+    (&["REVOKE"], "REVOKE"),
+    (&["RESET"], "RESET"),
+    (&["PURGE"], "PURGE"),
+    (&["SHUTDOWN"], "SHUTDOWN"),
+    (&["RESTART"], "RESTART"),
+    (&["KILL"], "KILL"),
+    (&["CLONE"], "CLONE"),
+    (&["IMPORT"], "IMPORT TABLE"),
+    (&["PREPARE"], "PREPARE"),
+    (&["EXECUTE"], "EXECUTE"),
+    (&["BINLOG"], "BINLOG"),
+    (&["HANDLER"], "HANDLER"),
+    (&["CALL"], "CALL"),
+    (&["FLUSH"], "FLUSH"),
+];
+
+/// Engines that read or write outside the server's own data.
+const FOREIGN_ENGINES: [&str; 7] = [
+    "FEDERATED",
+    "FEDERATEDX",
+    "CONNECT",
+    "SPIDER",
+    "S3",
+    "SPHINX",
+    "NDBCLUSTER",
+];
+
+/// Session variables that reach beyond the session.
+const BEYOND_SESSION: [(&str, &str); 2] = [
+    ("gtid_purged", "SET GTID_PURGED"),
+    ("sql_log_bin", "SET sql_log_bin"),
+];
+
+/// The name of what is dangerous about a statement of this kind.
+pub(super) fn of(kind: &Kind, tokens: Tokens<'_>) -> Option<&'static str> {
+    let verb = VERBS
+        .iter()
+        .find(|(words, _)| tokens.begins(words))
+        .map(|(_, name)| *name);
+    if verb.is_some() {
+        return verb;
+    }
+    match kind {
+        Kind::Set(list) => set(list),
+        Kind::LoadData { local: false, .. } => Some("LOAD DATA INFILE"),
+        Kind::LoadData { local: true, .. } => Some("LOAD DATA LOCAL INFILE"),
+        Kind::ReplicationSource => Some("replication settings"),
+        Kind::CreateTable(_) | Kind::AlterTable(_) => table(tokens),
+        Kind::CreateRoutine(_) => soname(tokens),
+        Kind::InsertOther(..) | Kind::Other => outfile(tokens),
+        _ => None,
+    }
+}
+
+impl Tokens<'_> {
+    fn begins(&self, words: &[&str]) -> bool {
+        let mut ahead = *self;
+        words.iter().all(|w| {
+            ahead.accept_all(&["OR", "REPLACE"]);
+            ahead.accept(w)
+        })
+    }
+}
+
+fn set(list: &[super::Assignment]) -> Option<&'static str> {
+    if list.is_empty() {
+        return Some("SET of an unknown form");
+    }
+    list.iter().find_map(|a| match a.scope {
+        // SET @@GLOBAL.GTID_PURGED is what every dump with GTIDs has.
+        Scope::Global | Scope::Persist if a.name == "gtid_purged" => Some("SET GTID_PURGED"),
+        Scope::Global => Some("SET GLOBAL"),
+        Scope::Persist => Some("SET PERSIST"),
+        Scope::User => None,
+        Scope::Session => match a.name.as_str() {
+            "password" => Some("SET PASSWORD"),
+            "role" => Some("SET ROLE"),
+            "resource" => Some("SET RESOURCE GROUP"),
+            name => BEYOND_SESSION
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, what)| *what),
+        },
+    })
+}
+
+/// Options of a table that name places outside the server's data.
+fn table(tokens: Tokens<'_>) -> Option<&'static str> {
+    let mut t = tokens;
+    while let Some(token) = t.next() {
+        if token.is("DATA") && t.accept("DIRECTORY") {
+            return Some("DATA DIRECTORY");
+        }
+        if token.is("INDEX") && t.accept("DIRECTORY") {
+            return Some("INDEX DIRECTORY");
+        }
+        if token.is("ENGINE") {
+            t.accept_symbol(b'=');
+            let engine = match t.peek() {
+                Some(Token::Text(s)) => {
+                    crate::tokens::lossy(s).trim_matches(['\'', '"']).to_owned()
+                }
+                Some(other) => other.name().unwrap_or_default(),
+                None => String::new(),
+            };
+            if FOREIGN_ENGINES
+                .iter()
+                .any(|e| e.eq_ignore_ascii_case(&engine))
+            {
+                return Some("an engine with data outside the server");
+            }
+        }
+        if token.is("INTO") && (t.accept("OUTFILE") || t.accept("DUMPFILE")) {
+            return Some("INTO OUTFILE");
+        }
+    }
+    None
+}
+
+/// `CREATE FUNCTION x RETURNS STRING SONAME 'x.so'`.
+fn soname(tokens: Tokens<'_>) -> Option<&'static str> {
+    let mut t = tokens;
+    while let Some(token) = t.next() {
+        if token.is("BEGIN") || token.is("RETURN") {
+            return None;
+        }
+        if token.is("SONAME") && matches!(t.peek(), Some(Token::Text(_))) {
+            return Some("CREATE FUNCTION SONAME");
+        }
+    }
+    None
+}
+
+/// `SELECT … INTO OUTFILE`, LOAD_FILE().
+fn outfile(tokens: Tokens<'_>) -> Option<&'static str> {
+    let mut t = tokens;
+    while let Some(token) = t.next() {
+        if token.is("INTO") && (t.accept("OUTFILE") || t.accept("DUMPFILE")) {
+            return Some("INTO OUTFILE");
+        }
+        if token.is("LOAD_FILE") {
+            return Some("LOAD_FILE");
+        }
+    }
+    None
+}
+
+/// Schemas that belong to the server.
+const SYSTEM: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
+
+impl Name {
+    /// Whether its schema is given and is one of the server's own.
+    pub fn is_system(&self) -> bool {
+        let system = |s: &String| SYSTEM.iter().any(|x| x.eq_ignore_ascii_case(s));
+        self.schema.as_ref().is_some_and(system)
+    }
+}
