@@ -79,6 +79,8 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
         allow_same_server: a.allow_same_server,
         skip_binlog: a.skip_binlog,
         resume: a.resume,
+        schema: a.schema.clone(),
+        skip_refused: a.skip_refused,
         defer_keys: match a.defer_keys {
             args::DeferKeys::Auto => load::DeferKeys::Auto,
             args::DeferKeys::All => load::DeferKeys::All,

@@ -133,8 +133,10 @@ Examples:
   penstock load /backup/monday --socket /run/mysqld/mysqld.sock --user root
   penstock load /backup/shop --into mysql://root@newdb:3306/ -p --threads 8")]
 pub struct Load {
-    /// The archive: a folder that penstock dump, MySQL Shell or MariaDB Shell wrote
-    #[arg(value_name = "DIR")]
+    /// What to load: a folder that penstock dump, MySQL Shell, MariaDB Shell, mydumper, mysqldump --tab
+    /// or mariadb-dump --dir wrote, or one of CSV files; a script of mysqldump or mariadb-dump, as it is
+    /// or compressed (gzip, zstd, bzip2, xz); or - for a script on standard input
+    #[arg(value_name = "FROM")]
     pub from: PathBuf,
     /// The target server; or use the options below
     #[arg(long, value_name = "SERVER")]
@@ -154,6 +156,13 @@ pub struct Load {
     /// Go on with a load of the same archive that was interrupted; what is there is not loaded again
     #[arg(long)]
     pub resume: bool,
+    /// In dumps of other tools: the schema for names without one; created if it is not there
+    #[arg(long, value_name = "NAME")]
+    pub schema: Option<String>,
+    /// In dumps of other tools: leave out, and name, statements that no dump needs (SET GLOBAL,
+    /// INSTALL PLUGIN, …) instead of refusing the dump
+    #[arg(long)]
+    pub skip_refused: bool,
     /// Secondary keys added behind the rows: auto (of big tables), all, off
     #[arg(long, value_name = "WHICH", default_value = "auto")]
     pub defer_keys: DeferKeys,

@@ -21,7 +21,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use wire::Conn;
 
-/// The journal's table, in the first schema that is loaded.
+/// The journal's table, in the first schema that is loaded. Chunks are entered by
+/// their file, batches of a script by where they begin.
 pub const TABLE: &str = "penstock_load_journal";
 
 /// Longest wait for the last transactions of the load that was interrupted.
@@ -41,8 +42,11 @@ pub struct Journal {
 impl Journal {
     /// Looks for the journal of an earlier load. Holds a lock until the
     /// connection ends, so that no two loads work on one journal.
-    pub(super) fn find(t: &mut Target<'_>, plan: &Plan) -> Result<Option<Journal>> {
-        let schema = first_schema(plan);
+    pub(super) fn find(
+        t: &mut Target<'_>,
+        schema: &str,
+        identity: &str,
+    ) -> Result<Option<Journal>> {
         lock(t, schema)?;
         let table = quote::qualified(schema, TABLE);
         let sql = format!(
@@ -89,7 +93,7 @@ impl Journal {
                 t.run_sql(&format!("DROP TABLE {}", journal.table))?;
                 Ok(None)
             }
-            Some(load) if load == identity(plan)? => Ok(Some(journal)),
+            Some(load) if load == identity => Ok(Some(journal)),
             Some(_) => Err(refused(format!(
                 "the target holds the journal of another load that was interrupted ({})",
                 printable(&journal.table)
@@ -98,9 +102,9 @@ impl Journal {
         }
     }
 
-    /// Begins a journal; the first schema must exist.
-    pub(super) fn begin(t: &mut Target<'_>, plan: &Plan) -> Result<Journal> {
-        let table = quote::qualified(first_schema(plan), TABLE);
+    /// Begins a journal in a schema that is there.
+    pub(super) fn begin(t: &mut Target<'_>, schema: &str, identity: &str) -> Result<Journal> {
+        let table = quote::qualified(schema, TABLE);
         t.run_sql(&format!(
             "CREATE TABLE {table} (entry VARBINARY(700) NOT NULL PRIMARY KEY, value VARBINARY(500) NOT NULL) \
              ENGINE=InnoDB COMMENT='a load by penstock is under way, or was interrupted: penstock load --resume goes on'"
@@ -111,8 +115,7 @@ impl Journal {
             done: BTreeMap::new(),
             created: Vec::new(),
         };
-        let load = identity(plan)?;
-        t.run_sql(&journal.insert("load:", &load))?;
+        t.run_sql(&journal.insert("load:", identity))?;
         failpoint::reached("the journal is begun");
         Ok(journal)
     }
@@ -150,13 +153,9 @@ impl Journal {
         &self.created
     }
 
-    /// A schema is about to be created by this load.
-    pub(super) fn schema(&mut self, t: &mut Target<'_>, name: &str) -> Result<()> {
-        if !self.created.iter().any(|c| c == name) {
-            t.run_sql(&self.insert(&format!("schema:{name}"), ""))?;
-            self.created.push(name.to_owned());
-        }
-        Ok(())
+    /// A schema was created by this load.
+    pub(super) fn schema(&self, t: &mut Target<'_>, name: &str) -> Result<()> {
+        t.run_sql(&self.insert(&format!("schema:{name}"), ""))
     }
 
     /// Enters a chunk, in the transaction that is going to store it.
@@ -196,7 +195,7 @@ impl Journal {
 }
 
 /// Which archive and which part of it.
-fn identity(plan: &Plan) -> Result<String> {
+pub(super) fn identity(plan: &Plan) -> Result<String> {
     let store = plan.archive.store();
     let name = if plan.archive.has_manifest() {
         archive::manifest::MANIFEST
@@ -222,7 +221,8 @@ fn identity(plan: &Plan) -> Result<String> {
     ))
 }
 
-fn first_schema(plan: &Plan) -> &str {
+/// The schema that holds the journal of an archive's load.
+pub(super) fn home(plan: &Plan) -> &str {
     &plan.archive.schemas()[plan.schemas[0].at].name
 }
 

@@ -8,6 +8,7 @@
 //! touched; nothing on it is ever dropped or replaced that this load did not
 //! create.
 
+mod foreign;
 mod journal;
 mod objects;
 pub mod precheck;
@@ -49,6 +50,10 @@ pub struct Options {
     pub skip_binlog: bool,
     /// Go on with a load of the same archive that was interrupted.
     pub resume: bool,
+    /// The schema for names without one, in dumps of other tools.
+    pub schema: Option<String>,
+    /// Leave out statements that no dump needs, instead of refusing the dump.
+    pub skip_refused: bool,
     /// Which secondary keys are added behind the rows.
     pub defer_keys: DeferKeys,
     /// Which schemas and tables.
@@ -148,8 +153,16 @@ struct Target<'a> {
     resuming: bool,
 }
 
-/// Loads.
+/// Loads an archive, or what another tool wrote.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
+    if foreign::is_archive(&options.from)? {
+        archive(run, options)
+    } else {
+        foreign::run(run, options)
+    }
+}
+
+fn archive(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     let plan = precheck::plan(run, options)?;
     let mut wire = options.target.clone();
@@ -305,7 +318,8 @@ fn left_behind(e: Error, plan: &Plan, target: &Target<'_>) -> Error {
 /// Finds the journal of a load that was interrupted, and decides whether this one goes on with it.
 fn interrupted(t: &mut Target<'_>, plan: &Plan) -> Result<Option<Journal>> {
     journal::name_is_free(plan)?;
-    let found = Journal::find(t, plan)?;
+    let identity = journal::identity(plan)?;
+    let found = Journal::find(t, journal::home(plan), &identity)?;
     let Some(journal) = &found else {
         precheck::nothing_there(t, plan)?;
         if t.options.resume {
@@ -362,6 +376,9 @@ fn tables(plan: &Plan, prepared: &Prepared) -> Result<Vec<rows::Table>> {
             Ok(rows::Table {
                 schema: t.schema.clone(),
                 table: t.name.clone(),
+                plain: prepared
+                    .plain
+                    .contains(&server::quote::qualified(&t.schema, &t.name)),
                 keys: prepared
                     .keys
                     .get(&server::quote::qualified(&t.schema, &t.name))

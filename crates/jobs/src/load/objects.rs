@@ -14,19 +14,7 @@ use server::quote;
 pub fn create(t: &mut Target<'_>, plan: &Plan, keys: &[ForeignKeys]) -> Result<()> {
     for k in keys {
         t.run.check()?;
-        failpoint::reached("foreign keys are about to be added");
-        t.execute(
-            &format!("USE {}", quote::ident(&k.schema)),
-            "cannot use the schema",
-        )?;
-        if t.resuming && t.has_foreign_keys(k)? {
-            continue;
-        }
-        let clauses: Vec<String> = k.clauses.iter().map(|c| format!("ADD {c}")).collect();
-        t.attempt(
-            &format!("ALTER TABLE {} {}", k.table, clauses.join(", ")),
-            &format!("foreign keys of table {}", k.table),
-        )?;
+        t.add_foreign_keys(k)?;
     }
     for part in &plan.schemas {
         let schema = &plan.archive.schemas()[part.at];
@@ -111,6 +99,7 @@ impl Target<'_> {
                         .collect::<Vec<_>>()
                         .join(" ");
                     self.attempt(&s.text, &format!("{start} … ({file})"))?;
+                    failpoint::reached("an object is created");
                 }
                 _ => {}
             }
@@ -175,6 +164,23 @@ impl Target<'_> {
         Ok(made)
     }
 
+    /// Adds foreign keys; a refusal is an exception.
+    pub fn add_foreign_keys(&mut self, k: &ForeignKeys) -> Result<()> {
+        failpoint::reached("foreign keys are about to be added");
+        self.execute(
+            &format!("USE {}", quote::ident(&k.schema)),
+            "cannot use the schema",
+        )?;
+        if self.resuming && self.has_foreign_keys(k)? {
+            return Ok(());
+        }
+        let clauses: Vec<String> = k.clauses.iter().map(|c| format!("ADD {c}")).collect();
+        self.attempt(
+            &format!("ALTER TABLE {} {}", k.table, clauses.join(", ")),
+            &format!("foreign keys of table {}", k.table),
+        )
+    }
+
     /// Whether the load that was interrupted has added them: one ALTER adds all or none.
     fn has_foreign_keys(&mut self, k: &ForeignKeys) -> Result<bool> {
         let sql = format!(
@@ -193,9 +199,7 @@ impl Target<'_> {
 
     /// Runs a statement whose failure is an exception, not the end.
     fn attempt(&mut self, sql: &str, what: &str) -> Result<()> {
-        let done = self.conn.execute(sql);
-        failpoint::reached("an object is created");
-        match done {
+        match self.conn.execute(sql) {
             Ok(_) => Ok(()),
             Err(e) if self.resuming && is_there(&e) => Ok(()),
             Err(wire::Error::Server(e)) => {

@@ -113,6 +113,18 @@ pub(super) fn target(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
         ))
         .hint("check --into; to put a lost schema back on purpose, add --allow-same-server"));
     }
+    writable(t)?;
+    let schemas: Vec<&archive::open::Schema> = plan
+        .schemas
+        .iter()
+        .map(|p| &plan.archive.schemas()[p.at])
+        .collect();
+    privileges(t, plan, &schemas)?;
+    names(t, plan)
+}
+
+/// Whether the target takes rows at all.
+pub(super) fn writable(t: &mut Target<'_>) -> Result<()> {
     if !t.id.local_infile {
         return Err(Error::new(
             Kind::Privilege,
@@ -129,13 +141,7 @@ pub(super) fn target(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
                 .hint("SET GLOBAL read_only = OFF, if this server is meant"));
         }
     }
-    let schemas: Vec<&archive::open::Schema> = plan
-        .schemas
-        .iter()
-        .map(|p| &plan.archive.schemas()[p.at])
-        .collect();
-    privileges(t, plan, &schemas)?;
-    names(t, plan)
+    Ok(())
 }
 
 /// Refuses a target that already holds any of the objects.

@@ -4,7 +4,7 @@
 //! A load that goes on with an interrupted one does all of it again: what is
 //! there already is its own (see `journal`), and is left as it is.
 
-use super::journal::Journal;
+use super::journal::{self, Journal};
 use super::script::{self, Sort};
 use super::{DeferKeys, Plan, Target};
 use crate::failure;
@@ -12,11 +12,11 @@ use archive::open::Table;
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use server::{ddl, quote};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Rows of a table, in bytes, from which on its keys are added behind them. A
 /// smaller one is filled before the server would have begun with its ALTER.
-const KEYS_BEHIND: u64 = 8 << 20;
+pub const KEYS_BEHIND: u64 = 8 << 20;
 
 /// The target is ready for rows.
 pub struct Prepared {
@@ -26,6 +26,8 @@ pub struct Prepared {
     pub foreign: Vec<ForeignKeys>,
     /// By quoted, qualified table: keys to be added behind its rows.
     pub keys: HashMap<String, Vec<Vec<String>>>,
+    /// Quoted, qualified tables whose engine has no transactions.
+    pub plain: HashSet<String>,
 }
 
 /// Foreign keys that were taken out of their tables, to be added behind the rows.
@@ -51,7 +53,10 @@ pub fn create(t: &mut Target<'_>, plan: &Plan, mut journal: Option<Journal>) -> 
         let journal = match &mut journal {
             Some(journal) => journal,
             // The first schema, which had to exist before it could hold the journal.
-            None => journal.insert(Journal::begin(t, plan)?),
+            None => {
+                let identity = journal::identity(plan)?;
+                journal.insert(Journal::begin(t, journal::home(plan), &identity)?)
+            }
         };
         if created {
             journal.schema(t, &schema.name)?;
@@ -86,47 +91,53 @@ pub fn create(t: &mut Target<'_>, plan: &Plan, mut journal: Option<Journal>) -> 
     let Some(mut journal) = journal else {
         return Err(Error::new(Kind::Internal, "a plan without a schema"));
     };
+    let plain = without_transactions(t, plan)?;
     if t.resuming {
-        begin_anew(t, plan, &mut journal)?;
+        begin_anew(t, plan, &plain, &mut journal)?;
     }
     Ok(Prepared {
         journal,
         foreign,
         keys,
+        plain,
     })
 }
 
-/// An engine without transactions keeps what a killed chunk has stored: such a
-/// table is emptied and loaded from its beginning, unless all of it is there.
-fn begin_anew(t: &mut Target<'_>, plan: &Plan, journal: &mut Journal) -> Result<()> {
-    let sql = "SELECT t.table_schema, t.table_name FROM information_schema.tables t \
-               JOIN information_schema.engines e ON e.engine = t.engine \
-               WHERE t.table_type = 'BASE TABLE' AND e.transactions <> 'YES'";
-    let rows = t
-        .conn
-        .fetch(sql)
-        .map_err(|e| failure::wire("cannot look at the tables' engines", e))?;
-    let names: Vec<(String, String)> = rows
-        .into_iter()
-        .map(|row| {
-            let mut cells = row
-                .into_iter()
-                .map(|c| String::from_utf8_lossy(&c.unwrap_or_default()).into_owned());
-            (
-                cells.next().unwrap_or_default(),
-                cells.next().unwrap_or_default(),
-            )
-        })
-        .collect();
+/// The tables of the plan whose engine, on the target, has no transactions.
+fn without_transactions(t: &mut Target<'_>, plan: &Plan) -> Result<HashSet<String>> {
+    let mut found = HashSet::new();
+    for part in &plan.schemas {
+        let schema = &plan.archive.schemas()[part.at].name;
+        let sql = format!(
+            "SELECT t.table_name FROM information_schema.tables t JOIN information_schema.engines e ON e.engine = t.engine \
+             WHERE t.table_schema = {} AND t.table_type = 'BASE TABLE' AND e.transactions <> 'YES'",
+            quote::text(schema)
+        );
+        let rows = t
+            .conn
+            .fetch(sql)
+            .map_err(|e| failure::wire("cannot look at the tables' engines", e))?;
+        for name in rows.into_iter().flatten().flatten() {
+            found.insert(quote::qualified(schema, &String::from_utf8_lossy(&name)));
+        }
+    }
+    Ok(found)
+}
+
+/// Such an engine keeps what a killed chunk has stored: its table is emptied
+/// and loaded from its beginning, unless all of it is there.
+fn begin_anew(
+    t: &mut Target<'_>,
+    plan: &Plan,
+    plain: &HashSet<String>,
+    journal: &mut Journal,
+) -> Result<()> {
     for table in plan.tables() {
-        let listed = names
-            .iter()
-            .any(|(s, n)| *s == table.schema && *n == table.name);
+        let name = quote::qualified(&table.schema, &table.name);
         let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
-        if !listed || files.iter().all(|f| journal.has(f)) {
+        if !plain.contains(&name) || files.iter().all(|f| journal.has(f)) {
             continue;
         }
-        let name = quote::qualified(&table.schema, &table.name);
         t.execute(
             &format!("TRUNCATE TABLE {name}"),
             &format!("cannot empty table {name}"),

@@ -46,6 +46,9 @@ pub struct Table {
     pub name: String,
     /// `LOAD DATA …` for each of its chunks.
     pub statement: String,
+    /// Its engine has no transactions: a chunk is entered when it is there, and
+    /// an interrupted load of it begins anew.
+    pub plain: bool,
     /// The columns that it fills.
     pub columns: Vec<String>,
     /// Those of its chunks that are to be loaded, in key order.
@@ -92,7 +95,8 @@ impl Loaders<'_> {
                 Task::Chunk(table, chunk) => (table, chunk),
                 Task::Keys(table) => {
                     self.counters.busy.add(1);
-                    let outcome = self.keys(conn, &self.tables[table]);
+                    let t = &self.tables[table];
+                    let outcome = add_keys(conn, &t.name, &t.keys, self.resuming);
                     self.counters.busy.sub(1);
                     outcome?;
                     continue;
@@ -111,25 +115,6 @@ impl Loaders<'_> {
             }
             self.schedule.done(table);
         }
-    }
-
-    /// Adds the keys of a table whose rows are all there.
-    fn keys(&self, conn: &mut Conn, t: &Table) -> Result<()> {
-        for group in &t.keys {
-            let clauses: Vec<String> = group.iter().map(|k| format!("ADD {k}")).collect();
-            failpoint::reached("keys are about to be added");
-            match conn.execute(format!("ALTER TABLE {} {}", t.name, clauses.join(", "))) {
-                // 1061: the load that was interrupted has added them.
-                Err(e) if self.resuming && e.code() == Some(1061) => {}
-                Err(e) => {
-                    let doing = format!("cannot add the keys of {}", t.name);
-                    return Err(failure::wire(doing, e));
-                }
-                Ok(_) => {}
-            }
-            failpoint::reached("keys are added");
-        }
-        Ok(())
     }
 
     fn table_done(&self, t: &Table) -> Result<()> {
@@ -185,6 +170,16 @@ impl Loaders<'_> {
         }
     }
 
+    fn enter(&self, conn: &mut Conn, chunk: &Chunk, doing: &str) -> Result<(), Failed> {
+        self.journal.enter(conn, &chunk.file).map_err(|e| {
+            if is_lock(&e) {
+                Failed::Locks(e)
+            } else {
+                Failed::Other(failure::wire(doing, e))
+            }
+        })
+    }
+
     fn attempt(
         &self,
         conn: &mut Conn,
@@ -211,10 +206,8 @@ impl Loaders<'_> {
                 digest: RowDigest::new(),
             }),
         };
-        match self.journal.enter(conn, &chunk.file) {
-            Ok(()) => {}
-            Err(e) if matches!(e.code(), Some(1205 | 1213)) => return Err(Failed::Locks(e)),
-            Err(e) => return Err(Failed::Other(failure::wire(doing, e))),
+        if !t.plain {
+            self.enter(conn, chunk, doing)?;
         }
         failpoint::reached("a chunk is entered");
         let done = match conn.load(&t.statement, &mut passing) {
@@ -222,11 +215,10 @@ impl Loaders<'_> {
             Err(wire::Error::Source(e)) => {
                 return Err(Failed::Other(failure::source(doing, &chunk.file, e)));
             }
-            // 1205 lock wait, 1213 deadlock.
-            Err(e) if matches!(e.code(), Some(1205 | 1213)) => return Err(Failed::Locks(e)),
+            Err(e) if is_lock(&e) => return Err(Failed::Locks(e)),
             Err(e) => return Err(Failed::Other(failure::wire(doing, e))),
         };
-        if let Err(e) = checked(conn, doing, &done, t, chunk) {
+        if let Err(e) = checked(conn, doing, &done, &t.columns, chunk.rows) {
             let _ = conn.execute("ROLLBACK");
             return Err(Failed::Other(e));
         }
@@ -239,9 +231,17 @@ impl Loaders<'_> {
                 .lock()
                 .unwrap_or_else(|e| e.into_inner())
                 .merge(&digest);
-            self.journal
-                .counted(conn, &chunk.file, &digest)
+            if !t.plain {
+                self.journal
+                    .counted(conn, &chunk.file, &digest)
+                    .map_err(|e| failure::wire(doing, e))?;
+            }
+        }
+        if t.plain {
+            // With GTIDs, MySQL takes the two sorts of engine in two transactions only.
+            conn.execute("COMMIT")
                 .map_err(|e| failure::wire(doing, e))?;
+            self.enter(conn, chunk, doing)?;
         }
         failpoint::reached("a chunk is stored");
         conn.execute("COMMIT")
@@ -253,8 +253,46 @@ impl Loaders<'_> {
     }
 }
 
+/// Adds the keys of a table whose rows are all there, a group in each ALTER.
+pub fn add_keys(
+    conn: &mut Conn,
+    table: &str,
+    groups: &[Vec<String>],
+    resuming: bool,
+) -> Result<()> {
+    for group in groups {
+        let clauses: Vec<String> = group.iter().map(|k| format!("ADD {k}")).collect();
+        let sql = format!("ALTER TABLE {} {}", table, clauses.join(", "));
+        failpoint::reached("keys are about to be added");
+        let mut tries = 0;
+        loop {
+            match conn.execute(&sql) {
+                Ok(_) => break,
+                // 1061: the load that was interrupted has added them.
+                Err(e) if resuming && e.code() == Some(1061) => break,
+                // Two ALTERs at once can meet in the server's dictionary.
+                Err(e) if is_lock(&e) && tries < MOST_TRIES => {
+                    tries += 1;
+                    std::thread::sleep(Duration::from_millis(50 * tries));
+                }
+                Err(e) => {
+                    let doing = format!("cannot add the keys of {}", table);
+                    return Err(failure::wire(doing, e));
+                }
+            }
+        }
+        failpoint::reached("keys are added");
+    }
+    Ok(())
+}
+
 /// How often a chunk is tried again after it lost a fight over locks.
-const MOST_TRIES: u64 = 10;
+pub const MOST_TRIES: u64 = 10;
+
+/// A lock wait (1205) or a deadlock (1213): another try may do.
+pub fn is_lock(e: &wire::Error) -> bool {
+    matches!(e.code(), Some(1205 | 1213))
+}
 
 /// Why a chunk was not loaded.
 enum Failed {
@@ -272,8 +310,9 @@ impl From<Error> for Failed {
 
 /// The figures in the text that ends a LOAD DATA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counts {
-    records: u64,
+pub struct Counts {
+    /// Rows read.
+    pub records: u64,
     deleted: u64,
     skipped: u64,
     warnings: u64,
@@ -282,7 +321,7 @@ struct Counts {
 impl Counts {
     /// Reads `Records: 5  Deleted: 0  Skipped: 0  Warnings: 0`; the words are
     /// the server's in its own language, the order of the numbers is not.
-    fn of(done: &Done) -> Counts {
+    pub fn of(done: &Done) -> Counts {
         let mut numbers = done
             .info
             .split(|c: char| !c.is_ascii_digit())
@@ -304,7 +343,14 @@ impl Counts {
     }
 }
 
-fn checked(conn: &mut Conn, doing: &str, done: &Done, t: &Table, chunk: &Chunk) -> Result<()> {
+/// Insists that a LOAD DATA stored every row as it was sent; the caller rolls back if not.
+pub fn checked(
+    conn: &mut Conn,
+    doing: &str,
+    done: &Done,
+    columns: &[String],
+    rows: Option<u64>,
+) -> Result<()> {
     let counts = Counts::of(done);
     let warnings = counts.warnings.max(u64::from(done.warnings));
     if warnings > 0 || counts.skipped > 0 || counts.deleted > 0 {
@@ -323,7 +369,7 @@ fn checked(conn: &mut Conn, doing: &str, done: &Done, t: &Table, chunk: &Chunk) 
             && shown.len() as u64 >= warnings
             && shown
                 .iter()
-                .all(|m| named_column(m).is_some_and(|c| !t.columns.contains(&c)));
+                .all(|m| named_column(m).is_some_and(|c| !columns.contains(&c)));
         if !computed {
             let mut text = format!(
                 "{doing}: the server read {} rows, skipped {} and raised {} warning{}; the chunk was rolled back",
@@ -340,7 +386,7 @@ fn checked(conn: &mut Conn, doing: &str, done: &Done, t: &Table, chunk: &Chunk) 
             ));
         }
     }
-    if let Some(rows) = chunk.rows.filter(|n| *n != counts.records) {
+    if let Some(rows) = rows.filter(|n| *n != counts.records) {
         return Err(Error::new(
             Kind::Failed,
             format!(

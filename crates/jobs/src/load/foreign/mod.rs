@@ -1,0 +1,181 @@
+//! Dumps of other tools: mysqldump and mariadb-dump scripts, mydumper's,
+//! `--tab`, `--dir` and CSV folders.
+//!
+//! Steps, each a file: `parts` (which files, in which order), `survey` (one
+//! pass over all of them before the target is touched: is the dump whole, what
+//! does it create, may all of it run), `stream` (statements in their order;
+//! the rows of INSERTs go to the loaders in batches), `batch` (rows as lines
+//! for LOAD DATA, several tables and several batches of one at a time), `shape`
+//! (what a column's literals become).
+//!
+//! Such a dump has no digests. What holds instead: every statement is
+//! understood or sent as it is, where its order matters; every row that was
+//! sent is counted by the server, without a warning.
+
+mod batch;
+mod parts;
+mod shape;
+mod stream;
+mod survey;
+
+use super::journal::Journal;
+use super::{Options, Summary, Target, precheck, refused};
+use crate::{Run, connect, failure};
+use base::units::printable;
+use base::{Error, Kind, Result};
+use server::{quote, session};
+use std::path::Path;
+use std::time::Instant;
+
+/// Bytes of statements that a batch takes together, one transaction each.
+const BATCH: usize = 8 << 20;
+
+/// Whether a path is an archive, which is not for here.
+pub fn is_archive(from: &Path) -> Result<bool> {
+    if from.as_os_str() == "-" || !from.is_dir() {
+        return Ok(false);
+    }
+    match dumps::folder::look(from) {
+        Ok(dumps::folder::Found::Archive) => Ok(true),
+        Ok(dumps::folder::Found::Dump(_)) => Ok(false),
+        // Let the archive's own messages say what is wrong with it.
+        Err(dumps::Error::Unknown { .. }) => Ok(true),
+        Err(e) => Err(dump_error(from, &e)),
+    }
+}
+
+/// Loads a dump that another tool wrote.
+pub fn run(run: &Run, options: &Options) -> Result<Summary> {
+    let start = Instant::now();
+    let parts = parts::of(options)?;
+    let survey = if parts.again {
+        Some(survey::survey(run, options, &parts)?)
+    } else {
+        None
+    };
+    let (conn, id) = connect::open(run, &options.target)?;
+    run.observer
+        .note(format!("target: {id} at {}", options.target.endpoint));
+    let mut target = Target {
+        run,
+        options,
+        id,
+        conn,
+        notes: Vec::new(),
+        exceptions: Vec::new(),
+        refused_views: 0,
+        created: Vec::new(),
+        touched: false,
+        resuming: false,
+    };
+    precheck::writable(&mut target)?;
+    let journal = match &survey {
+        Some(survey) => interrupted(&mut target, survey)?,
+        None if options.resume => {
+            return Err(Error::new(
+                Kind::Usage,
+                "standard input cannot be read again, so there is nothing to resume",
+            )
+            .hint("load it from a file"));
+        }
+        None => None,
+    };
+    let notes = session::for_ddl(&mut target.conn, &target.id)
+        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    target.notes.extend(notes);
+    if options.skip_binlog {
+        session::skip_binlog(&mut target.conn, &target.id)
+            .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
+    }
+    let done = stream::load(&mut target, &parts, survey.as_ref(), journal);
+    let done = done.map_err(|e| left_behind(e, &target))?;
+    target.notes.sort();
+    target.notes.dedup();
+    Ok(Summary {
+        archive: if options.from.as_os_str() == "-" {
+            "standard input".to_owned()
+        } else {
+            std::path::absolute(&options.from)
+                .unwrap_or_else(|_| options.from.clone())
+                .display()
+                .to_string()
+        },
+        target: format!("{} at {}", target.id, options.target.endpoint),
+        schemas: done.schemas,
+        tables: done.tables,
+        views: done.views,
+        rows: done.rows,
+        raw_bytes: done.bytes,
+        seconds: start.elapsed().as_secs_f64(),
+        rows_seconds: done.seconds,
+        threads: options.threads,
+        verified: None,
+        notes: target.notes,
+        exceptions: target.exceptions,
+    })
+}
+
+/// Finds the journal of an interrupted load of this dump, or makes sure that
+/// the target holds nothing of it.
+fn interrupted(t: &mut Target<'_>, survey: &survey::Survey) -> Result<Option<Journal>> {
+    let Some(home) = survey.home() else {
+        return Ok(None);
+    };
+    let Some(journal) = Journal::find(t, home, &survey.identity)? else {
+        survey::nothing_there(t, survey)?;
+        if t.options.resume {
+            t.run
+                .observer
+                .note("there is no interrupted load to go on with: beginning one".to_owned());
+        }
+        return Ok(None);
+    };
+    t.touched = true;
+    t.created = journal.created().to_vec();
+    if !t.options.resume {
+        let e = refused("a load of this dump into this target was interrupted");
+        return Err(left_behind(e, t));
+    }
+    t.resuming = true;
+    t.run.observer.note(format!(
+        "going on with the interrupted load: {} batches are there",
+        journal.chunks()
+    ));
+    Ok(Some(journal))
+}
+
+/// What a load that failed in the middle has left, and how to go on.
+fn left_behind(e: Error, t: &Target<'_>) -> Error {
+    if !t.touched {
+        return e;
+    }
+    let mut hint = e.hint.clone().map(|h| h + "\n").unwrap_or_default();
+    hint += "the target holds a part of the dump: ";
+    if t.options.from.as_os_str() != "-" {
+        hint += "penstock load --resume goes on from there; ";
+    }
+    hint += "to begin anew, drop ";
+    if t.created.is_empty() {
+        hint += "what this load created";
+    } else {
+        let names: Vec<String> = t.created.iter().map(|c| quote::ident(c)).collect();
+        hint += &format!("the schemas that this load created ({})", names.join(", "));
+    }
+    Error {
+        hint: Some(printable(&hint)),
+        ..e
+    }
+}
+
+/// What an error of a dump means.
+fn dump_error(from: &Path, e: &dumps::Error) -> Error {
+    let text = printable(&format!("cannot read {}: {e}", from.display()));
+    match e {
+        dumps::Error::Io { .. } => Error::new(Kind::Storage, text).hint("check the path and the permissions"),
+        dumps::Error::Unknown { .. } => Error::new(Kind::Archive, text).hint(
+            "known are folders of penstock, MySQL Shell, mydumper, mysqldump --tab, mariadb-dump --dir, CSV and TSV beside .sql files; and .sql files",
+        ),
+        _ => Error::new(Kind::Archive, text)
+            .hint("the dump is not whole: fetch it again, or take it again"),
+    }
+}

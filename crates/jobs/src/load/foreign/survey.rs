@@ -1,0 +1,235 @@
+//! One pass over a dump before the target is touched: whether it is whole, what
+//! it creates, how big its tables are, and whether all of it may run.
+
+use super::super::Options;
+use super::super::{Target, refused};
+use super::parts::{Content, Parts};
+use super::stream::is_of_a_dump;
+use crate::{Run, failure};
+use base::units::printable;
+use base::{Counters, Error, Kind, Result};
+use dumps::script::Script;
+use dumps::statement::{Kind as Sort, Name, classify};
+use server::quote;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a dump was found to be.
+#[derive(Default)]
+pub struct Survey {
+    /// Schemas that it creates or uses, in order.
+    pub schemas: Vec<String>,
+    /// Tables that it creates or fills, with the bytes of their rows.
+    pub tables: BTreeMap<(String, String), u64>,
+    /// Other objects that it creates: schema and name.
+    pub objects: BTreeSet<(String, String)>,
+    /// Uncompressed bytes in all.
+    pub bytes: u64,
+    /// Tells this dump from any other.
+    pub identity: String,
+}
+
+impl Survey {
+    /// The schema in which the journal is kept.
+    pub fn home(&self) -> Option<&str> {
+        self.schemas.first().map(String::as_str)
+    }
+
+    fn schema(&mut self, name: &str) {
+        if !self.schemas.iter().any(|s| s == name) {
+            self.schemas.push(name.to_owned());
+        }
+    }
+}
+
+/// Reads all of a dump.
+pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
+    let phase = run.phase("looking through the dump", 1);
+    let mut found = Survey::default();
+    let hasher = Arc::new(Mutex::new(blake3::Hasher::new()));
+    let mut unsafe_ones = Vec::new();
+    for part in &parts.list {
+        run.check()?;
+        let reader = Hashed {
+            inner: part.open()?,
+            hasher: hasher.clone(),
+            counters: phase.counters.clone(),
+        };
+        let mut current = part.schema.clone();
+        if let Some(schema) = &current {
+            found.schema(schema);
+        }
+        match &part.content {
+            Content::Lines { table, .. } => {
+                let mut reader = reader;
+                let bytes = std::io::copy(&mut reader, &mut std::io::sink()).map_err(|e| {
+                    Error::new(Kind::Storage, format!("cannot read {}: {e}", part.name()))
+                })?;
+                let key = (current.unwrap_or_default(), table.clone());
+                *found.tables.entry(key).or_default() += bytes;
+            }
+            Content::Sql => {
+                let mut script = Script::new(reader).with_open_end(part.open_end);
+                while let Some(s) = script.next().map_err(|e| part.error(&e))? {
+                    run.check()?;
+                    let c = classify(&s.text, s.dialect);
+                    if let Some(danger) = c.danger.filter(|_| !is_of_a_dump(&c.kind)) {
+                        unsafe_ones.push(format!("{}, line {}: {danger}", part.name(), s.line));
+                    }
+                    found.take(&c.kind, &mut current, s.text.len() as u64);
+                    script.recycle(s.text);
+                }
+                if script.frame().is_cut() {
+                    return Err(Error::new(
+                        Kind::Archive,
+                        format!(
+                            "{} is cut: it begins as a dump and does not end with the line that says it is complete",
+                            part.name()
+                        ),
+                    )
+                    .hint("nothing was loaded; fetch the file again, or take the dump again"));
+                }
+            }
+        }
+    }
+    found.bytes = phase.counters.bytes.get();
+    if !unsafe_ones.is_empty() && !options.skip_refused {
+        return Err(refused_statements(&unsafe_ones));
+    }
+    let digest = hasher
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .finalize()
+        .to_hex();
+    found.identity = format!("1 sql {digest} {}", super::BATCH);
+    Ok(found)
+}
+
+/// What may not run, by name.
+pub fn refused_statements(list: &[String]) -> Error {
+    let mut text = "the dump holds what no dump of rows and definitions needs:".to_owned();
+    for one in list.iter().take(20) {
+        text += &format!("\n  {}", printable(one));
+    }
+    if list.len() > 20 {
+        text += &format!("\n  … and {} more", list.len() - 20);
+    }
+    Error::new(Kind::Archive, text).hint(
+        "nothing of it was run; --skip-refused leaves these statements out and names them at the end",
+    )
+}
+
+impl Survey {
+    fn take(&mut self, kind: &Sort, current: &mut Option<String>, bytes: u64) {
+        let table = |found: &mut Survey, name: &Name, bytes: u64| {
+            if let Some(key) = resolved(name, current.as_deref()) {
+                found.schema(&key.0);
+                *found.tables.entry(key).or_default() += bytes;
+            }
+        };
+        match kind {
+            Sort::Insert(head) => {
+                let name = Name {
+                    schema: head.schema.clone(),
+                    name: head.table.clone(),
+                };
+                table(self, &name, bytes);
+            }
+            Sort::InsertOther(_, Some(name)) | Sort::LoadData { table: name, .. } => {
+                table(self, name, bytes)
+            }
+            Sort::CreateTable(name) => table(self, name, 0),
+            Sort::CreateView(name)
+            | Sort::CreateRoutine(name)
+            | Sort::CreateEvent(name)
+            | Sort::CreateTrigger { trigger: name, .. } => {
+                if let Some(key) = resolved(name, current.as_deref()) {
+                    self.schema(&key.0);
+                    self.objects.insert(key);
+                }
+            }
+            Sort::CreateDatabase(name) => self.schema(name),
+            Sort::Use(name) => {
+                self.schema(name);
+                *current = Some(name.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Schema and name; `None` without any schema.
+pub fn resolved(name: &Name, current: Option<&str>) -> Option<(String, String)> {
+    let schema = name.schema.as_deref().or(current)?;
+    Some((schema.to_owned(), name.name.clone()))
+}
+
+/// Refuses a target that holds anything that the dump creates.
+pub fn nothing_there(t: &mut Target<'_>, survey: &Survey) -> Result<()> {
+    let mut found = Vec::new();
+    for schema in &survey.schemas {
+        let name = quote::text(schema);
+        let ours = |(s, n): &(String, String)| (s == schema).then(|| n.to_lowercase());
+        let tables: BTreeSet<String> = survey
+            .tables
+            .keys()
+            .chain(&survey.objects)
+            .filter_map(ours)
+            .collect();
+        let sql = format!(
+            "SELECT 'table', table_name FROM information_schema.tables WHERE table_schema = {name} \
+             UNION ALL SELECT 'routine', routine_name FROM information_schema.routines WHERE routine_schema = {name} \
+             UNION ALL SELECT 'event', event_name FROM information_schema.events WHERE event_schema = {name}"
+        );
+        let rows = t
+            .conn
+            .fetch(sql)
+            .map_err(|e| failure::wire("cannot look at the target's objects", e))?;
+        for row in rows {
+            let mut cells = row
+                .into_iter()
+                .map(|c| String::from_utf8_lossy(&c.unwrap_or_default()).into_owned());
+            let (word, object) = (
+                cells.next().unwrap_or_default(),
+                cells.next().unwrap_or_default(),
+            );
+            if tables.contains(&object.to_lowercase()) {
+                found.push(format!("{word} {}", quote::qualified(schema, &object)));
+            }
+        }
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let more = if found.len() > 5 {
+        format!(" and {} more", found.len() - 5)
+    } else {
+        String::new()
+    };
+    found.truncate(5);
+    Err(refused(printable(&format!(
+        "the target already holds {}{more}",
+        found.join(", ")
+    )))
+    .hint("nothing is ever overwritten: drop them, or choose another server or --schema"))
+}
+
+/// Counts and hashes what is read.
+struct Hashed {
+    inner: Box<dyn Read + Send>,
+    hasher: Arc<Mutex<blake3::Hasher>>,
+    counters: Arc<Counters>,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.hasher
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .update(&buffer[..n]);
+        self.counters.bytes.add(n as u64);
+        Ok(n)
+    }
+}
