@@ -20,3 +20,4 @@ mod refusals;
 mod samples;
 mod secrets;
 mod shell_archive;
+mod tuning;

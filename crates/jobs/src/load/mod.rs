@@ -14,7 +14,7 @@ mod schedule;
 mod script;
 
 use crate::verify::{self, Compared};
-use crate::{Run, connect, failure};
+use crate::{Run, connect, failure, tune};
 use archive::Archive;
 use archive::open::Table;
 use base::{Error, Kind, Result};
@@ -44,6 +44,8 @@ pub struct Options {
     pub skip_binlog: bool,
     /// Which schemas and tables.
     pub filter: Filter,
+    /// How far the server may be tuned, and where that is journalled.
+    pub tune: tune::Options,
 }
 
 /// What was loaded.
@@ -75,6 +77,8 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// What could not be carried over, by name.
     pub exceptions: Vec<String>,
+    /// What was done to the server to make it fast, and undone.
+    pub tuning: tune::Report,
 }
 
 /// What is loaded: the part of the archive that the selection leaves.
@@ -108,6 +112,16 @@ impl Plan {
                 .map(|t| &self.archive.schemas()[p.at].tables[*t])
         })
     }
+
+    /// How much it is, for tuning.
+    fn work(&self, skip_binlog: bool) -> tune::Work {
+        let size = |c: &archive::open::Chunk| c.raw_bytes.unwrap_or(c.stored_bytes);
+        tune::Work {
+            bytes: self.tables().flat_map(|t| &t.chunks).map(size).sum(),
+            split: self.tables().any(|t| t.chunks.len() > 1),
+            binlog: !skip_binlog,
+        }
+    }
 }
 
 /// What the steps before and behind the rows share.
@@ -131,7 +145,9 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     let plan = precheck::plan(run, options)?;
     let mut wire = options.target.clone();
-    let (conn, id) = connect::open(run, &wire)?;
+    let (mut conn, id) = connect::open(run, &wire)?;
+    // Before anything is judged by settings that an earlier run may have left.
+    let id = tune::recover(run, &options.tune, &wire, &mut conn, id)?;
     run.observer
         .note(format!("target: {id} at {}", wire.endpoint));
     if !plan.archive.has_manifest() {
@@ -156,6 +172,14 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     precheck::files(run, &plan, options.threads)?;
     // The archive may have taken minutes to check: look again before the first statement.
     precheck::nothing_there(&mut target, &plan)?;
+    // Whatever ends this function from here on, `tuning` puts the server's settings back.
+    let tuning = tune::begin(
+        run,
+        &options.tune,
+        &wire,
+        &target.id,
+        &plan.work(options.skip_binlog),
+    )?;
 
     let notes = session::for_ddl(&mut target.conn, &target.id)
         .map_err(|e| failure::server("cannot prepare a session", e))?;
@@ -178,6 +202,9 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let outcome = objects::create(&mut target, &plan, &keys);
     outcome.map_err(|e| left_behind(e, &plan, &target))?;
     drop(phase);
+    // The comparison only reads: it need not wait with durability.
+    let tuning = tuning.finish();
+    target.exceptions.extend(tuning.left.iter().cloned());
     let verified = if options.verify {
         let loaded: Vec<_> = plan
             .tables()
@@ -228,6 +255,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         verified,
         notes: target.notes,
         exceptions: target.exceptions,
+        tuning,
     })
 }
 
@@ -319,6 +347,10 @@ fn load_rows(
         let mut conn = connect::connection(run, wire)?;
         session::for_load(&mut conn, &target.id)
             .map_err(|e| failure::server("cannot prepare a session", e))?;
+        if target.options.tune.level == tune::Level::Off {
+            session::without_speedups(&mut conn)
+                .map_err(|e| failure::server("cannot prepare a session", e))?;
+        }
         if target.options.skip_binlog {
             session::skip_binlog(&mut conn, &target.id)
                 .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
