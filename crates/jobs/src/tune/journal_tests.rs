@@ -57,7 +57,7 @@ fn what_is_not_settled_is_found_again() {
     journal.add(settled).expect("written");
     let at = journal.path().to_owned();
     drop(journal);
-    assert_eq!(all(&state).expect("a list"), [at.clone()]);
+    assert_eq!(all(&state).expect("a list"), std::slice::from_ref(&at));
     let again = ours(existing(&at).expect("readable").expect("there"));
     assert_eq!(names(&again), ["one", "three"]);
     assert_eq!(again.entries[0].during.as_deref(), Some("7"));
