@@ -13,16 +13,20 @@ pub fn room(conn: &Conn) -> Option<u64> {
     let pid = conn.peer_pid()?;
     let proc = Path::new("/proc").join(pid.to_string());
     // With a socket that systemd opened, the other end is not the server.
-    let name = std::fs::read_to_string(proc.join("comm")).ok()?;
-    if !["mysqld", "mariadbd"]
-        .iter()
-        .any(|n| name.trim().starts_with(n))
-    {
+    if !is_server(&std::fs::read(proc.join("cmdline")).ok()?) {
         return None;
     }
     let host = available(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
     let groups = std::fs::read_to_string(proc.join("cgroup")).ok()?;
     Some(host.min(limit(&groups, Path::new("/sys/fs/cgroup"))?))
+}
+
+/// Whether a command line is a server's; a loader may stand before it.
+fn is_server(cmdline: &[u8]) -> bool {
+    cmdline.split(|b| *b == 0).take(4).any(|arg| {
+        let name = arg.rsplit(|b| *b == b'/').next().unwrap_or_default();
+        [&b"mysqld"[..], b"mariadbd"].contains(&name)
+    })
 }
 
 fn available(meminfo: &str) -> Option<u64> {
@@ -101,6 +105,18 @@ mod tests {
             Some(300)
         );
         assert_eq!(limit("0::/../../other\n", root.path()), None);
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_command_line() {
+        assert!(is_server(b"/usr/sbin/mariadbd\0--datadir=/d\0"));
+        assert!(is_server(
+            b"/lib/ld.so\0--library-path\0/lib\0/usr/sbin/mysqld\0"
+        ));
+        assert!(!is_server(b"/sbin/init\0"));
+        assert!(!is_server(
+            b"/usr/bin/docker-proxy\0-x\0/run/mysqld/mysqld.sock\0"
+        ));
     }
 
     #[test]

@@ -16,6 +16,10 @@ pub const BUFFER_POOL: &str = "innodb_buffer_pool_size";
 
 const MIB: u64 = 1 << 20;
 
+/// MariaDB takes some ten seconds to make its log larger and small again: only a load that takes
+/// minutes gets them back.
+const LONG: u64 = 4 << 30;
+
 /// A change that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -94,13 +98,13 @@ pub fn plan(
             let Some(now) = number(name).filter(|now| *now < log) else {
                 continue;
             };
-            // MariaDB can change it since 10.9.
-            if name == "innodb_redo_log_capacity" || id.mariadb_at_least(10, 9, 0) {
+            if name == "innodb_redo_log_capacity" {
                 p.want(name, &log.to_string());
-            } else if now < log {
-                p.plan
-                    .restart
-                    .push(format!("innodb_log_file_size = {}M", log / MIB));
+            } else if !id.mariadb_at_least(10, 9, 0) {
+                let line = format!("innodb_log_file_size = {}M", log / MIB);
+                p.plan.restart.push(line);
+            } else if work.bytes >= LONG {
+                p.want(name, &log.to_string());
             }
         }
     }
