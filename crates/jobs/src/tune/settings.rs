@@ -95,9 +95,9 @@ pub fn plan(
         p.want("innodb_flush_log_at_trx_commit", "0");
         let log = (work.bytes / 2).clamp(512 * MIB, 4096 * MIB) / MIB * MIB;
         for name in ["innodb_redo_log_capacity", "innodb_log_file_size"] {
-            let Some(now) = number(name).filter(|now| *now < log) else {
+            if number(name).is_none_or(|now| now >= log) {
                 continue;
-            };
+            }
             if name == "innodb_redo_log_capacity" {
                 p.want(name, &log.to_string());
             } else if !id.mariadb_at_least(10, 9, 0) {
