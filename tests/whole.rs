@@ -21,3 +21,4 @@ mod resume;
 mod samples;
 mod secrets;
 mod shell_archive;
+mod tuning;

@@ -3,8 +3,9 @@
 use crate::args::{self, Cli, Command, Selection};
 use crate::screen::{Screen, summary};
 use base::{Cancel, Error, Kind, Result};
-use jobs::{Run, dump, load, verify};
+use jobs::{Run, doctor, dump, load, tune, verify};
 use server::Filter;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ pub fn run(cli: &Cli, screen: &Arc<Screen>, cancel: &Cancel) -> Result<u8> {
         Command::Dump(a) => dump(a, &run, screen),
         Command::Load(a) => load(a, &run, screen),
         Command::Verify(a) => verify(a, &run, screen),
+        Command::Doctor(a) => doctor(a, &run, screen),
     }
 }
 
@@ -87,6 +89,10 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
             args::DeferKeys::Off => load::DeferKeys::Off,
         },
         filter: filter(&a.selection)?,
+        tune: tune::Options {
+            level: level(&a.tune)?,
+            state: state(),
+        },
     };
     let done = load::run(run, &options)?;
     screen.summary(&summary::load(&done), summary::load_json(&done));
@@ -124,6 +130,52 @@ fn verify(a: &args::Verify, run: &Run, screen: &Screen) -> Result<u8> {
     let done = verify::servers(run, &left, &right, threads, &filter)?;
     screen.summary(&summary::compared(&done), summary::compared_json(&done));
     Ok(0)
+}
+
+fn doctor(a: &args::Doctor, run: &Run, screen: &Screen) -> Result<u8> {
+    let named = a.server.is_some() || a.connection.names_a_server();
+    let options = doctor::Options {
+        server: named
+            .then(|| a.connection.resolve(a.server.as_deref()))
+            .transpose()?,
+        state: state().ok_or_else(|| {
+            Error::new(Kind::Usage, "there is no folder of journals to look into")
+                .hint("set PENSTOCK_STATE, or HOME")
+        })?,
+        revert: a.revert,
+    };
+    let done = doctor::run(run, &options)?;
+    screen.summary(&summary::doctor(&done), summary::doctor_json(&done));
+    Ok(if done.left.is_empty() {
+        0
+    } else {
+        Kind::Exceptions.exit_code()
+    })
+}
+
+fn level(text: &str) -> Result<tune::Level> {
+    match text {
+        "off" => Ok(tune::Level::Off),
+        "safe" => Ok(tune::Level::Safe),
+        "max" => Ok(tune::Level::Max),
+        other => Err(
+            Error::new(Kind::Usage, format!("unknown level {other:?} of --tune"))
+                .hint("one of off, safe, max"),
+        ),
+    }
+}
+
+/// Where penstock keeps what must outlive a run.
+fn state() -> Option<PathBuf> {
+    let folder = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            // As the XDG rules have it, a relative path is no path.
+            .filter(|p| p.is_absolute())
+    };
+    folder("PENSTOCK_STATE")
+        .or_else(|| folder("XDG_STATE_HOME").map(|p| p.join("penstock")))
+        .or_else(|| folder("HOME").map(|p| p.join(".local/state/penstock")))
 }
 
 /// A run that did everything but what it lists ends with a code of its own.

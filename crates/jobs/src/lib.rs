@@ -1,4 +1,4 @@
-//! What a user asks for: dump, load, verify. Inside a job the files are its
+//! What a user asks for: dump, load, verify, doctor. Inside a job the files are its
 //! steps, in order.
 //!
 //! A job takes options that say what is meant (not what was typed), tells an
@@ -6,12 +6,14 @@
 //! [`base::Error`]. It knows nothing of terminals, flags or environment.
 
 pub mod connect;
+pub mod doctor;
 pub mod dump;
 pub mod failure;
 pub mod keys;
 pub mod load;
 pub mod rows;
 pub mod run;
+pub mod tune;
 pub mod verify;
 
 pub use run::Run;

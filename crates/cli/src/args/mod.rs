@@ -43,6 +43,8 @@ pub enum Command {
     Load(Load),
     /// Check an archive offline, against a server, or one server against another
     Verify(Verify),
+    /// Find settings that a killed load left changed on a server, and put them back
+    Doctor(Doctor),
 }
 
 /// Which objects.
@@ -166,6 +168,10 @@ pub struct Load {
     /// Secondary keys added behind the rows: auto (of big tables), all, off
     #[arg(long, value_name = "WHICH", default_value = "auto")]
     pub defer_keys: DeferKeys,
+    /// off: no setting for speed; safe: session settings only; max: the server is not in service,
+    /// change global settings and put them back (a crash meanwhile may cost the whole server)
+    #[arg(long, value_name = "LEVEL", default_value = "safe")]
+    pub tune: String,
     /// Which objects
     #[command(flatten)]
     pub selection: Selection,
@@ -216,6 +222,25 @@ pub struct Verify {
     /// Which objects
     #[command(flatten)]
     pub selection: Selection,
+    /// The server
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// `penstock doctor`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  penstock doctor
+  penstock doctor --socket /run/mysqld/mysqld.sock --user root
+  penstock doctor --revert mysql://root@newdb:3306/ -p")]
+pub struct Doctor {
+    /// The server; or use the options below. Without one, all journals of this host are listed
+    #[arg(value_name = "SERVER")]
+    pub server: Option<String>,
+    /// Put back what is left changed
+    #[arg(long)]
+    pub revert: bool,
     /// The server
     #[command(flatten)]
     pub connection: Connection,

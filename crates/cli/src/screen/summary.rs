@@ -5,6 +5,10 @@ use super::round;
 use base::units::{bytes, count, printable, seconds};
 use jobs::dump::{self, Compression};
 use jobs::{load, verify};
+
+mod tuning;
+pub use tuning::{doctor, doctor_json};
+
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -185,6 +189,7 @@ pub fn load(d: &load::Summary) -> String {
             "NO: --no-verify; nobody has compared the target's rows with the archive",
         ),
     }
+    tuning::add(&mut l, &d.tuning);
     l.list("adapted", &d.notes);
     l.list("exceptions", &d.exceptions);
     l.0
@@ -198,7 +203,7 @@ pub fn load_json(d: &load::Summary) -> Value {
         "raw_bytes": d.raw_bytes, "duration": round(d.seconds), "rows_duration": round(d.rows_seconds),
         "workers": d.threads,
         "verified": d.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": round(v.seconds)})),
-        "adapted": d.notes, "exceptions": d.exceptions,
+        "adapted": d.notes, "exceptions": d.exceptions, "tuning": tuning::json(&d.tuning),
     })
 }
 

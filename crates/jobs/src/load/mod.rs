@@ -18,7 +18,7 @@ mod schedule;
 mod script;
 
 use crate::verify::{self, Compared};
-use crate::{Run, connect, failure};
+use crate::{Run, connect, failure, tune};
 use archive::open::Table;
 use archive::{Archive, RowDigest};
 use base::{Error, Kind, Result};
@@ -58,6 +58,8 @@ pub struct Options {
     pub defer_keys: DeferKeys,
     /// Which schemas and tables.
     pub filter: Filter,
+    /// How far the server may be tuned, and where that is journalled.
+    pub tune: tune::Options,
 }
 
 /// Which tables get their secondary keys behind their rows.
@@ -100,6 +102,8 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// What could not be carried over, by name.
     pub exceptions: Vec<String>,
+    /// What was done to the server to make it fast, and undone.
+    pub tuning: tune::Report,
 }
 
 /// What is loaded: the part of the archive that the selection leaves.
@@ -132,6 +136,16 @@ impl Plan {
                 .iter()
                 .map(|t| &self.archive.schemas()[p.at].tables[*t])
         })
+    }
+
+    /// How much it is, for tuning.
+    fn work(&self, skip_binlog: bool) -> tune::Work {
+        let size = |c: &archive::open::Chunk| c.raw_bytes.unwrap_or(c.stored_bytes);
+        tune::Work {
+            bytes: self.tables().flat_map(|t| &t.chunks).map(size).sum(),
+            split: self.tables().any(|t| t.chunks.len() > 1),
+            binlog: !skip_binlog,
+        }
     }
 }
 
@@ -166,7 +180,9 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     let plan = precheck::plan(run, options)?;
     let mut wire = options.target.clone();
-    let (conn, id) = connect::open(run, &wire)?;
+    let (mut conn, id) = connect::open(run, &wire)?;
+    // Before anything is judged by settings that an earlier run may have left.
+    let id = tune::recover(run, &options.tune, &wire, &mut conn, id)?;
     run.observer
         .note(format!("target: {id} at {}", wire.endpoint));
     if !plan.archive.has_manifest() {
@@ -195,6 +211,14 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         // The archive may have taken minutes to check: look again before the first statement.
         precheck::nothing_there(&mut target, &plan)?;
     }
+    // Whatever ends this function from here on, `tuning` puts the server's settings back.
+    let tuning = tune::begin(
+        run,
+        &options.tune,
+        &wire,
+        &target.id,
+        &plan.work(options.skip_binlog),
+    )?;
 
     let notes = session::for_ddl(&mut target.conn, &target.id)
         .map_err(|e| failure::server("cannot prepare a session", e))?;
@@ -217,6 +241,9 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
     let outcome = objects::create(&mut target, &plan, &prepared.foreign);
     outcome.map_err(|e| left_behind(e, &plan, &target))?;
     drop(phase);
+    // The comparison only reads: it need not wait with durability.
+    let tuning = tuning.finish();
+    target.exceptions.extend(tuning.left.iter().cloned());
     let verified = if options.verify {
         let loaded: Vec<_> = plan
             .tables()
@@ -268,6 +295,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         verified,
         notes: target.notes,
         exceptions: target.exceptions,
+        tuning,
     })
 }
 
@@ -406,17 +434,7 @@ fn load_rows(
     journal: &Journal,
 ) -> Result<f64> {
     let run = target.run;
-    let mut conns = Vec::new();
-    for _ in 0..target.options.threads {
-        let mut conn = connect::connection(run, wire)?;
-        session::for_load(&mut conn, &target.id)
-            .map_err(|e| failure::server("cannot prepare a session", e))?;
-        if target.options.skip_binlog {
-            session::skip_binlog(&mut conn, &target.id)
-                .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
-        }
-        conns.push(conn);
-    }
+    let conns = connections(target, wire)?;
     let phase = run.phase("loading rows", conns.len());
     let sizes: Vec<Vec<u64>> = tables
         .iter()
@@ -457,6 +475,26 @@ fn load_rows(
     };
     run.workers(conns, |_, mut conn, stop| loaders.work(&mut conn, stop))?;
     Ok(phase.seconds())
+}
+
+/// The connections that load rows, each in a session prepared for it.
+fn connections(target: &Target<'_>, wire: &wire::Options) -> Result<Vec<Conn>> {
+    let mut conns = Vec::new();
+    for _ in 0..target.options.threads {
+        let mut conn = connect::connection(target.run, wire)?;
+        session::for_load(&mut conn, &target.id)
+            .map_err(|e| failure::server("cannot prepare a session", e))?;
+        if target.options.tune.level == tune::Level::Off {
+            session::without_speedups(&mut conn)
+                .map_err(|e| failure::server("cannot prepare a session", e))?;
+        }
+        if target.options.skip_binlog {
+            session::skip_binlog(&mut conn, &target.id)
+                .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
+        }
+        conns.push(conn);
+    }
+    Ok(conns)
 }
 
 /// An error about the target that stops a load before it began.

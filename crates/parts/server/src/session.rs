@@ -108,6 +108,16 @@ pub fn for_load(conn: &mut Conn, identity: &Identity) -> Result<Vec<String>> {
     apply(conn, identity, "session for loading rows", list)
 }
 
+/// Takes back what [`for_load`] set for speed alone: the server checks as it is
+/// configured to. No table has a foreign key yet while rows are loaded.
+pub fn without_speedups(conn: &mut Conn) -> Result<()> {
+    for variable in ["foreign_key_checks", "unique_checks"] {
+        let sql = format!("SET SESSION {variable} = DEFAULT");
+        crate::ask::run(conn, "session for loading rows", &sql)?;
+    }
+    Ok(())
+}
+
 /// Prepares a session that creates objects on the target. Notes name what the
 /// account may not set.
 pub fn for_ddl(conn: &mut Conn, identity: &Identity) -> Result<Vec<String>> {

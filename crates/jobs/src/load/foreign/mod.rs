@@ -20,7 +20,7 @@ mod survey;
 
 use super::journal::Journal;
 use super::{Options, Summary, Target, precheck, refused};
-use crate::{Run, connect, failure};
+use crate::{Run, connect, failure, tune};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use server::{quote, session};
@@ -53,7 +53,9 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     } else {
         None
     };
-    let (conn, id) = connect::open(run, &options.target)?;
+    let (mut conn, id) = connect::open(run, &options.target)?;
+    // Before anything is judged by settings that an earlier run may have left.
+    let id = tune::recover(run, &options.tune, &options.target, &mut conn, id)?;
     run.observer
         .note(format!("target: {id} at {}", options.target.endpoint));
     let mut target = Target {
@@ -80,6 +82,13 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         }
         None => None,
     };
+    // Whatever ends this function from here on, `tuning` puts the server's settings back.
+    let work = tune::Work {
+        bytes: survey.as_ref().map_or(0, |s| s.bytes),
+        split: true,
+        binlog: !options.skip_binlog,
+    };
+    let tuning = tune::begin(run, &options.tune, &options.target, &target.id, &work)?;
     let notes = session::for_ddl(&mut target.conn, &target.id)
         .map_err(|e| failure::server("cannot prepare a session", e))?;
     target.notes.extend(notes);
@@ -89,6 +98,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     }
     let done = stream::load(&mut target, &parts, survey.as_ref(), journal);
     let done = done.map_err(|e| left_behind(e, &target))?;
+    let tuning = tuning.finish();
+    target.exceptions.extend(tuning.left.iter().cloned());
     target.notes.sort();
     target.notes.dedup();
     Ok(Summary {
@@ -110,6 +121,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         rows_seconds: done.seconds,
         threads: options.threads,
         verified: None,
+        tuning,
         notes: target.notes,
         exceptions: target.exceptions,
     })

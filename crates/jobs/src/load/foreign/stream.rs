@@ -3,14 +3,14 @@
 
 use super::super::journal::Journal;
 use super::super::prepare::{ForeignKeys, KEYS_BEHIND, is_there};
-use super::super::{DeferKeys, Target, script};
+use super::super::{DeferKeys, Target, connections, script};
 use super::batch::{Batch, Content as Rows, Context, Loaders, Task};
 use super::parts::{Content, Part, Parts};
 use super::shape::Shape;
 use super::survey::{Survey, refused_statements, resolved};
 use super::{BATCH, refused};
+use crate::failure;
 use crate::run::Stop;
-use crate::{connect, failure};
 use base::units::printable;
 use base::{Counters, Error, Kind, Result, failpoint};
 use crossbeam_channel::{SendTimeoutError, Sender};
@@ -85,17 +85,7 @@ pub fn load(
     let run = t.run;
     let mut wire = t.options.target.clone();
     wire.local_infile = true;
-    let mut conns = Vec::new();
-    for _ in 0..t.options.threads {
-        let mut conn = connect::connection(run, &wire)?;
-        session::for_load(&mut conn, &t.id)
-            .map_err(|e| failure::server("cannot prepare a session", e))?;
-        if t.options.skip_binlog {
-            session::skip_binlog(&mut conn, &t.id)
-                .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
-        }
-        conns.push(conn);
-    }
+    let conns = connections(t, &wire)?;
     let phase = run.phase("loading", conns.len());
     if let Some(survey) = survey {
         phase.counters.bytes_expected.set(survey.bytes);

@@ -1,0 +1,130 @@
+//! How much memory the server's host can spare for a larger buffer pool.
+//!
+//! Answered only where it can be known: over a unix socket, whose other end the
+//! kernel names, and with that process's own limit (cgroup) counted. Anything
+//! in doubt is `None`, because a server that is killed for want of memory while
+//! its redo log is off is lost.
+
+use std::path::Path;
+use wire::Conn;
+
+/// Bytes that the server could still take, before any headroom.
+pub fn room(conn: &Conn) -> Option<u64> {
+    let pid = conn.peer_pid()?;
+    let proc = Path::new("/proc").join(pid.to_string());
+    // With a socket that systemd opened, the other end is not the server.
+    if !is_server(&std::fs::read(proc.join("cmdline")).ok()?) {
+        return None;
+    }
+    let host = available(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
+    let groups = std::fs::read_to_string(proc.join("cgroup")).ok()?;
+    Some(host.min(limit(&groups, Path::new("/sys/fs/cgroup"))?))
+}
+
+/// Whether a command line is a server's; a loader may stand before it.
+fn is_server(cmdline: &[u8]) -> bool {
+    cmdline.split(|b| *b == 0).take(4).any(|arg| {
+        let name = arg.rsplit(|b| *b == b'/').next().unwrap_or_default();
+        [&b"mysqld"[..], b"mariadbd"].contains(&name)
+    })
+}
+
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// What the control groups leave; `u64::MAX` without a limit, `None` if that cannot be seen.
+fn limit(groups: &str, root: &Path) -> Option<u64> {
+    let mut least = u64::MAX;
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let (base, files) = if controllers.is_empty() {
+            (
+                root.to_owned(),
+                [
+                    ("memory.max", "memory.current"),
+                    ("memory.high", "memory.current"),
+                ],
+            )
+        } else if controllers.split(',').any(|c| c == "memory") {
+            let files = ("memory.limit_in_bytes", "memory.usage_in_bytes");
+            (root.join("memory"), [files, files])
+        } else {
+            continue;
+        };
+        // A group outside our own view has limits that we cannot read.
+        if path.contains("..") {
+            return None;
+        }
+        let mut at = base.join(path.trim_start_matches('/'));
+        loop {
+            for (most, used) in files {
+                let read = |file| std::fs::read_to_string(at.join(file)).ok();
+                let most = read(most).and_then(|t| t.trim().parse::<u64>().ok());
+                let used = read(used).and_then(|t| t.trim().parse::<u64>().ok());
+                if let (Some(most), Some(used)) = (most, used) {
+                    least = least.min(most.saturating_sub(used));
+                }
+            }
+            if at == base || !at.pop() || !at.starts_with(&base) {
+                break;
+            }
+        }
+    }
+    Some(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_limit_counts() {
+        let root = tempfile::tempdir().expect("a folder");
+        let inner = root.path().join("system.slice/db.service");
+        std::fs::create_dir_all(&inner).expect("folders");
+        let write = |at: &Path, name: &str, text: &str| {
+            std::fs::write(at.join(name), text).expect("written")
+        };
+        write(&inner, "memory.max", "max\n");
+        write(&inner, "memory.current", "600\n");
+        assert_eq!(
+            limit("0::/system.slice/db.service\n", root.path()),
+            Some(u64::MAX)
+        );
+        let outer = root.path().join("system.slice");
+        write(&outer, "memory.max", "1000\n");
+        write(&outer, "memory.current", "700\n");
+        assert_eq!(
+            limit("0::/system.slice/db.service\n", root.path()),
+            Some(300)
+        );
+        assert_eq!(limit("0::/../../other\n", root.path()), None);
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_command_line() {
+        assert!(is_server(b"/usr/sbin/mariadbd\0--datadir=/d\0"));
+        assert!(is_server(
+            b"/lib/ld.so\0--library-path\0/lib\0/usr/sbin/mysqld\0"
+        ));
+        assert!(!is_server(b"/sbin/init\0"));
+        assert!(!is_server(
+            b"/usr/bin/docker-proxy\0-x\0/run/mysqld/mysqld.sock\0"
+        ));
+    }
+
+    #[test]
+    fn what_the_kernel_says_is_kibibytes() {
+        assert_eq!(
+            available("MemTotal: 9 kB\nMemAvailable:    2 kB\n"),
+            Some(2048)
+        );
+        assert_eq!(available("MemTotal: 9 kB\n"), None);
+    }
+}
