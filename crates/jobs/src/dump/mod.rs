@@ -165,19 +165,20 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         Some(unchanged::marks(&mut source.control, &catalog)?)
     };
     let directory = store::Directory::create(&options.to).map_err(|e| folder(&options.to, &e))?;
-    let outcome = archive::marker::set(&directory, env!("CARGO_PKG_VERSION"))
-        .map_err(|e| failure::archive("cannot begin the archive", &e))
-        .and_then(|()| {
-            into(
-                run,
-                options,
-                &mut source,
-                &catalog,
-                marks.as_deref(),
-                &directory,
-                begin,
-            )
-        });
+    let outcome = match archive::marker::set(&directory, env!("CARGO_PKG_VERSION")) {
+        // Not ours, so nothing there is ours to remove.
+        Err(archive::ArchiveError::Store(e)) if e.busy() => return Err(busy(&options.to)),
+        Err(e) => Err(failure::archive("cannot begin the archive", &e)),
+        Ok(()) => into(
+            run,
+            options,
+            &mut source,
+            &catalog,
+            marks.as_deref(),
+            &directory,
+            begin,
+        ),
+    };
     match outcome {
         Ok(mut summary) => {
             summary.seconds = start.elapsed().as_secs_f64();
@@ -288,7 +289,20 @@ fn folder(path: &std::path::Path, e: &store::Error) -> Error {
     if e.source.kind() == std::io::ErrorKind::DirectoryNotEmpty {
         return not_empty(path);
     }
+    if e.source.kind() == std::io::ErrorKind::WouldBlock {
+        return busy(path);
+    }
     failure::store("no folder for the dump", e)
+}
+
+/// Two dumps began at the same moment; the other one was first.
+fn busy(path: &std::path::Path) -> Error {
+    let shown = base::units::printable(&path.display().to_string());
+    Error::new(
+        Kind::Target,
+        format!("another dump is writing into {shown} at this moment"),
+    )
+    .hint("choose another folder; one folder takes one dump, and the other dump is not disturbed")
 }
 
 fn not_empty(path: &std::path::Path) -> Error {
