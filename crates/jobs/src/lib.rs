@@ -8,6 +8,7 @@
 pub mod connect;
 pub mod dump;
 pub mod failure;
+pub mod held;
 pub mod keys;
 pub mod load;
 pub mod rows;

@@ -14,7 +14,7 @@ mod schedule;
 mod script;
 
 use crate::verify::{self, Compared};
-use crate::{Run, connect, failure};
+use crate::{Run, connect, failure, held};
 use archive::Archive;
 use archive::open::Table;
 use base::{Error, Kind, Result};
@@ -71,6 +71,8 @@ pub struct Summary {
     pub threads: usize,
     /// The comparison at the end, unless it was not wanted.
     pub verified: Option<Compared>,
+    /// What held the rows back, if they took long enough to tell.
+    pub held: Option<held::Report>,
     /// Changes that the target's version made necessary.
     pub notes: Vec<String>,
     /// What could not be carried over, by name.
@@ -173,7 +175,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     wire.local_infile = true;
     let tables = tables(&plan, &options.target)?;
     let outcome = load_rows(&mut target, &plan, &wire, &tables);
-    let rows_seconds = outcome.map_err(|e| left_behind(e, &plan, &target))?;
+    let (rows_seconds, held) = outcome.map_err(|e| left_behind(e, &plan, &target))?;
     let phase = run.phase("adding keys and programs", 1);
     let outcome = objects::create(&mut target, &plan, &keys);
     outcome.map_err(|e| left_behind(e, &plan, &target))?;
@@ -226,6 +228,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         rows_seconds,
         threads: options.threads,
         verified,
+        held,
         notes: target.notes,
         exceptions: target.exceptions,
     })
@@ -312,7 +315,7 @@ fn load_rows(
     plan: &Plan,
     wire: &wire::Options,
     tables: &[rows::Table],
-) -> Result<f64> {
+) -> Result<(f64, Option<held::Report>)> {
     let run = target.run;
     let mut conns = Vec::new();
     for _ in 0..target.options.threads {
@@ -345,7 +348,12 @@ fn load_rows(
         .set(sizes.iter().flatten().sum());
     let schedule = Schedule::new(sizes);
     let store: Arc<dyn store::Store> = plan.archive.store().clone();
+    let job = held::Job::Load {
+        skip_binlog: target.options.skip_binlog,
+    };
+    let watch = held::Watch::start(job, &target.options.target, &target.id, conns.len());
     let loaders = Loaders {
+        watch: &watch,
         store: &*store,
         tables,
         schedule: &schedule,
@@ -353,7 +361,8 @@ fn load_rows(
         observer: &*run.observer,
     };
     run.workers(conns, |_, mut conn, stop| loaders.work(&mut conn, stop))?;
-    Ok(phase.seconds())
+    let seconds = phase.seconds();
+    Ok((seconds, watch.finish()))
 }
 
 /// An error about the target that stops a load before it began.

@@ -7,6 +7,7 @@
 
 use super::schedule::Schedule;
 use crate::failure;
+use crate::held::Watch;
 use crate::run::Stop;
 use archive::chunk::{ChunkReader, Compression, Expected};
 use archive::{ArchiveError, RowDigest, RowPlan};
@@ -15,7 +16,7 @@ use base::{Counters, Error, Event, Kind, Observer, Result};
 use std::io::Read;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::Store;
 use wire::{Conn, Done};
 
@@ -73,6 +74,8 @@ pub struct Loaders<'a> {
     pub counters: &'a Counters,
     /// Told when a table is done.
     pub observer: &'a dyn Observer,
+    /// Told where the time goes.
+    pub watch: &'a Watch,
 }
 
 impl Loaders<'_> {
@@ -87,7 +90,9 @@ impl Loaders<'_> {
             last = Some(table);
             self.counters.busy.add(1);
             let t = &self.tables[table];
+            let spell = self.watch.begin(conn);
             let outcome = self.chunk(conn, t, &t.chunks[chunk], stop);
+            self.watch.end(&spell, conn, &t.name);
             self.counters.busy.sub(1);
             self.schedule.done(table);
             outcome?;
@@ -199,8 +204,10 @@ impl Loaders<'_> {
                 .unwrap_or_else(|e| e.into_inner())
                 .merge(&digest);
         }
+        let began = Instant::now();
         conn.execute("COMMIT")
             .map_err(|e| failure::wire(doing, e))?;
+        self.watch.committed(began);
         t.loaded.fetch_add(rows, Ordering::SeqCst);
         self.counters.rows.add(rows);
         Ok(())
