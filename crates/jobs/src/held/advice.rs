@@ -51,7 +51,7 @@ impl Case<'_> {
 
     /// What less waiting can bring: no more than the processors leave.
     fn waiting(&self, share: f64) -> f64 {
-        share.min(1.0 - self.f.used()).max(0.0)
+        share.min(1.0 - self.f.ours()).max(0.0)
     }
 
     fn is_load(&self) -> bool {
@@ -96,8 +96,6 @@ impl Case<'_> {
         };
         let waits =
             self.share(Cause::Redo) + self.share(Cause::ServerDisk) + self.share(Cause::ServerWait);
-        // Where no core was free, the pages written early still took their time from the server.
-        let early = early(t.pages, t.redo_bytes) * r.full * self.share(Cause::ServerCpu);
         Some(Advice {
             what: format!("{name} = {}", binary(want)),
             why: format!(
@@ -106,7 +104,7 @@ impl Case<'_> {
                 bytes(r.most),
                 percent(r.full)
             ),
-            gain: self.waiting(waits).max(early),
+            gain: self.waiting(waits),
         })
     }
 
@@ -255,17 +253,6 @@ impl Case<'_> {
             gain: others.min(1.0),
         })
     }
-}
-
-/// How much of the server's work went into writing pages out early, at most:
-/// a page that is written several times over costs as often.
-fn early(pages: u64, redo: u64) -> f64 {
-    if pages == 0 {
-        return 0.0;
-    }
-    // A page of redo fills about one page of data; what is beyond that was written again.
-    let needed = (redo / 16384).max(1) as f64;
-    (1.0 - needed / pages as f64).clamp(0.0, 0.5)
 }
 
 fn on(value: &str) -> bool {

@@ -80,6 +80,8 @@ pub struct Figures {
     pub own_cpu: f64,
     /// Processor time of the server, if it runs here.
     pub server_cpu: Option<f64>,
+    /// Thereof in the threads that serve the workers, and their wait for a core.
+    pub served: Option<(f64, f64)>,
     /// Processor time of everything on this host.
     pub host_busy: Option<f64>,
     /// Core time idle because of disks.
@@ -154,6 +156,7 @@ impl Figures {
             .cpu
             .zip(b.cpu)
             .and_then(|(a, b)| (b >= a).then_some(b - a));
+        self.served = seen.served.map(|t| (t.cpu, t.delay));
         if !seen.here {
             self.unseen("the server runs elsewhere: its processors and disks are not seen");
         }

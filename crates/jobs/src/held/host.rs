@@ -121,6 +121,49 @@ impl Process {
     }
 }
 
+/// Processor time of one thread, and time that it waited for a core, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Thread {
+    /// At work.
+    pub cpu: f64,
+    /// Ready to work, and no core free.
+    pub delay: f64,
+}
+
+impl Process {
+    /// The numbers of its threads that serve connections, where they have that name (MySQL 8 and later).
+    pub fn serving(self) -> Vec<u64> {
+        let folder = format!("/proc/{}/task", self.0);
+        let Ok(list) = std::fs::read_dir(folder) else {
+            return Vec::new();
+        };
+        list.flatten()
+            .filter(|t| {
+                std::fs::read_to_string(t.path().join("comm"))
+                    .is_ok_and(|n| n.trim_end() == "connection")
+            })
+            .filter_map(|t| t.file_name().to_str()?.parse().ok())
+            .collect()
+    }
+
+    /// What a thread of it did so far.
+    pub fn thread(self, number: u64) -> Option<Thread> {
+        let path = format!("/proc/{}/task/{number}/schedstat", self.0);
+        of_thread(&std::fs::read_to_string(path).ok()?)
+    }
+}
+
+fn of_thread(text: &str) -> Option<Thread> {
+    // Nanoseconds at work, nanoseconds waiting, turns.
+    let mut n = text.split_ascii_whitespace();
+    let cpu: f64 = n.next()?.parse().ok()?;
+    let delay: f64 = n.next()?.parse().ok()?;
+    Some(Thread {
+        cpu: cpu / 1e9,
+        delay: delay / 1e9,
+    })
+}
+
 fn of_process(stat: &str) -> Option<f64> {
     // The name in parentheses may hold anything, blanks and parentheses included.
     let rest = &stat[stat.rfind(')')? + 1..];
@@ -152,6 +195,9 @@ mod tests {
         assert_eq!(of_pressure("full total=3"), None);
         assert_eq!(of_process("1 (x"), None);
         assert_eq!(of_process("1 (x) S 1"), None);
+        assert_eq!(of_thread("5000000000"), None);
+        let t = of_thread("5000000000 1000000000 7\n").unwrap();
+        assert_eq!((t.cpu, t.delay), (5.0, 1.0));
         assert!(own_cpu() > 0.0 && cores() > 0);
     }
 }

@@ -142,6 +142,7 @@ impl Watch {
 struct Seen {
     settings: std::collections::BTreeMap<String, String>,
     here: bool,
+    served: Option<host::Thread>,
     samples: Vec<Sample>,
 }
 
@@ -171,6 +172,7 @@ impl Sampler {
             }
             let _ = send.send(Seen {
                 here: source.here(),
+                served: source.served(),
                 settings: source.settings,
                 samples,
             });

@@ -3,8 +3,8 @@
 //!
 //! The workers' time (workers times seconds) is cut into parts that never add
 //! up to more than all of it. A gain is never promised beyond the part that it
-//! takes away (Amdahl), nor beyond what the processors leave: a run that keeps
-//! them busy for 80 % of its time cannot get shorter than that by waiting less.
+//! takes away (Amdahl), nor beyond what the processors leave: a run that itself
+//! keeps them busy for 80 % of its time cannot get shorter than that by waiting less.
 
 use super::advice;
 use super::figures::{Figures, Job};
@@ -17,8 +17,10 @@ pub enum Cause {
     Client,
     /// Beyond that, in penstock: the archive's disk.
     ArchiveDisk,
-    /// The server at work, or waiting for a core.
+    /// The server at work.
     ServerCpu,
+    /// The server ready to work, and no core free.
+    CoreWait,
     /// Commits on their way to redo and binary log.
     Commit,
     /// Row locks.
@@ -46,6 +48,7 @@ impl Cause {
             Cause::Client => "client",
             Cause::ArchiveDisk => "archive_disk",
             Cause::ServerCpu => "server_cpu",
+            Cause::CoreWait => "core_wait",
             Cause::Commit => "commit",
             Cause::RowLocks => "row_locks",
             Cause::Redo => "redo",
@@ -121,7 +124,13 @@ impl Figures {
     /// Share of the cores that was in use by anybody, as far as that is known.
     pub(super) fn used(&self) -> f64 {
         let known = self.own_cpu + self.server_cpu.unwrap_or(0.0);
-        (self.host_busy.unwrap_or(known).max(known) / self.core_seconds()).min(1.0)
+        (self.host_busy.unwrap_or(known).max(known) / self.core_seconds()).clamp(0.0, 1.0)
+    }
+
+    /// Share of the cores that the run itself had, and would need again.
+    pub(super) fn ours(&self) -> f64 {
+        let known = self.own_cpu + self.server_cpu.unwrap_or(0.0);
+        (known / self.core_seconds()).clamp(0.0, 1.0)
     }
 }
 
@@ -153,13 +162,16 @@ fn shares(f: &Figures) -> Vec<Share> {
     let traffic = f.traffic.unwrap_or_default();
     let after = take(Cause::RowLocks, traffic.row_locks);
     let redo = f.redo.map_or(0.0, |r| r.full);
-    match f.server_cpu {
-        // With all cores in use a server that does not run waits for one.
-        Some(_) if full => {
-            take(Cause::ServerCpu, f64::INFINITY);
-        }
-        Some(cpu) => {
-            let blocked = take(Cause::ServerCpu, cpu);
+    // Where its threads are not seen, all of the server has to stand for them, and
+    // with all cores in use what does not run there waits for one.
+    let served = f.served.or(f.server_cpu.map(|cpu| {
+        let wait = if full { f64::INFINITY } else { 0.0 };
+        (cpu, wait)
+    }));
+    match served {
+        Some((cpu, delay)) => {
+            take(Cause::ServerCpu, cpu);
+            let blocked = take(Cause::CoreWait, delay);
             take(Cause::Redo, blocked * redo);
             if disk_was_waited_for(f) {
                 take(Cause::ServerDisk, f64::INFINITY);
@@ -229,7 +241,9 @@ fn dominant(f: &Figures, shares: &[Share], others: f64) -> Cause {
     // The last worker is at work itself, so at most all the others wait for it.
     let all = f.workers.max(2) as f64;
     let tail = of(shares, Cause::Stragglers) * all / (all - 1.0);
-    if f.used() >= BUSY && tail < 0.5 {
+    let work = [Cause::Client, Cause::ServerCpu, Cause::CoreWait];
+    let work: f64 = work.iter().map(|c| of(shares, *c)).sum();
+    if f.used() >= BUSY && tail < 0.5 && work >= 0.5 {
         let part = |s: f64| s / f.core_seconds();
         let (own, server) = (part(f.own_cpu), part(f.server_cpu.unwrap_or(0.0)));
         return match (own, server) {
@@ -257,7 +271,8 @@ fn sentence(f: &Figures, shares: &[Share], dominant: Cause, others: f64) -> Stri
         n => format!("the {n} cores were"),
     };
     let cores = format!("{cores} {} busy", percent(f.used()));
-    if f.used() >= BUSY && dominant != Cause::Stragglers {
+    let work = [Cause::Client, Cause::ServerCpu, Cause::Others];
+    if f.used() >= BUSY && work.contains(&dominant) {
         let who = match dominant {
             Cause::Others => "other programs on this host",
             Cause::ServerCpu => "server CPU",
@@ -283,6 +298,7 @@ fn sentence(f: &Figures, shares: &[Share], dominant: Cause, others: f64) -> Stri
         },
         Cause::ArchiveDisk => format!("the archive's disk: {time}"),
         Cause::ServerCpu => format!("server CPU: {time}"),
+        Cause::CoreWait => format!("too few cores: the server waited for one during {time}"),
         Cause::Commit => format!("commits: {time} passed until redo and binary log had them"),
         Cause::RowLocks => format!("row locks: {time}"),
         Cause::Redo => {

@@ -4,7 +4,7 @@
 //! optional (performance_schema): what the server refuses is left out, and an
 //! answer that makes no sense is as good as none. It never fails a job.
 
-use super::host::Process;
+use super::host::{Process, Thread};
 use server::Identity;
 use std::collections::BTreeMap;
 use wire::{Conn, Options};
@@ -21,11 +21,19 @@ const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime', 'Inno
 /// Time in files, in picoseconds, where performance_schema is on and open to the account.
 const FILES: &str = "SELECT EVENT_NAME, SUM_TIMER_WAIT FROM performance_schema.file_summary_by_event_name WHERE EVENT_NAME IN ('wait/io/file/innodb/innodb_log_file', 'wait/io/file/innodb/innodb_data_file', 'wait/io/file/innodb/innodb_dblwr_file', 'wait/io/file/sql/binlog')";
 
+/// System's numbers of the threads that serve this account's sessions.
+const THREADS: [&str; 2] = [
+    "SELECT TID, 0 FROM information_schema.processlist WHERE USER = SUBSTRING_INDEX(USER(), '@', 1)",
+    "SELECT THREAD_OS_ID, 0 FROM performance_schema.threads WHERE PROCESSLIST_USER = SUBSTRING_INDEX(USER(), '@', 1)",
+];
+
 /// A server that is looked at.
 pub struct Source {
     conn: Conn,
     process: Option<Process>,
     files: bool,
+    /// Threads that serve us: at the beginning and when last seen, for they end with their connection.
+    threads: BTreeMap<u64, (Thread, Thread)>,
     /// Its settings as they are during the rows, whoever set them.
     pub settings: BTreeMap<String, String>,
 }
@@ -50,7 +58,15 @@ impl Source {
         let process = Process::of(&conn, &options.endpoint, id);
         let settings = pairs(&mut conn, SETTINGS).unwrap_or_default();
         let files = id.is_mysql() && conn.fetch(FILES).is_ok();
+        let threads = process.map_or_else(BTreeMap::new, |p| {
+            let asked = pairs(&mut conn, THREADS[usize::from(id.is_mysql())]);
+            let asked = asked.map(|l| l.iter().filter_map(|(n, _)| n.parse().ok()).collect());
+            let list: Vec<u64> = asked.unwrap_or_else(|| p.serving());
+            let at = |n| p.thread(n).map(|t| (n, (t, t)));
+            list.into_iter().filter_map(at).collect()
+        });
         Ok(Source {
+            threads,
             conn,
             process,
             files,
@@ -63,9 +79,28 @@ impl Source {
         self.process.is_some()
     }
 
+    /// What the threads that serve us did so far; `None` if they are not known.
+    pub fn served(&self) -> Option<Thread> {
+        (!self.threads.is_empty()).then(|| {
+            let sum = |f: fn(&Thread) -> f64| {
+                let parts = self.threads.values().map(|(a, b)| (f(b) - f(a)).max(0.0));
+                parts.sum()
+            };
+            Thread {
+                cpu: sum(|t| t.cpu),
+                delay: sum(|t| t.delay),
+            }
+        })
+    }
+
     /// The counters now; `None` once the server no longer answers.
     pub fn sample(&mut self) -> Option<Sample> {
         let cpu = self.process.and_then(Process::cpu);
+        if let Some(process) = self.process {
+            for (number, (_, last)) in &mut self.threads {
+                *last = process.thread(*number).unwrap_or(*last);
+            }
+        }
         let status = numbers(pairs(&mut self.conn, STATUS)?);
         let files = if self.files {
             let list = pairs(&mut self.conn, FILES).unwrap_or_default();

@@ -255,10 +255,35 @@ fn a_gain_is_bounded_by_its_part_and_by_the_processors() {
     set(&mut f, &[("innodb_flush_log_at_trx_commit", "1")]);
     let gain = |f: &Figures| verdict(f).advice.first().map_or(0.0, |a| a.gain);
     assert!((gain(&f) - 0.5).abs() < 1e-9);
-    f.host_busy = Some(16.0);
+    f.server_cpu = Some(15.5);
     assert!((gain(&f) - 0.2).abs() < 1e-9);
-    f.host_busy = Some(20.0);
+    f.server_cpu = Some(19.5);
     assert!(gain(&f).abs() < 1e-9);
+    // What others had may be free the next time.
+    f.server_cpu = Some(1.0);
+    f.host_busy = Some(20.0);
+    assert!((gain(&f) - 0.5).abs() < 1e-9);
+}
+
+#[test]
+fn a_wait_for_a_core_is_told_from_other_waits() {
+    let mut f = base(LOAD);
+    f.host_busy = Some(19.9);
+    f.served = Some((2.0, 3.0));
+    f.redo = Some(Redo {
+        age: 9,
+        most: 10,
+        full: 0.8,
+    });
+    let r = verdict(&f);
+    let parts = [Cause::ServerCpu, Cause::CoreWait, Cause::Redo].map(|c| share(&r, c));
+    for (part, wanted) in parts.iter().zip([0.1, 0.15, 0.6]) {
+        assert!((part - wanted).abs() < 1e-9, "{r:?}");
+    }
+    // All cores were in use, but not by us, and not what we waited for.
+    assert_eq!(r.dominant, Cause::Redo);
+    f.served = Some((2.0, 15.0));
+    assert_eq!(verdict(&f).dominant, Cause::Others);
 }
 
 #[test]
@@ -330,6 +355,7 @@ fn seen(samples: Vec<Sample>) -> Figures {
     f.server(&Seen {
         settings: BTreeMap::new(),
         here: true,
+        served: None,
         samples,
     });
     f
