@@ -104,7 +104,16 @@ impl Case<'_> {
                 bytes(r.most),
                 percent(r.full)
             ),
-            gain: self.waiting(waits),
+            gain: waits.min(1.0 - self.served()).max(0.0),
+        })
+    }
+
+    /// Share of the cores that the rows themselves needed: writing pages out
+    /// over and over for want of redo is the server's work, and goes with it.
+    fn served(&self) -> f64 {
+        let f = self.f;
+        f.served.map_or(f.ours(), |(cpu, _)| {
+            ((f.own_cpu + cpu) / f.core_seconds()).clamp(0.0, 1.0)
         })
     }
 

@@ -282,6 +282,12 @@ fn a_wait_for_a_core_is_told_from_other_waits() {
     }
     // All cores were in use, but not by us, and not what we waited for.
     assert_eq!(r.dominant, Cause::Redo);
+    // What the server does to make room is not needed any more once there is room.
+    f.server_cpu = Some(14.0);
+    f.traffic = Some(Traffic::default());
+    let gain = verdict(&f).advice[0].gain;
+    assert!((gain - 0.75).abs() < 1e-9, "{gain}");
+    f.server_cpu = Some(2.0);
     f.served = Some((2.0, 15.0));
     assert_eq!(verdict(&f).dominant, Cause::Others);
 }
