@@ -160,3 +160,31 @@ both! {
         }
     }
 }
+
+both! {
+    fn of_two_dumps_into_one_new_folder_one_says_so(pair) {
+        shop(pair);
+        for round in 0..3 {
+            let name = format!("same{round}");
+            let both = [pair.dumping(&name, &[]).start(), pair.dumping(&name, &[]).start()].map(crate::kit::binary::Running::wait);
+            let lost: Vec<_> = both.iter().filter(|d| d.code != 0).collect();
+            // The second to look may be so late that the first is done; it then says "is not empty".
+            assert_eq!(lost.len(), 1, "{both:?}");
+            assert_eq!(lost[0].code, 10, "{lost:?}");
+            assert!(["another dump is writing", "holds a dump that began", "is not empty"].iter().any(|w| lost[0].err.contains(w)), "{lost:?}");
+            assert!(lost[0].err.contains("HINT"), "{lost:?}");
+            pair.verify(&name).ok();
+        }
+    }
+}
+
+both! {
+    fn an_authority_is_asked_for_by_name(pair) {
+        if pair.is_mysql() {
+            for mode in ["VERIFY_CA", "VERIFY_IDENTITY"] {
+                dump_as(pair, pair.source(), "root", "").arg("--ssl-mode").arg(mode).run().code(6).says(&["HINT", "--ssl-ca"]);
+            }
+            nothing_written(pair);
+        }
+    }
+}

@@ -13,6 +13,7 @@ mod chunking;
 mod consistency;
 mod damage;
 mod fidelity;
+mod held;
 mod hostile;
 mod interrupts;
 mod old_source;

@@ -12,6 +12,10 @@ pub fn wire(doing: impl std::fmt::Display, error: wire::Error) -> Error {
             Kind::Connection,
             Some("check that the server runs and that host, port or socket are right".to_owned()),
         ),
+        wire::Error::Untrusted(_) => (
+            Kind::Connection,
+            Some("name the certificate of the authority that signed the server's with --ssl-ca FILE (MySQL keeps one as ca.pem in its data folder); --ssl-mode=required encrypts without asking who answers".to_owned()),
+        ),
         wire::Error::Auth(_) | wire::Error::Tls(_) => (Kind::Connection, None),
         wire::Error::Io(_) | wire::Error::Timeout(_) => (Kind::Connection, None),
         wire::Error::Protocol(_) | wire::Error::LocalFile => (
@@ -54,6 +58,8 @@ pub fn store(doing: impl std::fmt::Display, error: &store::Error) -> Error {
     );
     if error.full() {
         e.hint("make room, or choose another place; nothing that looks like a finished dump is left behind")
+    } else if error.source.kind() == std::io::ErrorKind::PermissionDenied {
+        e.hint("run as the user that owns it, or give this one the right to it")
     } else {
         e
     }
@@ -156,5 +162,25 @@ fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
             hint("raise max_allowed_packet on the server; 1 GiB is its largest value"),
         ),
         _ => (Kind::Failed, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_cannot_be_trusted_names_the_option() {
+        let e = wire("x", wire::Error::Untrusted("no authority".into()));
+        assert_eq!(e.kind, Kind::Connection);
+        assert!(e.hint.is_some_and(|h| h.contains("--ssl-ca")));
+    }
+
+    #[test]
+    fn a_file_that_may_not_be_read_is_a_storage_error() {
+        let denied = store::Error::new("open", "a@b@@0.tsv", std::io::ErrorKind::PermissionDenied);
+        let e = archive("cannot check a", &ArchiveError::Store(denied));
+        assert_eq!(e.kind, Kind::Storage);
+        assert!(e.what.contains("a@b@@0.tsv") && e.hint.is_some(), "{e:?}");
     }
 }

@@ -9,6 +9,7 @@ pub mod connect;
 pub mod doctor;
 pub mod dump;
 pub mod failure;
+pub mod held;
 pub mod keys;
 pub mod load;
 pub mod rows;

@@ -95,7 +95,7 @@ impl OptionFiles {
             }
         }
         let mut active = false;
-        for line in text.lines() {
+        for (number, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') || line.starts_with(';') {
                 continue;
@@ -107,8 +107,19 @@ impl OptionFiles {
                     self.file(Path::new(rest.trim()), groups, true, depth + 1)?;
                 }
             } else if let Some(group) = line.strip_prefix('[') {
-                let group = group.split(']').next().unwrap_or_default().trim();
-                active = groups.iter().any(|g| g == group);
+                // What follows could belong to any group, and a password to the wrong server.
+                let Some((group, _)) = group.split_once(']') else {
+                    return Err(Error::new(
+                        Kind::Usage,
+                        format!(
+                            "option file {}, line {}: a group has no closing ]",
+                            path.display(),
+                            number + 1
+                        ),
+                    )
+                    .hint("write it as [client], or leave the file out with --no-defaults"));
+                };
+                active = groups.iter().any(|g| g == group.trim());
             } else if active {
                 let (key, value) = match line.split_once('=') {
                     Some((k, v)) => (k.trim(), unquote(v.trim())),
@@ -199,6 +210,21 @@ mod tests {
             ..Which::default()
         };
         assert_eq!(OptionFiles::read(&which).unwrap().get("port"), Some("1"));
+    }
+
+    #[test]
+    fn a_group_that_is_not_closed_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.cnf");
+        std::fs::write(&path, "[mysqld]\nuser=x\n\n [client\nuser=root\n").unwrap();
+        let which = Which {
+            only: Some(path.clone()),
+            ..Which::default()
+        };
+        let e = OptionFiles::read(&which).unwrap_err();
+        assert_eq!(e.kind, Kind::Usage);
+        assert!(e.what.contains(&*path.to_string_lossy()), "{e}");
+        assert!(e.what.contains("line 4"), "{e}");
     }
 
     #[test]

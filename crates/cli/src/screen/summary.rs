@@ -4,6 +4,7 @@
 use super::round;
 use base::units::{bytes, count, printable, seconds};
 use jobs::dump::{self, Compression};
+use jobs::held::Report;
 use jobs::{load, verify};
 
 mod tuning;
@@ -22,6 +23,22 @@ impl Lines {
 
     fn add(&mut self, name: &str, value: impl std::fmt::Display) {
         let _ = writeln!(self.0, "  {name:<20}{}", printable(&value.to_string()));
+    }
+
+    /// Where the time went, and what is worth trying next.
+    fn held(&mut self, report: Option<&Report>) {
+        let Some(r) = report else { return };
+        self.add("held back by", &r.sentence);
+        for a in &r.advice {
+            let gain = (a.gain * 100.0).round();
+            self.add(
+                "worth trying",
+                format!(
+                    "{}: up to {gain} % less time for the rows ({})",
+                    a.what, a.why
+                ),
+            );
+        }
     }
 
     fn list(&mut self, title: &str, items: &[String]) {
@@ -117,6 +134,7 @@ pub fn dump(d: &dump::Summary) -> String {
             d.threads
         ),
     );
+    l.held(d.held.as_ref());
     l.list("exceptions", &d.exceptions);
     l.add("archive", d.path.display());
     l.0
@@ -134,6 +152,7 @@ pub fn dump_json(d: &dump::Summary) -> Value {
         "lock_ms": round(d.achieved.lock_ms), "lock_wait_ms": round(d.achieved.wait_ms),
         "binlog_file": p.binlog_file, "binlog_position": p.binlog_position,
         "gtid_executed": p.gtid_executed, "gtid_binlog_pos": p.gtid_binlog_pos,
+        "held_back": d.held.as_ref().map(held_json),
         "exceptions": d.exceptions,
     })
 }
@@ -189,6 +208,7 @@ pub fn load(d: &load::Summary) -> String {
             "NO: --no-verify; nobody has compared the target's rows with the archive",
         ),
     }
+    l.held(d.held.as_ref());
     tuning::add(&mut l, &d.tuning);
     l.list("adapted", &d.notes);
     l.list("exceptions", &d.exceptions);
@@ -203,6 +223,7 @@ pub fn load_json(d: &load::Summary) -> Value {
         "raw_bytes": d.raw_bytes, "duration": round(d.seconds), "rows_duration": round(d.rows_seconds),
         "workers": d.threads,
         "verified": d.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": round(v.seconds)})),
+        "held_back": d.held.as_ref().map(held_json),
         "adapted": d.notes, "exceptions": d.exceptions, "tuning": tuning::json(&d.tuning),
     })
 }
@@ -256,5 +277,21 @@ pub fn compared_json(d: &verify::Compared) -> Value {
     json!({
         "event": "summary", "job": "verify", "left": d.left, "right": d.right, "tables": d.tables,
         "rows": d.rows, "bytes": d.bytes, "duration": round(d.seconds), "equal": true,
+    })
+}
+
+/// What held a run back, for programs.
+fn held_json(r: &Report) -> Value {
+    let shares: serde_json::Map<String, Value> = r
+        .shares
+        .iter()
+        .map(|s| (s.cause.name().to_owned(), round(s.share).into()))
+        .collect();
+    json!({
+        "dominant": r.dominant.name(), "sentence": r.sentence, "seconds": round(r.seconds), "cores": r.cores,
+        "client_cpu": round(r.client_cpu), "server_cpu": r.server_cpu.map(round), "other_cpu": r.other_cpu.map(round),
+        "worker_time": shares,
+        "advice": r.advice.iter().map(|a| json!({"try": a.what, "why": a.why, "gain_up_to": round(a.gain)})).collect::<Vec<_>>(),
+        "unseen": r.unseen,
     })
 }

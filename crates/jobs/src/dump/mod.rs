@@ -15,7 +15,7 @@ mod unchanged;
 
 pub use archive::chunk::Compression;
 
-use crate::{Run, connect, failure};
+use crate::{Run, connect, failure, held};
 use base::{Error, Kind, Result};
 use server::privileges::{DumpNeeds, LockPlan};
 use server::session;
@@ -90,6 +90,8 @@ pub struct Summary {
     pub seconds: f64,
     /// Reading and writing rows, in seconds.
     pub rows_seconds: f64,
+    /// What held the rows back, if they took long enough to tell.
+    pub held: Option<held::Report>,
     /// The moment and the lock.
     pub achieved: Achieved,
     /// What falls short of one consistent moment, by name.
@@ -165,19 +167,20 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         Some(unchanged::marks(&mut source.control, &catalog)?)
     };
     let directory = store::Directory::create(&options.to).map_err(|e| folder(&options.to, &e))?;
-    let outcome = archive::marker::set(&directory, env!("CARGO_PKG_VERSION"))
-        .map_err(|e| failure::archive("cannot begin the archive", &e))
-        .and_then(|()| {
-            into(
-                run,
-                options,
-                &mut source,
-                &catalog,
-                marks.as_deref(),
-                &directory,
-                begin,
-            )
-        });
+    let outcome = match archive::marker::set(&directory, env!("CARGO_PKG_VERSION")) {
+        // Not ours, so nothing there is ours to remove.
+        Err(archive::ArchiveError::Store(e)) if e.busy() => return Err(busy(&options.to)),
+        Err(e) => Err(failure::archive("cannot begin the archive", &e)),
+        Ok(()) => into(
+            run,
+            options,
+            &mut source,
+            &catalog,
+            marks.as_deref(),
+            &directory,
+            begin,
+        ),
+    };
     match outcome {
         Ok(mut summary) => {
             summary.seconds = start.elapsed().as_secs_f64();
@@ -229,7 +232,8 @@ fn into(
     }
     let written = definitions::write(run, control, id, catalog, store, options)?;
     exceptions.extend(written.exceptions.iter().cloned());
-    let (rows_seconds, tables) = rows(run, planner, readers, id, &written.tables, store, options)?;
+    let (rows_seconds, tables, held) =
+        rows(run, planner, readers, id, &written.tables, store, options)?;
     if let Some(before) = marks {
         unchanged::compare(catalog, before, &unchanged::marks(control, catalog)?)?;
     }
@@ -262,6 +266,7 @@ fn into(
         chunks: finished.chunks,
         seconds: 0.0,
         rows_seconds,
+        held,
         achieved,
         exceptions,
         threads: options.threads,
@@ -288,7 +293,20 @@ fn folder(path: &std::path::Path, e: &store::Error) -> Error {
     if e.source.kind() == std::io::ErrorKind::DirectoryNotEmpty {
         return not_empty(path);
     }
+    if e.source.kind() == std::io::ErrorKind::WouldBlock {
+        return busy(path);
+    }
     failure::store("no folder for the dump", e)
+}
+
+/// Two dumps began at the same moment; the other one was first.
+fn busy(path: &std::path::Path) -> Error {
+    let shown = base::units::printable(&path.display().to_string());
+    Error::new(
+        Kind::Target,
+        format!("another dump is writing into {shown} at this moment"),
+    )
+    .hint("choose another folder; one folder takes one dump, and the other dump is not disturbed")
 }
 
 fn not_empty(path: &std::path::Path) -> Error {
@@ -392,7 +410,7 @@ pub fn unmatched(filter: &Filter) -> Result<()> {
     .hint("patterns are `schema` or `schema.table` with * and ?; an account sees only what it has privileges on; nothing was written"))
 }
 
-/// Reads all rows; returns the seconds it took, and the tables, largest first.
+/// Reads all rows; returns the seconds it took, the tables, largest first, and what held it back.
 fn rows(
     run: &Run,
     planner: &mut Conn,
@@ -401,7 +419,7 @@ fn rows(
     tables: &[Arc<TableState>],
     store: &dyn Store,
     options: &Options,
-) -> Result<(f64, Vec<Arc<TableState>>)> {
+) -> Result<(f64, Vec<Arc<TableState>>, Option<held::Report>)> {
     let phase = run.phase("dumping rows", readers.len());
     let mut tables = tables.to_vec();
     tables.sort_by_key(|t| std::cmp::Reverse(t.table.data_bytes));
@@ -414,7 +432,15 @@ fn rows(
         .bytes_expected
         .set(tables.iter().map(|t| t.table.data_bytes).sum());
     let (send, receive) = crossbeam_channel::bounded(256);
+    let job = held::Job::Dump {
+        level: match options.compression {
+            Compression::Zstd(level) => Some(level),
+            _ => None,
+        },
+    };
+    let watch = held::Watch::start(job, &options.source, id, readers.len());
     let shared = read::Readers {
+        watch: &watch,
         store,
         compression: options.compression,
         cut_at: options.chunk_bytes.saturating_mul(2),
@@ -459,5 +485,6 @@ fn rows(
             outcome
         }
     })?;
-    Ok((phase.seconds(), tables))
+    let seconds = phase.seconds();
+    Ok((seconds, tables, watch.finish()))
 }

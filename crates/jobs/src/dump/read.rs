@@ -4,6 +4,7 @@
 use super::plan::Task;
 use super::tables::DoneChunk;
 use crate::failure;
+use crate::held::Watch;
 use crate::run::Stop;
 use archive::ArchiveError;
 use archive::chunk::{ChunkWriter, Compression, Scratch, WriteOptions};
@@ -31,6 +32,8 @@ pub struct Readers<'a> {
     pub counters: &'a Counters,
     /// Told when a table is done.
     pub observer: &'a dyn Observer,
+    /// Told where the time goes.
+    pub watch: &'a Watch,
 }
 
 impl Readers<'_> {
@@ -45,7 +48,9 @@ impl Readers<'_> {
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             self.counters.busy.add(1);
+            let spell = self.watch.begin(conn);
             let outcome = self.task(conn, &task, &mut scratch, stop);
+            self.watch.end(&spell, conn, &task.table.plan.name);
             self.counters.busy.sub(1);
             outcome?;
             task.table.end(self.counters, self.observer);

@@ -18,7 +18,7 @@ mod schedule;
 mod script;
 
 use crate::verify::{self, Compared};
-use crate::{Run, connect, failure, tune};
+use crate::{Run, connect, failure, held, tune};
 use archive::open::Table;
 use archive::{Archive, RowDigest};
 use base::{Error, Kind, Result};
@@ -98,6 +98,8 @@ pub struct Summary {
     pub threads: usize,
     /// The comparison at the end, unless it was not wanted.
     pub verified: Option<Compared>,
+    /// What held the rows back, if they took long enough to tell.
+    pub held: Option<held::Report>,
     /// Changes that the target's version made necessary.
     pub notes: Vec<String>,
     /// What could not be carried over, by name.
@@ -236,7 +238,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
     wire.local_infile = true;
     let tables = tables(&plan, &prepared)?;
     let outcome = load_rows(&mut target, &plan, &wire, &tables, &prepared.journal);
-    let rows_seconds = outcome.map_err(|e| left_behind(e, &plan, &target))?;
+    let (rows_seconds, held) = outcome.map_err(|e| left_behind(e, &plan, &target))?;
     let phase = run.phase("adding keys and programs", 1);
     let outcome = objects::create(&mut target, &plan, &prepared.foreign);
     outcome.map_err(|e| left_behind(e, &plan, &target))?;
@@ -293,6 +295,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         rows_seconds,
         threads: options.threads,
         verified,
+        held,
         notes: target.notes,
         exceptions: target.exceptions,
         tuning,
@@ -432,7 +435,7 @@ fn load_rows(
     wire: &wire::Options,
     tables: &[rows::Table],
     journal: &Journal,
-) -> Result<f64> {
+) -> Result<(f64, Option<held::Report>)> {
     let run = target.run;
     let conns = connections(target, wire)?;
     let phase = run.phase("loading rows", conns.len());
@@ -464,7 +467,12 @@ fn load_rows(
             .collect(),
     );
     let store: Arc<dyn store::Store> = plan.archive.store().clone();
+    let job = held::Job::Load {
+        skip_binlog: target.options.skip_binlog,
+    };
+    let watch = held::Watch::start(job, &target.options.target, &target.id, conns.len());
     let loaders = Loaders {
+        watch: &watch,
         store: &*store,
         tables,
         schedule: &schedule,
@@ -474,7 +482,8 @@ fn load_rows(
         resuming: target.resuming,
     };
     run.workers(conns, |_, mut conn, stop| loaders.work(&mut conn, stop))?;
-    Ok(phase.seconds())
+    let seconds = phase.seconds();
+    Ok((seconds, watch.finish()))
 }
 
 /// The connections that load rows, each in a session prepared for it.

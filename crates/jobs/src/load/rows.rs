@@ -8,6 +8,7 @@
 use super::journal::Journal;
 use super::schedule::{Schedule, Task};
 use crate::failure;
+use crate::held::Watch;
 use crate::run::Stop;
 use archive::chunk::{ChunkReader, Compression, Expected};
 use archive::{ArchiveError, RowDigest, RowPlan};
@@ -16,7 +17,7 @@ use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
 use std::io::Read;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::Store;
 use wire::{Conn, Done};
 
@@ -83,6 +84,8 @@ pub struct Loaders<'a> {
     pub journal: &'a Journal,
     /// Whether this load goes on with one that was interrupted.
     pub resuming: bool,
+    /// Told where the time goes.
+    pub watch: &'a Watch,
 }
 
 impl Loaders<'_> {
@@ -96,7 +99,9 @@ impl Loaders<'_> {
                 Task::Keys(table) => {
                     self.counters.busy.add(1);
                     let t = &self.tables[table];
+                    let spell = self.watch.begin(conn);
                     let outcome = add_keys(conn, &t.name, &t.keys, self.resuming);
+                    self.watch.end(&spell, conn, &t.name);
                     self.counters.busy.sub(1);
                     outcome?;
                     continue;
@@ -107,7 +112,9 @@ impl Loaders<'_> {
             last = Some(table);
             self.counters.busy.add(1);
             let t = &self.tables[table];
+            let spell = self.watch.begin(conn);
             let outcome = self.chunk(conn, t, &t.chunks[chunk], stop);
+            self.watch.end(&spell, conn, &t.name);
             self.counters.busy.sub(1);
             outcome?;
             if t.left.fetch_sub(1, Ordering::SeqCst) == 1 {
@@ -244,8 +251,10 @@ impl Loaders<'_> {
             self.enter(conn, chunk, doing)?;
         }
         failpoint::reached("a chunk is stored");
+        let began = Instant::now();
         conn.execute("COMMIT")
             .map_err(|e| failure::wire(doing, e))?;
+        self.watch.committed(began);
         failpoint::reached("a chunk is committed");
         t.loaded.fetch_add(rows, Ordering::SeqCst);
         self.counters.rows.add(rows);

@@ -154,6 +154,12 @@ fn refused(error: ArchiveError) -> Result<ArchiveError> {
     }
 }
 
+/// Whether it is the store that failed and not the file: a file that may not
+/// be read, or a disk that does not answer, says nothing about the archive.
+fn unreadable(error: &ArchiveError) -> bool {
+    matches!(error, ArchiveError::Store(e) if e.refused())
+}
+
 impl Report {
     fn problem(&mut self, problem: Problem) {
         self.problems.push(problem);

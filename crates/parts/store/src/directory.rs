@@ -38,7 +38,9 @@ struct Inner {
 
 impl Directory {
     /// A folder to fill: made (mode 0700, with missing parents) unless it
-    /// exists, and refused if it exists and holds anything.
+    /// exists, and refused if it exists and holds anything. While the result or
+    /// a clone of it lives nobody else can fill it: [`Error::busy`]. Where the
+    /// file system cannot lock a folder, exclusive creation of files is all there is.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let shown = path.display().to_string();
@@ -55,6 +57,12 @@ impl Directory {
             sync_parent(made).map_err(|e| Error::new("sync the folder above", &shown, e))?;
         }
         let dir = Self::open(path)?;
+        // Before the look inside: of two that find it empty at the same moment one must not go on.
+        if let Err(e @ rustix::io::Errno::WOULDBLOCK) =
+            rfs::flock(&dir.0.fd, rfs::FlockOperation::NonBlockingLockExclusive)
+        {
+            return Err(Error::new("lock folder", &shown, e));
+        }
         if !dir.list()?.is_empty() {
             let why = io::Error::new(
                 io::ErrorKind::DirectoryNotEmpty,

@@ -34,6 +34,23 @@ impl Error {
         is_full(&self.source)
     }
 
+    /// Whether the system refused, rather than that the object is not there or
+    /// is something else (a link, a folder): nothing can then be said about the object.
+    pub fn refused(&self) -> bool {
+        use rustix::io::Errno;
+        let shape = [Errno::NOENT, Errno::LOOP, Errno::ISDIR, Errno::NOTDIR];
+        let code = self.source.raw_os_error();
+        code.is_some() && !shape.iter().any(|e| Some(e.raw_os_error()) == code)
+    }
+
+    /// Whether another process is writing there at this moment.
+    pub fn busy(&self) -> bool {
+        matches!(
+            self.source.kind(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::AlreadyExists
+        )
+    }
+
     /// Whether the object does not exist.
     pub fn not_found(&self) -> bool {
         self.source.kind() == io::ErrorKind::NotFound

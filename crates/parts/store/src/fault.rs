@@ -13,6 +13,8 @@ pub enum Failure {
     Io,
     /// No space left on the device.
     Full,
+    /// Permission denied; tests that run as root cannot provoke it otherwise.
+    Denied,
 }
 
 impl Failure {
@@ -20,6 +22,7 @@ impl Failure {
         match self {
             Failure::Io => rustix::io::Errno::IO.into(),
             Failure::Full => rustix::io::Errno::NOSPC.into(),
+            Failure::Denied => rustix::io::Errno::ACCESS.into(),
         }
     }
 }

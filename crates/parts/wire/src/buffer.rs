@@ -11,6 +11,7 @@
 use crate::{Error, Result};
 use std::io::{self, Read};
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 /// Size of the buffer in normal times, and so of one read. Measured with `examples/drain.rs`; see there.
 const BASE: usize = 128 * 1024;
@@ -41,6 +42,8 @@ pub(crate) struct Buffer {
     seq: u8,
     /// Fills since the size was last needed.
     idle: u32,
+    /// Time spent in calls to the socket since the beginning: one look at the clock for each fill, none for a row.
+    pub(crate) waited: Duration,
 }
 
 impl Buffer {
@@ -51,6 +54,7 @@ impl Buffer {
             end: 0,
             seq: 0,
             idle: 0,
+            waited: Duration::ZERO,
         }
     }
 
@@ -188,7 +192,10 @@ impl Buffer {
             } else {
                 self.end..self.data.len()
             };
-            match source.read(&mut self.data[room]) {
+            let began = Instant::now();
+            let read = source.read(&mut self.data[room]);
+            self.waited += began.elapsed();
+            match read {
                 Ok(0) => {
                     return Err(Error::Io(io::Error::new(
                         io::ErrorKind::UnexpectedEof,

@@ -111,6 +111,17 @@ impl Conn {
         &self.version
     }
 
+    /// Time spent so far in reading from the server and in sending data to it:
+    /// what a worker did not spend on its own work. Statements are too short to count.
+    pub fn waited(&self) -> Duration {
+        self.buffer.waited
+    }
+
+    /// The process that listens at the other end of a unix socket, as the kernel knows it.
+    pub fn peer_process(&self) -> Option<u32> {
+        self.stream.socket()?.peer_process()
+    }
+
     /// Whether the connection runs over TLS.
     pub fn is_tls(&self) -> bool {
         self.stream.is_tls()

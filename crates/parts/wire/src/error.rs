@@ -38,6 +38,9 @@ pub enum Error {
     /// TLS could not be set up, or its rules forbid going on.
     #[error("TLS: {0}")]
     Tls(String),
+    /// The server's certificate could not be traced to an authority that was given.
+    #[error("TLS: {0}")]
+    Untrusted(String),
     /// The connection broke in the middle of something.
     #[error("connection lost: {0}")]
     Io(#[from] io::Error),

@@ -5,6 +5,7 @@
 
 use crate::{Conn, Error, Result};
 use std::io::{self, Read, Write};
+use std::time::Instant;
 
 /// Payload of one packet. Below the smallest `max_allowed_packet` in use (1 MiB in
 /// MySQL 5.5). Measured with `examples/pour.rs`; see there.
@@ -36,7 +37,10 @@ impl Conn {
             let header = (len as u32 | u32::from(seq) << 24).to_le_bytes();
             packet[..4].copy_from_slice(&header);
             self.buffer.set_seq(seq.wrapping_add(1));
-            if let Err(e) = self.stream.write_all(&packet[..4 + len]) {
+            let began = Instant::now();
+            let written = self.stream.write_all(&packet[..4 + len]);
+            self.buffer.waited += began.elapsed();
+            if let Err(e) = written {
                 return Err(self.write_failed(e));
             }
             if len == 0 {

@@ -81,6 +81,16 @@ impl Socket {
         })
     }
 
+    /// The process behind a unix socket; `None` if it is hidden from this one.
+    pub(crate) fn peer_process(&self) -> Option<u32> {
+        #[cfg(target_os = "linux")]
+        if let Kind::Unix(s) = &self.kind {
+            let peer = sockopt::socket_peercred(s).ok()?;
+            return u32::try_from(peer.pid.as_raw_nonzero().get()).ok();
+        }
+        None
+    }
+
     /// Whether this is a unix socket, which nobody on the network can listen to.
     pub(crate) fn is_unix(&self) -> bool {
         matches!(self.kind, Kind::Unix(_))

@@ -122,7 +122,7 @@ fn config(options: &Options) -> Result<ClientConfig> {
     let roots = match options.ssl_mode {
         SslMode::VerifyCa | SslMode::VerifyIdentity => {
             let path = options.ssl_ca.as_deref().ok_or_else(|| {
-                Error::Tls(
+                Error::Untrusted(
                     "a file of certificate authorities is needed to verify the server".into(),
                 )
             })?;
@@ -269,6 +269,11 @@ fn explain(e: io::Error) -> Error {
             _ => Error::Io(e),
         };
     };
+    if let R::InvalidCertificate(C::UnknownIssuer) = reason {
+        return Error::Untrusted(
+            "the server's certificate is not signed by one of the given authorities".into(),
+        );
+    }
     Error::Tls(match reason {
         R::General(text) => text.clone(),
         R::AlertReceived(rustls::AlertDescription::ProtocolVersion) => {
@@ -276,9 +281,6 @@ fn explain(e: io::Error) -> Error {
         }
         R::AlertReceived(rustls::AlertDescription::HandshakeFailure) => {
             "the server knows none of the ciphers spoken here".into()
-        }
-        R::InvalidCertificate(C::UnknownIssuer) => {
-            "the server's certificate is not signed by one of the given authorities".into()
         }
         R::InvalidCertificate(C::Expired | C::ExpiredContext { .. }) => {
             "the server's certificate has expired".into()

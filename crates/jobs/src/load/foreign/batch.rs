@@ -7,6 +7,7 @@ use super::super::journal::Journal;
 use super::super::rows::{Counts, MOST_TRIES, add_keys, checked, is_lock};
 use super::shape::Shape;
 use crate::failure;
+use crate::held::Watch;
 use crate::run::Stop;
 use base::units::printable;
 use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
@@ -68,6 +69,8 @@ pub struct Context {
 
 /// What all loaders share.
 pub struct Loaders<'a> {
+    /// Told where the time goes.
+    pub watch: &'a Watch,
     /// Work to do.
     pub tasks: Receiver<Task>,
     /// Tasks that were given out and not done.
@@ -99,10 +102,15 @@ impl Loaders<'_> {
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             self.counters.busy.add(1);
-            let outcome = match &task {
-                Task::Rows(batch) => self.batch(conn, batch, &mut session, stop),
-                Task::Keys(shape, groups) => self.keys(conn, shape, groups, stop),
+            let spell = self.watch.begin(conn);
+            let (outcome, table) = match &task {
+                Task::Rows(batch) => (
+                    self.batch(conn, batch, &mut session, stop),
+                    &batch.shape.name,
+                ),
+                Task::Keys(shape, groups) => (self.keys(conn, shape, groups, stop), &shape.name),
             };
+            self.watch.end(&spell, conn, table);
             self.counters.busy.sub(1);
             outcome?;
             if let Task::Rows(batch) = &task {

@@ -121,6 +121,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         rows_seconds: done.seconds,
         threads: options.threads,
         verified: None,
+        held: done.held,
         tuning,
         notes: target.notes,
         exceptions: target.exceptions,

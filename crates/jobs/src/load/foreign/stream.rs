@@ -9,8 +9,8 @@ use super::parts::{Content, Part, Parts};
 use super::shape::Shape;
 use super::survey::{Survey, refused_statements, resolved};
 use super::{BATCH, refused};
-use crate::failure;
 use crate::run::Stop;
+use crate::{failure, held};
 use base::units::printable;
 use base::{Counters, Error, Kind, Result, failpoint};
 use crossbeam_channel::{SendTimeoutError, Sender};
@@ -39,6 +39,8 @@ pub struct Loaded {
     pub bytes: u64,
     /// Seconds that it took.
     pub seconds: f64,
+    /// What held it back.
+    pub held: Option<held::Report>,
 }
 
 type Key = (String, String);
@@ -92,7 +94,12 @@ pub fn load(
     }
     let (sender, tasks) = crossbeam_channel::bounded(conns.len());
     let open = AtomicU64::new(0);
+    let job = held::Job::Load {
+        skip_binlog: t.options.skip_binlog,
+    };
+    let watch = held::Watch::start(job, &t.options.target, &t.id, conns.len());
     let loaders = Loaders {
+        watch: &watch,
         tasks,
         open: &open,
         counters: &phase.counters,
@@ -138,6 +145,7 @@ pub fn load(
         rows: phase.counters.rows.get(),
         bytes: phase.counters.bytes.get(),
         seconds: phase.seconds(),
+        held: watch.finish(),
     })
 }
 

@@ -207,6 +207,7 @@ pub(super) fn run(
             match outcome {
                 Ok(()) => {}
                 Err(ArchiveError::Interrupted) => return Err(ArchiveError::Interrupted),
+                Err(e) if super::unreadable(&e) => return Err(e),
                 Err(e) => report.problem(task.problem(&e)),
             }
         }

@@ -306,6 +306,37 @@ fn a_dump_that_failed_anywhere_is_incomplete() {
 }
 
 #[test]
+fn what_may_not_be_read_is_not_called_damaged() {
+    let (_tmp, store, _) = fresh();
+    for failure in [Failure::Denied, Failure::Io] {
+        for rows in [false, true] {
+            let mut refused = 0;
+            for n in 1.. {
+                let fault = Fault::failing(Arc::new(store.clone()), n, failure, false);
+                match run(&fault, rows) {
+                    Ok(report) if fault.operations() < n => {
+                        assert!(report.sound());
+                        break;
+                    }
+                    Err(ArchiveError::Store(e)) => {
+                        assert!(e.refused() && !e.name.is_empty(), "{e}");
+                        refused += 1;
+                    }
+                    other => panic!("operation {n}: {other:?}"),
+                }
+            }
+            // Each of more than twenty files was opened, read, and looked at.
+            assert!(refused > 60, "{refused}");
+        }
+    }
+    // A folder in a file's place is damage: whoever made the archive left a file there.
+    let chunk = store.path().join("s%401@t@@2.tsv.zst");
+    std::fs::remove_file(&chunk).unwrap();
+    std::fs::create_dir(&chunk).unwrap();
+    assert!(!run(&store, true).unwrap().sound());
+}
+
+#[test]
 fn an_archive_of_another_tool_is_checked_for_structure() {
     let tmp = tempfile::tempdir().unwrap();
     let store = Directory::open(tmp.path()).unwrap();

@@ -33,10 +33,24 @@ fn new_folders_and_files_are_private() {
 #[test]
 fn refuses_a_folder_that_holds_something() {
     let (_tmp, dir) = fresh();
-    Directory::create(dir.path()).unwrap();
-    dir.put("x", b"1").unwrap();
-    let err = Directory::create(dir.path()).unwrap_err();
+    let path = dir.path().to_owned();
+    drop(dir);
+    Directory::create(&path).unwrap().put("x", b"1").unwrap();
+    let err = Directory::create(&path).unwrap_err();
     assert!(err.to_string().contains("not empty"), "{err}");
+}
+
+#[test]
+fn a_folder_is_filled_by_one() {
+    let (_tmp, dir) = fresh();
+    let again = dir.clone();
+    let path = dir.path().to_owned();
+    drop(dir);
+    let err = Directory::create(&path).unwrap_err();
+    assert!(err.busy() && err.to_string().contains("b"), "{err}");
+    Directory::open(&path).unwrap();
+    drop(again);
+    Directory::create(&path).unwrap();
 }
 
 #[test]

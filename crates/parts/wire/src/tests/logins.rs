@@ -218,3 +218,20 @@ fn passwords_travel_in_clear_only_where_nobody_listens() {
     assert!(Plugin::Native.more(&[4], SCRAMBLE, p, TLS).is_err());
     assert!(Plugin::Ed25519.answer(SCRAMBLE, p, PLAIN).is_err());
 }
+
+#[test]
+fn a_server_is_not_verified_without_an_authority() {
+    for mode in [SslMode::VerifyCa, SslMode::VerifyIdentity] {
+        let rogue = rogue(
+            Script::new(|_| Reply::Ok(0, String::new())).greeting(greeting(
+                "8.4.0",
+                "mysql_native_password",
+                capabilities() | Caps::CLIENT_SSL,
+            )),
+        );
+        let mut options = rogue.options();
+        options.ssl_mode = mode;
+        let got = Conn::connect(&options);
+        assert!(matches!(got, Err(Error::Untrusted(_))), "{got:?}");
+    }
+}

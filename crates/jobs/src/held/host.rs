@@ -1,0 +1,203 @@
+//! What this host knows of the two processes: processor time of penstock, of a
+//! server that runs here, of everything together, and waits for disks.
+//!
+//! All of it is read from `/proc`, which costs microseconds and needs no
+//! privilege. Whatever is not there (another system, a container, a server
+//! elsewhere) is `None`, never zero.
+
+use server::Identity;
+use std::path::{Path, PathBuf};
+use wire::{Conn, Endpoint};
+
+/// What the whole host did since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Host {
+    /// Core-seconds at work.
+    pub busy: f64,
+    /// Core-seconds idle while a disk was waited for.
+    pub iowait: f64,
+    /// Seconds in which somebody waited for a disk, where the kernel keeps count.
+    pub pressure: Option<f64>,
+}
+
+/// Processor seconds of this process.
+pub fn own_cpu() -> f64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    t.tv_sec as f64 + t.tv_nsec as f64 / 1e9
+}
+
+/// Cores that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Whether the host has no more cores than this process may use; only then do
+/// the host's figures and ours measure the same thing.
+fn all_ours(stat: &str) -> bool {
+    let all = stat
+        .lines()
+        .filter(|l| l.starts_with("cpu") && !l.starts_with("cpu "))
+        .count();
+    all == cores()
+}
+
+/// What the host did so far.
+pub fn host() -> Option<Host> {
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    if !all_ours(&stat) {
+        return None;
+    }
+    let mut host = of_stat(&stat)?;
+    host.pressure = std::fs::read_to_string("/proc/pressure/io")
+        .ok()
+        .and_then(|text| of_pressure(&text));
+    Some(host)
+}
+
+fn of_stat(text: &str) -> Option<Host> {
+    let line = text.lines().find(|l| l.starts_with("cpu "))?;
+    // user nice system idle iowait irq softirq steal; guest time is part of user's.
+    let n: Vec<f64> = line
+        .split_ascii_whitespace()
+        .skip(1)
+        .take(8)
+        .map_while(|v| v.parse().ok())
+        .collect();
+    let tick = tick();
+    Some(Host {
+        busy: (n.iter().sum::<f64>() - n.get(3)? - n.get(4)?) / tick,
+        iowait: n[4] / tick,
+        pressure: None,
+    })
+}
+
+fn of_pressure(text: &str) -> Option<f64> {
+    let some = text.lines().find(|l| l.starts_with("some "))?;
+    let total = some.split("total=").nth(1)?.trim();
+    Some(total.parse::<f64>().ok()? / 1e6)
+}
+
+fn tick() -> f64 {
+    rustix::param::clock_ticks_per_second().max(1) as f64
+}
+
+/// A server process on this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process(u32);
+
+impl Process {
+    /// The server behind a connection, if it runs here and is one: a proxy's
+    /// or another program's processor time would mislead.
+    pub fn of(conn: &Conn, endpoint: &Endpoint, id: &Identity) -> Option<Process> {
+        let found = match endpoint {
+            Endpoint::Unix(_) => Process(conn.peer_process()?),
+            Endpoint::Tcp(..) => {
+                let here = rustix::system::uname();
+                let host = here.nodename().to_string_lossy().into_owned();
+                if host != id.hostname {
+                    return None;
+                }
+                let file = PathBuf::from(id.variable("pid_file")?);
+                let file = if file.is_relative() {
+                    Path::new(&id.datadir).join(file)
+                } else {
+                    file
+                };
+                let text = std::fs::read_to_string(file).ok()?;
+                Process(text.trim().parse().ok()?)
+            }
+        };
+        let command = std::fs::read(format!("/proc/{}/cmdline", found.0)).ok()?;
+        let command = String::from_utf8_lossy(&command);
+        ["mysqld", "mariadbd"]
+            .iter()
+            .any(|n| command.contains(n))
+            .then_some(found)
+    }
+
+    /// Its processor seconds so far.
+    pub fn cpu(self) -> Option<f64> {
+        of_process(&std::fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?)
+    }
+}
+
+/// Processor time of one thread, and time that it waited for a core, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Thread {
+    /// At work.
+    pub cpu: f64,
+    /// Ready to work, and no core free.
+    pub delay: f64,
+}
+
+impl Process {
+    /// The numbers of its threads that serve connections, where they have that name (MySQL 8 and later).
+    pub fn serving(self) -> Vec<u64> {
+        let folder = format!("/proc/{}/task", self.0);
+        let Ok(list) = std::fs::read_dir(folder) else {
+            return Vec::new();
+        };
+        list.flatten()
+            .filter(|t| {
+                std::fs::read_to_string(t.path().join("comm"))
+                    .is_ok_and(|n| n.trim_end() == "connection")
+            })
+            .filter_map(|t| t.file_name().to_str()?.parse().ok())
+            .collect()
+    }
+
+    /// What a thread of it did so far.
+    pub fn thread(self, number: u64) -> Option<Thread> {
+        let path = format!("/proc/{}/task/{number}/schedstat", self.0);
+        of_thread(&std::fs::read_to_string(path).ok()?)
+    }
+}
+
+fn of_thread(text: &str) -> Option<Thread> {
+    // Nanoseconds at work, nanoseconds waiting, turns.
+    let mut n = text.split_ascii_whitespace();
+    let cpu: f64 = n.next()?.parse().ok()?;
+    let delay: f64 = n.next()?.parse().ok()?;
+    Some(Thread {
+        cpu: cpu / 1e9,
+        delay: delay / 1e9,
+    })
+}
+
+fn of_process(stat: &str) -> Option<f64> {
+    // The name in parentheses may hold anything, blanks and parentheses included.
+    let rest = &stat[stat.rfind(')')? + 1..];
+    let mut fields = rest.split_ascii_whitespace().skip(11);
+    let user: f64 = fields.next()?.parse().ok()?;
+    let system: f64 = fields.next()?.parse().ok()?;
+    Some((user + system) / tick())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_proc_says_is_read() {
+        let tick = tick();
+        let h = of_stat("cpu  100 10 50 1000 40 5 5 0 0 0\ncpu0 1 2 3\n").unwrap();
+        assert_eq!((h.busy * tick, h.iowait * tick), (170.0, 40.0));
+        let text = "some avg10=1.0 avg60=0 avg300=0 total=2500000\nfull avg10=0 total=1\n";
+        assert_eq!(of_pressure(text), Some(2.5));
+        let line = "12 (my) sq(ld) S 1 1 1 0 -1 4194560 1 0 0 0 300 200 0 0 20 0 5 0 1";
+        assert_eq!(of_process(line).map(|s| s * tick), Some(500.0));
+    }
+
+    #[test]
+    fn nonsense_is_nothing() {
+        assert_eq!(of_stat(""), None);
+        assert_eq!(of_stat("cpu  a b"), None);
+        assert_eq!(of_pressure("full total=3"), None);
+        assert_eq!(of_process("1 (x"), None);
+        assert_eq!(of_process("1 (x) S 1"), None);
+        assert_eq!(of_thread("5000000000"), None);
+        let t = of_thread("5000000000 1000000000 7\n").unwrap();
+        assert_eq!((t.cpu, t.delay), (5.0, 1.0));
+        assert!(own_cpu() > 0.0 && cores() > 0);
+    }
+}

@@ -1,0 +1,128 @@
+//! What held a run back is measured: a cause that was set up is named, and an
+//! account that may see little still gets an answer.
+//!
+//! Other programs on the test machine may have the cores for themselves; what
+//! is said then is looked at as far as it does not depend on them.
+
+use crate::kit::{COUNT, Done, Pair, Tool, both, own_server};
+use serde_json::Value;
+use testkit::Kind;
+
+/// Two tables of 10 MB that do not compress well, each doubled so many times.
+fn big(pair: &Pair, doubled: u32) {
+    pair.fill("CREATE DATABASE held");
+    let text: Vec<String> = (0..8)
+        .map(|i| format!("SHA2(n + {}, 512)", i * 1_000_000))
+        .collect();
+    for table in ["a", "b"] {
+        pair.fill(&format!("USE held; CREATE TABLE {table} (id INT PRIMARY KEY AUTO_INCREMENT, k CHAR(64), v TEXT, KEY (k));
+INSERT INTO {table} (k, v) SELECT SHA2(n * 7, 256), CONCAT({}) FROM {COUNT}", text.join(", ")));
+        for _ in 0..doubled {
+            pair.fill(&format!(
+                "INSERT INTO held.{table} (k, v) SELECT SHA2(id * 13, 256), v FROM held.{table}"
+            ));
+        }
+        pair.fill(&format!("ANALYZE TABLE held.{table}"));
+    }
+}
+
+/// The report of a run, after what must hold of every one.
+#[track_caller]
+fn held(done: &Done) -> Value {
+    let h = done.summary()["held_back"].clone();
+    let sum: f64 = h["worker_time"]
+        .as_object()
+        .expect("shares")
+        .values()
+        .filter_map(Value::as_f64)
+        .sum();
+    assert!((0.95..1.01).contains(&sum), "{h:#}");
+    assert!(
+        h["sentence"].as_str().is_some_and(|s| !s.is_empty()),
+        "{h:#}"
+    );
+    assert!(h["client_cpu"].as_f64().is_some_and(|c| c > 0.0), "{h:#}");
+    for a in h["advice"].as_array().expect("a list") {
+        assert!(
+            a["gain_up_to"]
+                .as_f64()
+                .is_some_and(|g| (0.05..=1.0).contains(&g)),
+            "{h:#}"
+        );
+    }
+    h
+}
+
+fn advises(h: &Value, what: &str) -> bool {
+    h["advice"].as_array().is_some_and(|l| {
+        l.iter()
+            .any(|a| a["try"].as_str().is_some_and(|t| t.contains(what)))
+    })
+}
+
+/// Share of the cores that other programs had.
+fn others(h: &Value) -> f64 {
+    h["other_cpu"].as_f64().unwrap_or(0.0)
+}
+
+both! {
+    fn a_dump_with_too_few_workers_is_told_so(pair) {
+        big(pair, 3);
+        let h = held(&pair.dump("one", &["--threads", "1", "--json"]).ok());
+        let cores = h["cores"].as_u64().expect("cores");
+        assert!(h["server_cpu"].as_f64().is_some_and(|c| c > 0.0), "the server runs here: {h:#}");
+        assert_eq!(h["unseen"], serde_json::json!([]), "{h:#}");
+        let used = h["client_cpu"].as_f64().unwrap_or(1.0) + h["server_cpu"].as_f64().unwrap_or(1.0) + others(&h);
+        if cores > 1 && used < 0.8 {
+            assert!(advises(&h, &format!("--threads {cores}")), "{h:#}");
+            assert!(["client", "server_cpu"].iter().any(|c| h["dominant"] == *c), "{h:#}");
+        }
+        // Once more for people.
+        pair.dump("text", &["--threads", "1"]).ok().says(&["held back by"]);
+
+        // May not see other accounts' sessions, nor any table but its own, nor open one connection more.
+        pair.fill("CREATE USER t_bare@localhost WITH MAX_USER_CONNECTIONS 4; GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON held.* TO t_bare@localhost;");
+        let bare = |to: &str| {
+            Tool::new(["dump", "-S"]).arg(pair.source().socket()).args(["-u", "t_bare", "--json", "--consistency", "none", "--no-routines", "--schemas", "held", "-t", "1", "--to"]).arg(pair.path(to)).run().code(3)
+        };
+        let h = held(&bare("bare"));
+        assert!(h["worker_time"]["client"].as_f64().is_some_and(|c| c > 0.0), "{h:#}");
+        pair.fill("ALTER USER t_bare@localhost WITH MAX_USER_CONNECTIONS 3;");
+        let h = held(&bare("barer"));
+        assert!(h["unseen"][0].as_str().is_some_and(|s| s.contains("no connection")), "{h:#}");
+        assert!(h["worker_time"]["client"].as_f64().is_some_and(|c| c > 0.0), "{h:#}");
+    }
+}
+
+both! {
+    fn a_redo_log_that_is_too_small_is_named(pair) {
+        big(pair, 1);
+        pair.dump("a", &["--chunk-size", "8M"]).ok();
+        let (setting, size) = if pair.is_mysql() { ("innodb_redo_log_capacity", "8M") } else { ("innodb_log_file_size", "4M") };
+        let kind = if pair.is_mysql() { Kind::MySql } else { Kind::MariaDb };
+        let small = format!("--{}={size}", setting.replace('_', "-"));
+        let args = [small.as_str(), "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1"];
+        let Some(server) = own_server(kind, &args) else { return };
+        let load = |json: &[&str]| {
+            let tool = Tool::new(["load"]).arg(pair.path("a")).arg("-S").arg(server.socket());
+            tool.args(["-u", "root", "-t", "2", "--no-verify"]).args(json.iter().copied()).run().ok()
+        };
+        let h = held(&load(&["--json"]));
+        let of = |c: &str| h["worker_time"][c].as_f64().unwrap_or(0.0);
+        assert!(of("redo") > 0.0, "{h:#}");
+        if others(&h) < 0.2 {
+            assert!(advises(&h, setting) || advises(&h, "innodb_flush_log_at_trx_commit"), "{h:#}");
+            assert!(of("redo") + of("commit") + of("server_disk") + of("server_wait") > 0.1, "{h:#}");
+        }
+    }
+}
+
+both! {
+    fn a_run_that_is_over_at_once_says_nothing(pair) {
+        pair.fill("CREATE DATABASE held; CREATE TABLE held.t (id INT PRIMARY KEY); INSERT INTO held.t VALUES (1);");
+        let done = pair.dump("a", &["--json"]).ok();
+        assert!(done.summary()["held_back"].is_null(), "{}", done.out);
+        let done = pair.load("a", &[]).ok();
+        assert!(!done.out.contains("held back"), "{}", done.out);
+    }
+}
