@@ -87,7 +87,7 @@ both! {
             }
             as_if_nothing_had_happened(pair, at);
         }
-        assert!(at > 60, "there are more places than {at}");
+        assert!(at > 40, "there are more places than {at}");
     }
 }
 

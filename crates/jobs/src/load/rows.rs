@@ -1,4 +1,5 @@
-//! Rows into tables: every worker streams one chunk after the other through
+//! Rows into tables: every worker streams one piece (a chunk, on MariaDB
+//! sometimes all chunks of a table) after the other through
 //! LOAD DATA LOCAL INFILE, each in a transaction of its own that is committed
 //! only when the server counted what the archive counted, without a warning.
 //!
@@ -6,15 +7,16 @@
 //! warning, a skipped row or another count fails the chunk and rolls it back.
 
 use super::journal::Journal;
+use super::passing::{Passing, Tee};
 use super::schedule::{Schedule, Task};
 use crate::failure;
 use crate::held::Watch;
 use crate::run::Stop;
-use archive::chunk::{ChunkReader, Compression, Expected};
-use archive::{ArchiveError, RowDigest, RowPlan};
+use archive::chunk::Compression;
+use archive::{RowDigest, RowPlan};
 use base::units::{count, printable};
 use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
-use std::io::Read;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -54,6 +56,10 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Those of its chunks that are to be loaded, in key order.
     pub chunks: Vec<Chunk>,
+    /// How they go together, each piece in one statement and one transaction.
+    pub pieces: Vec<Range<usize>>,
+    /// There is one piece, for the whole table, which MariaDB can take as a bulk insert.
+    pub bulk: bool,
     /// Keys to be added behind the rows: clauses to follow `ADD`, a group for each ALTER.
     pub keys: Vec<Vec<String>>,
     /// Rows in all, where the archive says.
@@ -64,7 +70,7 @@ pub struct Table {
     pub digest: Mutex<RowDigest>,
     /// Rows loaded so far.
     pub loaded: AtomicU64,
-    /// Chunks not loaded yet.
+    /// Pieces not loaded yet.
     pub left: AtomicU64,
 }
 
@@ -113,7 +119,7 @@ impl Loaders<'_> {
             self.counters.busy.add(1);
             let t = &self.tables[table];
             let spell = self.watch.begin(conn);
-            let outcome = self.chunk(conn, t, &t.chunks[chunk], stop);
+            let outcome = self.piece(conn, t, t.pieces[chunk].clone(), stop);
             self.watch.end(&spell, conn, &t.name);
             self.counters.busy.sub(1);
             outcome?;
@@ -147,119 +153,142 @@ impl Loaders<'_> {
         Ok(())
     }
 
-    /// Loads a chunk; one that lost a fight over locks was rolled back whole, and is tried again.
-    fn chunk(&self, conn: &mut Conn, t: &Table, chunk: &Chunk, stop: &Stop<'_>) -> Result<()> {
-        let doing = format!("cannot load {} into {}", chunk.file, t.name);
+    /// Loads a piece; one that lost a fight over locks was rolled back whole, and is tried again.
+    fn piece(
+        &self,
+        conn: &mut Conn,
+        t: &Table,
+        piece: Range<usize>,
+        stop: &Stop<'_>,
+    ) -> Result<()> {
+        let chunks = &t.chunks[piece];
+        let doing = match chunks {
+            [] => return Ok(()),
+            [chunk] => format!("cannot load {} into {}", chunk.file, t.name),
+            [first, .., last] => {
+                format!("cannot load {} … {} into {}", first.file, last.file, t.name)
+            }
+        };
         let mut tries = 0;
-        loop {
+        let mut bulk = t.bulk;
+        if bulk {
+            unique_checks(conn, false).map_err(|e| failure::wire(&doing, e))?;
+        }
+        let outcome = loop {
             stop.check()?;
             let before = self.counters.bytes.get();
-            match self.attempt(conn, t, chunk, &doing, stop) {
-                Ok(()) => return Ok(()),
-                Err(Failed::Locks(e)) if tries < MOST_TRIES => {
+            let again = match self.attempt(conn, t, chunks, &doing, stop) {
+                Ok(()) => break Ok(()),
+                // A bulk insert says no more of a duplicate than this.
+                Err(Failed::Server(e)) if bulk && e.code() == Some(1180) => {
+                    bulk = false;
+                    None
+                }
+                Err(Failed::Server(e)) if is_lock(&e) && tries < MOST_TRIES => {
                     tries += 1;
-                    // What was sent does not count twice; other workers' bytes make this a little inexact.
-                    let sent = chunk
-                        .raw_bytes
-                        .unwrap_or(0)
-                        .min(self.counters.bytes.get() - before);
-                    self.counters.bytes.sub(sent);
-                    conn.execute("ROLLBACK")
-                        .map_err(|e| failure::wire(&doing, e))?;
-                    self.observer
-                        .event(Event::Waiting(Some(format!("locks in {}: {e}", t.name))));
+                    Some(format!("locks in {}: {e}", t.name))
+                }
+                Err(Failed::Server(e)) => break Err(failure::wire(&doing, e)),
+                Err(Failed::Other(e)) => break Err(e),
+            };
+            // What was sent does not count twice; other workers' bytes make this a little inexact.
+            let sent: u64 = chunks.iter().filter_map(|c| c.raw_bytes).sum();
+            let sent = sent.min(self.counters.bytes.get() - before);
+            self.counters.bytes.sub(sent);
+            conn.execute("ROLLBACK")
+                .map_err(|e| failure::wire(&doing, e))?;
+            match again {
+                None => unique_checks(conn, true).map_err(|e| failure::wire(&doing, e))?,
+                Some(locks) => {
+                    self.observer.event(Event::Waiting(Some(locks)));
                     std::thread::sleep(Duration::from_millis(50 * tries));
                     self.observer.event(Event::Waiting(None));
                 }
-                Err(Failed::Locks(e)) => return Err(failure::wire(&doing, e)),
-                Err(Failed::Other(e)) => return Err(e),
             }
+        };
+        if bulk && outcome.is_ok() {
+            unique_checks(conn, true).map_err(|e| failure::wire(&doing, e))?;
         }
+        outcome
     }
 
-    fn enter(&self, conn: &mut Conn, chunk: &Chunk, doing: &str) -> Result<(), Failed> {
-        self.journal.enter(conn, &chunk.file).map_err(|e| {
-            if is_lock(&e) {
-                Failed::Locks(e)
-            } else {
-                Failed::Other(failure::wire(doing, e))
-            }
-        })
+    fn enter(&self, conn: &mut Conn, chunks: &[Chunk]) -> Result<(), Failed> {
+        for chunk in chunks {
+            self.journal
+                .enter(conn, &chunk.file)
+                .map_err(Failed::Server)?;
+        }
+        Ok(())
     }
 
     fn attempt(
         &self,
         conn: &mut Conn,
         t: &Table,
-        chunk: &Chunk,
+        chunks: &[Chunk],
         doing: &str,
         stop: &Stop<'_>,
     ) -> Result<(), Failed> {
-        let expected = Expected {
-            stored: chunk.stored.as_ref(),
-            raw_bytes: chunk.raw_bytes,
-        };
-        let reader = ChunkReader::open(self.store, &chunk.file, chunk.compression, expected)
-            .map_err(|e| failure::archive(doing, &e))?;
+        let file = &chunks[0].file;
         let mut passing = Passing {
-            reader,
+            store: self.store,
+            chunks: chunks.iter(),
+            reader: None,
             counters: self.counters,
             stop,
-            tee: t.tee.as_ref().map(|plan| Tee {
-                file: &chunk.file,
-                plan,
-                line: Vec::new(),
-                payload: Vec::new(),
-                digest: RowDigest::new(),
-            }),
+            tee: t.tee.as_ref().map(|plan| Tee::new(file, plan)),
         };
+        passing.open().map_err(|e| failure::archive(doing, &e))?;
         if !t.plain {
-            self.enter(conn, chunk, doing)?;
+            self.enter(conn, chunks)?;
         }
         failpoint::reached("a chunk is entered");
         let done = match conn.load(&t.statement, &mut passing) {
             Ok(done) => done,
             Err(wire::Error::Source(e)) => {
-                return Err(Failed::Other(failure::source(doing, &chunk.file, e)));
+                return Err(Failed::Other(failure::source(doing, file, e)));
             }
-            Err(e) if is_lock(&e) => return Err(Failed::Locks(e)),
-            Err(e) => return Err(Failed::Other(failure::wire(doing, e))),
+            Err(e) => return Err(Failed::Server(e)),
         };
-        if let Err(e) = checked(conn, doing, &done, &t.columns, chunk.rows) {
+        let expected: Option<u64> = chunks.iter().map(|c| c.rows).sum();
+        if let Err(e) = checked(conn, doing, &done, &t.columns, expected) {
             let _ = conn.execute("ROLLBACK");
             return Err(Failed::Other(e));
         }
         let rows = Counts::of(&done).records;
         if let Some(tee) = passing.tee {
-            let digest = tee
-                .finish(&chunk.file)
-                .map_err(|e| failure::archive(doing, &e))?;
+            let digest = tee.finish(file).map_err(|e| failure::archive(doing, &e))?;
             t.digest
                 .lock()
                 .unwrap_or_else(|e| e.into_inner())
                 .merge(&digest);
             if !t.plain {
                 self.journal
-                    .counted(conn, &chunk.file, &digest)
-                    .map_err(|e| failure::wire(doing, e))?;
+                    .counted(conn, file, &digest)
+                    .map_err(Failed::Server)?;
             }
         }
         if t.plain {
             // With GTIDs, MySQL takes the two sorts of engine in two transactions only.
-            conn.execute("COMMIT")
-                .map_err(|e| failure::wire(doing, e))?;
-            self.enter(conn, chunk, doing)?;
+            conn.execute("COMMIT").map_err(Failed::Server)?;
+            self.enter(conn, chunks)?;
         }
         failpoint::reached("a chunk is stored");
         let began = Instant::now();
-        conn.execute("COMMIT")
-            .map_err(|e| failure::wire(doing, e))?;
+        conn.execute("COMMIT").map_err(Failed::Server)?;
         self.watch.committed(began);
         failpoint::reached("a chunk is committed");
         t.loaded.fetch_add(rows, Ordering::SeqCst);
         self.counters.rows.add(rows);
         Ok(())
     }
+}
+
+/// With this and the foreign key checks off, MariaDB sorts what a statement
+/// inserts into an empty table, and writes pages instead of rows.
+fn unique_checks(conn: &mut Conn, on: bool) -> Result<(), wire::Error> {
+    conn.execute(format!("SET SESSION unique_checks = {}", u8::from(on)))
+        .map(drop)
 }
 
 /// Adds the keys of a table whose rows are all there, a group in each ALTER.
@@ -305,8 +334,8 @@ pub fn is_lock(e: &wire::Error) -> bool {
 
 /// Why a chunk was not loaded.
 enum Failed {
-    /// Another worker, or another client, was in the way; nothing of the chunk is there.
-    Locks(wire::Error),
+    /// The server refused, perhaps for locks; the transaction is to be rolled back.
+    Server(wire::Error),
     /// Anything that another try would not mend.
     Other(Error),
 }
@@ -413,85 +442,6 @@ fn named_column(message: &str) -> Option<String> {
     let rest = &message[message.rfind("olumn '")? + 7..];
     let end = rest.find("' at row").or_else(|| rest.rfind('\''))?;
     Some(rest[..end].to_owned())
-}
-
-/// The bytes of a chunk on their way to the server.
-struct Passing<'a> {
-    reader: ChunkReader,
-    counters: &'a Counters,
-    stop: &'a Stop<'a>,
-    tee: Option<Tee<'a>>,
-}
-
-impl Read for Passing<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.stop.asked() {
-            return Err(ArchiveError::Interrupted.into());
-        }
-        let n = self.reader.read(buffer)?;
-        self.counters.bytes.add(n as u64);
-        if let Some(tee) = &mut self.tee {
-            tee.take(&buffer[..n])?;
-        }
-        Ok(n)
-    }
-}
-
-/// Takes a digest of rows that pass as lines.
-struct Tee<'a> {
-    file: &'a str,
-    plan: &'a RowPlan,
-    /// The start of a line whose end has not come yet.
-    line: Vec<u8>,
-    payload: Vec<u8>,
-    digest: RowDigest,
-}
-
-impl Tee<'_> {
-    fn take(&mut self, mut bytes: &[u8]) -> Result<(), ArchiveError> {
-        // A line can end in any later piece, so the look begins at its start.
-        if !self.line.is_empty() {
-            let before = self.line.len();
-            self.line.extend_from_slice(bytes);
-            match archive::row::row_end(&self.line) {
-                None => return Ok(()),
-                Some(end) => {
-                    let line = std::mem::take(&mut self.line);
-                    self.row(&line[..end])?;
-                    bytes = &bytes[end - before..];
-                    self.line = line;
-                    self.line.clear();
-                }
-            }
-        }
-        while let Some(end) = archive::row::row_end(bytes) {
-            self.row(&bytes[..end])?;
-            bytes = &bytes[end..];
-        }
-        self.line.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    /// One line with its end.
-    fn row(&mut self, line: &[u8]) -> Result<(), ArchiveError> {
-        self.payload.clear();
-        self.plan
-            .decode_row(&line[..line.len() - 1], &mut self.payload)
-            .map_err(|source| ArchiveError::Row {
-                file: self.file.to_owned(),
-                source,
-            })?;
-        self.digest.add(&self.payload);
-        Ok(())
-    }
-
-    fn finish(self, file: &str) -> Result<RowDigest, ArchiveError> {
-        if self.line.is_empty() {
-            Ok(self.digest)
-        } else {
-            Err(ArchiveError::damaged(file, "ends in the middle of a row"))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -98,6 +98,8 @@ pub fn for_load(conn: &mut Conn, identity: &Identity) -> Result<Vec<String>> {
     let unique = if identity.is_mariadb() { 1 } else { 0 };
     list.push(set(format!("SET SESSION unique_checks = {unique}")));
     list.push(set("SET SESSION autocommit = 0"));
+    // For the keys that are added behind the rows: 16 MiB took a fifth less time than the default of 1 MiB.
+    list.push(if_allowed("innodb_ddl_buffer_size", 16 << 20));
     // Every warning is looked at, so the server has to keep them; this is the most it can.
     list.push(set("SET SESSION max_error_count = 65535"));
     // Rows of tables that MariaDB versions come with their own history, where the server can take it.

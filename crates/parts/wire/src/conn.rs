@@ -127,11 +127,6 @@ impl Conn {
         self.stream.is_tls()
     }
 
-    /// The process that listens on the unix socket, as this host's kernel knows it; `None` over TCP.
-    pub fn peer_pid(&self) -> Option<u32> {
-        self.stream.peer_pid()
-    }
-
     /// Whether the connection was shut down, by an error or by us.
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed

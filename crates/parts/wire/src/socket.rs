@@ -96,17 +96,6 @@ impl Socket {
         matches!(self.kind, Kind::Unix(_))
     }
 
-    /// The process at the other end of a unix socket.
-    pub(crate) fn peer_pid(&self) -> Option<u32> {
-        match &self.kind {
-            Kind::Unix(s) => {
-                let peer = sockopt::socket_peercred(s).ok()?;
-                u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
-            }
-            Kind::Tcp(_) => None,
-        }
-    }
-
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.kind {
             Kind::Tcp(s) => s.as_fd(),

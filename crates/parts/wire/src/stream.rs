@@ -37,11 +37,6 @@ impl Stream {
         }
     }
 
-    /// The process at the other end, where the kernel knows it.
-    pub(crate) fn peer_pid(&self) -> Option<u32> {
-        self.socket()?.peer_pid()
-    }
-
     /// Whether bytes are encrypted.
     pub(crate) fn is_tls(&self) -> bool {
         matches!(self, Stream::Tls(_))
