@@ -135,7 +135,7 @@ fn killed_source(kind: Kind) {
             .args(["-u", "root"])
             .run()
     };
-    again().code(10).says(&["already holds"]);
+    again().code(10).says(&["interrupted", "--resume"]);
     target.client("DROP DATABASE big").expect("dropped");
     again().ok().says(&["equal:"]);
 }

@@ -208,6 +208,13 @@ pub fn load(d: &load::Summary) -> String {
             "NO: --no-verify; nobody has compared the target's rows with the archive",
         ),
     }
+    for c in &d.sizes {
+        let found = match (c.chunks, c.gain) {
+            (1, _) => "one by one, as good as any".to_owned(),
+            (n, gain) => format!("{n} at a time, {gain} % faster than one by one"),
+        };
+        l.add("chunks", format!("{}: {found}", printable(&c.table)));
+    }
     l.held(d.held.as_ref());
     tuning::add(&mut l, &d.tuning);
     l.list("adapted", &d.notes);
@@ -224,6 +231,7 @@ pub fn load_json(d: &load::Summary) -> Value {
         "workers": d.threads,
         "verified": d.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": round(v.seconds)})),
         "held_back": d.held.as_ref().map(held_json),
+        "chunks_together": d.sizes.iter().map(|c| json!({"table": c.table, "chunks": c.chunks, "gain_percent": c.gain})).collect::<Vec<_>>(),
         "adapted": d.notes, "exceptions": d.exceptions, "tuning": tuning::json(&d.tuning),
     })
 }

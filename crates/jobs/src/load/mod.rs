@@ -17,6 +17,7 @@ mod prepare;
 pub mod rows;
 mod schedule;
 mod script;
+mod trial;
 
 use crate::verify::{self, Compared};
 use crate::{Run, connect, failure, held, tune};
@@ -101,12 +102,25 @@ pub struct Summary {
     pub verified: Option<Compared>,
     /// What held the rows back, if they took long enough to tell.
     pub held: Option<held::Report>,
+    /// Sizes that were found by trying, of tables that were big enough for it.
+    pub sizes: Vec<ChunkSize>,
     /// Changes that the target's version made necessary.
     pub notes: Vec<String>,
     /// What could not be carried over, by name.
     pub exceptions: Vec<String>,
     /// What was done to the server to make it fast, and undone.
     pub tuning: tune::Report,
+}
+
+/// How many chunks of a table went best together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkSize {
+    /// Quoted, qualified.
+    pub table: String,
+    /// Chunks in one statement and transaction.
+    pub chunks: usize,
+    /// How much faster that was than one by one, in per cent.
+    pub gain: u64,
 }
 
 /// What is loaded: the part of the archive that the selection leaves.
@@ -168,6 +182,8 @@ struct Target<'a> {
     touched: bool,
     /// Whether this run goes on with one that was interrupted.
     resuming: bool,
+    /// Sizes that were found by trying.
+    sizes: Vec<ChunkSize>,
 }
 
 /// Loads an archive, or what another tool wrote.
@@ -206,6 +222,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         created: Vec::new(),
         touched: false,
         resuming: false,
+        sizes: Vec::new(),
     };
     precheck::target(&mut target, &plan)?;
     let journal = interrupted(&mut target, &plan)?;
@@ -297,6 +314,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         threads: options.threads,
         verified,
         held,
+        sizes: target.sizes,
         notes: target.notes,
         exceptions: target.exceptions,
         tuning,
@@ -413,11 +431,6 @@ fn tables(target: &Target<'_>, plan: &Plan, prepared: &Prepared) -> Result<Vec<r
                 && !chunks.is_empty()
                 && chunks.len() == t.chunks.len()
                 && raw_bytes(t) <= bulk_most;
-            let pieces: Vec<_> = if bulk {
-                std::iter::once(0..chunks.len()).collect()
-            } else {
-                (0..chunks.len()).map(|i| i..i + 1).collect()
-            };
             Ok(rows::Table {
                 schema: t.schema.clone(),
                 table: t.name.clone(),
@@ -427,8 +440,7 @@ fn tables(target: &Target<'_>, plan: &Plan, prepared: &Prepared) -> Result<Vec<r
                 name,
                 statement,
                 columns: t.meta.options.columns.clone(),
-                left: AtomicU64::new(pieces.len() as u64),
-                pieces,
+                left: AtomicU64::new(chunks.len() as u64),
                 chunks,
                 rows: t.rows,
                 tee,
@@ -456,12 +468,7 @@ fn load_rows(
     };
     let sizes: Vec<Vec<u64>> = tables
         .iter()
-        .map(|t| {
-            t.pieces
-                .iter()
-                .map(|p| t.chunks[p.clone()].iter().map(size).sum())
-                .collect()
-        })
+        .map(|t| t.chunks.iter().map(size).collect())
         .collect();
     phase
         .counters
@@ -474,6 +481,9 @@ fn load_rows(
             .map(|(sizes, t)| Work {
                 sizes,
                 keys: !t.keys.is_empty(),
+                whole: t.bulk,
+                // A digest that is taken on the way is one chunk's.
+                trial: t.tee.is_none(),
             })
             .collect(),
     );
@@ -494,6 +504,13 @@ fn load_rows(
     };
     run.workers(conns, |_, mut conn, stop| loaders.work(&mut conn, stop))?;
     let seconds = phase.seconds();
+    for (table, found) in schedule.found() {
+        target.sizes.push(ChunkSize {
+            table: tables[table].name.clone(),
+            chunks: found.chunks,
+            gain: found.gain,
+        });
+    }
     Ok((seconds, watch.finish()))
 }
 

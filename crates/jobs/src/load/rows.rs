@@ -56,9 +56,7 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Those of its chunks that are to be loaded, in key order.
     pub chunks: Vec<Chunk>,
-    /// How they go together, each piece in one statement and one transaction.
-    pub pieces: Vec<Range<usize>>,
-    /// There is one piece, for the whole table, which MariaDB can take as a bulk insert.
+    /// They go together in one statement and transaction, which MariaDB can take as a bulk insert.
     pub bulk: bool,
     /// Keys to be added behind the rows: clauses to follow `ADD`, a group for each ALTER.
     pub keys: Vec<Vec<String>>,
@@ -70,7 +68,7 @@ pub struct Table {
     pub digest: Mutex<RowDigest>,
     /// Rows loaded so far.
     pub loaded: AtomicU64,
-    /// Pieces not loaded yet.
+    /// Chunks not loaded yet.
     pub left: AtomicU64,
 }
 
@@ -100,8 +98,8 @@ impl Loaders<'_> {
         let mut last = None;
         loop {
             stop.check()?;
-            let (table, chunk) = match self.schedule.next(last) {
-                Task::Chunk(table, chunk) => (table, chunk),
+            let (table, chunks) = match self.schedule.next(last) {
+                Task::Chunks(table, chunks) => (table, chunks),
                 Task::Keys(table) => {
                     self.counters.busy.add(1);
                     let t = &self.tables[table];
@@ -119,14 +117,16 @@ impl Loaders<'_> {
             self.counters.busy.add(1);
             let t = &self.tables[table];
             let spell = self.watch.begin(conn);
-            let outcome = self.piece(conn, t, t.pieces[chunk].clone(), stop);
+            let began = Instant::now();
+            let outcome = self.piece(conn, t, chunks.clone(), stop);
             self.watch.end(&spell, conn, &t.name);
             self.counters.busy.sub(1);
             outcome?;
-            if t.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            let n = chunks.len() as u64;
+            if t.left.fetch_sub(n, Ordering::SeqCst) == n {
                 self.table_done(t)?;
             }
-            self.schedule.done(table);
+            self.schedule.done(table, chunks, began.elapsed());
         }
     }
 

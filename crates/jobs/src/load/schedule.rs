@@ -2,10 +2,15 @@
 //! workers go where most is left for each of those already there. So all
 //! workers are busy until the very last chunks, even of one table.
 //!
+//! How many chunks of a big table go together in one statement and transaction
+//! is found by trying: each size twice, then the best for the rest.
+//!
 //! Keys that are added behind the rows cannot be split: they are built as soon
 //! as their table's rows are there, the biggest first, while other tables'
 //! rows still come in.
 
+use super::trial::{Found, Trial};
+use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +26,9 @@ struct Queue {
     /// Workers on it now.
     active: u64,
     keys: Keys,
+    /// All chunks go together.
+    whole: bool,
+    trial: Option<Trial>,
 }
 
 /// What is to be done about a table's keys behind its rows.
@@ -38,13 +46,17 @@ pub struct Work {
     pub sizes: Vec<u64>,
     /// Whether keys are to be added behind the rows.
     pub keys: bool,
+    /// Whether all chunks go together.
+    pub whole: bool,
+    /// Whether some may.
+    pub trial: bool,
 }
 
 /// What a worker is to do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Load a chunk, by table and position among the table's sizes.
-    Chunk(usize, usize),
+    /// Load chunks together, by table and position among the table's sizes.
+    Chunks(usize, Range<usize>),
     /// Add the keys of a table, whose rows are all there.
     Keys(usize),
     /// Nothing at the moment; ask again.
@@ -65,6 +77,8 @@ impl Schedule {
         let queues = tables
             .into_iter()
             .map(|w| Queue {
+                trial: Trial::of(w.sizes.len()).filter(|_| w.trial && !w.whole),
+                whole: w.whole,
                 next: 0,
                 left: w.sizes.iter().map(|s| s.max(&1)).sum(),
                 open: w.sizes.len(),
@@ -96,12 +110,25 @@ impl Schedule {
         }
     }
 
-    /// A worker is through with a chunk of `table`.
-    pub fn done(&self, table: usize) {
+    /// A worker is through with chunks of `table`; it took so long.
+    pub fn done(&self, table: usize, chunks: Range<usize>, took: Duration) {
         let mut queues = self.lock();
-        queues[table].active -= 1;
-        queues[table].open -= 1;
+        let q = &mut queues[table];
+        q.active -= 1;
+        q.open -= chunks.len();
+        let bytes = q.sizes[chunks.clone()].iter().sum();
+        if let Some(trial) = &mut q.trial {
+            trial.done(chunks.len(), bytes, took);
+        }
         self.changed.notify_all();
+    }
+
+    /// What was found out about the tables that are big enough to try sizes on.
+    pub fn found(&self) -> Vec<(usize, Found)> {
+        let queues = self.lock();
+        let found = |q: &Queue| q.trial.as_ref().and_then(Trial::found);
+        let all = queues.iter().enumerate();
+        all.filter_map(|(i, q)| Some((i, found(q)?))).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Queue>> {
@@ -135,11 +162,20 @@ fn pick(queues: &mut [Queue], table: Option<usize>) -> Task {
         return if later { Task::Wait } else { Task::End };
     };
     let q = &mut queues[at];
-    let chunk = q.next;
-    q.next += 1;
+    let rest = q.sizes.len() - q.next;
+    let n = match &mut q.trial {
+        _ if q.whole => rest,
+        Some(trial) => trial.next().min(rest),
+        None => 1,
+    };
+    let chunks = q.next..q.next + n;
+    q.next += n;
     q.active += 1;
-    q.left -= q.sizes[chunk].max(1);
-    Task::Chunk(at, chunk)
+    q.left -= q.sizes[chunks.clone()]
+        .iter()
+        .map(|s| s.max(&1))
+        .sum::<u64>();
+    Task::Chunks(at, chunks)
 }
 
 #[cfg(test)]
@@ -147,7 +183,12 @@ mod tests {
     use super::*;
 
     fn rows(sizes: Vec<Vec<u64>>) -> Schedule {
-        let work = |sizes| Work { sizes, keys: false };
+        let work = |sizes| Work {
+            sizes,
+            keys: false,
+            whole: false,
+            trial: true,
+        };
         Schedule::new(sizes.into_iter().map(work).collect())
     }
 
@@ -156,9 +197,9 @@ mod tests {
         let s = rows(vec![vec![10, 10, 10], vec![], vec![5, 50], vec![0]]);
         let mut seen = Vec::new();
         let mut last = None;
-        while let Task::Chunk(t, c) = s.next(last) {
-            seen.push((t, c));
-            s.done(t);
+        while let Task::Chunks(t, c) = s.next(last) {
+            seen.push((t, c.start));
+            s.done(t, c, Duration::ZERO);
             last = Some(t);
         }
         assert_eq!(seen, [(2, 0), (2, 1), (0, 0), (0, 1), (0, 2), (3, 0)]);
@@ -167,32 +208,68 @@ mod tests {
     #[test]
     fn free_workers_spread_then_share_the_last_table() {
         let s = rows(vec![vec![10; 4], vec![10; 2]]);
-        assert_eq!(s.next(None), Task::Chunk(0, 0));
-        assert_eq!(s.next(None), Task::Chunk(1, 0));
-        s.done(1);
-        assert_eq!(s.next(Some(1)), Task::Chunk(1, 1));
-        s.done(1);
-        assert!(matches!(s.next(Some(1)), Task::Chunk(0, _)));
+        assert_eq!(s.next(None), Task::Chunks(0, 0..1));
+        assert_eq!(s.next(None), Task::Chunks(1, 0..1));
+        s.done(1, 0..1, Duration::ZERO);
+        assert_eq!(s.next(Some(1)), Task::Chunks(1, 1..2));
+        s.done(1, 0..1, Duration::ZERO);
+        assert!(matches!(s.next(Some(1)), Task::Chunks(0, _)));
     }
 
     #[test]
     fn keys_come_as_soon_as_their_rows_are_there() {
-        let work = |sizes: Vec<u64>| Work { sizes, keys: true };
+        let work = |sizes: Vec<u64>| Work {
+            sizes,
+            keys: true,
+            whole: false,
+            trial: true,
+        };
         let s = Schedule::new(vec![work(vec![1, 1]), work(vec![]), work(vec![9, 9])]);
         // A table whose rows were there already.
         assert_eq!(s.next(None), Task::Keys(1));
-        assert_eq!(s.next(None), Task::Chunk(2, 0));
-        assert_eq!(s.next(None), Task::Chunk(2, 1));
-        s.done(2);
+        assert_eq!(s.next(None), Task::Chunks(2, 0..1));
+        assert_eq!(s.next(None), Task::Chunks(2, 1..2));
+        s.done(2, 0..1, Duration::ZERO);
         // One chunk of the big table is still on its way.
-        assert_eq!(s.next(Some(2)), Task::Chunk(0, 0));
-        s.done(2);
+        assert_eq!(s.next(Some(2)), Task::Chunks(0, 0..1));
+        s.done(2, 0..1, Duration::ZERO);
         assert_eq!(s.next(Some(2)), Task::Keys(2));
-        s.done(0);
-        assert_eq!(s.next(Some(0)), Task::Chunk(0, 1));
+        s.done(0, 0..1, Duration::ZERO);
+        assert_eq!(s.next(Some(0)), Task::Chunks(0, 1..2));
         assert_eq!(s.next(None), Task::Wait);
-        s.done(0);
+        s.done(0, 0..1, Duration::ZERO);
         assert_eq!(s.next(None), Task::Keys(0));
         assert_eq!(s.next(None), Task::End);
+    }
+
+    #[test]
+    fn all_chunks_of_a_whole_table_go_together() {
+        let s = Schedule::new(vec![Work {
+            sizes: vec![1, 2, 3],
+            keys: false,
+            whole: true,
+            trial: true,
+        }]);
+        assert_eq!(s.next(None), Task::Chunks(0, 0..3));
+        assert_eq!(s.next(None), Task::End);
+    }
+
+    #[test]
+    fn sizes_are_tried_and_the_best_stays() {
+        let s = rows(vec![vec![10; 60]]);
+        let mut sizes = Vec::new();
+        while let Task::Chunks(t, c) = s.next(Some(0)) {
+            sizes.push(c.len());
+            // Two together go twice as fast as any other number.
+            let each = if c.len() == 2 { 50 } else { 100 };
+            s.done(t, c.clone(), Duration::from_millis(each * c.len() as u64));
+        }
+        assert_eq!(sizes[..8], [1, 1, 2, 2, 4, 4, 2, 2]);
+        assert_eq!(sizes.iter().sum::<usize>(), 60);
+        let found = s.found();
+        assert_eq!(
+            (found[0].0, found[0].1.chunks, found[0].1.gain),
+            (0, 2, 100)
+        );
     }
 }

@@ -69,6 +69,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         created: Vec::new(),
         touched: false,
         resuming: false,
+        sizes: Vec::new(),
     };
     precheck::writable(&mut target)?;
     let journal = match &survey {
@@ -122,6 +123,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         threads: options.threads,
         verified: None,
         held: done.held,
+        sizes: Vec::new(),
         tuning,
         notes: target.notes,
         exceptions: target.exceptions,

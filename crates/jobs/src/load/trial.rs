@@ -1,0 +1,110 @@
+//! How many chunks of a table go best together, found on the table itself.
+//!
+//! A statement and a transaction for each chunk cost the same whatever their
+//! size; a bigger transaction keeps more undo and is longer rolled back. Where
+//! the two meet depends on the server, so the first pieces of a table try sizes.
+
+use std::time::Duration;
+
+/// Numbers of chunks that are tried; of the 32 MiB that a chunk has unless told
+/// otherwise, 100,000 to some 1,000,000 rows of the usual lengths.
+const SIZES: [usize; 3] = [1, 2, 4];
+
+/// Pieces of each size.
+const TIMES: usize = 2;
+
+/// A table with fewer chunks is loaded before anything could be made of it.
+const LEAST: usize = 3 * TIMES * (SIZES[0] + SIZES[1] + SIZES[2]);
+
+/// Below this, in per cent, a difference is chance, and the smallest size stays:
+/// it loses least when the load is interrupted.
+const GAIN: u64 = 5;
+
+/// The sizes that were tried on a table.
+#[derive(Debug, Default)]
+pub struct Trial {
+    begun: usize,
+    /// For each size: pieces done, bytes, time.
+    done: [(usize, u64, Duration); SIZES.len()],
+}
+
+/// What a trial has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Chunks that go together.
+    pub chunks: usize,
+    /// Faster than one by one, in per cent.
+    pub gain: u64,
+}
+
+impl Trial {
+    /// A trial for a table of so many chunks, if it has enough.
+    pub fn of(chunks: usize) -> Option<Trial> {
+        (chunks >= LEAST).then(Trial::default)
+    }
+
+    /// Chunks of the next piece.
+    pub fn next(&mut self) -> usize {
+        match self.found() {
+            Some(found) => found.chunks,
+            // While the last tried ones are under way, nothing is known yet.
+            None => {
+                let size = SIZES.get(self.begun / TIMES).copied().unwrap_or(SIZES[0]);
+                self.begun += 1;
+                size
+            }
+        }
+    }
+
+    /// A piece is stored.
+    pub fn done(&mut self, chunks: usize, bytes: u64, took: Duration) {
+        if self.found().is_some() {
+            return;
+        }
+        if let Some(i) = SIZES.iter().position(|s| *s == chunks) {
+            let (n, all, time) = &mut self.done[i];
+            *n += 1;
+            *all += bytes;
+            *time += took;
+        }
+    }
+
+    /// The best size, once all have been tried.
+    pub fn found(&self) -> Option<Found> {
+        if self.done.iter().any(|(n, ..)| *n < TIMES) {
+            return None;
+        }
+        let rate = |i: usize| {
+            let (_, bytes, time) = self.done[i];
+            bytes as f64 / time.as_secs_f64().max(1e-9)
+        };
+        let best = (0..SIZES.len()).max_by(|a, b| rate(*a).total_cmp(&rate(*b)))?;
+        let gain = ((rate(best) / rate(0) - 1.0) * 100.0).round() as u64;
+        Some(if gain >= GAIN {
+            let chunks = SIZES[best];
+            Found { chunks, gain }
+        } else {
+            let chunks = SIZES[0];
+            Found { chunks, gain: 0 }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chance_is_no_gain() {
+        let mut t = Trial::of(LEAST).expect("enough");
+        assert!(Trial::of(LEAST - 1).is_none());
+        for (size, each) in [(1, 100), (2, 98), (4, 99)] {
+            for _ in 0..TIMES {
+                assert_eq!(t.next(), size);
+                t.done(size, size as u64, Duration::from_millis(each * size as u64));
+            }
+        }
+        assert_eq!(t.found(), Some(Found { chunks: 1, gain: 0 }));
+        assert_eq!(t.next(), 1);
+    }
+}
