@@ -16,6 +16,7 @@ mod fidelity;
 mod hostile;
 mod interrupts;
 mod old_source;
+mod other_dumps;
 mod refusals;
 mod resume;
 mod samples;

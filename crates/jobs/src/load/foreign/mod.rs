@@ -14,6 +14,7 @@
 
 mod batch;
 mod parts;
+mod settings;
 mod shape;
 mod stream;
 mod survey;

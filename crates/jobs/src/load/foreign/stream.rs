@@ -6,6 +6,7 @@ use super::super::prepare::{ForeignKeys, KEYS_BEHIND, is_there};
 use super::super::{DeferKeys, Target, connections, script};
 use super::batch::{Batch, Content as Rows, Context, Loaders, Task};
 use super::parts::{Content, Part, Parts};
+use super::settings::Settings;
 use super::shape::Shape;
 use super::survey::{Survey, refused_statements, resolved};
 use super::{BATCH, refused};
@@ -16,7 +17,7 @@ use base::{Counters, Error, Kind, Result, failpoint};
 use crossbeam_channel::{SendTimeoutError, Sender};
 use dumps::folder::Delimited;
 use dumps::script::{Script, Statement};
-use dumps::statement::{Kind as Sort, Name, Scope, Value, classify};
+use dumps::statement::{Kind as Sort, Name, Scope, classify};
 use dumps::{Charset, Dialect};
 use server::{ddl, quote, session};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +55,7 @@ struct Stream<'a, 'b> {
     /// Schema for names without one.
     current: Option<String>,
     context: Context,
+    settings: Settings,
     shapes: BTreeMap<Key, Arc<Shape>>,
     /// Tables that were created, and views, as far as they are known.
     made: BTreeSet<Key>,
@@ -108,6 +110,7 @@ pub fn load(
         counters: &phase.counters,
         current: None,
         context: Context::default(),
+        settings: Settings::default(),
         shapes: BTreeMap::new(),
         made: BTreeSet::new(),
         views: BTreeSet::new(),
@@ -146,6 +149,7 @@ impl Stream<'_, '_> {
         for (n, part) in parts.list.iter().enumerate() {
             stop.check()?;
             self.context = Context::default();
+            self.settings = Settings::default();
             self.current = None;
             if n > 0 {
                 // What the last file has set is its own.
@@ -224,20 +228,11 @@ impl Stream<'_, '_> {
                     self.note("the script's GTIDs and sql_log_bin are left as the target has them");
                     return Ok(());
                 }
-                for a in &list {
-                    let text = match &a.value {
-                        Value::Text(text) => Some(text.as_str()),
-                        _ => None,
-                    };
-                    match a.name.as_str() {
-                        "time_zone" => self.context.zone = text.map(str::to_owned),
-                        "sql_mode" => {
-                            self.context.zero_is_a_value = text.is_some_and(|m| {
-                                m.to_ascii_uppercase().contains("NO_AUTO_VALUE_ON_ZERO")
-                            });
-                        }
-                        _ => {}
-                    }
+                let context = self.settings.follow(&list);
+                if context != self.context {
+                    // What is waiting was written under the old ones.
+                    self.flush(stop)?;
+                    self.context = context;
                 }
                 let text = String::from_utf8_lossy(&s.text);
                 let (text, note) = script::adapt_set(&text, &self.t.id);
