@@ -8,7 +8,7 @@ mod resume;
 mod rich;
 mod scripts;
 
-use crate::kit::{COUNT, Done, Pair, Tool, both};
+use crate::kit::{COUNT, Pair, Tool, both};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -184,6 +184,7 @@ pub fn load(d: &load::Summary) -> String {
                 seconds(v.seconds)
             ),
         ),
+        None if !d.digests => l.add("verified", COUNTED),
         None => l.add(
             "verified",
             "NO: --no-verify; nobody has compared the target's rows with the archive",
@@ -195,6 +196,9 @@ pub fn load(d: &load::Summary) -> String {
     l.0
 }
 
+/// What holds of rows without digests.
+const COUNTED: &str = "counted: the server stored every row that was sent, without a warning; a dump like this has no digests to compare with";
+
 /// The same for programs.
 pub fn load_json(d: &load::Summary) -> Value {
     json!({
@@ -203,6 +207,7 @@ pub fn load_json(d: &load::Summary) -> Value {
         "raw_bytes": d.raw_bytes, "duration": round(d.seconds), "rows_duration": round(d.rows_seconds),
         "workers": d.threads,
         "verified": d.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": round(v.seconds)})),
+        "digests": d.digests,
         "adapted": d.notes, "exceptions": d.exceptions, "tuning": tuning::json(&d.tuning),
     })
 }

@@ -98,6 +98,8 @@ pub struct Summary {
     pub threads: usize,
     /// The comparison at the end, unless it was not wanted.
     pub verified: Option<Compared>,
+    /// Whether there is anything to compare with: what other tools write has no digests.
+    pub digests: bool,
     /// Changes that the target's version made necessary.
     pub notes: Vec<String>,
     /// What could not be carried over, by name.
@@ -293,6 +295,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         rows_seconds,
         threads: options.threads,
         verified,
+        digests: true,
         notes: target.notes,
         exceptions: target.exceptions,
         tuning,

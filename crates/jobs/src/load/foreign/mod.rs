@@ -13,6 +13,7 @@
 //! sent is counted by the server, without a warning.
 
 mod batch;
+mod begin;
 mod parts;
 mod settings;
 mod shape;
@@ -48,6 +49,14 @@ pub fn is_archive(from: &Path) -> Result<bool> {
 /// Loads a dump that another tool wrote.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
+    if !options.filter.is_empty() {
+        // Half of a script is not a smaller dump: its statements need one another.
+        return Err(Error::new(
+            Kind::Usage,
+            "what another tool wrote is loaded whole: it cannot be selected from by schema or table",
+        )
+        .hint("leave the selection out, or load it elsewhere and dump the part from there with penstock"));
+    }
     let parts = parts::of(options)?;
     let survey = if parts.again {
         Some(survey::survey(run, options, &parts)?)
@@ -122,6 +131,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         rows_seconds: done.seconds,
         threads: options.threads,
         verified: None,
+        digests: false,
         tuning,
         notes: target.notes,
         exceptions: target.exceptions,

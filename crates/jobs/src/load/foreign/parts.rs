@@ -60,6 +60,15 @@ impl Part {
         }
     }
 
+    /// Whether its first line may be the columns' names: in files that people
+    /// write, never in those of `--tab`.
+    pub fn may_have_names(&self) -> bool {
+        let name = self.path.as_ref().and_then(|p| p.file_name());
+        let name = name.map(|n| n.to_string_lossy()).unwrap_or_default();
+        let form = matches!(&self.content, Content::Lines { form: Ok(_), .. });
+        form && !name.contains(".txt") && !name.contains(".dat")
+    }
+
     /// Opens it.
     pub fn open(&self) -> Result<Box<dyn Read + Send>> {
         let input = match &self.path {

@@ -5,10 +5,11 @@ use super::super::journal::Journal;
 use super::super::prepare::{ForeignKeys, KEYS_BEHIND, is_there};
 use super::super::{DeferKeys, Target, connections, script};
 use super::batch::{Batch, Content as Rows, Context, Loaders, Task};
+use super::begin;
 use super::parts::{Content, Part, Parts};
 use super::settings::Settings;
 use super::shape::Shape;
-use super::survey::{Survey, refused_statements, resolved};
+use super::survey::{Survey, danger, no_schema, refused_statements, resolved};
 use super::{BATCH, refused};
 use crate::failure;
 use crate::run::Stop;
@@ -201,8 +202,8 @@ impl Stream<'_, '_> {
     fn statement(&mut self, part: &Part, n: usize, s: Statement, stop: &Stop<'_>) -> Result<()> {
         let found = classify(&s.text, s.dialect);
         let place = || format!("{}, line {}", part.name(), s.line);
-        if let Some(danger) = found.danger.filter(|_| !is_of_a_dump(&found.kind)) {
-            let what = format!("{}: {danger}", place());
+        if let Some(why) = danger(&found, self.current.as_deref()) {
+            let what = format!("{}: {why}", place());
             if !self.t.options.skip_refused {
                 return Err(refused_statements(&[what]));
             }
@@ -598,6 +599,19 @@ impl Stream<'_, '_> {
             Ok(form) => form.clone(),
             Err(path) => self.form_of(path)?,
         };
+        if part.may_have_names() {
+            let names = shape.names();
+            let found = begin::look(&mut part.open()?, &form, &names)
+                .map_err(|e| Error::new(Kind::Storage, format!("cannot read {}: {e}", part.name())))?;
+            if found.names.is_some() {
+                self.note(&format!("{}: the first line has the columns' names, and was left out", part.name()));
+                form.columns = found.names;
+                form.ignore = 1;
+            }
+            if found.crlf {
+                form.lines = b"\r\n".to_vec();
+            }
+        }
         let mut reader = part.open()?;
         // Only where a line ends where a newline stands without its escape can a file be cut.
         let cuttable = form.lines == b"\n" && form.escaped == b"\\" && form.enclosed.is_empty();
@@ -698,14 +712,7 @@ impl Stream<'_, '_> {
 
     fn key(&self, name: &Name) -> Result<Key> {
         resolved(name, self.current.as_deref()).ok_or_else(|| {
-            Error::new(
-                Kind::Usage,
-                printable(&format!(
-                    "the dump does not say to which schema table {} belongs",
-                    quote::ident(&name.name)
-                )),
-            )
-            .hint("name it with --schema NAME")
+            no_schema(&name.name, &self.place.0)
         })
     }
 
