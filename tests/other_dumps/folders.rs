@@ -14,11 +14,13 @@ INSERT INTO big (u, t, b, bt, ts) SELECT CONCAT('u', n), CONCAT('ü ''\\\\\\n', 
 CREATE TABLE child (id INT PRIMARY KEY, k INT NOT NULL, v INT AS (k + 1) VIRTUAL, CONSTRAINT c FOREIGN KEY (k) REFERENCES big (id)) ENGINE=InnoDB; INSERT INTO child (id, k) VALUES (1, 1), (2, 9);
 CREATE TABLE log (n INT AUTO_INCREMENT PRIMARY KEY, w VARCHAR(9)) ENGINE=InnoDB;
 CREATE TRIGGER child_in BEFORE INSERT ON child FOR EACH ROW INSERT INTO log (w) VALUES ('a;');
-CREATE FUNCTION twice(x INT) RETURNS INT DETERMINISTIC RETURN 2 * x;
-CREATE VIEW v AS SELECT id, twice(id) AS d FROM child; CREATE VIEW a_first AS SELECT * FROM v;"));
+CREATE PROCEDURE p() SELECT ';';
+CREATE VIEW v AS SELECT id, 2 * id AS d FROM child; CREATE VIEW a_first AS SELECT * FROM v;"));
         let out = pair.path("my");
         let done = Command::new(mydumper)
-            .args(["--user=root", "--database=a1", "--triggers", "--routines", "--events", "--threads=2", "--rows=2500", "--compress"])
+            .args(["--user=root", "--database=a1", "--triggers", "--threads=2", "--rows=2500", "--compress"])
+            // 0.10 takes the wrong columns of a new MySQL's answers for routines.
+            .args(if pair.is_mysql() { &[][..] } else { &["--routines", "--events"] })
             .arg("--outputdir").arg(&out).arg("--socket").arg(pair.source().socket()).output().expect("it starts");
         if !done.status.success() {
             // An old one may not be able to talk to a new server.
@@ -31,6 +33,9 @@ CREATE VIEW v AS SELECT id, twice(id) AS d FROM child; CREATE VIEW a_first AS SE
         pair.same("SELECT id, HEX(t), HEX(b), bt + 0, ts FROM a1.big ORDER BY id");
         pair.same("SELECT * FROM a1.a_first ORDER BY id");
         pair.same("SELECT trigger_name, action_statement FROM information_schema.triggers WHERE trigger_schema = 'a1'");
+        if !pair.is_mysql() {
+            pair.same("SELECT routine_name, routine_definition FROM information_schema.routines WHERE routine_schema = 'a1'");
+        }
         // Killed while it ran, it leaves no metadata.
         forget(pair, &["a1"]);
         std::fs::rename(out.join("metadata"), out.join("metadata.partial")).expect("renamed");
@@ -39,10 +44,11 @@ CREATE VIEW v AS SELECT id, twice(id) AS d FROM child; CREATE VIEW a_first AS SE
     }
 }
 
-/// A schema for files of lines: all that can stand in a cell.
+/// A schema for files of lines: all that can stand in a cell. (MariaDB itself
+/// writes a BIT's backslash as it is, and cannot read it again.)
 const LINES: &str = "CREATE DATABASE a1 CHARACTER SET utf8mb4; USE a1; SET NAMES utf8mb4; SET sql_mode = '';
 CREATE TABLE t (id INT PRIMARY KEY, l VARCHAR(50) CHARACTER SET latin1, u TEXT, b BLOB, d DATETIME(6), e ENUM('ä','b'), j JSON, g POINT, bt BIT(12), KEY l (l)) ENGINE=InnoDB;
-INSERT INTO t VALUES (1, 'Ärger ÿ', 'tab\\t nl\\n bs\\\\ ü', 0x00FF5C0A09, '2024-06-01 12:00:00.5', 'ä', '{\"a\": \"ü\"}', ST_GeomFromText('POINT(1 10)'), 0x05C),
+INSERT INTO t VALUES (1, 'Ärger ÿ', 'tab\\t nl\\n bs\\\\ ü', 0x00FF5C0A09, '2024-06-01 12:00:00.5', 'ä', '{\"a\": \"ü\"}', ST_GeomFromText('POINT(1 10)'), 0x141),
  (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (3, '', '\\\\N', '', '0000-00-00', 'b', '[]', ST_GeomFromText('POINT(92 9)'), 1);
 CREATE TABLE child (id INT PRIMARY KEY, k INT NOT NULL, v INT AS (k + 1) STORED, CONSTRAINT c FOREIGN KEY (k) REFERENCES t (id)) ENGINE=InnoDB; INSERT INTO child (id, k) VALUES (1, 1), (2, 3);
 CREATE VIEW v AS SELECT id FROM t;";
@@ -86,10 +92,13 @@ CREATE TABLE t (id INT PRIMARY KEY, u TEXT); INSERT INTO t VALUES (1, 'tab\\t nl
         file(pair, "f/w.csv", "1,\"x\"\r\n2,y\r\n");
         file(pair, "f/t.sql", "CREATE TABLE `t` (id INT PRIMARY KEY, u TEXT);\n");
         file(pair, "f/t.tsv", "ID\tu\n1\ttab\\t nl\\n\n2\t\\N\n3\tü\n");
+        let schema = || pair.target().client("CREATE DATABASE a1 CHARACTER SET utf8mb4").expect("a schema");
+        schema();
         let done = loading(pair, pair.path("f"), &["--schema", "a1"]).run().ok();
         let done = done.says(&["c.csv: the first line has the columns' names", "t.tsv: the first line"]);
         assert!(!done.said().contains("w.csv: the first line"), "{}", done.said());
         pair.same_checksums();
+        pair.same("SELECT id, HEX(note) FROM a1.c ORDER BY id");
         // A cell that does not fit is named, and not stored as something else.
         forget(pair, &["a1"]);
         file(pair, "f/c.csv", "1,x,1.5\n2,y,abc\n");

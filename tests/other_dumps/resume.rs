@@ -20,8 +20,8 @@ CREATE TABLE b2.i LIKE a1.no_key; INSERT INTO b2.i VALUES (7);"));
         let mut text = dumped(pair, &["--routines", "--databases", "a1", "b2"]);
         // By hand: rows that are more than literals, alone and among others, and an INSERT of another form.
         let plain = String::from_utf8(text).expect("text");
-        let (at, end) = (plain.find("INSERT INTO `f`").expect("rows"), "\n");
-        let behind = at + plain[at..].find(end).expect("a line");
+        let (at, end) = (plain.find("INSERT INTO `f`").expect("rows"), ";\n");
+        let behind = at + plain[at..].find(end).expect("an end") + 1;
         let by_hand = "INSERT INTO `f` VALUES (1,SHA2('x', 256));\nINSERT INTO `f` VALUES (2,'plain');\nINSERT INTO `f` VALUES (3,SHA2('y', 256));";
         let other = plain[behind..].replace("INSERT INTO `i` VALUES", "INSERT IGNORE INTO `i` VALUES");
         text = format!("{}{by_hand}{other}", &plain[..at]).into_bytes();

@@ -62,7 +62,7 @@ impl Shape {
                     name,
                     text_only: matches!(
                         kind.as_str(),
-                        "json" | "inet4" | "inet6" | "uuid" | "vector"
+                        "json" | "inet4" | "inet6" | "uuid"
                     ),
                     literal: literal(&kind.to_ascii_lowercase(), &charset),
                     hidden: extra.to_ascii_uppercase().contains("INVISIBLE"),

@@ -71,6 +71,16 @@ struct Stream<'a, 'b> {
     /// Keys that wait for the rows of their table.
     keys: BTreeMap<Key, Vec<Vec<String>>>,
     foreign: Vec<ForeignKeys>,
+    /// Views that lacked something.
+    later: Vec<Later>,
+}
+
+/// A view to be tried again.
+struct Later {
+    schema: Option<String>,
+    text: Vec<u8>,
+    charset: Option<Charset>,
+    place: String,
 }
 
 enum Role<'a, 'b, 'c> {
@@ -122,6 +132,7 @@ pub fn load(
         place: (String::new(), 0),
         keys: BTreeMap::new(),
         foreign: Vec::new(),
+        later: Vec::new(),
     };
     let mut roles: Vec<Role<'_, '_, '_>> = vec![Role::Stream(&mut stream)];
     roles.extend(conns.into_iter().map(|c| Role::Loader(Box::new(c))));
@@ -281,7 +292,8 @@ impl Stream<'_, '_> {
                     self.views.insert(key);
                 }
                 self.begin()?;
-                self.run(&s.text, &place(), false)
+                let place = place();
+                self.view(s, place)
             }
             Sort::CreateRoutine(_) | Sort::CreateEvent(_) => {
                 self.begin()?;
@@ -323,12 +335,72 @@ impl Stream<'_, '_> {
             Err(e) if e.code() == Some(1065) => Ok(()),
             Err(e) if self.t.resuming && (is_there(&e) || e.code() == Some(1061)) => Ok(()),
             Err(wire::Error::Server(e)) if !needed => {
-                let text = printable(&format!("{place}: {e}"));
-                self.t.run.observer.warn(text.clone());
-                self.t.exceptions.push(text);
+                self.except(place, &e);
                 Ok(())
             }
             Err(e) => Err(failure::wire(format_args!("cannot run {place}"), e)),
+        }
+    }
+
+    /// Creates a view. In folders, which have them by name, it may need one that comes later.
+    fn view(&mut self, s: Statement, place: String) -> Result<()> {
+        failpoint::reached("a view is about to be created");
+        match self.t.conn.execute(&s.text) {
+            Err(wire::Error::Server(e)) if matches!(e.code, 1146 | 1305 | 1356) => {
+                self.later.push(Later {
+                    schema: self.current.clone(),
+                    text: s.text,
+                    charset: s.dialect.charset,
+                    place,
+                });
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(e) if self.t.resuming && is_there(&e) => Ok(()),
+            Err(wire::Error::Server(e)) => {
+                self.except(&place, &e);
+                Ok(())
+            }
+            Err(e) => Err(failure::wire(format_args!("cannot run {place}"), e)),
+        }
+    }
+
+    /// What the target refused and the load can do without.
+    fn except(&mut self, place: &str, e: &wire::ServerError) {
+        let text = printable(&format!("{place}: {e}"));
+        self.t.run.observer.warn(text.clone());
+        self.t.exceptions.push(text);
+    }
+
+    /// The views that lacked something, as often as that gets any of them further.
+    fn views_again(&mut self) -> Result<()> {
+        loop {
+            let list = std::mem::take(&mut self.later);
+            let before = list.len();
+            if before == 0 {
+                return Ok(());
+            }
+            for v in list {
+                if let Some(schema) = &v.schema {
+                    let sql = format!("USE {}", quote::ident(schema));
+                    self.t.execute(&sql, "cannot use the schema")?;
+                }
+                let charset = v.charset.unwrap_or(Charset::UTF8MB4).name();
+                let sql = format!("SET NAMES {charset}");
+                self.t.execute(&sql, "cannot prepare a session")?;
+                match self.t.conn.execute(&v.text) {
+                    Ok(_) => {}
+                    Err(wire::Error::Server(_)) => self.later.push(v),
+                    Err(e) => return Err(failure::wire(format_args!("cannot run {}", v.place), e)),
+                }
+            }
+            if self.later.len() == before {
+                for v in std::mem::take(&mut self.later) {
+                    if let Err(wire::Error::Server(e)) = self.t.conn.execute(&v.text) {
+                        self.except(&v.place, &e);
+                    }
+                }
+            }
         }
     }
 
@@ -793,6 +865,7 @@ impl Stream<'_, '_> {
         for k in std::mem::take(&mut self.foreign) {
             self.t.add_foreign_keys(&k)?;
         }
+        self.views_again()?;
         match self.journal.take() {
             Some(journal) => journal.end(self.t),
             None => Ok(()),
