@@ -20,11 +20,7 @@ pub struct Begin {
 }
 
 /// Reads the first line.
-pub fn look(
-    reader: &mut dyn Read,
-    form: &Delimited,
-    columns: &[String],
-) -> std::io::Result<Begin> {
+pub fn look(reader: &mut dyn Read, form: &Delimited, columns: &[String]) -> std::io::Result<Begin> {
     let mut text = Vec::new();
     reader.take(LONGEST).read_to_end(&mut text)?;
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);

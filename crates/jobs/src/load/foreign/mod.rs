@@ -181,11 +181,15 @@ fn left_behind(e: Error, t: &Target<'_>) -> Error {
     if t.created.is_empty() {
         hint += "what this load created";
     } else {
-        let names: Vec<String> = t.created.iter().map(|c| quote::ident(c)).collect();
+        let names: Vec<String> = t
+            .created
+            .iter()
+            .map(|c| printable(&quote::ident(c)))
+            .collect();
         hint += &format!("the schemas that this load created ({})", names.join(", "));
     }
     Error {
-        hint: Some(printable(&hint)),
+        hint: Some(hint),
         ..e
     }
 }

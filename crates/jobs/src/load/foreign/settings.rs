@@ -86,11 +86,17 @@ mod tests {
             (utc(), true)
         );
         after("SET @saved_sql_mode = @@sql_mode, @save_time_zone = @@TIME_ZONE");
-        assert_eq!(after("SET sql_mode = 'ANSI', time_zone = 'SYSTEM'"), (None, false));
+        assert_eq!(
+            after("SET sql_mode = 'ANSI', time_zone = 'SYSTEM'"),
+            (None, false)
+        );
         assert_eq!(
             after("SET sql_mode = @saved_sql_mode, TIME_ZONE = @save_time_zone"),
             (utc(), true)
         );
-        assert_eq!(after("SET SQL_MODE=@OLD_SQL_MODE, TIME_ZONE=@OLD_TIME_ZONE"), (None, false));
+        assert_eq!(
+            after("SET SQL_MODE=@OLD_SQL_MODE, TIME_ZONE=@OLD_TIME_ZONE"),
+            (None, false)
+        );
     }
 }

@@ -9,7 +9,7 @@ use super::begin;
 use super::parts::{Content, Part, Parts};
 use super::settings::Settings;
 use super::shape::Shape;
-use super::survey::{Survey, danger, no_schema, refused_statements, resolved};
+use super::survey::{self, Survey, danger, no_schema, refused_statements, resolved};
 use super::{BATCH, refused};
 use crate::failure;
 use crate::run::Stop;
@@ -50,6 +50,8 @@ struct Stream<'a, 'b> {
     t: &'a mut Target<'b>,
     survey: Option<&'a Survey>,
     journal: Option<Arc<Journal>>,
+    /// The server that was dumped, as far as the dump says.
+    source: Option<server::Identity>,
     tasks: Option<Sender<Task>>,
     open: &'a AtomicU64,
     counters: &'a Counters,
@@ -116,6 +118,7 @@ pub fn load(
         t,
         survey,
         journal: journal.map(Arc::new),
+        source: None,
         tasks: Some(sender),
         open: &open,
         counters: &phase.counters,
@@ -195,6 +198,9 @@ impl Stream<'_, '_> {
             .with_dialect(dialect);
         while let Some(s) = script.next().map_err(|e| part.error(&e))? {
             stop.check()?;
+            if self.source.is_none() {
+                self.source = survey::source(script.frame());
+            }
             self.statement(part, n, s, stop)?;
         }
         if script.frame().is_cut() {
@@ -258,7 +264,11 @@ impl Stream<'_, '_> {
                 }
                 let there = self.exists(&name)?;
                 if !there {
-                    self.run(&s.text, &place(), true)?;
+                    let text = match String::from_utf8(s.text.clone()) {
+                        Ok(text) => self.adapted(text, &quote::ident(&name)).into_bytes(),
+                        Err(_) => s.text.clone(),
+                    };
+                    self.run(&text, &place(), true)?;
                     self.created(&name)?;
                 }
                 self.schemas.insert(name.clone());
@@ -441,7 +451,10 @@ impl Stream<'_, '_> {
                 self.made.insert(key);
                 return self.run(&s.text, place, true);
             }
-            Ok(text) => script::must_create(&text),
+            Ok(text) => {
+                let text = script::must_create(&text);
+                self.adapted(text, &format!("table {}", quote::qualified(&key.0, &key.1)))
+            }
         };
         let bytes = self.survey.and_then(|s| s.tables.get(&key)).copied();
         let behind = match self.t.options.defer_keys {
@@ -469,6 +482,17 @@ impl Stream<'_, '_> {
         self.t.touched = true;
         self.made.insert(key);
         Ok(())
+    }
+
+    /// A definition as the target needs it, if the dump says where it is from.
+    fn adapted(&mut self, text: String, what: &str) -> String {
+        let Some(source) = &self.source else {
+            return text;
+        };
+        let (text, notes) = ddl::adapt(&text, source, &self.t.id);
+        let notes = notes.into_iter().map(|n| format!("{what}: {n}"));
+        self.t.notes.extend(notes);
+        text
     }
 
     /// Drops what this load has made (stand-ins for views); what is not there needs no drop.
@@ -673,10 +697,14 @@ impl Stream<'_, '_> {
         };
         if part.may_have_names() {
             let names = shape.names();
-            let found = begin::look(&mut part.open()?, &form, &names)
-                .map_err(|e| Error::new(Kind::Storage, format!("cannot read {}: {e}", part.name())))?;
+            let found = begin::look(&mut part.open()?, &form, &names).map_err(|e| {
+                Error::new(Kind::Storage, format!("cannot read {}: {e}", part.name()))
+            })?;
             if found.names.is_some() {
-                self.note(&format!("{}: the first line has the columns' names, and was left out", part.name()));
+                self.note(&format!(
+                    "{}: the first line has the columns' names, and was left out",
+                    part.name()
+                ));
                 form.columns = found.names;
                 form.ignore = 1;
             }
@@ -783,9 +811,7 @@ impl Stream<'_, '_> {
     }
 
     fn key(&self, name: &Name) -> Result<Key> {
-        resolved(name, self.current.as_deref()).ok_or_else(|| {
-            no_schema(&name.name, &self.place.0)
-        })
+        resolved(name, self.current.as_deref()).ok_or_else(|| no_schema(&name.name, &self.place.0))
     }
 
     /// Makes a schema the one for names without one.

@@ -8,11 +8,11 @@ use super::stream::is_of_a_dump;
 use crate::{Run, failure};
 use base::units::printable;
 use base::{Counters, Error, Kind, Result};
-use dumps::script::Script;
+use dumps::script::{Frame, Script};
 use dumps::statement::{
     Kind as Sort, Name, OF_THE_SERVER, Statement as Classified, classify, is_system,
 };
-use server::quote;
+use server::{Identity, quote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -81,8 +81,11 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
                         script.recycle(s.text);
                         continue;
                     }
-                    found.take(&c.kind, &mut current, s.text.len() as u64)
-                        .map_err(|name| no_schema(&name, &format!("{}, line {}", part.name(), s.line)))?;
+                    found
+                        .take(&c.kind, &mut current, s.text.len() as u64)
+                        .map_err(|name| {
+                            no_schema(&name, &format!("{}, line {}", part.name(), s.line))
+                        })?;
                     script.recycle(s.text);
                 }
                 if script.frame().is_cut() {
@@ -111,9 +114,24 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
     Ok(found)
 }
 
+/// The server that a script was taken from, by what its first lines say: the
+/// server's version, or else that of the tool that came with it.
+pub fn source(frame: &Frame) -> Option<Identity> {
+    let distribution = || {
+        let (_, rest) = frame.header.as_deref()?.split_once("Distrib ")?;
+        rest.split([',', ' ']).next()
+    };
+    let version = frame.server_version.as_deref().or_else(distribution)?;
+    let variables = BTreeMap::from([("version".to_owned(), version.to_owned())]);
+    Identity::from_variables(variables)
+}
+
 /// Why a statement may not run, if it may not.
 pub fn danger(c: &Classified, current: Option<&str>) -> Option<&'static str> {
-    if is_of_a_dump(&c.kind) {
+    let file = c
+        .danger
+        .is_some_and(|d| d == "LOAD_FILE" || d == "INTO OUTFILE");
+    if is_of_a_dump(&c.kind) && !file {
         return None;
     }
     let own = |name: &Name| {
@@ -121,11 +139,7 @@ pub fn danger(c: &Classified, current: Option<&str>) -> Option<&'static str> {
         key.is_some_and(|(schema, _)| is_system(&schema))
     };
     let of_the_server = match &c.kind {
-        Sort::Insert(head) => head
-            .schema
-            .as_deref()
-            .or(current)
-            .is_some_and(is_system),
+        Sort::Insert(head) => head.schema.as_deref().or(current).is_some_and(is_system),
         Sort::InsertOther(_, Some(name))
         | Sort::CreateTable(name)
         | Sort::AlterTable(name)
@@ -176,7 +190,12 @@ pub fn refused_statements(list: &[String]) -> Error {
 
 impl Survey {
     /// Takes note of a statement; `Err` names what has no schema.
-    fn take(&mut self, kind: &Sort, current: &mut Option<String>, bytes: u64) -> Result<(), String> {
+    fn take(
+        &mut self,
+        kind: &Sort,
+        current: &mut Option<String>,
+        bytes: u64,
+    ) -> Result<(), String> {
         let table = |found: &mut Survey, name: &Name, bytes: u64| {
             let key = resolved(name, current.as_deref()).ok_or_else(|| name.name.clone())?;
             found.schema(&key.0);

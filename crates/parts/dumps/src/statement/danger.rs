@@ -129,7 +129,10 @@ pub(super) fn reads_files(text: &[u8], dialect: Dialect) -> bool {
     }
     // Where a backslash may be half of a character, strings do not end for sure where they seem to.
     dialect.charset.is_some_and(Charset::hides_backslash)
-        || Tokens::new(text, dialect).any(|t| t.name().is_some_and(|n| n.eq_ignore_ascii_case("LOAD_FILE")))
+        || Tokens::new(text, dialect).any(|t| {
+            t.name()
+                .is_some_and(|n| n.eq_ignore_ascii_case("LOAD_FILE"))
+        })
 }
 
 impl Tokens<'_> {
@@ -219,7 +222,10 @@ fn outfile(tokens: Tokens<'_>) -> Option<&'static str> {
             return Some("INTO OUTFILE");
         }
         // The server takes a quoted name for a function too.
-        if token.name().is_some_and(|n| n.eq_ignore_ascii_case("LOAD_FILE")) {
+        if token
+            .name()
+            .is_some_and(|n| n.eq_ignore_ascii_case("LOAD_FILE"))
+        {
             return Some("LOAD_FILE");
         }
     }
