@@ -38,7 +38,7 @@ pub enum Content {
         /// The table.
         table: String,
         /// How they are written; `Err` names a file whose LOAD DATA says it.
-        form: Result<Delimited, PathBuf>,
+        form: Result<Box<Delimited>, PathBuf>,
     },
 }
 
@@ -152,7 +152,7 @@ fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<Parts> {
                 DataKind::Sql => Content::Sql,
                 DataKind::Delimited(form) => Content::Lines {
                     table: table.clone(),
-                    form: Ok(form.clone()),
+                    form: Ok(Box::new(form.clone())),
                 },
                 DataKind::LoadData(statement) => Content::Lines {
                     table: table.clone(),

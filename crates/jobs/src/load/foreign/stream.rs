@@ -683,7 +683,7 @@ impl Stream<'_, '_> {
         part: &Part,
         n: usize,
         table: &str,
-        form: &Result<Delimited, std::path::PathBuf>,
+        form: &Result<Box<Delimited>, std::path::PathBuf>,
         stop: &Stop<'_>,
     ) -> Result<()> {
         let name = Name {
@@ -692,7 +692,7 @@ impl Stream<'_, '_> {
         };
         let shape = self.shape(&name, stop)?;
         let mut form = match form {
-            Ok(form) => form.clone(),
+            Ok(form) => form.as_ref().clone(),
             Err(path) => self.form_of(path)?,
         };
         if part.may_have_names() {
