@@ -26,7 +26,7 @@ both! {
             tool("file").arg("--defaults-file").arg(&file),
             tool("env").args(["-u", "t_full"]).env("PENSTOCK_PASSWORD", CANARY),
             tool("mysql").args(["-u", "t_full"]).env("MYSQL_PWD", CANARY),
-            tool("fd").args(["-u", "t_full", "--password-fd", "0"]).input(&format!("{CANARY}\n")),
+            tool("fd").args(["-u", "t_full", "--password-fd", "0"]).input(format!("{CANARY}\n")),
             tool("extra").arg("--json").arg("--defaults-extra-file").arg(&file),
         ];
         for run in runs {

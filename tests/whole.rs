@@ -17,6 +17,7 @@ mod held;
 mod hostile;
 mod interrupts;
 mod old_source;
+mod other_dumps;
 mod refusals;
 mod resume;
 mod samples;

@@ -161,8 +161,8 @@ impl Tool {
 
     /// What it reads on standard input.
     #[must_use]
-    pub fn input(mut self, text: &str) -> Tool {
-        self.input = text.as_bytes().to_vec();
+    pub fn input(mut self, text: impl AsRef<[u8]>) -> Tool {
+        self.input = text.as_ref().to_vec();
         self
     }
 

@@ -71,7 +71,11 @@ impl Pair {
             let start = |id: &str| {
                 let setup = testkit::Setup::new(kind).expect("a set-up").tcp();
                 let gtid: &[&str] = match kind {
-                    Kind::MySql => &["--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
+                    Kind::MySql => &[
+                        "--gtid-mode=ON",
+                        "--enforce-gtid-consistency=ON",
+                        "--secure-file-priv=",
+                    ],
                     _ => &[],
                 };
                 setup

@@ -203,6 +203,7 @@ pub fn load(d: &load::Summary) -> String {
                 seconds(v.seconds)
             ),
         ),
+        None if !d.digests => l.add("verified", COUNTED),
         None => l.add(
             "verified",
             "NO: --no-verify; nobody has compared the target's rows with the archive",
@@ -222,6 +223,9 @@ pub fn load(d: &load::Summary) -> String {
     l.0
 }
 
+/// What holds of rows without digests.
+const COUNTED: &str = "counted: the server stored every row that was sent, without a warning; a dump like this has no digests to compare with";
+
 /// The same for programs.
 pub fn load_json(d: &load::Summary) -> Value {
     json!({
@@ -232,6 +236,7 @@ pub fn load_json(d: &load::Summary) -> Value {
         "verified": d.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": round(v.seconds)})),
         "held_back": d.held.as_ref().map(held_json),
         "chunks_together": d.sizes.iter().map(|c| json!({"table": c.table, "chunks": c.chunks, "gain_percent": c.gain})).collect::<Vec<_>>(),
+        "digests": d.digests,
         "adapted": d.notes, "exceptions": d.exceptions, "tuning": tuning::json(&d.tuning),
     })
 }

@@ -104,6 +104,8 @@ pub struct Summary {
     pub held: Option<held::Report>,
     /// Sizes that were found by trying, of tables that were big enough for it.
     pub sizes: Vec<ChunkSize>,
+    /// Whether there is anything to compare with: what other tools write has no digests.
+    pub digests: bool,
     /// Changes that the target's version made necessary.
     pub notes: Vec<String>,
     /// What could not be carried over, by name.
@@ -315,6 +317,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         verified,
         held,
         sizes: target.sizes,
+        digests: true,
         notes: target.notes,
         exceptions: target.exceptions,
         tuning,

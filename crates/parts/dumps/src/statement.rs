@@ -4,9 +4,9 @@
 //! complete, what the session becomes. It decides nothing about what may run,
 //! but says enough for a list of what may: the [`Kind`], and with
 //! [`Statement::danger`] the name of what reaches beyond the rows and
-//! definitions of a dump. An INSERT is only looked at up to its VALUES, so its
-//! cost does not grow with its rows; [`crate::insert::convert`] finds functions
-//! and expressions among them.
+//! definitions of a dump. An INSERT is only taken apart up to its VALUES; its rows
+//! are searched for one word ([`Statement::danger`]), and
+//! [`crate::insert::convert`] finds functions and expressions among them.
 //!
 //! Version comments count as live, whatever their number.
 
@@ -14,6 +14,7 @@ mod danger;
 mod object;
 mod set;
 
+pub use danger::{OF_THE_SERVER, is_system};
 pub use set::{Assignment, Scope, Value, assignments};
 
 use crate::dialect::Dialect;
@@ -136,7 +137,8 @@ pub fn classify(text: &[u8], dialect: Dialect) -> Statement {
         } else {
             Kind::Insert(head)
         };
-        return Statement { kind, danger: None };
+        let danger = danger::reads_files(text, dialect).then_some("LOAD_FILE");
+        return Statement { kind, danger };
     }
     let tokens = Tokens::new(text, dialect);
     let kind = kind(tokens, text, dialect);

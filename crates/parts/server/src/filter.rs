@@ -62,6 +62,17 @@ enum Piece {
 }
 
 impl Filter {
+    /// Whether it leaves everything in.
+    pub fn is_empty(&self) -> bool {
+        let lists = [
+            &self.include_schemas,
+            &self.exclude_schemas,
+            &self.include_tables,
+            &self.exclude_tables,
+        ];
+        lists.iter().all(|l| l.is_empty())
+    }
+
     /// Everything but the schemas of the system.
     pub fn all() -> Self {
         Self::default()

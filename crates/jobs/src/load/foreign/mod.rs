@@ -13,7 +13,9 @@
 //! sent is counted by the server, without a warning.
 
 mod batch;
+mod begin;
 mod parts;
+mod settings;
 mod shape;
 mod stream;
 mod survey;
@@ -47,6 +49,14 @@ pub fn is_archive(from: &Path) -> Result<bool> {
 /// Loads a dump that another tool wrote.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
+    if !options.filter.is_empty() {
+        // Half of a script is not a smaller dump: its statements need one another.
+        return Err(Error::new(
+            Kind::Usage,
+            "what another tool wrote is loaded whole: it cannot be selected from by schema or table",
+        )
+        .hint("leave the selection out, or load it elsewhere and dump the part from there with penstock"));
+    }
     let parts = parts::of(options)?;
     let survey = if parts.again {
         Some(survey::survey(run, options, &parts)?)
@@ -124,6 +134,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         verified: None,
         held: done.held,
         sizes: Vec::new(),
+        digests: false,
         tuning,
         notes: target.notes,
         exceptions: target.exceptions,
@@ -173,11 +184,15 @@ fn left_behind(e: Error, t: &Target<'_>) -> Error {
     if t.created.is_empty() {
         hint += "what this load created";
     } else {
-        let names: Vec<String> = t.created.iter().map(|c| quote::ident(c)).collect();
+        let names: Vec<String> = t
+            .created
+            .iter()
+            .map(|c| printable(&quote::ident(c)))
+            .collect();
         hint += &format!("the schemas that this load created ({})", names.join(", "));
     }
     Error {
-        hint: Some(printable(&hint)),
+        hint: Some(hint),
         ..e
     }
 }

@@ -38,7 +38,7 @@ pub enum Content {
         /// The table.
         table: String,
         /// How they are written; `Err` names a file whose LOAD DATA says it.
-        form: Result<Delimited, PathBuf>,
+        form: Result<Box<Delimited>, PathBuf>,
     },
 }
 
@@ -58,6 +58,15 @@ impl Part {
             None => "standard input".to_owned(),
             Some(path) => printable(&path.display().to_string()),
         }
+    }
+
+    /// Whether its first line may be the columns' names: in files that people
+    /// write, never in those of `--tab`.
+    pub fn may_have_names(&self) -> bool {
+        let name = self.path.as_ref().and_then(|p| p.file_name());
+        let name = name.map(|n| n.to_string_lossy()).unwrap_or_default();
+        let form = matches!(&self.content, Content::Lines { form: Ok(_), .. });
+        form && !name.contains(".txt") && !name.contains(".dat")
     }
 
     /// Opens it.
@@ -143,7 +152,7 @@ fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<Parts> {
                 DataKind::Sql => Content::Sql,
                 DataKind::Delimited(form) => Content::Lines {
                     table: table.clone(),
-                    form: Ok(form.clone()),
+                    form: Ok(Box::new(form.clone())),
                 },
                 DataKind::LoadData(statement) => Content::Lines {
                     table: table.clone(),

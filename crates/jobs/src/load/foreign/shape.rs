@@ -60,10 +60,7 @@ impl Shape {
                 let (name, kind, charset, extra) = (next(), next(), next(), next());
                 Column {
                     name,
-                    text_only: matches!(
-                        kind.as_str(),
-                        "json" | "inet4" | "inet6" | "uuid" | "vector"
-                    ),
+                    text_only: matches!(kind.as_str(), "json" | "inet4" | "inet6" | "uuid"),
                     literal: literal(&kind.to_ascii_lowercase(), &charset),
                     hidden: extra.to_ascii_uppercase().contains("INVISIBLE"),
                 }

@@ -1,13 +1,19 @@
 //! The statements of a dump in their order: definitions run on the control
 //! connection, rows go to the loaders, and whoever needs rows to be there waits.
 
+mod batches;
+mod lines;
+mod objects;
+
 use super::super::journal::Journal;
 use super::super::prepare::{ForeignKeys, KEYS_BEHIND, is_there};
 use super::super::{DeferKeys, Target, connections, script};
 use super::batch::{Batch, Content as Rows, Context, Loaders, Task};
+use super::begin;
 use super::parts::{Content, Part, Parts};
+use super::settings::Settings;
 use super::shape::Shape;
-use super::survey::{Survey, refused_statements, resolved};
+use super::survey::{self, Survey, danger, no_schema, refused_statements, resolved};
 use super::{BATCH, refused};
 use crate::run::Stop;
 use crate::{failure, held};
@@ -16,7 +22,7 @@ use base::{Counters, Error, Kind, Result, failpoint};
 use crossbeam_channel::{SendTimeoutError, Sender};
 use dumps::folder::Delimited;
 use dumps::script::{Script, Statement};
-use dumps::statement::{Kind as Sort, Name, Scope, Value, classify};
+use dumps::statement::{Kind as Sort, Name, Scope, classify};
 use dumps::{Charset, Dialect};
 use server::{ddl, quote, session};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,12 +56,15 @@ struct Stream<'a, 'b> {
     t: &'a mut Target<'b>,
     survey: Option<&'a Survey>,
     journal: Option<Arc<Journal>>,
+    /// The server that was dumped, as far as the dump says.
+    source: Option<server::Identity>,
     tasks: Option<Sender<Task>>,
     open: &'a AtomicU64,
     counters: &'a Counters,
     /// Schema for names without one.
     current: Option<String>,
     context: Context,
+    settings: Settings,
     shapes: BTreeMap<Key, Arc<Shape>>,
     /// Tables that were created, and views, as far as they are known.
     made: BTreeSet<Key>,
@@ -70,6 +79,16 @@ struct Stream<'a, 'b> {
     /// Keys that wait for the rows of their table.
     keys: BTreeMap<Key, Vec<Vec<String>>>,
     foreign: Vec<ForeignKeys>,
+    /// Views that lacked something.
+    later: Vec<Later>,
+}
+
+/// A view to be tried again.
+struct Later {
+    schema: Option<String>,
+    text: Vec<u8>,
+    charset: Option<Charset>,
+    place: String,
 }
 
 enum Role<'a, 'b, 'c> {
@@ -110,11 +129,13 @@ pub fn load(
         t,
         survey,
         journal: journal.map(Arc::new),
+        source: None,
         tasks: Some(sender),
         open: &open,
         counters: &phase.counters,
         current: None,
         context: Context::default(),
+        settings: Settings::default(),
         shapes: BTreeMap::new(),
         made: BTreeSet::new(),
         views: BTreeSet::new(),
@@ -125,6 +146,7 @@ pub fn load(
         place: (String::new(), 0),
         keys: BTreeMap::new(),
         foreign: Vec::new(),
+        later: Vec::new(),
     };
     let mut roles: Vec<Role<'_, '_, '_>> = vec![Role::Stream(&mut stream)];
     roles.extend(conns.into_iter().map(|c| Role::Loader(Box::new(c))));
@@ -154,6 +176,7 @@ impl Stream<'_, '_> {
         for (n, part) in parts.list.iter().enumerate() {
             stop.check()?;
             self.context = Context::default();
+            self.settings = Settings::default();
             self.current = None;
             if n > 0 {
                 // What the last file has set is its own.
@@ -187,6 +210,9 @@ impl Stream<'_, '_> {
             .with_dialect(dialect);
         while let Some(s) = script.next().map_err(|e| part.error(&e))? {
             stop.check()?;
+            if self.source.is_none() {
+                self.source = survey::source(script.frame());
+            }
             self.statement(part, n, s, stop)?;
         }
         if script.frame().is_cut() {
@@ -205,8 +231,8 @@ impl Stream<'_, '_> {
     fn statement(&mut self, part: &Part, n: usize, s: Statement, stop: &Stop<'_>) -> Result<()> {
         let found = classify(&s.text, s.dialect);
         let place = || format!("{}, line {}", part.name(), s.line);
-        if let Some(danger) = found.danger.filter(|_| !is_of_a_dump(&found.kind)) {
-            let what = format!("{}: {danger}", place());
+        if let Some(why) = danger(&found, self.current.as_deref()) {
+            let what = format!("{}: {why}", place());
             if !self.t.options.skip_refused {
                 return Err(refused_statements(&[what]));
             }
@@ -232,20 +258,11 @@ impl Stream<'_, '_> {
                     self.note("the script's GTIDs and sql_log_bin are left as the target has them");
                     return Ok(());
                 }
-                for a in &list {
-                    let text = match &a.value {
-                        Value::Text(text) => Some(text.as_str()),
-                        _ => None,
-                    };
-                    match a.name.as_str() {
-                        "time_zone" => self.context.zone = text.map(str::to_owned),
-                        "sql_mode" => {
-                            self.context.zero_is_a_value = text.is_some_and(|m| {
-                                m.to_ascii_uppercase().contains("NO_AUTO_VALUE_ON_ZERO")
-                            });
-                        }
-                        _ => {}
-                    }
+                let context = self.settings.follow(&list);
+                if context != self.context {
+                    // What is waiting was written under the old ones.
+                    self.flush(stop)?;
+                    self.context = context;
                 }
                 let text = String::from_utf8_lossy(&s.text);
                 let (text, note) = script::adapt_set(&text, &self.t.id);
@@ -259,7 +276,11 @@ impl Stream<'_, '_> {
                 }
                 let there = self.exists(&name)?;
                 if !there {
-                    self.run(&s.text, &place(), true)?;
+                    let text = match String::from_utf8(s.text.clone()) {
+                        Ok(text) => self.adapted(text, &quote::ident(&name)).into_bytes(),
+                        Err(_) => s.text.clone(),
+                    };
+                    self.run(&text, &place(), true)?;
                     self.created(&name)?;
                 }
                 self.schemas.insert(name.clone());
@@ -293,7 +314,8 @@ impl Stream<'_, '_> {
                     self.views.insert(key);
                 }
                 self.begin()?;
-                self.run(&s.text, &place(), false)
+                let place = place();
+                self.view(s, place)
             }
             Sort::CreateRoutine(_) | Sort::CreateEvent(_) => {
                 self.begin()?;
@@ -325,401 +347,8 @@ impl Stream<'_, '_> {
         }
     }
 
-    /// Runs a statement on the control connection. Unless it is `needed`, a
-    /// refusal is an exception and not the end.
-    fn run(&mut self, text: &[u8], place: &str, needed: bool) -> Result<()> {
-        failpoint::reached("a statement is about to run");
-        match self.t.conn.execute(text) {
-            Ok(_) => Ok(()),
-            // 1065: for this server, a comment.
-            Err(e) if e.code() == Some(1065) => Ok(()),
-            Err(e) if self.t.resuming && (is_there(&e) || e.code() == Some(1061)) => Ok(()),
-            Err(wire::Error::Server(e)) if !needed => {
-                let text = printable(&format!("{place}: {e}"));
-                self.t.run.observer.warn(text.clone());
-                self.t.exceptions.push(text);
-                Ok(())
-            }
-            Err(e) => Err(failure::wire(format_args!("cannot run {place}"), e)),
-        }
-    }
-
-    /// Runs a statement that may store rows, and that a second time would store them again.
-    fn once(&mut self, part: &Part, n: usize, s: &Statement, place: &str) -> Result<()> {
-        let id = format!("{n}@{}", s.offset);
-        let Some(journal) = self.journal.clone() else {
-            return self.run(&s.text, place, true);
-        };
-        if journal.has(&id) {
-            return Ok(());
-        }
-        let fail = |e| {
-            failure::wire(
-                format_args!("cannot run {}, line {}", part.name(), s.line),
-                e,
-            )
-        };
-        self.t.conn.execute("START TRANSACTION").map_err(fail)?;
-        journal.enter(&mut self.t.conn, &id).map_err(fail)?;
-        self.run(&s.text, place, true)?;
-        self.t.conn.execute("COMMIT").map(drop).map_err(fail)
-    }
-
-    fn create_table(
-        &mut self,
-        name: &Name,
-        s: &Statement,
-        place: &str,
-        stop: &Stop<'_>,
-    ) -> Result<()> {
-        self.begin()?;
-        let key = self.key(name)?;
-        self.next_table(Some(&key), stop)?;
-        let mut text = match String::from_utf8(s.text.clone()) {
-            // A definition in another character set is left as it is.
-            Err(_) => {
-                self.made.insert(key);
-                return self.run(&s.text, place, true);
-            }
-            Ok(text) => script::must_create(&text),
-        };
-        let bytes = self.survey.and_then(|s| s.tables.get(&key)).copied();
-        let behind = match self.t.options.defer_keys {
-            DeferKeys::All => true,
-            DeferKeys::Off => false,
-            DeferKeys::Auto => bytes.is_some_and(|b| b >= KEYS_BEHIND),
-        };
-        if behind {
-            let (rest, clauses) = ddl::strip_foreign_keys(&text);
-            let (rest, groups) = ddl::strip_secondary_keys(&rest);
-            text = rest;
-            if !clauses.is_empty() {
-                self.foreign.push(ForeignKeys {
-                    table: quote::qualified(&key.0, &key.1),
-                    schema: key.0.clone(),
-                    name: key.1.clone(),
-                    clauses,
-                });
-            }
-            if !groups.is_empty() {
-                self.keys.insert(key.clone(), groups);
-            }
-        }
-        self.run(text.as_bytes(), place, true)?;
-        self.t.touched = true;
-        self.made.insert(key);
-        Ok(())
-    }
-
-    /// Drops what this load has made (stand-ins for views); what is not there needs no drop.
-    fn drop_own(
-        &mut self,
-        names: &[Name],
-        text: &[u8],
-        place: &str,
-        stop: &Stop<'_>,
-    ) -> Result<()> {
-        for name in names {
-            let Some(key) = resolved(name, self.current.as_deref()) else {
-                continue;
-            };
-            let ours = self.made.contains(&key) || self.views.contains(&key) || self.t.resuming;
-            if ours {
-                continue;
-            }
-            let sql = format!(
-                "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = {} AND table_name = {}",
-                quote::text(&key.0),
-                quote::text(&key.1)
-            );
-            if self.number(&sql)? > 0 {
-                return Err(refused(format!(
-                    "the dump drops {}, which the target has",
-                    printable(&quote::qualified(&key.0, &key.1))
-                ))
-                .hint("nothing is ever overwritten: drop it yourself if it may go, or choose another server"));
-            }
-        }
-        let standing: Vec<Key> = names
-            .iter()
-            .filter_map(|n| resolved(n, self.current.as_deref()))
-            .filter(|k| {
-                self.views.contains(k) || (self.made.contains(k) && !self.shapes.contains_key(k))
-            })
-            .collect();
-        // On resuming, a table with rows is dropped by nobody: its CREATE comes right behind.
-        if standing.len() < names.len() {
-            return Ok(());
-        }
-        self.settle(stop)?;
-        for key in standing {
-            self.made.remove(&key);
-        }
-        self.run(text, place, false)
-    }
-
-    /// The target's table for rows; its keys, if they wait, wait on.
-    fn shape(&mut self, name: &Name, stop: &Stop<'_>) -> Result<Arc<Shape>> {
-        let key = self.key(name)?;
-        self.next_table(Some(&key), stop)?;
-        if let Some(shape) = self.shapes.get(&key) {
-            return Ok(Arc::clone(shape));
-        }
-        self.begin()?;
-        let shape = Arc::new(Shape::read(&mut self.t.conn, &key.0, &key.1)?);
-        if shape.plain && self.t.resuming {
-            // Its engine keeps what a killed batch has stored.
-            let sql = format!("TRUNCATE TABLE {}", shape.name);
-            self.run(sql.as_bytes(), &shape.name.clone(), true)?;
-        }
-        self.shapes.insert(key.clone(), Arc::clone(&shape));
-        self.made.insert(key);
-        Ok(shape)
-    }
-
-    /// Another table begins: what waited for the last one's rows can go on.
-    fn next_table(&mut self, key: Option<&Key>, stop: &Stop<'_>) -> Result<()> {
-        let done: Vec<Key> = self
-            .keys
-            .keys()
-            .filter(|k| Some(*k) != key && self.shapes.contains_key(*k))
-            .cloned()
-            .collect();
-        if done.is_empty() {
-            return Ok(());
-        }
-        self.flush(stop)?;
-        for table in done {
-            self.complete(&table, stop)?;
-        }
-        Ok(())
-    }
-
-    /// The keys of a table whose rows have all been given out.
-    fn complete(&mut self, table: &Key, stop: &Stop<'_>) -> Result<()> {
-        let Some(groups) = self.keys.remove(table) else {
-            return Ok(());
-        };
-        let shape = match self.shapes.get(table) {
-            Some(shape) => Arc::clone(shape),
-            None => Arc::new(Shape::read(&mut self.t.conn, &table.0, &table.1)?),
-        };
-        self.send(Task::Keys(shape, groups), stop)
-    }
-
-    fn add(
-        &mut self,
-        part: &Part,
-        n: usize,
-        shape: Arc<Shape>,
-        s: Statement,
-        stop: &Stop<'_>,
-    ) -> Result<()> {
-        let other = |f: &Arc<Shape>| !Arc::ptr_eq(f, &shape);
-        if self.filling.as_ref().is_some_and(other) {
-            self.flush(stop)?;
-        }
-        self.bytes += s.text.len();
-        self.batch.push(s);
-        self.filling = Some(shape);
-        self.place = (part.name(), n);
-        if self.bytes >= BATCH {
-            self.flush(stop)?;
-        }
-        Ok(())
-    }
-
-    /// Gives out the batch that is being filled.
-    fn flush(&mut self, stop: &Stop<'_>) -> Result<()> {
-        let Some(shape) = self.filling.take() else {
-            return Ok(());
-        };
-        let list = std::mem::take(&mut self.batch);
-        let bytes = std::mem::take(&mut self.bytes) as u64;
-        let (offset, line) = list.first().map_or((0, 0), |s| (s.offset, s.line));
-        let (name, n) = &self.place;
-        let batch = Batch {
-            id: format!("{n}@{offset}"),
-            place: format!("{name}, from line {line},"),
-            context: self.context.clone(),
-            content: Rows::Inserts(list),
-            bytes,
-            journal: self.journal_for(&shape),
-            shape,
-        };
-        self.give(batch, stop)
-    }
-
-    fn journal_for(&self, shape: &Shape) -> Option<Arc<Journal>> {
-        self.journal.clone().filter(|_| !shape.plain)
-    }
-
-    fn give(&mut self, batch: Batch, stop: &Stop<'_>) -> Result<()> {
-        if batch.journal.as_ref().is_some_and(|j| j.has(&batch.id)) {
-            self.counters.bytes.add(batch.bytes);
-            return Ok(());
-        }
-        batch.shape.open.fetch_add(1, Ordering::SeqCst);
-        self.send(Task::Rows(batch), stop)
-    }
-
-    fn send(&mut self, task: Task, stop: &Stop<'_>) -> Result<()> {
-        let Some(tasks) = &self.tasks else {
-            return Err(Error::new(
-                Kind::Internal,
-                "the loaders have been sent home",
-            ));
-        };
-        self.open.fetch_add(1, Ordering::SeqCst);
-        let mut task = task;
-        loop {
-            stop.check()?;
-            match tasks.send_timeout(task, Duration::from_millis(50)) {
-                Ok(()) => return Ok(()),
-                Err(SendTimeoutError::Timeout(back)) => task = back,
-                Err(SendTimeoutError::Disconnected(_)) => {
-                    return Err(Error::new(Kind::Internal, "the loaders have gone"));
-                }
-            }
-        }
-    }
-
-    /// Waits until all rows that were read are stored.
-    fn settle(&mut self, stop: &Stop<'_>) -> Result<()> {
-        self.flush(stop)?;
-        while self.open.load(Ordering::SeqCst) > 0 {
-            stop.check()?;
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Ok(())
-    }
-
-    fn lines(
-        &mut self,
-        part: &Part,
-        n: usize,
-        table: &str,
-        form: &Result<Delimited, std::path::PathBuf>,
-        stop: &Stop<'_>,
-    ) -> Result<()> {
-        let name = Name {
-            schema: part.schema.clone(),
-            name: table.to_owned(),
-        };
-        let shape = self.shape(&name, stop)?;
-        let mut form = match form {
-            Ok(form) => form.clone(),
-            Err(path) => self.form_of(path)?,
-        };
-        let mut reader = part.open()?;
-        // Only where a line ends where a newline stands without its escape can a file be cut.
-        let cuttable = form.lines == b"\n" && form.escaped == b"\\" && form.enclosed.is_empty();
-        if !cuttable {
-            let Some(path) = &part.path else {
-                return Err(Error::new(Kind::Internal, "lines without a file"));
-            };
-            let sql = shape.statement_for_lines(&form)?;
-            let batch = Batch {
-                id: format!("{n}@0"),
-                place: part.name(),
-                context: self.context_of_lines(),
-                content: Rows::File(sql, path.clone()),
-                bytes: std::fs::metadata(path).map_or(0, |m| m.len()),
-                journal: self.journal_for(&shape),
-                shape,
-            };
-            return self.give(batch, stop);
-        }
-        let (mut offset, mut rest) = (0_u64, Vec::new());
-        loop {
-            stop.check()?;
-            let mut piece = std::mem::take(&mut rest);
-            let most = (BATCH as u64)
-                .saturating_sub(piece.len() as u64)
-                .max(1 << 20);
-            let got = (&mut reader)
-                .take(most)
-                .read_to_end(&mut piece)
-                .map_err(|e| {
-                    Error::new(
-                        Kind::Archive,
-                        printable(&format!("cannot read {}: {e}", part.name())),
-                    )
-                })?;
-            let last = got == 0;
-            if !last {
-                match last_line_end(&piece) {
-                    Some(end) => rest = piece.split_off(end),
-                    None => {
-                        rest = piece;
-                        continue;
-                    }
-                }
-            }
-            if piece.is_empty() {
-                return Ok(());
-            }
-            let bytes = piece.len() as u64;
-            let batch = Batch {
-                id: format!("{n}@{offset}"),
-                place: format!("{} from byte {offset}", part.name()),
-                context: self.context_of_lines(),
-                content: Rows::Lines(shape.statement_for_lines(&form)?, piece),
-                bytes,
-                journal: self.journal_for(&shape),
-                shape: Arc::clone(&shape),
-            };
-            self.give(batch, stop)?;
-            offset += bytes;
-            form.ignore = 0;
-            if last {
-                return Ok(());
-            }
-        }
-    }
-
-    /// What tools that write lines have set: UTC, and nothing is counted on.
-    fn context_of_lines(&self) -> Context {
-        Context {
-            zone: Some("+00:00".to_owned()),
-            zero_is_a_value: true,
-        }
-    }
-
-    /// How lines are written, from the LOAD DATA that came with them.
-    fn form_of(&self, path: &std::path::Path) -> Result<Delimited> {
-        let part = Part {
-            path: Some(path.to_owned()),
-            schema: None,
-            content: Content::Sql,
-            open_end: true,
-        };
-        let mut script = Script::new(part.open()?).with_open_end(true);
-        while let Some(s) = script.next().map_err(|e| part.error(&e))? {
-            if let Some(form) = Delimited::of_statement(&s.text, s.dialect) {
-                return Ok(form);
-            }
-        }
-        Err(Error::new(
-            Kind::Archive,
-            format!(
-                "{} has no LOAD DATA statement that could be understood",
-                part.name()
-            ),
-        ))
-    }
-
     fn key(&self, name: &Name) -> Result<Key> {
-        resolved(name, self.current.as_deref()).ok_or_else(|| {
-            Error::new(
-                Kind::Usage,
-                printable(&format!(
-                    "the dump does not say to which schema table {} belongs",
-                    quote::ident(&name.name)
-                )),
-            )
-            .hint("name it with --schema NAME")
-        })
+        resolved(name, self.current.as_deref()).ok_or_else(|| no_schema(&name.name, &self.place.0))
     }
 
     /// Makes a schema the one for names without one.
@@ -799,6 +428,7 @@ impl Stream<'_, '_> {
         for k in std::mem::take(&mut self.foreign) {
             self.t.add_foreign_keys(&k)?;
         }
+        self.views_again()?;
         match self.journal.take() {
             Some(journal) => journal.end(self.t),
             None => Ok(()),
@@ -815,36 +445,5 @@ pub fn is_of_a_dump(kind: &Sort) -> bool {
             .all(|a| a.name == "gtid_purged" || a.name == "sql_log_bin" || a.scope == Scope::User),
         Sort::ReplicationSource | Sort::Upkeep => true,
         _ => false,
-    }
-}
-
-/// Behind the last line end that no backslash escapes.
-fn last_line_end(bytes: &[u8]) -> Option<usize> {
-    let mut end = bytes.len();
-    while let Some(at) = bytes[..end].iter().rposition(|b| *b == b'\n') {
-        let escapes = bytes[..at]
-            .iter()
-            .rev()
-            .take_while(|b| **b == b'\\')
-            .count();
-        if escapes % 2 == 0 {
-            return Some(at + 1);
-        }
-        end = at;
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::last_line_end;
-
-    #[test]
-    fn lines_are_cut_where_they_end() {
-        assert_eq!(last_line_end(b"a\tb\nc"), Some(4));
-        assert_eq!(last_line_end(b"a\nb\\\nc"), Some(2));
-        assert_eq!(last_line_end(b"a\nb\\\\\nc"), Some(6));
-        assert_eq!(last_line_end(b"a\\\nb"), None);
-        assert_eq!(last_line_end(b""), None);
     }
 }

@@ -8,9 +8,11 @@ use super::stream::is_of_a_dump;
 use crate::{Run, failure};
 use base::units::printable;
 use base::{Counters, Error, Kind, Result};
-use dumps::script::Script;
-use dumps::statement::{Kind as Sort, Name, classify};
-use server::quote;
+use dumps::script::{Frame, Script};
+use dumps::statement::{
+    Kind as Sort, Name, OF_THE_SERVER, Statement as Classified, classify, is_system,
+};
+use server::{Identity, quote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +39,7 @@ impl Survey {
     }
 
     fn schema(&mut self, name: &str) {
-        if !self.schemas.iter().any(|s| s == name) {
+        if !is_system(name) && !self.schemas.iter().any(|s| s == name) {
             self.schemas.push(name.to_owned());
         }
     }
@@ -74,10 +76,16 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
                 while let Some(s) = script.next().map_err(|e| part.error(&e))? {
                     run.check()?;
                     let c = classify(&s.text, s.dialect);
-                    if let Some(danger) = c.danger.filter(|_| !is_of_a_dump(&c.kind)) {
+                    if let Some(danger) = danger(&c, current.as_deref()) {
                         unsafe_ones.push(format!("{}, line {}: {danger}", part.name(), s.line));
+                        script.recycle(s.text);
+                        continue;
                     }
-                    found.take(&c.kind, &mut current, s.text.len() as u64);
+                    found
+                        .take(&c.kind, &mut current, s.text.len() as u64)
+                        .map_err(|name| {
+                            no_schema(&name, &format!("{}, line {}", part.name(), s.line))
+                        })?;
                     script.recycle(s.text);
                 }
                 if script.frame().is_cut() {
@@ -106,6 +114,66 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
     Ok(found)
 }
 
+/// The server that a script was taken from, by what its first lines say: the
+/// server's version, or else that of the tool that came with it.
+pub fn source(frame: &Frame) -> Option<Identity> {
+    let distribution = || {
+        let (_, rest) = frame.header.as_deref()?.split_once("Distrib ")?;
+        rest.split([',', ' ']).next()
+    };
+    let version = frame.server_version.as_deref().or_else(distribution)?;
+    let variables = BTreeMap::from([("version".to_owned(), version.to_owned())]);
+    Identity::from_variables(variables)
+}
+
+/// Why a statement may not run, if it may not.
+pub fn danger(c: &Classified, current: Option<&str>) -> Option<&'static str> {
+    let file = c
+        .danger
+        .is_some_and(|d| d == "LOAD_FILE" || d == "INTO OUTFILE");
+    if is_of_a_dump(&c.kind) && !file {
+        return None;
+    }
+    let own = |name: &Name| {
+        let key = resolved(name, current);
+        key.is_some_and(|(schema, _)| is_system(&schema))
+    };
+    let of_the_server = match &c.kind {
+        Sort::Insert(head) => head.schema.as_deref().or(current).is_some_and(is_system),
+        Sort::InsertOther(_, Some(name))
+        | Sort::CreateTable(name)
+        | Sort::AlterTable(name)
+        | Sort::CreateView(name)
+        | Sort::CreateRoutine(name)
+        | Sort::CreateEvent(name)
+        | Sort::DropObject(name)
+        | Sort::Sequence(name)
+        | Sort::LoadData { table: name, .. }
+        | Sort::CreateTrigger { table: name, .. } => own(name),
+        Sort::DropTable(names) | Sort::DropView(names) => names.iter().any(own),
+        Sort::CreateDatabase(name) | Sort::DropDatabase(name) => {
+            // A dump of all schemas has `CREATE DATABASE IF NOT EXISTS mysql`.
+            matches!(c.kind, Sort::DropDatabase(_)) && is_system(name)
+        }
+        Sort::AlterDatabase(name) => name.as_deref().or(current).is_some_and(is_system),
+        Sort::Other => current.is_some_and(is_system),
+        _ => false,
+    };
+    c.danger.or(of_the_server.then_some(OF_THE_SERVER))
+}
+
+/// A name that no USE and no --schema completes.
+pub fn no_schema(name: &str, place: &str) -> Error {
+    Error::new(
+        Kind::Usage,
+        printable(&format!(
+            "{place}: the dump does not say to which schema {} belongs",
+            quote::ident(name)
+        )),
+    )
+    .hint("name it with --schema NAME")
+}
+
 /// What may not run, by name.
 pub fn refused_statements(list: &[String]) -> Error {
     let mut text = "the dump holds what no dump of rows and definitions needs:".to_owned();
@@ -121,12 +189,18 @@ pub fn refused_statements(list: &[String]) -> Error {
 }
 
 impl Survey {
-    fn take(&mut self, kind: &Sort, current: &mut Option<String>, bytes: u64) {
+    /// Takes note of a statement; `Err` names what has no schema.
+    fn take(
+        &mut self,
+        kind: &Sort,
+        current: &mut Option<String>,
+        bytes: u64,
+    ) -> Result<(), String> {
         let table = |found: &mut Survey, name: &Name, bytes: u64| {
-            if let Some(key) = resolved(name, current.as_deref()) {
-                found.schema(&key.0);
-                *found.tables.entry(key).or_default() += bytes;
-            }
+            let key = resolved(name, current.as_deref()).ok_or_else(|| name.name.clone())?;
+            found.schema(&key.0);
+            *found.tables.entry(key).or_default() += bytes;
+            Ok::<(), String>(())
         };
         match kind {
             Sort::Insert(head) => {
@@ -134,20 +208,19 @@ impl Survey {
                     schema: head.schema.clone(),
                     name: head.table.clone(),
                 };
-                table(self, &name, bytes);
+                table(self, &name, bytes)?;
             }
             Sort::InsertOther(_, Some(name)) | Sort::LoadData { table: name, .. } => {
-                table(self, name, bytes)
+                table(self, name, bytes)?;
             }
-            Sort::CreateTable(name) => table(self, name, 0),
+            Sort::CreateTable(name) => table(self, name, 0)?,
             Sort::CreateView(name)
             | Sort::CreateRoutine(name)
             | Sort::CreateEvent(name)
             | Sort::CreateTrigger { trigger: name, .. } => {
-                if let Some(key) = resolved(name, current.as_deref()) {
-                    self.schema(&key.0);
-                    self.objects.insert(key);
-                }
+                let key = resolved(name, current.as_deref()).ok_or_else(|| name.name.clone())?;
+                self.schema(&key.0);
+                self.objects.insert(key);
             }
             Sort::CreateDatabase(name) => self.schema(name),
             Sort::Use(name) => {
@@ -156,6 +229,7 @@ impl Survey {
             }
             _ => {}
         }
+        Ok(())
     }
 }
 

@@ -7,7 +7,13 @@ use std::collections::BTreeMap;
 pub(super) fn of_rows(name: &str) -> Option<(&str, Delimited)> {
     let (table, end) = name.rsplit_once('.')?;
     match end {
-        "txt" | "tsv" => Some((table, Delimited::tsv())),
+        // Both tools write the bytes of each column as they are, unless told otherwise.
+        "txt" => {
+            let charset = Some(crate::Charset::BINARY);
+            let form = Delimited::tsv();
+            Some((table, Delimited { charset, ..form }))
+        }
+        "tsv" => Some((table, Delimited::tsv())),
         "csv" => Some((table, Delimited::csv())),
         _ => None,
     }

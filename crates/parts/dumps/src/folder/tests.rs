@@ -183,9 +183,13 @@ fn tables_beside_their_rows() {
         .map(|t| (t.name.as_str(), t.ddl.is_some()))
         .collect();
     assert_eq!(found, [("a", true), ("b-c", false), ("x@y", false)]);
+    let charset = Some(crate::Charset::BINARY);
     assert_eq!(
         schema.tables[0].data[0].kind,
-        DataKind::Delimited(Delimited::tsv())
+        DataKind::Delimited(Delimited {
+            charset,
+            ..Delimited::tsv()
+        })
     );
     assert_eq!(schema.views[0].name, "v");
 

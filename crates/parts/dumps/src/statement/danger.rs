@@ -1,6 +1,7 @@
 //! What a statement does that a dump of rows and definitions has no need of.
 
 use super::{Kind, Name, Scope};
+use crate::dialect::{Charset, Dialect};
 use crate::tokens::{Token, Tokens};
 
 /// First words, and what they are called. The first line that fits counts.
@@ -68,15 +69,70 @@ pub(super) fn of(kind: &Kind, tokens: Tokens<'_>) -> Option<&'static str> {
         return verb;
     }
     match kind {
-        Kind::Set(list) => set(list),
+        Kind::Set(list) => set(list).or_else(|| outfile(tokens)),
         Kind::LoadData { local: false, .. } => Some("LOAD DATA INFILE"),
         Kind::LoadData { local: true, .. } => Some("LOAD DATA LOCAL INFILE"),
         Kind::ReplicationSource => Some("replication settings"),
-        Kind::CreateTable(_) | Kind::AlterTable(_) => table(tokens),
+        Kind::CreateTable(_) | Kind::AlterTable(_) => table(tokens).or_else(|| outfile(tokens)),
         Kind::CreateRoutine(_) => soname(tokens),
-        Kind::InsertOther(..) | Kind::Other => outfile(tokens),
+        Kind::InsertOther(..) => outfile(tokens).or_else(|| system(tokens)),
+        Kind::Sequence(_) => outfile(tokens),
+        Kind::Other => outfile(tokens)
+            .or_else(|| system(tokens))
+            .or_else(|| unknown(tokens)),
         _ => None,
     }
+}
+
+/// Statements of no kind that may run: people write them into scripts.
+const BY_HAND: [&str; 4] = ["SELECT", "DO", "UPDATE", "DELETE"];
+
+/// What is neither a statement of a dump nor one of [`BY_HAND`].
+fn unknown(mut tokens: Tokens<'_>) -> Option<&'static str> {
+    match tokens.next()? {
+        Token::Symbol(b'\\') => Some("a command of the mysql client"),
+        first if BY_HAND.iter().any(|w| first.is(w)) => None,
+        _ => Some("a statement that no dump has"),
+    }
+}
+
+/// `mysql.user` and the like.
+fn system(tokens: Tokens<'_>) -> Option<&'static str> {
+    let mut t = tokens;
+    while let Some(token) = t.next() {
+        let ours = |n: String| SYSTEM.iter().any(|s| s.eq_ignore_ascii_case(&n));
+        if token.name().is_some_and(ours)
+            && !token.is("INFORMATION_SCHEMA")
+            && t.accept_symbol(b'.')
+        {
+            return Some(OF_THE_SERVER);
+        }
+    }
+    None
+}
+
+/// What is wrong with rows and definitions of `mysql` and the like.
+pub const OF_THE_SERVER: &str = "a table of the server's own";
+
+/// Whether the rows of an INSERT call LOAD_FILE(): the word is looked for
+/// first, for nearly no rows have it.
+pub(super) fn reads_files(text: &[u8], dialect: Dialect) -> bool {
+    let word = |at: usize| {
+        let (before, behind) = (at.checked_sub(4), at + 5);
+        before.is_some_and(|from| {
+            text.get(from..behind)
+                .is_some_and(|w| w.eq_ignore_ascii_case(b"LOAD_FILE"))
+        })
+    };
+    if !memchr::memchr_iter(b'_', text).any(word) {
+        return false;
+    }
+    // Where a backslash may be half of a character, strings do not end for sure where they seem to.
+    dialect.charset.is_some_and(Charset::hides_backslash)
+        || Tokens::new(text, dialect).any(|t| {
+            t.name()
+                .is_some_and(|n| n.eq_ignore_ascii_case("LOAD_FILE"))
+        })
 }
 
 impl Tokens<'_> {
@@ -165,7 +221,11 @@ fn outfile(tokens: Tokens<'_>) -> Option<&'static str> {
         if token.is("INTO") && (t.accept("OUTFILE") || t.accept("DUMPFILE")) {
             return Some("INTO OUTFILE");
         }
-        if token.is("LOAD_FILE") {
+        // The server takes a quoted name for a function too.
+        if token
+            .name()
+            .is_some_and(|n| n.eq_ignore_ascii_case("LOAD_FILE"))
+        {
             return Some("LOAD_FILE");
         }
     }
@@ -181,4 +241,9 @@ impl Name {
         let system = |s: &String| SYSTEM.iter().any(|x| x.eq_ignore_ascii_case(s));
         self.schema.as_ref().is_some_and(system)
     }
+}
+
+/// Whether a schema is one of the server's own.
+pub fn is_system(schema: &str) -> bool {
+    SYSTEM.iter().any(|x| x.eq_ignore_ascii_case(schema))
 }

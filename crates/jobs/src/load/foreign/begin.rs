@@ -1,0 +1,84 @@
+//! The first line of a file of rows: whether it has the columns' names, as
+//! people's CSV files mostly do, and how lines end.
+//!
+//! Names are only believed if every cell is the name of another column of the
+//! table; then they also say the order of the cells.
+
+use dumps::folder::Delimited;
+use std::io::Read;
+
+/// A line of names is not longer.
+const LONGEST: u64 = 1 << 20;
+
+/// What the first line says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Begin {
+    /// The columns in the order of the cells, if it has their names.
+    pub names: Option<Vec<String>>,
+    /// It ends with a carriage return and a line feed.
+    pub crlf: bool,
+}
+
+/// Reads the first line.
+pub fn look(reader: &mut dyn Read, form: &Delimited, columns: &[String]) -> std::io::Result<Begin> {
+    let mut text = Vec::new();
+    reader.take(LONGEST).read_to_end(&mut text)?;
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
+    Ok(first_line(text, form, columns))
+}
+
+fn first_line(text: &[u8], form: &Delimited, columns: &[String]) -> Begin {
+    let mut cells = vec![Vec::new()];
+    let mut quoted = false;
+    let mut crlf = false;
+    for (at, b) in text.iter().enumerate() {
+        let before = at.checked_sub(1).map(|i| text[i]);
+        if form.enclosed.first() == Some(b) {
+            quoted = !quoted;
+            // A doubled one is one; names with quotes in them are not worth more.
+            continue;
+        }
+        if quoted {
+            cells.last_mut().expect("a cell").push(*b);
+        } else if form.fields == [*b] {
+            cells.push(Vec::new());
+        } else if *b == b'\n' {
+            // With backslashes as escapes, a carriage return is the value's.
+            crlf = before == Some(b'\r') && form.escaped.is_empty();
+            break;
+        } else {
+            cells.last_mut().expect("a cell").push(*b);
+        }
+    }
+    let mut names: Vec<String> = Vec::new();
+    for cell in cells {
+        let name = String::from_utf8_lossy(&cell);
+        let found = columns.iter().find(|c| c.eq_ignore_ascii_case(name.trim()));
+        match found {
+            Some(c) if !names.contains(c) => names.push(c.clone()),
+            _ => return Begin { names: None, crlf },
+        }
+    }
+    Begin {
+        names: Some(names),
+        crlf,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_from_rows() {
+        let columns = ["id".to_owned(), "Note".to_owned(), "c d".to_owned()];
+        let of = |text: &str| first_line(text.as_bytes(), &Delimited::csv(), &columns);
+        let names = |n: &[&str]| Some(n.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of("note,id\n1,2\n").names, names(&["Note", "id"]));
+        assert_eq!(of("\"c d\",\"ID\"\r\n").names, names(&["c d", "id"]));
+        assert!(of("\"c d\",\"ID\"\r\n").crlf);
+        assert_eq!(of("id,id\n"), Begin::default());
+        assert_eq!(of("1,\"a\r\nb\"\n"), Begin::default());
+        assert_eq!(of(""), Begin::default());
+    }
+}

@@ -1,0 +1,64 @@
+//! What other tools wrote is loaded as its writer meant it: real dumps of the
+//! flavours' own tools and of mydumper, hand-made folders, and what is wrong
+//! with a dump told before the target is touched.
+
+mod bad;
+mod folders;
+mod resume;
+mod rich;
+mod scripts;
+
+use crate::kit::{COUNT, Pair, Tool, both};
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// The flavour's own dump of the source, with these arguments behind the login.
+fn dumped(pair: &Pair, args: &[&str]) -> Vec<u8> {
+    let mut command = pair.source().install().command("dump").expect("a tool");
+    command.args(["--no-defaults", "--user=root"]);
+    command.arg(format!("--socket={}", pair.source().socket().display()));
+    finished(command.args(args))
+}
+
+/// What a command prints; it must succeed.
+fn finished(command: &mut Command) -> Vec<u8> {
+    let out = command.stdin(Stdio::null()).output().expect("it starts");
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{command:?}\n{err}");
+    out.stdout
+}
+
+/// Writes a file into the test's own folder.
+fn file(pair: &Pair, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    let path = pair.path(name);
+    let folder = path.parent().expect("a folder");
+    std::fs::create_dir_all(folder).expect("a folder");
+    std::fs::write(&path, content).expect("a file");
+    path
+}
+
+/// `penstock load` of a path into the target.
+fn loading(pair: &Pair, from: impl AsRef<OsStr>, more: &[&str]) -> Tool {
+    Tool::new(["load".as_ref(), from.as_ref()])
+        .arg("--socket")
+        .arg(pair.target().socket())
+        .args(["--user", "root", "--threads", "2"])
+        .args(more.iter().copied())
+}
+
+/// Drops these schemas of the target.
+fn forget(pair: &Pair, schemas: &[&str]) {
+    let mut script = "SET foreign_key_checks = 0;".to_owned();
+    for s in schemas {
+        script += &format!("DROP DATABASE IF EXISTS `{s}`;");
+    }
+    pair.target().script(script.as_bytes()).expect("dropped");
+}
+
+/// Nothing of users is on the target.
+#[track_caller]
+fn untouched(pair: &Pair) {
+    let left = pair.target_schemas();
+    assert!(left.is_empty(), "left behind: {left:?}");
+}

@@ -1,0 +1,167 @@
+//! What is wrong with a dump is said with file and line, before anything is on
+//! the target; what only the target can know is said by name.
+
+use super::*;
+
+const WHOLE: &str = "-- MySQL dump 10.13  Distrib 9.7.0
+CREATE DATABASE a1; USE a1;
+CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(20));
+INSERT INTO t VALUES (1,'one; two'),(2,'x');
+-- Dump completed on 2026-01-01
+";
+
+both! {
+    fn a_script_that_is_cut(pair) {
+        for (what, upto, says) in [
+            ("in a statement", "INSERT INTO t VALUES (1", "ends within a statement that begins at line 4"),
+            ("in a string", "(1,'one", "ends within a string that begins at line 4"),
+            ("at a statement's end", "(2,'x');\n", "is cut: it begins as a dump and does not end"),
+        ] {
+            let end = WHOLE.find(upto).expect(what) + upto.len();
+            let cut = file(pair, "cut.sql", &WHOLE[..end]);
+            loading(pair, &cut, &[]).run().code(5).says(&["cut.sql", says]);
+            untouched(pair);
+        }
+        let mut packed = zstd::encode_all(WHOLE.as_bytes(), 1).expect("packed");
+        packed.truncate(packed.len() - 5);
+        loading(pair, file(pair, "cut.zst", &packed), &[]).run().code(5).says(&["cut.zst", "zstd data ends too early"]);
+        untouched(pair);
+        // A gzip member without its last eight bytes.
+        if let Ok(out) = Command::new("gzip").arg("-c").arg(file(pair, "w.sql", WHOLE)).output() {
+            loading(pair, file(pair, "cut.gz", &out.stdout[..out.stdout.len() - 8]), &[]).run().code(5).says(&["cut.gz", "gzip data ends too early"]);
+            untouched(pair);
+        }
+        // From standard input it is only known at the end, and said then.
+        let end = WHOLE.find("-- Dump completed").expect("a trailer");
+        loading(pair, "-", &[]).input(&WHOLE[..end]).run().code(5).says(&["standard input is cut", "drop the schemas"]);
+    }
+}
+
+/// Statements that may not run, and how they are called.
+const REFUSED: &[(&str, &str)] = &[
+    ("INSTALL PLUGIN p SONAME 'p.so';", "INSTALL PLUGIN"),
+    ("SET GLOBAL max_connections = 5;", "SET GLOBAL"),
+    (
+        "/*!50000 SET @@GLOBAL.max_connections = 5 */;",
+        "SET GLOBAL",
+    ),
+    (
+        "LOAD DATA INFILE '/etc/passwd' INTO TABLE t;",
+        "LOAD DATA INFILE",
+    ),
+    (
+        "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t;",
+        "LOAD DATA LOCAL INFILE",
+    ),
+    (
+        "CREATE FUNCTION f RETURNS STRING SONAME 'x.so';",
+        "CREATE FUNCTION SONAME",
+    ),
+    (
+        "CREATE TABLE d (a INT) DATA DIRECTORY='/tmp';",
+        "DATA DIRECTORY",
+    ),
+    ("GRANT ALL ON *.* TO t_x;", "GRANT"),
+    ("CREATE USER t_x;", "CREATE USER"),
+    ("SELECT * FROM t INTO OUTFILE '/tmp/x';", "INTO OUTFILE"),
+    (
+        "INSERT INTO t VALUES (9, LOAD_FILE('/etc/passwd'));",
+        "LOAD_FILE",
+    ),
+    (
+        "INSERT INTO t SELECT 9, `load_file`('/etc/passwd');",
+        "LOAD_FILE",
+    ),
+    ("SET @x = load_file('/etc/passwd');", "LOAD_FILE"),
+    (
+        "INSERT INTO mysql.user (user) VALUES ('t_x');",
+        "a table of the server's own",
+    ),
+    ("DELETE FROM `mysql`.`user`;", "a table of the server's own"),
+    (
+        "CREATE TABLE mysql.t_x (a INT);",
+        "a table of the server's own",
+    ),
+    ("SHUTDOWN;", "SHUTDOWN"),
+    ("\\! touch /tmp/x ;", "a command of the mysql client"),
+    ("system touch /tmp/x;", "a statement that no dump has"),
+];
+
+both! {
+    fn statements_that_no_dump_needs(pair) {
+        let mut text = "CREATE DATABASE a1; USE a1; CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(60));\nINSERT INTO t VALUES (1,'load_file() is only a text'),(2,'x');\n".to_owned();
+        for (sql, _) in REFUSED {
+            text += &format!("{sql}\n");
+        }
+        text += "INSERT INTO t VALUES (3,'behind');\n";
+        let all = file(pair, "all.sql", &text);
+        let mut done = loading(pair, &all, &[]).run().code(5).says(&["--skip-refused", "nothing of it was run"]);
+        untouched(pair);
+        for (n, (_, name)) in REFUSED.iter().enumerate() {
+            done = done.says(&[&format!("all.sql, line {}: {name}", n + 3)]);
+        }
+        let mut done = loading(pair, &all, &["--skip-refused"]).run().code(3).says(&["with exceptions"]);
+        for (n, (_, name)) in REFUSED.iter().enumerate() {
+            done = done.says(&[&format!("line {}: {name}", n + 3)]);
+        }
+        assert_eq!(pair.target().value("SELECT GROUP_CONCAT(id ORDER BY id) FROM a1.t").expect("rows"), "1,2,3");
+        // From standard input, each one is refused when it comes.
+        forget(pair, &["a1"]);
+        loading(pair, "-", &[]).input(&text).run().code(5).says(&["standard input, line 3: INSTALL PLUGIN"]);
+    }
+}
+
+both! {
+    fn what_only_the_target_can_know(pair) {
+        let load = |text: &[u8], more: &[&str]| loading(pair, file(pair, "d.sql", text), more).run();
+        let head = "CREATE DATABASE a1; USE a1; CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(5) CHARACTER SET utf8mb4);\n";
+        let none = load(format!("{head}INSERT INTO t VALUES (1,'a');\nINSERT INTO u VALUES (1);\n").as_bytes(), &[]);
+        none.code(5).says(&["`a1`.`u`", "drop the schemas"]);
+        forget(pair, &["a1"]);
+        load(format!("{head}INSERT INTO t VALUES (1,'a'),(1,'b');\n").as_bytes(), &[]).code(1).says(&["d.sql, from line 2", "Duplicate entry '1'", "--resume"]);
+        assert_eq!(pair.target().value("SELECT COUNT(*) FROM a1.t").expect("a count"), "0");
+        forget(pair, &["a1"]);
+        load(format!("{head}INSERT INTO t VALUES (1,'too long');\n").as_bytes(), &[]).code(1).says(&["d.sql, from line 2", "Data truncated for column 's'"]);
+        forget(pair, &["a1"]);
+        load(format!("{head}INSERT INTO t VALUES (1);\n").as_bytes(), &[]).code(1).says(&["d.sql, from line 2", "1136"]);
+        forget(pair, &["a1"]);
+        // Bytes that are none in the character set that is declared: an error, not a question mark.
+        let wrong = [b"SET NAMES utf8mb4;\n", head.as_bytes(), b"INSERT INTO t VALUES (1,'\xff\xfe');\n"].concat();
+        load(&wrong, &[]).code(1).says(&["d.sql, from line 3", "`a1`.`t`"]);
+        assert_eq!(pair.target().value("SELECT COUNT(*) FROM a1.t").expect("a count"), "0");
+        forget(pair, &["a1"]);
+        // A selection would be ignored: it is refused.
+        load(WHOLE.as_bytes(), &["--exclude-tables", "a1.t"]).code(2).says(&["loaded whole"]);
+        untouched(pair);
+    }
+}
+
+both! {
+    fn what_is_on_the_target_stays(pair) {
+        pair.target().script(b"CREATE DATABASE a1; CREATE TABLE a1.t (id INT PRIMARY KEY, mine INT); INSERT INTO a1.t VALUES (5, 5)").expect("a table");
+        let text = WHOLE.replace("CREATE DATABASE a1;", "CREATE DATABASE IF NOT EXISTS a1;").replace("CREATE TABLE t", "DROP TABLE IF EXISTS t; CREATE TABLE IF NOT EXISTS t");
+        loading(pair, file(pair, "d.sql", &text), &[]).run().code(10).says(&["already holds", "`a1`.`t`"]);
+        loading(pair, "-", &[]).input(&text).run().code(10).says(&["`a1`.`t`", "nothing is ever overwritten"]);
+        assert_eq!(pair.target().value("SELECT mine FROM a1.t").expect("the row"), "5");
+        let drops = text.replace("CREATE DATABASE IF NOT EXISTS a1", "DROP DATABASE IF EXISTS a1; CREATE DATABASE a1");
+        loading(pair, "-", &[]).input(&drops).run().code(10).says(&["drops schema `a1`"]);
+        assert_eq!(pair.target().value("SELECT mine FROM a1.t").expect("the row"), "5");
+    }
+}
+
+both! {
+    fn a_dump_of_the_other_flavour(pair) {
+        let other = if pair.is_mysql() {
+            "/*M!999999\\- enable the sandbox mode */ \n-- MariaDB dump 10.19  Distrib 11.8.2-MariaDB, for debian-linux-gnu (x86_64)\n/*!40101 SET NAMES utf8mb4 */;\n/*M!100616 SET @OLD_NOTE_VERBOSITY=@@NOTE_VERBOSITY, NOTE_VERBOSITY=0 */;\n/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO,NO_AUTO_CREATE_USER' */;
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ `a1` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_uca1400_ai_ci */;\nUSE `a1`;
+CREATE TABLE `t` (`id` int(11) NOT NULL, `s` varchar(9) COLLATE utf8mb4_uca1400_ai_ci DEFAULT NULL, PRIMARY KEY (`id`)) ENGINE=Aria DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_uca1400_ai_ci PAGE_CHECKSUM=1;
+INSERT INTO `t` VALUES (1,'ü');\n/*M!100616 SET NOTE_VERBOSITY=@OLD_NOTE_VERBOSITY */;\n-- Dump completed on 2026-01-01\n"
+        } else {
+            "-- MySQL dump 10.13  Distrib 9.7.0\n--\n-- Server version\t9.7.0\n/*!50503 SET NAMES utf8mb4 */;\nSET @@SESSION.SQL_LOG_BIN= 0;\nSET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '';\nCREATE DATABASE /*!32312 IF NOT EXISTS*/ `a1` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci */ /*!80016 DEFAULT ENCRYPTION='N' */;\nUSE `a1`;
+/*!50503 SET character_set_client = utf8mb4 */;\nCREATE TABLE `t` (`id` int NOT NULL, `s` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci DEFAULT NULL, PRIMARY KEY (`id`)) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
+INSERT INTO `t` VALUES (1,'ü');\n-- Dump completed on 2026-01-01\n"
+        };
+        loading(pair, file(pair, "d.sql", other), &[]).run().ok().says(&["adapted"]);
+        assert_eq!(pair.target().value("SELECT HEX(s) FROM a1.t").expect("a row"), "C3BC");
+    }
+}
