@@ -17,23 +17,24 @@ mod prepare;
 pub mod rows;
 mod schedule;
 mod script;
+mod target;
 mod trial;
 
 use crate::verify::{self, Compared};
-use crate::{Run, connect, failure, held, tune};
+use crate::{Run, held, tune};
 use archive::open::Table;
 use archive::{Archive, RowDigest};
-use base::{Error, Kind, Result};
+use base::{Error, Result};
 use journal::Journal;
 use prepare::Prepared;
 use rows::{Chunk, Loaders};
 use schedule::{Schedule, Work};
-use server::{Filter, Identity, session};
+use server::{Filter, Identity};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use wire::Conn;
+use target::{Target, connections, refused};
 
 /// What to load, and where.
 #[derive(Debug)]
@@ -168,26 +169,6 @@ impl Plan {
     }
 }
 
-/// What the steps before and behind the rows share.
-struct Target<'a> {
-    run: &'a Run,
-    options: &'a Options,
-    id: Identity,
-    conn: Conn,
-    notes: Vec<String>,
-    exceptions: Vec<String>,
-    /// Views that the target did not take.
-    refused_views: u64,
-    /// Schemas that this run created.
-    created: Vec<String>,
-    /// Whether this run has created anything.
-    touched: bool,
-    /// Whether this run goes on with one that was interrupted.
-    resuming: bool,
-    /// Sizes that were found by trying.
-    sizes: Vec<ChunkSize>,
-}
-
 /// Loads an archive, or what another tool wrote.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     if foreign::is_archive(&options.from)? {
@@ -201,11 +182,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     let plan = precheck::plan(run, options)?;
     let mut wire = options.target.clone();
-    let (mut conn, id) = connect::open(run, &wire)?;
-    // Before anything is judged by settings that an earlier run may have left.
-    let id = tune::recover(run, &options.tune, &wire, &mut conn, id)?;
-    run.observer
-        .note(format!("target: {id} at {}", wire.endpoint));
+    let mut target = Target::open(run, options)?;
     if !plan.archive.has_manifest() {
         run.observer.note(format!(
             "{} was not written by penstock ({}): it has no digests, so sizes and counts are checked, and a digest is taken as the rows pass",
@@ -213,19 +190,6 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
             base::units::printable(&plan.archive.root().dumper)
         ));
     }
-    let mut target = Target {
-        run,
-        options,
-        id,
-        conn,
-        notes: Vec::new(),
-        exceptions: Vec::new(),
-        refused_views: 0,
-        created: Vec::new(),
-        touched: false,
-        resuming: false,
-        sizes: Vec::new(),
-    };
     precheck::target(&mut target, &plan)?;
     let journal = interrupted(&mut target, &plan)?;
     precheck::files(run, &plan, options.threads)?;
@@ -242,13 +206,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         &plan.work(options.skip_binlog),
     )?;
 
-    let notes = session::for_ddl(&mut target.conn, &target.id)
-        .map_err(|e| failure::server("cannot prepare a session", e))?;
-    target.notes.extend(notes);
-    if options.skip_binlog {
-        session::skip_binlog(&mut target.conn, &target.id)
-            .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
-    }
+    target.prepare()?;
     let phase = run.phase("creating tables", 1);
     let prepared = {
         let outcome = prepare::create(&mut target, &plan, journal);
@@ -368,33 +326,24 @@ fn left_behind(e: Error, plan: &Plan, target: &Target<'_>) -> Error {
     }
 }
 
-/// Finds the journal of a load that was interrupted, and decides whether this one goes on with it.
+/// Finds the journal of a load that was interrupted, or makes sure that there is nothing of the archive.
 fn interrupted(t: &mut Target<'_>, plan: &Plan) -> Result<Option<Journal>> {
     journal::name_is_free(plan)?;
     let identity = journal::identity(plan)?;
-    let found = Journal::find(t, journal::home(plan), &identity)?;
-    let Some(journal) = &found else {
+    let Some(journal) = t.interrupted(journal::home(plan), &identity)? else {
         precheck::nothing_there(t, plan)?;
-        if t.options.resume {
-            t.run
-                .observer
-                .note("there is no interrupted load to go on with: beginning one".to_owned());
-        }
         return Ok(None);
     };
-    t.touched = true;
-    t.created = journal.created().to_vec();
-    if !t.options.resume {
+    if !t.resuming {
         let e = refused("a load of this archive into this target was interrupted");
         return Err(left_behind(e, plan, t));
     }
-    t.resuming = true;
     let all: usize = plan.tables().map(|t| t.chunks.len()).sum();
     t.run.observer.note(format!(
         "going on with the interrupted load: {} of {all} chunks are there",
         journal.chunks()
     ));
-    Ok(found)
+    Ok(Some(journal))
 }
 
 /// The tables as the loaders need them, without the chunks that are there.
@@ -538,29 +487,4 @@ fn bulk_most(target: &Target<'_>, plan: &Plan) -> u64 {
 /// Bytes of a table's rows, as far as the archive says.
 fn raw_bytes(table: &Table) -> u64 {
     table.chunks.iter().filter_map(|c| c.raw_bytes).sum()
-}
-
-/// The connections that load rows, each in a session prepared for it.
-fn connections(target: &Target<'_>, wire: &wire::Options) -> Result<Vec<Conn>> {
-    let mut conns = Vec::new();
-    for _ in 0..target.options.threads {
-        let mut conn = connect::connection(target.run, wire)?;
-        session::for_load(&mut conn, &target.id)
-            .map_err(|e| failure::server("cannot prepare a session", e))?;
-        if target.options.tune.level == tune::Level::Off {
-            session::without_speedups(&mut conn)
-                .map_err(|e| failure::server("cannot prepare a session", e))?;
-        }
-        if target.options.skip_binlog {
-            session::skip_binlog(&mut conn, &target.id)
-                .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
-        }
-        conns.push(conn);
-    }
-    Ok(conns)
-}
-
-/// An error about the target that stops a load before it began.
-fn refused(what: impl Into<String>) -> Error {
-    Error::new(Kind::Target, what)
 }

@@ -7,6 +7,7 @@
 
 use base::units::printable;
 use base::{Error, Kind, Result};
+use dumps::statement::FOREIGN_ENGINES;
 use server::Identity;
 
 /// What a statement is, as far as loading needs to know.
@@ -178,16 +179,6 @@ const NOT_IN_SET: [&str; 12] = [
     "FOR",
     "DEFAULT_ROLE",
     "(",
-];
-
-/// Engines that read or write outside the server's own data.
-const FOREIGN_ENGINES: [&str; 6] = [
-    "FEDERATED",
-    "FEDERATEDX",
-    "CONNECT",
-    "SPIDER",
-    "S3",
-    "SPHINX",
 ];
 
 fn classify(text: &str) -> Option<Sort> {

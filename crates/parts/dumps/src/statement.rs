@@ -14,6 +14,7 @@ mod danger;
 mod object;
 mod set;
 
+pub use danger::FOREIGN_ENGINES;
 pub use danger::{OF_THE_SERVER, is_system};
 pub use set::{Assignment, Scope, Value, assignments};
 

@@ -22,10 +22,10 @@ mod survey;
 
 use super::journal::Journal;
 use super::{Options, Summary, Target, precheck, refused};
-use crate::{Run, connect, failure, tune};
+use crate::{Run, tune};
 use base::units::printable;
 use base::{Error, Kind, Result};
-use server::{quote, session};
+use server::quote;
 use std::path::Path;
 use std::time::Instant;
 
@@ -63,24 +63,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     } else {
         None
     };
-    let (mut conn, id) = connect::open(run, &options.target)?;
-    // Before anything is judged by settings that an earlier run may have left.
-    let id = tune::recover(run, &options.tune, &options.target, &mut conn, id)?;
-    run.observer
-        .note(format!("target: {id} at {}", options.target.endpoint));
-    let mut target = Target {
-        run,
-        options,
-        id,
-        conn,
-        notes: Vec::new(),
-        exceptions: Vec::new(),
-        refused_views: 0,
-        created: Vec::new(),
-        touched: false,
-        resuming: false,
-        sizes: Vec::new(),
-    };
+    let mut target = Target::open(run, options)?;
     precheck::writable(&mut target)?;
     let journal = match &survey {
         Some(survey) => interrupted(&mut target, survey)?,
@@ -100,13 +83,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         binlog: !options.skip_binlog,
     };
     let tuning = tune::begin(run, &options.tune, &options.target, &target.id, &work)?;
-    let notes = session::for_ddl(&mut target.conn, &target.id)
-        .map_err(|e| failure::server("cannot prepare a session", e))?;
-    target.notes.extend(notes);
-    if options.skip_binlog {
-        session::skip_binlog(&mut target.conn, &target.id)
-            .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
-    }
+    target.prepare()?;
     let done = stream::load(&mut target, &parts, survey.as_ref(), journal);
     let done = done.map_err(|e| left_behind(e, &target))?;
     let tuning = tuning.finish();
@@ -147,22 +124,14 @@ fn interrupted(t: &mut Target<'_>, survey: &survey::Survey) -> Result<Option<Jou
     let Some(home) = survey.home() else {
         return Ok(None);
     };
-    let Some(journal) = Journal::find(t, home, &survey.identity)? else {
+    let Some(journal) = t.interrupted(home, &survey.identity)? else {
         survey::nothing_there(t, survey)?;
-        if t.options.resume {
-            t.run
-                .observer
-                .note("there is no interrupted load to go on with: beginning one".to_owned());
-        }
         return Ok(None);
     };
-    t.touched = true;
-    t.created = journal.created().to_vec();
-    if !t.options.resume {
+    if !t.resuming {
         let e = refused("a load of this dump into this target was interrupted");
         return Err(left_behind(e, t));
     }
-    t.resuming = true;
     t.run.observer.note(format!(
         "going on with the interrupted load: {} batches are there",
         journal.chunks()

@@ -43,7 +43,7 @@ const VERBS: [(&[&str], &str); 34] = [
 ];
 
 /// Engines that read or write outside the server's own data.
-const FOREIGN_ENGINES: [&str; 7] = [
+pub const FOREIGN_ENGINES: [&str; 7] = [
     "FEDERATED",
     "FEDERATEDX",
     "CONNECT",

@@ -1,0 +1,110 @@
+//! The server that is loaded into: its connections, each in a known session, and
+//! what an earlier load has left on it.
+
+use super::journal::Journal;
+use super::{ChunkSize, Options};
+use crate::{Run, connect, failure, tune};
+use base::{Error, Kind, Result};
+use server::{Identity, session};
+use wire::Conn;
+
+/// What the steps before and behind the rows share.
+pub struct Target<'a> {
+    /// The surroundings.
+    pub run: &'a Run,
+    /// What the user asked for.
+    pub options: &'a Options,
+    /// What the server is.
+    pub id: Identity,
+    /// For everything but rows.
+    pub conn: Conn,
+    /// Changes that the target made necessary.
+    pub notes: Vec<String>,
+    /// What could not be carried over.
+    pub exceptions: Vec<String>,
+    /// Views that the target did not take.
+    pub refused_views: u64,
+    /// Schemas that this run created.
+    pub created: Vec<String>,
+    /// Whether this run has created anything.
+    pub touched: bool,
+    /// Whether this run goes on with one that was interrupted.
+    pub resuming: bool,
+    /// Sizes that were found by trying.
+    pub sizes: Vec<ChunkSize>,
+}
+
+impl<'a> Target<'a> {
+    /// Connects; puts back what an earlier load has left of its tuning, before
+    /// anything is judged by it.
+    pub fn open(run: &'a Run, options: &'a Options) -> Result<Target<'a>> {
+        let (mut conn, id) = connect::open(run, &options.target)?;
+        let id = tune::recover(run, &options.tune, &options.target, &mut conn, id)?;
+        run.observer
+            .note(format!("target: {id} at {}", options.target.endpoint));
+        Ok(Target {
+            run,
+            options,
+            id,
+            conn,
+            notes: Vec::new(),
+            exceptions: Vec::new(),
+            refused_views: 0,
+            created: Vec::new(),
+            touched: false,
+            resuming: false,
+            sizes: Vec::new(),
+        })
+    }
+
+    /// Prepares the session for definitions.
+    pub fn prepare(&mut self) -> Result<()> {
+        let notes = session::for_ddl(&mut self.conn, &self.id)
+            .map_err(|e| failure::server("cannot prepare a session", e))?;
+        self.notes.extend(notes);
+        if self.options.skip_binlog {
+            session::skip_binlog(&mut self.conn, &self.id)
+                .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
+        }
+        Ok(())
+    }
+
+    /// Finds the journal of an interrupted load, and takes it up if the user asked for that.
+    pub fn interrupted(&mut self, home: &str, identity: &str) -> Result<Option<Journal>> {
+        let found = Journal::find(self, home, identity)?;
+        if let Some(journal) = &found {
+            self.touched = true;
+            self.created = journal.created().to_vec();
+            self.resuming = self.options.resume;
+        } else if self.options.resume {
+            let what = "there is no interrupted load to go on with: beginning one";
+            self.run.observer.note(what.to_owned());
+        }
+        Ok(found)
+    }
+}
+
+/// The connections that load rows, each in a session prepared for it.
+pub fn connections(target: &Target<'_>, wire: &wire::Options) -> Result<Vec<Conn>> {
+    let mut conns = Vec::new();
+    for _ in 0..target.options.threads {
+        let mut conn = connect::connection(target.run, wire)?;
+        session::for_load(&mut conn, &target.id)
+            .map_err(|e| failure::server("cannot prepare a session", e))?;
+        if target.options.tune.level == tune::Level::Off {
+            session::without_speedups(&mut conn)
+                .map_err(|e| failure::server("cannot prepare a session", e))?;
+        }
+        if target.options.skip_binlog {
+            session::skip_binlog(&mut conn, &target.id)
+                .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
+        }
+        conns.push(conn);
+    }
+    Ok(conns)
+}
+
+/// An error about the target that stops a load before it began.
+pub fn refused(what: impl Into<String>) -> Error {
+    Error::new(Kind::Target, what)
+}
