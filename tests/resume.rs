@@ -218,3 +218,98 @@ fn a_target_that_is_killed_mysql() {
 fn a_target_that_is_killed_mariadb() {
     killed_server(Kind::MariaDb);
 }
+
+/// Kills a load of `from` at the first place at which the journal has an entry that begins so.
+fn killed_with(pair: &Pair, from: &str, entry: &str) {
+    let sql = format!("SELECT COUNT(*) FROM a1.penstock_load_journal WHERE entry LIKE '{entry}%'");
+    for at in 1..80_u32 {
+        empty(pair);
+        let tool = Tool::new(["load"])
+            .arg(pair.path(from))
+            .arg("--socket")
+            .arg(pair.target().socket());
+        tool.args(["--user", "root", "--threads", "1"])
+            .env("PENSTOCK_KILL_AT", at.to_string())
+            .run()
+            .code(137);
+        if pair.target().value(&sql).is_ok_and(|n| n != "0") {
+            return;
+        }
+    }
+    panic!("no entry {entry} in the journal");
+}
+
+both! {
+    fn a_target_that_somebody_changed_meanwhile(pair) {
+        everything(pair);
+        pair.dump("a", SMALL).ok();
+        let stored = "SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING(entry, 10), '.', 1), '@', 1) FROM a1.penstock_load_journal WHERE entry LIKE 'chunk:a1@%' LIMIT 1";
+        killed_with(pair, "a", "chunk:a1@");
+        let table = pair.target().value(stored).expect("a table");
+        // What is gone is loaded again, even if nobody compares at the end.
+        pair.target().client(&format!("DROP TABLE a1.{table}")).expect("dropped");
+        loading(pair, &["--resume", "--no-verify"]).run().ok();
+        as_if_nothing_had_happened(pair, 0);
+        // What is different is found, and nobody is sent back to --resume.
+        killed_with(pair, "a", "chunk:a1@");
+        let table = pair.target().value(stored).expect("a table");
+        pair.target().client(&format!("DELETE FROM a1.{table} LIMIT 1")).expect("deleted");
+        let done = loading(pair, &["--resume"]).run().code(4).says(&[table.as_str(), "begin anew"]);
+        assert!(!done.said().contains("goes on from there"), "{}", done.said());
+    }
+}
+
+both! {
+    fn a_script_whose_rows_somebody_changed_meanwhile(pair) {
+        let script = "CREATE DATABASE a1; USE a1; CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1), (2);
+CREATE TABLE u (id INT PRIMARY KEY); INSERT INTO u VALUES (3);";
+        std::fs::write(pair.path("s.sql"), script).expect("written");
+        killed_with(pair, "s.sql", "rows:");
+        pair.target().client("DELETE FROM a1.t WHERE id = 1").expect("deleted");
+        loading_of(pair, "s.sql", &["--resume"]).code(4).says(&["`a1`.`t` holds 1 rows, 2 were sent", "begin anew"]);
+        killed_with(pair, "s.sql", "rows:");
+        let done = loading_of(pair, "s.sql", &["--resume", "--json"]).ok();
+        assert_eq!(done.summary()["rows"], 3, "rows that were there count");
+    }
+}
+
+fn loading_of(pair: &Pair, from: &str, more: &[&str]) -> Done {
+    let tool = Tool::new(["load"])
+        .arg(pair.path(from))
+        .arg("--socket")
+        .arg(pair.target().socket());
+    tool.args(["--user", "root"])
+        .args(more.iter().copied())
+        .run()
+}
+
+both! {
+    fn what_holds_nothing_is_no_dump(pair) {
+        for text in ["", "\n\n", "-- nothing\n", "SET NAMES utf8mb4;\n"] {
+            std::fs::write(pair.path("s.sql"), text).expect("written");
+            loading_of(pair, "s.sql", &[]).code(5).says(&["nothing to load"]);
+            let tool = Tool::new(["load", "-", "--socket"]).arg(pair.target().socket());
+            tool.args(["--user", "root"]).input(text).run().code(5).says(&["nothing to load"]);
+        }
+    }
+}
+
+both! {
+    fn bodies_as_mydumper_writes_them(pair) {
+        let folder = pair.path("m");
+        std::fs::create_dir(&folder).expect("a folder");
+        for (name, text) in [
+            ("metadata", "Started dump at: 2026-01-01 00:00:00\nFinished dump at: 2026-01-01 00:00:01\n"),
+            ("a1-schema-create.sql", "CREATE DATABASE `a1`;\n"),
+            ("a1.t-schema.sql", "/*!40101 SET NAMES binary*/;\nCREATE TABLE `t` (\n  `id` int NOT NULL,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB;\n"),
+            ("a1.t.sql", "/*!40101 SET NAMES binary*/;\nINSERT INTO `t` VALUES\n(1),\n(2);\n"),
+            ("a1-schema-post.sql", "SET sql_mode = '';\nCREATE PROCEDURE `purge`()\nBEGIN\n  DO 1; \n  DELETE FROM a1.t; \nEND;\n"),
+        ] {
+            std::fs::write(folder.join(name), text).expect("written");
+        }
+        loading_of(pair, "m", &[]).ok();
+        assert_eq!(pair.target().value("SELECT COUNT(*) FROM a1.t").expect("rows"), "2");
+        pair.target().client("CALL a1.purge()").expect("the procedure is there");
+        assert_eq!(pair.target().value("SELECT COUNT(*) FROM a1.t").expect("rows"), "0");
+    }
+}

@@ -35,6 +35,8 @@ pub struct Journal {
     table: String,
     /// Chunks that are there, by file; with rows and digest where the archive has none.
     done: BTreeMap<String, Option<RowDigest>>,
+    /// Rows of those, where the journal says.
+    rows: BTreeMap<String, u64>,
     /// Schemas that the load has created.
     created: Vec<String>,
 }
@@ -61,6 +63,7 @@ impl Journal {
         let mut journal = Journal {
             table,
             done: BTreeMap::new(),
+            rows: BTreeMap::new(),
             created: Vec::new(),
         };
         let mut load = None;
@@ -77,6 +80,11 @@ impl Journal {
                 Some(("schema", name)) => journal.created.push(name.to_owned()),
                 Some(("chunk", file)) => {
                     journal.done.entry(file.to_owned()).or_default();
+                }
+                Some(("rows", id)) => {
+                    journal
+                        .rows
+                        .insert(id.to_owned(), value.parse().unwrap_or(0));
                 }
                 Some(("digest", file)) => {
                     let digest = value
@@ -113,6 +121,7 @@ impl Journal {
         let journal = Journal {
             table,
             done: BTreeMap::new(),
+            rows: BTreeMap::new(),
             created: Vec::new(),
         };
         t.run_sql(&journal.insert("load:", identity))?;
@@ -155,13 +164,26 @@ impl Journal {
 
     /// A schema was created by this load.
     pub(super) fn schema(&self, t: &mut Target<'_>, name: &str) -> Result<()> {
-        t.run_sql(&self.insert(&format!("schema:{name}"), ""))
+        // It is entered already if somebody dropped it while the load was interrupted.
+        let insert = self.insert(&format!("schema:{name}"), "");
+        t.run_sql(&insert.replacen("INSERT", "INSERT IGNORE", 1))
     }
 
     /// Enters a chunk, in the transaction that is going to store it.
     pub fn enter(&self, conn: &mut Conn, file: &str) -> Result<(), wire::Error> {
         conn.execute(self.insert(&format!("chunk:{file}"), ""))
             .map(drop)
+    }
+
+    /// Enters how many rows a batch had, before its transaction is committed.
+    pub fn stored(&self, conn: &mut Conn, id: &str, rows: u64) -> Result<(), wire::Error> {
+        conn.execute(self.insert(&format!("rows:{id}"), &rows.to_string()))
+            .map(drop)
+    }
+
+    /// Rows of a batch that is there.
+    pub fn rows(&self, id: &str) -> u64 {
+        self.rows.get(id).copied().unwrap_or(0)
     }
 
     /// Enters what was counted while the chunk passed, before its transaction is committed.

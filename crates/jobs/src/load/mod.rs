@@ -24,7 +24,7 @@ use crate::verify::{self, Compared};
 use crate::{Run, held, tune};
 use archive::open::Table;
 use archive::{Archive, RowDigest};
-use base::{Error, Result};
+use base::{Error, Kind, Result};
 use journal::Journal;
 use prepare::Prepared;
 use rows::{Chunk, Loaders};
@@ -305,7 +305,11 @@ fn left_behind(e: Error, plan: &Plan, target: &Target<'_>) -> Error {
     let shown = |name: &String| base::units::printable(&server::quote::ident(name));
     let created: Vec<String> = target.created.iter().map(shown).collect();
     let mut hint = e.hint.clone().map(|h| h + "\n").unwrap_or_default();
-    hint += "the target holds a part of the archive: penstock load --resume goes on from there; to begin anew, ";
+    hint += if e.kind == Kind::Differs {
+        "rows were changed on the target, or the archive's definitions do not fit it; to begin anew, "
+    } else {
+        "the target holds a part of the archive: penstock load --resume goes on from there; to begin anew, "
+    };
     if created.len() < plan.schemas.len() {
         hint += &format!(
             "drop what this load created, `{}` with it{}",

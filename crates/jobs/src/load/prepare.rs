@@ -68,6 +68,12 @@ pub fn create(t: &mut Target<'_>, plan: &Plan, mut journal: Option<Journal>) -> 
         for at in &part.tables {
             t.run.check()?;
             let later = table(t, plan, &schema.tables[*at])?;
+            if t.resuming && later.created {
+                // Somebody dropped it since: what the journal says of it is over.
+                let chunks = &schema.tables[*at].chunks;
+                let files: Vec<&str> = chunks.iter().map(|c| c.file.as_str()).collect();
+                journal.forget(t, &files)?;
+            }
             foreign.extend(later.foreign);
             if !later.keys.is_empty() {
                 let table = &schema.tables[*at];
@@ -163,7 +169,9 @@ fn database(t: &mut Target<'_>, plan: &Plan, schema: &archive::open::Schema) -> 
     create_database(t, plan, schema)?;
     let Some(before) = before else {
         failpoint::reached("a schema is created");
-        t.created.push(schema.name.clone());
+        if !t.created.contains(&schema.name) {
+            t.created.push(schema.name.clone());
+        }
         t.touched = true;
         return Ok(true);
     };
@@ -234,6 +242,8 @@ fn adapted(t: &Target<'_>, plan: &Plan, text: &str) -> (String, Vec<String>) {
 /// What a table is to get behind its rows.
 #[derive(Default)]
 struct Later {
+    /// It was not there yet.
+    created: bool,
     foreign: Option<ForeignKeys>,
     keys: Vec<Vec<String>>,
 }
@@ -259,7 +269,7 @@ fn table(t: &mut Target<'_>, plan: &Plan, table: &Table) -> Result<Later> {
                     (text, later.keys) = ddl::strip_secondary_keys(&text);
                 }
                 failpoint::reached("a table is about to be created");
-                t.create(&text, &format!("cannot create table {name}"))?;
+                later.created = t.create(&text, &format!("cannot create table {name}"))?;
                 failpoint::reached("a table is created");
                 t.touched = true;
                 if !clauses.is_empty() {
@@ -271,7 +281,9 @@ fn table(t: &mut Target<'_>, plan: &Plan, table: &Table) -> Result<Later> {
                     });
                 }
             }
-            Sort::Sequence => t.create(&s.text, &format!("cannot create sequence {name}"))?,
+            Sort::Sequence => {
+                t.create(&s.text, &format!("cannot create sequence {name}"))?;
+            }
             Sort::Set => t.execute(&s.text, "cannot prepare the session")?,
             _ => {}
         }
@@ -381,12 +393,12 @@ impl Target<'_> {
         Ok(cell.map(|c| String::from_utf8_lossy(&c).into_owned()))
     }
 
-    /// Creates an object, unless the load that was interrupted has.
-    pub fn create(&mut self, sql: &str, doing: &str) -> Result<()> {
+    /// Creates an object, unless the load that was interrupted has; then false.
+    pub fn create(&mut self, sql: &str, doing: &str) -> Result<bool> {
         match self.conn.execute(sql) {
-            Err(e) if self.resuming && is_there(&e) => Ok(()),
+            Err(e) if self.resuming && is_there(&e) => Ok(false),
             done => done
-                .map(drop)
+                .map(|_| true)
                 .map_err(|e| failure::wire(printable(doing), e)),
         }
     }

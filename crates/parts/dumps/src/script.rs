@@ -105,6 +105,14 @@ impl<R: Read> Script<R> {
         self
     }
 
+    /// What ends a statement, until a DELIMITER line says otherwise. mydumper
+    /// ends one with `;` and a line end, and puts something between the two
+    /// where they stand within a body.
+    pub fn with_delimiter(mut self, delimiter: &[u8]) -> Self {
+        self.scan.delimit(delimiter);
+        self
+    }
+
     /// How the script begins, for scripts that do not say it themselves: some
     /// tools rely on the settings of whoever loads what they wrote.
     pub fn with_dialect(mut self, dialect: Dialect) -> Self {

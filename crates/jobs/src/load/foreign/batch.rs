@@ -217,6 +217,9 @@ fn attempt(
             stored(conn, doing, &done, &batch.shape, None)?
         }
     };
+    if let Some(journal) = &batch.journal {
+        journal.stored(conn, &batch.id, rows)?;
+    }
     failpoint::reached("a batch is stored");
     conn.execute("COMMIT")?;
     failpoint::reached("a batch is committed");

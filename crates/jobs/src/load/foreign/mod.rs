@@ -146,7 +146,9 @@ fn left_behind(e: Error, t: &Target<'_>) -> Error {
     }
     let mut hint = e.hint.clone().map(|h| h + "\n").unwrap_or_default();
     hint += "the target holds a part of the dump: ";
-    if t.options.from.as_os_str() != "-" {
+    if e.kind == Kind::Differs {
+        hint = "somebody changed rows on the target while the load was interrupted, or something on it changes them; ".to_owned();
+    } else if t.options.from.as_os_str() != "-" {
         hint += "penstock load --resume goes on from there; ";
     }
     hint += "to begin anew, drop ";

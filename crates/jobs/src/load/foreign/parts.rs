@@ -5,6 +5,7 @@ use super::dump_error;
 use base::units::printable;
 use base::{Error, Kind, Result};
 use dumps::folder::{DataKind, Delimited, Dump, Found, Layout, Object, Schema, look};
+use dumps::script::Script;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,8 @@ pub struct Part {
     pub schema: Option<String>,
     /// What is in it.
     pub content: Content,
+    /// Whether only a line end behind it makes a delimiter of a semicolon, as mydumper writes.
+    pub line_ends: bool,
     /// Whether its last statement may lack its delimiter: only in files of
     /// tools that say in another way that a dump is whole.
     pub open_end: bool,
@@ -48,7 +51,18 @@ impl Part {
             path: Some(path.to_owned()),
             schema: schema.cloned(),
             content: Content::Sql,
+            line_ends: false,
             open_end: false,
+        }
+    }
+
+    /// Its statements.
+    pub fn script<R: Read>(&self, reader: R) -> Script<R> {
+        let script = Script::new(reader).with_open_end(self.open_end);
+        if self.line_ends {
+            script.with_delimiter(b";\n")
+        } else {
+            script
         }
     }
 
@@ -163,6 +177,7 @@ fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<Parts> {
                 path: Some(file.path.clone()),
                 schema: name.clone(),
                 content,
+                line_ends: false,
                 open_end: false,
             });
         }
@@ -179,6 +194,7 @@ fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<Parts> {
     for part in &mut list {
         // Only mydumper says in its metadata that it was not interrupted.
         part.open_end = dump.layout == Layout::Mydumper;
+        part.line_ends = dump.layout == Layout::Mydumper;
     }
     Ok(Parts { list, again: true })
 }
@@ -208,7 +224,7 @@ fn named_by_statement(file: Option<&Path>, stand_in: &str) -> Result<String> {
         ));
     };
     let part = Part::sql(file, None);
-    let mut script = dumps::script::Script::new(part.open()?).with_open_end(true);
+    let mut script = Script::new(part.open()?).with_open_end(true);
     while let Some(s) = script.next().map_err(|e| part.error(&e))? {
         match dumps::statement::classify(&s.text, s.dialect).kind {
             dumps::statement::Kind::CreateDatabase(name) => return Ok(name),

@@ -17,7 +17,7 @@ use super::survey::{self, Survey, danger, no_schema, refused_statements, resolve
 use super::{BATCH, refused};
 use crate::run::Stop;
 use crate::{failure, held};
-use base::units::printable;
+use base::units::{count, printable};
 use base::{Counters, Error, Kind, Result, failpoint};
 use crossbeam_channel::{SendTimeoutError, Sender};
 use dumps::folder::Delimited;
@@ -27,8 +27,8 @@ use dumps::{Charset, Dialect};
 use server::{ddl, quote, session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What was loaded.
@@ -81,6 +81,18 @@ struct Stream<'a, 'b> {
     foreign: Vec<ForeignKeys>,
     /// Views that lacked something.
     later: Vec<Later>,
+    /// Which tables' rows cannot be told from what was sent.
+    uncounted: Uncounted,
+}
+
+/// Tables that other statements than plain rows may have changed.
+#[derive(Default)]
+struct Uncounted {
+    tables: BTreeSet<Key>,
+    /// Any table.
+    all: bool,
+    /// A trigger is there: rows that come now may change any table.
+    triggers: bool,
 }
 
 /// A view to be tried again.
@@ -147,6 +159,7 @@ pub fn load(
         keys: BTreeMap::new(),
         foreign: Vec::new(),
         later: Vec::new(),
+        uncounted: Uncounted::default(),
     };
     let mut roles: Vec<Role<'_, '_, '_>> = vec![Role::Stream(&mut stream)];
     roles.extend(conns.into_iter().map(|c| Role::Loader(Box::new(c))));
@@ -164,7 +177,11 @@ pub fn load(
         schemas: stream.schemas.len() as u64,
         tables: stream.made.len() as u64,
         views: stream.views.len() as u64,
-        rows: phase.counters.rows.get(),
+        rows: stream
+            .shapes
+            .values()
+            .map(|s| s.rows.load(Ordering::SeqCst))
+            .sum(),
         bytes: phase.counters.bytes.get(),
         seconds: phase.seconds(),
         held: watch.finish(),
@@ -192,6 +209,9 @@ impl Stream<'_, '_> {
                 Content::Lines { table, form } => self.lines(part, n, table, form, stop)?,
             }
         }
+        if self.schemas.is_empty() && self.shapes.is_empty() && self.views.is_empty() {
+            return Err(survey::empty(&self.t.options.from));
+        }
         self.flush(stop)?;
         let tables: Vec<Key> = self.keys.keys().cloned().collect();
         for table in tables {
@@ -200,14 +220,27 @@ impl Stream<'_, '_> {
         self.settle(stop)
     }
 
+    /// Notes which tables will not hold just the rows that were sent.
+    fn uncount(&mut self, kind: &Sort) {
+        let u = &mut self.uncounted;
+        match kind {
+            Sort::Insert(_) => u.all |= u.triggers,
+            Sort::CreateTrigger { .. } => u.triggers = true,
+            Sort::InsertOther(_, Some(name)) | Sort::AlterTable(name) => {
+                u.tables.extend(resolved(name, self.current.as_deref()));
+                u.all |= u.triggers;
+            }
+            Sort::InsertOther(_, None) | Sort::LoadData { .. } | Sort::Other => u.all = true,
+            _ => {}
+        }
+    }
+
     fn script(&mut self, part: &Part, n: usize, stop: &Stop<'_>) -> Result<()> {
         let dialect = Dialect {
             charset: Some(Charset::UTF8MB4),
             ..Dialect::default()
         };
-        let mut script = Script::new(part.open()?)
-            .with_open_end(part.open_end)
-            .with_dialect(dialect);
+        let mut script = part.script(part.open()?).with_dialect(dialect);
         while let Some(s) = script.next().map_err(|e| part.error(&e))? {
             stop.check()?;
             if self.source.is_none() {
@@ -241,6 +274,7 @@ impl Stream<'_, '_> {
                 .push(printable(&format!("left out: {what}")));
             return Ok(());
         }
+        self.uncount(&found.kind);
         match found.kind {
             Sort::Insert(head) => {
                 let name = Name {
@@ -375,7 +409,9 @@ impl Stream<'_, '_> {
     }
 
     fn created(&mut self, name: &str) -> Result<()> {
-        self.t.created.push(name.to_owned());
+        if !self.t.created.iter().any(|c| c == name) {
+            self.t.created.push(name.to_owned());
+        }
         self.t.touched = true;
         self.begin()?;
         match self.journal.clone() {
@@ -423,12 +459,74 @@ impl Stream<'_, '_> {
         self.t.notes.push(text.to_owned());
     }
 
+    /// Insists that each table holds the rows that were sent: the only thing
+    /// that tells of rows that were changed while a load was interrupted.
+    fn count(&mut self) -> Result<()> {
+        if !self.t.options.verify || self.uncounted.all {
+            return Ok(());
+        }
+        let tables: Vec<&Arc<Shape>> = self
+            .shapes
+            .iter()
+            .filter(|(key, _)| !self.uncounted.tables.contains(*key))
+            .map(|(_, shape)| shape)
+            .collect();
+        let conns = connections(self.t, &self.t.options.target)?;
+        let phase = self.t.run.phase("counting rows", conns.len());
+        let next = AtomicU64::new(0);
+        let wrong = Mutex::new(Vec::new());
+        self.t.run.workers(conns, |_, mut conn, stop| {
+            while let Some(shape) = tables.get(next.fetch_add(1, Ordering::SeqCst) as usize) {
+                stop.check()?;
+                let sql = format!("SELECT COUNT(*) FROM {}", shape.name);
+                let rows = conn
+                    .fetch(sql)
+                    .map_err(|e| failure::wire(format_args!("cannot count {}", shape.name), e))?;
+                let cell = rows
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .next()
+                    .unwrap_or_default();
+                let there: u64 = String::from_utf8_lossy(&cell).parse().unwrap_or(0);
+                let sent = shape.rows.load(Ordering::SeqCst);
+                phase.counters.rows.add(there);
+                if there != sent {
+                    let name = printable(&shape.name);
+                    let text = format!(
+                        "{name} holds {} rows, {} were sent",
+                        count(there),
+                        count(sent)
+                    );
+                    wrong
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push(text);
+                }
+            }
+            Ok(())
+        })?;
+        let mut wrong = wrong.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        wrong.sort();
+        Err(Error::new(
+            Kind::Differs,
+            format!(
+                "the target does not hold what was loaded:\n  {}",
+                wrong.join("\n  ")
+            ),
+        ))
+    }
+
     /// What comes behind all rows.
     fn end(&mut self) -> Result<()> {
         for k in std::mem::take(&mut self.foreign) {
             self.t.add_foreign_keys(&k)?;
         }
         self.views_again()?;
+        self.count()?;
         match self.journal.take() {
             Some(journal) => journal.end(self.t),
             None => Ok(()),

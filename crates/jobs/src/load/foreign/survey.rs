@@ -8,7 +8,7 @@ use super::stream::is_of_a_dump;
 use crate::{Run, failure};
 use base::units::printable;
 use base::{Counters, Error, Kind, Result};
-use dumps::script::{Frame, Script};
+use dumps::script::Frame;
 use dumps::statement::{
     Kind as Sort, Name, OF_THE_SERVER, Statement as Classified, classify, is_system,
 };
@@ -72,7 +72,7 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
                 *found.tables.entry(key).or_default() += bytes;
             }
             Content::Sql => {
-                let mut script = Script::new(reader).with_open_end(part.open_end);
+                let mut script = part.script(reader);
                 while let Some(s) = script.next().map_err(|e| part.error(&e))? {
                     run.check()?;
                     let c = classify(&s.text, s.dialect);
@@ -102,6 +102,9 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
         }
     }
     found.bytes = phase.counters.bytes.get();
+    if found.schemas.is_empty() && unsafe_ones.is_empty() {
+        return Err(empty(&options.from));
+    }
     if !unsafe_ones.is_empty() && !options.skip_refused {
         return Err(refused_statements(&unsafe_ones));
     }
@@ -174,6 +177,22 @@ pub fn no_schema(name: &str, place: &str) -> Error {
     .hint("name it with --schema NAME")
 }
 
+/// A dump that creates and fills nothing is none: the tool that wrote it failed, most likely.
+pub fn empty(from: &std::path::Path) -> Error {
+    let name = if from.as_os_str() == "-" {
+        "standard input".to_owned()
+    } else {
+        from.display().to_string()
+    };
+    Error::new(
+        Kind::Archive,
+        printable(&format!(
+            "{name} holds nothing to load: no schema, no table, no rows"
+        )),
+    )
+    .hint("see what the tool that wrote it said")
+}
+
 /// What may not run, by name.
 pub fn refused_statements(list: &[String]) -> Error {
     let mut text = "the dump holds what no dump of rows and definitions needs:".to_owned();
@@ -184,7 +203,7 @@ pub fn refused_statements(list: &[String]) -> Error {
         text += &format!("\n  … and {} more", list.len() - 20);
     }
     Error::new(Kind::Archive, text).hint(
-        "nothing of it was run; --skip-refused leaves these statements out and names them at the end",
+        "none of these was run; --skip-refused leaves these statements out and names them at the end",
     )
 }
 

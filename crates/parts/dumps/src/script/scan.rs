@@ -72,7 +72,7 @@ impl Scan {
         scan
     }
 
-    fn delimit(&mut self, delimiter: &[u8]) {
+    pub(super) fn delimit(&mut self, delimiter: &[u8]) {
         self.delimiter = delimiter.to_vec();
         self.stops = [false; 256];
         for b in b"'\"`#-/*".iter().chain(delimiter.first()) {

@@ -101,7 +101,9 @@ impl Stream<'_, '_> {
     }
 
     pub(super) fn give(&mut self, batch: Batch, stop: &Stop<'_>) -> Result<()> {
-        if batch.journal.as_ref().is_some_and(|j| j.has(&batch.id)) {
+        if let Some(journal) = batch.journal.as_ref().filter(|j| j.has(&batch.id)) {
+            let rows = journal.rows(&batch.id);
+            batch.shape.rows.fetch_add(rows, Ordering::SeqCst);
             self.counters.bytes.add(batch.bytes);
             return Ok(());
         }

@@ -119,6 +119,7 @@ impl Stream<'_, '_> {
             path: Some(path.to_owned()),
             schema: None,
             content: Content::Sql,
+            line_ends: false,
             open_end: true,
         };
         let mut script = Script::new(part.open()?).with_open_end(true);
