@@ -267,7 +267,7 @@ impl Stream<'_, '_> {
         if let Some(why) = danger(&found, self.current.as_deref()) {
             let what = format!("{}: {why}", place());
             if !self.t.options.skip_refused {
-                return Err(refused_statements(&[what]));
+                return Err(refused_statements(&[what], "what stands before it was run"));
             }
             self.t
                 .exceptions

@@ -106,7 +106,7 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
         return Err(empty(&options.from));
     }
     if !unsafe_ones.is_empty() && !options.skip_refused {
-        return Err(refused_statements(&unsafe_ones));
+        return Err(refused_statements(&unsafe_ones, "nothing of it was run"));
     }
     let digest = hasher
         .lock()
@@ -193,8 +193,8 @@ pub fn empty(from: &std::path::Path) -> Error {
     .hint("see what the tool that wrote it said")
 }
 
-/// What may not run, by name.
-pub fn refused_statements(list: &[String]) -> Error {
+/// What may not run, by name; `so_far` says what of the dump was run.
+pub fn refused_statements(list: &[String], so_far: &str) -> Error {
     let mut text = "the dump holds what no dump of rows and definitions needs:".to_owned();
     for one in list.iter().take(20) {
         text += &format!("\n  {}", printable(one));
@@ -202,9 +202,9 @@ pub fn refused_statements(list: &[String]) -> Error {
     if list.len() > 20 {
         text += &format!("\n  … and {} more", list.len() - 20);
     }
-    Error::new(Kind::Archive, text).hint(
-        "none of these was run; --skip-refused leaves these statements out and names them at the end",
-    )
+    Error::new(Kind::Archive, text).hint(format!(
+        "{so_far}; --skip-refused leaves these statements out and names them at the end"
+    ))
 }
 
 impl Survey {
