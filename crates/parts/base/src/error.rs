@@ -37,6 +37,8 @@ pub enum Kind {
     Target = 10,
     /// A lock was not to be had in the time allowed.
     Lock = 11,
+    /// A limit that was set for the run ended it.
+    Limit = 12,
     /// A bug in penstock.
     Internal = 70,
 }
@@ -61,6 +63,7 @@ impl Kind {
             Kind::Interrupted => "interrupted",
             Kind::Target => "target",
             Kind::Lock => "lock",
+            Kind::Limit => "limit",
             Kind::Internal => "internal",
         }
     }

@@ -30,6 +30,12 @@ pub enum Event {
     Warning(String),
     /// What the job is waiting for, or `None` once it goes on.
     Waiting(Option<String>),
+    /// What a controller is doing to keep the run to its budget, in a few words; `None` once it no longer does.
+    Steering(Option<String>),
+    /// What the job changed about its own pace, and why, with the figure; for the record of the run.
+    Decision(String),
+    /// What was measured at this moment; for the record of the run.
+    Measured(Vec<Measure>),
     /// A table is done.
     Table {
         /// Schema name.
@@ -41,6 +47,21 @@ pub enum Event {
         /// Bytes of row data.
         bytes: u64,
     },
+}
+
+/// One value of a line that is drawn over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    /// The chart that it belongs to, e.g. "Rate"; lines of one chart share a unit.
+    pub chart: &'static str,
+    /// The line's name, e.g. "ceiling".
+    pub name: &'static str,
+    /// `B/s`, `ms`, `%`, `workers` or any other word.
+    pub unit: &'static str,
+    /// The value now.
+    pub value: f64,
+    /// Whether the value holds until the next one is told.
+    pub steps: bool,
 }
 
 /// Receives events; called from any thread.

@@ -1,28 +1,68 @@
 //! Places where a test may end the process, to see what it leaves behind.
 //!
 //! Each call of [`reached`] is a place. `PENSTOCK_KILL_AT=n` kills the process
-//! at the n-th one as `kill -9` would; `PENSTOCK_STOP_AT=n` stops it there as
-//! `kill -STOP` would, so that a test can kill the server and let it go on.
-//! Release builds do not have this.
+//! at the n-th one as `kill -9` would, `PENSTOCK_KILL_AT=name#n` at the n-th of
+//! this name, which holds where others come as often as the machine is fast;
+//! `PENSTOCK_STOP_AT` stops it there as `kill -STOP` would, so that a test can
+//! kill the server and let it go on; `PENSTOCK_PLACES=FILE` has their names
+//! written there, in order. Release builds do not have this.
 
 #[cfg(debug_assertions)]
-use std::sync::atomic::{AtomicU64, Ordering};
+mod places {
+    use std::collections::HashMap;
+    use std::sync::{Mutex, PoisonError};
+
+    /// How often places were reached: all of them, and by name.
+    #[derive(Default)]
+    pub struct Counts {
+        all: u64,
+        named: HashMap<String, u64>,
+    }
+
+    impl Counts {
+        pub fn count(&mut self, place: &str) {
+            self.all += 1;
+            *self.named.entry(place.to_owned()).or_default() += 1;
+        }
+
+        /// Whether the place just counted is the one that `asked` means.
+        pub fn is(&self, place: &str, asked: &str) -> bool {
+            match asked.rsplit_once('#') {
+                Some((name, n)) => name == place && n.parse().ok() == self.named.get(name).copied(),
+                None => asked.parse().ok() == Some(self.all),
+            }
+        }
+    }
+
+    static COUNTS: Mutex<Option<Counts>> = Mutex::new(None);
+
+    /// Counts a place; says which of the two variables mean it.
+    pub fn count(place: &str) -> [bool; 2] {
+        let mut counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = counts.get_or_insert_default();
+        counts.count(place);
+        ["PENSTOCK_KILL_AT", "PENSTOCK_STOP_AT"].map(|name| {
+            let asked = std::env::var(name);
+            asked.is_ok_and(|asked| counts.is(place, &asked))
+        })
+    }
+}
 
 /// Marks a place in the code; the name is for its reader.
 #[cfg(debug_assertions)]
-pub fn reached(_place: &str) {
-    static REACHED: AtomicU64 = AtomicU64::new(0);
-    let n = REACHED.fetch_add(1, Ordering::SeqCst) + 1;
-    let asked = |name: &str| {
-        let n: Option<u64> = std::env::var(name).ok()?.parse().ok();
-        n
-    };
-    let signal = if asked("PENSTOCK_KILL_AT") == Some(n) {
-        rustix::process::Signal::KILL
-    } else if asked("PENSTOCK_STOP_AT") == Some(n) {
-        rustix::process::Signal::STOP
-    } else {
-        return;
+pub fn reached(place: &str) {
+    if let Some(list) = std::env::var_os("PENSTOCK_PLACES") {
+        use std::io::Write;
+        let list = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(list);
+        let _ = list.and_then(|mut f| f.write_all(format!("{place}\n").as_bytes()));
+    }
+    let signal = match places::count(place) {
+        [true, _] => rustix::process::Signal::KILL,
+        [false, true] => rustix::process::Signal::STOP,
+        [false, false] => return,
     };
     let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
 }
@@ -31,3 +71,20 @@ pub fn reached(_place: &str) {
 #[cfg(not(debug_assertions))]
 #[inline]
 pub fn reached(_place: &str) {}
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::places::Counts;
+
+    #[test]
+    fn places_are_meant_by_number_or_by_name() {
+        let mut counts = Counts::default();
+        for place in ["a", "b", "a"] {
+            counts.count(place);
+        }
+        assert!(counts.is("a", "3") && counts.is("a", "a#2"));
+        for other in ["2", "a#1", "b#1", "b#2", "c#1", "a#", "a", ""] {
+            assert!(!counts.is("a", other), "{other}");
+        }
+    }
+}

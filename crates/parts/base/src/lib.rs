@@ -8,11 +8,15 @@ pub mod counters;
 pub mod error;
 pub mod events;
 pub mod failpoint;
+pub mod gate;
+pub mod pace;
 pub mod secret;
+pub mod typed;
 pub mod units;
 
 pub use cancel::Cancel;
 pub use counters::Counters;
 pub use error::{Error, Kind, Result};
 pub use events::{Event, Observer};
+pub use gate::Gate;
 pub use secret::Secret;

@@ -19,6 +19,16 @@ pub fn bytes(n: u64) -> String {
     }
 }
 
+/// `40 MiB/s` where binary multiples are exact, as limits are typed; else as [`bytes`].
+pub fn rate(n: u64) -> String {
+    for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
+        if n >= 1 << shift && n.is_multiple_of(1 << shift) {
+            return format!("{} {unit}/s", n >> shift);
+        }
+    }
+    format!("{}/s", bytes(n))
+}
+
 /// `5,100,345`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -70,6 +80,11 @@ mod tests {
         assert_eq!(bytes(999), "999 bytes");
         assert_eq!(bytes(714_230_000), "714.23 MB");
         assert_eq!(bytes(999_999), "1.00 MB");
+        assert_eq!(rate(40 << 20), "40 MiB/s");
+        assert_eq!(rate(1536 << 20), "1536 MiB/s");
+        assert_eq!(rate(1000), "1.00 kB/s");
+        assert_eq!(rate(0), "0 bytes/s");
+        assert_eq!(rate(12_345_678), "12.35 MB/s");
         assert_eq!(count(0), "0");
         assert_eq!(count(5_100_345), "5,100,345");
         assert_eq!(count(100), "100");

@@ -34,6 +34,12 @@ pub enum Error {
         /// What the decoder said.
         why: String,
     },
+    /// It is no text at all.
+    #[error("it is {what}")]
+    Binary {
+        /// What it is, and what to do with it.
+        what: &'static str,
+    },
     /// The script ends in the middle of something.
     #[error("the script ends within {what} that begins at line {line} (byte {offset})")]
     Cut {
@@ -79,6 +85,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// As [`Error::from_read`], for those who read an input themselves.
+    pub fn of_read(e: io::Error) -> Self {
+        Self::from_read(e)
+    }
+
     /// Out of a reader: the errors that [`crate::input`] put into an
     /// [`io::Error`] come out again, all others are the system's.
     pub(crate) fn from_read(e: io::Error) -> Self {

@@ -99,6 +99,8 @@ pub struct Table {
     pub triggers: Option<PathBuf>,
     /// Rows of all data files together, if the tool wrote that down.
     pub rows: Option<u64>,
+    /// The first number that is missing between those of its files; empty if none is.
+    pub missing: String,
 }
 
 /// An object that is one file.

@@ -149,6 +149,34 @@ impl Input {
     }
 }
 
+/// What begins so is no SQL script: no tool writes a zero byte into one. `None` if it may be one.
+pub fn no_script(start: &[u8]) -> Option<&'static str> {
+    let known: [(&[u8], &str); 7] = [
+        (b"PK\x03\x04", "a zip archive: unpack it first"),
+        (b"7z\xbc\xaf", "a 7-Zip archive: unpack it first"),
+        (
+            b"XBSTCK01",
+            "a stream of xtrabackup or mariadb-backup, which holds files of a server and no dump",
+        ),
+        (b"SQLite format 3\0", "a database of SQLite"),
+        (b"PGDMP", "a dump of PostgreSQL"),
+        (b"\xfebin", "a binary log"),
+        (b"%PDF", "a PDF document"),
+    ];
+    if let Some((_, what)) = known.iter().find(|(magic, _)| start.starts_with(magic)) {
+        return Some(what);
+    }
+    if start.get(257..262) == Some(b"ustar") {
+        return Some("a tar archive: unpack it first");
+    }
+    if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
+        return Some(
+            "text in UTF-16, as PowerShell writes it: convert it to UTF-8, or let the tool write the file itself (--result-file)",
+        );
+    }
+    start.contains(&0).then_some("binary data")
+}
+
 impl Read for Input {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         self.reader.read(buf).map_err(|e| {
@@ -259,6 +287,28 @@ mod tests {
                     whole.len()
                 );
             }
+        }
+    }
+
+    #[test]
+    fn what_is_no_script_is_named() {
+        for text in [
+            "",
+            "-- MySQL dump",
+            "\u{feff}-- x",
+            "INSERT INTO t VALUES ('\u{1}\x7f')",
+        ] {
+            assert_eq!(no_script(text.as_bytes()), None, "{text}");
+        }
+        let mut tar = vec![b'a'; 512];
+        tar[257..262].copy_from_slice(b"ustar");
+        for (start, says) in [
+            (&b"PK\x03\x04x"[..], "zip"),
+            (&tar, "tar"),
+            (b"\xff\xfe-\0", "UTF-16"),
+            (b"\x7fELF\x02\x01\0", "binary"),
+        ] {
+            assert!(no_script(start).is_some_and(|w| w.contains(says)), "{says}");
         }
     }
 

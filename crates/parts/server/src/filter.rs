@@ -73,6 +73,19 @@ impl Filter {
         lists.iter().all(|l| l.is_empty())
     }
 
+    /// Its patterns as they were given, each list under its name, for a record of what was asked for.
+    pub fn lists(&self) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
+        [
+            ("only schemas", &self.include_schemas),
+            ("without schemas", &self.exclude_schemas),
+            ("only tables", &self.include_tables),
+            ("without tables", &self.exclude_tables),
+        ]
+        .into_iter()
+        .filter(|(_, list)| !list.is_empty())
+        .map(|(name, list)| (name, list.iter().map(|p| p.text.as_str()).collect()))
+    }
+
     /// Everything but the schemas of the system.
     pub fn all() -> Self {
         Self::default()

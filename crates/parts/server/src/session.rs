@@ -19,8 +19,9 @@ pub const LOAD_SQL_MODE: &str = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES";
 /// something else (a VARCHAR into a TEXT, a character it lacks into `?`).
 pub const DDL_SQL_MODE: &str = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES";
 
-/// Seconds that a session may be paused while it waits for us.
-const PATIENCE: u32 = 86_400;
+/// Seconds that a session may be idle, or wait for us in the middle of an answer: a month. A dump that is held to a
+/// low rate, or paused, takes as long as it takes; a client that is gone is found out by TCP's keep-alive.
+const PATIENCE: u32 = 30 * 86_400;
 
 /// One setting.
 struct Setting {
@@ -60,7 +61,7 @@ fn if_allowed(variable: &'static str, value: impl std::fmt::Display) -> Setting 
 
 /// Prepares a session that reads rows: nothing is converted (text arrives as
 /// the bytes stored), times are UTC, no limit ends a long read, and the server
-/// waits a day for a reader that is being held back.
+/// waits a month for a reader that is being held back.
 pub fn for_rows(conn: &mut Conn, identity: &Identity) -> Result<()> {
     let mut list = base("''");
     list.push(set("SET SESSION character_set_results = binary"));

@@ -12,6 +12,7 @@
 use self::block::BlockWriter;
 use crate::name::{PARTIAL_SUFFIX, checked, checked_new};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
+use base::Gate;
 use rustix::fs::{self as rfs, AtFlags, FileType, Mode, OFlags};
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
@@ -19,7 +20,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A folder; cloning shares it.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ struct Inner {
     /// A sync failed. The kernel may have dropped what it could not write, so
     /// a later sync would report a success that is none.
     lost: AtomicBool,
+    /// What is written goes through here.
+    gate: OnceLock<Arc<Gate>>,
 }
 
 impl Directory {
@@ -84,7 +87,15 @@ impl Directory {
             fd,
             unsynced: Mutex::default(),
             lost: AtomicBool::new(false),
+            gate: OnceLock::new(),
         })))
+    }
+
+    /// From now on, what new files are given goes to the disk through this gate; for all clones, and once only.
+    #[must_use]
+    pub fn through(self, gate: &Arc<Gate>) -> Self {
+        self.0.gate.get_or_init(|| Arc::clone(gate));
+        self
     }
 
     /// The path it was opened by.
@@ -137,7 +148,7 @@ impl Store for Directory {
             dir: Arc::clone(&self.0),
             name: name.to_owned(),
             partial,
-            out: BlockWriter::new(File::from(fd)),
+            out: BlockWriter::new(File::from(fd), self.0.gate.get().cloned()),
             published: false,
         }))
     }

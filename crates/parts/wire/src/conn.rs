@@ -61,6 +61,7 @@ pub struct Conn {
     pub(crate) deprecate_eof: bool,
     local_infile: bool,
     pub(crate) read_timeout: Option<Duration>,
+    pub(crate) answer_timeout: Option<Duration>,
     pub(crate) write_timeout: Option<Duration>,
     pub(crate) done: Done,
     /// The packet that loads are written through; allocated by the first.
@@ -95,6 +96,7 @@ impl Conn {
             deprecate_eof: session.deprecate_eof,
             local_infile: options.local_infile,
             read_timeout: options.read_timeout,
+            answer_timeout: options.answer_timeout,
             write_timeout: options.write_timeout,
             done: Done::default(),
             out: Vec::new(),
@@ -114,7 +116,21 @@ impl Conn {
     /// Time spent so far in reading from the server and in sending data to it:
     /// what a worker did not spend on its own work. Statements are too short to count.
     pub fn waited(&self) -> Duration {
-        self.buffer.waited
+        self.buffer.waited.saturating_sub(self.held())
+    }
+
+    /// Time that this connection waited at the gate since the beginning.
+    pub fn held(&self) -> Duration {
+        self.stream.socket().map_or(Duration::ZERO, Socket::held)
+    }
+
+    /// Whether bytes are held back at the gate of [`Options::gated`] from now on, or only counted.
+    ///
+    /// Never while a lock is held that others wait for.
+    pub fn wait_at_gate(&mut self, waits: bool) {
+        if let Some(socket) = self.stream.socket_mut() {
+            socket.wait_at_gate(waits);
+        }
     }
 
     /// The process that listens at the other end of a unix socket, as the kernel knows it.
@@ -227,6 +243,7 @@ impl Conn {
 
 impl Drop for Conn {
     fn drop(&mut self) {
+        self.wait_at_gate(false);
         if self.state == State::Ready {
             // COM_QUIT: the server then does not count an aborted connection.
             let _ = self.stream.write_all(&[1, 0, 0, 0, 1]);

@@ -1,6 +1,7 @@
 //! How to reach a server and as whom. Where these come from (URI, flags, option
 //! files) is the business of the terminal crate.
 
+use crate::Gated;
 use base::Secret;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -67,10 +68,15 @@ pub struct Options {
     /// Longest silence of the server in the middle of an answer; `None` waits for ever.
     /// The wait for the beginning of an answer is not bounded: statements take their time.
     pub read_timeout: Option<Duration>,
+    /// Longest wait for the beginning of an answer; `None`, as ever, waits without end. For statements
+    /// that take no time, sent to find out whether the server is alive.
+    pub answer_timeout: Option<Duration>,
     /// Longest time a write may be stuck.
     pub write_timeout: Option<Duration>,
     /// Whether this connection will run LOAD DATA LOCAL INFILE.
     pub local_infile: bool,
+    /// The gate that its bytes go through, if they are counted at all.
+    pub gated: Option<Gated>,
 }
 
 impl Options {
@@ -87,8 +93,10 @@ impl Options {
             get_server_public_key: false,
             connect_timeout: Duration::from_secs(10),
             read_timeout: None,
+            answer_timeout: None,
             write_timeout: None,
             local_infile: false,
+            gated: None,
         }
     }
 }

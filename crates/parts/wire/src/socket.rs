@@ -2,10 +2,14 @@
 //!
 //! Until the login is over every read and write is held to one deadline, so a
 //! server that drips single bytes cannot stretch the login. Afterwards the
-//! kernel's own timeouts apply and a read costs one system call, nothing else.
+//! kernel's own timeouts apply and a read costs one system call, nothing else,
+//! unless it is held back at the gate of the run.
 
-use crate::{Endpoint, Error, Result};
+use crate::gated::{Direction, Road, Toll};
+use crate::{Endpoint, Error, Gated, Result};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{RecvFlags, SendFlags};
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,6 +22,9 @@ use std::time::{Duration, Instant};
 pub(crate) struct Socket {
     kind: Kind,
     deadline: Option<Instant>,
+    /// Longest time a write may be stuck; the kernel knows it, too.
+    write_timeout: Option<Duration>,
+    toll: Option<Toll>,
 }
 
 #[derive(Debug)]
@@ -28,7 +35,11 @@ enum Kind {
 
 impl Socket {
     /// Opens `endpoint`; all traffic is held to `deadline` until [`Socket::settle`].
-    pub(crate) fn open(endpoint: &Endpoint, deadline: Instant) -> Result<Socket> {
+    pub(crate) fn open(
+        endpoint: &Endpoint,
+        gated: Option<&Gated>,
+        deadline: Instant,
+    ) -> Result<Socket> {
         let kind = match endpoint {
             Endpoint::Tcp(host, port) => open_tcp(host, *port, deadline).map(Kind::Tcp),
             Endpoint::Unix(path) => open_unix(path, deadline).map(Kind::Unix),
@@ -40,12 +51,15 @@ impl Socket {
         Ok(Socket {
             kind,
             deadline: Some(deadline),
+            write_timeout: None,
+            toll: gated.map(Toll::new),
         })
     }
 
     /// Ends the login's deadline; from here on writes may be stuck for `write` at most.
     pub(crate) fn settle(&mut self, write: Option<Duration>) -> io::Result<()> {
         self.deadline = None;
+        self.write_timeout = write.filter(|w| !w.is_zero());
         self.read_timeout(None)?;
         self.set_timeout(Timeout::Send, write)
     }
@@ -58,6 +72,18 @@ impl Socket {
     fn set_timeout(&self, which: Timeout, limit: Option<Duration>) -> io::Result<()> {
         let limit = limit.filter(|l| !l.is_zero());
         Ok(sockopt::set_socket_timeout(self.as_fd(), which, limit)?)
+    }
+
+    /// Whether the bytes that count wait at the gate from now on.
+    pub(crate) fn wait_at_gate(&mut self, waits: bool) {
+        if let Some(toll) = &mut self.toll {
+            toll.set_waits(waits);
+        }
+    }
+
+    /// Time spent waiting at the gate.
+    pub(crate) fn held(&self) -> Duration {
+        self.toll.as_ref().map_or(Duration::ZERO, Toll::held)
     }
 
     /// Shuts both directions down; the peer sees it at once.
@@ -78,6 +104,8 @@ impl Socket {
         Ok(Socket {
             kind,
             deadline: None,
+            write_timeout: None,
+            toll: None,
         })
     }
 
@@ -97,15 +125,95 @@ impl Socket {
     }
 
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.kind {
-            Kind::Tcp(s) => s.as_fd(),
-            Kind::Unix(s) => s.as_fd(),
-        }
+        self.kind.fd()
     }
 
     #[cold]
     fn arm(&self, which: Timeout, deadline: Instant) -> io::Result<()> {
         self.set_timeout(which, Some(left(deadline)?))
+    }
+}
+
+impl Kind {
+    #[inline]
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Kind::Tcp(s) => s.read(buf),
+            Kind::Unix(s) => s.read(buf),
+        }
+    }
+
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Kind::Tcp(s) => s.write_vectored(bufs),
+            Kind::Unix(s) => s.write_vectored(bufs),
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Kind::Tcp(s) => s.as_fd(),
+            Kind::Unix(s) => s.as_fd(),
+        }
+    }
+
+    fn road(&self) -> Road {
+        match self {
+            Kind::Unix(_) => Road::Unix,
+            Kind::Tcp(s) if s.peer_addr().is_ok_and(|a| a.ip().is_loopback()) => Road::Loopback,
+            Kind::Tcp(_) => Road::Network,
+        }
+    }
+
+    /// Reads what has arrived, once the gate lets it through.
+    #[cold]
+    fn read_gated(&mut self, toll: &mut Toll, buf: &mut [u8]) -> io::Result<usize> {
+        if toll.is_outdated() {
+            toll.size_buffer(self.fd(), self.road());
+        }
+        // Waits for the server with its own timeout, and takes nothing.
+        let mut first = [0];
+        let (_, seen) = rustix::net::recv(self.fd(), &mut first[..], RecvFlags::PEEK)?;
+        if seen == 0 || buf.is_empty() {
+            return Ok(0);
+        }
+        let there = rustix::io::ioctl_fionread(self.fd())?;
+        let there = usize::try_from(there).unwrap_or(usize::MAX).max(1);
+        let granted = toll.take(there.min(buf.len()))?;
+        let read = self.read(&mut buf[..granted]);
+        toll.give_back(granted - read.as_ref().map_or(0, |n| *n));
+        read
+    }
+
+    /// Writes as much as the gate lets through and the kernel has room for.
+    #[cold]
+    fn write_gated(
+        &mut self,
+        toll: &mut Toll,
+        timeout: Option<Duration>,
+        buf: &[u8],
+    ) -> io::Result<usize> {
+        if buf.is_empty() {
+            return Ok(0);
+        }
+        if toll.is_outdated() {
+            toll.size_buffer(self.fd(), self.road());
+        }
+        let timeout = timeout.and_then(|t| Timespec::try_from(t).ok());
+        loop {
+            let mut polled = [PollFd::from_borrowed_fd(self.fd(), PollFlags::OUT)];
+            if rustix::event::poll(&mut polled, timeout.as_ref())? == 0 {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let granted = toll.take(buf.len())?;
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            let sent = rustix::net::send(self.fd(), &buf[..granted], flags);
+            toll.give_back(granted - sent.unwrap_or(0));
+            match sent {
+                Err(rustix::io::Errno::AGAIN) => {}
+                done => return Ok(done?),
+            }
+        }
     }
 }
 
@@ -115,32 +223,39 @@ impl Read for Socket {
         if let Some(deadline) = self.deadline {
             self.arm(Timeout::Recv, deadline)?;
         }
-        match &mut self.kind {
-            Kind::Tcp(s) => s.read(buf),
-            Kind::Unix(s) => s.read(buf),
+        let Some(toll) = &mut self.toll else {
+            return self.kind.read(buf);
+        };
+        if toll.bars(Direction::Received) {
+            return self.kind.read_gated(toll, buf);
         }
+        let read = self.kind.read(buf);
+        toll.count(Direction::Received, read.as_ref().map_or(0, |n| *n));
+        read
     }
 }
 
 impl Write for Socket {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        if let Some(deadline) = self.deadline {
-            self.arm(Timeout::Send, deadline)?;
-        }
-        match &mut self.kind {
-            Kind::Tcp(s) => s.write(buf),
-            Kind::Unix(s) => s.write(buf),
-        }
+        self.write_vectored(&[IoSlice::new(buf)])
     }
 
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         if let Some(deadline) = self.deadline {
             self.arm(Timeout::Send, deadline)?;
         }
-        match &mut self.kind {
-            Kind::Tcp(s) => s.write_vectored(bufs),
-            Kind::Unix(s) => s.write_vectored(bufs),
+        let Some(toll) = &mut self.toll else {
+            return self.kind.write_vectored(bufs);
+        };
+        if toll.bars(Direction::Sent) {
+            let Some(first) = bufs.iter().find(|b| !b.is_empty()) else {
+                return Ok(0);
+            };
+            return self.kind.write_gated(toll, self.write_timeout, first);
         }
+        let written = self.kind.write_vectored(bufs);
+        toll.count(Direction::Sent, written.as_ref().map_or(0, |n| *n));
+        written
     }
 
     fn flush(&mut self) -> io::Result<()> {

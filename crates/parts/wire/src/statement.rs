@@ -102,9 +102,10 @@ impl Conn {
         Ok(())
     }
 
-    /// Reads the first packet of an answer; the wait for it is not bounded, statements take their time.
+    /// Reads the first packet of an answer; the wait for it is bounded only where that was asked for:
+    /// statements take their time.
     pub(crate) fn answer(&mut self) -> Result<Answer> {
-        self.set_read_timeout(None)?;
+        self.set_read_timeout(self.answer_timeout)?;
         let packet = self.next_packet(LONGEST)?;
         self.set_read_timeout(self.read_timeout)?;
         let payload = self.buffer.bytes(packet.range.clone());
@@ -123,7 +124,7 @@ impl Conn {
 
     /// One setsockopt per change, and none at all for those who set no timeout.
     fn set_read_timeout(&mut self, limit: Option<Duration>) -> Result<()> {
-        if self.read_timeout.is_some()
+        if (self.read_timeout.is_some() || self.answer_timeout.is_some())
             && let Some(socket) = self.stream.socket()
             && let Err(e) = socket.read_timeout(limit)
         {

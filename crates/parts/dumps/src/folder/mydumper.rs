@@ -252,6 +252,7 @@ fn finished(gathered: GatheredSchema, metadata: &Metadata) -> Schema {
             schema.sequences.push(object(ddl));
             continue;
         }
+        of.table.missing = missing(of.rows.keys().copied());
         for (sql, lines) in of.rows.into_values() {
             let (file, kind) = match (sql, lines) {
                 (Some(sql), Some(lines)) => (lines, DataKind::LoadData(sql.path)),
@@ -270,6 +271,27 @@ fn finished(gathered: GatheredSchema, metadata: &Metadata) -> Schema {
     schema
 }
 
+/// The first number that lacks between these, in order, as the files have them.
+fn missing(numbers: impl Iterator<Item = (u64, u64)>) -> String {
+    let mut last: Option<(u64, u64)> = None;
+    for (part, sub) in numbers {
+        let expected = match last {
+            // The first number was 1 in the oldest versions.
+            None => (part.min(1), 0),
+            Some((before, at)) if before == part => (part, at + 1),
+            Some((before, _)) => (before + 1, 0),
+        };
+        if (part, sub) != expected {
+            return match expected {
+                (part, 0) => format!("{part:05}"),
+                (part, sub) => format!("{part:05}.{sub:05}"),
+            };
+        }
+        last = Some((part, sub));
+    }
+    String::new()
+}
+
 /// A small file's text.
 fn text(file: &File) -> Result<String> {
     let fail = |e| Error::io(file.path.display().to_string(), e);
@@ -284,4 +306,27 @@ fn text(file: &File) -> Result<String> {
 fn is_stand_in(name: &str) -> bool {
     name.strip_prefix("mydumper_")
         .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::missing;
+
+    #[test]
+    fn a_number_between_others_is_missed() {
+        let of = |list: &[(u64, u64)]| missing(list.iter().copied());
+        for whole in [
+            &[][..],
+            &[(0, 0)],
+            &[(0, 0), (1, 0), (2, 0)],
+            &[(1, 0), (2, 0)],
+            &[(0, 0), (0, 1), (1, 0), (1, 1)],
+        ] {
+            assert_eq!(of(whole), "", "{whole:?}");
+        }
+        assert_eq!(of(&[(0, 0), (2, 0)]), "00001");
+        assert_eq!(of(&[(2, 0)]), "00001");
+        assert_eq!(of(&[(0, 0), (0, 2)]), "00000.00001");
+        assert_eq!(of(&[(0, 0), (1, 1)]), "00001");
+    }
 }

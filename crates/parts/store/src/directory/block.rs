@@ -6,7 +6,12 @@
 //! more than the write. And a worker must not wait for the disk while it could
 //! be reading rows: a thread of the file's own writes one block while the next
 //! is filled. A file of less than a block gets neither.
+//!
+//! Where the run has a limit for its disk, what is written goes through that
+//! gate here, and not where bytes are taken in: whole blocks of many files could
+//! otherwise become full at the same moment.
 
+use base::Gate;
 #[cfg(target_os = "linux")]
 use rustix::fs::{self as rfs, OFlags};
 use std::fs::File;
@@ -21,12 +26,16 @@ pub(super) const BLOCK: usize = 1 << 20;
 /// Blocks a file may have: one being filled, the others on their way to the disk.
 const BLOCKS: usize = 4;
 
+/// Least that is written at a time when a limit holds, in bytes.
+const PIECE: usize = 64 * 1024;
+
 /// No device in use has larger sectors, no page of memory is smaller.
 const ALIGNMENT: usize = 4096;
 
 /// Writes a file in blocks.
 pub(super) struct BlockWriter {
     file: Arc<File>,
+    gate: Option<Arc<Gate>>,
     block: Block,
     /// From the second block on.
     ahead: Option<Ahead>,
@@ -45,9 +54,10 @@ struct Ahead {
 }
 
 impl BlockWriter {
-    pub(super) fn new(file: File) -> Self {
+    pub(super) fn new(file: File, gate: Option<Arc<Gate>>) -> Self {
         Self {
             file: Arc::new(file),
+            gate,
             block: Block::default(),
             ahead: None,
             taken: 0,
@@ -59,7 +69,9 @@ impl BlockWriter {
     fn pass_on(&mut self) -> io::Result<()> {
         let ahead = match &mut self.ahead {
             Some(ahead) => ahead,
-            None => self.ahead.insert(Ahead::start(Arc::clone(&self.file))?),
+            None => self
+                .ahead
+                .insert(Ahead::start(Arc::clone(&self.file), self.gate.clone())?),
         };
         let full = std::mem::take(&mut self.block);
         if ahead.full.send(full).is_err() {
@@ -102,7 +114,13 @@ impl BlockWriter {
         }
         let done = self.join().and_then(|()| {
             set_direct(&self.file, false)?;
-            (&*self.file).write_all(self.block.filled())
+            let mut bytes = self.block.filled();
+            while !bytes.is_empty() {
+                let (now, later) = bytes.split_at(admitted(self.gate.as_deref(), bytes.len())?);
+                (&*self.file).write_all(now)?;
+                bytes = later;
+            }
+            Ok(())
         });
         self.failed = true; // what was finished takes no more
         done.map(|()| (Arc::clone(&self.file), self.taken))
@@ -136,10 +154,10 @@ impl Drop for BlockWriter {
 }
 
 impl Ahead {
-    fn start(file: Arc<File>) -> io::Result<Self> {
+    fn start(file: Arc<File>, gate: Option<Arc<Gate>>) -> io::Result<Self> {
         let (full, blocks) = sync_channel(BLOCKS);
         let (back, free) = sync_channel(BLOCKS);
-        let write = move || write_blocks(&file, &blocks, &back);
+        let write = move || write_blocks(&file, gate.as_deref(), &blocks, &back);
         let thread = thread::Builder::new().name("write".into()).spawn(write)?;
         Ok(Self {
             full,
@@ -151,16 +169,28 @@ impl Ahead {
 }
 
 /// Writes whole blocks until no more come.
-fn write_blocks(file: &File, full: &Receiver<Block>, free: &SyncSender<Block>) -> io::Result<()> {
+fn write_blocks(
+    file: &File,
+    gate: Option<&Gate>,
+    full: &Receiver<Block>,
+    free: &SyncSender<Block>,
+) -> io::Result<()> {
     // A file system that cannot do it says so here, or at the first write.
     let _ = set_direct(file, true);
     for mut block in full {
         let mut bytes = block.filled();
+        let mut may = 0;
         while !bytes.is_empty() {
             let mut file = file;
-            match file.write(bytes) {
+            if may == 0 {
+                may = admitted(gate, bytes.len())?;
+            }
+            match file.write(&bytes[..may]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(n) => bytes = &bytes[n..],
+                Ok(n) => {
+                    bytes = &bytes[n..];
+                    may -= n;
+                }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if is_direct(file) && may_be_about_direct(&e) => set_direct(file, false)?,
                 Err(e) => return Err(e),
@@ -171,6 +201,30 @@ fn write_blocks(file: &File, full: &Receiver<Block>, free: &SyncSender<Block>) -
         let _ = free.send(block);
     }
     Ok(())
+}
+
+/// How many of the next `want` bytes may be written: all without a limit, else as many as 10 ms bring, in a size that
+/// a write around the page cache can have.
+fn admitted(gate: Option<&Gate>, want: usize) -> io::Result<usize> {
+    let Some(gate) = gate else {
+        return Ok(want);
+    };
+    let piece = match gate.allowed() {
+        None => want,
+        Some(rate) => {
+            let rate = usize::try_from(rate / 100).unwrap_or(BLOCK);
+            let piece = rate.clamp(PIECE, BLOCK) / ALIGNMENT * ALIGNMENT;
+            piece.min(want)
+        }
+    };
+    let mut got = 0;
+    while got < piece {
+        match gate.take(piece - got) {
+            0 => return Err(io::Error::other("the run was stopped")),
+            n => got += n,
+        }
+    }
+    Ok(got)
 }
 
 /// Whether an error may be about the way of writing, not about the file.

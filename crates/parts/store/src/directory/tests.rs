@@ -113,3 +113,46 @@ fn files_of_any_length_come_back() {
     }
     dir.sync().unwrap();
 }
+
+#[test]
+fn a_limited_disk_gets_every_byte_and_counts_it() {
+    let tmp = tempfile::tempdir().unwrap();
+    let gate = Gate::limiting("the disk rate limit");
+    gate.set_rate(Some(64 << 20));
+    let dir = Directory::create(tmp.path().join("d"))
+        .unwrap()
+        .through(&gate);
+    let mut all = 0;
+    for size in [
+        0usize,
+        1,
+        4095,
+        70_000,
+        block::BLOCK,
+        3 * block::BLOCK + 12_345,
+    ] {
+        let bytes: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
+        dir.put("x", &bytes).unwrap();
+        assert!(dir.read_all("x", 1 << 30).unwrap() == bytes, "{size}");
+        all += size as u64;
+        assert_eq!(gate.passed(), all);
+    }
+}
+
+#[test]
+fn the_end_of_a_run_fails_what_waits_for_the_disk() {
+    let tmp = tempfile::tempdir().unwrap();
+    let gate = Gate::limiting("the disk rate limit");
+    gate.set_paused(true);
+    let dir = Directory::create(tmp.path().join("d"))
+        .unwrap()
+        .through(&gate);
+    let writing = {
+        let dir = dir.clone();
+        std::thread::spawn(move || dir.put("x", &vec![1; 5 * block::BLOCK]))
+    };
+    gate.end();
+    let e = writing.join().unwrap().unwrap_err();
+    assert!(e.to_string().contains("the run was stopped"), "{e}");
+    assert_eq!(dir.list().unwrap(), vec![], "nothing is left behind");
+}

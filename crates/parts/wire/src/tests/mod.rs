@@ -1,6 +1,7 @@
 //! Tests against the scripted server half: no server is needed.
 
 mod frames;
+mod gates;
 mod hostile;
 mod loads;
 mod logins;
