@@ -1,8 +1,14 @@
 //! From what was typed to what is meant: one function for each verb.
 
+mod bench;
+mod report;
+mod steer;
+
 use crate::args::{self, Cli, Command, Selection};
 use crate::screen::{Screen, summary};
 use base::{Cancel, Error, Kind, Result};
+use jobs::record::{self, told};
+use jobs::steer::Request;
 use jobs::{Run, doctor, dump, load, tune, verify};
 use server::Filter;
 use std::path::PathBuf;
@@ -17,7 +23,24 @@ pub fn run(cli: &Cli, screen: &Arc<Screen>, cancel: &Cancel) -> Result<u8> {
         Command::Load(a) => load(a, &run, screen),
         Command::Verify(a) => verify(a, &run, screen),
         Command::Doctor(a) => doctor(a, &run, screen),
+        Command::Status(a) => steer::status(a, screen),
+        Command::Set(a) => steer::set(a, screen),
+        Command::Pause(a) => steer::tell(a.pid, &Request::Pause, screen),
+        Command::Resume(a) => steer::tell(a.pid, &Request::Resume, screen),
+        Command::Stop(a) => steer::stop(a, screen, cancel),
+        Command::Bench(b) => bench::bench(b, &run, screen),
+        Command::Report(a) => report::report(a, screen),
     }
+}
+
+/// A summary, and what passed the gates.
+fn show(run: &Run, screen: &Screen, mut text: String, mut value: serde_json::Value) {
+    let flows = run.board.flows();
+    text += &summary::limits(&flows);
+    if let Some(map) = value.as_object_mut() {
+        map.insert("traffic".into(), summary::limits_json(&flows));
+    }
+    screen.summary(&text, value);
 }
 
 fn filter(s: &Selection) -> Result<Filter> {
@@ -45,6 +68,8 @@ fn patterns(typed: &[String]) -> Vec<String> {
 }
 
 fn dump(a: &args::Dump, run: &Run, screen: &Screen) -> Result<u8> {
+    a.limits.apply(run)?;
+    a.store_limits.apply(run)?;
     let options = dump::Options {
         source: a.connection.resolve(a.source.as_deref())?,
         to: a.to.clone(),
@@ -66,13 +91,32 @@ fn dump(a: &args::Dump, run: &Run, screen: &Screen) -> Result<u8> {
         events: !a.no_events,
         triggers: !a.no_triggers,
         filter: filter(&a.selection)?,
+        throttle: a.throttle.meant(&a.connection)?,
     };
-    let done = dump::run(run, &options)?;
-    screen.summary(&summary::dump(&done), summary::dump_json(&done));
-    Ok(exceptions(&done.exceptions))
+    let _listens = steer::listen(run, "dump", format!("into {}", a.to.display()));
+    let kept = record::keep(
+        run,
+        a.recording.record.as_deref(),
+        || told::dump_begins(&options),
+        |run| dump::run(run, &options),
+        told::dump,
+    )?;
+    let done = &kept.done;
+    show(run, screen, summary::dump(done), summary::dump_json(done));
+    Ok(report::code(&kept, exceptions(&done.exceptions), run))
 }
 
 fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
+    a.limits.apply(run)?;
+    let level = level(&a.tune)?;
+    if a.server_command.is_some() && level != tune::Level::Max {
+        return Err(Error::new(
+            Kind::Usage,
+            "--server-command restarts the server, which only --tune=max may do",
+        )
+        .hint("add --tune=max if the server is not in service"));
+    }
+    let service = a.server_command.as_ref().zip(a.server_config.as_ref());
     let options = load::Options {
         from: a.from.clone(),
         target: a.connection.resolve(a.into.as_deref())?,
@@ -90,32 +134,57 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
         },
         filter: filter(&a.selection)?,
         tune: tune::Options {
-            level: level(&a.tune)?,
+            level,
             state: state(),
+            service: service.map(|(command, config)| tune::service::Service {
+                command: command.clone(),
+                config: config.clone(),
+            }),
         },
     };
-    let done = load::run(run, &options)?;
-    screen.summary(&summary::load(&done), summary::load_json(&done));
-    Ok(exceptions(&done.exceptions))
+    let _listens = steer::listen(run, "load", format!("of {}", a.from.display()));
+    let kept = record::keep(
+        run,
+        a.recording.record.as_deref(),
+        || told::load_begins(&options),
+        |run| load::run(run, &options),
+        told::load,
+    )?;
+    let done = &kept.done;
+    show(run, screen, summary::load(done), summary::load_json(done));
+    Ok(report::code(&kept, exceptions(&done.exceptions), run))
 }
 
 fn verify(a: &args::Verify, run: &Run, screen: &Screen) -> Result<u8> {
+    a.limits.apply(run)?;
     let threads = args::threads(a.threads);
     let filter = filter(&a.selection)?;
+    let about = match &a.archive {
+        Some(from) => format!("of {}", from.display()),
+        None => "of two servers".to_owned(),
+    };
+    let _listens = steer::listen(run, "verify", about);
+    let file = a.recording.record.as_deref();
+    let begins = |sides: &[String]| told::verify_begins(sides, threads, &filter);
     if let Some(from) = &a.archive {
+        let folder = from.display().to_string();
         if a.against.is_none() && !a.connection.names_a_server() {
             if !a.selection.is_empty() {
                 return Err(Error::new(Kind::Usage, "an offline check covers the whole archive; a selection needs a server to compare with")
                     .hint("add --against SERVER, or leave the selection out"));
             }
-            let done = verify::offline(run, from, threads, !a.files_only)?;
-            screen.summary(&summary::offline(&done), summary::offline_json(&done));
-            return Ok(0);
+            let begins = || begins(&[folder]);
+            let job = |run: &Run| verify::offline(run, from, threads, !a.files_only);
+            let kept = record::keep(run, file, begins, job, told::offline)?;
+            let done = &kept.done;
+            screen.summary(&summary::offline(done), summary::offline_json(done));
+            return Ok(report::code(&kept, 0, run));
         }
         let server = a.connection.resolve(a.against.as_deref())?;
-        let done = verify::against(run, from, &server, threads, &filter)?;
-        screen.summary(&summary::compared(&done), summary::compared_json(&done));
-        return Ok(0);
+        let begins = || begins(&[folder, server.endpoint.to_string()]);
+        let job = |run: &Run| verify::against(run, from, &server, threads, &filter);
+        let kept = record::keep(run, file, begins, job, told::compared)?;
+        return Ok(compared(&kept, run, screen));
     }
     let [left, right] = a.server.as_slice() else {
         return Err(
@@ -127,9 +196,21 @@ fn verify(a: &args::Verify, run: &Run, screen: &Screen) -> Result<u8> {
         a.connection.resolve(Some(left))?,
         a.connection.resolve(Some(right))?,
     );
-    let done = verify::servers(run, &left, &right, threads, &filter)?;
-    screen.summary(&summary::compared(&done), summary::compared_json(&done));
-    Ok(0)
+    let begins = || begins(&[left.endpoint.to_string(), right.endpoint.to_string()]);
+    let job = |run: &Run| verify::servers(run, &left, &right, threads, &filter);
+    let kept = record::keep(run, file, begins, job, told::compared)?;
+    Ok(compared(&kept, run, screen))
+}
+
+fn compared(kept: &record::Kept<verify::Compared>, run: &Run, screen: &Screen) -> u8 {
+    let done = &kept.done;
+    show(
+        run,
+        screen,
+        summary::compared(done),
+        summary::compared_json(done),
+    );
+    report::code(kept, 0, run)
 }
 
 fn doctor(a: &args::Doctor, run: &Run, screen: &Screen) -> Result<u8> {

@@ -4,7 +4,7 @@
 use crate::{Run, failure};
 use base::{Error, Kind, Result};
 use server::identity::Identity;
-use wire::{Conn, Options};
+use wire::{Conn, Direction, Options};
 
 /// Connects, and finds out what answered.
 pub fn open(run: &Run, options: &Options) -> Result<(Conn, Identity)> {
@@ -23,16 +23,26 @@ pub fn open(run: &Run, options: &Options) -> Result<(Conn, Identity)> {
     Ok((conn, id))
 }
 
-/// One more connection to a server that is already known.
+/// One more connection to a server that is already known. What it receives is counted at the run's gate, unless the
+/// options say that it is what it sends; it does not wait there.
 pub fn connection(run: &Run, options: &Options) -> Result<Conn> {
     run.check()?;
-    let conn = Conn::connect(options).map_err(|e| match e {
+    let counts = options
+        .gated
+        .as_ref()
+        .map_or(Direction::Received, |g| g.counts);
+    let conn = unwatched(&run.counted(options, counts))?;
+    run.watch(&conn);
+    Ok(conn)
+}
+
+/// A connection that a stop does not break: its owner ends it.
+pub fn unwatched(options: &Options) -> Result<Conn> {
+    Conn::connect(options).map_err(|e| match e {
         wire::Error::Connect { .. } => failure::wire("no connection", e),
         e => failure::wire(
             format_args!("cannot log in to {} as {}", options.endpoint, options.user),
             e,
         ),
-    })?;
-    run.watch(&conn);
-    Ok(conn)
+    })
 }

@@ -3,11 +3,11 @@
 //! The journals of this user on this host are all it knows: it changes nothing
 //! that is not in one, and compares no setting with a taste of its own.
 
+use crate::Run;
 use crate::tune::journal::{self, Journal, Opened};
 use crate::tune::revert::{self, Decision, Outcome};
-use crate::tune::{belongs, settings};
-use crate::{Run, connect};
-use base::{Error, Kind, Result};
+use crate::tune::{self, belongs, service, settings};
+use base::{Error, Kind, Result, units::printable};
 use server::Identity;
 use std::path::PathBuf;
 use wire::Conn;
@@ -49,6 +49,10 @@ pub struct Summary {
     pub done: Vec<String>,
     /// Worth knowing.
     pub notes: Vec<String>,
+    /// Loads that run and have changed settings, which they put back themselves.
+    pub in_use: Vec<String>,
+    /// Commands that put back what is left.
+    pub commands: Vec<String>,
 }
 
 /// Looks, and puts back if that was asked for.
@@ -73,8 +77,11 @@ fn every(options: &Options) -> Result<Summary> {
     for path in journal::all(&options.state)? {
         match journal::existing(&path)? {
             None => {}
-            Some(Opened::Held(pid)) => summary.notes.push(running(pid)),
+            Some(Opened::Held(pid)) => summary.in_use.push(running(pid)),
             Some(Opened::Ours(j)) => {
+                if let Some((server, _)) = j.begin.as_ref().filter(|_| !j.is_settled()) {
+                    summary.commands.push(command(&server.endpoint));
+                }
                 let server = j.begin.as_ref().map_or_else(String::new, |(s, _)| {
                     format!("{} at {}", s.name, s.endpoint)
                 });
@@ -85,6 +92,7 @@ fn every(options: &Options) -> Result<Summary> {
                     during: e.during.clone().unwrap_or_else(|| e.wanted.clone()),
                     now: None,
                 }));
+                summary.left.extend(fragment(&j, &server));
             }
         }
     }
@@ -92,7 +100,8 @@ fn every(options: &Options) -> Result<Summary> {
 }
 
 fn one(run: &Run, options: &Options, wire: &wire::Options) -> Result<Summary> {
-    let (mut conn, id) = connect::open(run, wire)?;
+    let state = options.revert.then_some(options.state.as_path());
+    let (mut conn, id) = service::connected(run, wire, state)?;
     let server = format!("{id} at {}", wire.endpoint);
     let mut summary = Summary {
         looked_at: server.clone(),
@@ -106,17 +115,20 @@ fn one(run: &Run, options: &Options, wire: &wire::Options) -> Result<Summary> {
                 .hint("wait for its end; it puts everything back by itself"));
         }
         Some(Opened::Held(pid)) => {
-            summary.notes.push(running(pid));
+            summary.in_use.push(running(pid));
             return Ok(summary);
         }
         Some(Opened::Ours(journal)) => {
             belongs(&journal, &key)?;
             if options.revert {
-                put_back(&mut conn, journal, &server, &mut summary)?;
+                put_back(&mut conn, options, wire, journal, &server, &mut summary)?;
             } else {
                 summary.left = compare(&mut conn, &journal, &server)?;
             }
         }
+    }
+    if !summary.left.is_empty() {
+        summary.commands.push(tune::doctor(wire));
     }
     redo_log(&mut conn, &id, &mut summary)?;
     Ok(summary)
@@ -124,6 +136,8 @@ fn one(run: &Run, options: &Options, wire: &wire::Options) -> Result<Summary> {
 
 fn put_back(
     conn: &mut Conn,
+    options: &Options,
+    wire: &wire::Options,
     mut journal: Journal,
     server: &str,
     summary: &mut Summary,
@@ -132,6 +146,14 @@ fn put_back(
     revert::revert(conn, &mut journal, &mut outcome)?;
     summary.done = outcome.lines();
     if outcome.failed.is_empty() {
+        if let Some(fragment) = journal.fragment.clone() {
+            let left = service::undo(conn, wire, &mut journal, &options.state)?;
+            summary.notes.extend(left);
+            summary.done.push(format!(
+                "{} is removed, and the server runs without it",
+                fragment.file.display()
+            ));
+        }
         return journal.remove();
     }
     summary.left = compare(conn, &journal, server)?;
@@ -157,7 +179,26 @@ fn compare(conn: &mut Conn, journal: &Journal, server: &str) -> Result<Vec<Left>
             }),
         }
     }
+    left.extend(fragment(journal, server));
     Ok(left)
+}
+
+/// The file for which the server was restarted, as long as the journal speaks of it.
+fn fragment(journal: &Journal, server: &str) -> Option<Left> {
+    let f = journal.fragment.as_ref()?;
+    let lines: Vec<String> = f
+        .lines
+        .iter()
+        .map(|l| format!("{} = {}", l.setting, l.wanted))
+        .collect();
+    let there = f.file.symlink_metadata().is_ok();
+    Some(Left {
+        server: server.to_owned(),
+        name: f.file.display().to_string(),
+        before: "not there".to_owned(),
+        during: format!("{}, and a restart", lines.join(", ")),
+        now: Some(if there { "there" } else { "not there" }.to_owned()),
+    })
 }
 
 /// The one setting that outlives a restart and costs the server: said even if it is not ours.
@@ -172,7 +213,18 @@ fn redo_log(conn: &mut Conn, id: &Identity, summary: &mut Summary) -> Result<()>
     Ok(())
 }
 
+/// The command for a server that is known by its address alone.
+fn command(endpoint: &str) -> String {
+    let server = match endpoint.rsplit_once(':') {
+        Some((host, port)) if !endpoint.starts_with('/') => format!("--host {host} --port {port}"),
+        _ => format!("--socket {endpoint}"),
+    };
+    printable(&format!("penstock doctor --revert {server}"))
+}
+
 fn running(pid: Option<u32>) -> String {
     let who = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
-    format!("a load{who} is running and has changed settings of the server")
+    format!(
+        "a load{who} is running and has changed settings of the server; it puts them back itself"
+    )
 }

@@ -1,10 +1,11 @@
-//! What a user asks for: dump, load, verify, doctor. Inside a job the files are its
+//! What a user asks for: dump, load, verify, doctor, bench, report. Inside a job the files are its
 //! steps, in order.
 //!
 //! A job takes options that say what is meant (not what was typed), tells an
 //! [`base::Observer`] what it does, and returns a summary or one
 //! [`base::Error`]. It knows nothing of terminals, flags or environment.
 
+pub mod bench;
 pub mod connect;
 pub mod doctor;
 pub mod dump;
@@ -12,8 +13,13 @@ pub mod failure;
 pub mod held;
 pub mod keys;
 pub mod load;
+pub mod record;
+pub mod report;
 pub mod rows;
 pub mod run;
+pub mod status;
+pub mod steer;
+pub mod throttle;
 pub mod tune;
 pub mod verify;
 

@@ -40,3 +40,12 @@ impl From<std::io::Error> for Error {
         Self(e.to_string())
     }
 }
+
+impl From<base::Error> for Error {
+    fn from(e: base::Error) -> Self {
+        match e.hint {
+            Some(hint) => Self(format!("{} ({hint})", e.what)),
+            None => Self(e.what),
+        }
+    }
+}

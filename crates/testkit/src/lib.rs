@@ -5,23 +5,24 @@
 //! `./dev` puts them; nothing here downloads a server. A server started by a
 //! test ends with the test's process, however that ends.
 //!
-//! Nothing of penstock is used except the driver (`wire`): a test that fills a
-//! server must not depend on the code it is about to judge.
+//! Of penstock only the driver (`wire`) and the TPC-C benchmark of `jobs` are
+//! used: a test that fills a server must not depend on the code it is about to
+//! judge.
 
 pub mod checksum;
 pub mod debian;
 pub mod drain;
 pub mod install;
+pub mod proxy;
 pub mod sample;
 pub mod server;
 pub mod stock;
-pub mod tpcc;
 
 mod datadir;
 mod error;
-mod feed;
 mod process;
 
 pub use error::{Error, Result};
 pub use install::{Install, Kind, available};
+pub use process::interrupt;
 pub use server::{Server, Setup};

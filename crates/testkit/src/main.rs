@@ -8,15 +8,19 @@
 )]
 
 mod args;
+mod rates;
 mod report;
 
 use args::Args;
+use base::events::Silent;
+use jobs::Run;
+use jobs::bench::tpcc;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use testkit::sample::Sample;
 use testkit::server::standing::{self, Standing};
-use testkit::tpcc::{self, Fill, Mix, Writes};
 use testkit::{Error, Install, Kind, Result, Setup, checksum, debian, drain, stock};
 use wire::{Conn, Endpoint, Options};
 
@@ -30,7 +34,7 @@ testkit: throw-away servers and data for ./dev
   testkit client KIND PROGRAM             how to call client, dump or import: one word a line
   testkit sql --socket S STATEMENT…
   testkit tpcc load --socket S [--warehouses N] [--seed N] [--connections N] [--foreign-keys] [--schema NAME]
-  testkit tpcc writes --socket S [--warehouses N] [--connections N] [--rate N] [--seconds N] [--count FILE]
+  testkit tpcc writes --socket S [--connections N] [--rate N] [--seconds N] [--count FILE] [--schema NAME]
   testkit tpcc check --socket S [--schema NAME]
   testkit debian load --socket S [--rows N] [--connections N] [--schema NAME]
   testkit debian fetch
@@ -38,6 +42,7 @@ testkit: throw-away servers and data for ./dev
   testkit drain --socket S --schema NAME [--table T] [--connections N]
   testkit stock-load KIND --socket S --schema NAME --archive DIR [--connections N]
   testkit checksum --a SOCKET --b SOCKET [--schema NAME]
+  testkit rate --penstock BINARY --socket S [--rates 5,20,80] [--workers 1,2,4,8,16] [--seconds N] [--road unix|tcp|tls]
   testkit report --runs FILE.tsv --markdown FILE --json FILE
 
 KIND: mysql, mariadb, mysql55";
@@ -76,7 +81,6 @@ fn run(words: &[String]) -> Result<ExitCode> {
         ["tpcc", "writes", rest @ ..] => {
             let options = [
                 "socket",
-                "warehouses",
                 "connections",
                 "rate",
                 "seconds",
@@ -104,6 +108,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
             &[],
         )?)),
         ["checksum", rest @ ..] => checksums(&Args::parse(rest, &["a", "b", "schema"], &[])?),
+        ["rate", rest @ ..] => good(rates::measure(&Args::parse(rest, &rates::OPTIONS, &[])?)),
         ["report", rest @ ..] => good(report::write(&Args::parse(
             rest,
             &["runs", "markdown", "json"],
@@ -198,13 +203,21 @@ fn sql(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// Surroundings of a job that nobody watches.
+fn quiet() -> Run {
+    Run::new(Arc::new(Silent), base::Cancel::new())
+}
+
 fn tpcc_load(args: &Args) -> Result<()> {
-    let mut fill = Fill::new(args.number("warehouses", 1)?);
-    fill.seed = args.number("seed", fill.seed)?;
-    fill.connections = args.number("connections", fill.connections)?;
-    fill.foreign_keys = args.flag("foreign-keys");
-    fill.schema = args.text("schema").unwrap_or(tpcc::SCHEMA).to_owned();
-    let filled = fill.run(&root(args.needed("socket")?))?;
+    let server = root(args.needed("socket")?);
+    let mut options = tpcc::load::Options::new(server, args.number("warehouses", 1)?);
+    options.seed = args.number("seed", options.seed)?;
+    options.threads = args.number("connections", options.threads)?;
+    options.foreign_keys = args.flag("foreign-keys");
+    options.schema = args.text("schema").unwrap_or(tpcc::SCHEMA).to_owned();
+    // The servers of tests and measurements have no use for these rows in their logs.
+    options.skip_binlog = true;
+    let filled = tpcc::load::run(&quiet(), &options)?;
     println!(
         "rows={}\nbytes={}\nseconds={:.2}",
         filled.rows, filled.bytes, filled.seconds
@@ -216,30 +229,38 @@ fn tpcc_load(args: &Args) -> Result<()> {
 /// what was under way. The count is kept in a file for whoever wants to know it
 /// at some moment.
 fn tpcc_writes(args: &Args) -> Result<()> {
-    let mut mix = Mix::new(args.number("warehouses", 1)?);
-    mix.connections = args.number("connections", mix.connections)?;
-    mix.rate = args.number("rate", mix.rate)?;
-    mix.schema = args.text("schema").unwrap_or(tpcc::SCHEMA).to_owned();
+    let mut options = tpcc::Options::new(root(args.needed("socket")?));
+    options.connections = args.number("connections", 2)?;
+    let rate: f64 = args.number("rate", 0.0)?;
+    options.rate = Some(rate).filter(|r| *r > 0.0);
+    options.schema = args.text("schema").unwrap_or(tpcc::SCHEMA).to_owned();
     let seconds: u64 = args.number("seconds", 0)?;
-    let writes = Writes::start(&root(args.needed("socket")?), &mix)?;
+    let writes = tpcc::Workload::start(&quiet(), &options)?;
     let begin = Instant::now();
-    while writes.is_running() && (seconds == 0 || begin.elapsed().as_secs() < seconds) {
+    while writes.check().is_ok() && (seconds == 0 || begin.elapsed().as_secs() < seconds) {
         std::thread::sleep(Duration::from_millis(20));
         if let Some(file) = args.text("count") {
             let part = format!("{file}.part");
-            std::fs::write(&part, format!("{}\n", writes.count()))?;
+            std::fs::write(&part, format!("{}\n", writes.committed()))?;
             std::fs::rename(&part, file)?;
         }
     }
-    println!("transactions={}", writes.stop()?);
+    let committed = writes.committed();
+    writes.stop()?;
+    println!("transactions={committed}");
     Ok(())
 }
 
 fn tpcc_check(args: &Args) -> Result<ExitCode> {
-    let mut conn = Conn::connect(&root(args.needed("socket")?))?;
-    let conditions = tpcc::check(&mut conn, args.text("schema").unwrap_or(tpcc::SCHEMA))?;
-    let mut code = ExitCode::SUCCESS;
-    for condition in &conditions {
+    let found = tpcc::check::run(
+        &quiet(),
+        &tpcc::check::Options {
+            server: root(args.needed("socket")?),
+            schema: args.text("schema").unwrap_or(tpcc::SCHEMA).to_owned(),
+            threads: 2,
+        },
+    )?;
+    for condition in &found.conditions {
         let verdict = if condition.broken == 0 {
             "holds"
         } else {
@@ -251,10 +272,13 @@ fn tpcc_check(args: &Args) -> Result<ExitCode> {
         );
         if condition.broken > 0 {
             println!("        in {} places", condition.broken);
-            code = ExitCode::FAILURE;
         }
     }
-    Ok(code)
+    Ok(if found.holds() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn debian_load(args: &Args) -> Result<()> {

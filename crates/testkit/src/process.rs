@@ -20,7 +20,10 @@ type Request = (Command, Sender<io::Result<Child>>);
 pub(crate) fn spawn_bound(mut command: Command) -> io::Result<Child> {
     // SAFETY: between fork and exec only one prctl system call is made, which
     // allocates nothing and takes no lock.
-    #[allow(unsafe_code)]
+    #[allow(
+        unsafe_code,
+        reason = "what runs between fork and exec cannot be said in safe code"
+    )]
     unsafe {
         command.pre_exec(|| {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -54,6 +57,11 @@ pub(crate) fn signal(pid: u32, signal: Signal) -> Result<()> {
     let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let number = number.ok_or_else(|| Error(format!("{pid} is no process id")))?;
     rustix::process::kill_process(number, signal).map_err(Error::doing(format!("process {pid}")))
+}
+
+/// As Ctrl-C does.
+pub fn interrupt(pid: u32) -> Result<()> {
+    signal(pid, Signal::INT)
 }
 
 /// Whether the process exists and has `mark` in its command line, so that a

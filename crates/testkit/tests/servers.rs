@@ -5,9 +5,10 @@
     reason = "a skipped test has to say why, and the test harness shows standard error"
 )]
 
+use jobs::bench::tpcc;
 use std::path::Path;
 use testkit::sample::Sample;
-use testkit::{Kind, Server, Setup, available, checksum, debian, tpcc};
+use testkit::{Kind, Server, Setup, available, checksum, debian};
 
 /// A server of each kind that can run here; says which cannot.
 fn each(test: impl Fn(Kind)) {
@@ -140,9 +141,13 @@ fn samples_load_and_checksums_tell_servers_apart() {
 fn tpcc_is_consistent_before_and_after_writes() {
     each(|kind| {
         let server = Server::start(kind, &[]).expect("a server");
-        let mut fill = tpcc::Fill::new(1);
-        fill.foreign_keys = true;
-        let filled = fill.run(&server.options()).expect("a filled server");
+        let run = jobs::Run::new(
+            std::sync::Arc::new(base::events::Silent),
+            base::Cancel::new(),
+        );
+        let mut load = tpcc::load::Options::new(server.options(), 1);
+        load.foreign_keys = true;
+        let filled = tpcc::load::run(&run, &load).expect("a filled server");
         let counted = tpcc::Table::ALL.iter().map(|t| {
             let count = server
                 .value(&format!("SELECT COUNT(*) FROM tpcc.{}", t.name()))
@@ -150,20 +155,27 @@ fn tpcc_is_consistent_before_and_after_writes() {
             count.parse::<u64>().expect("a number")
         });
         assert_eq!(counted.sum::<u64>(), filled.rows);
-        let writes = tpcc::Writes::start(&server.options(), &tpcc::Mix::new(1)).expect("writers");
-        while writes.count() < 50 && writes.is_running() {
+        let writes =
+            tpcc::Workload::start(&run, &tpcc::Options::new(server.options())).expect("terminals");
+        while writes.committed() < 50 && writes.check().is_ok() {
             std::thread::yield_now();
         }
-        assert!(writes.stop().expect("no errors") >= 50);
-        let mut conn = server.conn().expect("a connection");
-        for condition in tpcc::check(&mut conn, tpcc::SCHEMA).expect("conditions") {
-            assert_eq!(condition.broken, 0, "{condition:?}");
-        }
+        assert!(writes.committed() >= 50);
+        writes.stop().expect("no errors");
+        let check = || {
+            let options = tpcc::check::Options {
+                server: server.options(),
+                schema: tpcc::SCHEMA.into(),
+                threads: 2,
+            };
+            tpcc::check::run(&run, &options).expect("conditions")
+        };
+        let found = check();
+        assert!(found.holds(), "{:?}", found.conditions);
         server
             .client("UPDATE tpcc.district SET d_ytd = d_ytd + 1 WHERE d_id = 1")
             .expect("an update");
-        let broken = tpcc::check(&mut conn, tpcc::SCHEMA).expect("conditions");
-        assert!(broken.iter().any(|c| c.broken > 0));
+        assert!(!check().holds());
     });
 }
 

@@ -144,6 +144,17 @@ impl Connection {
         Ok(options)
     }
 
+    /// Another server that was named by a URI: with these options, but for where it is.
+    pub fn another(&self, uri: &str) -> Result<Options> {
+        let elsewhere = Connection {
+            host: None,
+            port: None,
+            socket: None,
+            ..self.clone()
+        };
+        elsewhere.resolve(Some(uri))
+    }
+
     fn endpoint(&self, uri: &Uri, files: &OptionFiles, port: u16) -> Endpoint {
         if let Some(socket) = &uri.socket {
             return Endpoint::Unix(socket.clone());

@@ -1,12 +1,18 @@
 //! The command line: what was typed. What it means is worked out in
 //! `commands`, so that jobs never see a flag.
 
+pub mod bench;
 pub mod connection;
+pub mod limits;
 pub mod optionfile;
+pub mod report;
+pub mod steer;
+pub mod throttle;
 
 use base::{Error, Kind, Result};
 use clap::{Args, Parser, Subcommand};
 use connection::Connection;
+use limits::{Limits, StoreLimits};
 use std::path::PathBuf;
 
 /// Takes MySQL and MariaDB data out of a live server, puts it back, and proves it equal.
@@ -43,8 +49,23 @@ pub enum Command {
     Load(Load),
     /// Check an archive offline, against a server, or one server against another
     Verify(Verify),
+    /// Show the dumps, loads and verifications that run, and how they stand
+    Status(steer::Which),
+    /// Change a limit of one that runs
+    Set(steer::Set),
+    /// Hold one that runs: its connections stay open, no rows pass
+    Pause(steer::Which),
+    /// Let one that is paused go on
+    Resume(steer::Which),
+    /// Stop one that runs, cleanly, as Ctrl-C does
+    Stop(steer::Which),
     /// Find settings that a killed load left changed on a server, and put them back
     Doctor(Doctor),
+    /// Measure a server with a load of its own
+    #[command(subcommand)]
+    Bench(bench::Bench),
+    /// Make an HTML page of what a run recorded with --record
+    Report(report::Report),
 }
 
 /// Which objects.
@@ -120,9 +141,21 @@ pub struct Dump {
     /// Leave out triggers
     #[arg(long)]
     pub no_triggers: bool,
+    /// What the run was
+    #[command(flatten)]
+    pub recording: report::Recording,
     /// Which objects
     #[command(flatten)]
     pub selection: Selection,
+    /// How fast
+    #[command(flatten)]
+    pub limits: Limits,
+    /// How fast to the store
+    #[command(flatten)]
+    pub store_limits: StoreLimits,
+    /// At what price
+    #[command(flatten)]
+    pub throttle: throttle::Throttle,
     /// The server
     #[command(flatten)]
     pub connection: Connection,
@@ -172,9 +205,23 @@ pub struct Load {
     /// change global settings and put them back (a crash meanwhile may cost the whole server)
     #[arg(long, value_name = "LEVEL", default_value = "safe")]
     pub tune: String,
+    /// What the run was
+    #[command(flatten)]
+    pub recording: report::Recording,
+    /// With --tune=max: restart the server for the settings that need it, and again at the end. A shell
+    /// line; $1 in it is restart or start (added at its end if it is not there): 'systemctl "$1" mysql'
+    #[arg(long, value_name = "CMD", requires = "server_config")]
+    pub server_command: Option<String>,
+    /// For --server-command: a folder on this host of which the server reads every .cnf file
+    /// (!includedir); one file is written there and removed at the end
+    #[arg(long, value_name = "DIR", requires = "server_command")]
+    pub server_config: Option<PathBuf>,
     /// Which objects
     #[command(flatten)]
     pub selection: Selection,
+    /// How fast
+    #[command(flatten)]
+    pub limits: Limits,
     /// The server
     #[command(flatten)]
     pub connection: Connection,
@@ -219,9 +266,15 @@ pub struct Verify {
     /// Offline: check files only, do not decode the rows
     #[arg(long, conflicts_with_all = ["against", "server"])]
     pub files_only: bool,
+    /// What the run was
+    #[command(flatten)]
+    pub recording: report::Recording,
     /// Which objects
     #[command(flatten)]
     pub selection: Selection,
+    /// How fast
+    #[command(flatten)]
+    pub limits: Limits,
     /// The server
     #[command(flatten)]
     pub connection: Connection,
@@ -261,13 +314,7 @@ pub fn size(text: &str) -> Result<u64> {
             .hint("write a number with k, M or G, e.g. 64M")
     };
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kb" | "kib" => 1 << 10,
-        "m" | "mb" | "mib" => 1 << 20,
-        "g" | "gb" | "gib" => 1 << 30,
-        _ => return Err(bad()),
-    };
+    let factor = base::typed::multiple(&text[digits.len()..]).ok_or_else(bad)?;
     digits
         .parse::<u64>()
         .ok()

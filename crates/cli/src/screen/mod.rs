@@ -6,8 +6,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // the terminal code itself
 
 mod live;
+pub mod report;
 pub mod summary;
 
+use base::pace::Pace;
 use base::units::{bytes, count, printable};
 use base::{Counters, Error, Event, Observer};
 use std::io::{IsTerminal, Write};
@@ -16,6 +18,9 @@ use std::time::{Duration, Instant};
 
 /// How often a plain log gets a line of progress.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// A wait that comes and goes, as one for a rate does, is told of so often.
+const TELL_AGAIN: Duration = Duration::from_secs(60);
 
 /// How the job is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +58,11 @@ struct Phase {
     counters: Arc<Counters>,
     workers: usize,
     start: Instant,
+    pace: Pace,
     waiting: Option<String>,
+    /// The last wait that a plain log was told of, and when.
+    told: Option<(String, Instant)>,
+    steering: Option<String>,
 }
 
 /// The observer that prints.
@@ -81,6 +90,11 @@ impl Screen {
             loop {
                 std::thread::sleep(Duration::from_millis(100));
                 let Some(screen) = weak.upgrade() else { return };
+                screen.with_phase(|p| {
+                    if let Some(p) = p {
+                        p.pace.mark(Instant::now(), p.counters.bytes.get());
+                    }
+                });
                 match screen.mode {
                     Mode::Live => screen.tick_live(),
                     Mode::Plain if last.elapsed() >= PLAIN_EVERY => {
@@ -126,7 +140,7 @@ impl Screen {
                     "event": "progress", "phase": p.name, "rows": p.counters.rows.get(),
                     "bytes": p.counters.bytes.get(), "stored": p.counters.stored.get(),
                     "bytes_expected": p.counters.bytes_expected.get(), "busy": p.counters.busy.get(),
-                    "waiting": p.waiting,
+                    "waiting": p.waiting, "steering": p.steering,
                 }));
             }
         });
@@ -177,6 +191,19 @@ impl Screen {
         }
     }
 
+    /// Writes a document to standard output, as it is.
+    pub fn document(&self, text: &str) -> base::Result<()> {
+        self.finish();
+        let mut out = std::io::stdout();
+        let done = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        done.map_err(|e| {
+            Error::new(
+                base::Kind::Storage,
+                format!("cannot write to standard output: {e}"),
+            )
+        })
+    }
+
     /// Shows the summary: text for people, one object for programs.
     pub fn summary(&self, text: &str, value: serde_json::Value) {
         self.finish();
@@ -218,7 +245,10 @@ impl Observer for Screen {
                         counters,
                         workers,
                         start: Instant::now(),
+                        pace: Pace::new(Instant::now()),
                         waiting: None,
+                        told: None,
+                        steering: None,
                     });
                 });
             }
@@ -247,18 +277,16 @@ impl Observer for Screen {
             },
             Event::Waiting(what) => {
                 // A log gets a line when a wait begins; its figures go on in the regular lines.
-                let news = self.with_phase(|p| match p {
-                    Some(p) => {
-                        let begins = p.waiting.is_none() && what.is_some();
-                        p.waiting.clone_from(&what);
-                        begins
-                    }
-                    None => false,
-                });
+                let news = self.with_phase(|p| p.as_mut().is_some_and(|p| p.wait(&what)));
                 if let (true, Some(what), Mode::Plain) = (news, what, self.mode) {
                     self.say(&format!("waiting for {}", lines(&what)));
                 }
             }
+            Event::Steering(text) => self.with_phase(|p| {
+                if let Some(p) = p {
+                    p.steering = text;
+                }
+            }),
             Event::Table {
                 schema,
                 table,
@@ -275,25 +303,40 @@ impl Observer for Screen {
 }
 
 impl Phase {
-    /// Bytes per second since the phase began.
+    /// Bytes per second, lately.
     fn rate(&self) -> f64 {
-        self.counters.bytes.get() as f64 / self.start.elapsed().as_secs_f64().max(0.001)
+        let bytes = self.counters.bytes.get();
+        self.pace
+            .rate(Instant::now(), bytes)
+            .unwrap_or(bytes as f64 / self.start.elapsed().as_secs_f64().max(0.001))
     }
 
     /// Seconds to go, once there is something to judge by.
     fn eta(&self) -> Option<f64> {
-        let (done, all) = (
-            self.counters.bytes.get(),
-            self.counters.bytes_expected.get(),
-        );
-        (done > 0 && all > done && self.start.elapsed() > Duration::from_secs(1))
-            .then(|| (all - done) as f64 / self.rate().max(1.0))
+        let (done, all) = (&self.counters.bytes, &self.counters.bytes_expected);
+        self.pace.eta(Instant::now(), done.get(), all.get())
+    }
+
+    /// Takes note of a wait; whether it is to be told of.
+    fn wait(&mut self, what: &Option<String>) -> bool {
+        let begins = self.waiting.is_none();
+        self.waiting.clone_from(what);
+        let Some(text) = what.as_ref().filter(|_| begins) else {
+            return false;
+        };
+        let told = self.told.as_ref();
+        let news = told.is_none_or(|(t, at)| t != text || at.elapsed() >= TELL_AGAIN);
+        if news {
+            self.told = Some((text.clone(), Instant::now()));
+        }
+        news
     }
 
     /// One line that says how it stands.
     fn line(&self) -> String {
         let c = &self.counters;
-        if let Some(what) = &self.waiting {
+        let moved = c.bytes.get() > 0 || c.rows.get() > 0;
+        if let Some(what) = self.waiting.as_ref().filter(|_| !moved) {
             return format!(
                 "{}: waiting for {} ({})",
                 self.name,
@@ -322,7 +365,14 @@ impl Phase {
         if let Some(eta) = self.eta() {
             line += &format!(", {} to go", base::units::seconds(eta));
         }
-        line + &format!(", {}/{} workers busy", c.busy.get(), self.workers)
+        line += &format!(", {}/{} workers busy", c.busy.get(), self.workers);
+        if let Some(what) = &self.waiting {
+            line += &format!("; waiting for {}", printable(what));
+        }
+        if let Some(text) = &self.steering {
+            line += &format!("; {}", printable(text));
+        }
+        line
     }
 
     fn done(&self, seconds: f64) -> String {

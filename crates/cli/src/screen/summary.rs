@@ -5,9 +5,15 @@ use super::round;
 use base::units::{bytes, count, printable, seconds};
 use jobs::dump::{self, Compression};
 use jobs::held::Report;
-use jobs::{load, verify};
+use jobs::{load, throttle, verify};
 
+mod impact;
+mod steer;
+mod tpcc;
 mod tuning;
+pub use impact::{impact, impact_json};
+pub use steer::{limits, limits_json, run_line, runs, runs_json, stopped, stopped_json};
+pub use tpcc::{tpcc_check, tpcc_check_json, tpcc_load, tpcc_load_json, tpcc_run, tpcc_run_json};
 pub use tuning::{doctor, doctor_json};
 
 use serde_json::{Value, json};
@@ -38,6 +44,37 @@ impl Lines {
                     a.what, a.why
                 ),
             );
+        }
+    }
+
+    /// What the run cost the server's other users.
+    fn price(&mut self, report: Option<&throttle::Report>) {
+        let Some(r) = report else { return };
+        if let Some(effect) = r.effect {
+            let before = r.usual.and_then(|u| u.mean);
+            let before = before.map_or(String::new(), |m| {
+                format!("; {:.2} ms a statement before", m * 1e3)
+            });
+            self.add(
+                "cost to others",
+                format!(
+                    "{:.1} % of latency and throughput{before}",
+                    effect.max(0.0) * 100.0
+                ),
+            );
+        }
+        if r.rested + r.held >= 0.5 {
+            let mut parts = vec![format!("{} to compare", seconds(r.rested))];
+            if r.held > 0.0 {
+                parts.push(format!("{} held by a limit", seconds(r.held)));
+            }
+            self.add("gate shut for", parts.join(", "));
+        }
+        if let Some(n) = r.history {
+            self.add("history list", format!("{} at most", count(n)));
+        }
+        if let Some(s) = r.lag {
+            self.add("replica lag", format!("{s:.0} s at most"));
         }
     }
 
@@ -135,6 +172,7 @@ pub fn dump(d: &dump::Summary) -> String {
         ),
     );
     l.held(d.held.as_ref());
+    l.price(d.throttle.as_ref());
     l.list("exceptions", &d.exceptions);
     l.add("archive", d.path.display());
     l.0
@@ -153,7 +191,18 @@ pub fn dump_json(d: &dump::Summary) -> Value {
         "binlog_file": p.binlog_file, "binlog_position": p.binlog_position,
         "gtid_executed": p.gtid_executed, "gtid_binlog_pos": p.gtid_binlog_pos,
         "held_back": d.held.as_ref().map(held_json),
+        "price": d.throttle.as_ref().map(price_json),
         "exceptions": d.exceptions,
+    })
+}
+
+/// What the run cost others, and what was done about it.
+fn price_json(r: &throttle::Report) -> Value {
+    json!({
+        "latency_from": r.source,
+        "usual": r.usual.map(|u| json!({"statements_per_second": round(u.statements), "mean_seconds": u.mean, "p95_seconds": u.p95})),
+        "effect": r.effect.map(round), "held_seconds": round(r.held), "rested_seconds": round(r.rested),
+        "history_list": r.history, "replica_lag_seconds": r.lag,
     })
 }
 
@@ -176,7 +225,14 @@ pub fn load(d: &load::Summary) -> String {
         ]),
     );
     l.add("rows", count(d.rows));
-    l.add("row data", bytes(d.raw_bytes));
+    let all = bytes(d.raw_bytes + d.there_bytes);
+    match d.there_bytes {
+        0 => l.add("row data", all),
+        there => l.add(
+            "row data",
+            format!("{all}, of which {} were there already", bytes(there)),
+        ),
+    }
     l.add(
         "duration",
         format!(
@@ -185,14 +241,17 @@ pub fn load(d: &load::Summary) -> String {
             seconds(d.rows_seconds)
         ),
     );
-    l.add(
-        "throughput",
-        format!(
-            "{} of row data, {} workers",
-            rate(d.raw_bytes, d.rows_seconds),
-            d.threads
-        ),
-    );
+    // All may have been there.
+    if d.raw_bytes > 0 {
+        l.add(
+            "throughput",
+            format!(
+                "{} of row data, {} workers",
+                rate(d.raw_bytes, d.rows_seconds),
+                d.threads
+            ),
+        );
+    }
     match &d.verified {
         Some(v) => l.add(
             "verified",
@@ -214,6 +273,8 @@ pub fn load(d: &load::Summary) -> String {
             (1, _) => "one by one, as good as any".to_owned(),
             (n, gain) => format!("{n} at a time, {gain} % faster than one by one"),
         };
+        let tried: Vec<String> = c.tried.iter().map(|(n, _)| n.to_string()).collect();
+        let found = format!("{found} (tried {})", tried.join(", "));
         l.add("chunks", format!("{}: {found}", printable(&c.table)));
     }
     l.held(d.held.as_ref());
@@ -231,11 +292,14 @@ pub fn load_json(d: &load::Summary) -> Value {
     json!({
         "event": "summary", "job": "load", "archive": d.archive, "target": d.target,
         "schemas": d.schemas, "tables": d.tables, "views": d.views, "rows": d.rows,
-        "raw_bytes": d.raw_bytes, "duration": round(d.seconds), "rows_duration": round(d.rows_seconds),
-        "workers": d.threads,
+        "raw_bytes": d.raw_bytes, "there_bytes": d.there_bytes, "left_out": d.left_out,
+        "duration": round(d.seconds), "rows_duration": round(d.rows_seconds), "workers": d.threads,
         "verified": d.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": round(v.seconds)})),
         "held_back": d.held.as_ref().map(held_json),
-        "chunks_together": d.sizes.iter().map(|c| json!({"table": c.table, "chunks": c.chunks, "gain_percent": c.gain})).collect::<Vec<_>>(),
+        "chunks_together": d.sizes.iter().map(|c| json!({
+            "table": c.table, "chunks": c.chunks, "gain_percent": c.gain,
+            "tried": c.tried.iter().map(|(n, rate)| json!({"chunks": n, "bytes_per_second": rate})).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
         "digests": d.digests,
         "adapted": d.notes, "exceptions": d.exceptions, "tuning": tuning::json(&d.tuning),
     })

@@ -15,7 +15,7 @@ mod unchanged;
 
 pub use archive::chunk::Compression;
 
-use crate::{Run, connect, failure, held};
+use crate::{Run, connect, failure, held, throttle};
 use base::{Error, Kind, Result};
 use server::privileges::{DumpNeeds, LockPlan};
 use server::session;
@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use store::Store;
 use tables::TableState;
+use throttle::Throttle;
 use wire::Conn;
 
 /// How much consistency is asked for.
@@ -63,6 +64,8 @@ pub struct Options {
     pub triggers: bool,
     /// Which schemas and tables.
     pub filter: Filter,
+    /// What it may cost the server's other users.
+    pub throttle: throttle::Options,
 }
 
 /// What was dumped.
@@ -92,6 +95,8 @@ pub struct Summary {
     pub rows_seconds: f64,
     /// What held the rows back, if they took long enough to tell.
     pub held: Option<held::Report>,
+    /// What it cost the server's other users, and what was done about it, if that was asked for.
+    pub throttle: Option<throttle::Report>,
     /// The moment and the lock.
     pub achieved: Achieved,
     /// What falls short of one consistent moment, by name.
@@ -166,7 +171,17 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     } else {
         Some(unchanged::marks(&mut source.control, &catalog)?)
     };
-    let directory = store::Directory::create(&options.to).map_err(|e| folder(&options.to, &e))?;
+    // The last step with nothing locked and nothing written: what may take long waits here.
+    let throttle = Throttle::begin(
+        run,
+        &options.throttle,
+        &options.source,
+        &source.id,
+        options.threads,
+    )?;
+    let directory = store::Directory::create(&options.to)
+        .map_err(|e| folder(&options.to, &e))?
+        .through(&run.disk);
     let outcome = match archive::marker::set(&directory, env!("CARGO_PKG_VERSION")) {
         // Not ours, so nothing there is ours to remove.
         Err(archive::ArchiveError::Store(e)) if e.busy() => return Err(busy(&options.to)),
@@ -178,12 +193,14 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             &catalog,
             marks.as_deref(),
             &directory,
+            throttle.as_ref(),
             begin,
         ),
     };
     match outcome {
         Ok(mut summary) => {
             summary.seconds = start.elapsed().as_secs_f64();
+            summary.throttle = throttle.map(Throttle::finish);
             Ok(summary)
         }
         Err(e) => {
@@ -194,6 +211,10 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
 }
 
 /// The part of a dump that writes into its folder.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "each is a part of the run, none belongs to another"
+)]
 fn into(
     run: &Run,
     options: &Options,
@@ -201,6 +222,7 @@ fn into(
     catalog: &Catalog,
     marks: Option<&[String]>,
     store: &dyn Store,
+    throttle: Option<&Throttle>,
     begin: jiff::Timestamp,
 ) -> Result<Summary> {
     // The read lock is taken by the planner's connection; the control connection
@@ -232,8 +254,17 @@ fn into(
     }
     let written = definitions::write(run, control, id, catalog, store, options)?;
     exceptions.extend(written.exceptions.iter().cloned());
-    let (rows_seconds, tables, held) =
-        rows(run, planner, readers, id, &written.tables, store, options)?;
+    let moved = rows(
+        run,
+        planner,
+        readers,
+        id,
+        &written.tables,
+        store,
+        options,
+        throttle,
+    )?;
+    let (rows_seconds, tables, held) = moved;
     if let Some(before) = marks {
         unchanged::compare(catalog, before, &unchanged::marks(control, catalog)?)?;
     }
@@ -267,6 +298,7 @@ fn into(
         seconds: 0.0,
         rows_seconds,
         held,
+        throttle: None,
         achieved,
         exceptions,
         threads: options.threads,
@@ -411,6 +443,10 @@ pub fn unmatched(filter: &Filter) -> Result<()> {
 }
 
 /// Reads all rows; returns the seconds it took, the tables, largest first, and what held it back.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "each is a part of the run, none belongs to another"
+)]
 fn rows(
     run: &Run,
     planner: &mut Conn,
@@ -419,8 +455,12 @@ fn rows(
     tables: &[Arc<TableState>],
     store: &dyn Store,
     options: &Options,
+    throttle: Option<&Throttle>,
 ) -> Result<(f64, Vec<Arc<TableState>>, Option<held::Report>)> {
     let phase = run.phase("dumping rows", readers.len());
+    if let Some(throttle) = throttle {
+        throttle.moving(&phase.counters);
+    }
     let mut tables = tables.to_vec();
     tables.sort_by_key(|t| std::cmp::Reverse(t.table.data_bytes));
     phase
@@ -438,7 +478,13 @@ fn rows(
             _ => None,
         },
     };
-    let watch = held::Watch::start(job, &options.source, id, readers.len());
+    let counted = run.counted(&options.source, wire::Direction::Received);
+    let watch = held::Watch::start(job, &counted, id, readers.len(), &run.observer)
+        .writing_through(&run.disk);
+    // Only now: what came before the release of the read lock must not wait.
+    for conn in readers.iter_mut() {
+        conn.wait_at_gate(true);
+    }
     let shared = read::Readers {
         watch: &watch,
         store,

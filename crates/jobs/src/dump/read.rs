@@ -52,6 +52,7 @@ impl Readers<'_> {
             let outcome = self.task(conn, &task, &mut scratch, stop);
             self.watch.end(&spell, conn, &task.table.plan.name);
             self.counters.busy.sub(1);
+            stop.rest();
             outcome?;
             task.table.end(self.counters, self.observer);
         }

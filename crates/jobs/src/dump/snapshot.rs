@@ -5,6 +5,11 @@
 //! behind the waiting lock, which itself waits behind a long query. So on MySQL
 //! no lock is asked for while a long statement runs, each attempt is short, and
 //! the whole wait is bounded; MariaDB's BACKUP STAGE waits for commits only.
+//! MySQL's lock may even wait for itself: it waits for a statement to close its
+//! tables, that one for a row, and whoever has the row for the lock to go. As
+//! every write stands still meanwhile, most attempts get a moment only: where
+//! nothing is in the way, that is enough, and where something is, waiting longer
+//! does not help.
 //!
 //! What it does not do: protect tables without transactions after the lock is
 //! gone. Those are listed as exceptions.
@@ -18,6 +23,13 @@ use wire::Conn;
 
 /// One attempt to get the lock, in the seconds that `lock_wait_timeout` counts.
 const ATTEMPT: u64 = 2;
+
+/// What the first attempts get. Statements that are merely slow are waited for later:
+/// then each attempt gets twice as much as the one before it, up to [`ATTEMPT`].
+const SHORT_ATTEMPT: Duration = Duration::from_millis(40);
+
+/// How many attempts are short.
+const SHORT_ATTEMPTS: u32 = 40;
 
 /// A statement that has run for longer makes the lock wait for it.
 const LONG_STATEMENT: u64 = 2;
@@ -85,7 +97,7 @@ pub fn take(
     } else {
         "FLUSH TABLES WITH READ LOCK"
     };
-    acquire(run, lock, options, staged)?;
+    acquire(run, lock, control, options, staged)?;
     let wait_ms = asked.elapsed().as_secs_f64() * 1000.0;
     let held = Instant::now();
     // Whatever happens now, the lock goes first.
@@ -128,9 +140,15 @@ fn begin(workers: &mut [Conn], id: &Identity) -> Result<()> {
     Ok(())
 }
 
-fn acquire(run: &Run, lock: &mut Conn, options: &Options, staged: bool) -> Result<()> {
+fn acquire(
+    run: &Run,
+    lock: &mut Conn,
+    control: &mut Conn,
+    options: &Options,
+    staged: bool,
+) -> Result<()> {
     let end = Instant::now() + options.lock_wait;
-    let mut pause = Duration::from_millis(100);
+    let (mut patience, mut attempts) = (SHORT_ATTEMPT, 0);
     set_lock_wait(lock, ATTEMPT.min(options.lock_wait.as_secs().max(1)))?;
     loop {
         run.check()?;
@@ -142,12 +160,18 @@ fn acquire(run: &Run, lock: &mut Conn, options: &Options, staged: bool) -> Resul
                 "a long statement to end before the read lock: {text}"
             ))));
         } else {
-            match attempt(lock, staged) {
+            let outcome = if staged {
+                stage(lock)
+            } else {
+                flush(lock, control, patience)
+            };
+            match outcome {
                 Ok(()) => {
                     run.observer.event(Event::Waiting(None));
                     return Ok(());
                 }
-                Err(e) if matches!(e.code(), Some(1205 | 3572 | 1969)) => {
+                // Not had in time, or (1317) given up by ourselves.
+                Err(e) if matches!(e.code(), Some(1205 | 3572 | 1969 | 1317)) => {
                     run.observer.event(Event::Waiting(Some(
                         "writers to let the read lock in".into(),
                     )));
@@ -160,15 +184,38 @@ fn acquire(run: &Run, lock: &mut Conn, options: &Options, staged: bool) -> Resul
             run.observer.event(Event::Waiting(None));
             return Err(gave_up(lock, options, "the read lock"));
         }
-        run.cancel.sleep(pause.min(left));
-        pause = (pause * 2).min(Duration::from_secs(3));
+        attempts += 1;
+        if staged || attempts > SHORT_ATTEMPTS {
+            patience = (patience * 2).min(Duration::from_secs(ATTEMPT));
+        }
+        // The writers get more time than was taken from them.
+        run.cancel.sleep((patience * 3).min(left));
     }
 }
 
-fn attempt(lock: &mut Conn, staged: bool) -> wire::Result<()> {
-    if !staged {
-        return lock.execute("FLUSH TABLES WITH READ LOCK").map(drop);
+/// One attempt at MySQL's lock, given up after `patience`: the server itself counts whole seconds only.
+fn flush(lock: &mut Conn, control: &mut Conn, patience: Duration) -> wire::Result<()> {
+    let kill = format!("KILL QUERY {}", lock.id());
+    let (done, wait) = crossbeam_channel::bounded::<()>(1);
+    let (outcome, killed) = std::thread::scope(|scope| {
+        let watch = scope.spawn(move || {
+            let late = wait.recv_timeout(patience).is_err();
+            // Somebody else's kill would be needed only for somebody else's statement.
+            late && control.execute(kill).is_ok()
+        });
+        let outcome = lock.execute("FLUSH TABLES WITH READ LOCK").map(drop);
+        let _ = done.send(());
+        (outcome, watch.join().unwrap_or(false))
+    });
+    if killed && outcome.is_ok() {
+        // The lock came at the last moment; the kill may hit the next statement, so let it be this one.
+        let _ = lock.execute("DO 0");
     }
+    outcome
+}
+
+/// One attempt at MariaDB's stage.
+fn stage(lock: &mut Conn) -> wire::Result<()> {
     lock.execute("BACKUP STAGE START")?;
     let outcome = lock.execute("BACKUP STAGE BLOCK_COMMIT");
     if outcome.is_err() {

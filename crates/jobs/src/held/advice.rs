@@ -23,6 +23,7 @@ pub fn advice(f: &Figures, shares: &[Share]) -> Vec<Advice> {
     let rules = [
         Case::threads,
         Case::redo,
+        Case::auto_inc,
         Case::binlog,
         Case::flush,
         Case::doublewrite,
@@ -114,6 +115,23 @@ impl Case<'_> {
         let f = self.f;
         f.served.map_or(f.ours(), |(cpu, _)| {
             ((f.own_cpu + cpu) / f.core_seconds()).clamp(0.0, 1.0)
+        })
+    }
+
+    /// Workers that take turns at one table's AUTO_INCREMENT.
+    fn auto_inc(&self) -> Option<Advice> {
+        let mode = self.f.setting("innodb_autoinc_lock_mode")?;
+        if !self.is_load() || mode == "2" {
+            return None;
+        }
+        let waits = self.share(Cause::AutoInc);
+        Some(Advice {
+            what: "innodb_autoinc_lock_mode = 2 (at start only: --server-command)".into(),
+            why: format!(
+                "with mode {mode} workers waited for each other at an AUTO_INCREMENT during {} of their time",
+                percent(waits)
+            ),
+            gain: self.waiting(waits),
         })
     }
 

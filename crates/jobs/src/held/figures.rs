@@ -70,6 +70,10 @@ pub struct Figures {
     pub busy: f64,
     /// Thereof in calls to the socket.
     pub waited: f64,
+    /// Beside that, until the run's limits let bytes pass.
+    pub limited: f64,
+    /// What writing to the archive waited for its limit, in all its threads.
+    pub limited_disk: f64,
     /// Thereof until a commit was answered.
     pub commit: f64,
     /// Workers' time after their last piece, until the last worker's.
@@ -94,6 +98,10 @@ pub struct Figures {
     pub traffic: Option<Traffic>,
     /// Its redo log.
     pub redo: Option<Redo>,
+    /// Time that sessions waited for metadata locks.
+    pub metadata: Option<f64>,
+    /// Time that transactions waited for their turn at an AUTO_INCREMENT.
+    pub auto_inc: Option<f64>,
     /// Its time in files, by kind.
     pub files: BTreeMap<String, f64>,
     /// Its settings.
@@ -162,6 +170,8 @@ impl Figures {
         }
         self.traffic = Some(traffic(a, b));
         self.redo = ages(&seen.samples);
+        self.metadata = waited(&seen.samples, "metadata", self.wall);
+        self.auto_inc = waited(&seen.samples, "auto_inc", self.wall);
         self.files = b
             .files
             .iter()
@@ -194,6 +204,18 @@ fn traffic(a: &Sample, b: &Sample) -> Traffic {
         row_locks: n("innodb_row_lock_time").unwrap_or(0) as f64 / 1e3,
         log_waits: n("innodb_log_waits").unwrap_or(0),
     }
+}
+
+/// Sessions found waiting, on the average of all looks, as time.
+fn waited(samples: &[Sample], what: &str, wall: f64) -> Option<f64> {
+    let found: Vec<u64> = samples
+        .iter()
+        // The first look was before the first row.
+        .skip(usize::from(samples.len() > 1))
+        .filter_map(|s| s.waiting.get(what).copied())
+        .collect();
+    let looks = found.len();
+    (looks > 0).then(|| found.iter().sum::<u64>() as f64 / looks as f64 * wall)
 }
 
 fn ages(samples: &[Sample]) -> Option<Redo> {

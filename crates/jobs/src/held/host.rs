@@ -20,6 +20,49 @@ pub struct Host {
     pub pressure: Option<f64>,
 }
 
+/// What the disks of the host did since it started, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Disks {
+    /// Read from them.
+    pub read: u64,
+    /// Written to them.
+    pub written: u64,
+}
+
+/// What all disks did so far.
+pub fn disks() -> Option<Disks> {
+    let text = std::fs::read_to_string("/proc/diskstats").ok()?;
+    of_disks(&text, |name| {
+        // Whole devices only, and of those none that stands on another one.
+        !["loop", "ram", "dm-", "md", "zram"]
+            .iter()
+            .any(|p| name.starts_with(p))
+            && Path::new("/sys/block").join(name).exists()
+    })
+}
+
+fn of_disks(text: &str, whole: impl Fn(&str) -> bool) -> Option<Disks> {
+    /// Sectors of this file have this many bytes, whatever the disk's are.
+    const SECTOR: u64 = 512;
+    let mut found = None;
+    for line in text.lines() {
+        let mut fields = line.split_ascii_whitespace().skip(2);
+        let (Some(name), Some(read), Some(written)) = (fields.next(), fields.nth(2), fields.nth(3))
+        else {
+            continue;
+        };
+        let (Ok(read), Ok(written)) = (read.parse::<u64>(), written.parse::<u64>()) else {
+            continue;
+        };
+        if !name.contains(['/', '.']) && whole(name) {
+            let all: &mut Disks = found.get_or_insert_default();
+            all.read = all.read.wrapping_add(read.wrapping_mul(SECTOR));
+            all.written = all.written.wrapping_add(written.wrapping_mul(SECTOR));
+        }
+    }
+    found
+}
+
 /// Processor seconds of this process.
 pub fn own_cpu() -> f64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
@@ -186,6 +229,15 @@ mod tests {
         assert_eq!(of_pressure(text), Some(2.5));
         let line = "12 (my) sq(ld) S 1 1 1 0 -1 4194560 1 0 0 0 300 200 0 0 20 0 5 0 1";
         assert_eq!(of_process(line).map(|s| s * tick), Some(500.0));
+    }
+
+    #[test]
+    fn disks_are_summed_without_their_parts() {
+        let text = "   8 0 sda 10 0 100 5 20 0 200 5 0 0 0\n   8 1 sda1 9 0 90 5 19 0 190 5 0 0 0\n 259 0 nvme0n1 1 0 10 0 2 0 20 0 0 0 0\nodd\n";
+        let found = of_disks(text, |n| n != "sda1").unwrap();
+        assert_eq!((found.read, found.written), (110 * 512, 220 * 512));
+        assert_eq!(of_disks(text, |_| false), None);
+        assert_eq!(of_disks("", |_| true), None);
     }
 
     #[test]

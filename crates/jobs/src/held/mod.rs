@@ -10,7 +10,7 @@
 
 mod advice;
 mod figures;
-mod host;
+pub(crate) mod host;
 mod rules;
 mod sample;
 #[cfg(test)]
@@ -19,11 +19,12 @@ mod tests;
 pub use figures::{Figures, Job, Redo, Traffic};
 pub use rules::{Advice, Cause, Report, Share, judge};
 
+use base::{Event, Gate, Observer};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use sample::{Sample, Source};
 use server::Identity;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 use wire::{Conn, Options};
@@ -45,6 +46,8 @@ pub struct Watch {
     own_cpu: f64,
     host: Option<host::Host>,
     tally: Mutex<Tally>,
+    /// Writing waits here, and had waited so long when the rows began.
+    disk: Option<(Arc<Gate>, Duration)>,
     server: Result<Sampler, String>,
 }
 
@@ -53,6 +56,8 @@ pub struct Watch {
 struct Tally {
     busy: Duration,
     waited: Duration,
+    /// At the gate of the run.
+    limited: Duration,
     commit: Duration,
     /// When each worker was last through with something, and with what.
     last: HashMap<ThreadId, (Instant, String)>,
@@ -62,12 +67,22 @@ struct Tally {
 pub struct Spell {
     since: Instant,
     waited: Duration,
+    limited: Duration,
 }
 
 impl Watch {
     /// Begins to look; `workers` connections are about to move rows.
-    pub fn start(job: Job, server: &Options, id: &Identity, workers: usize) -> Watch {
-        let server = Source::open(server, id).map(Sampler::start);
+    ///
+    /// What the server's counters say meanwhile is told to `observer`.
+    pub fn start(
+        job: Job,
+        server: &Options,
+        id: &Identity,
+        workers: usize,
+        observer: &Arc<dyn Observer>,
+    ) -> Watch {
+        let server =
+            Source::open(server, id).map(|source| Sampler::start(source, observer.clone()));
         Watch {
             job,
             workers,
@@ -75,8 +90,16 @@ impl Watch {
             own_cpu: host::own_cpu(),
             host: host::host(),
             tally: Mutex::default(),
+            disk: None,
             server,
         }
+    }
+
+    /// What the run writes goes through this gate.
+    #[must_use]
+    pub fn writing_through(mut self, gate: &Arc<Gate>) -> Watch {
+        self.disk = Some((gate.clone(), gate.waited()));
+        self
     }
 
     /// A worker takes up a piece of work.
@@ -84,6 +107,7 @@ impl Watch {
         Spell {
             since: Instant::now(),
             waited: conn.waited(),
+            limited: conn.held(),
         }
     }
 
@@ -93,6 +117,7 @@ impl Watch {
         let mut t = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         t.busy += now - spell.since;
         t.waited += conn.waited().saturating_sub(spell.waited);
+        t.limited += conn.held().saturating_sub(spell.limited);
         t.last
             .insert(std::thread::current().id(), (now, table.to_owned()));
     }
@@ -126,6 +151,10 @@ impl Watch {
             .unwrap_or_else(PoisonError::into_inner);
         f.busy = t.busy.as_secs_f64();
         f.waited = t.waited.as_secs_f64();
+        f.limited = t.limited.as_secs_f64();
+        if let Some((gate, before)) = &self.disk {
+            f.limited_disk = gate.waited().saturating_sub(*before).as_secs_f64();
+        }
         f.commit = t.commit.as_secs_f64();
         let ends = t.last.into_values();
         f.ends(ends.map(|(at, table)| ((at - self.start).as_secs_f64(), table)));
@@ -153,18 +182,24 @@ struct Sampler {
 }
 
 impl Sampler {
-    fn start(mut source: Source) -> Sampler {
+    fn start(mut source: Source, observer: Arc<dyn Observer>) -> Sampler {
         let (stop, stopped) = bounded::<()>(1);
         let (send, seen) = bounded(1);
         // The first look is taken before the rows begin, the others beside them.
         let first = source.sample();
         let look = move || {
             let mut samples: Vec<Sample> = first.into_iter().collect();
+            let mut looked = Instant::now();
             loop {
                 let over = !matches!(stopped.recv_timeout(EVERY), Err(RecvTimeoutError::Timeout));
                 let Some(sample) = source.sample() else {
                     return;
                 };
+                if let Some(before) = samples.last() {
+                    let list = sample::measures(before, &sample, looked.elapsed().as_secs_f64());
+                    observer.event(Event::Measured(list));
+                }
+                looked = Instant::now();
                 samples.push(sample);
                 if over {
                     break;

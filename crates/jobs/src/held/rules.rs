@@ -17,6 +17,8 @@ pub enum Cause {
     Client,
     /// Beyond that, in penstock: the archive's disk.
     ArchiveDisk,
+    /// What the operator, or a budget, allowed.
+    Limit,
     /// The server at work.
     ServerCpu,
     /// The server ready to work, and no core free.
@@ -25,6 +27,10 @@ pub enum Cause {
     Commit,
     /// Row locks.
     RowLocks,
+    /// Metadata locks: somebody else uses, or changes, a table.
+    MetadataLocks,
+    /// The turn at a table's AUTO_INCREMENT.
+    AutoInc,
     /// No room in the redo log.
     Redo,
     /// The server waiting for its disk.
@@ -47,10 +53,13 @@ impl Cause {
         match self {
             Cause::Client => "client",
             Cause::ArchiveDisk => "archive_disk",
+            Cause::Limit => "limit",
             Cause::ServerCpu => "server_cpu",
             Cause::CoreWait => "core_wait",
             Cause::Commit => "commit",
             Cause::RowLocks => "row_locks",
+            Cause::MetadataLocks => "metadata_locks",
+            Cause::AutoInc => "auto_inc",
             Cause::Redo => "redo",
             Cause::ServerDisk => "server_disk",
             Cause::ServerWait => "server_wait",
@@ -58,6 +67,28 @@ impl Cause {
             Cause::Stragglers => "stragglers",
             Cause::Idle => "idle",
             Cause::Others => "other_programs",
+        }
+    }
+
+    /// Its name for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Cause::Client => "penstock's own work",
+            Cause::ArchiveDisk => "the archive's disk",
+            Cause::Limit => "the limits that it was given",
+            Cause::ServerCpu => "the server at work",
+            Cause::CoreWait => "the server waiting for a core",
+            Cause::Commit => "commits",
+            Cause::RowLocks => "row locks",
+            Cause::MetadataLocks => "metadata locks",
+            Cause::AutoInc => "turns at AUTO_INCREMENT",
+            Cause::Redo => "a full redo log",
+            Cause::ServerDisk => "the server's disk",
+            Cause::ServerWait => "other waits in the server",
+            Cause::Remote => "server or network",
+            Cause::Stragglers => "waiting for the last worker",
+            Cause::Idle => "no work at hand",
+            Cause::Others => "other programs",
         }
     }
 }
@@ -140,7 +171,8 @@ fn shares(f: &Figures) -> Vec<Share> {
     let tail = f.tail.clamp(0.0, all);
     let busy = f.busy.clamp(0.0, all - tail);
     let waited = f.waited.clamp(0.0, busy);
-    let own = busy - waited;
+    let limited = f.limited.clamp(0.0, busy - waited);
+    let own = busy - waited - limited;
     let full = f.used() >= BUSY;
     let mut parts = vec![(Cause::Stragglers, tail), (Cause::Idle, all - tail - busy)];
     // Time in penstock that no core was used for, although there were some, is the disk's.
@@ -149,7 +181,10 @@ fn shares(f: &Figures) -> Vec<Share> {
     } else {
         (own - f.own_cpu).clamp(0.0, own)
     };
-    parts.push((Cause::ArchiveDisk, disk));
+    // The threads that write may wait while their worker does not: no more than what looks like the disk's.
+    let limited_disk = f.limited_disk.clamp(0.0, disk);
+    parts.push((Cause::Limit, limited + limited_disk));
+    parts.push((Cause::ArchiveDisk, disk - limited_disk));
     parts.push((Cause::Client, own - disk));
     let mut rest = waited;
     let mut take = |cause, much: f64| {
@@ -160,7 +195,9 @@ fn shares(f: &Figures) -> Vec<Share> {
     };
     take(Cause::Commit, f.commit);
     let traffic = f.traffic.unwrap_or_default();
-    let after = take(Cause::RowLocks, traffic.row_locks);
+    take(Cause::RowLocks, traffic.row_locks);
+    take(Cause::MetadataLocks, f.metadata.unwrap_or(0.0));
+    let after = take(Cause::AutoInc, f.auto_inc.unwrap_or(0.0));
     let redo = f.redo.map_or(0.0, |r| r.full);
     // Where its threads are not seen, all of the server has to stand for them, and
     // with all cores in use what does not run there waits for one.
@@ -297,10 +334,15 @@ fn sentence(f: &Figures, shares: &[Share], dominant: Cause, others: f64) -> Stri
             _ => format!("client CPU: {time} went into reading and unpacking chunks"),
         },
         Cause::ArchiveDisk => format!("the archive's disk: {time}"),
+        Cause::Limit => format!("the limits that it was given: {time}"),
         Cause::ServerCpu => format!("server CPU: {time}"),
         Cause::CoreWait => format!("too few cores: the server waited for one during {time}"),
         Cause::Commit => format!("commits: {time} passed until redo and binary log had them"),
         Cause::RowLocks => format!("row locks: {time}"),
+        Cause::MetadataLocks => {
+            format!("metadata locks, of tables that another session uses: {time}")
+        }
+        Cause::AutoInc => format!("turns at an AUTO_INCREMENT: {time}"),
         Cause::Redo => {
             let redo = f.redo.unwrap_or_default();
             format!(

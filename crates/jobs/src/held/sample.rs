@@ -5,6 +5,8 @@
 //! answer that makes no sense is as good as none. It never fails a job.
 
 use super::host::{Process, Thread};
+use crate::status::pairs;
+use base::events::Measure;
 use server::Identity;
 use std::collections::BTreeMap;
 use wire::{Conn, Options};
@@ -13,7 +15,7 @@ use wire::{Conn, Options};
 pub type Status = BTreeMap<String, u64>;
 
 /// Settings that advice is about.
-const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_redo_log_capacity', 'innodb_log_file_size', 'innodb_log_files_in_group', 'innodb_buffer_pool_size', 'innodb_doublewrite', 'innodb_page_size', 'innodb_io_capacity')";
+const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_redo_log_capacity', 'innodb_log_file_size', 'innodb_log_files_in_group', 'innodb_buffer_pool_size', 'innodb_doublewrite', 'innodb_page_size', 'innodb_io_capacity', 'innodb_autoinc_lock_mode')";
 
 /// Counters that the rules look at.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime', 'Innodb_data_fsyncs', 'Innodb_os_log_fsyncs', 'Innodb_data_pending_fsyncs', 'Innodb_data_written', 'Innodb_data_read', 'Innodb_os_log_written', 'Innodb_log_waits', 'Innodb_buffer_pool_wait_free', 'Innodb_buffer_pool_reads', 'Innodb_buffer_pool_read_requests', 'Innodb_dblwr_pages_written', 'Innodb_pages_written', 'Innodb_row_lock_time', 'Innodb_row_lock_waits', 'Innodb_redo_log_current_lsn', 'Innodb_redo_log_checkpoint_lsn', 'Innodb_redo_log_capacity_resized', 'Innodb_checkpoint_age', 'Innodb_checkpoint_max_age', 'Innodb_lsn_current', 'Innodb_history_list_length')";
@@ -27,11 +29,24 @@ const THREADS: [&str; 2] = [
     "SELECT THREAD_OS_ID, 0 FROM performance_schema.threads WHERE PROCESSLIST_USER = SUBSTRING_INDEX(USER(), '@', 1)",
 ];
 
+/// Sessions of this account that wait for a metadata lock, by flavour as above: servers do not
+/// count such waits, so looks at them are.
+const METADATA: [&str; 2] = [
+    "SELECT 'metadata', COUNT(*) FROM information_schema.processlist WHERE STATE LIKE 'Waiting for%metadata lock' AND USER = SUBSTRING_INDEX(USER(), '@', 1)",
+    "SELECT 'metadata', COUNT(*) FROM performance_schema.threads WHERE PROCESSLIST_STATE LIKE 'Waiting for%metadata lock' AND PROCESSLIST_USER = SUBSTRING_INDEX(USER(), '@', 1)",
+];
+
+/// Transactions that wait for their turn to take numbers of an AUTO_INCREMENT; needs PROCESS.
+/// A lock of a whole table, which `Innodb_row_lock_time` leaves out.
+const AUTO_INC: &str = "SELECT 'auto_inc', COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_operation_state = 'setting auto-inc lock'";
+
 /// A server that is looked at.
 pub struct Source {
     conn: Conn,
     process: Option<Process>,
     files: bool,
+    /// What is asked about waiting sessions.
+    waits: Vec<&'static str>,
     /// Threads that serve us: at the beginning and when last seen, for they end with their connection.
     threads: BTreeMap<u64, (Thread, Thread)>,
     /// Its settings as they are during the rows, whoever set them.
@@ -47,6 +62,8 @@ pub struct Sample {
     pub files: BTreeMap<String, f64>,
     /// Processor seconds of the server.
     pub cpu: Option<f64>,
+    /// Sessions that were waiting at this moment, by what for.
+    pub waiting: Status,
 }
 
 impl Source {
@@ -58,6 +75,11 @@ impl Source {
         let process = Process::of(&conn, &options.endpoint, id);
         let settings = pairs(&mut conn, SETTINGS).unwrap_or_default();
         let files = id.is_mysql() && conn.fetch(FILES).is_ok();
+        let asked = [METADATA[usize::from(id.is_mysql())], AUTO_INC];
+        let waits = asked
+            .into_iter()
+            .filter(|q| conn.fetch(q).is_ok())
+            .collect();
         let threads = process.map_or_else(BTreeMap::new, |p| {
             let asked = pairs(&mut conn, THREADS[usize::from(id.is_mysql())]);
             let asked = asked.map(|l| l.iter().filter_map(|(n, _)| n.parse().ok()).collect());
@@ -70,6 +92,7 @@ impl Source {
             conn,
             process,
             files,
+            waits,
             settings: settings.into_iter().collect(),
         })
     }
@@ -110,23 +133,15 @@ impl Source {
         } else {
             BTreeMap::new()
         };
-        Some(Sample { status, files, cpu })
+        let waiting = self.waits.iter().filter_map(|q| pairs(&mut self.conn, q));
+        let waiting = numbers(waiting.flatten().collect());
+        Some(Sample {
+            status,
+            files,
+            cpu,
+            waiting,
+        })
     }
-}
-
-/// Two columns as text, names in lower case.
-fn pairs(conn: &mut Conn, sql: &str) -> Option<Vec<(String, String)>> {
-    let text = |v: &Option<Vec<u8>>| {
-        v.as_ref()
-            .map(|v| String::from_utf8_lossy(v).into_owned())
-            .unwrap_or_default()
-    };
-    let rows = conn.fetch(sql).ok()?;
-    Some(
-        rows.iter()
-            .filter_map(|r| Some((text(r.first()?).to_ascii_lowercase(), text(r.get(1)?))))
-            .collect(),
-    )
 }
 
 /// What is no number (a UUID, a state in words) is no counter.
@@ -140,6 +155,51 @@ fn numbers(pairs: Vec<(String, String)>) -> Status {
 /// What a counter moved by; `None` if it is missing or went backwards.
 pub fn moved(from: &Status, to: &Status, name: &str) -> Option<u64> {
     to.get(name)?.checked_sub(*from.get(name)?)
+}
+
+/// What two looks say, so many seconds apart, as lines over time; nothing of a time too short to tell.
+pub fn measures(a: &Sample, b: &Sample, seconds: f64) -> Vec<Measure> {
+    if seconds < 0.1 {
+        return Vec::new();
+    }
+    let line = |chart, name, unit, value: Option<f64>| {
+        Some(Measure {
+            chart,
+            name,
+            unit,
+            value: value?,
+            steps: false,
+        })
+    };
+    let rate = |name| Some(moved(&a.status, &b.status, name)? as f64 / seconds);
+    let cpu = a.cpu.zip(b.cpu).map(|(a, b)| (b - a).max(0.0) / seconds);
+    let full = redo(&b.status).map(|(age, most)| age as f64 / most as f64 * 100.0);
+    let history = b.status.get("innodb_history_list_length");
+    [
+        line("Processors", "server", "cores", cpu),
+        line(
+            "Files of the server",
+            "written",
+            "B/s",
+            rate("innodb_data_written"),
+        ),
+        line(
+            "Files of the server",
+            "read",
+            "B/s",
+            rate("innodb_data_read"),
+        ),
+        line("Redo log in use", "checkpoint age", "%", full),
+        line(
+            "Undo history",
+            "list length",
+            "transactions",
+            history.map(|n| *n as f64),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Age of the last checkpoint and what it may become, in bytes of redo.
@@ -174,6 +234,19 @@ mod tests {
         assert_eq!(moved(&a, &b, "z"), None);
         let words = vec![("a".to_owned(), "OK".to_owned()), ("b".into(), "1".into())];
         assert_eq!(numbers(words), status(&[("b", 1)]));
+    }
+
+    #[test]
+    fn lines_are_drawn_of_what_is_known() {
+        let sample = |written, cpu| Sample {
+            status: status(&[("innodb_data_written", written)]),
+            cpu,
+            ..Sample::default()
+        };
+        let list = measures(&sample(100, None), &sample(300, Some(1.0)), 0.5);
+        let found: Vec<_> = list.iter().map(|m| (m.name, m.value)).collect();
+        assert_eq!(found, [("written", 400.0)]);
+        assert!(measures(&sample(100, None), &sample(300, None), 0.01).is_empty());
     }
 
     #[test]

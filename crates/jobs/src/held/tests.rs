@@ -120,6 +120,15 @@ fn each_cause_is_named_with_its_advice() {
             ..Traffic::default()
         });
     };
+    let metadata: Change = |f| f.metadata = Some(14.0);
+    let auto_inc: Change = |f| {
+        f.auto_inc = Some(12.0);
+        set(f, &[("innodb_autoinc_lock_mode", "1")]);
+    };
+    let interleaved: Change = |f| {
+        f.auto_inc = Some(11.0);
+        set(f, &[("innodb_autoinc_lock_mode", "2")]);
+    };
     let both_busy: Change = |f| {
         f.server_cpu = Some(12.0);
         f.own_cpu = 7.0;
@@ -186,6 +195,15 @@ fn each_cause_is_named_with_its_advice() {
             &["innodb_buffer_pool_size = 256M", "innodb_doublewrite"],
         ),
         (LOAD, locks, Cause::RowLocks, "row locks", &[]),
+        (LOAD, metadata, Cause::MetadataLocks, "metadata locks", &[]),
+        (
+            LOAD,
+            auto_inc,
+            Cause::AutoInc,
+            "AUTO_INCREMENT: 60 %",
+            &["innodb_autoinc_lock_mode = 2"],
+        ),
+        (LOAD, interleaved, Cause::AutoInc, "AUTO_INCREMENT", &[]),
         (
             LOAD,
             both_busy,
@@ -352,6 +370,7 @@ fn sample(list: &[(&str, u64)], cpu: Option<f64>) -> Sample {
         status: list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect(),
         files: BTreeMap::from([("wait/io/file/sql/binlog".to_owned(), cpu.unwrap_or(0.0))]),
         cpu,
+        waiting: BTreeMap::new(),
     }
 }
 
@@ -416,4 +435,45 @@ fn workers_without_work_are_waiting_for_the_last_one() {
     let mut f = base(LOAD);
     f.ends(std::iter::empty());
     assert_eq!((f.tail, f.last), (0.0, None));
+}
+
+#[test]
+fn sessions_that_were_found_waiting_are_time() {
+    let at = |t, waiting: &[(&str, u64)]| Sample {
+        waiting: waiting.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect(),
+        ..sample(&[("uptime", t)], None)
+    };
+    // Two sessions in one of four looks; what was there before the first row is not ours.
+    let mut samples = vec![at(1, &[("metadata", 9), ("auto_inc", 9)])];
+    samples.extend([2, 0, 0, 0].map(|n| at(2, &[("metadata", n)])));
+    let f = seen(samples);
+    assert_eq!((f.metadata, f.auto_inc), (Some(5.0), None));
+    let r = verdict(&f);
+    assert!(
+        (share(&r, Cause::MetadataLocks) - 0.25).abs() < 1e-9,
+        "{r:?}"
+    );
+    // More found waiting than there were workers' waits: never more than those.
+    let f = seen(vec![at(1, &[]), at(2, &[("metadata", u64::MAX >> 11)])]);
+    assert!(share(&verdict(&f), Cause::MetadataLocks) <= 1.0);
+}
+
+#[test]
+fn a_run_that_was_held_to_a_limit_says_so() {
+    let mut f = base(Job::Dump { level: None });
+    (f.waited, f.limited) = (2.0, 17.5);
+    let r = verdict(&f);
+    assert_eq!(r.dominant, Cause::Limit);
+    assert!((share(&r, Cause::Limit) - 0.875).abs() < 1e-9, "{r:?}");
+    assert!(
+        r.sentence.starts_with("the limits that it was given: 88 %"),
+        "{}",
+        r.sentence
+    );
+    // The disk's limit takes no more than what looks like the disk's.
+    let mut f = base(Job::Dump { level: None });
+    (f.waited, f.limited_disk) = (2.0, 60.0);
+    let r = verdict(&f);
+    assert_eq!(r.dominant, Cause::Limit);
+    assert_eq!(share(&r, Cause::ArchiveDisk), 0.0);
 }

@@ -249,7 +249,7 @@ pub(super) fn home(plan: &Plan) -> &str {
 }
 
 /// Only one load at a time on one journal. The server lets go of it when the connection ends.
-fn lock(t: &mut Target<'_>, schema: &str) -> Result<()> {
+pub(super) fn lock(t: &mut Target<'_>, schema: &str) -> Result<()> {
     // Names of locks have at most 64 characters, and MySQL 9.6 took SHA1() away.
     let digest = FileRecord::of(schema.as_bytes()).blake3;
     let sql = format!("SELECT GET_LOCK('penstock {}', 5)", &digest[..40]);

@@ -15,7 +15,7 @@ mod passing;
 pub mod precheck;
 mod prepare;
 pub mod rows;
-mod schedule;
+pub(crate) mod schedule;
 mod script;
 mod target;
 mod trial;
@@ -91,8 +91,10 @@ pub struct Summary {
     pub views: u64,
     /// Rows.
     pub rows: u64,
-    /// Bytes of rows.
+    /// Bytes of rows that this run loaded.
     pub raw_bytes: u64,
+    /// Bytes of rows that an interrupted load had brought there before.
+    pub there_bytes: u64,
     /// The whole run, in seconds.
     pub seconds: f64,
     /// Loading rows, in seconds.
@@ -111,6 +113,8 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// What could not be carried over, by name.
     pub exceptions: Vec<String>,
+    /// Statements of a script that were left out, each; `exceptions` has them in groups.
+    pub left_out: Vec<String>,
     /// What was done to the server to make it fast, and undone.
     pub tuning: tune::Report,
 }
@@ -124,6 +128,8 @@ pub struct ChunkSize {
     pub chunks: usize,
     /// How much faster that was than one by one, in per cent.
     pub gain: u64,
+    /// Each number that was tried, with its bytes a second.
+    pub tried: Vec<(usize, u64)>,
 }
 
 /// What is loaded: the part of the archive that the selection leaves.
@@ -159,12 +165,13 @@ impl Plan {
     }
 
     /// How much it is, for tuning.
-    fn work(&self, skip_binlog: bool) -> tune::Work {
+    fn work(&self, target: &Target<'_>) -> tune::Work {
         let size = |c: &archive::open::Chunk| c.raw_bytes.unwrap_or(c.stored_bytes);
         tune::Work {
             bytes: self.tables().flat_map(|t| &t.chunks).map(size).sum(),
             split: self.tables().any(|t| t.chunks.len() > 1),
-            binlog: !skip_binlog,
+            binlog: !target.options.skip_binlog,
+            session: target.conn.id(),
         }
     }
 }
@@ -198,14 +205,10 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         precheck::nothing_there(&mut target, &plan)?;
     }
     // Whatever ends this function from here on, `tuning` puts the server's settings back.
-    let tuning = tune::begin(
-        run,
-        &options.tune,
-        &wire,
-        &target.id,
-        &plan.work(options.skip_binlog),
-    )?;
-
+    let mut tuning = tune::begin(run, &options.tune, &wire, &target.id, &plan.work(&target))?;
+    if tuning.restarted() {
+        target.again()?;
+    }
     target.prepare()?;
     let phase = run.phase("creating tables", 1);
     let prepared = {
@@ -222,8 +225,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
     outcome.map_err(|e| left_behind(e, &plan, &target))?;
     drop(phase);
     // The comparison only reads: it need not wait with durability.
-    let tuning = tuning.finish();
-    target.exceptions.extend(tuning.left.iter().cloned());
+    tuning.put_back();
     let verified = if options.verify {
         let loaded: Vec<_> = plan
             .tables()
@@ -244,8 +246,12 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         None
     };
     prepared.journal.end(&mut target)?;
+    let tuning = tuning.finish();
+    target.exceptions.extend(tuning.left.iter().cloned());
     target.notes.sort();
     target.notes.dedup();
+    let loaded = tables.iter().flat_map(|t| &t.chunks);
+    let loaded_bytes = loaded.filter_map(|c| c.raw_bytes).sum();
     Ok(Summary {
         archive: std::path::absolute(&options.from)
             .unwrap_or_else(|_| options.from.clone())
@@ -264,11 +270,13 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
             .iter()
             .map(|t| t.loaded.load(std::sync::atomic::Ordering::SeqCst))
             .sum(),
-        raw_bytes: tables
-            .iter()
-            .flat_map(|t| &t.chunks)
-            .filter_map(|c| c.raw_bytes)
-            .sum(),
+        raw_bytes: loaded_bytes,
+        there_bytes: plan
+            .tables()
+            .map(raw_bytes)
+            .sum::<u64>()
+            .saturating_sub(loaded_bytes),
+        left_out: Vec::new(),
         seconds: start.elapsed().as_secs_f64(),
         rows_seconds,
         threads: options.threads,
@@ -447,7 +455,13 @@ fn load_rows(
     let job = held::Job::Load {
         skip_binlog: target.options.skip_binlog,
     };
-    let watch = held::Watch::start(job, &target.options.target, &target.id, conns.len());
+    let watch = held::Watch::start(
+        job,
+        &target.options.target,
+        &target.id,
+        conns.len(),
+        &run.observer,
+    );
     let loaders = Loaders {
         watch: &watch,
         store: &*store,
@@ -465,6 +479,7 @@ fn load_rows(
             table: tables[table].name.clone(),
             chunks: found.chunks,
             gain: found.gain,
+            tried: found.tried.to_vec(),
         });
     }
     Ok((seconds, watch.finish()))
@@ -478,14 +493,25 @@ const BULK_MOST: u64 = 2 << 30;
 /// later) stores as a bulk insert: a sixth less time for TPC-C's tables. A
 /// bigger one goes in chunk by chunk, or the other workers would wait for it.
 fn bulk_most(target: &Target<'_>, plan: &Plan) -> u64 {
-    let bulk = target.id.mariadb_at_least(10, 6, 0)
-        && target.options.tune.level != tune::Level::Off
-        && plan.archive.has_manifest();
-    if !bulk {
+    if !plan.archive.has_manifest() {
         return 0;
     }
-    let all: u64 = plan.tables().map(raw_bytes).sum();
-    BULK_MOST.min(all / target.options.threads.max(1) as u64)
+    let all = plan.tables().map(raw_bytes).sum();
+    bulk_insert(
+        &target.id,
+        &target.options.tune,
+        all,
+        target.options.threads,
+    )
+}
+
+/// The same for any rows: of `all` bytes, so many may be in a table that goes in as one piece.
+pub(crate) fn bulk_insert(id: &Identity, tune: &tune::Options, all: u64, threads: usize) -> u64 {
+    if id.mariadb_at_least(10, 6, 0) && tune.level != tune::Level::Off {
+        BULK_MOST.min(all / threads.max(1) as u64)
+    } else {
+        0
+    }
 }
 
 /// Bytes of a table's rows, as far as the archive says.

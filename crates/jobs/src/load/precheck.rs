@@ -113,7 +113,7 @@ pub(super) fn target(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
         ))
         .hint("check --into; to put a lost schema back on purpose, add --allow-same-server"));
     }
-    writable(t)?;
+    writable(&mut t.conn, &t.id, t.options.tune.level)?;
     let schemas: Vec<&archive::open::Schema> = plan
         .schemas
         .iter()
@@ -124,16 +124,16 @@ pub(super) fn target(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
 }
 
 /// Whether the target takes rows at all.
-pub(super) fn writable(t: &mut Target<'_>) -> Result<()> {
+pub fn writable(conn: &mut wire::Conn, id: &Identity, level: tune::Level) -> Result<()> {
     // `tune::begin` switches it on where that is allowed, and refuses where it is not.
-    if !t.id.local_infile && t.options.tune.level != tune::Level::Max {
+    if !id.local_infile && level != tune::Level::Max {
         return Err(tune::local_infile_off());
     }
-    if t.id.read_only || t.id.super_read_only {
-        let held = Privileges::read(&mut t.conn, &t.id)
+    if id.read_only || id.super_read_only {
+        let held = Privileges::read(conn, id)
             .map_err(|e| failure::server("cannot read the account's privileges", e))?;
         let may = held.has("CONNECTION_ADMIN") || held.has("READ ONLY ADMIN") || held.has("SUPER");
-        if t.id.super_read_only || !may {
+        if id.super_read_only || !may {
             return Err(refused("the target is read only (a replica?)")
                 .hint("SET GLOBAL read_only = OFF, if this server is meant"));
         }

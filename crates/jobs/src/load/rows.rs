@@ -121,6 +121,7 @@ impl Loaders<'_> {
             let outcome = self.piece(conn, t, chunks.clone(), stop);
             self.watch.end(&spell, conn, &t.name);
             self.counters.busy.sub(1);
+            stop.rest();
             outcome?;
             let n = chunks.len() as u64;
             if t.left.fetch_sub(n, Ordering::SeqCst) == n {
@@ -286,7 +287,7 @@ impl Loaders<'_> {
 
 /// With this and the foreign key checks off, MariaDB sorts what a statement
 /// inserts into an empty table, and writes pages instead of rows.
-fn unique_checks(conn: &mut Conn, on: bool) -> Result<(), wire::Error> {
+pub fn unique_checks(conn: &mut Conn, on: bool) -> Result<(), wire::Error> {
     conn.execute(format!("SET SESSION unique_checks = {}", u8::from(on)))
         .map(drop)
 }

@@ -6,7 +6,7 @@ use super::{ChunkSize, Options};
 use crate::{Run, connect, failure, tune};
 use base::{Error, Kind, Result};
 use server::{Identity, session};
-use wire::Conn;
+use wire::{Conn, Direction};
 
 /// What the steps before and behind the rows share.
 pub struct Target<'a> {
@@ -32,13 +32,16 @@ pub struct Target<'a> {
     pub resuming: bool,
     /// Sizes that were found by trying.
     pub sizes: Vec<ChunkSize>,
+    /// The schema of the load's journal, which no other load may work on.
+    home: Option<String>,
 }
 
 impl<'a> Target<'a> {
     /// Connects; puts back what an earlier load has left of its tuning, before
     /// anything is judged by it.
     pub fn open(run: &'a Run, options: &'a Options) -> Result<Target<'a>> {
-        let (mut conn, id) = connect::open(run, &options.target)?;
+        let state = options.tune.state.as_deref();
+        let (mut conn, id) = tune::service::connected(run, &options.target, state)?;
         let id = tune::recover(run, &options.tune, &options.target, &mut conn, id)?;
         run.observer
             .note(format!("target: {id} at {}", options.target.endpoint));
@@ -54,6 +57,7 @@ impl<'a> Target<'a> {
             touched: false,
             resuming: false,
             sizes: Vec::new(),
+            home: None,
         })
     }
 
@@ -69,8 +73,18 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
+    /// Connects anew after a restart of the server.
+    pub fn again(&mut self) -> Result<()> {
+        (self.conn, self.id) = connect::open(self.run, &self.options.target)?;
+        match self.home.clone() {
+            Some(home) => super::journal::lock(self, &home),
+            None => Ok(()),
+        }
+    }
+
     /// Finds the journal of an interrupted load, and takes it up if the user asked for that.
     pub fn interrupted(&mut self, home: &str, identity: &str) -> Result<Option<Journal>> {
+        self.home = Some(home.to_owned());
         let found = Journal::find(self, home, identity)?;
         if let Some(journal) = &found {
             self.touched = true;
@@ -87,6 +101,7 @@ impl<'a> Target<'a> {
 /// The connections that load rows, each in a session prepared for it.
 pub fn connections(target: &Target<'_>, wire: &wire::Options) -> Result<Vec<Conn>> {
     let mut conns = Vec::new();
+    let wire = &target.run.counted(wire, Direction::Sent);
     for _ in 0..target.options.threads {
         let mut conn = connect::connection(target.run, wire)?;
         session::for_load(&mut conn, &target.id)
@@ -99,6 +114,7 @@ pub fn connections(target: &Target<'_>, wire: &wire::Options) -> Result<Vec<Conn
             session::skip_binlog(&mut conn, &target.id)
                 .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
         }
+        conn.wait_at_gate(true);
         conns.push(conn);
     }
     Ok(conns)

@@ -35,6 +35,8 @@ pub struct Found {
     pub chunks: usize,
     /// Faster than one by one, in per cent.
     pub gain: u64,
+    /// Each size that was tried, with its bytes a second.
+    pub tried: [(usize, u64); SIZES.len()],
 }
 
 impl Trial {
@@ -80,12 +82,15 @@ impl Trial {
         };
         let best = (0..SIZES.len()).max_by(|a, b| rate(*a).total_cmp(&rate(*b)))?;
         let gain = ((rate(best) / rate(0) - 1.0) * 100.0).round() as u64;
-        Some(if gain >= GAIN {
-            let chunks = SIZES[best];
-            Found { chunks, gain }
+        let (chunks, gain) = if gain >= GAIN {
+            (SIZES[best], gain)
         } else {
-            let chunks = SIZES[0];
-            Found { chunks, gain: 0 }
+            (SIZES[0], 0)
+        };
+        Some(Found {
+            chunks,
+            gain,
+            tried: std::array::from_fn(|i| (SIZES[i], rate(i) as u64)),
         })
     }
 }
@@ -104,7 +109,9 @@ mod tests {
                 t.done(size, size as u64, Duration::from_millis(each * size as u64));
             }
         }
-        assert_eq!(t.found(), Some(Found { chunks: 1, gain: 0 }));
+        let found = t.found().expect("all were tried");
+        assert_eq!((found.chunks, found.gain), (1, 0));
+        assert_eq!(found.tried[0], (1, 10));
         assert_eq!(t.next(), 1);
     }
 }

@@ -7,6 +7,7 @@
 use super::journal::{self, Journal, Opened, Record};
 use super::replicas::{self, Found};
 use super::revert::{self, Outcome};
+use super::service::{self, Service};
 use super::{
     Changed, Options, Report, Tuning, Work, belongs, doctor, held, local_infile_off, lost, memory,
     open, settings,
@@ -15,6 +16,7 @@ use crate::failure;
 use base::{Error, Kind, Result, units::printable};
 use server::{Identity, Privileges};
 use std::time::Duration;
+use wire::Conn;
 
 impl Tuning<'_> {
     pub(super) fn change(&mut self, options: &Options, work: &Work) -> Result<()> {
@@ -44,7 +46,7 @@ impl Tuning<'_> {
             return self.can_load();
         };
         self.journal = Some(journal);
-        self.apply(&held, work)?;
+        self.apply(options, &held, work)?;
         self.can_load()
     }
 
@@ -59,7 +61,7 @@ impl Tuning<'_> {
             }
         };
         belongs(&journal, &key)?;
-        if !journal.entries.is_empty() {
+        if !journal.is_settled() {
             return Err(Error::new(
                 Kind::Privilege,
                 "settings that an earlier run left changed are not put back yet",
@@ -68,10 +70,7 @@ impl Tuning<'_> {
         }
         let conn = self.conn.as_mut().ok_or_else(lost)?;
         // A load from another host has its journal there; the server itself knows of it.
-        let free = conn
-            .fetch("SELECT GET_LOCK('penstock_tuning', 0)")
-            .map_err(|e| failure::wire("cannot lock the server's settings", e))?;
-        if !matches!(free.first().and_then(|r| r.first()), Some(Some(v)) if v == b"1") {
+        if !lock(conn)? {
             journal.remove()?;
             self.instead("a load from another host has changed settings of this server".to_owned());
             return Ok(None);
@@ -91,20 +90,18 @@ impl Tuning<'_> {
         self.report.not_changed.push(text);
     }
 
-    fn apply(&mut self, held: &Privileges, work: &Work) -> Result<()> {
+    fn apply(&mut self, options: &Options, held: &Privileges, work: &Work) -> Result<()> {
+        let (mut now, mut plan) = self.plan(held, work)?;
+        if let Some(service) = &options.service
+            && self.restart(service, work, &now, &plan)?
+        {
+            self.run.check()?;
+            (now, plan) = self.plan(held, work)?;
+        }
         let (Some(conn), Some(journal)) = (&mut self.conn, &mut self.journal) else {
             return Err(lost());
         };
         let phase = self.run.phase("tuning the server", 1);
-        // The archive may have taken minutes to check: what was true then may not be now.
-        let now = Identity::read(conn)
-            .map_err(|e| failure::server("cannot find out what the server is", e))?;
-        let redo_log = if now.mysql_at_least(8, 0, 21) {
-            revert::read(conn, settings::REDO_LOG)?.map(|v| settings::same(&v, "ON"))
-        } else {
-            None
-        };
-        let plan = settings::plan(&now, held, work, memory::room(conn), redo_log);
         self.report.not_changed.extend(plan.not_changed);
         self.report.restart = plan.restart;
         for change in plan.changes {
@@ -164,6 +161,114 @@ impl Tuning<'_> {
         Ok(())
     }
 
+    /// What the server is now, and what is to be changed. The archive may have taken
+    /// minutes to check: what was true then may not be now.
+    fn plan(&mut self, held: &Privileges, work: &Work) -> Result<(Identity, settings::Plan)> {
+        let conn = self.conn.as_mut().ok_or_else(lost)?;
+        let now = service::identity(conn)?;
+        let redo_log = if now.mysql_at_least(8, 0, 21) {
+            revert::read(conn, settings::REDO_LOG)?.map(|v| settings::same(&v, "ON"))
+        } else {
+            None
+        };
+        let plan = settings::plan(&now, held, work, memory::room(conn), redo_log);
+        Ok((now, plan))
+    }
+
+    /// Restarts the server with what only a restart can change; whether it did.
+    fn restart(
+        &mut self,
+        service: &Service,
+        work: &Work,
+        now: &Identity,
+        plan: &settings::Plan,
+    ) -> Result<bool> {
+        let file = service::check(service)?;
+        let lines = settings::lines(now, &plan.restart);
+        if lines.is_empty() {
+            self.run
+                .observer
+                .note("the server is not restarted: nothing that a restart changes would make this load faster".to_owned());
+            return Ok(false);
+        }
+        let (Some(conn), Some(journal)) = (&mut self.conn, &mut self.journal) else {
+            return Err(lost());
+        };
+        let _phase = self.run.phase("restarting the server", 1);
+        let others = service::others(conn, &[conn.id(), work.session]);
+        if !others.is_empty() {
+            self.run.observer.warn(printable(&format!(
+                "the server is restarted, which ends the sessions of {}",
+                others.join(", ")
+            )));
+        }
+        let runtime = service::runtime(conn, now);
+        if runtime.is_none() {
+            self.run.observer.warn(
+                "the account may not see which settings were made while the server ran: the restart forgets them".to_owned(),
+            );
+        }
+        let fragment = journal::Fragment {
+            file,
+            command: service.command.clone(),
+            lines,
+            runtime: runtime.unwrap_or_default(),
+        };
+        journal.add(Record::Fragment(fragment.clone()))?;
+        service::write(&fragment)?;
+        self.report.restarts += 1;
+        let outcome = service::restart(conn, now, &self.wire, &service.command, &self.state);
+        if let Err(e) = outcome {
+            service::remove(&fragment)?;
+            if conn.fetch("SELECT 1").is_err() {
+                // From here on there may be no server to put anything back on.
+                let revived = service::start(now, &self.wire, &service.command, &self.state)?;
+                *conn = revived;
+            }
+            let mut left = service::undo(conn, &self.wire, journal, &self.state)?;
+            self.report.left.append(&mut left);
+            let text = format!("settings that need a restart were left alone: {}", e.what);
+            self.run.observer.warn(text.clone());
+            self.report.not_changed.push(text);
+            // What is set from here on is not forgotten by a restart.
+            journal.add(Record::Restarted {
+                started: revert::started(conn)?,
+            })?;
+            return lock(conn).map(|_| true);
+        }
+        let again = service::identity(conn)?;
+        belongs(journal, &journal::id(&again))?;
+        lock(conn)?;
+        for line in service::set_again(conn, now, &fragment)? {
+            self.run.observer.warn(printable(&line));
+        }
+        journal.add(Record::Restarted {
+            started: revert::started(conn)?,
+        })?;
+        for line in &fragment.lines {
+            let during = revert::read(conn, &line.setting)?.unwrap_or_default();
+            if !settings::same(&during, &line.wanted) {
+                self.report.not_changed.push(format!(
+                    "{}: the server was restarted and does not take it from {}: is the folder included in its my.cnf, and no later file wins?",
+                    line.setting,
+                    fragment.file.display()
+                ));
+            }
+            self.report.changes.push(Changed {
+                name: line.setting.clone(),
+                before: line.before.clone(),
+                during,
+                after: None,
+            });
+        }
+        Ok(true)
+    }
+
+    /// Whether the server was restarted, so that earlier connections are gone.
+    pub fn restarted(&self) -> bool {
+        self.report.restarts > 0
+    }
+
     /// `local_infile` is checked again here: switching it on may have been refused.
     fn can_load(&mut self) -> Result<()> {
         let conn = self.conn.as_mut().ok_or_else(lost)?;
@@ -173,14 +278,20 @@ impl Tuning<'_> {
         }
     }
 
-    /// Puts everything back and says what was done.
+    /// Puts everything back and says what was done. May restart the server.
     pub fn finish(mut self) -> Report {
         self.put_back();
+        self.end_restart();
         std::mem::take(&mut self.report)
     }
 
-    /// Tries for a while: a server that was restarted comes back.
-    fn put_back(&mut self) {
+    /// Puts back what can be put back while the server runs. Tries for a while:
+    /// a server that was restarted comes back.
+    pub fn put_back(&mut self) {
+        if self.told {
+            return;
+        }
+        self.told = true;
         let Some(mut journal) = self.journal.take() else {
             return;
         };
@@ -198,11 +309,14 @@ impl Tuning<'_> {
             let done = opened.and_then(|mut conn| {
                 // Another server may have come up in this one's place.
                 if attempt > 0 {
-                    let now = Identity::read(&mut conn)
-                        .map_err(|e| failure::server("cannot find out what the server is", e))?;
+                    let now = service::identity(&mut conn)?;
                     belongs(&journal, &journal::id(&now))?;
                 }
-                revert::revert(&mut conn, &mut journal, &mut outcome)
+                let done = revert::revert(&mut conn, &mut journal, &mut outcome);
+                if done.is_ok() {
+                    self.conn = Some(conn);
+                }
+                done
             });
             problem = done.err();
             match &problem {
@@ -212,6 +326,45 @@ impl Tuning<'_> {
         }
         drop(phase);
         self.tell(&outcome, problem, journal);
+    }
+
+    /// Takes our file of settings away, and restarts the server without it.
+    fn end_restart(&mut self) {
+        let Some(mut journal) = self.journal.take() else {
+            return;
+        };
+        if journal.fragment.is_none() {
+            return;
+        }
+        let phase = self.run.phase("restarting the server", 1);
+        let opened = match self.conn.take() {
+            Some(conn) => Ok(conn),
+            // It went away by itself, or was never seen again after a restart.
+            None => open(&self.wire, &self.id)
+                .or_else(|e| service::revive(&self.wire, &journal, &self.state)?.ok_or(e)),
+        };
+        let outcome = opened.and_then(|mut conn| {
+            let left = service::undo(&mut conn, &self.wire, &mut journal, &self.state)?;
+            self.report.restarts += 1;
+            for change in self.report.changes.iter_mut().filter(|c| c.after.is_none()) {
+                change.after = revert::read(&mut conn, &change.name)?;
+            }
+            Ok(left)
+        });
+        drop(phase);
+        match outcome.and_then(|left| journal.remove().map(|()| left)) {
+            Ok(mut left) => {
+                let what = "the server was restarted with its own settings".to_owned();
+                self.run.observer.note(what);
+                self.report.left.append(&mut left);
+            }
+            Err(e) => {
+                let hint = e.hint.map(|h| format!(" ({h})")).unwrap_or_default();
+                let text = printable(&format!("{}{hint}", e.what));
+                self.run.observer.warn(text.clone());
+                self.report.left.push(text);
+            }
+        }
     }
 
     fn tell(&mut self, outcome: &Outcome, problem: Option<Error>, journal: Journal) {
@@ -227,10 +380,13 @@ impl Tuning<'_> {
                 .cloned();
         }
         let mut left: Vec<String> = outcome.foreign.iter().map(Outcome::foreign_line).collect();
-        if problem.is_none() && outcome.failed.is_empty() {
+        let back = problem.is_none() && outcome.failed.is_empty();
+        if back && journal.fragment.is_none() {
             if let Err(e) = journal.remove() {
                 left.push(e.what);
             }
+        } else if back || journal.entries.is_empty() {
+            self.journal = Some(journal);
         } else {
             let mut why: Vec<String> = outcome
                 .failed
@@ -252,12 +408,21 @@ impl Tuning<'_> {
         if !outcome.back.is_empty() {
             self.run.observer.note(printable(&outcome.back_line()));
         }
-        self.report.left = left;
+        self.report.left.append(&mut left);
     }
+}
+
+/// Keeps other loads' hands off the settings, until the connection ends.
+fn lock(conn: &mut Conn) -> Result<bool> {
+    let free = conn
+        .fetch("SELECT GET_LOCK('penstock_tuning', 0)")
+        .map_err(|e| failure::wire("cannot lock the server's settings", e))?;
+    Ok(matches!(free.first().and_then(|r| r.first()), Some(Some(v)) if v == b"1"))
 }
 
 impl Drop for Tuning<'_> {
     fn drop(&mut self) {
         self.put_back();
+        self.end_restart();
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! It holds no account, no password, and nothing of the data.
 
-use base::{Error, Kind, Result, units::printable};
+use base::{Error, Kind, Result, failpoint, units::printable};
 use serde::{Deserialize, Serialize};
 use server::Identity;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -72,6 +72,39 @@ pub enum Record {
         /// Its value at that time.
         found: String,
     },
+    /// A file of settings is about to be written, and the server restarted with it.
+    Fragment(Fragment),
+    /// The server runs with it.
+    Restarted {
+        /// When it started, as in [`Server::started`].
+        started: i64,
+    },
+    /// The file is gone, and the server runs without it.
+    Removed,
+}
+
+/// A `my.cnf` fragment for which the server is restarted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fragment {
+    /// Where it is written.
+    pub file: PathBuf,
+    /// The shell line that restarts the server.
+    pub command: String,
+    /// What it sets.
+    pub lines: Vec<Line>,
+    /// Variables that were set while the server ran: a restart forgets them.
+    pub runtime: Vec<(String, String)>,
+}
+
+/// One setting of a [`Fragment`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// The variable.
+    pub setting: String,
+    /// Its value before.
+    pub before: String,
+    /// The value it is to get.
+    pub wanted: String,
 }
 
 /// A setting that is changed and not settled.
@@ -96,6 +129,8 @@ pub struct Journal {
     pub begin: Option<(Server, u32)>,
     /// In the order in which they were changed.
     pub entries: Vec<Entry>,
+    /// A file of settings that may be there, with a server that may run with it.
+    pub fragment: Option<Box<Fragment>>,
 }
 
 /// What came of opening a journal.
@@ -217,6 +252,7 @@ fn open(path: &Path, create: bool) -> Result<Option<Opened>> {
             file,
             begin: parsed.begin,
             entries: parsed.entries,
+            fragment: parsed.fragment,
         })));
     }
 }
@@ -228,6 +264,13 @@ impl Journal {
             .map_err(|e| Error::new(Kind::Internal, format!("journal: {e}")))?;
         line.push(b'\n');
         let first = matches!(record, Record::Begin { .. });
+        let about = match record {
+            Record::Fragment(_) => "a file of settings",
+            Record::Restarted { .. } => "a restart of the server",
+            Record::Removed => "the end of a file of settings",
+            _ => "a setting",
+        };
+        failpoint::reached(&format!("before the journal has {about}"));
         self.file
             .write_all(&line)
             .and_then(|()| self.file.sync_all())
@@ -237,12 +280,24 @@ impl Journal {
                 _ => Ok(()),
             })
             .map_err(|e| failed("write", &self.path, e))?;
-        apply(record, &mut self.begin, &mut self.entries).map_err(|why| {
+        failpoint::reached(&format!("the journal has {about}"));
+        apply(
+            record,
+            &mut self.begin,
+            &mut self.entries,
+            &mut self.fragment,
+        )
+        .map_err(|why| {
             Error::new(
                 Kind::Internal,
                 format!("journal {}: {why}", self.path.display()),
             )
         })
+    }
+
+    /// Whether nothing is left to be put back.
+    pub fn is_settled(&self) -> bool {
+        self.entries.is_empty() && self.fragment.is_none()
     }
 
     /// Where it is.
@@ -261,6 +316,7 @@ impl Journal {
 struct Parsed {
     begin: Option<(Server, u32)>,
     entries: Vec<Entry>,
+    fragment: Option<Box<Fragment>>,
     /// Length of the lines that are whole.
     whole: u64,
 }
@@ -277,8 +333,13 @@ fn parse(bytes: &[u8]) -> Result<Parsed, String> {
             Some(Err(e)) => return Err(format!("line {} cannot be read: {e}", at + 1)),
             None => break,
         };
-        apply(record, &mut parsed.begin, &mut parsed.entries)
-            .map_err(|why| format!("line {}: {why}", at + 1))?;
+        let Parsed {
+            begin,
+            entries,
+            fragment,
+            ..
+        } = &mut parsed;
+        apply(record, begin, entries, fragment).map_err(|why| format!("line {}: {why}", at + 1))?;
         parsed.whole += line.len() as u64;
     }
     Ok(parsed)
@@ -288,6 +349,7 @@ fn apply(
     record: Record,
     begin: &mut Option<(Server, u32)>,
     entries: &mut Vec<Entry>,
+    fragment: &mut Option<Box<Fragment>>,
 ) -> Result<(), String> {
     match record {
         Record::Begin { version, .. } if version != VERSION => {
@@ -311,6 +373,13 @@ fn apply(
             }
         }
         Record::Settled { setting, .. } => entries.retain(|e| e.setting != setting),
+        Record::Fragment(new) => *fragment = Some(Box::new(new)),
+        Record::Restarted { started } => {
+            if let Some((server, _)) = begin {
+                server.started = started;
+            }
+        }
+        Record::Removed => *fragment = None,
     }
     Ok(())
 }

@@ -6,13 +6,15 @@
 //! (`recover`) or by `penstock doctor --revert`, from the journal. Invariants:
 //! nothing is changed that is not in the journal on disk first; nothing is
 //! persisted in the server; the redo log is the last to go and the first to
-//! come back.
+//! come back. What needs a restart is `service`'s: it comes before the other
+//! settings and is taken back behind them.
 
 mod guard;
 pub mod journal;
 pub mod memory;
 pub mod replicas;
 pub mod revert;
+pub mod service;
 pub mod settings;
 
 use crate::{Run, failure};
@@ -20,6 +22,7 @@ use base::{Error, Kind, Result, units::printable};
 use journal::{Journal, Opened};
 use revert::Outcome;
 use server::{Identity, session};
+use service::Service;
 use std::path::PathBuf;
 use wire::{Conn, Endpoint};
 
@@ -53,6 +56,8 @@ pub struct Options {
     pub level: Level,
     /// The folder of journals; without one, nothing global is changed.
     pub state: Option<PathBuf>,
+    /// How the server is restarted, if that is allowed.
+    pub service: Option<Service>,
 }
 
 /// What is going to be loaded.
@@ -64,6 +69,8 @@ pub struct Work {
     pub split: bool,
     /// Whether the load goes into the binary log.
     pub binlog: bool,
+    /// The connection that the load has by now, which is no stranger's.
+    pub session: u32,
 }
 
 /// A setting before, during and after the load.
@@ -90,6 +97,8 @@ pub struct Report {
     pub not_changed: Vec<String>,
     /// Lines of a `my.cnf` that would help after a restart.
     pub restart: Vec<String>,
+    /// How often the server was restarted.
+    pub restarts: u32,
     /// What is not as it was, in words.
     pub left: Vec<String>,
 }
@@ -103,6 +112,10 @@ pub struct Tuning<'a> {
     report: Report,
     conn: Option<Conn>,
     journal: Option<Journal>,
+    /// The folder of journals.
+    state: PathBuf,
+    /// The live settings have been put back, or it was said that they could not.
+    told: bool,
 }
 
 /// Puts back what an earlier run left changed on this server; gives the
@@ -134,7 +147,7 @@ pub fn recover(
         Err(e) => return Err(e),
     };
     belongs(&journal, &key)?;
-    if journal.entries.is_empty() {
+    if journal.is_settled() {
         journal.remove()?;
         return Ok(id);
     }
@@ -146,6 +159,16 @@ pub fn recover(
         ));
     }
     if outcome.failed.is_empty() {
+        if let Some(fragment) = journal.fragment.clone() {
+            let phase = run.phase("restarting the server", 1);
+            let left = service::undo(conn, wire, &mut journal, state)?;
+            drop(phase);
+            run.observer.warn(format!(
+                "an earlier run left {}: it is removed, and the server runs without it",
+                printable(&fragment.file.display().to_string())
+            ));
+            left.iter().for_each(|l| run.observer.warn(printable(l)));
+        }
         journal.remove()?;
     } else {
         run.observer.warn(format!(
@@ -174,6 +197,8 @@ pub fn begin<'a>(
         },
         conn: None,
         journal: None,
+        state: options.state.clone().unwrap_or_default(),
+        told: false,
     };
     if options.level == Level::Max {
         tuning.change(options, work)?;

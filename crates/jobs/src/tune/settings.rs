@@ -7,6 +7,7 @@
 //! correctness or a replica depends on, and nothing is persisted.
 
 use super::Work;
+use super::journal::Line;
 use server::{Identity, Privileges};
 
 /// The one setting that is no variable.
@@ -184,6 +185,26 @@ fn buffer_pool(p: &mut Planner<'_>, work: &Work, room: Option<u64>) {
         return;
     }
     p.want(BUFFER_POOL, &size.to_string());
+}
+
+/// Those of the lines for which a server is restarted: not `skip-log-bin`, for
+/// a gap in the binary log would stay, and `--skip-binlog` asks for one in so many words.
+pub fn lines(id: &Identity, restart: &[String]) -> Vec<Line> {
+    restart
+        .iter()
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(name, wanted)| Line {
+            setting: name.to_owned(),
+            before: id.variable(name).unwrap_or_default().to_owned(),
+            wanted: bytes(wanted),
+        })
+        .collect()
+}
+
+/// `512M` as the server shows it.
+fn bytes(value: &str) -> String {
+    let number = value.strip_suffix('M').and_then(|n| n.parse::<u64>().ok());
+    number.map_or_else(|| value.to_owned(), |n| (n * MIB).to_string())
 }
 
 /// What the server would need a restart for.

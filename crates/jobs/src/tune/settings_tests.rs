@@ -30,6 +30,7 @@ const WORK: Work = Work {
     bytes: GIB,
     split: true,
     binlog: true,
+    session: 0,
 };
 
 fn names(plan: &Plan) -> Vec<&str> {
@@ -150,6 +151,33 @@ fn mariadb_by_version() {
         [
             "innodb_log_file_size = 512M",
             "innodb_autoinc_lock_mode = 2"
+        ]
+    );
+}
+
+#[test]
+fn a_server_is_not_restarted_for_a_gap_in_its_log() {
+    let id = server(&[
+        ("version", "10.6.5-MariaDB"),
+        ("innodb_doublewrite", "ON"),
+        ("innodb_log_file_size", "100663296"),
+    ]);
+    let restart = [
+        "innodb_log_file_size = 512M",
+        "innodb_doublewrite = OFF",
+        "skip-log-bin",
+    ]
+    .map(str::to_owned);
+    let found = lines(&id, &restart);
+    let found: Vec<_> = found
+        .iter()
+        .map(|l| (&*l.setting, &*l.before, &*l.wanted))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("innodb_log_file_size", "100663296", "536870912"),
+            ("innodb_doublewrite", "ON", "OFF")
         ]
     );
 }

@@ -76,6 +76,7 @@ pub fn reader(run: &Run, options: &wire::Options, id: &server::Identity) -> Resu
         conn.execute(sql)
             .map_err(|e| failure::wire("cannot open a snapshot", e))?;
     }
+    conn.wait_at_gate(true);
     Ok(conn)
 }
 

@@ -3,7 +3,7 @@
 
 use super::Pieces;
 use crate::Result;
-use crate::feed::number;
+use std::io::Write;
 
 /// Reads the file index.
 #[derive(Debug, Default)]
@@ -133,7 +133,7 @@ impl Packages {
                     }
                     row.extend_from_slice(kind.as_bytes());
                     row.push(b'\t');
-                    number(row, position);
+                    let _ = write!(row, "{position}");
                     row.push(b'\t');
                     text(row, wants.trim_ascii());
                 })?;

@@ -19,6 +19,10 @@ pub(super) fn add(l: &mut Lines, r: &Report) {
         "tuned",
         format!("--tune=max: {all} settings changed for the load, {again} put back"),
     );
+    if r.restarts > 0 {
+        let times = if r.restarts == 1 { "once" } else { "twice" };
+        l.add("", format!("the server was restarted {times}"));
+    }
     if all > 0 {
         let rows = r.changes.iter().map(|c| {
             let after = c.after.as_deref().unwrap_or("not known");
@@ -68,7 +72,7 @@ pub(super) fn json(r: &Report) -> Value {
         .collect();
     json!({
         "level": r.level.name(), "changes": changes, "not_changed": r.not_changed,
-        "restart": r.restart, "left": r.left,
+        "restart": r.restart, "restarts": r.restarts, "left": r.left,
     })
 }
 
@@ -77,6 +81,7 @@ pub fn doctor(d: &doctor::Summary) -> String {
     let title = match (d.left.is_empty(), d.done.is_empty()) {
         (false, _) => "Settings are left changed",
         (true, false) => "Settings are put back",
+        (true, true) if !d.in_use.is_empty() => "Settings are in use",
         (true, true) => "Nothing is left changed",
     };
     let mut l = Lines::new(title);
@@ -91,10 +96,13 @@ pub fn doctor(d: &doctor::Summary) -> String {
         let text = format!("before {}, load {}, now {now}", left.before, left.during);
         let _ = writeln!(l.0, "    {:<32}{}", printable(&left.name), printable(&text));
     }
+    for load in &d.in_use {
+        l.add("in use", load);
+    }
     l.list("done", &d.done);
     l.list("notes", &d.notes);
-    if !d.left.is_empty() && d.done.is_empty() {
-        let _ = writeln!(l.0, "  put them back with: penstock doctor --revert SERVER");
+    for command in &d.commands {
+        let _ = writeln!(l.0, "  put them back with: {command}");
     }
     l.0
 }
@@ -110,6 +118,6 @@ pub fn doctor_json(d: &doctor::Summary) -> Value {
         .collect();
     json!({
         "event": "summary", "job": "doctor", "looked_at": d.looked_at, "left": left,
-        "done": d.done, "notes": d.notes,
+        "done": d.done, "notes": d.notes, "in_use": d.in_use, "commands": d.commands,
     })
 }

@@ -40,10 +40,19 @@ pub fn is_archive(from: &Path) -> Result<bool> {
     match dumps::folder::look(from) {
         Ok(dumps::folder::Found::Archive) => Ok(true),
         Ok(dumps::folder::Found::Dump(_)) => Ok(false),
+        Err(dumps::Error::Unknown { .. }) if is_empty(from) => Err(Error::new(
+            Kind::Archive,
+            printable(&format!("{} is an empty folder", from.display())),
+        )
+        .hint("name the folder that holds the dump")),
         // Let the archive's own messages say what is wrong with it.
         Err(dumps::Error::Unknown { .. }) => Ok(true),
         Err(e) => Err(dump_error(from, &e)),
     }
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|mut list| list.next().is_none())
 }
 
 /// Loads a dump that another tool wrote.
@@ -64,7 +73,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         None
     };
     let mut target = Target::open(run, options)?;
-    precheck::writable(&mut target)?;
+    precheck::writable(&mut target.conn, &target.id, target.options.tune.level)?;
     let journal = match &survey {
         Some(survey) => interrupted(&mut target, survey)?,
         None if options.resume => {
@@ -81,8 +90,12 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         bytes: survey.as_ref().map_or(0, |s| s.bytes),
         split: true,
         binlog: !options.skip_binlog,
+        session: target.conn.id(),
     };
     let tuning = tune::begin(run, &options.tune, &options.target, &target.id, &work)?;
+    if tuning.restarted() {
+        target.again()?;
+    }
     target.prepare()?;
     let done = stream::load(&mut target, &parts, survey.as_ref(), journal);
     let done = done.map_err(|e| left_behind(e, &target))?;
@@ -91,6 +104,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     target.notes.sort();
     target.notes.dedup();
     Ok(Summary {
+        there_bytes: 0,
+        left_out: done.left_out,
         archive: if options.from.as_os_str() == "-" {
             "standard input".to_owned()
         } else {
@@ -172,7 +187,18 @@ fn left_behind(e: Error, t: &Target<'_>) -> Error {
 fn dump_error(from: &Path, e: &dumps::Error) -> Error {
     let text = printable(&format!("cannot read {}: {e}", from.display()));
     match e {
+        // It names the file by itself.
+        dumps::Error::Io { what, source } if *what == from.display().to_string() => Error::new(
+            Kind::Storage,
+            printable(&format!("cannot read {what}: {source}")),
+        )
+        .hint("check the path and the permissions"),
         dumps::Error::Io { .. } => Error::new(Kind::Storage, text).hint("check the path and the permissions"),
+        dumps::Error::Binary { .. } => Error::new(
+            Kind::Archive,
+            printable(&format!("{} is no SQL script: {e}", from.display())),
+        )
+        .hint("nothing of it was loaded; penstock load --help lists what can be"),
         dumps::Error::Unknown { .. } => Error::new(Kind::Archive, text).hint(
             "known are folders of penstock, MySQL Shell, mydumper, mysqldump --tab, mariadb-dump --dir, CSV and TSV beside .sql files; and .sql files",
         ),

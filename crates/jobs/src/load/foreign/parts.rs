@@ -6,8 +6,12 @@ use base::units::printable;
 use base::{Error, Kind, Result};
 use dumps::folder::{DataKind, Delimited, Dump, Found, Layout, Object, Schema, look};
 use dumps::script::Script;
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+/// As much is looked at to tell a script from what is none.
+const START: u64 = 4096;
 
 /// All files of a dump.
 pub struct Parts {
@@ -15,6 +19,10 @@ pub struct Parts {
     pub list: Vec<Part>,
     /// Whether they can be read more than once.
     pub again: bool,
+    /// Rows of tables, where the tool that wrote them has counted: schema and table.
+    pub counted: BTreeMap<(String, String), u64>,
+    /// What looks as if it were missing.
+    pub gaps: Vec<String>,
 }
 
 /// A file, or standard input.
@@ -23,6 +31,8 @@ pub struct Part {
     pub path: Option<PathBuf>,
     /// The schema for names without one.
     pub schema: Option<String>,
+    /// It is the user's word for what the script may not say; it counts only where it is needed.
+    pub schema_given: bool,
     /// What is in it.
     pub content: Content,
     /// Whether only a line end behind it makes a delimiter of a semicolon, as mydumper writes.
@@ -50,6 +60,7 @@ impl Part {
         Part {
             path: Some(path.to_owned()),
             schema: schema.cloned(),
+            schema_given: false,
             content: Content::Sql,
             line_ends: false,
             open_end: false,
@@ -89,7 +100,20 @@ impl Part {
             None => dumps::input::stdin(),
             Some(path) => dumps::input::open(path),
         };
-        Ok(Box::new(input.map_err(|e| self.error(&e))?))
+        let mut input = input.map_err(|e| self.error(&e))?;
+        if !matches!(self.content, Content::Sql) {
+            return Ok(Box::new(input));
+        }
+        let mut start = Vec::new();
+        let read = (&mut input).take(START).read_to_end(&mut start);
+        // What cannot be read at all is an error of its own.
+        if let Err(e) = read {
+            return Err(self.error(&dumps::Error::of_read(e)));
+        }
+        if let Some(what) = dumps::input::no_script(&start) {
+            return Err(self.error(&dumps::Error::Binary { what }));
+        }
+        Ok(Box::new(std::io::Cursor::new(start).chain(input)))
     }
 
     /// What an error while reading it means.
@@ -105,16 +129,27 @@ pub fn of(options: &Options) -> Result<Parts> {
     if from.as_os_str() == "-" {
         let mut part = Part::sql(Path::new("-"), given);
         part.path = None;
+        part.schema_given = true;
         return Ok(Parts {
             list: vec![part],
             again: false,
+            counted: BTreeMap::new(),
+            gaps: Vec::new(),
         });
     }
     if !from.is_dir() {
+        std::fs::metadata(from).map_err(|source| {
+            let what = from.display().to_string();
+            dump_error(from, &dumps::Error::Io { what, source })
+        })?;
         let again = std::fs::metadata(from).is_ok_and(|m| m.is_file());
+        let mut part = Part::sql(from, given);
+        part.schema_given = true;
         return Ok(Parts {
-            list: vec![Part::sql(from, given)],
+            list: vec![part],
             again,
+            counted: BTreeMap::new(),
+            gaps: Vec::new(),
         });
     }
     match look(from).map_err(|e| dump_error(from, &e))? {
@@ -154,6 +189,7 @@ fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<Parts> {
         .zip(&names)
         .flat_map(|(s, name)| s.tables.iter().map(move |t| (name, t)))
         .collect();
+    let (mut counted, mut gaps) = (BTreeMap::new(), Vec::new());
     tables.sort_by_key(|(_, t)| std::cmp::Reverse(t.data.iter().map(|d| d.bytes).sum::<u64>()));
     for (name, t) in tables {
         let table = if t.stand_in {
@@ -161,6 +197,18 @@ fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<Parts> {
         } else {
             t.name.clone()
         };
+        let key = (name.clone().unwrap_or_default(), table.clone());
+        match t.rows {
+            Some(rows) => {
+                counted.insert(key, rows);
+            }
+            None if !t.missing.is_empty() => gaps.push(printable(&format!(
+                "{}: there is no file {} among its files of rows; mydumper writes none for a range without rows, and has not counted: look whether it was lost",
+                server::quote::qualified(&key.0, &key.1),
+                t.missing
+            ))),
+            None => {}
+        }
         for file in &t.data {
             let content = match &file.kind {
                 DataKind::Sql => Content::Sql,
@@ -176,6 +224,7 @@ fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<Parts> {
             list.push(Part {
                 path: Some(file.path.clone()),
                 schema: name.clone(),
+                schema_given: false,
                 content,
                 line_ends: false,
                 open_end: false,
@@ -196,7 +245,12 @@ fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<Parts> {
         part.open_end = dump.layout == Layout::Mydumper;
         part.line_ends = dump.layout == Layout::Mydumper;
     }
-    Ok(Parts { list, again: true })
+    Ok(Parts {
+        list,
+        again: true,
+        counted,
+        gaps,
+    })
 }
 
 fn schema_name(from: &Path, s: &Schema, given: Option<&String>) -> Result<Option<String>> {

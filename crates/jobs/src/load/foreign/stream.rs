@@ -13,7 +13,7 @@ use super::begin;
 use super::parts::{Content, Part, Parts};
 use super::settings::Settings;
 use super::shape::Shape;
-use super::survey::{self, Survey, danger, no_schema, refused_statements, resolved};
+use super::survey::{self, Refused, Survey, danger, no_schema, refused_statements, resolved};
 use super::{BATCH, refused};
 use crate::run::Stop;
 use crate::{failure, held};
@@ -47,6 +47,8 @@ pub struct Loaded {
     pub seconds: f64,
     /// What held it back.
     pub held: Option<held::Report>,
+    /// Statements that were left out, each with its reason.
+    pub left_out: Vec<String>,
 }
 
 type Key = (String, String);
@@ -83,6 +85,10 @@ struct Stream<'a, 'b> {
     later: Vec<Later>,
     /// Which tables' rows cannot be told from what was sent.
     uncounted: Uncounted,
+    /// Statements that may not run.
+    left_out: Vec<Refused>,
+    /// The schema of --schema, as long as nothing has needed it.
+    pending: Option<String>,
 }
 
 /// Tables that other statements than plain rows may have changed.
@@ -128,7 +134,7 @@ pub fn load(
     let job = held::Job::Load {
         skip_binlog: t.options.skip_binlog,
     };
-    let watch = held::Watch::start(job, &t.options.target, &t.id, conns.len());
+    let watch = held::Watch::start(job, &t.options.target, &t.id, conns.len(), &t.run.observer);
     let loaders = Loaders {
         watch: &watch,
         tasks,
@@ -160,7 +166,10 @@ pub fn load(
         foreign: Vec::new(),
         later: Vec::new(),
         uncounted: Uncounted::default(),
+        left_out: Vec::new(),
+        pending: None,
     };
+    stream.t.notes.extend(parts.gaps.iter().cloned());
     let mut roles: Vec<Role<'_, '_, '_>> = vec![Role::Stream(&mut stream)];
     roles.extend(conns.into_iter().map(|c| Role::Loader(Box::new(c))));
     run.workers(roles, |_, role, stop| match role {
@@ -172,7 +181,7 @@ pub fn load(
         }
         Role::Loader(mut conn) => loaders.work(&mut conn, stop),
     })?;
-    stream.end()?;
+    stream.end(parts)?;
     Ok(Loaded {
         schemas: stream.schemas.len() as u64,
         tables: stream.made.len() as u64,
@@ -185,6 +194,11 @@ pub fn load(
         bytes: phase.counters.bytes.get(),
         seconds: phase.seconds(),
         held: watch.finish(),
+        left_out: stream
+            .left_out
+            .iter()
+            .map(|r| printable(&r.to_string()))
+            .collect(),
     })
 }
 
@@ -200,12 +214,13 @@ impl Stream<'_, '_> {
                 session::for_ddl(&mut self.t.conn, &self.t.id)
                     .map_err(|e| failure::server("cannot prepare a session", e))?;
             }
-            if let Some(schema) = part.schema.clone() {
+            self.pending = part.schema.clone().filter(|_| part.schema_given);
+            if let Some(schema) = part.schema.clone().filter(|_| !part.schema_given) {
                 self.schema(&schema)?;
                 self.enter(&schema)?;
             }
             match &part.content {
-                Content::Sql => self.script(part, n, stop)?,
+                Content::Sql => self.script(part, n, parts.list.len(), stop)?,
                 Content::Lines { table, form } => self.lines(part, n, table, form, stop)?,
             }
         }
@@ -235,7 +250,7 @@ impl Stream<'_, '_> {
         }
     }
 
-    fn script(&mut self, part: &Part, n: usize, stop: &Stop<'_>) -> Result<()> {
+    fn script(&mut self, part: &Part, n: usize, parts: usize, stop: &Stop<'_>) -> Result<()> {
         let dialect = Dialect {
             charset: Some(Charset::UTF8MB4),
             ..Dialect::default()
@@ -247,6 +262,12 @@ impl Stream<'_, '_> {
                 self.source = survey::source(script.frame());
             }
             self.statement(part, n, s, stop)?;
+        }
+        if script.frame().headers == 0 && parts == 1 && !part.open_end {
+            self.note(&format!(
+                "{} has no line that says where it ends (--compact, --skip-comments): if it was cut between two statements, nobody can tell",
+                part.name()
+            ));
         }
         if script.frame().is_cut() {
             return Err(Error::new(
@@ -265,14 +286,26 @@ impl Stream<'_, '_> {
         let found = classify(&s.text, s.dialect);
         let place = || format!("{}, line {}", part.name(), s.line);
         if let Some(why) = danger(&found, self.current.as_deref()) {
-            let what = format!("{}: {why}", place());
+            let what = Refused {
+                place: place(),
+                why,
+            };
             if !self.t.options.skip_refused {
                 return Err(refused_statements(&[what], "what stands before it was run"));
             }
-            self.t
-                .exceptions
-                .push(printable(&format!("left out: {what}")));
+            self.left_out.push(what);
             return Ok(());
+        }
+        if let Sort::Use(own) = &found.kind
+            && let Some(given) = self.pending.take()
+        {
+            return Err(survey::not_for(&given, own, &place()));
+        }
+        if survey::needs_schema(&found.kind)
+            && let Some(given) = self.pending.take()
+        {
+            self.schema(&given)?;
+            self.enter(&given)?;
         }
         self.uncount(&found.kind);
         match found.kind {
@@ -520,13 +553,37 @@ impl Stream<'_, '_> {
         ))
     }
 
+    /// Names tables of which fewer or more rows came than the tool that dumped them counted.
+    fn missed(&mut self, parts: &Parts) {
+        for (key, counted) in &parts.counted {
+            let rows = self
+                .shapes
+                .get(key)
+                .map_or(0, |s| s.rows.load(Ordering::SeqCst));
+            if rows != *counted {
+                self.t.exceptions.push(printable(&format!(
+                    "table {}: the dump says that it has {} rows, and its files hold {}: one of them is missing, or was changed",
+                    quote::qualified(&key.0, &key.1),
+                    count(*counted),
+                    count(rows)
+                )));
+            }
+        }
+    }
+
     /// What comes behind all rows.
-    fn end(&mut self) -> Result<()> {
+    fn end(&mut self, parts: &Parts) -> Result<()> {
         for k in std::mem::take(&mut self.foreign) {
             self.t.add_foreign_keys(&k)?;
         }
         self.views_again()?;
         self.count()?;
+        self.missed(parts);
+        let left_out = survey::grouped(&self.left_out);
+        let left_out = left_out
+            .iter()
+            .map(|l| printable(&format!("left out: {l}")));
+        self.t.exceptions.extend(left_out);
         match self.journal.take() {
             Some(journal) => journal.end(self.t),
             None => Ok(()),

@@ -59,9 +59,12 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
             counters: phase.counters.clone(),
         };
         let mut current = part.schema.clone();
-        if let Some(schema) = &current {
+        if let Some(schema) = &current
+            && !part.schema_given
+        {
             found.schema(schema);
         }
+        let mut names_its_own = None;
         match &part.content {
             Content::Lines { table, .. } => {
                 let mut reader = reader;
@@ -77,9 +80,15 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
                     run.check()?;
                     let c = classify(&s.text, s.dialect);
                     if let Some(danger) = danger(&c, current.as_deref()) {
-                        unsafe_ones.push(format!("{}, line {}: {danger}", part.name(), s.line));
+                        unsafe_ones.push(Refused {
+                            place: format!("{}, line {}", part.name(), s.line),
+                            why: danger,
+                        });
                         script.recycle(s.text);
                         continue;
+                    }
+                    if let Sort::Use(name) = &c.kind {
+                        names_its_own.get_or_insert((name.clone(), s.line));
                     }
                     found
                         .take(&c.kind, &mut current, s.text.len() as u64)
@@ -87,6 +96,16 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
                             no_schema(&name, &format!("{}, line {}", part.name(), s.line))
                         })?;
                     script.recycle(s.text);
+                }
+                if let Some(given) = part.schema.as_ref().filter(|_| part.schema_given)
+                    && !found.schemas.contains(given)
+                    && let Some((own, line)) = names_its_own
+                {
+                    return Err(not_for(
+                        given,
+                        &own,
+                        &format!("{}, line {line}", part.name()),
+                    ));
                 }
                 if script.frame().is_cut() {
                     return Err(Error::new(
@@ -177,6 +196,19 @@ pub fn no_schema(name: &str, place: &str) -> Error {
     .hint("name it with --schema NAME")
 }
 
+/// A dump that says itself where it goes is not sent elsewhere by a flag for names without a schema.
+pub fn not_for(given: &str, own: &str, place: &str) -> Error {
+    Error::new(
+        Kind::Usage,
+        printable(&format!(
+            "--schema {}: nothing would go there, the dump itself says where it goes ({place}: USE {})",
+            quote::ident(given),
+            quote::ident(own)
+        )),
+    )
+    .hint("leave --schema out; it is for names without a schema, and renames none")
+}
+
 /// A dump that creates and fills nothing is none: the tool that wrote it failed, most likely.
 pub fn empty(from: &std::path::Path) -> Error {
     let name = if from.as_os_str() == "-" {
@@ -193,14 +225,52 @@ pub fn empty(from: &std::path::Path) -> Error {
     .hint("see what the tool that wrote it said")
 }
 
+/// A statement that may not run.
+pub struct Refused {
+    /// File and line.
+    pub place: String,
+    /// Why.
+    pub why: &'static str,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.place, self.why)
+    }
+}
+
+/// So many of one kind are still listed each.
+const FEW: u64 = 3;
+
+/// One line for many that are refused for one reason: a dump of all schemas has dozens.
+pub fn grouped(list: &[Refused]) -> Vec<String> {
+    let mut groups: Vec<(&Refused, u64)> = Vec::new();
+    for one in list {
+        match groups.iter_mut().find(|(first, _)| first.why == one.why) {
+            Some((_, n)) => *n += 1,
+            None => groups.push((one, 1)),
+        }
+    }
+    let lines = groups.into_iter().flat_map(|(first, n)| {
+        if n > FEW {
+            vec![format!("{first}, and {} more like it", n - 1)]
+        } else {
+            let same = list.iter().filter(|one| one.why == first.why);
+            same.map(Refused::to_string).collect()
+        }
+    });
+    lines.collect()
+}
+
 /// What may not run, by name; `so_far` says what of the dump was run.
-pub fn refused_statements(list: &[String], so_far: &str) -> Error {
+pub fn refused_statements(list: &[Refused], so_far: &str) -> Error {
     let mut text = "the dump holds what no dump of rows and definitions needs:".to_owned();
-    for one in list.iter().take(20) {
+    let lines = grouped(list);
+    for one in lines.iter().take(20) {
         text += &format!("\n  {}", printable(one));
     }
-    if list.len() > 20 {
-        text += &format!("\n  … and {} more", list.len() - 20);
+    if lines.len() > 20 {
+        text += &format!("\n  … and {} more", lines.len() - 20);
     }
     Error::new(Kind::Archive, text).hint(format!(
         "{so_far}; --skip-refused leaves these statements out and names them at the end"
@@ -249,6 +319,26 @@ impl Survey {
             _ => {}
         }
         Ok(())
+    }
+}
+
+/// Whether a statement that runs has a name that a schema must complete.
+pub fn needs_schema(kind: &Sort) -> bool {
+    match kind {
+        Sort::Insert(head) => head.schema.is_none(),
+        Sort::InsertOther(_, Some(name))
+        | Sort::CreateTable(name)
+        | Sort::AlterTable(name)
+        | Sort::CreateView(name)
+        | Sort::CreateRoutine(name)
+        | Sort::CreateEvent(name)
+        | Sort::Sequence(name)
+        | Sort::LoadData { table: name, .. }
+        | Sort::CreateTrigger { trigger: name, .. } => name.schema.is_none(),
+        Sort::AlterDatabase(name) => name.is_none(),
+        Sort::DropTable(names) | Sort::DropView(names) => names.iter().any(|n| n.schema.is_none()),
+        Sort::InsertOther(_, None) | Sort::Other => true,
+        _ => false,
     }
 }
 

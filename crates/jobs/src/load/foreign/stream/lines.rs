@@ -118,6 +118,7 @@ impl Stream<'_, '_> {
         let part = Part {
             path: Some(path.to_owned()),
             schema: None,
+            schema_given: false,
             content: Content::Sql,
             line_ends: false,
             open_end: true,

@@ -1,5 +1,5 @@
 //! The nine tables: columns of clause 1.3, the primary keys and the two
-//! secondary indexes that every implementation uses.
+//! secondary keys that every implementation uses.
 
 /// The schema they live in unless another is named.
 pub const SCHEMA: &str = "tpcc";
@@ -56,7 +56,7 @@ impl Table {
         }
     }
 
-    /// Columns and keys, the part of CREATE TABLE between the parentheses.
+    /// Columns and the primary key, the part of CREATE TABLE between the parentheses.
     pub(super) fn columns(self) -> &'static str {
         match self {
             Table::Warehouse => {
@@ -74,8 +74,7 @@ impl Table {
                  c_last VARCHAR(16), c_street_1 VARCHAR(20), c_street_2 VARCHAR(20), c_city VARCHAR(20), c_state CHAR(2), \
                  c_zip CHAR(9), c_phone CHAR(16), c_since DATETIME, c_credit CHAR(2), c_credit_lim DECIMAL(12,2), \
                  c_discount DECIMAL(4,4), c_balance DECIMAL(12,2), c_ytd_payment DECIMAL(12,2), c_payment_cnt SMALLINT, \
-                 c_delivery_cnt SMALLINT, c_data VARCHAR(500), PRIMARY KEY (c_w_id, c_d_id, c_id), \
-                 KEY idx_customer_name (c_w_id, c_d_id, c_last, c_first)"
+                 c_delivery_cnt SMALLINT, c_data VARCHAR(500), PRIMARY KEY (c_w_id, c_d_id, c_id)"
             }
             Table::History => {
                 "h_c_id INT, h_c_d_id TINYINT, h_c_w_id INT, h_d_id TINYINT, h_w_id INT, h_date DATETIME, \
@@ -87,8 +86,7 @@ impl Table {
             }
             Table::Orders => {
                 "o_id INT NOT NULL, o_d_id TINYINT NOT NULL, o_w_id INT NOT NULL, o_c_id INT, o_entry_d DATETIME, \
-                 o_carrier_id TINYINT, o_ol_cnt TINYINT, o_all_local TINYINT, PRIMARY KEY (o_w_id, o_d_id, o_id), \
-                 KEY idx_orders (o_w_id, o_d_id, o_c_id, o_id)"
+                 o_carrier_id TINYINT, o_ol_cnt TINYINT, o_all_local TINYINT, PRIMARY KEY (o_w_id, o_d_id, o_id)"
             }
             Table::OrderLine => {
                 "ol_o_id INT NOT NULL, ol_d_id TINYINT NOT NULL, ol_w_id INT NOT NULL, ol_number TINYINT NOT NULL, \
@@ -105,6 +103,30 @@ impl Table {
                 "i_id INT NOT NULL, i_im_id INT, i_name VARCHAR(24), i_price DECIMAL(5,2), i_data VARCHAR(50), \
                  PRIMARY KEY (i_id)"
             }
+        }
+    }
+
+    /// The secondary key, fit to follow ADD in an ALTER TABLE.
+    pub(super) fn key(self) -> Option<&'static str> {
+        match self {
+            Table::Customer => Some("KEY idx_customer_name (c_w_id, c_d_id, c_last, c_first)"),
+            Table::Orders => Some("KEY idx_orders (o_w_id, o_d_id, o_c_id, o_id)"),
+            _ => None,
+        }
+    }
+
+    /// Bytes of a warehouse's rows as text (of all items), within a few per cent.
+    pub(super) fn bytes(self) -> u64 {
+        match self {
+            Table::Warehouse => 90,
+            Table::District => 960,
+            Table::Customer => 17_000_000,
+            Table::History => 1_800_000,
+            Table::NewOrders => 90_000,
+            Table::Orders => 1_300_000,
+            Table::OrderLine => 20_000_000,
+            Table::Stock => 31_000_000,
+            Table::Item => 7_300_000,
         }
     }
 

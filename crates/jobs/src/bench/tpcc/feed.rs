@@ -4,26 +4,29 @@
 use std::io::{self, Read};
 
 /// Makes rows one after the other.
-pub(crate) trait Lines {
+pub(super) trait Lines {
     /// Appends the next row, line end and all; false when there is none left.
     fn append(&mut self, out: &mut Vec<u8>) -> bool;
 }
 
 /// Reads a generator's rows as a stream of bytes.
-pub(crate) struct Feed<L> {
+pub(super) struct Feed<L> {
     lines: L,
     buffer: Vec<u8>,
     sent: usize,
+    /// Rows made so far.
+    pub(super) rows: u64,
 }
 
 const BLOCK: usize = 256 * 1024;
 
 impl<L: Lines> Feed<L> {
-    pub(crate) fn new(lines: L) -> Self {
+    pub(super) fn new(lines: L) -> Self {
         Self {
             lines,
             buffer: Vec::with_capacity(BLOCK + 4096),
             sent: 0,
+            rows: 0,
         }
     }
 }
@@ -33,7 +36,9 @@ impl<L: Lines> Read for Feed<L> {
         if self.sent == self.buffer.len() {
             self.buffer.clear();
             self.sent = 0;
-            while self.buffer.len() < BLOCK && self.lines.append(&mut self.buffer) {}
+            while self.buffer.len() < BLOCK && self.lines.append(&mut self.buffer) {
+                self.rows += 1;
+            }
         }
         let rest = &self.buffer[self.sent..];
         let n = rest.len().min(out.len());
@@ -44,7 +49,7 @@ impl<L: Lines> Read for Feed<L> {
 }
 
 /// Appends a number in decimal; `fmt` is too slow for hundreds of millions of them.
-pub(crate) fn number(out: &mut Vec<u8>, mut n: u64) {
+pub(super) fn number(out: &mut Vec<u8>, mut n: u64) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     loop {

@@ -1,12 +1,15 @@
 //! The rows of one table for one warehouse, one line after the other, to the
 //! rules of clause 4.3.3.1.
 
+use super::feed::{Lines, number};
 use super::random::{Random, last_name};
 use super::{CUSTOMERS, DISTRICTS, FIRST_UNDELIVERED, ITEMS, Table};
-use crate::feed::{Lines, number};
 
 /// The day on which everything at the start happened.
 const DAY: &[u8] = b"2026-01-15 09:30:00";
+
+/// The constant C of last names in the rows; the one in transactions is another (clause 2.1.6.1).
+pub(super) const LAST_NAME_C: u32 = 123;
 
 /// Rows of `table` that belong to `warehouse` (for items: all of them).
 pub(super) struct Rows {
@@ -124,7 +127,7 @@ impl Rows {
         let name = if self.id <= 1_000 {
             self.id - 1
         } else {
-            self.random.nurand(255, 0, 999)
+            self.random.nurand(255, LAST_NAME_C, 0, 999)
         };
         last_name(out, name);
         self.address(out);

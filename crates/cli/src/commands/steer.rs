@@ -1,0 +1,146 @@
+//! Steering runs from outside: where they listen, which one is meant, and what it is told.
+
+use super::state;
+use crate::args::steer::{Set, Which};
+use crate::screen::{Screen, summary};
+use base::{Cancel, Error, Kind, Result, units};
+use jobs::Run;
+use jobs::steer::{self, Control, Request, Running, Status};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long `penstock stop` waits for the end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where runs listen. `PENSTOCK_STATE` says so for tests and for services; the folder of the user's session comes
+/// next, for it is gone when the machine restarts.
+fn folder() -> Option<PathBuf> {
+    let is_folder = |name: &str| {
+        let path = std::env::var_os(name).map(PathBuf::from)?;
+        (path.is_absolute() && path.is_dir()).then_some(path)
+    };
+    let state = || {
+        // Nothing is made for a home that is not there.
+        let home = std::env::var_os("XDG_STATE_HOME").is_some() || is_folder("HOME").is_some();
+        state().filter(|_| home)
+    };
+    let folder = match std::env::var_os("PENSTOCK_STATE") {
+        Some(_) => super::state(),
+        None => is_folder("XDG_RUNTIME_DIR")
+            .map(|p| p.join("penstock"))
+            .or_else(state),
+    };
+    folder.map(|p| p.join("run"))
+}
+
+/// Makes the run listen until the result is dropped. One that cannot goes on without.
+pub fn listen(run: &Run, job: &str, about: String) -> Option<Control> {
+    run.board.job(job, about);
+    let folder = folder()?;
+    match steer::open(&folder, run) {
+        Ok(control) => Some(control),
+        Err(e) => {
+            run.observer.note(units::printable(&format!(
+                "penstock status, set, pause and stop will not find this run: {}: {e}",
+                folder.display()
+            )));
+            None
+        }
+    }
+}
+
+fn running() -> Result<Vec<Running>> {
+    match folder() {
+        Some(folder) => steer::running(&folder),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The one that is meant.
+fn one(pid: Option<u32>) -> Result<Running> {
+    let mut all = running()?;
+    let list = |all: &[Running]| -> String {
+        let line = |r: &Running| format!("\n  {}", summary::run_line(&r.status));
+        all.iter().map(line).collect()
+    };
+    if let Some(pid) = pid {
+        if let Some(at) = all.iter().position(|r| r.status.pid == pid) {
+            return Ok(all.swap_remove(at));
+        }
+        let mut text = format!("no dump, load or verification of this user runs as process {pid}");
+        if !all.is_empty() {
+            text += &format!("; these do:{}", list(&all));
+        }
+        return Err(Error::new(Kind::Usage, text).hint("penstock status"));
+    }
+    match all.len() {
+        1 => Ok(all.remove(0)),
+        0 => Err(Error::new(
+            Kind::Usage,
+            "no dump, load or verification of this user is running",
+        )
+        .hint("runs are found by the user who started them, on the same host")),
+        n => Err(
+            Error::new(Kind::Usage, format!("{n} are running:{}", list(&all)))
+                .hint("say which one with --pid"),
+        ),
+    }
+}
+
+/// Shows how runs stand.
+pub fn status(a: &Which, screen: &Screen) -> Result<u8> {
+    let list: Vec<Status> = match a.pid {
+        Some(_) => vec![one(a.pid)?.status],
+        None => running()?.into_iter().map(|r| r.status).collect(),
+    };
+    screen.summary(&summary::runs(&list), summary::runs_json(&list));
+    Ok(0)
+}
+
+/// Changes limits.
+pub fn set(a: &Set, screen: &Screen) -> Result<u8> {
+    let mut set = Vec::new();
+    for text in &a.values {
+        let (name, value) = text.split_once('=').ok_or_else(|| {
+            let example = |k: &steer::Knob| format!("{}={}", k.name, k.example);
+            let examples: Vec<String> = steer::KNOBS.iter().map(example).collect();
+            Error::new(Kind::Usage, format!("{text:?} is not NAME=VALUE")).hint(format!(
+                "one of {}; none lifts a limit",
+                examples.join(", ")
+            ))
+        })?;
+        set.push((name.to_owned(), value.to_owned()));
+    }
+    tell(a.pid, &Request::Set { set }, screen)
+}
+
+/// Pauses or resumes.
+pub fn tell(pid: Option<u32>, request: &Request, screen: &Screen) -> Result<u8> {
+    // What a run refuses is what was typed.
+    let usage = |e: Error| Error {
+        kind: Kind::Usage,
+        ..e
+    };
+    let status = one(pid)?.ask(request).map_err(usage)?;
+    let list = [status];
+    screen.summary(&summary::runs(&list), summary::runs_json(&list));
+    Ok(0)
+}
+
+/// Stops, and waits for the end.
+pub fn stop(a: &Which, screen: &Screen, cancel: &Cancel) -> Result<u8> {
+    let run = one(a.pid)?;
+    let status = run.ask(&Request::Stop)?;
+    let end = Instant::now() + PATIENCE;
+    while run.is_there() && Instant::now() < end {
+        if cancel.sleep(Duration::from_millis(100)) {
+            break;
+        }
+    }
+    let gone = !run.is_there();
+    screen.summary(
+        &summary::stopped(&status, gone),
+        summary::stopped_json(&status, gone),
+    );
+    Ok(0)
+}

@@ -1,0 +1,252 @@
+//! Plain limits beside the budget: replica lag, statements under way, history.
+//! What is over a limit of the first kind holds the run until it is under it
+//! again; over one of the second kind (`--abort-if`) it ends the run.
+
+use base::typed::time;
+use base::{Error, Kind, Result};
+use server::Version;
+use std::fmt;
+use std::time::Duration;
+use wire::{Conn, Options};
+
+/// What a limit is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Statements under way on the server, without the run's own.
+    Running,
+    /// Seconds that a replica is behind.
+    Lag,
+    /// Length of the history list of InnoDB.
+    History,
+    /// Measured effect on the application's latency, in per cent.
+    Impact,
+}
+
+impl What {
+    fn word(self) -> &'static str {
+        match self {
+            What::Running => "running",
+            What::Lag => "lag",
+            What::History => "history",
+            What::Impact => "impact",
+        }
+    }
+}
+
+/// A limit and its figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// About what.
+    pub what: What,
+    /// The most that is allowed.
+    pub most: f64,
+}
+
+impl Limit {
+    /// `running=64`, `lag=30s`, `history=1000000`, `impact=50%`.
+    pub fn parse(text: &str) -> Result<Limit> {
+        let bad = || {
+            Error::new(Kind::Usage, format!("{text:?} is not a limit"))
+                .hint("one of running=N, lag=SECONDS, history=N, impact=PERCENT, e.g. running=100")
+        };
+        let (name, value) = text.split_once('=').ok_or_else(bad)?;
+        let what = [What::Running, What::Lag, What::History, What::Impact]
+            .into_iter()
+            .find(|w| w.word() == name.trim())
+            .ok_or_else(bad)?;
+        let value = value.trim();
+        let most = match what {
+            What::Lag => time(value).ok_or_else(bad)?,
+            What::Impact => percent(value).ok_or_else(bad)?,
+            What::Running | What::History => value.parse::<u64>().map_err(|_| bad())? as f64,
+        };
+        Ok(Limit { what, most })
+    }
+
+    /// Whether this figure is over it, in words with both figures.
+    pub fn over(&self, figure: f64) -> Option<String> {
+        (figure > self.most).then(|| match self.what {
+            What::Running => format!("{figure:.0} statements under way, {:.0} allowed", self.most),
+            What::Lag => format!("a replica {figure:.0} s behind, {:.0} s allowed", self.most),
+            What::History => format!("a history list of {figure:.0}, {:.0} allowed", self.most),
+            What::Impact => format!(
+                "an effect of {:.1} %, {:.1} % allowed",
+                figure * 100.0,
+                self.most * 100.0
+            ),
+        })
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.what {
+            What::Lag => write!(f, "lag={}s", self.most),
+            What::Impact => write!(f, "impact={}%", self.most * 100.0),
+            _ => write!(f, "{}={}", self.what.word(), self.most),
+        }
+    }
+}
+
+/// `5%` or `5`: a share, 0.05.
+pub fn percent(text: &str) -> Option<f64> {
+    let n: f64 = text.trim().trim_end_matches('%').trim().parse().ok()?;
+    (n.is_finite() && n > 0.0 && n <= 1000.0).then_some(n / 100.0)
+}
+
+/// A replica whose lag is looked at.
+pub struct Replica {
+    name: String,
+    conn: Conn,
+    /// The statement that tells.
+    ask: &'static str,
+}
+
+/// How a server of this version is asked about its replication.
+fn asking(version: &str) -> &'static str {
+    if version.contains("MariaDB") {
+        "SHOW ALL SLAVES STATUS"
+    } else if Version::parse(version).is_some_and(|v| v < Version::new(8, 0, 22)) {
+        "SHOW SLAVE STATUS"
+    } else {
+        "SHOW REPLICA STATUS"
+    }
+}
+
+/// How far behind it is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lag {
+    /// So many seconds.
+    Seconds(f64),
+    /// It does not apply at all, or does not say; in words.
+    Unknown(String),
+}
+
+impl Lag {
+    /// The worse of what is known so far and this.
+    pub fn worse(known: Option<Lag>, other: Lag) -> Lag {
+        match (known, other) {
+            (Some(Lag::Unknown(why)), _) | (_, Lag::Unknown(why)) => Lag::Unknown(why),
+            (Some(Lag::Seconds(a)), Lag::Seconds(b)) => Lag::Seconds(a.max(b)),
+            (None, lag) => lag,
+        }
+    }
+}
+
+impl Replica {
+    /// Connects to one, and makes sure that it is one.
+    pub fn open(options: &Options) -> Result<Replica> {
+        let conn = Conn::connect(options).map_err(|e| {
+            crate::failure::wire(
+                format_args!("no connection to replica {}", options.endpoint),
+                e,
+            )
+        })?;
+        let ask = asking(conn.server_version());
+        let mut replica = Replica {
+            name: options.endpoint.to_string(),
+            conn,
+            ask,
+        };
+        match replica.lag() {
+            Ok(Some(_)) => Ok(replica),
+            Ok(None) => Err(Error::new(
+                Kind::Usage,
+                format!("{} is not a replica, so it has no lag", replica.name),
+            )
+            .hint("name the replicas whose lag is to be watched: --lag-of mysql://USER@HOST/ (may be given several times)")),
+            Err(e) => Err(crate::failure::wire(
+                format_args!("cannot see the lag of {}", replica.name),
+                e,
+            )),
+        }
+    }
+
+    /// Where it is.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its lag; `None` if it is no replica.
+    pub fn lag(&mut self) -> std::result::Result<Option<Lag>, wire::Error> {
+        let mut rows = self.conn.query(self.ask)?;
+        let column = |rows: &wire::Rows<'_>, names: [&str; 2]| {
+            rows.columns()
+                .iter()
+                .position(|c| names.iter().any(|n| c.name.eq_ignore_ascii_case(n)))
+        };
+        let behind = column(&rows, ["Seconds_Behind_Source", "Seconds_Behind_Master"]);
+        let mut worst: Option<Lag> = None;
+        while let Some(row) = rows.next()? {
+            let cells: Result<Vec<_>, wire::Error> = row.cells().collect();
+            let cells = cells?;
+            let value = behind
+                .and_then(|at| *cells.get(at)?)
+                .and_then(|v| std::str::from_utf8(v).ok()?.parse::<f64>().ok());
+            let lag = value.map_or_else(
+                || Lag::Unknown("its applier does not run".to_owned()),
+                Lag::Seconds,
+            );
+            // A channel may lag on its own; the slowest one counts.
+            worst = Some(Lag::worse(worst, lag));
+        }
+        Ok(worst)
+    }
+}
+
+/// Longest that a run is held by a limit before it gives up, unless asked otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_and_said() {
+        let l = Limit::parse("running=64").unwrap();
+        assert_eq!((l.what, l.most), (What::Running, 64.0));
+        assert_eq!(l.over(64.0), None);
+        assert_eq!(
+            l.over(65.0).as_deref(),
+            Some("65 statements under way, 64 allowed")
+        );
+        assert_eq!(Limit::parse("lag=500ms").unwrap().most, 0.5);
+        assert_eq!(Limit::parse("impact=50%").unwrap().most, 0.5);
+        assert_eq!(
+            Limit::parse("impact=50%").unwrap().to_string(),
+            "impact=50%"
+        );
+        for wrong in [
+            "",
+            "running",
+            "running=",
+            "running=-1",
+            "load=3",
+            "lag=x",
+            "impact=0",
+            "impact=nan",
+        ] {
+            assert_eq!(
+                Limit::parse(wrong).unwrap_err().kind,
+                Kind::Usage,
+                "{wrong}"
+            );
+        }
+        assert_eq!(percent("5"), Some(0.05));
+    }
+    #[test]
+    fn replication_is_asked_about_in_the_words_of_the_version() {
+        assert_eq!(asking("9.7.4"), "SHOW REPLICA STATUS");
+        assert_eq!(asking("8.0.21-log"), "SHOW SLAVE STATUS");
+        assert_eq!(asking("5.5.5-10.11.6-MariaDB-1"), "SHOW ALL SLAVES STATUS");
+    }
+
+    #[test]
+    fn the_worst_of_several_replicas_counts() {
+        let behind = |s| Lag::Seconds(s);
+        assert_eq!(Lag::worse(None, behind(1.0)), behind(1.0));
+        assert_eq!(Lag::worse(Some(behind(3.0)), behind(1.0)), behind(3.0));
+        let stopped = Lag::Unknown("stopped".into());
+        assert_eq!(Lag::worse(Some(stopped.clone()), behind(9.0)), stopped);
+    }
+}

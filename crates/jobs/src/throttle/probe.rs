@@ -1,0 +1,351 @@
+//! What the application sees, from the server's own figures.
+//!
+//! On MySQL the statement histogram of performance_schema: how many statements
+//! ended, and how long they took. Where there is none (MariaDB, an account that
+//! may not read it, a server that does not collect it) the latency follows from
+//! what anybody may see: statements under way divided by statements per second
+//! (Little's law), and from a statement that does nothing, sent many times a
+//! second, which waits for a core as the application's do.
+//! Invariant: what this connection itself asks is taken out of the figures.
+
+use super::control::Look;
+use crate::status;
+use server::Identity;
+use std::time::{Duration, Instant};
+use wire::{Conn, Options};
+
+/// Counters anybody may read.
+const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Questions', 'Threads_running', 'Innodb_history_list_length')";
+
+/// Statements by latency; times are picoseconds.
+const HISTOGRAM: &str = "SELECT BUCKET_NUMBER, BUCKET_TIMER_LOW, BUCKET_TIMER_HIGH, COUNT_BUCKET FROM performance_schema.events_statements_histogram_global WHERE COUNT_BUCKET > 0";
+
+/// A statement that does nothing.
+const PING: &str = "DO 1";
+
+/// Time between two of them.
+const PING_EVERY: Duration = Duration::from_millis(12);
+
+/// Every so many pings the statements under way are counted.
+const COUNT_EVERY: u32 = 4;
+
+/// Share of statements that the mean leaves out at the slow end: among them are the run's own.
+const TRIM: f64 = 0.005;
+
+/// What the server's figures were at a moment.
+#[derive(Clone, Debug, Default)]
+struct Raw {
+    questions: u64,
+    running: u64,
+    history: Option<u64>,
+    /// By number of the bucket: middle in seconds, count.
+    buckets: Vec<(u32, f64, u64)>,
+}
+
+/// Figures of one slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// What the application saw.
+    pub look: Look,
+    /// Statements under way, without the run's own.
+    pub running: u64,
+    /// Length of the history list, where it can be seen.
+    pub history: Option<u64>,
+}
+
+/// A connection that watches.
+pub struct Probe {
+    conn: Conn,
+    histogram: bool,
+    /// Why there is no histogram.
+    reason: Option<String>,
+    /// The history list is asked for by itself.
+    history: bool,
+    last: (Instant, Raw),
+    /// Threads that the server counts as running and that are nobody's statement.
+    daemons: u64,
+    /// Statements sent since the last look.
+    own: u64,
+    /// A usual latency, for the scale of a delay.
+    usual: f64,
+}
+
+impl Probe {
+    /// Connects; the error in words.
+    pub fn open(options: &Options, id: &Identity) -> Result<Probe, String> {
+        let mut options = options.clone();
+        options.local_infile = false;
+        let mut conn = Conn::connect(&options).map_err(|e| e.to_string())?;
+        // A stalled server must be seen as stalled, not waited for without end.
+        for sql in [
+            "SET SESSION wait_timeout = 86400",
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
+        ] {
+            let _ = conn.execute(sql);
+        }
+        let (histogram, reason) = if id.is_mysql() {
+            match conn.fetch(HISTOGRAM) {
+                Ok(rows) if !rows.is_empty() => (true, None),
+                Ok(_) => (
+                    false,
+                    Some("performance_schema collects no statement histogram".to_owned()),
+                ),
+                Err(e) => (
+                    false,
+                    Some(format!("the statement histogram may not be read ({e})")),
+                ),
+            }
+        } else {
+            (false, Some("MariaDB has no statement histogram".to_owned()))
+        };
+        let history = id.is_mysql() && status::history(&mut conn).is_some();
+        // It waits for its next event, and is counted for as long as it is there.
+        let scheduler = conn.fetch("SELECT @@global.event_scheduler").ok();
+        let scheduler = scheduler.and_then(|rows| text(rows.first()?.first()));
+        let daemons = u64::from(scheduler.as_deref() == Some("ON"));
+        let mut probe = Probe {
+            conn,
+            histogram,
+            reason,
+            history,
+            last: (Instant::now(), Raw::default()),
+            daemons,
+            own: 0,
+            usual: 0.0,
+        };
+        let raw = probe.raw().ok_or("the server does not show its counters")?;
+        probe.last = (Instant::now(), raw);
+        probe.own = 0;
+        Ok(probe)
+    }
+
+    /// Where the latency comes from, in words.
+    pub fn source(&self) -> String {
+        match &self.reason {
+            None => "the statement histogram of performance_schema".to_owned(),
+            Some(why) => format!("statements under way, throughput and a light probe: {why}"),
+        }
+    }
+
+    /// Watches for `slot` and tells what was seen in it. `busy` is how many of the
+    /// statements under way are the run's, `passed` its bytes so far. `None` once the
+    /// server no longer answers.
+    pub fn watch(
+        &mut self,
+        slot: Duration,
+        busy: impl Fn() -> u64,
+        passed: impl Fn() -> u64,
+        stop: impl Fn() -> bool,
+    ) -> Option<Seen> {
+        let end = Instant::now() + slot;
+        let before = passed();
+        let (mut pings, mut delay, mut counts, mut running) = (0u32, 0.0, 0u32, 0.0);
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || stop() {
+                break;
+            }
+            if self.histogram {
+                std::thread::sleep(left.min(Duration::from_millis(50)));
+                continue;
+            }
+            std::thread::sleep(left.min(PING_EVERY));
+            let asked = Instant::now();
+            self.conn.execute(PING).ok()?;
+            self.own += 1;
+            delay += asked.elapsed().as_secs_f64();
+            pings += 1;
+            if pings.is_multiple_of(COUNT_EVERY) {
+                let raw = self.status()?;
+                counts += 1;
+                running += raw.running.saturating_sub(busy()) as f64;
+            }
+        }
+        let raw = self.raw()?;
+        let now = Instant::now();
+        let seconds = (now - self.last.0).as_secs_f64().max(1e-3);
+        let others = raw.running.saturating_sub(busy());
+        let mut look = Look {
+            seconds,
+            statements: raw
+                .questions
+                .saturating_sub(self.last.1.questions)
+                .saturating_sub(self.own) as f64,
+            bytes: passed().saturating_sub(before),
+            ..Look::default()
+        };
+        if self.histogram {
+            let moved = moved(&self.last.1.buckets, &raw.buckets, self.own);
+            look.statements = moved.iter().map(|(_, n)| *n as f64).sum();
+            look.mean = trimmed_mean(&moved);
+            look.p95 = quantile(&moved, 0.95);
+        } else if look.statements > 0.0 && pings > 0 {
+            let under_way = if counts > 0 {
+                running / f64::from(counts)
+            } else {
+                others as f64
+            };
+            let mean = under_way.max(0.05) * seconds / look.statements;
+            self.usual = if self.usual == 0.0 {
+                mean
+            } else {
+                0.98 * self.usual + 0.02 * mean
+            };
+            look.mean = Some(mean);
+            // What a usual statement would take were it delayed as the probe was.
+            look.p95 = Some(self.usual + delay / f64::from(pings));
+        }
+        let seen = Seen {
+            look,
+            running: others,
+            history: raw.history,
+        };
+        self.last = (now, raw);
+        self.own = 0;
+        Some(seen)
+    }
+
+    fn status(&mut self) -> Option<Raw> {
+        self.own += 1;
+        let mut raw = Raw::default();
+        for (name, value) in status::pairs(&mut self.conn, STATUS)? {
+            match (name.as_str(), value.parse().ok()) {
+                ("questions", Some(n)) => raw.questions = n,
+                // This statement is among them.
+                ("threads_running", Some(n)) => {
+                    raw.running = u64::saturating_sub(n, 1 + self.daemons);
+                }
+                ("innodb_history_list_length", n) => raw.history = n,
+                _ => {}
+            }
+        }
+        Some(raw)
+    }
+
+    fn raw(&mut self) -> Option<Raw> {
+        let mut raw = self.status()?;
+        if self.histogram {
+            self.own += 1;
+            let rows = self.conn.fetch(HISTOGRAM).ok()?;
+            raw.buckets = rows.iter().filter_map(|r| bucket(r)).collect();
+        }
+        if self.history {
+            self.own += 1;
+            raw.history = status::history(&mut self.conn);
+        }
+        Some(raw)
+    }
+}
+
+fn text(cell: Option<&Option<Vec<u8>>>) -> Option<String> {
+    Some(String::from_utf8_lossy(cell?.as_deref()?).into_owned())
+}
+
+fn bucket(row: &[Option<Vec<u8>>]) -> Option<(u32, f64, u64)> {
+    let number = |at: usize| text(row.get(at))?.parse::<u64>().ok();
+    let (low, high) = (number(1)? as f64 / 1e12, number(2)? as f64 / 1e12);
+    // The last bucket has no end.
+    let middle = if high > 10.0 * low.max(1e-5) {
+        low.max(1e-6)
+    } else {
+        (low + high) / 2.0
+    };
+    Some((u32::try_from(number(0)?).ok()?, middle, number(3)?))
+}
+
+/// What each bucket grew by, in order, without `own` quick statements of the probe's.
+fn moved(from: &[(u32, f64, u64)], to: &[(u32, f64, u64)], own: u64) -> Vec<(f64, u64)> {
+    let before: std::collections::HashMap<u32, u64> =
+        from.iter().map(|(n, _, count)| (*n, *count)).collect();
+    let mut list: Vec<(f64, u64)> = to
+        .iter()
+        .map(|(n, middle, count)| (*middle, count.saturating_sub(*before.get(n).unwrap_or(&0))))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    list.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // The probe's statements take milliseconds, so they stand at the slow end.
+    let mut own = own;
+    for (_, count) in list.iter_mut().rev() {
+        let cut = own.min(*count);
+        *count -= cut;
+        own -= cut;
+        if own == 0 {
+            break;
+        }
+    }
+    list.retain(|(_, count)| *count > 0);
+    list
+}
+
+/// Mean without the slowest few.
+fn trimmed_mean(buckets: &[(f64, u64)]) -> Option<f64> {
+    let all: u64 = buckets.iter().map(|(_, n)| n).sum();
+    let mut left = all as f64 * (1.0 - TRIM);
+    let (mut sum, mut count) = (0.0, 0.0);
+    for (middle, n) in buckets {
+        let take = (*n as f64).min(left);
+        sum += middle * take;
+        count += take;
+        left -= take;
+    }
+    (count > 0.0).then(|| sum / count)
+}
+
+/// Each bucket is so many times as wide as the one before it: the 50th root of ten.
+const STEP: f64 = 1.047_128_5;
+
+/// The value below which a share of all lies; inside a bucket they are taken to lie evenly.
+fn quantile(buckets: &[(f64, u64)], share: f64) -> Option<f64> {
+    let all: u64 = buckets.iter().map(|(_, n)| n).sum();
+    let want = all as f64 * share;
+    let mut seen = 0.0;
+    for (middle, n) in buckets {
+        let n = *n as f64;
+        if seen + n >= want {
+            let place = ((want - seen) / n).clamp(0.0, 1.0);
+            return Some(middle * STEP.powf(place - 0.5));
+        }
+        seen += n;
+    }
+    buckets.last().map(|(middle, _)| *middle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram_gives_counts_mean_and_quantile_of_what_is_new() {
+        let from = [(1, 0.001, 100), (5, 0.010, 4)];
+        let to = [(1, 0.001, 1_000), (5, 0.010, 104), (9, 1.0, 1)];
+        let new = moved(&from, &to, 0);
+        assert_eq!(new, [(0.001, 900), (0.010, 100), (1.0, 1)]);
+        // The one slow statement is among the half per cent that is left out.
+        let mean = trimmed_mean(&new).unwrap();
+        assert!((mean - 0.0018).abs() < 0.0001, "{mean}");
+        let p95 = quantile(&new, 0.95).unwrap();
+        assert!((0.0098..=0.0102).contains(&p95), "{p95}");
+        // A third of the way into the first bucket.
+        assert!((0.00098..0.001).contains(&quantile(&new, 0.3).unwrap()));
+        // The probe's own are the slow ones.
+        assert_eq!(moved(&from, &to, 3)[..], [(0.001, 900), (0.010, 98)]);
+        assert_eq!(trimmed_mean(&[]), None);
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn a_bucket_without_an_end_is_taken_at_its_beginning() {
+        let cell = |v: &str| Some(v.as_bytes().to_vec());
+        let row = [
+            cell("449"),
+            cell("1000000000000"),
+            cell("30000000000000000"),
+            cell("2"),
+        ];
+        assert_eq!(bucket(&row), Some((449, 1.0, 2)));
+        let row = [cell("0"), cell("0"), cell("10000000"), cell("7")];
+        let first = bucket(&row).unwrap();
+        assert!((first.1 - 5e-6).abs() < 1e-9, "{first:?}");
+        assert_eq!(bucket(&[None]), None);
+    }
+}

@@ -1,0 +1,258 @@
+//! What the throttle saw and did: sums for the summary, and figures over time
+//! for the record of the run.
+
+use super::control::Order;
+use super::limits::Lag;
+use super::probe::Seen;
+use base::events::Measure;
+
+/// What it came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Where the latency comes from, in words.
+    pub source: String,
+    /// What is usual, from before the run.
+    pub usual: Option<Usual>,
+    /// The effect over the whole run, weighed by time, as a share.
+    pub effect: Option<f64>,
+    /// Seconds that limits held the run.
+    pub held: f64,
+    /// Seconds of rests.
+    pub rested: f64,
+    /// The longest history list.
+    pub history: Option<u64>,
+    /// The greatest lag, in seconds.
+    pub lag: Option<f64>,
+}
+
+/// The application before the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usual {
+    /// Statements per second.
+    pub statements: f64,
+    /// Mean latency, in seconds.
+    pub mean: Option<f64>,
+    /// 95th percentile, in seconds.
+    pub p95: Option<f64>,
+}
+
+/// One slot of the run.
+pub struct Slot<'a> {
+    /// What was seen.
+    pub seen: &'a Seen,
+    /// What it was for.
+    pub order: Order,
+    /// The gate's rate, if it had one.
+    pub allowed: Option<u64>,
+    /// Whether a limit held the run.
+    pub held: bool,
+    /// The estimated effect and its error.
+    pub effect: Option<(f64, f64)>,
+    /// The slowest replica.
+    pub lag: Option<&'a Lag>,
+}
+
+/// The story while it happens.
+#[derive(Debug, Default)]
+pub struct Story {
+    report: Report,
+    before: Vec<Seen>,
+    cost: f64,
+    watched: f64,
+}
+
+impl Story {
+    /// With the place that latencies come from.
+    pub fn new(source: String) -> Story {
+        Story {
+            report: Report {
+                source,
+                ..Report::default()
+            },
+            ..Story::default()
+        }
+    }
+
+    /// A slot before the run.
+    pub fn usual(&mut self, seen: &Seen) {
+        self.before.push(*seen);
+        let n = self.before.len() as f64;
+        let seconds: f64 = self.before.iter().map(|s| s.look.seconds).sum();
+        let statements: f64 = self.before.iter().map(|s| s.look.statements).sum();
+        let middle = |f: fn(&Seen) -> Option<f64>| {
+            let sum: Option<f64> = self.before.iter().map(f).sum();
+            sum.map(|s| s / n)
+        };
+        self.report.usual = Some(Usual {
+            statements: statements / seconds.max(1e-3),
+            mean: middle(|s| s.look.mean),
+            p95: middle(|s| s.look.p95),
+        });
+    }
+
+    /// What is usual, in one line.
+    pub fn said(&self) -> String {
+        let ms = |s: f64| format!("{:.2} ms", s * 1e3);
+        match self.report.usual {
+            Some(Usual {
+                statements,
+                mean: Some(mean),
+                p95: Some(p95),
+            }) if statements >= 1.0 => format!(
+                "usual: {statements:.0} statements a second, {} on average, 95 % within {}",
+                ms(mean),
+                ms(p95)
+            ),
+            Some(usual) => format!("usual: {:.0} statements a second", usual.statements),
+            None => "nothing is known of what is usual".to_owned(),
+        }
+    }
+
+    /// A slot of the run; what is to be drawn of it.
+    pub fn slot(&mut self, slot: &Slot<'_>) -> Vec<Measure> {
+        let look = &slot.seen.look;
+        let r = &mut self.report;
+        if slot.held {
+            r.held += look.seconds;
+        } else if slot.order == Order::Rest {
+            r.rested += look.seconds;
+        }
+        if let Some((e, _)) = slot.effect {
+            self.cost += e * look.seconds;
+            self.watched += look.seconds;
+            r.effect = Some(self.cost / self.watched);
+        }
+        let lag = match slot.lag {
+            Some(Lag::Seconds(s)) => Some(*s),
+            _ => None,
+        };
+        r.history = r.history.max(slot.seen.history);
+        r.lag = match (r.lag, lag) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        };
+        let mut list = Vec::new();
+        let mut add = |chart, name, unit, value: Option<f64>, steps| {
+            if let Some(value) = value {
+                list.push(Measure {
+                    chart,
+                    name,
+                    unit,
+                    value,
+                    steps,
+                });
+            }
+        };
+        let ms = |s: f64| s * 1e3;
+        add(
+            "Rate",
+            "passed",
+            "B/s",
+            Some(look.bytes as f64 / look.seconds.max(1e-3)),
+            false,
+        );
+        add(
+            "Rate",
+            "allowed",
+            "B/s",
+            slot.allowed.map(|r| r as f64),
+            true,
+        );
+        add(
+            "Latency of everybody's statements",
+            "mean",
+            "ms",
+            look.mean.map(ms),
+            false,
+        );
+        add(
+            "Latency of everybody's statements",
+            "95th percentile",
+            "ms",
+            look.p95.map(ms),
+            false,
+        );
+        add(
+            "Statements of everybody",
+            "statements",
+            "per second",
+            Some(look.statements / look.seconds.max(1e-3)),
+            false,
+        );
+        add(
+            "Effect on others",
+            "estimate",
+            "%",
+            slot.effect.map(|(e, _)| e * 100.0),
+            false,
+        );
+        add(
+            "History list",
+            "length",
+            "",
+            slot.seen.history.map(|n| n as f64),
+            false,
+        );
+        add("Replica lag", "lag", "s", lag, false);
+        list
+    }
+
+    /// The story so far.
+    pub fn report(&self) -> Report {
+        self.report.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_story_adds_up() {
+        let mut story = Story::new("x".to_owned());
+        let mut seen = Seen::default();
+        seen.look.seconds = 0.5;
+        seen.look.bytes = 100;
+        seen.history = Some(7);
+        for i in 0..80 {
+            let order = if i % 4 == 0 {
+                Order::Rest
+            } else {
+                Order::Rate(5)
+            };
+            let drawn = story.slot(&Slot {
+                seen: &seen,
+                order,
+                allowed: Some(5),
+                held: i % 8 == 7,
+                effect: Some((0.03, 0.01)),
+                lag: Some(&Lag::Seconds(2.0)),
+            });
+            let rate = drawn.iter().find(|m| m.name == "passed").unwrap();
+            assert_eq!(rate.value, 200.0);
+            assert!(
+                drawn
+                    .iter()
+                    .all(|m| m.chart != "Latency of everybody's statements")
+            );
+        }
+        let report = story.report();
+        assert!((report.effect.unwrap() - 0.03).abs() < 1e-6);
+        assert_eq!((report.rested, report.held), (10.0, 5.0));
+        assert_eq!((report.history, report.lag), (Some(7), Some(2.0)));
+    }
+
+    #[test]
+    fn what_is_usual_is_said_in_one_line() {
+        let mut story = Story::new("x".to_owned());
+        let mut seen = Seen::default();
+        seen.look.seconds = 1.0;
+        seen.look.statements = 1000.0;
+        (seen.look.mean, seen.look.p95) = (Some(0.001), Some(0.004));
+        story.usual(&seen);
+        assert_eq!(
+            story.said(),
+            "usual: 1000 statements a second, 1.00 ms on average, 95 % within 4.00 ms"
+        );
+    }
+}
