@@ -238,3 +238,33 @@ both! {
         }
     }
 }
+
+both! {
+    /// What was found about sizes is said as it was measured, whatever it was.
+    fn sizes_that_were_tried_are_in_the_summary(pair) {
+        pair.fill(&format!("CREATE DATABASE a1; USE a1; CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(600)) ENGINE=InnoDB; INSERT INTO t SELECT n, REPEAT(SHA2(n, 512), 4) FROM {COUNT} WHERE n < 9000; CREATE TABLE small (id INT PRIMARY KEY); INSERT INTO small VALUES (1); ANALYZE TABLE t;"));
+        let dumped = pair.dump("a", &["--chunk-size", "64k", "--json"]).ok();
+        assert!(dumped.summary()["chunks"].as_u64().expect("a count") >= 43, "{}", dumped.out);
+        let done = pair.load("a", &["--json"]).ok();
+        let list = done.summary()["chunks_together"].clone();
+        let [found] = list.as_array().expect("a list").as_slice() else { panic!("{list}") };
+        assert_eq!(found["table"], "`a1`.`t`");
+        let tried: Vec<(u64, f64)> = found["tried"].as_array().expect("a list").iter()
+            .map(|t| (t["chunks"].as_u64().expect("a number"), t["bytes_per_second"].as_f64().expect("a rate"))).collect();
+        let sizes: Vec<u64> = tried.iter().map(|t| t.0).collect();
+        assert_eq!(sizes, [1, 2, 4]);
+        assert!(tried.iter().all(|t| t.1 > 0.0), "{list}");
+        let (chunks, gain) = (found["chunks"].as_u64().expect("a number"), found["gain_percent"].as_u64().expect("a gain"));
+        let best = tried.iter().map(|t| t.1).fold(0.0, f64::max);
+        let measured = (best / tried[0].1 - 1.0) * 100.0;
+        if chunks == 1 {
+            assert!(gain == 0 && measured < 6.0, "{list}");
+        } else {
+            let taken = tried.iter().find(|t| t.0 == chunks).expect("one that was tried");
+            assert!((taken.1 - best).abs() < 2.0 && (gain as f64 - measured).abs() < 1.0, "{list}");
+        }
+        pair.same_checksums();
+        pair.target().client("DROP DATABASE a1").expect("dropped");
+        pair.load("a", &[]).ok().says(&["chunks ", "`a1`.`t`: ", "(tried 1, 2, 4)"]);
+    }
+}

@@ -130,3 +130,35 @@ both! {
         assert!(!done.out.contains("held back"), "{}", done.out);
     }
 }
+
+both! {
+    /// A table that another session keeps locked is told from any other wait.
+    fn a_metadata_lock_is_named(pair) {
+        pair.fill(&format!("CREATE DATABASE held; CREATE TABLE held.t (id INT PRIMARY KEY, v TEXT); INSERT INTO held.t SELECT n, REPEAT(SHA2(n, 512), 9) FROM {COUNT} WHERE n < 3000; ANALYZE TABLE held.t;"));
+        pair.dump("a", &[]).ok();
+        let load = || {
+            let tool = Tool::new(["load"]).arg(pair.path("a")).arg("-S").arg(pair.target().socket());
+            tool.args(["-u", "root", "-t", "1", "--json", "--no-verify"])
+        };
+        let run = load().env("PENSTOCK_STOP_AT", "a table is created#1").start();
+        crate::resume::stopped(run.pid());
+        let mut other = pair.target().conn().expect("a session");
+        other.execute("SET SESSION lock_wait_timeout = 20").expect("set");
+        other.execute("LOCK TABLES held.t WRITE").expect("locked");
+        run.signal(rustix::process::Signal::CONT);
+        let waits = "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for%metadata lock' AND info LIKE 'LOAD DATA%'";
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while pair.target().value(waits).expect("a count") == "0" {
+            assert!(std::time::Instant::now() < end, "nobody waits");
+        }
+        // Time enough for some looks.
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        other.execute("UNLOCK TABLES").expect("unlocked");
+        let h = held(&run.wait().ok());
+        assert!(h["worker_time"]["metadata_locks"].as_f64().is_some_and(|s| s > 0.3), "{h:#}");
+        assert!(h["worker_time"]["auto_inc"].is_null(), "{h:#}");
+        if others(&h) < 0.2 {
+            assert_eq!(h["dominant"], "metadata_locks", "{h:#}");
+        }
+    }
+}

@@ -196,7 +196,7 @@ fn killed_server(kind: Kind) {
 }
 
 /// Waits until a process is stopped.
-fn stopped(pid: u32) {
+pub(crate) fn stopped(pid: u32) {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
@@ -311,5 +311,16 @@ both! {
         assert_eq!(pair.target().value("SELECT COUNT(*) FROM a1.t").expect("rows"), "2");
         pair.target().client("CALL a1.purge()").expect("the procedure is there");
         assert_eq!(pair.target().value("SELECT COUNT(*) FROM a1.t").expect("rows"), "0");
+    }
+}
+
+both! {
+    fn with_only_the_comparison_left(pair) {
+        everything(pair);
+        pair.dump("a", SMALL).ok();
+        loading(pair, &["--threads", "1"]).env("PENSTOCK_KILL_AT", "all is loaded and compared#1").run().code(137);
+        let done = loading(pair, &["--resume"]).run().ok().says(&["were there already", "equal:"]);
+        assert!(!done.said().contains("throughput"), "{}", done.said());
+        as_if_nothing_had_happened(pair, 0);
     }
 }

@@ -163,3 +163,42 @@ both! {
         assert_ne!(load.code, 0, "a row is missing: {}", load.said());
     }
 }
+
+both! {
+    /// MySQL Shell treats each partition as a table: a series of files for each.
+    fn partitions_with_files_of_their_own_load(pair) {
+        let server = if pair.is_mysql() { "9.6.0" } else { "10.11.6-MariaDB" };
+        let folder = pair.path("a");
+        write(&folder, "2.0.1", server);
+        let s = Shell { folder: folder.clone(), version: "2.0.1" };
+        s.table("part", "CREATE TABLE IF NOT EXISTS `part` (\n  `id` int NOT NULL,\n  `v` varchar(20) DEFAULT NULL,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB\n PARTITION BY RANGE (`id`) (PARTITION p0 VALUES LESS THAN (10), PARTITION `p 1` VALUES LESS THAN (20), PARTITION last VALUES LESS THAN MAXVALUE)",
+            &["id", "v"], &json!({}), "zstd", &["id"]);
+        let text = fs::read_to_string(folder.join("shop@part.json")).expect("metadata");
+        let mut meta: Value = serde_json::from_str(&text).expect("JSON");
+        meta["partitions"] = json!(["p0", "p 1", "last"]);
+        meta["basenames"] = json!({"p0": "shop@part@p0", "p 1": "shop@part@p%201", "last": "shop@part@last"});
+        s.json("shop@part.json", &meta);
+        s.chunk("shop@part@p0@0.tsv.zst", b"1\ta\n2\tb\n", true);
+        s.chunk("shop@part@p0@@1.tsv.zst", b"9\tc\n", true);
+        s.chunk("shop@part@p%201@@0.tsv.zst", b"10\td\n19\te\n", true);
+        s.chunk("shop@part@last@@0.tsv.zst", b"", true);
+        let text = fs::read_to_string(folder.join("shop.json")).expect("metadata");
+        let mut meta: Value = serde_json::from_str(&text).expect("JSON");
+        meta["tables"] = json!(["item", "empty", "part"]);
+        meta["basenames"]["part"] = json!("shop@part");
+        s.json("shop.json", &meta);
+        let text = fs::read_to_string(folder.join("@.done.json")).expect("metadata");
+        let mut meta: Value = serde_json::from_str(&text).expect("JSON");
+        meta["tableRows"]["shop"]["part"] = json!(5);
+        meta["tableDataBytes"]["shop"]["part"] = json!(22);
+        s.json("@.done.json", &meta);
+        pair.verify("a").ok();
+        pair.load("a", &[]).ok().says(&["equal: 8 rows in 3 tables"]);
+        let rows = |partition: &str| pair.target().value(&format!("SELECT CONCAT(COUNT(*), ':', COALESCE(SUM(id), 0)) FROM shop.part PARTITION ({partition})")).expect("rows");
+        assert_eq!((rows("p0"), rows("`p 1`"), rows("last")), ("3:12".into(), "2:29".into(), "0:0".into()));
+        // A partition whose last file is missing is not a smaller table.
+        pair.target().client("DROP DATABASE shop").expect("dropped");
+        fs::remove_file(folder.join("shop@part@p0@@1.tsv.zst")).expect("removed");
+        pair.load("a", &[]).code(5).says(&["shop@part@p0"]);
+    }
+}

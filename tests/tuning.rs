@@ -1,6 +1,7 @@
 //! Whatever ends a load, the server's settings are as they were before it.
 
 mod scene;
+mod service;
 
 use crate::kit::{Pair, Tool, both};
 use rustix::process::Signal;
@@ -106,7 +107,10 @@ on_both! {
             let run = scene.load().start();
             tuned(kind, &scene.rows_flow());
             // While it lives, nobody touches its settings.
-            scene.doctor().run().ok().says(&["is running", &run.pid().to_string()]);
+            let live = scene.doctor().run().ok().says(&["Settings are in use", "is running", &run.pid().to_string()]);
+            assert!(!live.said().contains("Nothing"), "{}", live.said());
+            let list = Tool::new(["doctor"]).env("PENSTOCK_STATE", scene.state()).run();
+            list.ok().says(&["Settings are in use"]);
             scene.doctor().arg("--revert").run().code(11).says(&["is running"]);
             run.signal(Signal::KILL);
             run.wait().code(137);
@@ -114,9 +118,10 @@ on_both! {
             scene.empty();
         };
         killed(scene);
-        scene.doctor().run().code(3).says(&["sync_binlog", "before 1, load 0, now 0", "--revert"]);
+        let command = format!("put them back with: penstock doctor --revert --socket {}", scene.target.socket().display());
+        scene.doctor().run().code(3).says(&["sync_binlog", "before 1, load 0, now 0", &command]);
         let list = Tool::new(["doctor"]).env("PENSTOCK_STATE", scene.state()).run();
-        list.code(3).says(&["sync_binlog", scene.target.socket().to_str().expect("text")]);
+        list.code(3).says(&["sync_binlog", &command]);
         tuned(kind, &settings(&scene.target));
         scene.doctor().arg("--revert").run().ok().says(&["put back: ", "sync_binlog = 1"]);
         scene.as_before();
@@ -241,7 +246,8 @@ fn two_loads_at_once() {
         let Some(scene) = Scene::new(kind, &[]) else {
             continue;
         };
-        let run = scene.load().start();
+        // Slow enough for the others to come and go.
+        let run = scene.load().args(["--max-rate", "2M"]).start();
         tuned(kind, &scene.rows_flow());
         for (state, who) in [
             (scene.state(), "another load (process"),
@@ -261,6 +267,9 @@ fn two_loads_at_once() {
             scene.target.client("DROP DATABASE small").expect("dropped");
         }
         assert_eq!(scene.journals().len(), 1);
+        let pid = run.pid().to_string();
+        let faster = Tool::new(["set", "rate=none", "--pid", &pid]);
+        faster.env("PENSTOCK_STATE", scene.state()).run().ok();
         run.wait().ok();
         scene.as_before();
     }

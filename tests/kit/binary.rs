@@ -51,6 +51,11 @@ pub fn path() -> &'static Path {
     })
 }
 
+/// Bytes as text.
+pub fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 /// How a run ended, and what it said.
 #[derive(Debug)]
 pub struct Done {
@@ -244,9 +249,7 @@ impl Running {
                 None => std::thread::sleep(Duration::from_millis(5)),
             }
         };
-        let text = |thread: JoinHandle<Vec<u8>>| {
-            String::from_utf8_lossy(&thread.join().expect("a reader")).into_owned()
-        };
+        let text = |thread: JoinHandle<Vec<u8>>| lossy(&thread.join().expect("a reader"));
         let (out, err) = (text(self.out), text(self.err));
         let Some(status) = status else {
             panic!("{} hangs\n{out}\n{err}", self.line)

@@ -5,6 +5,7 @@
 //! locks of another's dump) and finds both without schemas of users.
 
 pub mod binary;
+pub mod chromium;
 pub mod pair;
 pub mod same;
 

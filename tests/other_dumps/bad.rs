@@ -165,3 +165,100 @@ INSERT INTO `t` VALUES (1,'ü');\n-- Dump completed on 2026-01-01\n"
         assert_eq!(pair.target().value("SELECT HEX(s) FROM a1.t").expect("a row"), "C3BC");
     }
 }
+
+both! {
+    fn what_is_no_dump_is_called_what_it_is(pair) {
+        std::fs::create_dir(pair.path("empty")).expect("a folder");
+        loading(pair, pair.path("empty"), &[]).run().code(5).says(&["is an empty folder"]);
+        let done = loading(pair, pair.path("nothing.sql"), &[]).run().code(8);
+        assert_eq!(done.said().matches("nothing.sql").count(), 1, "{}", done.said());
+        assert_eq!(done.said().matches("No such file").count(), 1, "{}", done.said());
+        let mut tar = vec![b'x'; 600];
+        tar[257..262].copy_from_slice(b"ustar");
+        for (name, bytes, says) in [
+            ("b.sql", b"\x7fELF\x02\x01\x01\0\0\0".to_vec(), "binary data"),
+            ("t.sql", tar.clone(), "a tar archive: unpack it first"),
+            ("t.sql.zst", zstd::encode_all(&*tar, 1).expect("packed"), "a tar archive"),
+            ("u.sql", "\u{feff}INSERT".encode_utf16().flat_map(u16::to_le_bytes).collect(), "UTF-16"),
+        ] {
+            let done = loading(pair, file(pair, name, &bytes), &[]).run().code(5).says(&["is no SQL script", says]);
+            assert!(!done.said().contains("not whole"), "{}", done.said());
+        }
+        loading(pair, "-", &[]).input(&tar).run().code(5).says(&["standard input is no SQL script"]);
+        untouched(pair);
+    }
+}
+
+both! {
+    fn a_script_that_cannot_say_where_it_ends(pair) {
+        let bare = WHOLE.split_once('\n').expect("a header").1.replace("-- Dump completed on 2026-01-01\n", "");
+        let done = loading(pair, file(pair, "c.sql", &bare), &["--json"]).run().ok();
+        let notes = done.summary()["adapted"].to_string();
+        assert_eq!(notes.matches("no line that says where it ends").count(), 1, "{notes}");
+        forget(pair, &["a1"]);
+        let done = loading(pair, file(pair, "w.sql", WHOLE), &[]).run().ok();
+        assert!(!done.said().contains("where it ends"), "{}", done.said());
+    }
+}
+
+both! {
+    fn a_schema_that_nothing_goes_into(pair) {
+        // The script says itself where it goes: the flag would be a lie.
+        let says = ["--schema `other`", "line 2: USE `a1`", "leave --schema out"];
+        loading(pair, file(pair, "w.sql", WHOLE), &["--schema", "other"]).run().code(2).says(&says);
+        untouched(pair);
+        loading(pair, "-", &["--schema", "other"]).input(WHOLE.replace("CREATE DATABASE a1;", "")).run().code(2).says(&says);
+        untouched(pair);
+        // Names that have a schema need none, and it is not created.
+        let full = "CREATE DATABASE a1; CREATE TABLE a1.t (id INT PRIMARY KEY); INSERT INTO a1.t VALUES (1);";
+        loading(pair, file(pair, "f.sql", full), &["--schema", "other"]).run().ok();
+        assert_eq!(pair.target_schemas(), ["a1"]);
+        // Some names have one, some have not.
+        forget(pair, &["a1"]);
+        let some = "CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1); CREATE DATABASE a1; USE a1; CREATE TABLE u (id INT PRIMARY KEY);";
+        loading(pair, file(pair, "s.sql", some), &["--schema", "other"]).run().ok();
+        assert_eq!(pair.target().value("SELECT COUNT(*) FROM other.t").expect("rows"), "1");
+        assert_eq!(pair.target_schemas(), ["a1", "other"]);
+    }
+}
+
+both! {
+    fn many_statements_of_one_kind_are_one_line(pair) {
+        let mut text = WHOLE.replace("-- Dump completed", "CREATE DATABASE /*!32312 IF NOT EXISTS*/ `mysql`; USE mysql;\n-- Dump completed");
+        let tables: String = (0..30).map(|n| format!("CREATE TABLE x{n} (id INT);\nINSERT INTO x{n} VALUES (1);\n")).collect();
+        text = text.replace("-- Dump completed", &format!("{tables}-- Dump completed"));
+        let path = file(pair, "all.sql", &text);
+        let done = loading(pair, &path, &[]).run().code(5).says(&["line 6: a table of the server's own, and 59 more like it"]);
+        assert_eq!(done.said().matches("server's own").count(), 1, "{}", done.said());
+        let done = loading(pair, &path, &["--skip-refused", "--json"]).run().code(3);
+        let summary = done.summary();
+        assert_eq!(summary["exceptions"].as_array().expect("a list").len(), 1, "{summary}");
+        assert_eq!(summary["left_out"].as_array().expect("a list").len(), 60, "{summary}");
+    }
+}
+
+both! {
+    fn files_of_mydumper_that_are_missing(pair) {
+        let folder = |counted: &str, files: &[(&str, &str)]| {
+            let _ = std::fs::remove_dir_all(pair.path("m"));
+            forget(pair, &["a1"]);
+            file(pair, "m/metadata", format!("# Started dump at: 2026-01-01 10:00:00\n[config]\nquote-character = BACKTICK\n{counted}# Finished dump at: 2026-01-01 10:00:01\n"));
+            file(pair, "m/a1-schema-create.sql", "CREATE DATABASE `a1`;\n");
+            file(pair, "m/a1.t-schema.sql", "CREATE TABLE `t` (`id` INT PRIMARY KEY) ENGINE=InnoDB;\n");
+            for (name, rows) in files {
+                file(pair, &format!("m/{name}"), format!("INSERT INTO `t` VALUES {rows};\n"));
+            }
+            loading(pair, pair.path("m"), &[])
+        };
+        let three = [("a1.t.00000.sql", "(1)"), ("a1.t.00001.sql", "(2),(3)"), ("a1.t.00002.sql", "(4)")];
+        let counted = "[`a1`.`t`]\nreal_table_name=t\nrows = 4\n";
+        folder(counted, &three).run().ok();
+        folder("", &three).run().ok();
+        let gap = [three[0], three[2]];
+        folder(counted, &gap).run().code(3).says(&["table `a1`.`t`: the dump says that it has 4 rows, and its files hold 2"]);
+        // Cut at the end of a statement, or the last file gone: only the count tells.
+        folder(counted, &three[..2]).run().code(3).says(&["its files hold 3"]);
+        // Without a count a gap may be a range that had no rows.
+        folder("", &gap).run().ok().says(&["`a1`.`t`: there is no file 00001"]);
+    }
+}

@@ -1,0 +1,235 @@
+//! A dump that is held to a price: it keeps to it, says what it waits for, and
+//! ends with the figure where a limit can never be kept.
+
+use crate::kit::{Pair, Tool, both, own_server};
+use rustix::process::{Pid, Signal, kill_process};
+use std::time::{Duration, Instant};
+use testkit::{Kind, Server};
+
+/// The text in front of which nothing is left of a run: no folder, no session of it.
+#[track_caller]
+fn nothing_left(pair: &Pair, name: &str) {
+    let folder = pair.path(name);
+    let left = std::fs::read_dir(&folder).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "{}", folder.display());
+    // A table lock would make this wait for ever.
+    pair.fill("SET SESSION lock_wait_timeout = 5; INSERT INTO t_a.t (c) VALUES ('after')");
+}
+
+/// A table of so many thousand rows of about a hundred bytes.
+fn fill(pair: &Pair, thousands: u32) {
+    pair.fill(&format!(
+        "CREATE DATABASE t_a; USE t_a; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120)); \
+         CREATE TABLE d (n INT); INSERT INTO d VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9); \
+         INSERT INTO t (c) SELECT REPEAT(CHAR(97 + a.n), 90) FROM d a, d b, d c, (SELECT 1 FROM d x, d y LIMIT {thousands}) n; \
+         ANALYZE TABLE t"
+    ));
+}
+
+/// Somebody else's statement that is under way until this is dropped.
+struct Sleeper<'a> {
+    server: &'a Server,
+    id: u32,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Drop for Sleeper<'_> {
+    fn drop(&mut self) {
+        let _ = self.server.client(&format!("KILL {}", self.id));
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn sleeper(server: &Server) -> Sleeper<'_> {
+    let mut conn = wire::Conn::connect(&server.options()).expect("a connection");
+    let id = conn.id();
+    let thread = std::thread::spawn(move || {
+        // It is killed.
+        let _ = conn.execute("SELECT SLEEP(300)");
+    });
+    let sleeping = Sleeper {
+        server,
+        id,
+        thread: Some(thread),
+    };
+    let end = Instant::now() + Duration::from_secs(30);
+    let sql = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'";
+    while server.value(sql).expect("a count") == "0" {
+        assert!(Instant::now() < end, "nobody sleeps");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    sleeping
+}
+
+both! {
+    fn a_budget_is_held_while_an_application_works(pair) {
+        let server = pair.source();
+        let bench = |verb: &str| {
+            Tool::new(["bench", "tpcc", verb, "--socket"]).arg(server.socket()).args(["--user", "root"])
+        };
+        bench("load").args(["--warehouses", "1"]).run().ok();
+        let load = bench("run").args(["--connections", "2", "--ramp", "0s", "--measure", "60s"]).start();
+        let done = pair.dump("dump", &["--max-impact", "30%", "--min-rate", "4M", "--schemas", "tpcc", "--json"]).ok();
+        load.signal(Signal::INT);
+        load.wait();
+        let price = &done.summary()["price"];
+        let from = price["latency_from"].as_str().expect("a text");
+        assert_eq!(from.contains("histogram of performance_schema"), pair.is_mysql(), "{price}");
+        assert!(price["usual"]["statements_per_second"].as_f64() > Some(10.0), "{price}");
+        assert!(price["effect"].is_number(), "{price}");
+        assert!(price["history_list"].as_u64().is_some(), "{price}");
+        // It tells what it does, and it is a whole dump.
+        let steering = done.json().iter().any(|e| e["steering"].as_str().is_some_and(|t| t.contains("budget 30 %")));
+        assert!(steering, "{}", done.out);
+        pair.verify("dump").ok();
+    }
+}
+
+both! {
+    fn where_nobody_works_the_gate_stays_open(pair) {
+        fill(pair, 40);
+        let done = pair.dump("dump", &["--max-impact", "5%", "--max-running", "4", "--json"]).ok();
+        let price = &done.summary()["price"];
+        assert_eq!(price["held_seconds"].as_f64(), Some(0.0), "{price}");
+        pair.verify("dump").ok();
+    }
+}
+
+both! {
+    fn a_limit_that_is_never_kept_ends_the_dump_before_anything_is_locked(pair) {
+        fill(pair, 1);
+        let sleeping = sleeper(pair.source());
+        let done = pair.dump("dump", &["--max-running", "0", "--max-wait", "1s"]).code(12);
+        done.says(&["1 statements under way, 0 allowed", "--max-wait", "waiting for"]);
+        assert!(!pair.path("dump").exists());
+        nothing_left(pair, "dump");
+        let done = pair.dump("dump", &["--abort-if", "running=0"]).code(12);
+        done.says(&["ended by a limit: 1 statements under way, 0 allowed", "--abort-if running=0 was asked for"]);
+        // Once it is over the same dump goes through.
+        drop(sleeping);
+        pair.dump("dump", &["--max-running", "0", "--max-wait", "20s"]).ok();
+    }
+}
+
+both! {
+    fn a_limit_that_breaks_in_the_middle_holds_then_ends_the_dump(pair) {
+        fill(pair, 60);
+        let flags = ["--max-rate", "400k", "--max-running", "0", "--max-wait", "2s", "--json"];
+        let dump = pair.dumping("dump", &flags).start();
+        let end = Instant::now() + Duration::from_secs(60);
+        while !pair.path("dump").join("penstock.incomplete").exists() {
+            assert!(Instant::now() < end, "the dump does not begin");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let sleeping = sleeper(pair.source());
+        let done = dump.wait().code(12);
+        done.says(&["1 statements under way, 0 allowed"]);
+        nothing_left(pair, "dump");
+        drop(sleeping);
+    }
+}
+
+both! {
+    fn lag_is_asked_of_replicas_only_and_a_stopped_one_counts_as_behind(pair) {
+        fill(pair, 1);
+        pair.dump("dump", &["--max-lag", "2s"]).code(2).says(&["is not a replica", "--lag-of"]);
+        let (follow, forget) = if pair.is_mysql() {
+            ("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1", "RESET REPLICA ALL")
+        } else {
+            ("CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=1", "RESET SLAVE ALL")
+        };
+        let replica = pair.target();
+        replica.script(follow.as_bytes()).expect("it follows");
+        let uri = replica.uri();
+        let done = pair.dump("dump", &["--max-lag", "2s", "--lag-of", &uri, "--max-wait", "1s"]);
+        replica.script(forget.as_bytes()).expect("it forgets");
+        done.code(12).says(&["a replica: its applier does not run"]);
+        nothing_left(pair, "dump");
+    }
+}
+
+both! {
+    fn what_makes_no_sense_is_refused(pair) {
+        for (flags, says) in [
+            (&["--max-impact", "x"][..], "--max-impact"),
+            (&["--max-impact", "0"][..], "--max-impact"),
+            (&["--max-impact", "100%"][..], "--max-impact"),
+            (&["--min-rate", "1M"][..], "--max-impact"),
+            (&["--abort-if", "moon=full"][..], "running=N"),
+            (&["--max-lag", "soon"][..], "--max-lag"),
+            (&["--lag-of", "mysql://x@y/"][..], "--max-lag 2s"),
+            (&["--max-wait", "soon"][..], "--max-wait"),
+        ] {
+            pair.dump("dump", flags).code(2).says(&[says]);
+        }
+        assert!(!pair.path("dump").exists());
+    }
+}
+
+#[test]
+fn an_account_that_may_not_see_the_histogram_is_told_what_is_used_instead() {
+    let Some(pair) = Pair::take(Kind::MySql) else {
+        return;
+    };
+    fill(&pair, 1);
+    pair.fill(
+        "CREATE USER t_plain@localhost; GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON t_a.* TO t_plain@localhost; \
+         GRANT FLUSH_TABLES, BACKUP_ADMIN, REPLICATION CLIENT, SHOW_ROUTINE ON *.* TO t_plain@localhost",
+    );
+    let tool = Tool::new(["dump", "--user", "t_plain", "--socket"])
+        .arg(pair.source().socket())
+        .args(["--max-impact", "5%", "--schemas", "t_a", "--to"])
+        .arg(pair.path("dump"));
+    let done = tool.run().ok();
+    done.says(&["light probe", "the statement histogram may not be read"]);
+    pair.verify("dump").ok();
+}
+
+#[test]
+fn a_server_that_stalls_is_waited_for() {
+    for kind in [Kind::MySql, Kind::MariaDb] {
+        let Some(server) = own_server(kind, &[]) else {
+            continue;
+        };
+        let rows = "CREATE DATABASE t_a; USE t_a; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120)); \
+             CREATE TABLE d (n INT); INSERT INTO d VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9); \
+             INSERT INTO t (c) SELECT REPEAT('x', 90) FROM d a, d b, d c, d e, (SELECT 1 FROM d LIMIT 4) n";
+        server.script(rows.as_bytes()).expect("rows");
+        let folder = tempfile::tempdir().expect("a folder");
+        let to = folder.path().join("dump");
+        let dump = Tool::new(["dump", "--user", "root", "--socket"])
+            .arg(server.socket())
+            .args([
+                "--max-rate",
+                "400k",
+                "--max-running",
+                "50",
+                "--json",
+                "--to",
+            ])
+            .arg(to.clone())
+            .start();
+        let end = Instant::now() + Duration::from_secs(60);
+        while !to.join("penstock.incomplete").exists() {
+            assert!(Instant::now() < end, "the dump does not begin");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        let pid = server
+            .pid()
+            .and_then(|p| Pid::from_raw(i32::try_from(p).ok()?))
+            .expect("a pid");
+        kill_process(pid, Signal::STOP).expect("the server stops");
+        std::thread::sleep(Duration::from_secs(6));
+        kill_process(pid, Signal::CONT).expect("the server goes on");
+        dump.wait()
+            .ok()
+            .says(&["the server, which has not answered for 3 s"]);
+        Tool::new(["verify", "--against", &server.uri()])
+            .arg(to)
+            .run()
+            .ok();
+    }
+}

@@ -1,0 +1,316 @@
+//! A server that penstock may restart has its own settings at the end, and runs,
+//! wherever penstock was killed.
+
+use super::scene::{Scene, settings};
+use crate::kit::Tool;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use testkit::Kind;
+
+/// A server that is stopped and started by a script, as an init script would.
+struct Managed {
+    scene: Scene,
+    kind: Kind,
+}
+
+const SCRIPT: &str = r#"#!/bin/sh
+cd FOLDER || exit 9
+echo "$1" >> words
+down() {
+    pid=$(cat SERVER/pid 2>/dev/null)
+    [ -n "$pid" ] && kill "$pid" 2>/dev/null
+    while [ -n "$pid" ] && [ -d "/proc/$pid" ] && ! grep -q '^State:.Z' "/proc/$pid/status"; do sleep 0.02; done
+}
+up() {
+    [ -e dead ] && { echo 'it is dead'; exit 3; }
+    [ -e picky ] && [ -e conf.d/penstock-tune.cnf ] && { echo 'what is penstock-tune.cnf'; exit 4; }
+    xargs -0 sh -c 'exec "$@" >> log 2>&1 &' sh < args
+}
+case "$1" in
+    restart) [ -e lazy ] && exit 0; down; up ;;
+    start) up ;;
+    *) exit 2 ;;
+esac
+"#;
+
+impl Managed {
+    fn new(kind: Kind) -> Option<Managed> {
+        let mut scene = Scene::new(kind, &[])?;
+        let folder = scene.folder.path().to_owned();
+        let datadir = scene.target.datadir();
+        let server = datadir.parent().expect("the server's folder");
+        let pid = scene.target.pid().expect("a process");
+        let args = std::fs::read(format!("/proc/{pid}/cmdline")).expect("arguments");
+        let config = format!("--defaults-file={}", folder.join("my.cnf").display());
+        let args: Vec<&[u8]> = args
+            .split(|b| *b == 0)
+            .map(|a| {
+                if a == b"--no-defaults" {
+                    config.as_bytes()
+                } else {
+                    a
+                }
+            })
+            .collect();
+        std::fs::write(folder.join("args"), args.join(&0)).expect("written");
+        std::fs::create_dir(folder.join("conf.d")).expect("a folder");
+        let text = format!(
+            "[mysqld]\ninnodb_autoinc_lock_mode=1\n!includedir {}\n",
+            folder.join("conf.d").display()
+        );
+        std::fs::write(folder.join("my.cnf"), text).expect("written");
+        let script = SCRIPT
+            .replace("FOLDER", &folder.display().to_string())
+            .replace("SERVER", &server.display().to_string());
+        std::fs::write(folder.join("ctl"), script).expect("written");
+        let status = Command::new("sh")
+            .arg(folder.join("ctl"))
+            .arg("restart")
+            .status();
+        assert!(status.expect("a shell").success());
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while scene.target.conn().is_err() {
+            assert!(std::time::Instant::now() < end, "{}", scene.target.log());
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        std::fs::remove_file(folder.join("words")).expect("words");
+        // Set by somebody while the server runs: a restart must not lose it.
+        for sql in [
+            "SET GLOBAL long_query_time = 7.5",
+            "SET GLOBAL init_connect = 'DO 1'",
+            "SET GLOBAL max_connections = 77",
+        ] {
+            scene.target.client(sql).expect("set");
+        }
+        scene.before = settings(&scene.target);
+        assert_eq!(scene.before["innodb_autoinc_lock_mode"], "1");
+        Some(Managed { scene, kind })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.scene.folder.path().join(name)
+    }
+
+    fn load(&self) -> Tool {
+        self.scene
+            .load()
+            .arg("--server-command")
+            .arg(format!("sh {}", self.path("ctl").display()))
+            .arg("--server-config")
+            .arg(self.path("conf.d"))
+    }
+
+    fn fragment(&self) -> PathBuf {
+        self.path("conf.d/penstock-tune.cnf")
+    }
+
+    fn flag(&self, name: &str) -> Flag {
+        let path = self.path(name);
+        std::fs::write(&path, "").expect("written");
+        Flag(path)
+    }
+
+    fn words(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path("words")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[track_caller]
+    fn as_before(&self) {
+        assert!(!self.fragment().exists(), "the file is left behind");
+        self.scene.as_before();
+    }
+}
+
+impl Drop for Managed {
+    fn drop(&mut self) {
+        let datadir = self.scene.target.datadir();
+        let pid = datadir.parent().map(|p| p.join("pid"));
+        let pid = pid.and_then(|p| std::fs::read_to_string(p).ok());
+        let pid = pid.and_then(|p| p.trim().parse::<i32>().ok());
+        // Only if it still is this server.
+        if let Some(pid) = pid
+            && cmdline_has(pid, &datadir)
+            && let Some(pid) = rustix::process::Pid::from_raw(pid)
+        {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+fn cmdline_has(pid: i32, datadir: &Path) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).contains(&datadir.display().to_string())
+}
+
+/// A file that makes the script misbehave for as long as it is there.
+struct Flag(PathBuf);
+
+impl Drop for Flag {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+macro_rules! on_both {
+    ($(fn $name:ident($managed:ident) $body:block)*) => {$(
+        mod $name {
+            use super::*;
+            fn run(kind: Kind) {
+                let Some($managed) = Managed::new(kind) else { return };
+                $body
+            }
+            #[test]
+            fn mariadb() { run(Kind::MariaDb) }
+            #[test]
+            fn mysql() { run(Kind::MySql) }
+        }
+    )*};
+}
+
+on_both! {
+    fn restarted_for_the_load_and_again(m) {
+        m.scene.target.script(b"CREATE USER t_app@localhost IDENTIFIED BY ''").expect("an account");
+        let mut app = m.scene.target.options();
+        app.user = "t_app".to_owned();
+        let _idle = wire::Conn::connect(&app).expect("a session");
+        let run = m.load().arg("--json").start();
+        let during = m.scene.rows_flow();
+        assert_eq!(during["innodb_autoinc_lock_mode"], "2");
+        assert_eq!(during["sync_binlog"], "0");
+        assert_eq!(during["max_connections"], "77");
+        let text = std::fs::read_to_string(m.fragment()).expect("the file");
+        assert!(text.contains("[mysqld]\n") && text.contains("\ninnodb_autoinc_lock_mode = 2\n"), "{text}");
+        assert!(!text.contains("log-bin"), "{text}");
+        let done = run.wait().ok().says(&["t_app@localhost (1, 0 at work)"]);
+        m.as_before();
+        assert_eq!(m.words(), ["restart", "restart"]);
+        let tuning = done.summary()["tuning"].clone();
+        assert_eq!(tuning["restarts"], 2);
+        let changes = tuning["changes"].as_array().expect("a list").clone();
+        let change = changes.iter().find(|c| c["name"] == "innodb_autoinc_lock_mode").expect("the change");
+        assert_eq!((&change["before"], &change["during"], &change["after"]), (&"1".into(), &"2".into(), &"1".into()));
+        assert_eq!(changes.iter().any(|c| c["name"] == "innodb_doublewrite"), m.kind == Kind::MariaDb, "{tuning}");
+    }
+
+    fn stopped_or_failed(m) {
+        let run = m.load().start();
+        m.scene.rows_flow();
+        run.signal(rustix::process::Signal::INT);
+        run.wait().code(9);
+        m.as_before();
+        m.scene.empty();
+        let run = m.load().start();
+        m.scene.rows_flow();
+        m.scene.empty();
+        let done = run.wait();
+        assert!(![0, 9, 70].contains(&done.code), "{done:?}");
+        m.as_before();
+        assert_eq!(m.words().len(), 4);
+    }
+
+    fn a_server_that_does_not_start_with_it(m) {
+        let picky = m.flag("picky");
+        m.load().run().ok().says(&["settings that need a restart were left alone", "what is penstock-tune.cnf", "equal:"]);
+        assert_eq!(m.words(), ["restart", "start"]);
+        m.as_before();
+        m.scene.empty();
+        drop(picky);
+        // A command that does nothing is found out by the server, not by its exit code.
+        let lazy = m.flag("lazy");
+        m.load().run().ok().says(&["did not restart the server"]);
+        m.as_before();
+        m.scene.empty();
+        drop(lazy);
+        // A file that nobody knows of stays, and stops the load before anything is done.
+        std::fs::write(m.fragment(), "[mysqld]\n").expect("written");
+        m.load().run().code(8).says(&["is there already"]);
+        std::fs::remove_file(m.fragment()).expect("removed");
+        m.as_before();
+    }
+
+    fn a_server_that_does_not_start_at_all(m) {
+        let dead = m.flag("dead");
+        m.load().run().code(6).says(&["THE SERVER IS DOWN", "it is dead"]);
+        assert!(!m.fragment().exists());
+        assert_eq!(m.scene.journals().len(), 1);
+        m.scene.doctor().run().code(6);
+        drop(dead);
+        m.scene.doctor().arg("--revert").run().ok().says(&["is started again", "runs without it"]);
+        m.as_before();
+    }
+
+    fn killed_at_each_step_of_a_restart(m) {
+        let places = m.path("places");
+        m.load().env("PENSTOCK_PLACES", &places).run().ok();
+        m.as_before();
+        m.scene.empty();
+        let places = std::fs::read_to_string(places).expect("places");
+        let wanted = ["a file of settings", "the file of settings", "restart of the server", "the command has ended", "the journal has a setting"];
+        // By name and number: how often other places come depends on how fast the machine is.
+        let mut seen = std::collections::HashMap::new();
+        let mut at: Vec<String> = Vec::new();
+        for (i, name) in places.lines().enumerate() {
+            let n: &mut usize = seen.entry(name).or_default();
+            *n += 1;
+            // Of the settings that need no restart only some: they have tests of their own.
+            let setting = name.ends_with("a setting");
+            if wanted.iter().any(|w| name.contains(w)) && !(setting && i % 3 != 0) || name.contains("end of a file") {
+                at.push(format!("{name}#{n}"));
+            }
+        }
+        assert!(at.len() >= 12, "{places}");
+        for (round, at) in at.into_iter().enumerate() {
+            m.load().env("PENSTOCK_KILL_AT", &at).run().code(137);
+            // A server that was killed on its way up cannot be emptied.
+            if round % 2 == 0 || m.scene.target.conn().is_err() {
+                m.scene.doctor().arg("--revert").run().ok();
+            } else {
+                // The next load does it, whatever its own level; rows are not its business.
+                m.scene.empty();
+                m.scene.tool("load", "root").run().code(7).says(&["local_infile = OFF"]);
+            }
+            let now = settings(&m.scene.target);
+            let differ: Vec<_> = now.iter().filter(|(k, v)| m.scene.before.get(*k) != Some(v)).collect();
+            assert!(differ.is_empty() && !m.fragment().exists(), "killed at {at}: {differ:?}");
+            m.as_before();
+            m.scene.empty();
+        }
+    }
+}
+
+#[test]
+fn nothing_to_restart_for_and_what_makes_no_sense() {
+    let Some(m) = Managed::new(Kind::MySql) else {
+        return;
+    };
+    std::fs::write(m.path("my.cnf"), "[mysqld]\n").expect("written");
+    let status = Command::new("sh")
+        .arg(m.path("ctl"))
+        .arg("restart")
+        .status();
+    assert!(status.expect("a shell").success());
+    while m.scene.target.conn().is_err() {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    std::fs::remove_file(m.path("words")).expect("words");
+    m.load().run().ok().says(&["the server is not restarted"]);
+    assert!(m.words().is_empty());
+    m.scene
+        .tool("load", "root")
+        .args(["--server-command", "x"])
+        .run()
+        .code(2)
+        .says(&["--server-config"]);
+    m.scene
+        .tool("load", "root")
+        .args(["--server-command", "x", "--server-config", "/tmp"])
+        .run()
+        .code(2)
+        .says(&["--tune=max"]);
+    m.load()
+        .arg("--server-config")
+        .arg("/nonexistent")
+        .run()
+        .code(2);
+}
