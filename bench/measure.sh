@@ -105,6 +105,36 @@ bench_rows() {
     testkit report --runs "$RUNS" --markdown "$name.md" --json "$name.json"
 }
 
+# How exactly a limit is kept, for each number of workers: seen at a proxy, not by penstock's own figures.
+bench_rate() {
+    local warehouses=10 rates=5,20,80 workers=1,2,4,8,16 road=unix name
+    FLAVOUR=mysql
+    while (($#)); do
+        case $1 in
+        --flavour) FLAVOUR=${2:?} ;;
+        --warehouses) warehouses=${2:?} ;;
+        --rates) rates=${2:?} ;;
+        --workers) workers=${2:?} ;;
+        --road) road=${2:?} ;;
+        *) die "bench rate does not know '$1'" "./dev help" ;;
+        esac
+        shift 2
+    done
+    [[ $FLAVOUR == mysql || $FLAVOUR == mariadb ]] || die "no flavour '$FLAVOUR'" "mysql or mariadb"
+    bench_source "$warehouses" tpcc
+    name="bench/$(date +%F)-rate-$FLAVOUR-$road.md"
+    title "Recorded as $name"
+    {
+        printf '# Limits, %s\n\n' "$FLAVOUR"
+        printf 'Bytes to the client, counted at a proxy (%s), in per cent of the limit; `./dev bench rate`.\n\n' "$road"
+        awk -F '\t' '$1 == "fact" && $2 ~ /^(date|machine|server|penstock|data)$/ { print "- " $2 ": " $3 }' "$RUNS"
+        printf '\n'
+        testkit rate --penstock "$TARGET/release/penstock" --socket "$SOURCE_SOCKET" \
+            --rates "$rates" --workers "$workers" --road "$road" 2>"$WORK/out" ||
+            { cat "$WORK/out" >&2; die "a dump failed"; }
+    } | tee "$name"
+}
+
 # What the reader of a record has to know about the machine and the programs.
 # A source server full of data, and what every benchmark needs to know of it; sets schema, rows, bytes.
 bench_source() {
@@ -382,4 +412,65 @@ bench_restore_reach() {
     record reach "$script" 'penstock, best settings' 0.333 "$client, best settings"
     record reach "$script" 'penstock --tune=off' 0.5 "$client"
     record reach "$keys" 'penstock, 2 workers' 0.588 'penstock, keys before the rows, 1 worker'
+}
+
+# ---------------------------------------------------------------- impact
+
+# The price of a backup, on servers as they are installed but for memory: durable commits, binary log, doublewrite.
+bench_impact() {
+    local warehouses=10 runs=3 connections=8 alone=20s measure=40s replica=1 page
+    local more=() methods=()
+    FLAVOUR=mysql
+    while (($#)); do
+        case $1 in
+        --flavour) FLAVOUR=${2:?} ;;
+        --warehouses) warehouses=${2:?} ;;
+        --runs) runs=${2:?} ;;
+        --connections) connections=${2:?} ;;
+        --alone) alone=${2:?} ;;
+        --measure) measure=${2:?} ;;
+        --method) methods+=(--method "${2:?}") ;;
+        --replica) [[ ${2:?} == yes ]] || replica='' ;;
+        *) die "bench impact does not know '$1'" "./dev help" ;;
+        esac
+        shift 2
+    done
+    [[ $FLAVOUR == mysql || $FLAVOUR == mariadb ]] || die "no flavour '$FLAVOUR'" "mysql or mariadb"
+    need_flavour "$FLAVOUR"
+    need gzip:gzip
+    build penstock testkit
+    local load args dump socket='' pid='' port=''
+    load=$(cut -d ' ' -f 1 /proc/loadavg)
+    ((10#${load/./} < 100)) || say "this machine is busy (load $load): the figures will not be worth much"
+    mapfile -t args < <(roomy "$FLAVOUR" 2G)
+    args+=(--innodb-flush-log-at-trx-commit=1 --log-bin=binlog)
+    read_values < <(testkit server up "$FLAVOUR" --dir "$WORK/source" --port -- --server-id=1 "${args[@]}")
+    SOURCE_SOCKET=$socket
+    if [[ -n $replica ]]; then
+        local source_port=$port follow
+        read_values < <(testkit server up "$FLAVOUR" --dir "$WORK/replica" -- --server-id=2 "${args[@]}")
+        follow="CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=$source_port, MASTER_USER='follower', MASTER_PASSWORD='follower'"
+        [[ $FLAVOUR == mariadb ]] || follow="CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=$source_port, SOURCE_USER='follower', SOURCE_PASSWORD='follower', GET_SOURCE_PUBLIC_KEY=1"
+        testkit sql --socket "$SOURCE_SOCKET" "CREATE USER follower@'%' IDENTIFIED BY 'follower'" >"$WORK/out"
+        testkit sql --socket "$SOURCE_SOCKET" "GRANT REPLICATION SLAVE ON *.* TO follower@'%'" >"$WORK/out"
+        testkit sql --socket "$socket" "$follow" >"$WORK/out"
+        more+=(--replica "mysql://root@localhost/?socket=$socket")
+    fi
+    mapfile -t dump < <(testkit client "$FLAVOUR" dump)
+    page="bench/$(date +%F)-impact-$FLAVOUR"
+    mkdir -p "$WORK/price"
+    penstock bench impact --socket "$SOURCE_SOCKET" --user root --warehouses "$warehouses" --connections "$connections" \
+        --alone "$alone" --measure "$measure" --runs "$runs" --mysqldump "${dump[*]}" --scratch "$WORK" \
+        --to "$WORK/price" "${more[@]}" "${methods[@]}" | tee "$WORK/out"
+    {
+        printf '# Measured runs: the price of a backup\n\n- date: %s\n- machine: %s\n- server: %s\n- penstock: %s\n\n```\n' \
+            "$(date -u +%FT%RZ)" "$(nproc) cores, Linux $(uname -r), load at the start $load" \
+            "$(testkit available "$FLAVOUR" | sed 's/ (\/.*//'), as installed but for 2 GiB of buffer pool and of redo log" \
+            "$(penstock --version), $(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')"
+        # Where the servers lived says nothing to the reader.
+        sed -e '1{/^$/d}' -e '/^  report /d' -e "s#$WORK/##g" "$WORK/out"
+        printf '```\n'
+    } >"$page.md"
+    sed "s#$WORK/##g" "$WORK/price/run.json" >"$page.json"
+    title "Recorded as $page.md and $page.json; penstock report $page.json makes the page"
 }
