@@ -73,20 +73,37 @@ load_run() {
     fi
 }
 
-bench_rows() {
-    local warehouses=10 runs=3 data=tpcc big=stock
-    FLAVOUR=mysql
+# options BENCH "NAME NAME+ …" ARGUMENT…: `--name value` into the caller's variable of that name, or behind what its
+# array holds where the name ends in +.
+options() {
+    local bench=$1 known=" $2 " name
+    shift 2
     while (($#)); do
-        case $1 in
-        --flavour) FLAVOUR=${2:?} ;;
-        --warehouses) warehouses=${2:?} ;;
-        --runs) runs=${2:?} ;;
-        --data) data=${2:?} ;;
-        *) die "bench rows does not know '$1'" "./dev help" ;;
-        esac
+        name=${1#--}
+        if [[ $1 == --* && $known == *" $name "* ]]; then
+            printf -v "$name" '%s' "${2:?}"
+        elif [[ $1 == --* && $known == *" $name+ "* ]]; then
+            local -n list=$name
+            list+=("$1" "${2:?}")
+        else
+            die "bench $bench does not know '$1'" "./dev help"
+        fi
         shift 2
     done
+    # shellcheck disable=SC2154 # the caller's
+    FLAVOUR=$flavour
     [[ $FLAVOUR == mysql || $FLAVOUR == mariadb ]] || die "no flavour '$FLAVOUR'" "mysql or mariadb"
+}
+
+# Sets the caller's `load`, and says so where others are at work on this machine.
+machine_load() {
+    load=$(cut -d ' ' -f 1 /proc/loadavg)
+    ((10#${load/./} < 100)) || say "this machine is busy (load $load): the figures will not be worth much"
+}
+
+bench_rows() {
+    local flavour=mysql warehouses=10 runs=3 data=tpcc big=stock
+    options rows 'flavour warehouses runs data' "$@"
     [[ $data == debian ]] && big=file_index
     bench_source "$warehouses" "$data"
 
@@ -107,20 +124,8 @@ bench_rows() {
 
 # How exactly a limit is kept, for each number of workers: seen at a proxy, not by penstock's own figures.
 bench_rate() {
-    local warehouses=10 rates=5,20,80 workers=1,2,4,8,16 road=unix name
-    FLAVOUR=mysql
-    while (($#)); do
-        case $1 in
-        --flavour) FLAVOUR=${2:?} ;;
-        --warehouses) warehouses=${2:?} ;;
-        --rates) rates=${2:?} ;;
-        --workers) workers=${2:?} ;;
-        --road) road=${2:?} ;;
-        *) die "bench rate does not know '$1'" "./dev help" ;;
-        esac
-        shift 2
-    done
-    [[ $FLAVOUR == mysql || $FLAVOUR == mariadb ]] || die "no flavour '$FLAVOUR'" "mysql or mariadb"
+    local flavour=mysql warehouses=10 rates=5,20,80 workers=1,2,4,8,16 road=unix name
+    options rate 'flavour warehouses rates workers road' "$@"
     bench_source "$warehouses" tpcc
     name="bench/$(date +%F)-rate-$FLAVOUR-$road.md"
     title "Recorded as $name"
@@ -144,8 +149,7 @@ bench_source() {
     need_flavour "$FLAVOUR"
     build penstock testkit
     MEMORY=2G RUNS="$WORK/runs.tsv" TARGET_UP='' DUMP_OPTIONS=(--single-transaction)
-    load=$(cut -d ' ' -f 1 /proc/loadavg)
-    ((10#${load/./} < 100)) || say "this machine is busy (load $load): the figures will not be worth much"
+    machine_load
     bench_facts "$warehouses" "$data"
 
     mapfile -t args < <(roomy "$FLAVOUR" "$MEMORY")
@@ -324,18 +328,8 @@ SQL
 }
 
 bench_restore() {
-    local warehouses=10 runs=3
-    FLAVOUR=mysql
-    while (($#)); do
-        case $1 in
-        --flavour) FLAVOUR=${2:?} ;;
-        --warehouses) warehouses=${2:?} ;;
-        --runs) runs=${2:?} ;;
-        *) die "bench restore does not know '$1'" "./dev help" ;;
-        esac
-        shift 2
-    done
-    [[ $FLAVOUR == mysql || $FLAVOUR == mariadb ]] || die "no flavour '$FLAVOUR'" "mysql or mariadb"
+    local flavour=mysql warehouses=10 runs=3
+    options restore 'flavour warehouses runs' "$@"
     bench_source "$warehouses" tpcc
     record fact 'as installed' 'a new server with 2 GiB of buffer pool and of redo log, binary log and doublewrite as they come, flush_log_at_trx_commit=1'
     say "a table with five keys, and what is loaded"
@@ -418,35 +412,19 @@ bench_restore_reach() {
 
 # The price of a backup, on servers as they are installed but for memory: durable commits, binary log, doublewrite.
 bench_impact() {
-    local warehouses=10 runs=3 connections=8 alone=20s measure=40s replica=1 page
-    local more=() methods=()
-    FLAVOUR=mysql
-    while (($#)); do
-        case $1 in
-        --flavour) FLAVOUR=${2:?} ;;
-        --warehouses) warehouses=${2:?} ;;
-        --runs) runs=${2:?} ;;
-        --connections) connections=${2:?} ;;
-        --alone) alone=${2:?} ;;
-        --measure) measure=${2:?} ;;
-        --method) methods+=(--method "${2:?}") ;;
-        --replica) [[ ${2:?} == yes ]] || replica='' ;;
-        *) die "bench impact does not know '$1'" "./dev help" ;;
-        esac
-        shift 2
-    done
-    [[ $FLAVOUR == mysql || $FLAVOUR == mariadb ]] || die "no flavour '$FLAVOUR'" "mysql or mariadb"
+    local flavour=mysql warehouses=10 runs=3 connections=8 alone=20s measure=40s replica=yes page
+    local more=() method=()
+    options impact 'flavour warehouses runs connections alone measure replica method+' "$@"
     need_flavour "$FLAVOUR"
     need gzip:gzip
     build penstock testkit
     local load args dump socket='' pid='' port=''
-    load=$(cut -d ' ' -f 1 /proc/loadavg)
-    ((10#${load/./} < 100)) || say "this machine is busy (load $load): the figures will not be worth much"
+    machine_load
     mapfile -t args < <(roomy "$FLAVOUR" 2G)
     args+=(--innodb-flush-log-at-trx-commit=1 --log-bin=binlog)
     read_values < <(testkit server up "$FLAVOUR" --dir "$WORK/source" --port -- --server-id=1 "${args[@]}")
     SOURCE_SOCKET=$socket
-    if [[ -n $replica ]]; then
+    if [[ $replica == yes ]]; then
         local source_port=$port follow
         read_values < <(testkit server up "$FLAVOUR" --dir "$WORK/replica" -- --server-id=2 "${args[@]}")
         follow="CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=$source_port, MASTER_USER='follower', MASTER_PASSWORD='follower'"
@@ -461,7 +439,7 @@ bench_impact() {
     mkdir -p "$WORK/price"
     penstock bench impact --socket "$SOURCE_SOCKET" --user root --warehouses "$warehouses" --connections "$connections" \
         --alone "$alone" --measure "$measure" --runs "$runs" --mysqldump "${dump[*]}" --scratch "$WORK" \
-        --to "$WORK/price" "${more[@]}" "${methods[@]}" | tee "$WORK/out"
+        --to "$WORK/price" "${more[@]}" "${method[@]}" | tee "$WORK/out"
     {
         printf '# Measured runs: the price of a backup\n\n- date: %s\n- machine: %s\n- server: %s\n- penstock: %s\n\n```\n' \
             "$(date -u +%FT%RZ)" "$(nproc) cores, Linux $(uname -r), load at the start $load" \

@@ -151,6 +151,97 @@ both! {
 }
 
 both! {
+    fn a_replica_that_is_behind_is_waited_for(pair) {
+        fill(pair, 1);
+        let (source, replica) = (pair.source(), pair.target());
+        let account = "CREATE USER t_follow@'%' IDENTIFIED BY 'follow'; GRANT REPLICATION SLAVE ON *.* TO t_follow@'%'";
+        source.script(account.as_bytes()).expect("an account");
+        let status = if pair.is_mysql() { "SHOW BINARY LOG STATUS" } else { "SHOW MASTER STATUS" };
+        let at = source.client(status).expect("a position").remove(0);
+        let (file, position) = (at[0].clone().expect("a file"), at[1].clone().expect("an offset"));
+        let port = source.port().expect("a port");
+        replica.script(b"CREATE DATABASE t_a; CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120))").expect("a table");
+        let (follow, forget) = if pair.is_mysql() {
+            (
+                format!("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, SOURCE_USER='t_follow', SOURCE_PASSWORD='follow', GET_SOURCE_PUBLIC_KEY=1, SOURCE_LOG_FILE='{file}', SOURCE_LOG_POS={position}, SOURCE_AUTO_POSITION=0; START REPLICA"),
+                "STOP REPLICA; RESET REPLICA ALL",
+            )
+        } else {
+            (
+                format!("CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='t_follow', MASTER_PASSWORD='follow', MASTER_LOG_FILE='{file}', MASTER_LOG_POS={position}, MASTER_USE_GTID=no; START SLAVE"),
+                "STOP SLAVE; RESET SLAVE ALL",
+            )
+        };
+        replica.script(follow.as_bytes()).expect("it follows");
+        // A reader there keeps the applier from its table.
+        let mut reader = wire::Conn::connect(&replica.options()).expect("a session");
+        reader.execute("LOCK TABLES t_a.t READ").expect("locked");
+        pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000000, 'late')");
+        std::thread::sleep(Duration::from_secs(3));
+        let flags = ["--max-lag", "1s", "--lag-of", &replica.uri(), "--max-wait", "60s"];
+        let dump = pair.dumping("dump", &flags).start();
+        std::thread::sleep(Duration::from_secs(5));
+        let early = pair.path("dump").exists();
+        reader.execute("UNLOCK TABLES").expect("unlocked");
+        let done = dump.wait();
+        // One that is far behind ends a dump, if so asked.
+        reader.execute("LOCK TABLES t_a.t READ").expect("locked");
+        pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000001, 'later')");
+        std::thread::sleep(Duration::from_secs(3));
+        let ended = pair.dump("other", &["--abort-if", "lag=1s", "--lag-of", &replica.uri()]);
+        drop(reader);
+        replica.script(forget.as_bytes()).expect("it forgets");
+        done.ok().says(&["waiting for a replica", "s behind, 1 s allowed"]);
+        assert!(!early, "it began while the replica was behind");
+        pair.verify("dump").ok();
+        ended.code(12).says(&["ended by a limit: a replica", "--abort-if lag=1s"]);
+    }
+}
+
+both! {
+    fn history_that_grows_too_long_ends_the_dump(pair) {
+        fill(pair, 20);
+        // Somebody's snapshot keeps what was written from being cleaned up.
+        let mut other = pair.source().conn().expect("a session");
+        other.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ").expect("set");
+        other.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT").expect("a snapshot");
+        other.fetch("SELECT COUNT(*) FROM t_a.t").expect("a view");
+        for n in 0..20 {
+            pair.fill(&format!("UPDATE t_a.t SET c = '{n}' WHERE id < 100"));
+        }
+        let done = pair.dump("dump", &["--max-history", "1", "--max-rate", "200k"]).code(12);
+        done.says(&["ended by a limit: a history list of", "1 allowed"]);
+        nothing_left(pair, "dump");
+        pair.dump("dump", &["--max-history", "1000000"]).ok();
+    }
+}
+
+both! {
+    fn an_effect_above_its_limit_ends_the_dump(pair) {
+        let server = pair.source();
+        let bench = |verb: &str| {
+            Tool::new(["bench", "tpcc", verb, "--socket"]).arg(server.socket()).args(["--user", "root"])
+        };
+        bench("load").args(["--warehouses", "1"]).run().ok();
+        let load = bench("run").args(["--connections", "2", "--ramp", "0s", "--measure", "90s"]).start();
+        // Whatever it costs is more than this, as soon as it can be told from chance; that may take a second dump.
+        let flags = ["--abort-if", "impact=0.1%", "--max-rate", "8M", "--threads", "4", "--schemas", "tpcc"];
+        let mut codes = Vec::new();
+        let done = loop {
+            let done = pair.dump(&format!("dump{}", codes.len()), &flags);
+            codes.push(done.code);
+            if done.code == 12 || codes.len() == 3 {
+                break done;
+            }
+        };
+        load.signal(Signal::INT);
+        load.wait();
+        assert!(codes.iter().all(|c| [0, 12].contains(c)), "{codes:?}");
+        done.code(12).says(&["ended by a limit: an effect of", "0.1 % allowed"]);
+    }
+}
+
+both! {
     fn what_makes_no_sense_is_refused(pair) {
         for (flags, says) in [
             (&["--max-impact", "x"][..], "--max-impact"),
