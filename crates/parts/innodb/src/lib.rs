@@ -1,0 +1,25 @@
+//! Tablespaces of InnoDB: their pages, read and checked without a server.
+//!
+//! `page` and `format` say where things lie in a page and how it is summed up,
+//! `cfg` reads what `FLUSH TABLES … FOR EXPORT` writes beside a file, `layout`
+//! makes of that how records of an index lie, `collation` in which order,
+//! `record` walks them; `space` accounts for extents and segments, and `check`
+//! puts it together: every invariant of a whole file.
+//! Only 16 KiB pages, the row formats COMPACT and DYNAMIC, no compression and
+//! no encryption: anything else is an error that names it.
+//! Invariant: bytes of a file are taken to be hostile; none of them makes this
+//! crate panic, loop or take memory that the file does not have.
+
+pub mod cfg;
+pub mod check;
+pub mod collation;
+pub mod format;
+pub mod layout;
+pub mod page;
+pub mod record;
+pub mod space;
+
+pub use cfg::Exported;
+pub use check::{Report, check};
+pub use format::Format;
+pub use layout::Layout;

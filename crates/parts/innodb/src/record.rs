@@ -1,0 +1,355 @@
+//! Records of one page: the chain from the first to the last, the directory
+//! over them, and the fields of each.
+//!
+//! Everything is checked while it is walked, and nothing read from the page is
+//! used as an offset before. What is broken is said in words, for the report.
+
+use crate::layout::{Layout, Order};
+use crate::page::{SIZE, fil, index, u16_at, u32_at};
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// Bytes of a record's header, in front of its origin.
+pub const HEADER: usize = 5;
+
+/// Flags of a record.
+pub mod info {
+    /// Its row was deleted and not yet cleaned up.
+    pub const DELETED: u8 = 0x20;
+    /// The first of its level: smaller than everything.
+    pub const LEAST: u8 = 0x10;
+    /// Written before or after an instant ALTER.
+    pub const INSTANT: u8 = 0xc0;
+}
+
+/// What a record is for.
+mod status {
+    pub const LEAF: u8 = 0;
+    pub const BRANCH: u8 = 1;
+    pub const INFIMUM: u8 = 2;
+    pub const SUPREMUM: u8 = 3;
+}
+
+/// Most records that the directory lets pass between two slots.
+const MOST_OWNED: u8 = 8;
+
+/// The least, but for the first and the last slot.
+const LEAST_OWNED: u8 = 4;
+
+/// A record of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its origin, where its first field begins.
+    pub at: usize,
+    /// Flags.
+    pub info: u8,
+}
+
+/// What a page's header says of its records, and the records.
+#[derive(Debug)]
+pub struct Chain {
+    /// In order, without the two at the ends.
+    pub records: Vec<Record>,
+    /// First byte behind all records, free ones too.
+    pub heap_top: usize,
+    /// Bytes of free ones.
+    pub garbage: usize,
+    /// Level above the leaves.
+    pub level: u16,
+}
+
+/// Walks the records of a page of an index and checks how they hang together.
+pub fn chain(page: &[u8]) -> Result<Chain, String> {
+    let slots = usize::from(u16_at(page, index::SLOTS));
+    let heap_top = usize::from(u16_at(page, index::HEAP_TOP));
+    let heap = u16_at(page, index::HEAP);
+    let in_heap = usize::from(heap & 0x7fff);
+    let garbage = usize::from(u16_at(page, index::GARBAGE));
+    let level = u16_at(page, index::LEVEL);
+    let wanted = usize::from(u16_at(page, index::RECORDS));
+    if heap & 0x8000 == 0 {
+        return Err("its records are of the old format (REDUNDANT)".into());
+    }
+    let directory = (SIZE - fil::TRAILER).checked_sub(slots * index::SLOT);
+    let directory = directory.filter(|d| slots >= 2 && *d >= heap_top);
+    let (Some(directory), true) = (directory, heap_top >= index::RECORDS_BEGIN) else {
+        return Err(format!(
+            "its header says {slots} slots and records up to byte {heap_top}, which do not fit"
+        ));
+    };
+    frame(page)?;
+    let slot = |n: usize| usize::from(u16_at(page, SIZE - fil::TRAILER - (n + 1) * index::SLOT));
+    if slot(0) != index::INFIMUM || slot(slots - 1) != index::SUPREMUM {
+        return Err("its directory does not go from the first to the last record".into());
+    }
+    if page[index::INFIMUM - HEADER] & 0xf != 1 {
+        return Err("its first slot owns more than the first record".into());
+    }
+    let kind = if level == 0 {
+        status::LEAF
+    } else {
+        status::BRANCH
+    };
+    let mut seen = vec![false; in_heap];
+    let mut records = Vec::with_capacity(wanted.min(in_heap));
+    let (mut at, mut owned, mut next_slot) = (index::INFIMUM, 0u8, 1);
+    loop {
+        let step = u16_at(page, at - 2);
+        // Relative to this one, modulo the page.
+        let next = at.wrapping_add(usize::from(step)) & 0xffff;
+        at = next & (SIZE - 1);
+        if at == index::SUPREMUM {
+            break;
+        }
+        if next >= 2 * SIZE && next < 0x10000 - SIZE
+            || at < index::RECORDS_BEGIN + HEADER
+            || at > heap_top
+        {
+            return Err(format!("a record points to byte {at}, where none can be"));
+        }
+        let head = u16_at(page, at - 4);
+        let number = usize::from(head >> 3);
+        if number < 2 || number >= in_heap || std::mem::replace(&mut seen[number], true) {
+            return Err(format!(
+                "the record at byte {at} has number {number} of the heap, which is taken or not there"
+            ));
+        }
+        if (head & 7) as u8 != kind {
+            return Err(format!(
+                "the record at byte {at} is not of the kind that level {level} has"
+            ));
+        }
+        let flags = page[at - HEADER];
+        if flags & info::LEAST != 0
+            && (level == 0 || !records.is_empty() || u32_at(page, fil::PREV) != crate::page::NONE)
+        {
+            return Err(format!(
+                "the record at byte {at} says that it is the least of its level, and is not"
+            ));
+        }
+        records.push(Record {
+            at,
+            info: flags & 0xf0,
+        });
+        owned += 1;
+        let owns = flags & 0xf;
+        if owns != 0 {
+            if next_slot >= slots - 1
+                || slot(next_slot) != at
+                || owns != owned
+                || !(LEAST_OWNED..=MOST_OWNED).contains(&owns)
+            {
+                return Err(format!(
+                    "the directory does not fit the record at byte {at}"
+                ));
+            }
+            next_slot += 1;
+            owned = 0;
+        } else if owned > MOST_OWNED {
+            return Err(format!("the directory has no slot near byte {at}"));
+        }
+    }
+    let last = page[index::SUPREMUM - HEADER] & 0xf;
+    if next_slot != slots - 1 || last != owned + 1 || last > MOST_OWNED {
+        return Err("the directory does not fit the last records".into());
+    }
+    if records.len() != wanted {
+        return Err(format!(
+            "its header says {wanted} records, it has {}",
+            records.len()
+        ));
+    }
+    if directory < heap_top || in_heap < wanted + 2 {
+        return Err(format!("its heap of {in_heap} is smaller than its records"));
+    }
+    Ok(Chain {
+        records,
+        heap_top,
+        garbage,
+        level,
+    })
+}
+
+/// The two records that every page begins with.
+fn frame(page: &[u8]) -> Result<(), String> {
+    let is = |at: usize, text: &[u8; 8], head: u16, flags: u8| {
+        page[at..at + 8] == text[..]
+            && u16_at(page, at - 4) == head
+            && page[at - HEADER] & 0xf0 == flags
+    };
+    let infimum = u16::from(status::INFIMUM);
+    let supremum = (1 << 3) | u16::from(status::SUPREMUM);
+    if is(index::INFIMUM, b"infimum\0", infimum, 0)
+        && is(index::SUPREMUM, b"supremum", supremum, 0)
+        && u16_at(page, index::SUPREMUM - 2) == 0
+    {
+        Ok(())
+    } else {
+        Err("the records that frame all others are not there".into())
+    }
+}
+
+/// A value of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// NULL.
+    Null,
+    /// Its bytes.
+    Bytes(&'a [u8]),
+    /// The rest of it lies on other pages.
+    Outside(&'a [u8], Pointer),
+}
+
+/// Where the rest of a long value lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    /// Number of the tablespace.
+    pub space: u32,
+    /// First page.
+    pub page: u32,
+    /// Where it begins there.
+    pub offset: u32,
+    /// Bytes of it.
+    pub length: u64,
+    /// Whether it goes with this record.
+    pub owned: bool,
+}
+
+/// Bytes of a pointer to the rest of a value.
+const POINTER: usize = 20;
+
+/// A record's fields.
+#[derive(Debug)]
+pub struct Fields<'a> {
+    /// Values; for a record above the leaves those of its key only.
+    pub values: Vec<Value<'a>>,
+    /// Above the leaves: the page below.
+    pub child: Option<u32>,
+    /// All of its bytes, header included.
+    pub bytes: Range<usize>,
+}
+
+/// Takes a record apart.
+pub fn fields<'a>(
+    page: &'a [u8],
+    record: Record,
+    layout: &Layout,
+    level: u16,
+) -> Result<Fields<'a>, String> {
+    let broken = || format!("the record at byte {} does not hold together", record.at);
+    if record.info & info::INSTANT != 0 {
+        return Err(format!(
+            "the record at byte {} is of a version before or after an instant ALTER, which is not read",
+            record.at
+        ));
+    }
+    let count = if level == 0 {
+        layout.fields.len()
+    } else {
+        layout.branch
+    };
+    let mut nulls = record.at - HEADER;
+    let mut bit = 0u32;
+    let mut lengths = nulls.checked_sub(layout.null_bytes()).ok_or_else(broken)?;
+    let mut at = record.at;
+    let mut values = Vec::with_capacity(count);
+    let below = |i: &mut usize| {
+        *i = i.checked_sub(1).filter(|i| *i >= index::RECORDS_BEGIN)?;
+        Some(page[*i])
+    };
+    for f in &layout.fields[..count] {
+        if f.nullable {
+            if bit == 0 {
+                nulls -= 1;
+            }
+            let null = page[nulls] & (1 << bit) != 0;
+            bit = (bit + 1) % 8;
+            if null {
+                values.push(Value::Null);
+                continue;
+            }
+        }
+        let mut outside = false;
+        let length = match f.fixed {
+            Some(n) => n,
+            None => {
+                let first = below(&mut lengths).ok_or_else(broken)?;
+                if f.big && first & 0x80 != 0 {
+                    let second = below(&mut lengths).ok_or_else(broken)?;
+                    outside = first & 0x40 != 0;
+                    (usize::from(first & 0x3f) << 8) | usize::from(second)
+                } else {
+                    usize::from(first)
+                }
+            }
+        };
+        let end = at + length;
+        if end > SIZE - fil::TRAILER || outside && length < POINTER {
+            return Err(broken());
+        }
+        let bytes = &page[at..end];
+        values.push(if outside {
+            let (own, pointer) = bytes.split_at(length - POINTER);
+            Value::Outside(
+                own,
+                Pointer {
+                    space: u32_at(pointer, 0),
+                    page: u32_at(pointer, 4),
+                    offset: u32_at(pointer, 8),
+                    length: u64::from(u32_at(pointer, 16)),
+                    owned: pointer[12] & 0x80 == 0,
+                },
+            )
+        } else {
+            Value::Bytes(bytes)
+        });
+        at = end;
+    }
+    let mut child = None;
+    if level > 0 {
+        if at + 4 > SIZE - fil::TRAILER {
+            return Err(broken());
+        }
+        child = Some(u32_at(page, at));
+        at += 4;
+    }
+    Ok(Fields {
+        values,
+        child,
+        bytes: lengths..at,
+    })
+}
+
+/// How the first `n` fields of two records compare; `None`: not known.
+pub fn compare(layout: &Layout, a: &[Value<'_>], b: &[Value<'_>], n: usize) -> Option<Ordering> {
+    for (f, (a, b)) in layout.fields[..n].iter().zip(a.iter().zip(b)) {
+        let order = match (a, b) {
+            (Value::Null, Value::Null) => Ordering::Equal,
+            (Value::Null, _) => Ordering::Less,
+            (_, Value::Null) => Ordering::Greater,
+            (Value::Bytes(a), Value::Bytes(b)) => value(f.order, a, b)?,
+            // What decides may lie elsewhere.
+            _ => return None,
+        };
+        if order != Ordering::Equal {
+            return Some(if f.ascending { order } else { order.reverse() });
+        }
+    }
+    Some(Ordering::Equal)
+}
+
+fn value(order: Order, a: &[u8], b: &[u8]) -> Option<Ordering> {
+    match order {
+        Order::Bytes => Some(a.cmp(b)),
+        Order::Float => {
+            let of = |v: &[u8]| Some(f32::from_le_bytes(v.try_into().ok()?));
+            of(a)?.partial_cmp(&of(b)?)
+        }
+        Order::Double => {
+            let of = |v: &[u8]| Some(f64::from_le_bytes(v.try_into().ok()?));
+            of(a)?.partial_cmp(&of(b)?)
+        }
+        Order::Text(collation) => collation.compare(a, b),
+        Order::Unknown => None,
+    }
+}
