@@ -142,7 +142,7 @@ pub fn check(pages: &mut dyn Pages, layouts: &[Layout]) -> Result<Report, Error>
             segments: [0; 2],
             report: &mut report,
         };
-        let found = walk.from_root(layouts, &each.tree)?;
+        let found = walk.down(layouts, &each.tree)?;
         report.indexes.push(found);
     }
     for number in 0..pages.count() {
@@ -299,7 +299,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn from_root(mut self, layouts: &'a [Layout], tree: &[Node]) -> io::Result<Index> {
+    fn down(mut self, layouts: &'a [Layout], tree: &[Node]) -> io::Result<Index> {
         let root = self.found.root;
         let mut page = vec![0; SIZE];
         self.pages.read(root, &mut page)?;

@@ -76,8 +76,8 @@ impl Collation {
             Weights::Bytes => Some(c),
             Weights::Swedish => Some(swedish(c)),
             Weights::Capitals => c.is_ascii().then(|| c.to_ascii_uppercase()),
-            Weights::Unicode => ranked(&UNICODE, c),
-            Weights::Unicode9 => ranked(&UNICODE_9, c),
+            Weights::Unicode => ranked(UNICODE, c),
+            Weights::Unicode9 => ranked(UNICODE_9, c),
         }
     }
 }

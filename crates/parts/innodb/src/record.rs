@@ -94,17 +94,14 @@ pub fn chain(page: &[u8]) -> Result<Chain, String> {
     let mut records = Vec::with_capacity(wanted.min(in_heap));
     let (mut at, mut owned, mut next_slot) = (index::INFIMUM, 0u8, 1);
     loop {
-        let step = u16_at(page, at - 2);
-        // Relative to this one, modulo the page.
-        let next = at.wrapping_add(usize::from(step)) & 0xffff;
-        at = next & (SIZE - 1);
+        // Relative to this one, with a sign.
+        let step = u16_at(page, at - 2) as i16;
+        let next = at.checked_add_signed(isize::from(step));
+        at = next.unwrap_or(0);
         if at == index::SUPREMUM {
             break;
         }
-        if next >= 2 * SIZE && next < 0x10000 - SIZE
-            || at < index::RECORDS_BEGIN + HEADER
-            || at > heap_top
-        {
+        if !(index::RECORDS_BEGIN + HEADER..=heap_top).contains(&at) {
             return Err(format!("a record points to byte {at}, where none can be"));
         }
         let head = u16_at(page, at - 4);
