@@ -59,7 +59,7 @@ const SLOW: &[&str] = &[
 both! {
     fn a_dump_that_is_interrupted(pair) {
         rows(pair.source());
-        for signal in [Signal::INT, Signal::TERM] {
+        for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
             let run = pair.dumping("a", SLOW).start();
             chunks_appear(&pair.path("a"));
             let begin = Instant::now();
@@ -81,6 +81,19 @@ both! {
         assert_eq!(pair.target_schemas(), Vec::<String>::new());
         // And it is not written over.
         pair.dump("a", &[]).code(10);
+    }
+}
+
+both! {
+    /// A pager that is left, a log that is closed: the backup goes on to its end.
+    fn a_dump_that_nobody_listens_to(pair) {
+        pair.fill("CREATE DATABASE t_a; CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(1000)); \
+                   INSERT INTO t_a.t (v) VALUES (REPEAT('x', 900)), (REPEAT('y', 900)), (REPEAT('z', 900)); \
+                   INSERT INTO t_a.t (v) SELECT a.v FROM t_a.t a, t_a.t b, t_a.t c, t_a.t d, t_a.t e, t_a.t f, t_a.t g");
+        // Longer than it takes until a log gets its first line on how it stands.
+        let dump = pair.dumping("a", &["--max-rate", "150k"]).start_unheard();
+        dump.wait().ok();
+        pair.verify("a").ok();
     }
 }
 

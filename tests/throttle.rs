@@ -252,6 +252,7 @@ both! {
             (&["--max-lag", "soon"][..], "--max-lag"),
             (&["--lag-of", "mysql://x@y/"][..], "--max-lag 2s"),
             (&["--max-wait", "soon"][..], "--max-wait"),
+            (&["--max-wait", "5s"][..], "no limit is set"),
         ] {
             pair.dump("dump", flags).code(2).says(&[says]);
         }

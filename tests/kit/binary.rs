@@ -177,7 +177,19 @@ impl Tool {
     }
 
     /// Starts it.
-    pub fn start(mut self) -> Running {
+    pub fn start(self) -> Running {
+        self.begin(reader)
+    }
+
+    /// Starts it, and hangs up at once: what it says breaks the pipe.
+    pub fn start_unheard(self) -> Running {
+        self.begin(|pipe| {
+            drop(pipe);
+            std::thread::spawn(Vec::new)
+        })
+    }
+
+    fn begin(mut self, hear: impl Fn(Box<dyn Read + Send>) -> JoinHandle<Vec<u8>>) -> Running {
         let line = format!("{:?}", self.command)
             .replace(" \"", " ")
             .replace('"', "");
@@ -190,8 +202,8 @@ impl Tool {
             // A program that ends without reading is no concern of the writer.
             let _ = input.write_all(&self.input);
         }
-        let out = reader(child.stdout.take().expect("a pipe"));
-        let err = reader(child.stderr.take().expect("a pipe"));
+        let out = hear(Box::new(child.stdout.take().expect("a pipe")));
+        let err = hear(Box::new(child.stderr.take().expect("a pipe")));
         Running {
             child,
             out,

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     let told = screen.clone();
     std::panic::set_hook(Box::new(move |info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
-        told.error(
+        told.panicked(
             &Error::new(Kind::Internal, format!("internal error at {place}: {info}"))
                 .hint("this is a bug in penstock: please report it with this message"),
         );

@@ -1,17 +1,21 @@
-//! Ctrl-C and SIGTERM: the first asks for a clean stop, the second ends the
+//! Ctrl-C, SIGTERM and a terminal that is closed: the first asks for a clean stop, the second ends the
 //! process at once. A server releases every lock of a connection that closes,
 //! and an archive without its last file is visibly not whole, so even the
 //! second leaves nothing behind that could be taken for more than it is.
 
 use base::{Cancel, Kind, Observer};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
 
 /// Raises `cancel` on the first signal and exits on the second.
 pub fn watch(cancel: &Cancel, screen: Arc<dyn Observer>) {
     let cancel = cancel.clone();
-    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else {
+    let mut wanted = vec![SIGINT, SIGTERM];
+    if !hangup_is_ignored() {
+        wanted.push(SIGHUP);
+    }
+    let Ok(mut signals) = Signals::new(wanted) else {
         return;
     };
     std::thread::spawn(move || {
@@ -23,4 +27,12 @@ pub fn watch(cancel: &Cancel, screen: Arc<dyn Observer>) {
             screen.note("stopping; once more to end at once".to_owned());
         }
     });
+}
+
+/// Under nohup a run is to go on without its terminal, which is said by the signal being ignored.
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|m| u64::from_str_radix(m.trim(), 16).ok());
+    mask.is_some_and(|m| m & (1 << (SIGHUP - 1)) != 0)
 }

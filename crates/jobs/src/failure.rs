@@ -106,7 +106,7 @@ fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
         1040 | 1203 | 1226 => (
             Kind::Connection,
             hint(
-                "the server has no connection left for us: use fewer --threads, or raise the limit",
+                "the server has no connection left for us: use fewer threads or connections, or raise its limit",
             ),
         ),
         1053 | 1077 | 2006 | 2013 | 1927 => (Kind::Connection, None),

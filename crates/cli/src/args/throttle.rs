@@ -51,7 +51,8 @@ impl Throttle {
                 .ok_or_else(|| usage("--max-impact", text, "5%"))
         };
         let time = |option: &str, text: &String| {
-            base::typed::time(text).ok_or_else(|| usage(option, text, "2s"))
+            let example = if option == "--max-wait" { "30m" } else { "2s" };
+            base::typed::time(text).ok_or_else(|| usage(option, text, example))
         };
         let mut meant = throttle::Options {
             impact: self.max_impact.as_ref().map(share).transpose()?,
@@ -75,6 +76,15 @@ impl Throttle {
         }
         for server in &self.lag_of {
             meant.lag_of.push(connection.another(server)?);
+        }
+        if self.max_wait.is_some() && meant.is_empty() {
+            return Err(Error::new(
+                Kind::Usage,
+                "--max-wait says how long a limit may hold the dump, but no limit is set",
+            )
+            .hint(
+                "add --max-running 32, --max-lag 2s or another one; the read lock has --lock-wait",
+            ));
         }
         let lag =
             meant.max_lag.is_some() || meant.abort_if.iter().any(|l| l.what == throttle::What::Lag);

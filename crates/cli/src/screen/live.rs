@@ -3,6 +3,7 @@
 
 use super::Phase;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::Write;
 use std::sync::Mutex;
 
 /// At most one bar on standard error; none between phases.
@@ -51,9 +52,13 @@ impl Live {
     /// A line above the bar.
     pub fn println(&self, text: &str) {
         let bar = self.bar.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        // A terminal that is gone must not stop a backup.
+        let write = || {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        };
         match bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
+            Some(bar) => bar.suspend(write),
+            None => write(),
         }
     }
 }

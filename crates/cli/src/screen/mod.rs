@@ -3,7 +3,6 @@
 //!
 //! The one place of the project that prints. Texts that come from servers and
 //! archives are made harmless before they get here.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // the terminal code itself
 
 mod live;
 pub mod report;
@@ -126,11 +125,11 @@ impl Screen {
     }
 
     fn tick_plain(&self) {
-        self.with_phase(|p| {
-            if let Some(p) = p {
-                eprintln!("{}", p.line());
-            }
-        });
+        // Written without the lock: whoever reads may be slow, or gone.
+        let line = self.with_phase(|p| p.as_ref().map(Phase::line));
+        if let Some(line) = line {
+            self.say(&line);
+        }
     }
 
     fn tick_json(&self) {
@@ -177,6 +176,18 @@ impl Screen {
     /// Shows how the job failed.
     pub fn error(&self, e: &Error) {
         self.finish();
+        self.failed(e);
+    }
+
+    /// Shows a bug: called by the thread that panics, which may hold any lock of the screen, so none is waited for.
+    pub fn panicked(&self, e: &Error) {
+        if let Ok(mut phase) = self.phase.try_lock() {
+            *phase = None;
+        }
+        self.failed(e);
+    }
+
+    fn failed(&self, e: &Error) {
         if self.mode == Mode::Json {
             self.json(serde_json::json!({
                 "event": "error", "kind": e.kind.name(), "exit_code": e.kind.exit_code(),

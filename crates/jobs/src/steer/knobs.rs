@@ -125,7 +125,7 @@ pub fn rate(text: &str) -> Result<u64, String> {
     let value = value.zip(factor).map(|(n, factor)| n * factor as f64);
     match value {
         Some(n) if n < gate::LOWEST as f64 => Err(format!(
-            "{text:?} is too low: below {} no connection stays alive",
+            "{text:?} is too low: {} is the least",
             units::rate(gate::LOWEST)
         )),
         // Counts of bytes and nanoseconds stay exact, and no network is as fast.

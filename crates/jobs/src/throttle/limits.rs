@@ -47,7 +47,7 @@ impl Limit {
     pub fn parse(text: &str) -> Result<Limit> {
         let bad = || {
             Error::new(Kind::Usage, format!("{text:?} is not a limit"))
-                .hint("one of running=N, lag=SECONDS, history=N, impact=PERCENT, e.g. running=100")
+                .hint("one of running=N, lag=SECONDS, history=N, impact=PERCENT, e.g. running=100; for several, give the option several times")
         };
         let (name, value) = text.split_once('=').ok_or_else(bad)?;
         let what = [What::Running, What::Lag, What::History, What::Impact]
