@@ -412,16 +412,16 @@ bench_restore_reach() {
 
 # The price of a backup, on servers as they are installed but for memory: durable commits, binary log, doublewrite.
 bench_impact() {
-    local flavour=mysql warehouses=10 runs=3 connections=8 alone=20s measure=40s replica=yes page
+    local flavour=mysql warehouses=10 runs=3 connections=8 alone=20s measure=40s replica=yes memory=2G page
     local more=() method=()
-    options impact 'flavour warehouses runs connections alone measure replica method+' "$@"
+    options impact 'flavour warehouses runs connections alone measure replica memory method+' "$@"
     need_flavour "$FLAVOUR"
     need gzip:gzip
     build penstock testkit
     local load args dump socket='' pid='' port=''
     machine_load
     mapfile -t args < <(roomy "$FLAVOUR" 2G)
-    args+=(--innodb-flush-log-at-trx-commit=1 --log-bin=binlog)
+    args+=(--innodb-buffer-pool-size="$memory" --innodb-flush-log-at-trx-commit=1 --log-bin=binlog)
     read_values < <(testkit server up "$FLAVOUR" --dir "$WORK/source" --port -- --server-id=1 "${args[@]}")
     SOURCE_SOCKET=$socket
     if [[ $replica == yes ]]; then
@@ -436,6 +436,7 @@ bench_impact() {
     fi
     mapfile -t dump < <(testkit client "$FLAVOUR" dump)
     page="bench/$(date +%F)-impact-$FLAVOUR"
+    [[ $memory == 2G ]] || page+="-$memory"
     mkdir -p "$WORK/price"
     penstock bench impact --socket "$SOURCE_SOCKET" --user root --warehouses "$warehouses" --connections "$connections" \
         --alone "$alone" --measure "$measure" --runs "$runs" --mysqldump "${dump[*]}" --scratch "$WORK" \
@@ -443,7 +444,7 @@ bench_impact() {
     {
         printf '# Measured runs: the price of a backup\n\n- date: %s\n- machine: %s\n- server: %s\n- penstock: %s\n\n```\n' \
             "$(date -u +%FT%RZ)" "$(nproc) cores, Linux $(uname -r), load at the start $load" \
-            "$(testkit available "$FLAVOUR" | sed 's/ (\/.*//'), as installed but for 2 GiB of buffer pool and of redo log" \
+            "$(testkit available "$FLAVOUR" | sed 's/ (\/.*//'), as installed but for a buffer pool of ${memory}iB and 2 GiB of redo log" \
             "$(penstock --version), $(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')"
         # Where the servers lived says nothing to the reader.
         sed -e '1{/^$/d}' -e '/^  report /d' -e "s#$WORK/##g" "$WORK/out"

@@ -83,6 +83,8 @@ both! {
         // It tells what it does, and it is a whole dump.
         let steering = done.json().iter().any(|e| e["steering"].as_str().is_some_and(|t| t.contains("budget 30 %")));
         assert!(steering, "{}", done.out);
+        let decided = |e: &serde_json::Value| e["event"] == "decision" && e["message"].to_string().contains("finding out");
+        assert!(done.json().iter().any(decided), "{}", done.out);
         pair.verify("dump").ok();
     }
 }

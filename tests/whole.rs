@@ -27,6 +27,7 @@ mod samples;
 mod secrets;
 mod shell_archive;
 mod steering;
+mod tablespace;
 mod throttle;
 mod tpcc;
 mod tuning;

@@ -159,11 +159,27 @@ fn verify(a: &args::Verify, run: &Run, screen: &Screen) -> Result<u8> {
     a.limits.apply(run)?;
     let threads = args::threads(a.threads);
     let filter = filter(&a.selection)?;
-    let about = match &a.archive {
-        Some(from) => format!("of {}", from.display()),
-        None => "of two servers".to_owned(),
+    let about = match (&a.archive, &a.tablespace[..]) {
+        (Some(from), _) => format!("of {}", from.display()),
+        (None, []) => "of two servers".to_owned(),
+        (None, [file, ..]) => format!("of {}", file.display()),
     };
     let _listens = steer::listen(run, "verify", about);
+    if !a.tablespace.is_empty() {
+        if !a.selection.is_empty() || a.connection.names_a_server() {
+            return Err(Error::new(
+                Kind::Usage,
+                "--tablespace checks files as they are: no server and no selection goes with it",
+            )
+            .hint("penstock verify --tablespace FILE.ibd"));
+        }
+        let done = verify::tablespaces(run, &a.tablespace)?;
+        screen.summary(
+            &summary::tablespaces(&done),
+            summary::tablespaces_json(&done),
+        );
+        return Ok(0);
+    }
     let file = a.recording.record.as_deref();
     let begins = |sides: &[String]| told::verify_begins(sides, threads, &filter);
     if let Some(from) = &a.archive {

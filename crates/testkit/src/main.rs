@@ -10,6 +10,7 @@
 mod args;
 mod rates;
 mod report;
+mod tablespaces;
 
 use args::Args;
 use base::events::Silent;
@@ -43,6 +44,7 @@ testkit: throw-away servers and data for ./dev
   testkit stock-load KIND --socket S --schema NAME --archive DIR [--connections N]
   testkit checksum --a SOCKET --b SOCKET [--schema NAME]
   testkit rate --penstock BINARY --socket S [--rates 5,20,80] [--workers 1,2,4,8,16] [--seconds N] [--road unix|tcp|tls]
+  testkit tablespace --socket S [--schema NAME] [--tables A,B] [--threads N] [--memory MIB]
   testkit report --runs FILE.tsv --markdown FILE --json FILE
 
 KIND: mysql, mariadb, mysql55";
@@ -109,6 +111,11 @@ fn run(words: &[String]) -> Result<ExitCode> {
         )?)),
         ["checksum", rest @ ..] => checksums(&Args::parse(rest, &["a", "b", "schema"], &[])?),
         ["rate", rest @ ..] => good(rates::measure(&Args::parse(rest, &rates::OPTIONS, &[])?)),
+        ["tablespace", rest @ ..] => good(tablespaces::measure(&Args::parse(
+            rest,
+            &tablespaces::OPTIONS,
+            &[],
+        )?)),
         ["report", rest @ ..] => good(report::write(&Args::parse(
             rest,
             &["runs", "markdown", "json"],

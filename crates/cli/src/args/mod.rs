@@ -245,13 +245,14 @@ Examples:
   penstock verify /backup/monday
   penstock verify /backup/monday --against mysql://root@newdb:3306/ -p
   penstock verify /backup/monday --socket /run/mysqld/mysqld.sock --user root
-  penstock verify --server mysql://root@old/ --server mysql://root@new/")]
+  penstock verify --server mysql://root@old/ --server mysql://root@new/
+  penstock verify --tablespace /srv/export/t.ibd")]
 pub struct Verify {
     /// The archive; alone, it is checked without any server
     #[arg(
         value_name = "DIR",
-        required_unless_present = "server",
-        conflicts_with = "server"
+        required_unless_present_any = ["server", "tablespace"],
+        conflicts_with_all = ["server", "tablespace"]
     )]
     pub archive: Option<PathBuf>,
     /// Compare the archive's rows with this server's
@@ -260,6 +261,10 @@ pub struct Verify {
     /// Compare two servers' rows: give it twice
     #[arg(long, value_name = "SERVER")]
     pub server: Vec<String>,
+    /// Check InnoDB's file of a table without a server: every page and where records lie, with FILE.cfg beside it
+    /// their order too; may be given several times
+    #[arg(long, value_name = "FILE.ibd", conflicts_with_all = ["server", "against", "files_only", "record"])]
+    pub tablespace: Vec<PathBuf>,
     /// Threads, or connections to each server [default: one per core, at most 8]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,

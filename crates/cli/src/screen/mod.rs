@@ -286,6 +286,9 @@ impl Observer for Screen {
                 Mode::Json => self.json(serde_json::json!({"event": "warning", "message": text})),
                 _ => self.say(&format!("WARNING: {}", lines(&text))),
             },
+            Event::Decision(text) if self.mode == Mode::Json => {
+                self.json(serde_json::json!({"event": "decision", "message": text}));
+            }
             Event::Waiting(what) => {
                 // A log gets a line when a wait begins; its figures go on in the regular lines.
                 let news = self.with_phase(|p| p.as_mut().is_some_and(|p| p.wait(&what)));

@@ -332,6 +332,72 @@ pub fn offline_json(d: &verify::Offline) -> Value {
     })
 }
 
+/// After a check of tablespaces.
+pub fn tablespaces(d: &verify::Tablespaces) -> String {
+    let title = if d.files.len() == 1 {
+        "Tablespace is whole"
+    } else {
+        "Tablespaces are whole"
+    };
+    let mut l = Lines::new(title);
+    for f in &d.files {
+        l.add("file", printable(&f.path.display().to_string()));
+        if let Some(table) = &f.table {
+            l.add("table", printable(table));
+        }
+        l.add("pages", count(f.pages.into()));
+        for i in &f.indexes {
+            let name = match &i.name {
+                Some(name) => printable(name),
+                None if i.id == u64::MAX => "(dictionary)".to_owned(),
+                None => format!("number {}", i.id),
+            };
+            let amount = |n: u64, word: &str| {
+                format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
+            };
+            let mut text = format!(
+                "{name}: {} in {}",
+                amount(i.records, "record"),
+                amount(i.pages.into(), "page")
+            );
+            if i.outside > 0 {
+                text += &format!(", {} with long values", amount(i.outside.into(), "page"));
+            }
+            text += &format!(", {}", amount(i.levels.into(), "level"));
+            match (i.ordered, i.unordered) {
+                (0, 0) => {}
+                (_, 0) => text += ", in order",
+                (_, n) => {
+                    text += &format!(
+                        ", in order but for {} whose collation is not known",
+                        amount(n, "pair")
+                    );
+                }
+            }
+            l.add("index", text);
+        }
+    }
+    l.add(
+        "duration",
+        format!("{} ({})", seconds(d.seconds), rate(d.bytes, d.seconds)),
+    );
+    l.0
+}
+
+/// The same for programs.
+pub fn tablespaces_json(d: &verify::Tablespaces) -> Value {
+    json!({
+        "event": "summary", "job": "verify", "duration": round(d.seconds), "bytes": d.bytes, "equal": true,
+        "tablespaces": d.files.iter().map(|f| json!({
+            "path": f.path, "table": f.table, "pages": f.pages,
+            "indexes": f.indexes.iter().map(|i| json!({
+                "id": i.id, "name": i.name, "root": i.root, "levels": i.levels, "pages": i.pages,
+                "outside_pages": i.outside, "records": i.records, "ordered": i.ordered, "unordered": i.unordered,
+            })).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+    })
+}
+
 /// After a comparison that found everything equal.
 pub fn compared(d: &verify::Compared) -> String {
     let mut l = Lines::new("Equal");

@@ -40,6 +40,8 @@ pub(super) struct Keeper {
     /// The worst lag when last looked at.
     pub(super) lag: Option<Lag>,
     pub(super) last_lag: Option<Instant>,
+    /// What the controller was last said to be doing.
+    pub(super) doing: Option<Mode>,
     pub(super) shared: Arc<Shared>,
     pub(super) slot: Duration,
     pub(super) workers: usize,
@@ -275,7 +277,7 @@ impl Keeper {
     }
 
     /// One line for people: what is held, at what cost.
-    fn tell(&self) {
+    fn tell(&mut self) {
         let Some(budget) = self.run.wishes.impact() else {
             // A budget that was taken back has nothing more to say.
             if self.run.wishes.told().is_some() {
@@ -296,6 +298,10 @@ impl Keeper {
                 error * 100.0
             ),
         };
+        let mode = self.control.mode();
+        if self.doing.replace(mode) != Some(mode) {
+            self.run.observer.event(Event::Decision(text.clone()));
+        }
         self.run.wishes.tell(Some(text.clone()));
         self.run.observer.event(Event::Steering(Some(text)));
     }

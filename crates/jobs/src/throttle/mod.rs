@@ -166,6 +166,7 @@ impl Throttle {
             workers,
             held_since: None,
             last_lag: None,
+            doing: None,
         };
         keeper.learn()?;
         keeper.calm()?;

@@ -1,5 +1,5 @@
 //! Proves: an archive whole, an archive equal to a server, a server equal to
-//! another.
+//! another, a tablespace whole.
 //!
 //! What it does not do: compare definitions. Rows are compared by digests of
 //! their values; columns by name.
@@ -7,9 +7,11 @@
 pub mod archived;
 pub mod compare;
 mod servers;
+mod tablespace;
 
 pub use archived::{Offline, against, offline};
 pub use servers::servers;
+pub use tablespace::{Tablespace, Tablespaces, tablespaces};
 
 /// A comparison that found everything equal; anything else is an error that names it.
 #[derive(Clone, Debug)]

@@ -61,7 +61,7 @@ pub fn seconds(s: f64) -> String {
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        let bidi = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let bidi = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         if c.is_control() || bidi || c == '\u{2028}' || c == '\u{2029}' {
             let _ = write!(out, "\\u{{{:x}}}", c as u32);
         } else {
@@ -96,8 +96,8 @@ mod tests {
     #[test]
     fn strangers_cannot_steer_the_terminal() {
         assert_eq!(
-            printable("a\x1b[31mb\nc\u{202e}"),
-            "a\\u{1b}[31mb\\u{a}c\\u{202e}"
+            printable("a\x1b[31mb\nc\u{202e}\u{61c}"),
+            "a\\u{1b}[31mb\\u{a}c\\u{202e}\\u{61c}"
         );
     }
 }

@@ -346,3 +346,65 @@ impl<'a> Reader<'a> {
         Ok(String::from_utf8_lossy(text).into_owned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `b (id INT AUTO_INCREMENT PRIMARY KEY, a INT, t LONGTEXT, v VARCHAR(300) CHARACTER SET latin1, u INT UNIQUE,
+    /// KEY (a), KEY (v(20), a DESC), KEY (u, v))`, exported by each.
+    const BOTH: [&[u8]; 2] = [
+        include_bytes!("../fixtures/mysql-9.7.cfg"),
+        include_bytes!("../fixtures/mariadb-10.11.cfg"),
+    ];
+
+    #[test]
+    fn what_servers_write_is_read() {
+        for bytes in BOTH {
+            let e = Exported::read(bytes).expect("a description");
+            assert_eq!((e.table.as_str(), e.page_size), ("x/b", 16_384));
+            let names: Vec<_> = e.columns.iter().map(|c| c.name.as_str()).collect();
+            assert_eq!(names[..5], ["id", "a", "t", "v", "u"]);
+            let names: Vec<_> = e.indexes.iter().map(|i| i.name.as_str()).collect();
+            assert_eq!(names, ["PRIMARY", "u", "a", "v", "u_2"]);
+            let primary = &e.indexes[0];
+            assert!(primary.is_clustered() && primary.is_unique() && primary.unique == 1);
+            assert!(e.indexes[1].is_unique() && !e.indexes[2].is_unique());
+            let of = |f: &Field| (f.name.clone(), f.prefix, f.fixed, f.ascending);
+            let v: Vec<_> = e.indexes[3].fields.iter().map(of).collect();
+            assert_eq!(
+                v,
+                [
+                    ("v".into(), 20, 0, true),
+                    ("a".into(), 0, 4, false),
+                    ("id".into(), 0, 4, true)
+                ]
+            );
+            let v = e.column("v").expect("a column");
+            assert_eq!((v.collation(), v.is_nullable(), v.length), (8, true, 300));
+            assert!(!e.column("id").expect("a column").is_nullable());
+        }
+    }
+
+    #[test]
+    fn damage_is_said_and_never_the_end() {
+        for bytes in BOTH {
+            for n in 0..bytes.len() {
+                assert!(Exported::read(&bytes[..n]).is_err(), "{n} bytes");
+                let mut damaged = bytes.to_vec();
+                for flip in [0x01, 0x80, 0xff] {
+                    damaged[n] ^= flip;
+                    if let Ok(e) = Exported::read(&damaged) {
+                        for i in &e.indexes {
+                            let _ = crate::Layout::of(&e, i);
+                        }
+                    }
+                    damaged[n] = bytes[n];
+                }
+            }
+            let longer = [bytes, b"x"].concat();
+            assert!(matches!(Exported::read(&longer), Err(Error::Damaged(_))));
+        }
+        assert_eq!(Exported::read(&[0, 0, 0, 7]), Err(Error::Version(7)));
+    }
+}

@@ -145,12 +145,15 @@ pub fn check(pages: &mut dyn Pages, layouts: &[Layout]) -> Result<Report, Error>
         let found = walk.down(layouts, &each.tree)?;
         report.indexes.push(found);
     }
+    let followed = layouts.iter().any(|l| l.clustered);
     for number in 0..pages.count() {
         let at = number as usize;
-        let in_tree = matches!(
-            each.kinds[at],
-            kind::INDEX | kind::SDI | kind::RTREE | kind::BLOB
-        );
+        let in_tree = match each.kinds[at] {
+            kind::INDEX | kind::SDI => true,
+            // What leads to them stands in rows, which are read where their fields are known.
+            kind::BLOB => followed,
+            _ => false,
+        };
         match space.owner(number) {
             Owner::Nobody if met[at] => {
                 report.tell(number, "it is used and belongs to nobody".into())
@@ -485,8 +488,13 @@ impl<'a> Walk<'a> {
         }
         self.heap(number, chain, &all);
         self.order(number, chain, &all, above);
+        let is_least = chain
+            .records
+            .last()
+            .is_some_and(|r| r.info & info::LEAST != 0);
         let kept = all
             .last()
+            .filter(|_| !is_least)
             .map(|f| f.values[..layout.keys].iter().map(Owned::of).collect());
         if let (Some(end), Some(kept)) = (&mut self.ends[usize::from(level)], kept) {
             end.last = Some(kept);
@@ -524,8 +532,13 @@ impl<'a> Walk<'a> {
                 );
                 continue;
             };
-            while at != NONE && !self.met.get(at as usize).is_some_and(|met| *met) {
+            while at != NONE {
+                // Every turn meets another page, so this ends.
+                let met = self.met.get(at as usize).copied();
                 self.page(at, level, None)?;
+                if met != Some(false) {
+                    break;
+                }
                 at = self.ends[usize::from(level)]
                     .as_ref()
                     .map_or(NONE, |e| e.next);
@@ -576,8 +589,6 @@ impl<'a> Walk<'a> {
             if let Some(p) = previous {
                 match record::compare(layout, p, &f.values, keys) {
                     Some(Ordering::Less) => self.found.ordered += 1,
-                    // The least of its level may hold any key.
-                    Some(_) if r.info & info::LEAST != 0 => {}
                     Some(_) => {
                         self.report.tell(
                             number,
@@ -600,7 +611,8 @@ impl<'a> Walk<'a> {
                 }
             }
             deleted = r.info & info::DELETED != 0;
-            previous = Some(&f.values);
+            // The least of its level keeps the key that it once had, whatever comes in front of that later.
+            previous = (r.info & info::LEAST == 0).then_some(&f.values);
         }
         // The page above names this one by its first key, or by one that is smaller.
         if let (Some(above), Some(first)) = (above, all.first()) {

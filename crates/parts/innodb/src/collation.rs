@@ -71,7 +71,13 @@ impl Collation {
         Some(a.cmp(&b))
     }
 
-    fn weight(self, c: u8) -> Option<u8> {
+    /// Whether shorter text counts as if it had spaces behind it.
+    pub fn pads(self) -> bool {
+        self.pads
+    }
+
+    /// The weight of a byte, where it is known.
+    pub fn weight(self, c: u8) -> Option<u8> {
         match self.weights {
             Weights::Bytes => Some(c),
             Weights::Swedish => Some(swedish(c)),

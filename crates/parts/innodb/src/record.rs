@@ -233,6 +233,26 @@ pub fn fields<'a>(
     layout: &Layout,
     level: u16,
 ) -> Result<Fields<'a>, String> {
+    let count = if level == 0 {
+        layout.fields.len()
+    } else {
+        layout.branch
+    };
+    leading(page, record, layout, level, count)
+}
+
+/// The values of a leaf record by which it is told from others.
+pub fn keys<'a>(page: &'a [u8], record: Record, layout: &Layout) -> Result<Vec<Value<'a>>, String> {
+    Ok(leading(page, record, layout, 0, layout.keys)?.values)
+}
+
+fn leading<'a>(
+    page: &'a [u8],
+    record: Record,
+    layout: &Layout,
+    level: u16,
+    count: usize,
+) -> Result<Fields<'a>, String> {
     let broken = || format!("the record at byte {} does not hold together", record.at);
     if record.info & info::INSTANT != 0 {
         return Err(format!(
@@ -240,11 +260,6 @@ pub fn fields<'a>(
             record.at
         ));
     }
-    let count = if level == 0 {
-        layout.fields.len()
-    } else {
-        layout.branch
-    };
     let mut nulls = record.at - HEADER;
     let mut bit = 0u32;
     let mut lengths = nulls.checked_sub(layout.null_bytes()).ok_or_else(broken)?;

@@ -8,7 +8,7 @@
 use crate::page::{EXTENT, NONE, SIZE, fil, kind, u16_at, u32_at, u64_at};
 
 /// Fields of page 0 behind its header.
-mod head {
+pub(crate) mod head {
     pub const SPACE: usize = 38;
     pub const SIZE: usize = 46;
     pub const LIMIT: usize = 50;
@@ -24,16 +24,16 @@ mod head {
 }
 
 /// Bytes of an extent's descriptor.
-const DESCRIPTOR: usize = 40;
+pub(crate) const DESCRIPTOR: usize = 40;
 
 /// Extents that a page describes.
-const PER_PAGE: u32 = SIZE as u32 / EXTENT;
+pub(crate) const PER_PAGE: u32 = SIZE as u32 / EXTENT;
 
 /// Offset of the node of a list in a descriptor.
-const NODE: usize = 8;
+pub(crate) const NODE: usize = 8;
 
 /// A segment in an inode page.
-mod inode {
+pub(crate) mod inode {
     pub const BYTES: usize = 192;
     pub const FIRST: usize = 50;
     pub const PER_PAGE: usize = 85;
@@ -46,6 +46,9 @@ mod inode {
     pub const FRAGMENT_SLOTS: usize = 32;
     pub const IS_USED: u32 = 97_937_874;
 }
+
+/// Pages of segments: more than a table with all its indexes has.
+const MOST_INODE_PAGES: usize = 16;
 
 /// Pages of a file.
 pub trait Pages {
@@ -106,6 +109,13 @@ pub struct Segment {
     /// Its inode.
     pub at: Address,
     fragments: Vec<u32>,
+}
+
+impl Segment {
+    /// Pages that it holds one by one.
+    pub fn fragments(&self) -> &[u32] {
+        &self.fragments
+    }
 }
 
 /// Who owns a page.
@@ -245,7 +255,7 @@ impl Space {
             let mut seen = 0;
             while at.0 < self.size && seen < length {
                 seen += 1;
-                if self.inode_pages.contains(&at.0) {
+                if self.inode_pages.contains(&at.0) || self.inode_pages.len() >= MOST_INODE_PAGES {
                     break;
                 }
                 self.inode_pages.push(at.0);

@@ -1,0 +1,67 @@
+//! Fields as the bytes of a record: the inverse of [`crate::record::fields`].
+
+use super::page::Encoded;
+use crate::layout::Layout;
+use crate::record::{HEADER, Value};
+
+/// Encodes the first `count` fields of an index, and the page below for a record above the leaves.
+pub fn encode(
+    layout: &Layout,
+    values: &[Value<'_>],
+    count: usize,
+    child: Option<u32>,
+    into: &mut Encoded,
+) {
+    let nulls = layout.null_bytes();
+    let bytes = &mut into.bytes;
+    bytes.clear();
+    // Lengths stand in front of the NULLs, the first field's last.
+    for (f, value) in layout.fields[..count].iter().zip(values).rev() {
+        let (length, outside) = match value {
+            Value::Null => continue,
+            Value::Bytes(b) => (b.len(), false),
+            Value::Outside(own, _) => (own.len() + POINTER, true),
+        };
+        if f.fixed.is_some() {
+            continue;
+        }
+        if f.big && (length > 127 || outside) {
+            bytes.push(length as u8);
+            bytes.push(0x80 | if outside { 0x40 } else { 0 } | (length >> 8) as u8);
+        } else {
+            bytes.push(length as u8);
+        }
+    }
+    let at = bytes.len();
+    bytes.resize(at + nulls + HEADER, 0);
+    let mut bit = 0;
+    for (f, value) in layout.fields[..count].iter().zip(values) {
+        if !f.nullable {
+            continue;
+        }
+        if matches!(value, Value::Null) {
+            bytes[at + nulls - 1 - bit / 8] |= 1 << (bit % 8);
+        }
+        bit += 1;
+    }
+    into.origin = bytes.len();
+    for value in &values[..count] {
+        match value {
+            Value::Null => {}
+            Value::Bytes(b) => bytes.extend_from_slice(b),
+            Value::Outside(own, p) => {
+                bytes.extend_from_slice(own);
+                for n in [p.space, p.page, p.offset] {
+                    bytes.extend_from_slice(&n.to_be_bytes());
+                }
+                bytes.extend_from_slice(&p.length.to_be_bytes());
+            }
+        }
+    }
+    if let Some(child) = child {
+        bytes.extend_from_slice(&child.to_be_bytes());
+    }
+}
+
+/// Bytes of a pointer to a value outside of the record.
+pub const POINTER: usize = 20;

@@ -1,0 +1,126 @@
+//! Keys of an index as bytes whose order is the index's, so that sorting needs
+//! no knowledge of types.
+
+use crate::collation::Collation;
+use crate::layout::{FieldLayout, Layout, Order};
+use crate::record::Value;
+
+/// Bytes of text between two marks of how it goes on.
+const GROUP: usize = 8;
+
+/// Appends the key of a record. Says how long the part is that must not be there twice (0: it may, because it
+/// has a NULL or the index is not unique), or `None` where the order of a value is not known.
+pub fn key(layout: &Layout, values: &[Value<'_>], out: &mut Vec<u8>) -> Option<usize> {
+    let start = out.len();
+    let mut unique = 0;
+    let of_unique = layout.unique.unwrap_or(0);
+    let mut has_null = false;
+    for (n, (f, value)) in layout.fields[..layout.keys].iter().zip(values).enumerate() {
+        let begin = out.len();
+        match value {
+            Value::Null => {
+                has_null |= n < of_unique;
+                out.push(0);
+            }
+            Value::Bytes(bytes) => {
+                if f.nullable {
+                    out.push(1);
+                }
+                field(f, bytes, out)?;
+            }
+            Value::Outside(..) => return None,
+        }
+        if !f.ascending {
+            out[begin..].iter_mut().for_each(|b| *b = !*b);
+        }
+        if n + 1 == of_unique {
+            unique = out.len() - start;
+        }
+    }
+    Some(if has_null { 0 } else { unique })
+}
+
+fn field(f: &FieldLayout, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    match f.order {
+        Order::Bytes if f.fixed.is_some() => out.extend_from_slice(bytes),
+        Order::Bytes => {
+            // A zero is written as two bytes, the end as two others below them.
+            for b in bytes {
+                out.push(*b);
+                if *b == 0 {
+                    out.push(1);
+                }
+            }
+            out.extend_from_slice(&[0, 0]);
+        }
+        Order::Float => {
+            let n = f32::from_le_bytes(bytes.try_into().ok()?);
+            let bits = (n + 0.0).to_bits();
+            let ordered = if bits >> 31 == 1 {
+                !bits
+            } else {
+                bits | 1 << 31
+            };
+            out.extend_from_slice(&ordered.to_be_bytes());
+        }
+        Order::Double => {
+            let n = f64::from_le_bytes(bytes.try_into().ok()?);
+            let bits = (n + 0.0).to_bits();
+            let ordered = if bits >> 63 == 1 {
+                !bits
+            } else {
+                bits | 1 << 63
+            };
+            out.extend_from_slice(&ordered.to_be_bytes());
+        }
+        Order::Text(collation) => text(collation, bytes, out)?,
+        Order::Unknown => return None,
+    }
+    Some(())
+}
+
+/// Weights in groups, each with a mark: the text goes on below what spaces would be (1), is over (2), or goes on above (3).
+fn text(collation: Collation, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let space = if collation.pads() {
+        collation.weight(b' ')?
+    } else {
+        0
+    };
+    let mut weights = Vec::with_capacity(bytes.len());
+    for b in bytes {
+        let weight = collation.weight(*b)?;
+        // Without padding, room is left below every weight for the end.
+        weights.push(if collation.pads() {
+            u16::from(weight)
+        } else {
+            u16::from(weight) + 1
+        });
+    }
+    let space = u16::from(space);
+    if collation.pads() {
+        while weights.last() == Some(&space) {
+            weights.pop();
+        }
+    }
+    if !collation.pads() {
+        for w in weights {
+            out.extend_from_slice(&w.to_be_bytes());
+        }
+        out.extend_from_slice(&[0, 0]);
+        return Some(());
+    }
+    let mut rest = &weights[..];
+    loop {
+        let (now, behind) = rest.split_at(rest.len().min(GROUP));
+        for n in 0..GROUP {
+            out.push(now.get(n).copied().unwrap_or(space) as u8);
+        }
+        rest = behind;
+        let Some(next) = rest.iter().find(|w| **w != space) else {
+            out.push(2);
+            return Some(());
+        };
+        // What comes is spaces up to this one.
+        out.push(if *next < space { 1 } else { 3 });
+    }
+}

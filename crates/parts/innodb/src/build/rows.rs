@@ -1,0 +1,411 @@
+//! Rows into a file: records of the clustered index as they come, those of the
+//! others through a sort.
+
+use super::encode::{POINTER, encode};
+use super::extents::own_page;
+use super::page::Encoded;
+use super::sort::{Batch, Sorter};
+use super::tree::{self, Done, Pages, Run, Shared, Target};
+use super::{Error, Sink, Template, key};
+use crate::cfg::Exported;
+use crate::page::{EXTENT, kind};
+use crate::record::{self, Value};
+use crate::value::Kind;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// Longest record that a page takes; what is longer puts long values outside.
+const LONGEST: usize = 8126;
+
+/// Values that are shorter stay in the row.
+const SHORTEST_OUTSIDE: usize = 2 * POINTER;
+
+/// How a file is built.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Memory for sorting, in bytes.
+    pub memory: usize,
+    /// Where what does not fit is sorted.
+    pub folder: PathBuf,
+    /// Threads that build indexes at the end.
+    pub threads: usize,
+}
+
+/// Where a field's bytes come from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// A column.
+    Column(usize),
+    /// So many bytes of it, in characters of so many bytes at most.
+    Prefix(usize, usize, usize),
+    /// No transaction.
+    Transaction,
+    /// Nothing to roll back: an insert.
+    Roll,
+}
+
+/// A file that is being built.
+pub struct Builder<'a> {
+    shared: Shared<'a>,
+    template: &'a Template,
+    /// By index, the clustered one first.
+    sources: Vec<Vec<Source>>,
+    columns: Vec<(String, Kind, bool)>,
+    sorters: Vec<Mutex<Sorter>>,
+    threads: usize,
+}
+
+impl<'a> Builder<'a> {
+    /// Nothing yet. `columns` are those whose values are handed in, in their order.
+    pub fn new(
+        template: &'a Template,
+        exported: &Exported,
+        columns: Vec<(String, Kind)>,
+        sink: &'a dyn Sink,
+        options: &Options,
+    ) -> Result<Builder<'a>, Error> {
+        let shared = Shared {
+            sink,
+            format: template.format,
+            space: template.space,
+            lsn: template.lsn,
+            extents: Mutex::new(template.extents()),
+        };
+        let mut sources = Vec::new();
+        for (target, index) in template.targets.iter().zip(&exported.indexes) {
+            let mut of = Vec::new();
+            for f in &index.fields {
+                of.push(match f.name.as_str() {
+                    "DB_TRX_ID" => Source::Transaction,
+                    "DB_ROLL_PTR" => Source::Roll,
+                    name => {
+                        let at = columns.iter().position(|c| c.0 == name);
+                        let at = at.ok_or_else(|| Error::Column(name.to_owned()))?;
+                        let widest = exported.column(name).map_or(1, |c| c.character.end.max(1));
+                        match f.prefix {
+                            0 => Source::Column(at),
+                            n => Source::Prefix(at, n as usize, usize::from(widest)),
+                        }
+                    }
+                });
+            }
+            if of.len() != target.layout.fields.len() {
+                return Err(Error::Builder("fields of an index"));
+            }
+            sources.push(of);
+        }
+        let used = |n: usize| {
+            sources[0]
+                .iter()
+                .any(|s| matches!(s, Source::Column(c) if *c == n))
+        };
+        if let Some(lost) = (0..columns.len()).find(|n| !used(*n)) {
+            return Err(Error::Column(columns[lost].0.clone()));
+        }
+        let columns = columns
+            .into_iter()
+            .map(|(name, kind)| {
+                let nullable = exported
+                    .column(&name)
+                    .is_some_and(crate::cfg::Column::is_nullable);
+                (name, kind, nullable)
+            })
+            .collect();
+        let others = template.targets.len() - 1;
+        let each = options.memory / others.max(1);
+        Ok(Builder {
+            shared,
+            template,
+            sources,
+            columns,
+            sorters: (0..others)
+                .map(|_| Mutex::new(Sorter::new(each, options.folder.clone())))
+                .collect(),
+            threads: options.threads.clamp(1, others.max(1)),
+        })
+    }
+
+    /// A stretch of rows; several may be filled at once, each by a thread of its own.
+    pub fn rows(&self) -> Rows<'_> {
+        Rows {
+            builder: self,
+            run: Run::new(&self.shared, &self.template.targets[0]),
+            outside: Pages::new(&self.shared, self.template.targets[0].leaves),
+            bytes: Vec::new(),
+            cells: Vec::new(),
+            record: Encoded::default(),
+            key: Vec::new(),
+            batches: self.sorters.iter().map(|_| Batch::default()).collect(),
+        }
+    }
+
+    /// Joins the stretches, builds the other indexes, and writes the heads. Says how many pages the file has.
+    pub fn finish(self, stretches: Vec<Stretch>) -> Result<u32, Error> {
+        let layout = &self.template.targets[0].layout;
+        let mut last: Option<&Stretch> = None;
+        for s in stretches.iter().filter(|s| s.first.is_some()) {
+            if let (Some(before), Some((first, _))) =
+                (last.and_then(|l| l.first.as_ref()), &s.first)
+            {
+                let behind = record::compare(layout, &owned(&before.1), &owned(first), layout.keys);
+                if behind != Some(std::cmp::Ordering::Less) {
+                    return Err(Error::Order);
+                }
+            }
+            last = Some(s);
+        }
+        let runs = stretches.into_iter().map(|s| s.done).collect();
+        let rows = tree::finish(&self.shared, &self.template.targets[0], runs)?;
+        let work = self.sorters.into_iter().zip(&self.template.targets[1..]);
+        let work = Mutex::new(work);
+        let next = || work.lock().unwrap_or_else(PoisonError::into_inner).next();
+        std::thread::scope(|scope| {
+            let shared = &self.shared;
+            let workers: Vec<_> = (0..self.threads)
+                .map(|_| {
+                    scope.spawn(|| {
+                        while let Some((sorter, target)) = next() {
+                            let sorter =
+                                sorter.into_inner().unwrap_or_else(PoisonError::into_inner);
+                            secondary(shared, target, sorter, rows)?;
+                        }
+                        Ok::<(), Error>(())
+                    })
+                })
+                .collect();
+            workers.into_iter().try_for_each(|w| {
+                w.join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+        })?;
+        let extents = self
+            .shared
+            .extents
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.template.kept();
+        let first = kept
+            .get(&0)
+            .cloned()
+            .ok_or(Error::Builder("no first page"))?;
+        for number in extents.descriptor_pages() {
+            kept.insert(number, own_page(number, &first, kind::EXTENTS));
+            kept.insert(number + 1, own_page(number + 1, &first, kind::BITMAP));
+        }
+        extents.write(&mut kept);
+        for (number, mut page) in kept {
+            self.shared.format.seal(&mut page);
+            self.shared.sink.write(number, &page)?;
+        }
+        Ok(extents.size())
+    }
+}
+
+/// An index from its sorted records.
+fn secondary(shared: &Shared<'_>, target: &Target, sorter: Sorter, rows: u64) -> Result<(), Error> {
+    let mut run = Run::new(shared, target);
+    sorter.drain(&target.layout.name, |record| run.push(record))?;
+    if tree::finish(shared, target, vec![run.end()?])? == rows {
+        Ok(())
+    } else {
+        Err(Error::Builder("an index has not as many records as rows"))
+    }
+}
+
+/// The end of a stretch of rows.
+pub struct Stretch {
+    done: Done,
+    /// Keys of its first and its last row.
+    first: Option<Keys>,
+}
+
+impl Stretch {
+    /// Its rows.
+    pub fn rows(&self) -> u64 {
+        self.done.count
+    }
+}
+
+fn owned(values: &[Option<Vec<u8>>]) -> Vec<Value<'_>> {
+    values
+        .iter()
+        .map(|v| v.as_ref().map_or(Value::Null, |v| Value::Bytes(v)))
+        .collect()
+}
+
+/// A stretch of rows that follow each other in the primary key.
+pub struct Rows<'a> {
+    builder: &'a Builder<'a>,
+    run: Run<'a>,
+    outside: Pages<'a>,
+    bytes: Vec<u8>,
+    /// By column: where in `bytes`.
+    cells: Vec<Option<(usize, usize)>>,
+    record: Encoded,
+    key: Vec<u8>,
+    /// By secondary index.
+    batches: Vec<Batch>,
+}
+
+/// First and last key of a stretch.
+type Keys = (Vec<Option<Vec<u8>>>, Vec<Option<Vec<u8>>>);
+
+impl Rows<'_> {
+    /// Adds a row: the text of each column, `None` for NULL.
+    pub fn push<'v>(
+        &mut self,
+        row: impl IntoIterator<Item = Option<&'v [u8]>>,
+    ) -> Result<(), Error> {
+        self.bytes.clear();
+        self.cells.clear();
+        let mut columns = self.builder.columns.iter();
+        for text in row {
+            let (name, kind, nullable) = columns
+                .next()
+                .ok_or(Error::Builder("a row has too many values"))?;
+            match text {
+                None if *nullable => self.cells.push(None),
+                None => return Err(Error::Null(name.clone())),
+                Some(text) => {
+                    let at = self.bytes.len();
+                    kind.put(text, &mut self.bytes)
+                        .map_err(|wrong| Error::Value(name.clone(), wrong))?;
+                    self.cells.push(Some((at, self.bytes.len())));
+                }
+            }
+        }
+        if columns.next().is_some() {
+            return Err(Error::Builder("a row has too few values"));
+        }
+        self.clustered()?;
+        for (n, target) in self.builder.template.targets.iter().enumerate().skip(1) {
+            let values = values(&self.builder.sources[n], &self.bytes, &self.cells);
+            self.key.clear();
+            let unique = key::key(&target.layout, &values, &mut self.key);
+            let unique = unique.ok_or_else(|| Error::Unknown(target.layout.name.clone()))?;
+            encode(
+                &target.layout,
+                &values,
+                values.len(),
+                None,
+                &mut self.record,
+            );
+            if self.batches[n - 1].push(&self.key, unique, &self.record) {
+                self.hand_over(n - 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hand_over(&mut self, n: usize) -> Result<(), Error> {
+        let sorter = self.builder.sorters[n].lock();
+        let mut sorter = sorter.unwrap_or_else(PoisonError::into_inner);
+        sorter.take(&mut self.batches[n])
+    }
+
+    fn clustered(&mut self) -> Result<(), Error> {
+        let Target { layout, .. } = &self.builder.template.targets[0];
+        let mut values = values(&self.builder.sources[0], &self.bytes, &self.cells);
+        if let Some((page, last)) = self.run.last() {
+            let before =
+                record::keys(page, last, layout).map_err(|_| Error::Builder("the last record"))?;
+            match tree::is_behind(layout, &before, &values, layout.keys) {
+                Some(true) => {}
+                Some(false) => return Err(Error::Order),
+                None => return Err(Error::Unknown(layout.name.clone())),
+            }
+        }
+        encode(layout, &values, values.len(), None, &mut self.record);
+        while self.record.bytes.len() > LONGEST {
+            let longest = values
+                .iter()
+                .enumerate()
+                .skip(layout.keys)
+                .filter_map(|(n, v)| match v {
+                    Value::Bytes(b)
+                        if layout.fields[n].big
+                            && layout.fields[n].fixed.is_none()
+                            && b.len() > SHORTEST_OUTSIDE =>
+                    {
+                        Some((b.len(), n))
+                    }
+                    _ => None,
+                })
+                .max();
+            let Some((_, n)) = longest else {
+                return Err(Error::RowSize);
+            };
+            if let Value::Bytes(b) = values[n] {
+                let pointer = tree::outside(&mut self.outside, &self.builder.shared, b)?;
+                values[n] = Value::Outside(&[], pointer);
+            }
+            encode(layout, &values, values.len(), None, &mut self.record);
+        }
+        self.run.push(&self.record)
+    }
+
+    /// There are no more rows in this stretch.
+    pub fn end(mut self) -> Result<Stretch, Error> {
+        self.outside.end()?;
+        for n in 0..self.batches.len() {
+            self.hand_over(n)?;
+        }
+        let keys = self.keys()?;
+        Ok(Stretch {
+            done: self.run.end()?,
+            first: keys,
+        })
+    }
+
+    /// First and last key: of the page that is filled and of the first one.
+    fn keys(&self) -> Result<Option<Keys>, Error> {
+        let layout = &self.builder.template.targets[0].layout;
+        let (Some((page, last)), Some((first_page, first))) = (self.run.last(), self.run.first())
+        else {
+            return Ok(None);
+        };
+        let key = |page: &[u8], at| -> Result<Vec<Option<Vec<u8>>>, Error> {
+            let keys = record::keys(page, at, layout).map_err(|_| Error::Builder("a record"))?;
+            Ok(keys
+                .iter()
+                .map(|v| match v {
+                    Value::Bytes(b) => Some(b.to_vec()),
+                    _ => None,
+                })
+                .collect())
+        };
+        Ok(Some((key(first_page, first)?, key(page, last)?)))
+    }
+}
+
+fn values<'v>(
+    sources: &[Source],
+    bytes: &'v [u8],
+    cells: &[Option<(usize, usize)>],
+) -> Vec<Value<'v>> {
+    let cell = |n: usize| cells[n].map(|(from, to)| &bytes[from..to]);
+    sources
+        .iter()
+        .map(|s| match *s {
+            Source::Column(n) => cell(n).map_or(Value::Null, Value::Bytes),
+            Source::Prefix(n, bytes, widest) => {
+                cell(n).map_or(Value::Null, |v| Value::Bytes(prefix(v, bytes, widest)))
+            }
+            Source::Transaction => Value::Bytes(&[0; 6]),
+            Source::Roll => Value::Bytes(&[0x80, 0, 0, 0, 0, 0, 0]),
+        })
+        .collect()
+}
+
+/// As many characters as fit a prefix of so many bytes if each took the most.
+fn prefix(value: &[u8], bytes: usize, widest: usize) -> &[u8] {
+    if widest == 1 {
+        return &value[..value.len().min(bytes)];
+    }
+    let characters = bytes / widest;
+    let begins = |b: &u8| b & 0xc0 != 0x80;
+    let mut starts = value.iter().enumerate().filter(|(_, b)| begins(b));
+    starts.nth(characters).map_or(value, |(at, _)| &value[..at])
+}
+
+const _: () = assert!(EXTENT == 64);

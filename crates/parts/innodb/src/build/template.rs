@@ -1,0 +1,122 @@
+//! The server's own file of the empty table: its heads, its dictionary and the
+//! roots of its indexes are kept, everything else is built around them.
+
+use super::Error;
+use super::extents::{Extents, SegmentAt};
+use super::tree::Target;
+use crate::cfg::Exported;
+use crate::format::Format;
+use crate::layout::Layout;
+use crate::page::{EXTENT, SIZE, fil, index, u16_at, u32_at, u64_at};
+use crate::space::{Owner, Space};
+use std::collections::BTreeMap;
+
+/// A file to build on.
+#[derive(Debug)]
+pub struct Template {
+    /// How its pages are summed up.
+    pub format: Format,
+    /// Number of the tablespace.
+    pub space: u32,
+    /// Log sequence number of its first page.
+    pub lsn: u64,
+    /// Its indexes: the clustered one, then the others.
+    pub targets: Vec<Target>,
+    /// Pages that are in use, by number.
+    pages: BTreeMap<u32, Vec<u8>>,
+    /// Single pages of its segments.
+    held: Vec<(SegmentAt, u32)>,
+}
+
+impl Template {
+    /// Takes a file of an empty table apart.
+    pub fn read(file: &[u8], exported: &Exported) -> Result<Template, Error> {
+        let no = |what: &str| Error::Template(what.to_owned());
+        let first = file.get(..SIZE).ok_or_else(|| no("has no page"))?;
+        let format = Format::of(first).map_err(|e| Error::Template(format!("has {e}")))?;
+        let mut broken = None;
+        let space = Space::read(&mut &file[..], &mut |page, what| {
+            broken.get_or_insert(format!("is damaged: page {page}: {what}"));
+        })?;
+        if let Some(broken) = broken {
+            return Err(Error::Template(broken));
+        }
+        let count = (file.len() / SIZE) as u32;
+        let used: Vec<u32> = (0..count)
+            .filter(|n| space.owner(*n) != Owner::Nobody)
+            .collect();
+        if used.len() as u32 > EXTENT || used.iter().zip(0..).any(|(page, n)| *page != n) {
+            return Err(no(
+                "has pages in use in other places than those of an empty table",
+            ));
+        }
+        let pages: BTreeMap<u32, Vec<u8>> = used
+            .iter()
+            .map(|n| (*n, file[*n as usize * SIZE..][..SIZE].to_vec()))
+            .collect();
+        if pages.values().any(|p| !format.sum_is_right(p)) {
+            return Err(no("has a page whose sum is wrong"));
+        }
+        let mut held = Vec::new();
+        for s in &space.segments {
+            let at = SegmentAt {
+                page: s.at.0,
+                at: s.at.1,
+            };
+            held.extend(s.fragments().iter().map(|page| (at, *page)));
+        }
+        let mut targets = Vec::new();
+        for i in &exported.indexes {
+            let layout = Layout::of(exported, i)?;
+            let root = pages.get(&layout.root);
+            let root = root.ok_or_else(|| no("lacks the root of an index"))?;
+            if u64_at(root, index::ID) != layout.id || u16_at(root, index::RECORDS) != 0 {
+                return Err(no("has rows, or another index than its description"));
+            }
+            let segment = |at: usize| SegmentAt {
+                page: u32_at(root, at + 4),
+                at: u16_at(root, at + 8),
+            };
+            let (leaves, branches) = (segment(index::LEAVES), segment(index::BRANCHES));
+            if [leaves, branches]
+                .iter()
+                .any(|s| space.segment_at(s.page, s.at).is_none())
+            {
+                return Err(no("has an index without segments"));
+            }
+            let mut root_header = [0; 20];
+            root_header.copy_from_slice(&root[index::LEAVES..index::LEAVES + 20]);
+            targets.push(Target {
+                layout,
+                leaves,
+                branches,
+                root_header,
+            });
+        }
+        Ok(Template {
+            format,
+            space: space.id,
+            lsn: u64_at(first, fil::LSN),
+            targets,
+            pages,
+            held,
+        })
+    }
+
+    /// What is taken of the file before any row.
+    pub fn extents(&self) -> Extents {
+        let mut extents = Extents::new(self.pages.len() as u32);
+        for (segment, page) in &self.held {
+            extents.held(*segment, *page);
+        }
+        extents
+    }
+
+    /// The pages that are not built: heads, segments, the dictionary.
+    pub fn kept(&self) -> BTreeMap<u32, Vec<u8>> {
+        let roots: Vec<u32> = self.targets.iter().map(|t| t.layout.root).collect();
+        let mut pages = self.pages.clone();
+        pages.retain(|n, _| !roots.contains(n));
+        pages
+    }
+}

@@ -1,0 +1,339 @@
+//! Files of InnoDB: the server's are found whole and damage in them is found;
+//! those built from rows are taken by the server and cannot be told from its own.
+
+mod random;
+
+use crate::kit::{Tool, own_server};
+use innodb::build::{Builder, Options, Template};
+use innodb::value::Kind as Column;
+use innodb::{Exported, Layout};
+use random::{Made, Random};
+use std::path::{Path, PathBuf};
+use testkit::{Kind, Server};
+use wire::Conn;
+
+/// A row as the server sends it.
+type Row = Vec<Option<Vec<u8>>>;
+
+fn session(server: &Server) -> Conn {
+    let mut conn = server.conn().expect("a connection");
+    for sql in [
+        "SET NAMES utf8mb4",
+        "SET SESSION time_zone = '+00:00'",
+        "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO'",
+    ] {
+        conn.execute(sql).expect(sql);
+    }
+    conn
+}
+
+#[track_caller]
+fn run(conn: &mut Conn, sql: &str) {
+    if let Err(e) = conn.execute(sql) {
+        panic!("{e}: {}", &sql[..sql.len().min(3000)]);
+    }
+}
+
+#[track_caller]
+fn text(conn: &mut Conn, sql: &str) -> Vec<Vec<String>> {
+    let rows = conn.fetch(sql).unwrap_or_else(|e| panic!("{e}: {sql}"));
+    let cell = |c: Option<Vec<u8>>| {
+        c.map_or("NULL".to_owned(), |c| {
+            String::from_utf8_lossy(&c).into_owned()
+        })
+    };
+    rows.into_iter()
+        .map(|r| r.into_iter().map(cell).collect())
+        .collect()
+}
+
+/// Copies a table's file and its description, as they are at this moment.
+fn export(server: &Server, table: &str, to: &Path) -> PathBuf {
+    let mut conn = session(server);
+    run(&mut conn, &format!("FLUSH TABLES t.{table} FOR EXPORT"));
+    for extension in ["ibd", "cfg"] {
+        let name = format!("{table}.{extension}");
+        std::fs::copy(server.datadir().join("t").join(&name), to.join(&name)).expect("a copy");
+    }
+    run(&mut conn, "UNLOCK TABLES");
+    to.join(format!("{table}.ibd"))
+}
+
+#[test]
+fn a_servers_own_files_are_whole_and_damage_is_found() {
+    for kind in [Kind::MySql, Kind::MariaDb] {
+        let Some(server) = own_server(kind, &[]) else {
+            continue;
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut conn = session(&server);
+        run(&mut conn, "CREATE DATABASE t");
+        run(
+            &mut conn,
+            "CREATE TABLE t.b (id INT AUTO_INCREMENT PRIMARY KEY, a INT, l LONGTEXT, v VARCHAR(300) CHARACTER SET latin1, u INT UNIQUE, KEY (a), KEY (v(20), a DESC), KEY (u, v)) CHARSET=utf8mb4",
+        );
+        let count = crate::kit::COUNT;
+        run(
+            &mut conn,
+            &format!(
+                "INSERT INTO t.b (id, a, l, v, u) SELECT n + 1, n % 100, REPEAT('x', IF(n % 50 = 0, 70000, n % 300)), SHA2(n, 512), IF(n % 7 = 0, NULL, n * 3) FROM {count} WHERE n < 6000"
+            ),
+        );
+        run(
+            &mut conn,
+            "UPDATE t.b SET a = a + 7, v = CONCAT('zz', v) WHERE id % 3 = 0",
+        );
+        run(&mut conn, "DELETE FROM t.b WHERE id % 5 = 0");
+        run(
+            &mut conn,
+            "INSERT INTO t.b (a, l, v, u) SELECT a, 'new', v, NULL FROM t.b WHERE id % 11 = 0",
+        );
+        let rows = &text(&mut conn, "SELECT COUNT(*) FROM t.b")[0][0];
+        let file = export(&server, "b", folder.path());
+        let done = Tool::new(["verify", "--json", "--tablespace"])
+            .arg(&file)
+            .run()
+            .ok();
+        let summary = done.summary();
+        let indexes = summary["tablespaces"][0]["indexes"]
+            .as_array()
+            .expect("indexes")
+            .clone();
+        let named: Vec<_> = indexes.iter().filter(|i| i["name"].is_string()).collect();
+        assert_eq!(named.len(), 5, "{summary:#}");
+        for i in named {
+            assert_eq!(i["records"].to_string(), *rows, "{i}");
+            assert_eq!(i["unordered"], 0, "{i}");
+        }
+        Tool::new(["verify", "--tablespace"])
+            .arg(&file)
+            .run()
+            .ok()
+            .says(&["Tablespace is whole", "PRIMARY: ", "in order"]);
+        let bytes = std::fs::read(&file).expect("the file");
+        for at in [
+            30_000,
+            16_384 * 4 + 3000,
+            16_384 * 9 + 200,
+            bytes.len() - 16_384 * 70 + 50,
+        ] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 4;
+            std::fs::write(&file, damaged).expect("written");
+            let page = format!("page {}: its sum is wrong", at / 16_384);
+            Tool::new(["verify", "--tablespace"])
+                .arg(&file)
+                .run()
+                .code(5)
+                .says(&["is damaged in", &page]);
+        }
+        std::fs::write(&file, &bytes[..bytes.len() - 5000]).expect("written");
+        Tool::new(["verify", "--tablespace"])
+            .arg(&file)
+            .run()
+            .code(5)
+            .says(&["in the middle of a page"]);
+        std::fs::write(&file, &bytes).expect("written");
+        std::fs::remove_file(file.with_extension("cfg")).expect("removed");
+        let done = Tool::new(["verify", "--tablespace"]).arg(&file).run().ok();
+        done.says(&["without a description beside it", "Tablespace is whole"]);
+    }
+    for (args, code, says) in [
+        (
+            &["--tablespace", "/nonexistent.ibd"][..],
+            8,
+            "/nonexistent.ibd",
+        ),
+        (&["--tablespace", "/etc/passwd"], 5, "not a tablespace"),
+        (&["--tablespace", "/tmp"], 2, "not a file"),
+        (
+            &["--tablespace", "x.ibd", "--schemas", "x"],
+            2,
+            "no selection",
+        ),
+        (&["--tablespace", "x.ibd", "y"], 2, "cannot be used with"),
+    ] {
+        Tool::new(["verify"])
+            .args(args.iter().copied())
+            .run()
+            .code(code)
+            .says(&[says]);
+    }
+}
+
+/// Fills `t.{table}`, which is empty, with a file that is built from these rows.
+fn import(
+    server: &Server,
+    conn: &mut Conn,
+    table: &str,
+    rows: &[Row],
+    folder: &Path,
+) -> Result<(), innodb::build::Error> {
+    export(server, table, folder);
+    let path = folder.join(format!("{table}.ibd"));
+    let blank = std::fs::read(&path).expect("the empty file");
+    let description = std::fs::read(path.with_extension("cfg")).expect("a description");
+    let exported = Exported::read(&description).expect("a description");
+    let columns = text(
+        conn,
+        &format!(
+            "SELECT column_name, column_type, character_set_name FROM information_schema.columns WHERE table_schema = 't' AND table_name = '{table}' ORDER BY ordinal_position"
+        ),
+    );
+    let columns = columns
+        .into_iter()
+        .map(|c| {
+            let charset = Some(c[2].as_str()).filter(|c| *c != "NULL");
+            (
+                c[0].clone(),
+                Column::of(&c[1], charset).unwrap_or_else(|e| panic!("{e}")),
+            )
+        })
+        .collect();
+    let template = Template::read(&blank, &exported)?;
+    std::fs::remove_file(&path).expect("removed");
+    let file = std::fs::File::create(&path).expect("a file");
+    let options = Options {
+        memory: 1 << 20,
+        folder: folder.to_owned(),
+        threads: 2,
+    };
+    let builder = Builder::new(&template, &exported, columns, &file, &options)?;
+    let mut stretches = Vec::new();
+    for part in rows.chunks(rows.len().div_ceil(3).max(1)) {
+        let mut to = builder.rows();
+        for row in part {
+            to.push(row.iter().map(Option::as_deref))?;
+        }
+        stretches.push(to.end()?);
+    }
+    let pages = builder.finish(stretches)?;
+    file.set_len(u64::from(pages) * innodb::page::SIZE as u64)
+        .expect("a length");
+    let layouts: Vec<Layout> = exported
+        .indexes
+        .iter()
+        .map(|i| Layout::of(&exported, i).expect("a layout"))
+        .collect();
+    let built = std::fs::read(&path).expect("the file");
+    let report = innodb::check(&mut &built[..], &layouts).expect("a file that is read");
+    assert!(report.is_whole(), "{:#?}", report.problems);
+    run(conn, &format!("ALTER TABLE t.{table} DISCARD TABLESPACE"));
+    for extension in ["ibd", "cfg"] {
+        let name = format!("{table}.{extension}");
+        std::fs::copy(folder.join(&name), server.datadir().join("t").join(&name))
+            .expect("in place");
+    }
+    run(conn, &format!("ALTER TABLE t.{table} IMPORT TABLESPACE"));
+    Ok(())
+}
+
+#[track_caller]
+fn equal(conn: &mut Conn, made: &Made, when: &str) {
+    for table in ["a", "b"] {
+        let check = text(conn, &format!("CHECK TABLE t.{table} EXTENDED"));
+        assert_eq!(
+            check.last().expect("an answer")[3],
+            "OK",
+            "{when}: {check:?}\n{}",
+            made.create
+        );
+    }
+    let read = |conn: &mut Conn, table: &str, order: &str| {
+        conn.fetch(format!("SELECT * FROM t.{table} {order}"))
+            .expect("rows")
+    };
+    let by = format!("ORDER BY {}", made.primary);
+    let (a, b) = (read(conn, "a", &by), read(conn, "b", &by));
+    assert!(a == b, "{when}: rows differ\n{}", made.create);
+    let sums = text(conn, "CHECKSUM TABLE t.a, t.b");
+    assert_eq!(sums[0][1], sums[1][1], "{when}\n{}", made.create);
+    // Through every index.
+    for key in &made.keys {
+        let rows = text(
+            conn,
+            &format!(
+                "SELECT COUNT(*) FROM t.b FORCE INDEX ({key}) WHERE {}",
+                made.covering
+            ),
+        );
+        assert_eq!(
+            rows[0][0],
+            a.len().to_string(),
+            "{when}: index {key}\n{}",
+            made.create
+        );
+    }
+}
+
+/// Tables of random columns and keys: by rows and by file, then the same changes to both.
+fn differential(kind: Kind) {
+    let Some(mut server) = own_server(kind, &["--innodb-fast-shutdown=0"]) else {
+        return;
+    };
+    let tables: u64 = std::env::var("PENSTOCK_TABLES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(25);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut conn = session(&server);
+    let (mut cells, mut fallbacks) = (0, Vec::new());
+    for n in 0..tables {
+        let seed = std::env::var("PENSTOCK_SEED")
+            .ok()
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(n);
+        let mut random = Random::new(seed);
+        let made = random.table(kind == Kind::MySql);
+        run(&mut conn, "DROP DATABASE IF EXISTS t");
+        run(&mut conn, "CREATE DATABASE t");
+        run(&mut conn, &made.create.replace("TABLE t", "TABLE t.a"));
+        run(&mut conn, &made.create.replace("TABLE t", "TABLE t.b"));
+        for insert in random.rows(&made) {
+            run(&mut conn, &insert.replace("INTO t", "INTO t.a"));
+        }
+        let rows = conn
+            .fetch(format!("SELECT * FROM t.a ORDER BY {}", made.primary))
+            .expect("rows");
+        // In the order of the clustered index, whatever ORDER BY makes of equal ones.
+        let rows: Vec<Row> = rows;
+        cells += rows.iter().map(Vec::len).sum::<usize>();
+        if let Err(e) = import(&server, &mut conn, "b", &rows, folder.path()) {
+            assert!(
+                matches!(e, innodb::build::Error::Unknown(_)),
+                "seed {seed}: {e}\n{}",
+                made.create
+            );
+            fallbacks.push(e.to_string());
+            continue;
+        }
+        equal(&mut conn, &made, &format!("seed {seed}: imported"));
+        for change in random.changes(&made) {
+            for table in ["a", "b"] {
+                run(&mut conn, &change.replace("{t}", &format!("t.{table}")));
+            }
+        }
+        equal(&mut conn, &made, &format!("seed {seed}: changed"));
+        if n % 10 == 9 {
+            drop(conn);
+            server.restart().expect("a server again");
+            conn = session(&server);
+            equal(&mut conn, &made, &format!("seed {seed}: restarted"));
+        }
+    }
+    eprintln!(
+        "{kind:?}: {tables} tables, {cells} cells, {} left to the server: {fallbacks:?}",
+        fallbacks.len()
+    );
+    assert!(fallbacks.len() as u64 <= tables / 4, "{fallbacks:?}");
+}
+
+#[test]
+fn built_files_cannot_be_told_from_the_servers_own_mysql() {
+    differential(Kind::MySql);
+}
+
+#[test]
+fn built_files_cannot_be_told_from_the_servers_own_mariadb() {
+    differential(Kind::MariaDb);
+}
