@@ -4,7 +4,7 @@
 //! sum at both ends; MariaDB's `full_crc32` (since 10.5) is one crc32c of all
 //! but the last four bytes, which hold it. The flags in page 0 say which.
 
-use crate::page::{SIZE, fil, u16_at, u32_at};
+use crate::page::{SIZE, fil, u32_at};
 
 /// Which server's files these are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,11 +110,6 @@ impl Format {
                 page[SIZE - 4..].copy_from_slice(&sum);
             }
         }
-    }
-
-    /// Whether rows of an index page are in one of the formats with compact headers.
-    pub fn is_compact(page: &[u8]) -> bool {
-        u16_at(page, crate::page::index::HEAP) & 0x8000 != 0
     }
 }
 

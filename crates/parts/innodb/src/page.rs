@@ -35,9 +35,7 @@ pub mod fil {
 
 /// Kinds of pages.
 pub mod kind {
-    /// Never written since it was allocated.
-    pub const ALLOCATED: u16 = 0;
-    /// Undo log; never in a table's file.
+    /// Segments.
     pub const INODE: u16 = 3;
     /// Insert buffer bitmap.
     pub const BITMAP: u16 = 5;
@@ -49,16 +47,10 @@ pub mod kind {
     pub const BLOB: u16 = 10;
     /// Root of an index that was altered at once (MariaDB).
     pub const INSTANT: u16 = 18;
-    /// MySQL 8: index of the pieces of a long value.
-    pub const LOB_INDEX: u16 = 22;
-    /// MySQL 8: a piece of a long value.
-    pub const LOB_DATA: u16 = 23;
     /// MySQL 8: first page of a long value.
     pub const LOB_FIRST: u16 = 24;
     /// MySQL 8: the index that holds the serialized dictionary information.
     pub const SDI: u16 = 17853;
-    /// R-tree.
-    pub const RTREE: u16 = 17854;
     /// B-tree.
     pub const INDEX: u16 = 17855;
 }
@@ -116,11 +108,6 @@ pub fn u32_at(page: &[u8], at: usize) -> u32 {
 /// Eight bytes as a number.
 pub fn u64_at(page: &[u8], at: usize) -> u64 {
     (u64::from(u32_at(page, at)) << 32) | u64::from(u32_at(page, at + 4))
-}
-
-/// The kind of a page.
-pub fn kind(page: &[u8]) -> u16 {
-    u16_at(page, fil::TYPE)
 }
 
 /// Whether a page was never written.

@@ -360,7 +360,7 @@ fn every_swapped_pair_of_records_is_found() {
     let mut tried = 0;
     for number in FIRST_ROOT as usize..file.len() / SIZE {
         let page = &file[number * SIZE..][..SIZE];
-        if crate::page::kind(page) != kind::INDEX {
+        if u16_at(page, fil::TYPE) != kind::INDEX {
             continue;
         }
         let chain = crate::record::chain(page).expect("a page");

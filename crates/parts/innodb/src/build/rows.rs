@@ -8,7 +8,7 @@ use super::sort::{Batch, Sorter};
 use super::tree::{self, Done, Pages, Run, Shared, Target};
 use super::{Error, Sink, Template, key};
 use crate::cfg::Exported;
-use crate::page::{EXTENT, kind};
+use crate::page::kind;
 use crate::record::{self, Value};
 use crate::value::Kind;
 use std::path::PathBuf;
@@ -407,5 +407,3 @@ fn prefix(value: &[u8], bytes: usize, widest: usize) -> &[u8] {
     let mut starts = value.iter().enumerate().filter(|(_, b)| begins(b));
     starts.nth(characters).map_or(value, |(at, _)| &value[..at])
 }
-
-const _: () = assert!(EXTENT == 64);

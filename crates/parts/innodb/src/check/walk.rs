@@ -1,0 +1,506 @@
+//! One index of a tablespace, from its root down in key order: each page is met
+//! where the one above names it, and the levels' ends are kept, so that order
+//! and neighbours are checked across pages.
+
+use super::{Index, Node, Report};
+use crate::format::Format;
+use crate::layout::Layout;
+use crate::page::{NONE, SIZE, fil, index, kind, u16_at, u32_at, u64_at};
+use crate::record::{self, Chain, Fields, Value, info};
+use crate::space::{Owner, Pages, Space};
+use std::cmp::Ordering;
+use std::io;
+
+/// A table's indexes are not deeper.
+const DEEPEST: u16 = 16;
+
+/// The end of a level so far.
+#[derive(Clone, Debug)]
+struct End {
+    page: u32,
+    next: u32,
+    /// The last record's fields, copied.
+    last: Option<Vec<Owned>>,
+}
+
+/// A value that is kept.
+#[derive(Clone, Debug)]
+enum Owned {
+    Null,
+    Bytes(Vec<u8>),
+    Unknown,
+}
+
+impl Owned {
+    fn of(value: &Value<'_>) -> Owned {
+        match value {
+            Value::Null => Owned::Null,
+            Value::Bytes(b) => Owned::Bytes(b.to_vec()),
+            Value::Outside(..) => Owned::Unknown,
+        }
+    }
+
+    fn value(&self) -> Value<'_> {
+        match self {
+            Owned::Null => Value::Null,
+            Owned::Bytes(b) => Value::Bytes(b),
+            Owned::Unknown => Value::Outside(
+                &[],
+                record::Pointer {
+                    space: 0,
+                    page: 0,
+                    offset: 0,
+                    length: 0,
+                    owned: false,
+                },
+            ),
+        }
+    }
+}
+
+/// An index, from its root down.
+pub(super) struct Walk<'a> {
+    pages: &'a mut dyn Pages,
+    format: Format,
+    space: &'a Space,
+    layout: Option<&'a Layout>,
+    met: &'a mut [bool],
+    found: Index,
+    /// By level.
+    ends: Vec<Option<End>>,
+    /// Of the leaves, and of the others.
+    segments: [u64; 2],
+    report: &'a mut Report,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(
+        pages: &'a mut dyn Pages,
+        format: Format,
+        space: &'a Space,
+        met: &'a mut [bool],
+        root: u32,
+        report: &'a mut Report,
+    ) -> Walk<'a> {
+        Walk {
+            pages,
+            format,
+            space,
+            layout: None,
+            met,
+            found: Index {
+                root,
+                ..Index::default()
+            },
+            ends: Vec::new(),
+            segments: [0; 2],
+            report,
+        }
+    }
+
+    pub(super) fn down(mut self, layouts: &'a [Layout], tree: &[Node]) -> io::Result<Index> {
+        let root = self.found.root;
+        let mut page = vec![0; SIZE];
+        self.pages.read(root, &mut page)?;
+        self.found.id = u64_at(&page, index::ID);
+        self.layout = layouts.iter().find(|l| l.root == root);
+        if let Some(l) = self.layout {
+            self.found.name = Some(l.name.clone());
+        }
+        for (n, base) in [index::LEAVES, index::BRANCHES].into_iter().enumerate() {
+            let (space, at) = (u32_at(&page, base), u32_at(&page, base + 4));
+            match self.space.segment_at(at, u16_at(&page, base + 8)) {
+                Some(s) if space == self.space.id => self.segments[n] = s.id,
+                _ => self
+                    .report
+                    .tell(root, "it names a segment that is not there".into()),
+            }
+        }
+        let level = u16_at(&page, index::LEVEL);
+        if level > DEEPEST {
+            self.report
+                .tell(root, format!("it says that it is of level {level}"));
+            return Ok(self.found);
+        }
+        self.found.levels = level + 1;
+        self.ends = vec![None; usize::from(level) + 1];
+        if self.layout.is_some() {
+            self.page(root, level, None)?;
+        } else {
+            self.levels(tree, level)?;
+        }
+        for end in self.ends.iter().flatten() {
+            if end.next != NONE {
+                self.report.tell(
+                    end.page,
+                    format!(
+                        "it goes on with page {}, which no page above names",
+                        end.next
+                    ),
+                );
+            }
+        }
+        Ok(self.found)
+    }
+
+    /// A page and all below it; `above`: the key by which the page above names it.
+    fn page(&mut self, number: u32, level: u16, above: Option<&[Owned]>) -> io::Result<()> {
+        if number >= self.space.size {
+            self.report.tell(
+                number,
+                format!("index {} leads to it, and it is not there", self.found.id),
+            );
+            return Ok(());
+        }
+        if std::mem::replace(&mut self.met[number as usize], true) {
+            self.report.tell(number, "two pages lead to it".into());
+            return Ok(());
+        }
+        let mut page = vec![0; SIZE];
+        self.pages.read(number, &mut page)?;
+        if !self.format.sum_is_right(&page) {
+            // Told already; what is behind it cannot be known.
+            self.ends[usize::from(level)] = None;
+            return Ok(());
+        }
+        self.found.pages += 1;
+        let of = u16_at(&page, fil::TYPE);
+        if !matches!(of, kind::INDEX | kind::SDI) {
+            self.report.tell(
+                number,
+                format!("a page of kind {of} is no page of an index"),
+            );
+            return Ok(());
+        }
+        self.belongs(&page, number, level);
+        self.follows(&page, number, level);
+        match record::chain(&page) {
+            Ok(chain) if chain.level == level => self.records(&page, number, &chain, above),
+            Ok(chain) => {
+                self.report.tell(
+                    number,
+                    format!(
+                        "it is of level {}, the page above says {level}",
+                        chain.level
+                    ),
+                );
+                Ok(())
+            }
+            Err(why) => {
+                self.report.tell(number, why);
+                Ok(())
+            }
+        }
+    }
+
+    fn belongs(&mut self, page: &[u8], number: u32, level: u16) {
+        let id = u64_at(page, index::ID);
+        if id != self.found.id {
+            self.report.tell(
+                number,
+                format!("it is of index {id}, the root says {}", self.found.id),
+            );
+        }
+        // The root is of the segment of branches, even while it is the only leaf.
+        let leaf = level == 0 && number != self.found.root;
+        let wanted = self.segments[usize::from(!leaf)];
+        match self.space.owner(number) {
+            Owner::Segment(id) if id == wanted => {}
+            Owner::Nobody => {}
+            _ => self
+                .report
+                .tell(number, "it belongs to another segment".into()),
+        }
+        let inner = &page[index::LEAVES..index::BRANCHES + 10];
+        if number != self.found.root && inner.iter().any(|b| *b != 0) {
+            self.report
+                .tell(number, "it names segments, which only a root does".into());
+        }
+    }
+
+    /// That the pages of a level follow each other as the level above has them.
+    fn follows(&mut self, page: &[u8], number: u32, level: u16) {
+        let (previous, next) = (u32_at(page, fil::PREV), u32_at(page, fil::NEXT));
+        let end = &mut self.ends[usize::from(level)];
+        let (last, wanted) = match end.take() {
+            Some(end) => {
+                if end.next != number {
+                    self.report.tell(
+                        end.page,
+                        format!(
+                            "it goes on with page {}, the page above with {number}",
+                            end.next
+                        ),
+                    );
+                }
+                (end.last, Some(end.page))
+            }
+            None => (None, None),
+        };
+        // Behind a page that could not be read nothing is known.
+        if wanted.is_some_and(|w| w != previous)
+            || wanted.is_none() && previous != NONE && self.report.is_whole()
+        {
+            self.report.tell(
+                number,
+                format!("it says that page {previous} is before it, and it is not"),
+            );
+        }
+        *end = Some(End {
+            page: number,
+            next,
+            last,
+        });
+    }
+
+    fn records(
+        &mut self,
+        page: &[u8],
+        number: u32,
+        chain: &Chain,
+        above: Option<&[Owned]>,
+    ) -> io::Result<()> {
+        let level = chain.level;
+        if chain.records.is_empty() && number != self.found.root {
+            self.report.tell(number, "it has no record".into());
+        }
+        if level == 0 {
+            let there = chain.records.iter().filter(|r| r.info & info::DELETED == 0);
+            self.found.records += there.count() as u64;
+        }
+        // Where the fields are not known, neither is the page that a branch leads to: see `levels`.
+        let Some(layout) = self.layout else {
+            return Ok(());
+        };
+        let mut all = Vec::with_capacity(chain.records.len());
+        for r in &chain.records {
+            match record::fields(page, *r, layout, level) {
+                Ok(fields) => all.push(fields),
+                Err(why) => {
+                    self.report.tell(number, why);
+                    return Ok(());
+                }
+            }
+        }
+        self.heap(number, chain, &all);
+        self.order(number, chain, &all, above);
+        let is_least = chain
+            .records
+            .last()
+            .is_some_and(|r| r.info & info::LEAST != 0);
+        let kept = all
+            .last()
+            .filter(|_| !is_least)
+            .map(|f| f.values[..layout.keys].iter().map(Owned::of).collect());
+        if let (Some(end), Some(kept)) = (&mut self.ends[usize::from(level)], kept) {
+            end.last = Some(kept);
+        }
+        if level == 0 {
+            for f in &all {
+                self.outside(number, f)?;
+            }
+            return Ok(());
+        }
+        for (r, f) in chain.records.iter().zip(&all) {
+            let key: Vec<Owned> = f.values.iter().map(Owned::of).collect();
+            let least = r.info & info::LEAST != 0;
+            let child = f.child.unwrap_or(NONE);
+            self.page(child, level - 1, (!least).then_some(&key[..]))?;
+        }
+        Ok(())
+    }
+
+    /// An index whose fields are not known: its levels are followed one by one, from the page that has none before it.
+    fn levels(&mut self, tree: &[Node], root: u16) -> io::Result<()> {
+        for level in (0..=root).rev() {
+            let mine = |n: &&Node| {
+                n.id == self.found.id
+                    && n.level == level
+                    && n.previous == NONE
+                    && self.space.owner(n.number) != Owner::Nobody
+            };
+            let first: Vec<u32> = tree.iter().filter(mine).map(|n| n.number).collect();
+            let [mut at] = first[..] else {
+                let n = first.len();
+                self.report.tell(
+                    self.found.root,
+                    format!("level {level} of its index has {n} first pages"),
+                );
+                continue;
+            };
+            while at != NONE {
+                // Every turn meets another page, so this ends.
+                let met = self.met.get(at as usize).copied();
+                self.page(at, level, None)?;
+                if met != Some(false) {
+                    break;
+                }
+                at = self.ends[usize::from(level)]
+                    .as_ref()
+                    .map_or(NONE, |e| e.next);
+            }
+        }
+        Ok(())
+    }
+
+    /// That records fill the heap without holes, and do not overlap.
+    fn heap(&mut self, number: u32, chain: &Chain, all: &[Fields<'_>]) {
+        let mut places: Vec<_> = all.iter().map(|f| f.bytes.clone()).collect();
+        places.sort_unstable_by_key(|p| p.start);
+        let mut end = index::RECORDS_BEGIN;
+        let mut bytes = 0;
+        for p in &places {
+            if p.start < end || p.end > chain.heap_top {
+                self.report.tell(
+                    number,
+                    format!("the record at byte {} lies over another", p.start),
+                );
+                return;
+            }
+            end = p.end;
+            bytes += p.len();
+        }
+        let room = chain.heap_top - index::RECORDS_BEGIN;
+        if bytes + chain.garbage != room {
+            self.report.tell(
+                number,
+                format!(
+                    "its records take {bytes} bytes and {} are free, of {room}",
+                    chain.garbage
+                ),
+            );
+        }
+    }
+
+    fn order(&mut self, number: u32, chain: &Chain, all: &[Fields<'_>], above: Option<&[Owned]>) {
+        let Some(layout) = self.layout else { return };
+        let keys = layout.keys;
+        let end = self.ends[usize::from(chain.level)].as_ref();
+        let kept = end.and_then(|e| e.last.clone());
+        let before: Option<Vec<Value<'_>>> =
+            kept.as_ref().map(|k| k.iter().map(Owned::value).collect());
+        let mut previous: Option<&[Value<'_>]> = before.as_deref();
+        let mut deleted = true;
+        for (r, f) in chain.records.iter().zip(all) {
+            if let Some(p) = previous {
+                match record::compare(layout, p, &f.values, keys) {
+                    Some(Ordering::Less) => self.found.ordered += 1,
+                    Some(_) => {
+                        self.report.tell(
+                            number,
+                            format!(
+                                "the record at byte {} is not behind the one before it",
+                                r.at
+                            ),
+                        );
+                        return;
+                    }
+                    None => self.found.unordered += 1,
+                }
+                let both = !deleted && r.info & info::DELETED == 0;
+                if let (Some(n), true, 0) = (layout.unique, both, chain.level)
+                    && !f.values[..n].contains(&Value::Null)
+                    && record::compare(layout, p, &f.values, n) == Some(Ordering::Equal)
+                {
+                    self.report.tell(number, format!("the record at byte {} is equal to the one before it, in a unique index", r.at));
+                    return;
+                }
+            }
+            deleted = r.info & info::DELETED != 0;
+            // The least of its level keeps the key that it once had, whatever comes in front of that later.
+            previous = (r.info & info::LEAST == 0).then_some(&f.values);
+        }
+        // The page above names this one by its first key, or by one that is smaller.
+        if let (Some(above), Some(first)) = (above, all.first()) {
+            let above: Vec<_> = above.iter().map(Owned::value).collect();
+            let n = layout.branch.min(keys);
+            if record::compare(layout, &above, &first.values, n) == Some(Ordering::Greater) {
+                self.report.tell(
+                    number,
+                    "its first record is in front of the key by which the page above names it"
+                        .into(),
+                );
+            }
+        }
+    }
+
+    /// Follows long values of a record to their pages.
+    fn outside(&mut self, number: u32, f: &Fields<'_>) -> io::Result<()> {
+        for value in &f.values {
+            let Value::Outside(_, pointer) = value else {
+                continue;
+            };
+            // A newer version of the row has it now.
+            if !pointer.owned {
+                continue;
+            }
+            if pointer.space != self.space.id {
+                self.report.tell(
+                    number,
+                    format!("a long value lies in tablespace {}", pointer.space),
+                );
+                continue;
+            }
+            self.long(number, *pointer)?;
+        }
+        Ok(())
+    }
+
+    fn long(&mut self, number: u32, pointer: record::Pointer) -> io::Result<()> {
+        let (mut at, mut left) = (pointer.page, pointer.length);
+        let mut page = vec![0; SIZE];
+        while left > 0 {
+            if at >= self.space.size {
+                self.report.tell(
+                    number,
+                    format!("a long value goes on at page {at}, which is not there"),
+                );
+                return Ok(());
+            }
+            self.pages.read(at, &mut page)?;
+            match u16_at(&page, fil::TYPE) {
+                kind::LOB_FIRST => {
+                    self.met[at as usize] = true;
+                    self.found.outside += 1;
+                    return Ok(());
+                }
+                kind::BLOB => {}
+                other => {
+                    self.report.tell(
+                        number,
+                        format!("a long value goes on at page {at}, which is of kind {other}"),
+                    );
+                    return Ok(());
+                }
+            }
+            if std::mem::replace(&mut self.met[at as usize], true) {
+                self.report.tell(at, "two long values hold it".into());
+                return Ok(());
+            }
+            if self.space.owner(at) != Owner::Segment(self.segments[0]) {
+                self.report.tell(
+                    at,
+                    "it holds a long value and belongs to another segment".into(),
+                );
+            }
+            self.found.outside += 1;
+            let here = u64::from(u32_at(&page, fil::BODY));
+            let next = u32_at(&page, fil::BODY + 4);
+            if here == 0 || here > left || here as usize > SIZE - fil::BODY - fil::TRAILER - 8 {
+                self.report.tell(
+                    at,
+                    format!("it says that it holds {here} bytes of a long value"),
+                );
+                return Ok(());
+            }
+            left -= here;
+            if (left == 0) != (next == NONE) {
+                self.report
+                    .tell(at, "a long value ends too early or too late".into());
+                return Ok(());
+            }
+            at = next;
+        }
+        Ok(())
+    }
+}
