@@ -119,7 +119,7 @@ fn a_rate_that_makes_no_sense_is_named() {
         (
             "--max-rate",
             "100",
-            "--max-rate: \"100\" is too low: below 1 KiB/s",
+            "--max-rate: \"100\" is too low: 1 KiB/s",
         ),
         (
             "--max-rate-disk",

@@ -4,7 +4,7 @@
 //! sum at both ends; MariaDB's `full_crc32` (since 10.5) is one crc32c of all
 //! but the last four bytes, which hold it. The flags in page 0 say which.
 
-use crate::page::{SIZE, fil, u32_at};
+use crate::page::{SIZE, fil, u16_at, u32_at};
 
 /// Which server's files these are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,9 @@ pub enum Unsupported {
     /// Pages are encrypted.
     #[error("encrypted pages")]
     Encrypted,
+    /// Rows of before and after an ALTER that changed nothing but the definition.
+    #[error("a table that was altered instantly")]
+    Instant,
     /// A tablespace of several tables, or a temporary one.
     #[error("a tablespace that is not one table's")]
     Shared,
@@ -79,6 +82,21 @@ impl Format {
                     && u32_at(page, SIZE - 8) == u32_at(page, fil::LSN + 4)
                     && u32_at(page, 0) == 0
             }
+        }
+    }
+
+    /// Why a page whose sum is not as it should be cannot be read here, if it is whole in another way.
+    pub fn unsupported(self, page: &[u8]) -> Option<Unsupported> {
+        match self {
+            // The number of a key stands in front.
+            Format::MariaDb => (u32_at(page, 0) != 0 && u32_at(page, SIZE - 4) == self.sum(page))
+                .then_some(Unsupported::Encrypted),
+            // Kinds of their own: compressed, encrypted, both.
+            Format::MySql => match u16_at(page, fil::TYPE) {
+                14 | 16 => Some(Unsupported::Compressed),
+                15 => Some(Unsupported::Encrypted),
+                _ => None,
+            },
         }
     }
 

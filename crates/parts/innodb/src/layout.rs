@@ -164,6 +164,9 @@ fn field(f: &Field, c: &Column) -> FieldLayout {
     }
 }
 
+/// The server's own number of CHAR, in the low byte of the precise type.
+const CHAR_OF_SERVER: u32 = 254;
+
 fn order(c: &Column) -> Order {
     match c.main {
         main::INT | main::SYS | main::FIXBINARY | main::BINARY => Order::Bytes,
@@ -171,7 +174,11 @@ fn order(c: &Column) -> Order {
         main::DOUBLE => Order::Double,
         main::BLOB if c.precise & precise::BINARY != 0 => Order::Bytes,
         main::VARCHAR | main::CHAR | main::VARMYSQL | main::MYSQL | main::BLOB => {
-            Collation::of(c.collation()).map_or(Order::Unknown, Order::Text)
+            // The spaces that fill up a CHAR do not count where a collation does not pad, which is a rule of its own.
+            let filled = c.precise & 0xff == CHAR_OF_SERVER;
+            Collation::of(c.collation())
+                .filter(|collation| collation.pads() || !filled)
+                .map_or(Order::Unknown, Order::Text)
         }
         main::DECIMAL | main::GEOMETRY => Order::Unknown,
         _ => Order::Unknown,

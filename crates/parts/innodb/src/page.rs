@@ -51,6 +51,8 @@ pub mod kind {
     pub const LOB_FIRST: u16 = 24;
     /// MySQL 8: the index that holds the serialized dictionary information.
     pub const SDI: u16 = 17853;
+    /// R-tree; only its pages by themselves are checked.
+    pub const RTREE: u16 = 17854;
     /// B-tree.
     pub const INDEX: u16 = 17855;
 }

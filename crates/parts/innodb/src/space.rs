@@ -161,7 +161,7 @@ impl Space {
                 format!("the head speaks of {size} pages, the file has {count}"),
             );
         }
-        if limit > size.next_multiple_of(EXTENT) {
+        if u64::from(limit) > u64::from(size).next_multiple_of(u64::from(EXTENT)) {
             tell(
                 0,
                 format!("pages up to {limit} are said to be in use, of {size}"),

@@ -398,6 +398,52 @@ fn every_swapped_pair_of_records_is_found() {
     assert!(tried > 1500, "{tried}");
 }
 
+/// Damage whose sum is right: each invariant finds its own.
+#[test]
+fn damage_with_a_right_sum_is_found() {
+    let format = Format::MySql;
+    let file = build(format, &[&rows(3000)]).expect("a file");
+    let root = FIRST_ROOT as usize;
+    let leaf = (root + 3..file.len() / SIZE)
+        .find(|n| {
+            let page = &file[n * SIZE..][..SIZE];
+            crate::page::u64_at(page, index::ID) == 100 && u16_at(page, index::LEVEL) == 0
+        })
+        .expect("a leaf");
+    let chain = crate::record::chain(&file[root * SIZE..][..SIZE]).expect("a root");
+    let key = chain.records[1].at;
+    let inode = inode::FIRST;
+    for (page, at, says) in [
+        (leaf, fil::NUMBER + 3, "it says that it is page"),
+        (leaf, fil::SPACE + 3, "of tablespace"),
+        (leaf, fil::NEXT + 3, "it goes on with page"),
+        (leaf, index::ID + 7, "it is of index"),
+        (leaf, index::GARBAGE + 1, "bytes and"),
+        (leaf, index::RECORDS + 1, "its header says"),
+        (leaf, index::LEAVES + 3, "which only a root does"),
+        (leaf, SIZE - fil::TRAILER - 3, "the directory"),
+        (root, key + 6, "by which the page above names it"),
+        (root, index::LEAVES + 9, "a segment that is not there"),
+        (0, head::FRAGMENTS_USED + 3, "counted wrongly"),
+        (0, head::EXTENTS + 24 + 4, "nobody's"),
+        (0, head::FREE_FRAGMENTS + 3, "a list of extents"),
+        (2, inode + inode::FRAGMENTS + 3, "in use"),
+        (2, inode + inode::MAGIC, "lacks its mark"),
+    ] {
+        let mut damaged = file.clone();
+        let own = &mut damaged[page * SIZE..][..SIZE];
+        own[at] ^= 1;
+        format.seal(own);
+        let report = report(&damaged);
+        let told = |p: &(u32, String)| p.1.contains(says);
+        assert!(
+            report.problems.iter().any(told),
+            "{says}: {:#?}",
+            report.problems
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

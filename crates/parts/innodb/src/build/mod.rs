@@ -6,7 +6,7 @@
 //! fill pages level by level, `extents` accounts for them.
 //! Invariants: records of an index are in strict order, and what is unique is
 //! there once, or nothing is built (some servers accept a file that is not so,
-//! and are damaged by it); memory is bounded by what the caller allows.
+//! and are damaged by it); what is sorted is bounded by what the caller allows.
 
 pub mod encode;
 pub mod extents;

@@ -10,7 +10,7 @@ use super::{Error, Sink, Template, key};
 use crate::cfg::Exported;
 use crate::page::kind;
 use crate::record::{self, Value};
-use crate::value::Kind;
+use crate::value::{Kind, Wrong};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -277,6 +277,7 @@ impl Rows<'_> {
         if columns.next().is_some() {
             return Err(Error::Builder("a row has too few values"));
         }
+        self.lengths()?;
         self.clustered()?;
         for (n, target) in self.builder.template.targets.iter().enumerate().skip(1) {
             let values = values(&self.builder.sources[n], &self.bytes, &self.cells);
@@ -292,6 +293,19 @@ impl Rows<'_> {
             );
             if self.batches[n - 1].push(&self.key, unique, &self.record) {
                 self.hand_over(n - 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// That values have the lengths that the file's own description says: another one would shift all that follow.
+    fn lengths(&self) -> Result<(), Error> {
+        let fields = &self.builder.template.targets[0].layout.fields;
+        for (f, source) in fields.iter().zip(&self.builder.sources[0]) {
+            if let (Some(fixed), Source::Column(n)) = (f.fixed, source)
+                && self.cells[*n].is_some_and(|(from, to)| to - from != fixed)
+            {
+                return Err(Error::Value(f.name.clone(), Wrong("length")));
             }
         }
         Ok(())

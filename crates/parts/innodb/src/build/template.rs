@@ -11,6 +11,9 @@ use crate::page::{EXTENT, SIZE, fil, index, u16_at, u32_at, u64_at};
 use crate::space::{Owner, Space};
 use std::collections::BTreeMap;
 
+/// Flag of a table whose long values lie outside of its rows whole.
+const DYNAMIC: u32 = 0x20;
+
 /// A file to build on.
 #[derive(Debug)]
 pub struct Template {
@@ -32,6 +35,9 @@ impl Template {
     /// Takes a file of an empty table apart.
     pub fn read(file: &[u8], exported: &Exported) -> Result<Template, Error> {
         let no = |what: &str| Error::Template(what.to_owned());
+        if exported.flags & DYNAMIC == 0 {
+            return Err(no("has another row format than DYNAMIC"));
+        }
         let first = file.get(..SIZE).ok_or_else(|| no("has no page"))?;
         let format = Format::of(first).map_err(|e| Error::Template(format!("has {e}")))?;
         let mut broken = None;

@@ -21,6 +21,8 @@ struct End {
     next: u32,
     /// The last record's fields, copied.
     last: Option<Vec<Owned>>,
+    /// Leaves of a unique index: those of the last row that is not deleted.
+    live: Option<Vec<Owned>>,
 }
 
 /// A value that is kept.
@@ -222,7 +224,7 @@ impl<'a> Walk<'a> {
     fn follows(&mut self, page: &[u8], number: u32, level: u16) {
         let (previous, next) = (u32_at(page, fil::PREV), u32_at(page, fil::NEXT));
         let end = &mut self.ends[usize::from(level)];
-        let (last, wanted) = match end.take() {
+        let (last, live, wanted) = match end.take() {
             Some(end) => {
                 if end.next != number {
                     self.report.tell(
@@ -233,9 +235,9 @@ impl<'a> Walk<'a> {
                         ),
                     );
                 }
-                (end.last, Some(end.page))
+                (end.last, end.live, Some(end.page))
             }
-            None => (None, None),
+            None => (None, None, None),
         };
         // Behind a page that could not be read nothing is known.
         if wanted.is_some_and(|w| w != previous)
@@ -250,6 +252,7 @@ impl<'a> Walk<'a> {
             page: number,
             next,
             last,
+            live,
         });
     }
 
@@ -380,7 +383,11 @@ impl<'a> Walk<'a> {
         let before: Option<Vec<Value<'_>>> =
             kept.as_ref().map(|k| k.iter().map(Owned::value).collect());
         let mut previous: Option<&[Value<'_>]> = before.as_deref();
-        let mut deleted = true;
+        let kept_live = end.and_then(|e| e.live.clone());
+        let live_before: Option<Vec<Value<'_>>> = kept_live
+            .as_ref()
+            .map(|k| k.iter().map(Owned::value).collect());
+        let mut live: Option<&[Value<'_>]> = live_before.as_deref();
         for (r, f) in chain.records.iter().zip(all) {
             if let Some(p) = previous {
                 match record::compare(layout, p, &f.values, keys) {
@@ -397,23 +404,43 @@ impl<'a> Walk<'a> {
                     }
                     None => self.found.unordered += 1,
                 }
-                let both = !deleted && r.info & info::DELETED == 0;
-                if let (Some(n), true, 0) = (layout.unique, both, chain.level)
-                    && !f.values[..n].contains(&Value::Null)
-                    && record::compare(layout, p, &f.values, n) == Some(Ordering::Equal)
-                {
-                    self.report.tell(number, format!("the record at byte {} is equal to the one before it, in a unique index", r.at));
+            }
+            // Rows that are deleted may stand between two that must not be equal.
+            if let (Some(n), 0) = (layout.unique, chain.level)
+                && r.info & info::DELETED == 0
+            {
+                let equal = |l| record::compare(layout, l, &f.values, n) == Some(Ordering::Equal);
+                if !f.values[..n].contains(&Value::Null) && live.is_some_and(equal) {
+                    self.report.tell(
+                        number,
+                        format!(
+                            "the record at byte {} is equal to one before it, in a unique index",
+                            r.at
+                        ),
+                    );
                     return;
                 }
+                live = Some(&f.values);
             }
-            deleted = r.info & info::DELETED != 0;
             // The least of its level keeps the key that it once had, whatever comes in front of that later.
             previous = (r.info & info::LEAST == 0).then_some(&f.values);
         }
-        // The page above names this one by its first key, or by one that is smaller.
+        let live = live.map(|l| l[..keys].iter().map(Owned::of).collect());
+        // The page above names this one by its first key, or by one between that and the page before.
         if let (Some(above), Some(first)) = (above, all.first()) {
             let above: Vec<_> = above.iter().map(Owned::value).collect();
             let n = layout.branch.min(keys);
+            let behind = |b: &[Value<'_>]| match record::compare(layout, b, &above, n) {
+                Some(order) => order == Ordering::Less,
+                None => true,
+            };
+            if !before.as_deref().is_none_or(behind) {
+                self.report.tell(
+                    number,
+                    "the key by which the page above names it is in front of the page before it"
+                        .into(),
+                );
+            }
             if record::compare(layout, &above, &first.values, n) == Some(Ordering::Greater) {
                 self.report.tell(
                     number,
@@ -421,6 +448,9 @@ impl<'a> Walk<'a> {
                         .into(),
                 );
             }
+        }
+        if let Some(end) = &mut self.ends[usize::from(chain.level)] {
+            end.live = live;
         }
     }
 

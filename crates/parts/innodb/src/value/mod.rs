@@ -114,7 +114,14 @@ impl Kind {
             .and_then(|rest| Some(&rest[..rest.find(')')?]));
         let number = |text: Option<&str>| text.and_then(|t| t.trim().parse::<u32>().ok());
         let integer = |bytes| Ok(Kind::Integer { bytes, unsigned });
-        let digits = || u8::try_from(number(inner).unwrap_or(0)).map_err(|_| unsupported());
+        // Old temporal types of MariaDB have a comment behind them, and other bytes.
+        if lower[end..].contains("/*") {
+            return Err(unsupported());
+        }
+        let digits = || match number(inner).unwrap_or(0) {
+            n @ 0..=6 => Ok(n as u8),
+            _ => Err(unsupported()),
+        };
         let set = || match charset {
             Some(name) => Charset::of(name).ok_or_else(|| Unsupported::Charset(name.to_owned())),
             None => Err(unsupported()),
