@@ -59,12 +59,8 @@ pub struct Column {
 pub mod precise {
     /// Never NULL.
     pub const NOT_NULL: u32 = 0x100;
-    /// A number without a sign.
-    pub const UNSIGNED: u32 = 0x200;
     /// Compared byte by byte.
     pub const BINARY: u32 = 0x400;
-    /// VARCHAR with a length of two bytes in the server's own rows.
-    pub const LONG: u32 = 0x1000;
 }
 
 impl Column {

@@ -145,12 +145,6 @@ impl Layout {
             .count()
             .div_ceil(8)
     }
-
-    /// Whether the order of all key fields is known.
-    pub fn is_ordered(&self) -> bool {
-        let keys = &self.fields[..self.keys];
-        keys.iter().all(|f| f.order != Order::Unknown)
-    }
 }
 
 fn field(f: &Field, c: &Column) -> FieldLayout {

@@ -30,6 +30,17 @@ pub struct Shared<'a> {
 }
 
 impl Shared<'_> {
+    /// What a page of an index says of itself.
+    fn page_of(&self, layout: &Layout, level: u16) -> Belongs {
+        Belongs {
+            space: self.space,
+            index: layout.id,
+            level,
+            secondary_leaf: level == 0 && !layout.clustered,
+            lsn: self.lsn,
+        }
+    }
+
     fn extents(&self) -> std::sync::MutexGuard<'_, Extents> {
         self.extents.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,13 +168,7 @@ pub struct Done {
 impl<'a> Run<'a> {
     /// An empty stretch.
     pub fn new(shared: &'a Shared<'a>, target: &'a Target) -> Run<'a> {
-        let belongs = Belongs {
-            space: shared.space,
-            index: target.layout.id,
-            level: 0,
-            secondary_leaf: !target.layout.clustered,
-            lsn: shared.lsn,
-        };
+        let belongs = shared.page_of(&target.layout, 0);
         Run {
             target,
             belongs,
@@ -284,13 +289,7 @@ fn fence_of(
 pub fn finish(shared: &Shared<'_>, target: &Target, runs: Vec<Done>) -> Result<u64, Error> {
     let count = runs.iter().map(|r| r.count).sum();
     let runs: Vec<Done> = runs.into_iter().filter(|r| r.first.is_some()).collect();
-    let leaf = Belongs {
-        space: shared.space,
-        index: target.layout.id,
-        level: 0,
-        secondary_leaf: !target.layout.clustered,
-        lsn: shared.lsn,
-    };
+    let leaf = shared.page_of(&target.layout, 0);
     let only = match &runs[..] {
         [] => Some(Filling::new(leaf).done()),
         [one] if one.last.is_none() => one.first.as_ref().map(|f| f.1.clone()),
@@ -354,13 +353,7 @@ fn join(shared: &Shared<'_>, target: &Target, runs: Vec<Done>) -> Result<Vec<Fen
 fn branches(shared: &Shared<'_>, target: &Target, mut fences: Vec<Fence>) -> Result<(), Error> {
     let mut pages = Pages::new(shared, target.branches);
     for level in 1.. {
-        let belongs = Belongs {
-            space: shared.space,
-            index: target.layout.id,
-            level,
-            secondary_leaf: false,
-            lsn: shared.lsn,
-        };
+        let belongs = shared.page_of(&target.layout, level);
         let mut filled: Vec<Filling> = vec![Filling::new(belongs)];
         for (n, f) in fences.iter().enumerate() {
             let mut page = filled.len() - 1;
