@@ -280,7 +280,7 @@ fn differential(kind: Kind) {
         .unwrap_or(25);
     let folder = tempfile::tempdir().expect("a folder");
     let mut conn = session(&server);
-    let (mut cells, mut fallbacks) = (0, Vec::new());
+    let mut cells = 0;
     for n in 0..tables {
         let seed = std::env::var("PENSTOCK_SEED")
             .ok()
@@ -295,20 +295,13 @@ fn differential(kind: Kind) {
         for insert in random.rows(&made) {
             run(&mut conn, &insert.replace("INTO t", "INTO t.a"));
         }
-        let rows = conn
+        let rows: Vec<Row> = conn
             .fetch(format!("SELECT * FROM t.a ORDER BY {}", made.primary))
             .expect("rows");
-        // In the order of the clustered index, whatever ORDER BY makes of equal ones.
-        let rows: Vec<Row> = rows;
         cells += rows.iter().map(Vec::len).sum::<usize>();
+        // Everything that these tables hold is covered: nothing may be left to the server.
         if let Err(e) = import(&server, &mut conn, "b", &rows, folder.path()) {
-            assert!(
-                matches!(e, innodb::build::Error::Unknown(_)),
-                "seed {seed}: {e}\n{}",
-                made.create
-            );
-            fallbacks.push(e.to_string());
-            continue;
+            panic!("seed {seed}: {e}\n{}", made.create);
         }
         equal(&mut conn, &made, &format!("seed {seed}: imported"));
         for change in random.changes(&made) {
@@ -324,11 +317,7 @@ fn differential(kind: Kind) {
             equal(&mut conn, &made, &format!("seed {seed}: restarted"));
         }
     }
-    eprintln!(
-        "{kind:?}: {tables} tables, {cells} cells, {} left to the server: {fallbacks:?}",
-        fallbacks.len()
-    );
-    assert!(fallbacks.len() as u64 <= tables / 4, "{fallbacks:?}");
+    eprintln!("{kind:?}: {tables} tables, {cells} cells");
 }
 
 #[test]
