@@ -90,6 +90,26 @@ fn the_budget_is_kept_and_used() {
 }
 
 #[test]
+fn figures_that_hide_some_of_the_cost_get_half_the_rate() {
+    for seed in 1..30 {
+        let spent = |trusted: bool| {
+            let (mut model, mut control, mut order) =
+                (Model::new(), Control::new(0.05, 1 << 20), Order::Rest);
+            model.state = seed;
+            if !trusted {
+                control.trust_less();
+            }
+            model.run(&mut control, 240, &mut order);
+            model.run(&mut control, 480, &mut order)
+        };
+        let (loss, bytes) = spent(false);
+        assert!(loss < 0.025, "seed {seed}: {loss}");
+        let share = bytes as f64 / spent(true).1 as f64;
+        assert!((0.3..0.8).contains(&share), "seed {seed}: {share}");
+    }
+}
+
+#[test]
 fn a_noisy_server_is_held_too() {
     for seed in 1..20 {
         let (mut model, mut control, mut order) =

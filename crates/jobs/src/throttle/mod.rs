@@ -151,13 +151,17 @@ impl Throttle {
         run.wishes.watch(true);
         run.wishes.set_impact(options.impact);
         run.wishes.set_max_running(options.max_running);
+        let mut control = Control::new(options.impact.unwrap_or(f64::INFINITY), options.floor);
+        if !probe.is_exact() {
+            control.trust_less();
+        }
         let mut keeper = Keeper {
             run: run.clone(),
             gate: run.gate.clone(),
             options: options.clone(),
             server: watcher,
             id: id.clone(),
-            control: Control::new(options.impact.unwrap_or(f64::INFINITY), options.floor),
+            control,
             probe: Some(probe),
             replicas,
             lag: None,

@@ -127,6 +127,11 @@ impl Probe {
         }
     }
 
+    /// Whether the server tells the latency of each statement.
+    pub fn is_exact(&self) -> bool {
+        self.histogram
+    }
+
     /// Watches for `slot` and tells what was seen in it. `busy` is how many of the
     /// statements under way are the run's, `passed` its bytes so far. `None` once the
     /// server no longer answers.
