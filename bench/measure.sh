@@ -257,9 +257,9 @@ bench_load() {
     load_run 'limit: LOAD DATA of the same chunks' \
         testkit stock-load "$FLAVOUR" --socket "$TARGET_SOCKET" --schema "$schema" --archive "$WORK/dump-none"
     fresh_target
-    load_run 'penstock load --no-verify' penstock load "$WORK/dump-zstd" --socket "$TARGET_SOCKET" --user root --threads 2 --no-verify
+    load_run 'penstock load --no-verify' penstock load "$WORK/dump-zstd" --socket "$TARGET_SOCKET" --user root --threads 2 --road rows --no-verify
     fresh_target
-    load_run 'penstock load, verified' penstock load "$WORK/dump-zstd" --socket "$TARGET_SOCKET" --user root --threads 2
+    load_run 'penstock load, verified' penstock load "$WORK/dump-zstd" --socket "$TARGET_SOCKET" --user root --threads 2 --road rows
     fresh_target
     # shellcheck disable=SC2016 # the inner shell's variables
     load_run "${CLIENT[-1]##*/} < dump.sql" bash -c 'from=$1; shift; exec "$@" <"$from"' _ "$sql" "${CLIENT[@]}" "${TARGET_LOGIN[@]}"
@@ -298,7 +298,7 @@ stock_target() {
     [[ -z ${TARGET_UP:-} ]] || server_down target
     local args
     mapfile -t args < <(roomy "$FLAVOUR" "$MEMORY")
-    server target "$FLAVOUR" --server-id=2 "${args[@]}" --innodb-flush-log-at-trx-commit=1
+    server target "$FLAVOUR" --server-id=2 "${args[@]}" --innodb-flush-log-at-trx-commit=1 "$@"
     TARGET_UP=1
 }
 
@@ -345,6 +345,7 @@ bench_restore() {
         bench_restore_archive
         bench_restore_script
         bench_restore_keys
+        bench_restore_files
     done
     server_down target
     bench_restore_reach
@@ -360,11 +361,11 @@ bench_restore_archive() {
     for level in off safe max; do
         stock_target
         restore_run "$group" "penstock --tune=$level --no-verify" "$schema" \
-            penstock load "$WORK/dump-zstd" --socket "$TARGET_SOCKET" --user root --threads 2 --tune "$level" --no-verify
+            penstock load "$WORK/dump-zstd" --socket "$TARGET_SOCKET" --user root --threads 2 --road rows --tune "$level" --no-verify
     done
     stock_target
     restore_run "$group" 'penstock --tune=max' "$schema" \
-        penstock load "$WORK/dump-zstd" --socket "$TARGET_SOCKET" --user root --threads 2 --tune max
+        penstock load "$WORK/dump-zstd" --socket "$TARGET_SOCKET" --user root --threads 2 --road rows --tune max
     if [[ -n $MYDUMPER && -n $MYLOADER ]]; then
         fresh_target
         restore_run "$group" 'myloader, best settings' "$schema" "$MYLOADER" --user root --socket "$TARGET_SOCKET" --threads 2 --directory "$WORK/dump-mydumper"
@@ -392,11 +393,56 @@ bench_restore_keys() {
     # shellcheck disable=SC2016 # the inner shell's variables
     restore_run "$group" "${CLIENT[-1]##*/} <" five_keys bash -c 'from=$1; shift; exec "$@" <"$from"' _ "$WORK/five.sql" "${CLIENT[@]}" --no-defaults --user=root --socket="$TARGET_SOCKET"
     fresh_target
-    restore_run "$group" 'penstock, keys before the rows, 1 worker' five_keys penstock load "$WORK/dump-five" --socket "$TARGET_SOCKET" --user root --threads 1 --defer-keys off --no-verify
+    restore_run "$group" 'penstock, keys before the rows, 1 worker' five_keys penstock load "$WORK/dump-five" --socket "$TARGET_SOCKET" --user root --threads 1 --road rows --defer-keys off --no-verify
     for n in 1 2; do
         fresh_target
-        restore_run "$group" "penstock, $n workers" five_keys penstock load "$WORK/dump-five" --socket "$TARGET_SOCKET" --user root --threads "$n" --no-verify
+        restore_run "$group" "penstock, $n workers" five_keys penstock load "$WORK/dump-five" --socket "$TARGET_SOCKET" --user root --threads "$n" --road rows --no-verify
     done
+}
+
+# The whole restore by files, its comparison included, against the best way through SQL, and against the copying of
+# the same files.
+bench_restore_files() {
+    local group='restore by files, compared' keys='five keys by files, compared' import="${IMPORT[-1]##*/} --use-threads=2"
+    local login=(--no-defaults --user=root --socket="$WORK/target/sock")
+    if ((RUN == 1)); then
+        "${STOCK_DUMP[@]}" --no-data --databases "$schema" >"$WORK/ddl.sql"
+        mkdir -p "$WORK/tab"
+        "${STOCK_DUMP[@]}" --tab="$WORK/tab" "$schema" # the server writes the files with the rows
+    fi
+    record bytes "$group" "$bytes"
+    fresh_target
+    restore_run "$group" 'penstock --road rows, best settings' "$schema" \
+        penstock load "$WORK/dump-zstd" --socket "$TARGET_SOCKET" --user root --threads 2 --road rows
+    if [[ -n $MYDUMPER && -n $MYLOADER ]]; then
+        fresh_target
+        restore_run "$group" 'myloader, best settings' "$schema" "$MYLOADER" --user root --socket "$TARGET_SOCKET" --threads 2 --directory "$WORK/dump-mydumper"
+    fi
+    fresh_target
+    "${CLIENT[@]}" "${login[@]}" <"$WORK/ddl.sql"
+    restore_run "$group" "$import" "$schema" "${IMPORT[@]}" "${login[@]}" --use-threads=2 "$schema" "$WORK/tab"/*.txt
+    stock_target --skip-log-bin
+    restore_run "$group" 'penstock --road tablespace' "$schema" \
+        penstock load "$WORK/dump-zstd" --socket "$TARGET_SOCKET" --user root --threads 2 --road tablespace
+    copy_files "$group" "$schema"
+    fresh_target
+    restore_run "$keys" 'penstock --road rows, best settings' five_keys \
+        penstock load "$WORK/dump-five" --socket "$TARGET_SOCKET" --user root --threads 2 --road rows
+    stock_target --skip-log-bin
+    restore_run "$keys" 'penstock --road tablespace' five_keys \
+        penstock load "$WORK/dump-five" --socket "$TARGET_SOCKET" --user root --threads 2 --road tablespace
+    copy_files "$keys" five_keys
+}
+
+# copy_files GROUP SCHEMA: the target's files of a schema, copied and synced: less no restore can take.
+copy_files() {
+    local group=$1 from
+    from="$(testkit sql --socket "$TARGET_SOCKET" 'SELECT @@datadir')/$2"
+    rm -rf "$WORK/copied"
+    record fact "$group" "files of $(du -sm --apparent-size "$from" | cut -f1) MiB"
+    # shellcheck disable=SC2016 # the inner shell's variables
+    measure "$group" 'cp of the files, and sync' "$TARGET_PID" sh -c 'cp -r "$1" "$2" && sync -f "$2"' _ "$from" "$WORK/copied"
+    rm -rf "$WORK/copied"
 }
 
 bench_restore_reach() {
@@ -406,6 +452,12 @@ bench_restore_reach() {
     record reach "$script" 'penstock, best settings' 0.333 "$client, best settings"
     record reach "$script" 'penstock --tune=off' 0.5 "$client"
     record reach "$keys" 'penstock, 2 workers' 0.588 'penstock, keys before the rows, 1 worker'
+    local files='restore by files, compared' most=0.333 other
+    [[ $FLAVOUR == mysql ]] || most=0.167
+    for other in 'penstock --road rows, best settings' 'myloader, best settings' "${IMPORT[-1]##*/} --use-threads=2"; do
+        record reach "$files" 'penstock --road tablespace' "$most" "$other"
+    done
+    record reach 'five keys by files, compared' 'penstock --road tablespace' 0.1 'penstock --road rows, best settings'
 }
 
 # ---------------------------------------------------------------- impact

@@ -19,6 +19,8 @@ fn session(server: &Server) -> Conn {
     let mut conn = server.conn().expect("a connection");
     for sql in [
         "SET NAMES utf8mb4",
+        // Text as it is stored.
+        "SET SESSION character_set_results = binary",
         "SET SESSION time_zone = '+00:00'",
         "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO'",
     ] {
@@ -229,6 +231,36 @@ fn import(
     }
     run(conn, &format!("ALTER TABLE t.{table} IMPORT TABLESPACE"));
     Ok(())
+}
+
+#[test]
+fn tables_without_rows_and_with_one_are_taken() {
+    for kind in [Kind::MySql, Kind::MariaDb] {
+        let Some(server) = own_server(kind, &[]) else {
+            continue;
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut conn = session(&server);
+        for (rows, key) in [(1, ", KEY (a)"), (0, ", KEY (a)"), (0, "")] {
+            run(&mut conn, "DROP DATABASE IF EXISTS t");
+            run(&mut conn, "CREATE DATABASE t");
+            run(
+                &mut conn,
+                &format!("CREATE TABLE t.b (id INT PRIMARY KEY, a INT{key})"),
+            );
+            let row: Row = vec![Some(b"7".to_vec()), None];
+            import(&server, &mut conn, "b", &vec![row; rows], folder.path()).expect("a file");
+            let check = text(&mut conn, "CHECK TABLE t.b EXTENDED");
+            assert_eq!(
+                check.last().expect("an answer")[3],
+                "OK",
+                "{rows}: {check:?}"
+            );
+            run(&mut conn, "INSERT INTO t.b VALUES (1, 2), (8, 9)");
+            let count = text(&mut conn, "SELECT COUNT(*) FROM t.b");
+            assert_eq!(count[0][0], (rows + 2).to_string());
+        }
+    }
 }
 
 #[track_caller]

@@ -23,6 +23,7 @@ mod other_dumps;
 mod refusals;
 mod report;
 mod resume;
+mod road;
 mod samples;
 mod secrets;
 mod shell_archive;

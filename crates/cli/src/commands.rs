@@ -132,6 +132,12 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
             args::DeferKeys::All => load::DeferKeys::All,
             args::DeferKeys::Off => load::DeferKeys::Off,
         },
+        road: match a.road {
+            args::Road::Auto => load::road::Road::Auto,
+            args::Road::Rows => load::road::Road::Rows,
+            args::Road::Tablespace => load::road::Road::Tablespace,
+        },
+        memory: usize::try_from(args::size(&a.memory)?).unwrap_or(usize::MAX),
         filter: filter(&a.selection)?,
         tune: tune::Options {
             level,

@@ -30,6 +30,7 @@ pub(crate) fn measure(args: &Args) -> Result<()> {
     let mut conn = Conn::connect(&wire::Options::new(Endpoint::Unix(socket.into()), "root"))?;
     for sql in [
         "SET NAMES utf8mb4",
+        "SET SESSION character_set_results = binary",
         "SET time_zone = '+00:00'",
         "SET SESSION sql_log_bin = 0",
     ] {

@@ -201,6 +201,13 @@ pub struct Load {
     /// Secondary keys added behind the rows: auto (of big tables), all, off
     #[arg(long, value_name = "WHICH", default_value = "auto")]
     pub defer_keys: DeferKeys,
+    /// How rows get into tables: auto (big ones as files of InnoDB, built here and handed to the server,
+    /// where server and table allow it), rows, tablespace (all that can come as files)
+    #[arg(long, value_name = "ROAD", default_value = "auto")]
+    pub road: Road,
+    /// Memory for sorting the keys of tables that come as files; what does not fit is sorted on disk
+    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    pub memory: String,
     /// off: no setting for speed; safe: session settings only; max: the server is not in service,
     /// change global settings and put them back (a crash meanwhile may cost the whole server)
     #[arg(long, value_name = "LEVEL", default_value = "safe")]
@@ -225,6 +232,17 @@ pub struct Load {
     /// The server
     #[command(flatten)]
     pub connection: Connection,
+}
+
+/// `--road`.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+pub enum Road {
+    /// As files where that is quicker and possible
+    Auto,
+    /// As rows
+    Rows,
+    /// As files wherever it is possible
+    Tablespace,
 }
 
 /// `--defer-keys`.

@@ -268,6 +268,7 @@ pub fn load(d: &load::Summary) -> String {
             "NO: --no-verify; nobody has compared the target's rows with the archive",
         ),
     }
+    add_road(&mut l, &d.road);
     for c in &d.sizes {
         let found = match (c.chunks, c.gain) {
             (1, _) => "one by one, as good as any".to_owned(),
@@ -284,6 +285,43 @@ pub fn load(d: &load::Summary) -> String {
     l.0
 }
 
+/// What came as files, and why the rest did not.
+fn add_road(l: &mut Lines, d: &load::road::Taken) {
+    if !d.files.is_empty() {
+        l.add(
+            "as files",
+            format!(
+                "{}, {} of row data, {} of files, built and handed over in {} ({})",
+                things(&[(d.files.len() as u64, "table")]),
+                bytes(d.raw_bytes),
+                bytes(d.bytes),
+                seconds(d.seconds),
+                rate(d.bytes, d.seconds)
+            ),
+        );
+    }
+    for (why, tables) in &d.reasons {
+        let shown: Vec<String> = tables.iter().take(3).map(|t| printable(t)).collect();
+        let more = match tables.len().saturating_sub(3) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        l.add(
+            "as rows",
+            format!("{}{more}: {}", shown.join(", "), printable(why)),
+        );
+    }
+    for key in &d.keys {
+        l.add(
+            "key",
+            format!(
+                "{}: added by the server, for it has values whose order is not known here",
+                printable(key)
+            ),
+        );
+    }
+}
+
 /// What holds of rows without digests.
 const COUNTED: &str = "counted: the server stored every row that was sent, without a warning; a dump like this has no digests to compare with";
 
@@ -296,6 +334,11 @@ pub fn load_json(d: &load::Summary) -> Value {
         "duration": round(d.seconds), "rows_duration": round(d.rows_seconds), "workers": d.threads,
         "verified": d.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": round(v.seconds)})),
         "held_back": d.held.as_ref().map(held_json),
+        "road": json!({
+            "files": d.road.files, "raw_bytes": d.road.raw_bytes, "bytes": d.road.bytes, "duration": round(d.road.seconds),
+            "rows": d.road.reasons.iter().map(|(why, tables)| json!({"reason": why, "tables": tables})).collect::<Vec<_>>(),
+            "keys_of_server": d.road.keys,
+        }),
         "chunks_together": d.sizes.iter().map(|c| json!({
             "table": c.table, "chunks": c.chunks, "gain_percent": c.gain,
             "tried": c.tried.iter().map(|(n, rate)| json!({"chunks": n, "bytes_per_second": rate})).collect::<Vec<_>>(),

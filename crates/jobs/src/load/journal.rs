@@ -17,7 +17,7 @@ use archive::{FileRecord, RowDigest};
 use base::units::printable;
 use base::{Error, Event, Kind, Result, failpoint};
 use server::quote;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use wire::Conn;
 
@@ -39,6 +39,10 @@ pub struct Journal {
     rows: BTreeMap<String, u64>,
     /// Schemas that the load has created.
     created: Vec<String>,
+    /// Tables whose file is being built or handed over, and where it is built.
+    files: BTreeMap<String, String>,
+    /// Tables that came as files and have not been compared yet.
+    unproven: BTreeSet<String>,
 }
 
 impl Journal {
@@ -65,6 +69,8 @@ impl Journal {
             done: BTreeMap::new(),
             rows: BTreeMap::new(),
             created: Vec::new(),
+            files: BTreeMap::new(),
+            unproven: BTreeSet::new(),
         };
         let mut load = None;
         for row in rows {
@@ -78,6 +84,12 @@ impl Journal {
             match entry.split_once(':') {
                 Some(("load", _)) => load = Some(value),
                 Some(("schema", name)) => journal.created.push(name.to_owned()),
+                Some(("file", table)) => {
+                    journal.files.insert(table.to_owned(), value);
+                }
+                Some(("unproven", table)) => {
+                    journal.unproven.insert(table.to_owned());
+                }
                 Some(("chunk", file)) => {
                     journal.done.entry(file.to_owned()).or_default();
                 }
@@ -123,6 +135,8 @@ impl Journal {
             done: BTreeMap::new(),
             rows: BTreeMap::new(),
             created: Vec::new(),
+            files: BTreeMap::new(),
+            unproven: BTreeSet::new(),
         };
         t.run_sql(&journal.insert("load:", identity))?;
         failpoint::reached("the journal is begun");
@@ -149,12 +163,68 @@ impl Journal {
         for file in files {
             if self.done.remove(*file).is_some() {
                 for kind in ["chunk", "digest"] {
-                    let entry = literal(&format!("{kind}:{file}"));
-                    t.run_sql(&format!("DELETE FROM {} WHERE entry = {entry}", self.table))?;
+                    let delete = self.delete(&format!("{kind}:{file}"));
+                    t.run_sql(&delete)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Tables whose file was being built or handed over when the load was interrupted, with where it was built.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|(t, p)| (t.as_str(), p.as_str()))
+    }
+
+    /// Whether a table came as a file and has not been compared yet.
+    pub fn is_unproven(&self, table: &str) -> bool {
+        self.unproven.contains(table)
+    }
+
+    /// The file of a table is about to be built.
+    pub(super) fn begin_file(&self, conn: &mut Conn, table: &str, path: &str) -> Result<()> {
+        let insert = self.insert(&format!("file:{table}"), path);
+        told(conn, &insert.replacen("INSERT", "REPLACE", 1))
+    }
+
+    /// Nothing of a file is left.
+    pub(super) fn end_file(&self, conn: &mut Conn, table: &str) -> Result<()> {
+        told(conn, &self.delete(&format!("file:{table}")))
+    }
+
+    /// The server has taken a file: with it came all chunks of the table.
+    pub(super) fn enter_file(&self, conn: &mut Conn, table: &str, files: &[&str]) -> Result<()> {
+        told(conn, "START TRANSACTION")?;
+        told(conn, &self.delete(&format!("file:{table}")))?;
+        let unproven = self.insert(&format!("unproven:{table}"), "");
+        // An earlier attempt at this table may have left it.
+        told(conn, &unproven.replacen("INSERT", "REPLACE", 1))?;
+        for file in files {
+            told(conn, &self.insert(&format!("chunk:{file}"), ""))?;
+        }
+        told(conn, "COMMIT")
+    }
+
+    /// What [`Journal::enter_file`] told the server, by workers that share the journal.
+    pub(super) fn entered(&mut self, table: &str, files: &[&str]) {
+        self.unproven.insert(table.to_owned());
+        for file in files {
+            self.done.entry((*file).to_owned()).or_default();
+        }
+    }
+
+    /// A table that came as a file has been compared, or is loaded again.
+    pub(super) fn settle(&mut self, t: &mut Target<'_>, table: &str) -> Result<()> {
+        self.unproven.remove(table);
+        let delete = self.delete(&format!("unproven:{table}"));
+        t.run_sql(&delete)
+    }
+
+    /// What was left of a file is gone.
+    pub(super) fn forget_file(&mut self, t: &mut Target<'_>, table: &str) -> Result<()> {
+        self.files.remove(table);
+        let delete = self.delete(&format!("file:{table}"));
+        t.run_sql(&delete)
     }
 
     /// Schemas that this load, or the one it goes on with, has created.
@@ -204,6 +274,14 @@ impl Journal {
         t.run_sql(&format!("DROP TABLE {}", self.table))?;
         failpoint::reached("the journal is gone");
         Ok(())
+    }
+
+    fn delete(&self, entry: &str) -> String {
+        format!(
+            "DELETE FROM {} WHERE entry = {}",
+            self.table,
+            literal(entry)
+        )
     }
 
     fn insert(&self, entry: &str, value: &str) -> String {
@@ -305,11 +383,15 @@ fn literal(text: &str) -> String {
 
 impl Target<'_> {
     fn run_sql(&mut self, sql: &str) -> Result<()> {
-        self.conn
-            .execute(sql)
-            .map(drop)
-            .map_err(|e| failure::wire("cannot write the journal of the load", e))
+        told(&mut self.conn, sql)
     }
+}
+
+/// Runs a statement on the journal.
+fn told(conn: &mut Conn, sql: &str) -> Result<()> {
+    conn.execute(sql)
+        .map(drop)
+        .map_err(|e| failure::wire("cannot write the journal of the load", e))
 }
 
 /// Refuses an archive that has a table of the journal's name.

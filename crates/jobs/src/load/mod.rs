@@ -1,9 +1,10 @@
 //! Loads an archive into a server, and proves that it arrived whole.
 //!
 //! Steps, each a file: `precheck` (is the archive whole, is the target fit),
-//! `script` (which statements may run), `prepare` (schemas and tables), `rows`
-//! by `schedule`, `objects` (what comes behind the rows); `journal` says on the
-//! target what is there, so that a load that was interrupted can go on.
+//! `script` (which statements may run), `prepare` (schemas and tables), `road`
+//! (tables that come as files), `rows` by `schedule` (all others), `objects`
+//! (what comes behind the rows); `journal` says on the target what is there, so
+//! that a load that was interrupted can go on.
 //! Invariant: until all prechecks have passed, nothing on the target is
 //! touched; nothing on it is ever dropped or replaced that this load did not
 //! create.
@@ -14,6 +15,7 @@ mod objects;
 mod passing;
 pub mod precheck;
 mod prepare;
+pub mod road;
 pub mod rows;
 pub(crate) mod schedule;
 mod script;
@@ -27,6 +29,7 @@ use archive::{Archive, RowDigest};
 use base::{Error, Kind, Result};
 use journal::Journal;
 use prepare::Prepared;
+use road::{Road, Roads};
 use rows::{Chunk, Loaders};
 use schedule::{Schedule, Work};
 use server::{Filter, Identity};
@@ -59,6 +62,10 @@ pub struct Options {
     pub skip_refused: bool,
     /// Which secondary keys are added behind the rows.
     pub defer_keys: DeferKeys,
+    /// How rows get into tables.
+    pub road: Road,
+    /// Memory for sorting the keys of tables that come as files, in bytes.
+    pub memory: usize,
     /// Which schemas and tables.
     pub filter: Filter,
     /// How far the server may be tuned, and where that is journalled.
@@ -105,6 +112,8 @@ pub struct Summary {
     pub verified: Option<Compared>,
     /// What held the rows back, if they took long enough to tell.
     pub held: Option<held::Report>,
+    /// What came by which road.
+    pub road: road::Taken,
     /// Sizes that were found by trying, of tables that were big enough for it.
     pub sizes: Vec<ChunkSize>,
     /// Whether there is anything to compare with: what other tools write has no digests.
@@ -165,12 +174,13 @@ impl Plan {
     }
 
     /// How much it is, for tuning.
-    fn work(&self, target: &Target<'_>) -> tune::Work {
+    fn work(&self, target: &Target<'_>, roads: &Roads) -> tune::Work {
         let size = |c: &archive::open::Chunk| c.raw_bytes.unwrap_or(c.stored_bytes);
         tune::Work {
             bytes: self.tables().flat_map(|t| &t.chunks).map(size).sum(),
             split: self.tables().any(|t| t.chunks.len() > 1),
             binlog: !target.options.skip_binlog,
+            redo: roads.any(),
             session: target.conn.id(),
         }
     }
@@ -198,24 +208,37 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         ));
     }
     precheck::target(&mut target, &plan)?;
-    let journal = interrupted(&mut target, &plan)?;
+    let mut journal = interrupted(&mut target, &plan)?;
+    let mut roads = Roads::choose(&mut target, &plan, journal.as_ref())?;
     precheck::files(run, &plan, options.threads)?;
     if !target.resuming {
         // The archive may have taken minutes to check: look again before the first statement.
         precheck::nothing_there(&mut target, &plan)?;
     }
     // Whatever ends this function from here on, `tuning` puts the server's settings back.
-    let mut tuning = tune::begin(run, &options.tune, &wire, &target.id, &plan.work(&target))?;
+    let mut tuning = tune::begin(
+        run,
+        &options.tune,
+        &wire,
+        &target.id,
+        &plan.work(&target, &roads),
+    )?;
     if tuning.restarted() {
         target.again()?;
     }
     target.prepare()?;
     let phase = run.phase("creating tables", 1);
-    let prepared = {
-        let outcome = prepare::create(&mut target, &plan, journal);
+    let mut prepared = {
+        let cleared = match &mut journal {
+            Some(journal) => road::clear(&mut target, &plan, journal, &roads),
+            None => Ok(()),
+        };
+        let outcome = cleared.and_then(|()| prepare::create(&mut target, &plan, journal, &roads));
         outcome.map_err(|e| left_behind(e, &plan, &target))?
     };
     drop(phase);
+    let outcome = road::run(&mut target, &plan, &mut roads, &mut prepared);
+    let (road, proven) = outcome.map_err(|e| left_behind(e, &plan, &target))?;
     wire.local_infile = true;
     let tables = tables(&target, &plan, &prepared)?;
     let outcome = load_rows(&mut target, &plan, &wire, &tables, &prepared.journal);
@@ -226,24 +249,25 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
     drop(phase);
     // The comparison only reads: it need not wait with durability.
     tuning.put_back();
-    let verified = if options.verify {
-        let loaded: Vec<_> = plan
-            .tables()
-            .zip(&tables)
-            .map(|(table, t)| (table, *t.digest.lock().unwrap_or_else(|e| e.into_inner())))
-            .collect();
-        Some(
-            verify::archived::loaded(
-                run,
-                &plan.archive,
-                &loaded,
-                &options.target,
-                options.threads,
-            )
-            .map_err(|e| left_behind(adapted(e, &target.notes), &plan, &target))?,
+    let loaded: Vec<_> = plan
+        .tables()
+        .zip(&tables)
+        // What came as a file was compared before it was counted as there.
+        .filter(|(_, t)| proven.is_none() || !road.files.contains(&t.name))
+        .map(|(table, t)| (table, *t.digest.lock().unwrap_or_else(|e| e.into_inner())))
+        .collect();
+    let verified = if options.verify && !(loaded.is_empty() && proven.is_some()) {
+        let compared = verify::archived::loaded(
+            run,
+            &plan.archive,
+            &loaded,
+            &options.target,
+            options.threads,
         )
+        .map_err(|e| left_behind(adapted(e, &target.notes), &plan, &target))?;
+        Some(compared.and(proven))
     } else {
-        None
+        proven
     };
     prepared.journal.end(&mut target)?;
     let tuning = tuning.finish();
@@ -251,7 +275,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
     target.notes.sort();
     target.notes.dedup();
     let loaded = tables.iter().flat_map(|t| &t.chunks);
-    let loaded_bytes = loaded.filter_map(|c| c.raw_bytes).sum();
+    let loaded_bytes = loaded.filter_map(|c| c.raw_bytes).sum::<u64>() + road.raw_bytes;
     Ok(Summary {
         archive: std::path::absolute(&options.from)
             .unwrap_or_else(|_| options.from.clone())
@@ -278,7 +302,8 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
             .saturating_sub(loaded_bytes),
         left_out: Vec::new(),
         seconds: start.elapsed().as_secs_f64(),
-        rows_seconds,
+        rows_seconds: rows_seconds + road.seconds,
+        road,
         threads: options.threads,
         verified,
         held,

@@ -63,12 +63,54 @@ impl Read for Passing<'_> {
     }
 }
 
+/// Bytes that pass, as lines.
+#[derive(Default)]
+pub struct Lines {
+    /// The start of a line whose end has not come yet.
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// Hands over each line that is whole by now, without its end.
+    pub fn take<E>(
+        &mut self,
+        mut bytes: &[u8],
+        mut each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        // A line can end in any later piece, so the look begins at its start.
+        if !self.begun.is_empty() {
+            let before = self.begun.len();
+            self.begun.extend_from_slice(bytes);
+            let Some(end) = archive::row::row_end(&self.begun) else {
+                return Ok(());
+            };
+            each(&self.begun[..end - 1])?;
+            bytes = &bytes[end - before..];
+            self.begun.clear();
+        }
+        while let Some(end) = archive::row::row_end(bytes) {
+            each(&bytes[..end - 1])?;
+            bytes = &bytes[end..];
+        }
+        self.begun.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Whether the last line was whole.
+    pub fn finish(&self, file: &str) -> Result<(), ArchiveError> {
+        if self.begun.is_empty() {
+            Ok(())
+        } else {
+            Err(ArchiveError::damaged(file, "ends in the middle of a row"))
+        }
+    }
+}
+
 /// Takes a digest of rows that pass as lines.
 pub struct Tee<'a> {
     file: &'a str,
     plan: &'a RowPlan,
-    /// The start of a line whose end has not come yet.
-    line: Vec<u8>,
+    lines: Lines,
     payload: Vec<u8>,
     digest: RowDigest,
 }
@@ -79,55 +121,35 @@ impl<'a> Tee<'a> {
         Self {
             file,
             plan,
-            line: Vec::new(),
+            lines: Lines::default(),
             payload: Vec::new(),
             digest: RowDigest::new(),
         }
     }
 
-    fn take(&mut self, mut bytes: &[u8]) -> Result<(), ArchiveError> {
-        // A line can end in any later piece, so the look begins at its start.
-        if !self.line.is_empty() {
-            let before = self.line.len();
-            self.line.extend_from_slice(bytes);
-            match archive::row::row_end(&self.line) {
-                None => return Ok(()),
-                Some(end) => {
-                    let line = std::mem::take(&mut self.line);
-                    self.row(&line[..end])?;
-                    bytes = &bytes[end - before..];
-                    self.line = line;
-                    self.line.clear();
-                }
-            }
-        }
-        while let Some(end) = archive::row::row_end(bytes) {
-            self.row(&bytes[..end])?;
-            bytes = &bytes[end..];
-        }
-        self.line.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    /// One line with its end.
-    fn row(&mut self, line: &[u8]) -> Result<(), ArchiveError> {
-        self.payload.clear();
-        self.plan
-            .decode_row(&line[..line.len() - 1], &mut self.payload)
-            .map_err(|source| ArchiveError::Row {
-                file: self.file.to_owned(),
-                source,
-            })?;
-        self.digest.add(&self.payload);
-        Ok(())
+    fn take(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
+        let Tee {
+            file,
+            plan,
+            lines,
+            payload,
+            digest,
+        } = self;
+        lines.take(bytes, |line| {
+            payload.clear();
+            plan.decode_row(line, payload)
+                .map_err(|source| ArchiveError::Row {
+                    file: (*file).to_owned(),
+                    source,
+                })?;
+            digest.add(payload);
+            Ok(())
+        })
     }
 
     /// The digest, if the last row was whole.
     pub fn finish(self, file: &str) -> Result<RowDigest, ArchiveError> {
-        if self.line.is_empty() {
-            Ok(self.digest)
-        } else {
-            Err(ArchiveError::damaged(file, "ends in the middle of a row"))
-        }
+        self.lines.finish(file)?;
+        Ok(self.digest)
     }
 }

@@ -6,7 +6,7 @@
 
 use super::journal::{self, Journal};
 use super::script::{self, Sort};
-use super::{DeferKeys, Plan, Target};
+use super::{DeferKeys, Plan, Roads, Target};
 use crate::failure;
 use archive::open::Table;
 use base::units::printable;
@@ -43,7 +43,12 @@ pub struct ForeignKeys {
 }
 
 /// Creates everything that rows need; begins the journal, unless there is one to go on with.
-pub fn create(t: &mut Target<'_>, plan: &Plan, mut journal: Option<Journal>) -> Result<Prepared> {
+pub fn create(
+    t: &mut Target<'_>,
+    plan: &Plan,
+    mut journal: Option<Journal>,
+    roads: &Roads,
+) -> Result<Prepared> {
     let mut foreign = Vec::new();
     let mut keys = HashMap::new();
     for part in &plan.schemas {
@@ -67,7 +72,7 @@ pub fn create(t: &mut Target<'_>, plan: &Plan, mut journal: Option<Journal>) -> 
         )?;
         for at in &part.tables {
             t.run.check()?;
-            let later = table(t, plan, &schema.tables[*at])?;
+            let later = table(t, plan, &schema.tables[*at], roads)?;
             if t.resuming && later.created {
                 // Somebody dropped it since: what the journal says of it is over.
                 let chunks = &schema.tables[*at].chunks;
@@ -248,7 +253,43 @@ struct Later {
     keys: Vec<Vec<String>>,
 }
 
-fn table(t: &mut Target<'_>, plan: &Plan, table: &Table) -> Result<Later> {
+/// Drops a table, whose rows are to come by another road, and creates it anew. What it is to get
+/// behind its rows may be something else now.
+pub fn again(
+    t: &mut Target<'_>,
+    plan: &Plan,
+    this: &Table,
+    roads: &Roads,
+    prepared: &mut Prepared,
+) -> Result<()> {
+    let name = quote::qualified(&this.schema, &this.name);
+    t.execute(
+        &format!("DROP TABLE IF EXISTS {name}"),
+        &format!("cannot drop table {name}"),
+    )?;
+    t.execute(
+        &format!("USE {}", quote::ident(&this.schema)),
+        "cannot use the schema",
+    )?;
+    let later = table(t, plan, this, roads)?;
+    prepared.keys.remove(&name);
+    if !later.keys.is_empty() {
+        prepared.keys.insert(name, later.keys);
+    }
+    Ok(())
+}
+
+/// The statement that creates a table, as this target is to get it.
+pub fn definition(t: &Target<'_>, plan: &Plan, table: &Table) -> Result<Option<String>> {
+    let Some(file) = &table.ddl else {
+        return Ok(None);
+    };
+    let statements = script::statements(file, &sql(plan, file)?)?;
+    let create = statements.iter().find(|s| s.sort == Sort::Table);
+    Ok(create.map(|s| adapted(t, plan, &s.text).0))
+}
+
+fn table(t: &mut Target<'_>, plan: &Plan, table: &Table, roads: &Roads) -> Result<Later> {
     let name = quote::qualified(&table.schema, &table.name);
     let Some(file) = &table.ddl else {
         return Err(Error::new(
@@ -265,7 +306,9 @@ fn table(t: &mut Target<'_>, plan: &Plan, table: &Table) -> Result<Later> {
                 t.notes
                     .extend(notes.into_iter().map(|n| format!("table {name}: {n}")));
                 let (mut text, clauses) = ddl::strip_foreign_keys(&script::must_create(&text));
-                if keys_behind(t, table) {
+                if let Some(others) = roads.keys_of_server(&name) {
+                    (text, later.keys) = ddl::strip_keys_of_server(&text, others);
+                } else if keys_behind(t, table) {
                     (text, later.keys) = ddl::strip_secondary_keys(&text);
                 }
                 failpoint::reached("a table is about to be created");

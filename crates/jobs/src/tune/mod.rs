@@ -69,6 +69,8 @@ pub struct Work {
     pub split: bool,
     /// Whether the load goes into the binary log.
     pub binlog: bool,
+    /// Whether the redo log has to stay on: files that are handed over rely on it.
+    pub redo: bool,
     /// The connection that the load has by now, which is no stranger's.
     pub session: u32,
 }

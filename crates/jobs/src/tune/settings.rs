@@ -91,7 +91,7 @@ pub fn plan(
     }
     buffer_pool(&mut p, work, room);
     let number = |name: &str| id.variable(name).and_then(|v| v.parse::<u64>().ok());
-    let redo_off = redo_log == Some(true) && p.may(REDO_LOG);
+    let redo_off = redo_log == Some(true) && !work.redo && p.may(REDO_LOG);
     if redo_log != Some(false) && !redo_off {
         p.want("innodb_flush_log_at_trx_commit", "0");
         let log = (work.bytes / 2).clamp(512 * MIB, 4096 * MIB) / MIB * MIB;
@@ -110,7 +110,7 @@ pub fn plan(
         }
     }
     // Last, so that it is the first to be put back: until it is on again, a crash loses the server.
-    if redo_log == Some(true) {
+    if redo_log == Some(true) && !work.redo {
         p.want(REDO_LOG, "OFF");
     }
     restart(id, work, redo_off, &mut plan.restart);

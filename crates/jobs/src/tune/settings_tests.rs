@@ -30,6 +30,7 @@ const WORK: Work = Work {
     bytes: GIB,
     split: true,
     binlog: true,
+    redo: false,
     session: 0,
 };
 

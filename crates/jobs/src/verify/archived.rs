@@ -13,6 +13,7 @@ use archive::{Archive, CheckOptions, RowDigest};
 use base::units::printable;
 use base::{Counters, Error, Kind, Result};
 use server::{Catalog, Filter, Identity, quote, session};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -120,7 +121,13 @@ pub fn against(
         .map(|t| (t, None))
         .collect();
     unmatched(filter)?;
-    compare_tables(run, &archive.store().describe(), &wanted, server, threads)
+    all_equal(compare_tables(
+        run,
+        &archive.store().describe(),
+        &wanted,
+        server,
+        threads,
+    )?)
 }
 
 /// Compares what was just loaded. An archive of penstock has its digests; for
@@ -138,7 +145,7 @@ pub fn loaded(
             .iter()
             .filter_map(|(t, _)| manifest.table(&t.schema, &t.name).map(|r| (r, None)))
             .collect();
-        return compare_tables(run, &name, &wanted, server, threads);
+        return all_equal(compare_tables(run, &name, &wanted, server, threads)?);
     }
     let records: Vec<(TableRecord, RowDigest)> = tables
         .iter()
@@ -158,16 +165,58 @@ pub fn loaded(
         })
         .collect();
     let wanted: Vec<_> = records.iter().map(|(r, d)| (r, Some(*d))).collect();
-    compare_tables(run, &name, &wanted, server, threads)
+    all_equal(compare_tables(run, &name, &wanted, server, threads)?)
 }
 
+/// Schema and table.
+type Name = (String, String);
+
+/// Compares tables of an archive that has digests, and says of each that differs how.
+pub fn files(
+    run: &Run,
+    archive: &Archive,
+    tables: &[&Table],
+    server: &wire::Options,
+    threads: usize,
+) -> Result<(Compared, BTreeMap<Name, String>)> {
+    let record = |t: &&Table| archive.manifest()?.table(&t.schema, &t.name);
+    let wanted: Vec<_> = tables
+        .iter()
+        .filter_map(|t| Some((record(t)?, None)))
+        .collect();
+    let name = archive.store().describe();
+    let (compared, found) = compare_tables(run, &name, &wanted, server, threads)?;
+    let mut differences = BTreeMap::new();
+    for (at, what) in found {
+        let record = wanted[at].0;
+        let name = (record.schema.clone(), record.table.clone());
+        differences.entry(name).or_insert(what);
+    }
+    // What the archive has no record of is not proven.
+    for t in tables.iter().filter(|t| record(t).is_none()) {
+        let name = (t.schema.clone(), t.name.clone());
+        differences.insert(name, "the archive has no digest of it".to_owned());
+    }
+    Ok((compared, differences))
+}
+
+/// Fails if anything differs.
+fn all_equal((compared, differences): (Compared, Vec<(usize, String)>)) -> Result<Compared> {
+    if differences.is_empty() {
+        return Ok(compared);
+    }
+    let texts: Vec<String> = differences.into_iter().map(|(_, what)| what).collect();
+    Err(differs(&compared.left, &compared.right, &texts))
+}
+
+/// Compares tables; what differs comes with its place among them.
 fn compare_tables(
     run: &Run,
     archive: &str,
     tables: &[(&TableRecord, Option<RowDigest>)],
     server: &wire::Options,
     threads: usize,
-) -> Result<Compared> {
+) -> Result<(Compared, Vec<(usize, String)>)> {
     let start = Instant::now();
     let (mut conn, id) = connect::open(run, server)?;
     let name = format!("{id} at {}", server.endpoint);
@@ -184,16 +233,19 @@ fn compare_tables(
     let phase = run.phase("comparing rows", threads);
     let mut differences = Vec::new();
     let (mut plans, mut pieces) = (Vec::new(), Vec::new());
-    for (record, taken) in tables {
+    // By plan: which of the tables.
+    let mut of_plan = Vec::new();
+    for (number, (record, taken)) in tables.iter().enumerate() {
         let qualified = printable(&quote::qualified(&record.schema, &record.table));
         let Some(table) = find(&catalog, &id, record) else {
-            differences.push(format!("{qualified}: not on the server"));
+            differences.push((number, format!("{qualified}: not on the server")));
             continue;
         };
         let mut plan = match TablePlan::of_names(table, &record.columns) {
             Ok(plan) => plan,
             Err(why) => {
-                differences.push(format!("{qualified}: on the server it {}", printable(&why)));
+                let what = format!("{qualified}: on the server it {}", printable(&why));
+                differences.push((number, what));
                 continue;
             }
         };
@@ -232,6 +284,7 @@ fn compare_tables(
             left: plan,
             right: None,
         });
+        of_plan.push(number);
     }
     // The largest pieces first, so that no worker is left alone with one.
     pieces.sort_by_key(|p| {
@@ -249,18 +302,17 @@ fn compare_tables(
     }
     let outcome = compare(run, &phase.counters, &plans, &pieces, workers)?;
     drop(phase);
-    differences.extend(outcome.differences);
-    if !differences.is_empty() {
-        return Err(differs(archive, &name, &differences));
-    }
-    Ok(Compared {
+    let found = outcome.differences.into_iter();
+    differences.extend(found.map(|(plan, what)| (of_plan[plan], what)));
+    let compared = Compared {
         left: archive.to_owned(),
         right: name,
         tables: plans.len() as u64,
         rows: outcome.rows,
         bytes: outcome.bytes,
         seconds: start.elapsed().as_secs_f64(),
-    })
+    };
+    Ok((compared, differences))
 }
 
 fn find<'c>(

@@ -43,8 +43,8 @@ pub struct Outcome {
     pub rows: u64,
     /// Bytes of them.
     pub bytes: u64,
-    /// One line for each piece that differs, in order.
-    pub differences: Vec<String>,
+    /// One line for each piece that differs, in order, with its table.
+    pub differences: Vec<(usize, String)>,
 }
 
 /// The connections of one worker: the server, and the other one when two are compared.
@@ -113,7 +113,10 @@ pub fn compare(
     Ok(Outcome {
         rows: counters.rows.get(),
         bytes: counters.bytes.get(),
-        differences: found.into_iter().map(|(_, text)| text).collect(),
+        differences: found
+            .into_iter()
+            .map(|(at, text)| (pieces[at].table, text))
+            .collect(),
     })
 }
 

@@ -29,3 +29,19 @@ pub struct Compared {
     /// Seconds it took.
     pub seconds: f64,
 }
+
+impl Compared {
+    /// This one and an earlier one of other tables.
+    pub fn and(self, earlier: Option<Compared>) -> Compared {
+        match earlier {
+            None => self,
+            Some(e) => Compared {
+                tables: self.tables + e.tables,
+                rows: self.rows + e.rows,
+                bytes: self.bytes + e.bytes,
+                seconds: self.seconds + e.seconds,
+                ..self
+            },
+        }
+    }
+}

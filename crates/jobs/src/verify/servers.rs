@@ -119,7 +119,7 @@ pub fn servers(
     }
     let outcome = compare(run, &phase.counters, &plans, &pieces, workers)?;
     drop(phase);
-    differences.extend(outcome.differences);
+    differences.extend(outcome.differences.into_iter().map(|(_, what)| what));
     if !differences.is_empty() {
         return Err(differs(&names.0, &names.1, &differences));
     }

@@ -6,7 +6,7 @@ use crate::build::{Builder, Error, Options, Sink, Template};
 use crate::cfg::{Column, Exported, Field, Index};
 use crate::format::{FLAGS, Format};
 use crate::page::{NONE, SIZE, fil, index, kind, u16_at};
-use crate::space::{head, inode};
+use crate::space::{Owner, Pages, Space, head, inode};
 use crate::value::Kind;
 use crate::{Layout, Report, check};
 use proptest::prelude::*;
@@ -133,7 +133,7 @@ fn blank(format: Format, e: &Exported) -> Vec<u8> {
     set(&mut inodes, fil::BODY, &nowhere);
     set(&mut inodes, fil::BODY + 6, &nowhere);
     let mut file = BTreeMap::from([(1, own_page(1, &first, kind::BITMAP))]);
-    let mut extents = Extents::new(FIRST_ROOT + n);
+    let mut extents = Extents::new(FIRST_ROOT + n, 0);
     for (i, of) in e.indexes.iter().enumerate() {
         let belongs = Belongs {
             space: SPACE,
@@ -299,15 +299,75 @@ fn long_values_lie_outside() {
     }
 }
 
+/// Pages by number; all others are empty.
+struct Sparse(BTreeMap<u32, Vec<u8>>, u32);
+
+impl Pages for Sparse {
+    fn count(&self) -> u32 {
+        self.1
+    }
+
+    fn read(&mut self, number: u32, page: &mut [u8]) -> std::io::Result<()> {
+        match self.0.get(&number) {
+            Some(bytes) => page.copy_from_slice(bytes),
+            None => page.fill(0),
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn extents_are_accounted_for_where_pages_of_descriptors_begin() {
+    let exported = table();
+    let blank = blank(Format::MySql, &exported);
+    let template = Template::read(&blank, &exported).expect("a template");
+    for wanted in (1..5).chain(250..262).chain(509..516) {
+        let mut extents = template.extents();
+        let (leaves, other) = (template.targets[0].leaves, template.targets[1].leaves);
+        for n in 0..wanted {
+            // Single pages come in between, and some extents are used in part.
+            extents.single(if n % 2 == 0 { leaves } else { other });
+            let extent = extents.whole(leaves);
+            if n % 3 == 0 {
+                extents.used(leaves, extent, 1 + n % 64);
+            }
+        }
+        let mut pages = template.kept();
+        let first = pages[&0].clone();
+        for number in extents.descriptor_pages() {
+            pages.insert(number, own_page(number, &first, kind::EXTENTS));
+            pages.insert(number + 1, own_page(number + 1, &first, kind::BITMAP));
+        }
+        extents.write(&mut pages);
+        let mut file = Sparse(pages, extents.size());
+        let mut problems = Vec::new();
+        let space = Space::read(&mut file, &mut |page, what| {
+            problems.push(format!("{wanted}: page {page}: {what}"));
+        })
+        .expect("accounts");
+        assert_eq!(problems, [] as [String; 0]);
+        let second = u32::from(extents.size() > 16_384);
+        assert!(extents.descriptor_pages().count() as u32 >= second);
+        if second == 1 {
+            // Its own two pages are nobody else's.
+            assert!(matches!(space.owner(16_384), Owner::Space));
+        }
+    }
+}
+
 #[test]
 fn what_is_not_in_order_is_not_built() {
     let mut all = rows(1000);
     all.swap(500, 501);
     assert!(matches!(build(Format::MySql, &[&all]), Err(Error::Order)));
+    // Stretches may come in any order, but not overlap.
     let all = rows(1000);
     let (first, second) = all.split_at(600);
+    let joined = build(Format::MySql, &[second, first]);
+    whole(&joined.expect("a file"), 1000);
+    let (first, second) = (&all[..601], &all[600..]);
     assert!(matches!(
-        build(Format::MySql, &[second, first]),
+        build(Format::MySql, &[first, second]),
         Err(Error::Order)
     ));
     let mut all = rows(1000);

@@ -100,6 +100,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         bytes: Table::ALL.iter().map(bytes).sum(),
         split: options.warehouses > 1,
         binlog: !options.skip_binlog,
+        redo: false,
         session: conn.id(),
     };
     // Whatever ends this function from here on, `tuning` puts the server's settings back.

@@ -21,7 +21,7 @@ mod stream;
 mod survey;
 
 use super::journal::Journal;
-use super::{Options, Summary, Target, precheck, refused};
+use super::{Options, Summary, Target, precheck, refused, road};
 use crate::{Run, tune};
 use base::units::printable;
 use base::{Error, Kind, Result};
@@ -90,6 +90,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         bytes: survey.as_ref().map_or(0, |s| s.bytes),
         split: true,
         binlog: !options.skip_binlog,
+        redo: false,
         session: target.conn.id(),
     };
     let tuning = tune::begin(run, &options.tune, &options.target, &target.id, &work)?;
@@ -126,6 +127,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         verified: None,
         held: done.held,
         sizes: Vec::new(),
+        road: road::Taken::default(),
         digests: false,
         tuning,
         notes: target.notes,

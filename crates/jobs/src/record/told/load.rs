@@ -22,6 +22,7 @@ pub fn load_begins(o: &Options) -> Record {
             DeferKeys::Off => "of none",
         },
     );
+    setting(&mut r, "road of the rows", o.road.name());
     setting(&mut r, "kept out of the binary log", yes(o.skip_binlog));
     setting(&mut r, "goes on with an interrupted load", yes(o.resume));
     if let Some(schema) = &o.schema {
@@ -78,6 +79,18 @@ pub fn load(r: &mut Record, d: &Summary) {
     fact(r, "views", count(d.views));
     for note in &d.notes {
         fact(r, "adapted", note);
+    }
+    if !d.road.files.is_empty() {
+        let n = things(d.road.files.len() as u64, "table");
+        fact(
+            r,
+            "as files",
+            format!("{n}, {} of files", bytes(d.road.bytes)),
+        );
+    }
+    for (why, tables) in &d.road.reasons {
+        let n = things(tables.len() as u64, "table");
+        fact(r, "as rows", format!("{n}: {why}"));
     }
     for c in &d.sizes {
         let found = match c.chunks {

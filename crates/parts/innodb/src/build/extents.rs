@@ -34,6 +34,8 @@ struct Taken {
 /// The extents of a file that is being built.
 #[derive(Debug)]
 pub struct Extents {
+    /// Pages of the file at least.
+    least: u32,
     /// Extents begun.
     extents: u32,
     /// Those of them whose pages go one by one, with how many are in use; the last has room.
@@ -42,10 +44,12 @@ pub struct Extents {
 }
 
 impl Extents {
-    /// Behind the template's pages, which all lie in its first extent.
-    pub fn new(template_pages: u32) -> Extents {
+    /// Behind the template's pages that are in use, which all lie in its first extent. No file is smaller than
+    /// the template: MySQL falls over one that is.
+    pub fn new(template_pages: u32, least: u32) -> Extents {
         debug_assert!(template_pages <= EXTENT);
         Extents {
+            least: least.min(EXTENT),
             extents: 1,
             shared: BTreeMap::from([(0, template_pages)]),
             segments: BTreeMap::new(),
@@ -115,7 +119,7 @@ impl Extents {
     pub fn size(&self) -> u32 {
         match self.shared.get(&0) {
             // A file that has no whole extent ends with its last page.
-            Some(used) if self.extents == 1 => *used,
+            Some(used) if self.extents == 1 => self.least.max(*used),
             _ => self.extents * EXTENT,
         }
     }

@@ -11,6 +11,7 @@ use crate::cfg::Exported;
 use crate::page::kind;
 use crate::record::{self, Value};
 use crate::value::{Kind, Wrong};
+use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -82,8 +83,12 @@ impl<'a> Builder<'a> {
                         let at = columns.iter().position(|c| c.0 == name);
                         let at = at.ok_or_else(|| Error::Column(name.to_owned()))?;
                         let widest = exported.column(name).map_or(1, |c| c.character.end.max(1));
+                        let set = columns[at].1.charset();
                         match f.prefix {
                             0 => Source::Column(at),
+                            _ if set.is_some_and(|set| !set.is_walked()) => {
+                                return Err(Error::Unknown(index.name.clone()));
+                            }
                             n => Source::Prefix(at, n as usize, usize::from(widest)),
                         }
                     }
@@ -139,20 +144,24 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Joins the stretches, builds the other indexes, and writes the heads. Says how many pages the file has.
-    pub fn finish(self, stretches: Vec<Stretch>) -> Result<u32, Error> {
+    /// Joins the stretches, which may come in any order, builds the other indexes, and writes the heads.
+    /// Says how many pages the file has.
+    pub fn finish(self, mut stretches: Vec<Stretch>) -> Result<u32, Error> {
         let layout = &self.template.targets[0].layout;
-        let mut last: Option<&Stretch> = None;
-        for s in stretches.iter().filter(|s| s.first.is_some()) {
-            if let (Some(before), Some((first, _))) =
-                (last.and_then(|l| l.first.as_ref()), &s.first)
+        let compare = |a: &[Option<Vec<u8>>], b: &[Option<Vec<u8>>]| {
+            record::compare(layout, &owned(a), &owned(b), layout.keys)
+        };
+        stretches.retain(|s| s.keys.is_some());
+        stretches.sort_by(|a, b| match (&a.keys, &b.keys) {
+            (Some(a), Some(b)) => compare(&a.first, &b.first).unwrap_or(Ordering::Equal),
+            _ => Ordering::Equal,
+        });
+        for pair in stretches.windows(2) {
+            if let [Some(before), Some(behind)] = [&pair[0].keys, &pair[1].keys]
+                && compare(&before.last, &behind.first) != Some(Ordering::Less)
             {
-                let behind = record::compare(layout, &owned(&before.1), &owned(first), layout.keys);
-                if behind != Some(std::cmp::Ordering::Less) {
-                    return Err(Error::Order);
-                }
+                return Err(Error::Order);
             }
-            last = Some(s);
         }
         let runs = stretches.into_iter().map(|s| s.done).collect();
         let rows = tree::finish(&self.shared, &self.template.targets[0], runs)?;
@@ -215,8 +224,8 @@ fn secondary(shared: &Shared<'_>, target: &Target, sorter: Sorter, rows: u64) ->
 /// The end of a stretch of rows.
 pub struct Stretch {
     done: Done,
-    /// Keys of its first and its last row.
-    first: Option<Keys>,
+    /// None of no row.
+    keys: Option<Keys>,
 }
 
 impl Stretch {
@@ -247,11 +256,14 @@ pub struct Rows<'a> {
     batches: Vec<Batch>,
 }
 
-/// First and last key of a stretch.
-type Keys = (Vec<Option<Vec<u8>>>, Vec<Option<Vec<u8>>>);
+/// Keys of the first and the last row of a stretch.
+struct Keys {
+    first: Vec<Option<Vec<u8>>>,
+    last: Vec<Option<Vec<u8>>>,
+}
 
 impl Rows<'_> {
-    /// Adds a row: the text of each column, `None` for NULL.
+    /// Adds a row: the text of each column as [`Kind::put`] takes it, `None` for NULL.
     pub fn push<'v>(
         &mut self,
         row: impl IntoIterator<Item = Option<&'v [u8]>>,
@@ -367,7 +379,7 @@ impl Rows<'_> {
         let keys = self.keys()?;
         Ok(Stretch {
             done: self.run.end()?,
-            first: keys,
+            keys,
         })
     }
 
@@ -388,7 +400,10 @@ impl Rows<'_> {
                 })
                 .collect())
         };
-        Ok(Some((key(first_page, first)?, key(page, last)?)))
+        Ok(Some(Keys {
+            first: key(first_page, first)?,
+            last: key(page, last)?,
+        }))
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Template {
     pub lsn: u64,
     /// Its indexes: the clustered one, then the others.
     pub targets: Vec<Target>,
+    /// Pages of the file.
+    size: u32,
     /// Pages that are in use, by number.
     pages: BTreeMap<u32, Vec<u8>>,
     /// Single pages of its segments.
@@ -104,6 +106,7 @@ impl Template {
             space: space.id,
             lsn: u64_at(first, fil::LSN),
             targets,
+            size: count,
             pages,
             held,
         })
@@ -111,7 +114,7 @@ impl Template {
 
     /// What is taken of the file before any row.
     pub fn extents(&self) -> Extents {
-        let mut extents = Extents::new(self.pages.len() as u32);
+        let mut extents = Extents::new(self.pages.len() as u32, self.size);
         for (segment, page) in &self.held {
             extents.held(*segment, *page);
         }

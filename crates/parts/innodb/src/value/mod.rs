@@ -1,7 +1,8 @@
 //! Values as rows hold them, from the text that a server sends for them.
 //!
-//! The text is what the text protocol carries and archives keep: numbers and
-//! dates as written, text in UTF-8, bytes as they are. A column's [`Kind`] comes
+//! The text is what archives keep, and the text protocol carries when
+//! `character_set_results` is binary: numbers and dates as written, text and
+//! bytes as they are stored. A column's [`Kind`] comes
 //! from its type in words (`COLUMN_TYPE`) and its character set. What a server
 //! would round, cut or warn about is refused here: it is not in an archive of
 //! rows that came from a server, so something else is wrong.
@@ -179,7 +180,10 @@ impl Kind {
             }),
             "tinyblob" | "blob" | "mediumblob" | "longblob" => Ok(Kind::Bytes { most: None }),
             "enum" | "set" => {
+                let set = set()?;
                 let members = members(&column_type[end..]).ok_or_else(unsupported)?;
+                let encoded = |m: &String| set.encoded(m).ok_or_else(unsupported);
+                let members = members.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
                 let all = members.len() as u64;
                 if name == "enum" {
                     let numbered = members.into_iter().zip(1..).collect();
@@ -205,6 +209,14 @@ impl Kind {
                 }
             }
             _ => Err(unsupported()),
+        }
+    }
+
+    /// The character set of text.
+    pub fn charset(&self) -> Option<Charset> {
+        match self {
+            Kind::Char { charset, .. } | Kind::Text { charset, .. } => Some(*charset),
+            _ => None,
         }
     }
 
@@ -261,7 +273,7 @@ impl Kind {
                 charset,
             } => {
                 let most = characters.map_or(usize::MAX, |n| n as usize);
-                charset.text(text, most, out).map(drop)
+                charset.text(text, most, out)
             }
             Kind::Bytes { most } => {
                 if most.is_some_and(|most| text.len() > most as usize) {
@@ -275,7 +287,7 @@ impl Kind {
 }
 
 /// `('a','it''s')`: the members, in UTF-8.
-fn members(list: &str) -> Option<Vec<Vec<u8>>> {
+fn members(list: &str) -> Option<Vec<String>> {
     let mut rest = list.strip_prefix('(')?;
     let mut all = Vec::new();
     loop {
@@ -293,7 +305,7 @@ fn members(list: &str) -> Option<Vec<Vec<u8>>> {
                 None => break,
             }
         }
-        all.push(member.into_bytes());
+        all.push(member);
         match rest.strip_prefix(',') {
             Some(more) => rest = more,
             None => return rest.starts_with(')').then_some(all),
@@ -414,10 +426,21 @@ mod tests {
         refused("enum('a')", "b");
         let latin = Kind::of("varchar(9)", Some("latin1")).expect("a type");
         let mut out = Vec::new();
-        latin.put("ä€".as_bytes(), &mut out).expect("in latin1");
+        latin.put(&[0xe4, 0x80], &mut out).expect("in latin1");
         assert_eq!(out, [0xe4, 0x80]);
-        assert!(latin.put("Ж".as_bytes(), &mut out).is_err());
+        let list = Kind::of("enum('a','ä€')", Some("latin1")).expect("a type");
+        out.clear();
+        list.put(&[0xe4, 0x80], &mut out).expect("a member");
+        assert_eq!(out, [2]);
+        assert!(Kind::of("enum('Ж')", Some("latin1")).is_err());
+        let gbk = Kind::of("char(3)", Some("gbk")).expect("a type");
+        out.clear();
+        gbk.put(&[0xc4, 0xe3, b' '], &mut out).expect("in gbk");
+        assert_eq!(out, [0xc4, 0xe3, b' ']);
+        assert!(gbk.put(&[0xc4; 8], &mut out).is_err());
+        let ascii = Kind::of("varchar(3)", Some("ascii")).expect("a type");
+        assert!(ascii.put(&[0xc4], &mut out).is_err());
         assert!(Kind::of("json", None).is_err());
-        assert!(Kind::of("varchar(3)", Some("gbk")).is_err());
+        assert!(Kind::of("varchar(3)", Some("utf16")).is_err());
     }
 }

@@ -1,31 +1,39 @@
-//! Text in a column's character set.
+//! Text in a column's character set, as it is stored.
 
 use super::Wrong;
 
-/// Character sets that text is turned into.
+/// What of a character set matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charset {
     /// utf8mb4.
     Utf8,
     /// utf8mb3: three bytes at most.
     Utf8Three,
-    /// latin1, which is Windows' code page 1252.
-    Latin1,
     /// ascii.
     Ascii,
-    /// binary.
-    Binary,
+    /// latin1, which is Windows' code page 1252.
+    Latin1,
+    /// Any other of one byte each.
+    Single,
+    /// One byte or more, so many at most, but not UTF-8.
+    Several(u8),
 }
 
 impl Charset {
-    /// By the server's name.
+    /// By the server's name. Those whose spaces are longer than a byte are not there.
     pub fn of(name: &str) -> Option<Charset> {
         Some(match name.to_ascii_lowercase().as_str() {
             "utf8mb4" => Charset::Utf8,
             "utf8" | "utf8mb3" => Charset::Utf8Three,
             "latin1" => Charset::Latin1,
             "ascii" => Charset::Ascii,
-            "binary" => Charset::Binary,
+            "armscii8" | "binary" | "cp1250" | "cp1251" | "cp1256" | "cp1257" | "cp850"
+            | "cp852" | "cp866" | "dec8" | "geostd8" | "greek" | "hebrew" | "hp8" | "keybcs2"
+            | "koi8r" | "koi8u" | "latin2" | "latin5" | "latin7" | "macce" | "macroman"
+            | "swe7" | "tis620" => Charset::Single,
+            "big5" | "cp932" | "euckr" | "gb2312" | "gbk" | "sjis" => Charset::Several(2),
+            "eucjpms" | "ujis" => Charset::Several(3),
+            "gb18030" => Charset::Several(4),
             _ => return None,
         })
     }
@@ -35,39 +43,46 @@ impl Charset {
         match self {
             Charset::Utf8 => 4,
             Charset::Utf8Three => 3,
-            Charset::Latin1 | Charset::Ascii | Charset::Binary => 1,
+            Charset::Latin1 | Charset::Ascii | Charset::Single => 1,
+            Charset::Several(n) => usize::from(n),
         }
     }
 
-    /// Appends text of at most so many characters; how many it has.
-    pub fn text(self, text: &[u8], most: usize, out: &mut Vec<u8>) -> Result<usize, Wrong> {
-        let wrong = Wrong("text");
-        if text.is_ascii() || self == Charset::Binary {
-            out.extend_from_slice(text);
-            return (text.len() <= most).then_some(text.len()).ok_or(wrong);
+    /// Whether it is known here where characters begin.
+    pub fn is_walked(self) -> bool {
+        !matches!(self, Charset::Several(_))
+    }
+
+    /// Appends text of at most so many characters.
+    pub fn text(self, text: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), Wrong> {
+        out.extend_from_slice(text);
+        if text.len() <= most && text.is_ascii() {
+            return Ok(());
         }
-        let text = std::str::from_utf8(text).map_err(|_| wrong)?;
         let n = match self {
-            Charset::Utf8 => {
-                out.extend_from_slice(text.as_bytes());
-                text.chars().count()
-            }
-            Charset::Utf8Three => {
-                if text.chars().any(|c| c.len_utf8() > 3) {
-                    return Err(wrong);
-                }
-                out.extend_from_slice(text.as_bytes());
-                text.chars().count()
-            }
-            Charset::Latin1 => {
-                for c in text.chars() {
-                    out.push(latin1(c).ok_or(wrong)?);
+            Charset::Utf8 | Charset::Utf8Three => {
+                let text = std::str::from_utf8(text).map_err(|_| Wrong("text"))?;
+                let long = self == Charset::Utf8Three && text.chars().any(|c| c.len_utf8() > 3);
+                if long {
+                    return Err(Wrong("text"));
                 }
                 text.chars().count()
             }
-            Charset::Ascii | Charset::Binary => return Err(wrong),
+            Charset::Ascii if !text.is_ascii() => return Err(Wrong("text")),
+            Charset::Latin1 | Charset::Ascii | Charset::Single => text.len(),
+            // The server has counted them; here it is only known how many there are at least.
+            Charset::Several(widest) => text.len().div_ceil(usize::from(widest)),
         };
-        (n <= most).then_some(n).ok_or(wrong)
+        (n <= most).then_some(()).ok_or(Wrong("text"))
+    }
+
+    /// A member of an ENUM or SET, which a definition has in UTF-8, as it is stored.
+    pub fn encoded(self, member: &str) -> Option<Vec<u8>> {
+        match self {
+            Charset::Utf8 | Charset::Utf8Three => Some(member.as_bytes().to_vec()),
+            Charset::Latin1 => member.chars().map(latin1).collect(),
+            _ => member.is_ascii().then(|| member.as_bytes().to_vec()),
+        }
     }
 
     /// Appends a CHAR: filled up with spaces. In a set whose characters differ in length there are as many bytes as
@@ -82,7 +97,7 @@ impl Charset {
         }
         let least = start + characters;
         if out.len() < least {
-            out.resize(least, if self == Charset::Binary { 0 } else { b' ' });
+            out.resize(least, b' ');
         }
         Ok(())
     }

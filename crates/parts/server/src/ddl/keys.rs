@@ -15,6 +15,34 @@ use super::create::{CreateTable, words};
 /// which the server builds one at a time. Without any, the statement comes back
 /// unchanged.
 pub fn strip_secondary_keys(create: &str) -> (String, Vec<Vec<String>>) {
+    strip(create, &|_| true)
+}
+
+/// As [`strip_secondary_keys`], but only those keys that a file cannot be built with: of words, of
+/// space, of expressions, and `others` by name.
+pub fn strip_keys_of_server(create: &str, others: &[String]) -> (String, Vec<Vec<String>>) {
+    strip(create, &|element| {
+        starts(element, &["FULLTEXT"])
+            || starts(element, &["SPATIAL"])
+            || of_expression(element)
+            || key_name(element)
+                .is_some_and(|name| others.iter().any(|o| crate::quote::ident(o) == name))
+    })
+}
+
+/// The quoted name of a key.
+fn key_name(element: &str) -> Option<&str> {
+    words(element, 4).into_iter().find(|w| w.starts_with('`'))
+}
+
+/// Whether an expression stands in the list of a key, in parentheses of its own.
+fn of_expression(element: &str) -> bool {
+    let all = words(element, usize::MAX);
+    let opens = |w: &[&str]| w[1] == "(" && (w[0] == "(" || w[0].ends_with(','));
+    is_key(element) && all.windows(2).any(opens)
+}
+
+fn strip(create: &str, wanted: &dyn Fn(&str) -> bool) -> (String, Vec<Vec<String>>) {
     let unchanged = || (create.to_owned(), Vec::new());
     let Some(table) = CreateTable::parse(create) else {
         return unchanged();
@@ -38,7 +66,7 @@ pub fn strip_secondary_keys(create: &str) -> (String, Vec<Vec<String>>) {
     let mut rest = Vec::new();
     let (mut ordinary, mut full_text) = (Vec::new(), Vec::new());
     for (i, element) in table.elements.iter().enumerate() {
-        if i <= needed {
+        if i <= needed || !wanted(element) {
             rest.push(*element);
         } else if starts(element, &["FULLTEXT"]) {
             full_text.push(vec![(*element).to_owned()]);
@@ -134,6 +162,24 @@ mod tests {
                 vec!["FULLTEXT KEY `g` (`b`)"]
             ]
         );
+    }
+
+    #[test]
+    fn keys_that_only_a_server_builds_are_taken_out() {
+        let keys = "PRIMARY KEY (`a`),\n  UNIQUE KEY `u` (`a`,`b`(10)),\n  KEY `k` (`a`,(lower(`b`))),\n  KEY `l` ((lower(`b`))),\n  KEY `o``k` (`b`),\n  KEY `of,` (`a`,`b`(3)),\n  FULLTEXT KEY `f` (`b`),\n  SPATIAL KEY `s` (`a`)";
+        let create =
+            format!("CREATE TABLE `t` (\n  `a` int,\n  `b` text,\n  {keys}\n) ENGINE=InnoDB");
+        let (rest, groups) = strip_keys_of_server(&create, &["o`k".to_owned()]);
+        assert!(rest.contains("`of,`") && rest.contains("UNIQUE KEY `u`"));
+        let names = |g: &Vec<String>| -> Vec<String> {
+            g.iter()
+                .filter_map(|e| key_name(e).map(str::to_owned))
+                .collect()
+        };
+        assert_eq!(names(&groups[0]), ["`k`", "`l`", "`o``k`", "`s`"]);
+        assert_eq!(names(&groups[1]), ["`f`"]);
+        let plain = "CREATE TABLE `t` (\n  `a` int,\n  PRIMARY KEY (`a`),\n  KEY `k` (`a`)\n) ENGINE=InnoDB";
+        assert_eq!(strip_keys_of_server(plain, &[]), (plain.to_owned(), vec![]));
     }
 
     #[test]

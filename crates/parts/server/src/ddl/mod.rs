@@ -13,13 +13,15 @@ mod collate;
 mod create;
 mod keys;
 mod literals;
+mod shape;
 mod show;
 mod versioned;
 
 pub use adapt::{adapt, sql_mode_for};
 pub use collate::collation_for;
 pub use create::{CreateTable, add_if_not_exists, strip_foreign_keys};
-pub use keys::strip_secondary_keys;
+pub use keys::{strip_keys_of_server, strip_secondary_keys};
+pub use shape::{auto_increment, no_file};
 pub use show::{read, read_routine, sequence_next};
 
 use crate::{Identity, quote};

@@ -1,0 +1,330 @@
+//! By which road the rows of a table come: as rows through SQL, or as the file
+//! of its tablespace, built here and handed to the server.
+//!
+//! `choose` says which and why, `site` where the server has its files, `build`
+//! makes one from the archive's chunks, `hand` gives it to the server, `turns`
+//! shares the processor. What comes as a file is compared with the archive
+//! before anything else is done with it.
+//! Invariants: the server never sees a file that has not passed the check of
+//! [`innodb::check`]; a table whose file was refused, or differs, is dropped and
+//! loaded as rows; from before the first byte of a file until the server has
+//! taken it the journal names it, so that nothing of it is ever left.
+
+mod build;
+mod choose;
+mod hand;
+mod site;
+mod turns;
+
+pub use choose::Roads;
+
+use super::prepare::{self, Prepared};
+use super::{Plan, Target, journal};
+use crate::verify::{self, Compared};
+use archive::open::Table;
+use base::units::printable;
+use base::{Error, Event, Kind, Result, failpoint};
+use hand::{Outcome, Works};
+use server::quote;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+use turns::Turns;
+
+/// How rows are to get into tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Road {
+    /// As files where that is quicker and possible.
+    #[default]
+    Auto,
+    /// As rows.
+    Rows,
+    /// As files wherever it is possible.
+    Tablespace,
+}
+
+impl Road {
+    /// As the user writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Road::Auto => "auto",
+            Road::Rows => "rows",
+            Road::Tablespace => "tablespace",
+        }
+    }
+}
+
+/// What came by which road.
+#[derive(Clone, Debug, Default)]
+pub struct Taken {
+    /// Tables that came as files, by quoted, qualified name.
+    pub files: Vec<String>,
+    /// Bytes of their rows.
+    pub raw_bytes: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// Building and handing over, in seconds.
+    pub seconds: f64,
+    /// Why other tables came as rows, each reason with those tables.
+    pub reasons: Vec<(String, Vec<String>)>,
+    /// Keys that the server added because their order is not known here, with their tables.
+    pub keys: Vec<String>,
+}
+
+/// Most tables that are under way at once.
+const MOST_TABLES: usize = 5;
+
+/// Removes what an interrupted load has left of files, before anything is created again: the files,
+/// and their tables. Tables that are to come as files now are dropped too if they have no rows yet, so that
+/// they are created as that road needs them.
+pub fn clear(
+    t: &mut Target<'_>,
+    plan: &Plan,
+    journal: &mut journal::Journal,
+    roads: &Roads,
+) -> Result<()> {
+    let begun: Vec<(String, String)> = journal
+        .files()
+        .map(|(t, p)| (t.to_owned(), p.to_owned()))
+        .collect();
+    // Only in a folder that is this server's without a doubt is anything removed.
+    let site = match begun.is_empty() {
+        true => None,
+        false => hand::proven_site(t, journal::home(plan))?,
+    };
+    for (name, path) in &begun {
+        let path = Path::new(path);
+        if site.as_ref().is_some_and(|s| s.is_building(path)) {
+            hand::removed(path)?;
+        }
+        let table = plan
+            .tables()
+            .find(|t| quote::qualified(&t.schema, &t.name) == *name);
+        let place = site
+            .as_ref()
+            .zip(table)
+            .and_then(|(s, t)| s.place(roads.lower_case(), &t.schema, &t.name));
+        hand::drop_table(t, name, place)?;
+        failpoint::reached("what was left of a file is gone");
+        journal.forget_file(t, name)?;
+        t.run.observer.note(printable(&format!(
+            "table {name}: its file was on its way when the load was interrupted: it is loaded again"
+        )));
+    }
+    for table in plan.tables() {
+        let name = quote::qualified(&table.schema, &table.name);
+        if roads.is_file(&name) {
+            t.execute(
+                &format!("DROP TABLE IF EXISTS {name}"),
+                &format!("cannot drop table {name}, which the interrupted load has created"),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Builds and hands over every file, and compares what came so. What cannot come as a file is
+/// created again, for rows.
+pub fn run(
+    t: &mut Target<'_>,
+    plan: &Plan,
+    roads: &mut Roads,
+    prepared: &mut Prepared,
+) -> Result<(Taken, Option<Compared>)> {
+    let start = Instant::now();
+    let mut taken = Taken::default();
+    let mut wanted = roads.files(plan);
+    while !wanted.is_empty() {
+        let outcomes = round(t, plan, roads, prepared, &wanted)?;
+        let mut more = Vec::new();
+        for (table, outcome) in wanted.into_iter().zip(outcomes) {
+            let name = quote::qualified(&table.schema, &table.name);
+            match outcome {
+                Outcome::Taken { bytes } => {
+                    let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
+                    prepared.journal.entered(&name, &files);
+                    taken.bytes += bytes;
+                    taken.raw_bytes += super::raw_bytes(table);
+                }
+                // The server can sort that one; all else of the table is built once more.
+                Outcome::Key(key) if roads.leave_key(&name, &key) => {
+                    taken.keys.push(format!("{name}: {}", quote::ident(&key)));
+                    again(t, plan, table, roads, prepared)?;
+                    more.push(table);
+                }
+                Outcome::Key(key) => {
+                    let why = format!("the order of values of key {key} is not known here");
+                    by_rows(t, plan, table, roads, prepared, &why)?;
+                }
+                Outcome::Unfit(why) => by_rows(t, plan, table, roads, prepared, &why)?,
+                Outcome::Doubted(why) => {
+                    doubted(t, &name, &why);
+                    by_rows(t, plan, table, roads, prepared, "its file was not taken")?;
+                }
+            }
+        }
+        wanted = more;
+    }
+    taken.seconds = start.elapsed().as_secs_f64();
+    let compared = prove(t, plan, roads, prepared)?;
+    taken.files = roads.taken(plan);
+    taken.reasons = roads.reasons();
+    Ok((taken, compared))
+}
+
+/// An exception: something was not as it has to be, and was done again.
+fn doubted(t: &mut Target<'_>, name: &str, why: &str) {
+    let text = printable(&format!(
+        "table {name}: {why}; the table was dropped and loaded as rows"
+    ));
+    t.run.observer.warn(text.clone());
+    t.exceptions.push(text);
+}
+
+fn by_rows(
+    t: &mut Target<'_>,
+    plan: &Plan,
+    table: &Table,
+    roads: &mut Roads,
+    prepared: &mut Prepared,
+    why: &str,
+) -> Result<()> {
+    let name = quote::qualified(&table.schema, &table.name);
+    roads.by_rows(&name, why);
+    again(t, plan, table, roads, prepared)
+}
+
+/// The table anew and empty; nothing is left of its file.
+fn again(
+    t: &mut Target<'_>,
+    plan: &Plan,
+    table: &Table,
+    roads: &Roads,
+    prepared: &mut Prepared,
+) -> Result<()> {
+    prepare::again(t, plan, table, roads, prepared)?;
+    let name = quote::qualified(&table.schema, &table.name);
+    prepared.journal.forget_file(t, &name)
+}
+
+/// One attempt at each of these tables, the biggest first.
+fn round(
+    t: &mut Target<'_>,
+    plan: &Plan,
+    roads: &Roads,
+    prepared: &Prepared,
+    wanted: &[&Table],
+) -> Result<Vec<Outcome>> {
+    let ready = hand::ready(t, roads, &prepared.journal, wanted)?;
+    let threads = t.options.threads.max(1);
+    // One more than there are workers: while the server takes one, all others are built.
+    let drivers = (threads + 1).min(MOST_TABLES).min(wanted.len());
+    let mut conns = Vec::new();
+    for _ in 0..drivers {
+        conns.push(hand::connection(t)?);
+    }
+    let phase = t.run.phase("building tablespaces", threads);
+    phase
+        .counters
+        .bytes_expected
+        .set(wanted.iter().map(|t| super::raw_bytes(t)).sum());
+    phase
+        .counters
+        .rows_expected
+        .set(wanted.iter().filter_map(|t| t.rows).sum());
+    let works = Works {
+        store: &**plan.archive.store(),
+        journal: &prepared.journal,
+        roads,
+        turns: &Turns::new(threads),
+        counters: &phase.counters,
+        threads,
+        memory: t.options.memory / drivers.max(1),
+        observer: &*t.run.observer,
+    };
+    let next = AtomicUsize::new(0);
+    let (ready, outcomes): (Vec<_>, Vec<_>) = ready
+        .into_iter()
+        .map(|r| match r {
+            Ok(ready) => (Some(ready), None),
+            Err(outcome) => (None, Some(outcome)),
+        })
+        .unzip();
+    let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(outcomes);
+    t.run.workers(conns, |_, mut conn, stop| {
+        loop {
+            stop.check()?;
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(table), Some(ready)) = (wanted.get(at), ready.get(at)) else {
+                return Ok(());
+            };
+            let Some(ready) = ready else {
+                continue;
+            };
+            let outcome = works.table(&mut conn, at, ready, stop)?;
+            if matches!(outcome, Outcome::Taken { .. }) {
+                phase.counters.tables.add(1);
+                works.observer.event(Event::Table {
+                    schema: table.schema.clone(),
+                    table: table.name.clone(),
+                    rows: table.rows.unwrap_or(0),
+                    bytes: super::raw_bytes(table),
+                });
+            }
+            let mut outcomes = outcomes.lock().unwrap_or_else(|e| e.into_inner());
+            outcomes[at] = Some(outcome);
+        }
+    })?;
+    drop(phase);
+    let outcomes = outcomes.into_inner().unwrap_or_else(|e| e.into_inner());
+    let missing = || Error::new(Kind::Internal, "a table without an outcome");
+    outcomes
+        .into_iter()
+        .map(|o| o.ok_or_else(missing))
+        .collect()
+}
+
+/// Compares every table that came as a file and has not been compared; one that differs is loaded again.
+fn prove(
+    t: &mut Target<'_>,
+    plan: &Plan,
+    roads: &mut Roads,
+    prepared: &mut Prepared,
+) -> Result<Option<Compared>> {
+    let name = |table: &Table| quote::qualified(&table.schema, &table.name);
+    let unproven: Vec<&Table> = plan
+        .tables()
+        .filter(|t| {
+            let there = t.chunks.iter().all(|c| prepared.journal.has(&c.file));
+            there && prepared.journal.is_unproven(&name(t))
+        })
+        .collect();
+    if unproven.is_empty() {
+        return Ok(None);
+    }
+    let (compared, differences) = verify::archived::files(
+        t.run,
+        &plan.archive,
+        &unproven,
+        &t.options.target,
+        t.options.threads,
+    )?;
+    failpoint::reached("tables that came as files are compared");
+    for table in unproven {
+        let name = name(table);
+        if let Some(what) = differences.get(&(table.schema.clone(), table.name.clone())) {
+            doubted(t, &name, &format!("what came as a file differs: {what}"));
+            let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
+            // The rows go first: were the load killed in between, its journal would name chunks that are gone.
+            t.execute(
+                &format!("DROP TABLE IF EXISTS {name}"),
+                &format!("cannot drop table {name}"),
+            )?;
+            prepared.journal.forget(t, &files)?;
+            by_rows(t, plan, table, roads, prepared, "its file differed")?;
+        }
+        prepared.journal.settle(t, &name)?;
+    }
+    Ok(Some(compared))
+}

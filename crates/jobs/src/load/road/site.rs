@@ -1,0 +1,153 @@
+//! The server's data folder, seen from here: where a file of a table can be
+//! built, whom it has to belong to, and where the server looks for it.
+
+use super::super::Target;
+use archive::FileRecord;
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+/// End of the name of a file that is being built. It does not look like a tablespace,
+/// so that no server opens it.
+const BUILDING: &str = ".penstock-building";
+
+/// A data folder in which files can be made.
+#[derive(Clone, Debug)]
+pub struct Site {
+    folder: PathBuf,
+    /// Whom the server's files belong to.
+    owner: (u32, u32),
+    device: u64,
+}
+
+/// Where the server has a table.
+pub struct Place {
+    /// Its rows.
+    pub file: PathBuf,
+    /// What `FLUSH TABLES … FOR EXPORT` writes beside it.
+    pub description: PathBuf,
+}
+
+impl Site {
+    /// Looks at the folder; an error says why no file can be handed over in it.
+    pub fn find(t: &Target<'_>) -> Result<Site, String> {
+        let folder = PathBuf::from(&t.id.datadir);
+        let system = folder.join("ibdata1");
+        let meta = std::fs::metadata(&system).or_else(|_| std::fs::metadata(&folder));
+        let (Ok(meta), Ok(of_folder)) = (meta, std::fs::metadata(&folder)) else {
+            return Err(format!(
+                "the server's data folder ({}) is not to be seen from here: it runs on another host, or in a container",
+                folder.display()
+            ));
+        };
+        let site = Site {
+            folder,
+            owner: (meta.uid(), meta.gid()),
+            device: of_folder.dev(),
+        };
+        let denied = |e: io::Error| {
+            format!(
+                "the server's data folder ({}) does not take files from here: {e}",
+                site.folder.display()
+            )
+        };
+        let trial =
+            tempfile::NamedTempFile::with_prefix_in("penstock-", &site.folder).map_err(denied)?;
+        site.sweep();
+        site.give(trial.as_file(), trial.path(), 0o640)
+            .map_err(|e| {
+                format!(
+                    "the server's files belong to user {}, and a file made here cannot be given to it: {e}",
+                    site.owner.0
+                )
+            })?;
+        Ok(site)
+    }
+
+    /// Where the server has a table, if its name is written as it is.
+    pub fn place(&self, lower_case: bool, schema: &str, table: &str) -> Option<Place> {
+        let plain = |name: &str| {
+            name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                && (!lower_case || !name.bytes().any(|b| b.is_ascii_uppercase()))
+        };
+        if !plain(schema) || !plain(table) {
+            return None;
+        }
+        let folder = self.folder.join(schema);
+        Some(Place {
+            file: folder.join(format!("{table}.ibd")),
+            description: folder.join(format!("{table}.cfg")),
+        })
+    }
+
+    /// Where the file of a table is built: beside the schemas' folders, so that they can be
+    /// dropped whatever happens here.
+    pub fn building(&self, table: &str) -> PathBuf {
+        let digest = FileRecord::of(table.as_bytes()).blake3;
+        self.folder
+            .join(format!("penstock-{}{BUILDING}", &digest[..24]))
+    }
+
+    /// Whether a path is one that [`Site::building`] gives out.
+    pub fn is_building(&self, path: &Path) -> bool {
+        let named = |n: &str| n.starts_with("penstock-") && n.ends_with(BUILDING);
+        path.parent() == Some(&self.folder)
+            && path.file_name().and_then(|n| n.to_str()).is_some_and(named)
+    }
+
+    /// Where sorting may write what does not fit into memory.
+    pub fn scratch(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
+    /// Whether a file can be moved from the folder to this place.
+    pub fn is_near(&self, place: &Place) -> io::Result<bool> {
+        Ok(std::fs::metadata(&place.file)?.dev() == self.device)
+    }
+
+    /// Removes files of loads that were killed and never taken up again. Those of loads that
+    /// go on are locked.
+    fn sweep(&self) {
+        let Ok(entries) = std::fs::read_dir(&self.folder) else {
+            return;
+        };
+        for path in entries.flatten().map(|e| e.path()) {
+            if self.is_building(&path) && File::open(&path).is_ok_and(|f| f.try_lock().is_ok()) {
+                let _ = remove(&path);
+            }
+        }
+    }
+
+    /// A new file that the server may open; locked, which says that somebody works on it.
+    pub fn create(&self, path: &Path, mode: u32) -> io::Result<File> {
+        let file = File::options()
+            .create_new(true)
+            .read(true)
+            .write(true)
+            .open(path)?;
+        file.try_lock()?;
+        self.give(&file, path, mode & 0o777)?;
+        Ok(file)
+    }
+
+    fn give(&self, file: &File, path: &Path, mode: u32) -> io::Result<()> {
+        let meta = file.metadata()?;
+        if (meta.uid(), meta.gid()) != self.owner {
+            let given = chown(path, Some(self.owner.0), Some(self.owner.1));
+            // Its own files a server opens whatever their group.
+            if meta.uid() != self.owner.0 {
+                given?;
+            }
+        }
+        file.set_permissions(Permissions::from_mode(mode))
+    }
+}
+
+/// Removes a file that may not be there.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,157 @@
+//! What a definition says of how a table is stored, as far as that decides
+//! whether its file can be built away from the server.
+
+use super::create::{CreateTable, words};
+
+/// Why the files of such tables cannot be built, as far as a definition tells.
+pub fn no_file(create: &str) -> Option<&'static str> {
+    let Some(table) = CreateTable::parse(create) else {
+        return Some("their definition is not understood");
+    };
+    let tail: Vec<String> = words(table.tail, usize::MAX)
+        .iter()
+        .map(|w| w.to_ascii_uppercase())
+        .collect();
+    let tail_has = |what: &str| tail.iter().any(|w| w.starts_with(what));
+    if !tail_has("ENGINE=INNODB") {
+        return Some("their engine is not InnoDB");
+    }
+    if tail_has("PARTITION") || tail.iter().any(|w| w.contains("PARTITION")) {
+        return Some("they have partitions");
+    }
+    if tail_has("VERSIONING") {
+        return Some("they keep their history");
+    }
+    for (option, why) in [
+        ("ROW_FORMAT=COMPRESSED", "their rows are compressed"),
+        ("ROW_FORMAT=REDUNDANT", "their row format is REDUNDANT"),
+        ("ROW_FORMAT=COMPACT", "their row format is COMPACT"),
+        ("COMPRESSION=", "their pages are compressed"),
+        ("PAGE_COMPRESSED", "their pages are compressed"),
+        ("`PAGE_COMPRESSED", "their pages are compressed"),
+        ("ENCRYPTION=", "they may be encrypted"),
+        ("ENCRYPTED=", "they may be encrypted"),
+        ("`ENCRYPT", "they may be encrypted"),
+        ("DATA", "they have a folder of their own (DATA DIRECTORY)"),
+        ("TABLESPACE", "they lie in a tablespace with others"),
+    ] {
+        if tail_has(option) {
+            return Some(why);
+        }
+    }
+    let mut has_primary = false;
+    for element in &table.elements {
+        let list = words(element, usize::MAX);
+        let is = |n: usize, what: &str| list.get(n).is_some_and(|w| w.eq_ignore_ascii_case(what));
+        has_primary |= is(0, "PRIMARY");
+        if is(0, "PERIOD") {
+            return Some("they have a period");
+        }
+        if list.windows(2).any(|w| {
+            w[0].eq_ignore_ascii_case("GENERATED")
+                && (w[1].eq_ignore_ascii_case("ALWAYS") || w[1].eq_ignore_ascii_case("AS"))
+        }) {
+            return Some("they have generated columns");
+        }
+    }
+    (!has_primary).then_some("they have no primary key")
+}
+
+/// The next number of a table's AUTO_INCREMENT column by its definition: 1 where
+/// that says nothing; `None` without such a column.
+pub fn auto_increment(create: &str) -> Option<u64> {
+    let table = CreateTable::parse(create)?;
+    let counts = table.elements.iter().any(|e| {
+        let list = words(e, usize::MAX);
+        list.first().is_some_and(|w| w.starts_with('`'))
+            && list
+                .iter()
+                .any(|w| w.eq_ignore_ascii_case("AUTO_INCREMENT"))
+    });
+    if !counts {
+        return None;
+    }
+    let tail = words(table.tail, usize::MAX);
+    let option = tail.iter().find_map(|w| {
+        let (name, value) = w.split_once('=')?;
+        name.eq_ignore_ascii_case("AUTO_INCREMENT")
+            .then(|| value.parse().ok())?
+    });
+    Some(option.unwrap_or(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(elements: &str, tail: &str) -> Option<&'static str> {
+        no_file(&format!("CREATE TABLE `t` (\n  {elements}\n) {tail}"))
+    }
+
+    #[test]
+    fn what_stands_in_the_way_is_named() {
+        let plain = "`a` int NOT NULL COMMENT 'GENERATED ALWAYS AS',\n  PRIMARY KEY (`a`)";
+        let usual = "ENGINE=InnoDB AUTO_INCREMENT=7 DEFAULT CHARSET=utf8mb4 ROW_FORMAT=DYNAMIC COMMENT='PARTITION BY, ENCRYPTION='";
+        assert_eq!(of(plain, usual), None);
+        for (elements, tail, word) in [
+            (plain, "ENGINE=MyISAM", "engine"),
+            (
+                "`a` int NOT NULL,\n  UNIQUE KEY `u` (`a`)",
+                usual,
+                "primary key",
+            ),
+            (
+                "`a` int,\n  `b` int GENERATED ALWAYS AS (`a` + 1) VIRTUAL,\n  PRIMARY KEY (`a`)",
+                usual,
+                "generated",
+            ),
+            (
+                plain,
+                "ENGINE=InnoDB\n/*!50100 PARTITION BY HASH (`a`)\nPARTITIONS 4 */",
+                "partitions",
+            ),
+            (
+                plain,
+                "ENGINE=InnoDB\n PARTITION BY KEY (`a`)",
+                "partitions",
+            ),
+            (plain, "ENGINE=InnoDB ROW_FORMAT=COMPRESSED", "compressed"),
+            (plain, "ENGINE=InnoDB `PAGE_COMPRESSED`='ON'", "compressed"),
+            (
+                plain,
+                "ENGINE=InnoDB /*!80016 ENCRYPTION='Y' */",
+                "encrypted",
+            ),
+            (plain, "ENGINE=InnoDB `ENCRYPTED`=YES", "encrypted"),
+            (plain, "ENGINE=InnoDB DATA DIRECTORY='/x/'", "folder"),
+            (
+                plain,
+                "/*!50100 TABLESPACE `ts` */ ENGINE=InnoDB",
+                "with others",
+            ),
+            (plain, "ENGINE=InnoDB WITH SYSTEM VERSIONING", "history"),
+        ] {
+            let why = of(elements, tail);
+            assert!(why.is_some_and(|w| w.contains(word)), "{word}: {why:?}");
+        }
+    }
+
+    #[test]
+    fn the_next_number_is_read() {
+        let of = |column: &str, tail: &str| {
+            auto_increment(&format!(
+                "CREATE TABLE `t` (\n  {column},\n  PRIMARY KEY (`a`)\n) {tail}"
+            ))
+        };
+        let counts = "`a` int NOT NULL AUTO_INCREMENT";
+        assert_eq!(of(counts, "ENGINE=InnoDB AUTO_INCREMENT=70 X"), Some(70));
+        assert_eq!(
+            of(counts, "ENGINE=InnoDB COMMENT='AUTO_INCREMENT=3'"),
+            Some(1)
+        );
+        assert_eq!(
+            of("`a` int COMMENT 'AUTO_INCREMENT'", "ENGINE=InnoDB"),
+            None
+        );
+    }
+}

@@ -1,0 +1,376 @@
+//! Tables that come as files: the same in the end as if their rows had been
+//! sent, whatever happens on the way.
+
+use crate::kit::{COUNT, Pair, Tool, both, own_server};
+use crate::resume::stopped;
+use rustix::process::Signal;
+use std::path::PathBuf;
+use testkit::{Kind, Server};
+
+const FILES: &[&str] = &["--road", "tablespace", "--skip-binlog"];
+
+/// Every sort of table that matters here; the last ones can only come as rows.
+fn everything(pair: &Pair) {
+    let own = if pair.is_mysql() {
+        // Apart, for such tables have another CHECKSUM TABLE on each server.
+        "CREATE DATABASE g; CREATE TABLE g.functional (id INT PRIMARY KEY, v VARCHAR(60) NOT NULL, KEY f ((LOWER(v)), id), KEY v (v)) ENGINE=InnoDB;
+INSERT INTO g.functional SELECT n, SHA2(n, 224) FROM {COUNT};
+CREATE TABLE json (id INT PRIMARY KEY, j JSON) ENGINE=InnoDB; INSERT INTO json VALUES (1, '{\"a\": 1}');"
+    } else {
+        "CREATE TABLE json (id INT PRIMARY KEY, j JSON, u UUID, i INET6) ENGINE=InnoDB; INSERT INTO json VALUES (1, '{\"a\": 1}', UUID(), '::1');"
+    };
+    pair.fill(&format!(
+        "CREATE DATABASE f; USE f;
+CREATE TABLE keyed (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, u VARCHAR(40) NOT NULL, v VARCHAR(200), n DECIMAL(12,3), at DATETIME(3), UNIQUE KEY u (u), KEY v (v(20) DESC, id), KEY n (n, at)) ENGINE=InnoDB;
+INSERT INTO keyed (u, v, n, at) SELECT CONCAT('u', n), IF(n % 9 = 0, NULL, SHA2(n, 512)), n / 7, NOW(3) - INTERVAL n SECOND FROM {COUNT};
+DELETE FROM keyed WHERE id > 9990;
+CREATE TABLE worded (id BIGINT AUTO_INCREMENT PRIMARY KEY, t TEXT, b LONGBLOB, FULLTEXT KEY t (t)) ENGINE=InnoDB CHARSET=utf8mb4;
+INSERT INTO worded (t, b) SELECT CONCAT('word', n, ' and more'), REPEAT(UNHEX(SHA2(n, 256)), IF(n % 100 = 0, 3000, n % 5)) FROM {COUNT} WHERE n < 4000;
+CREATE TABLE latin (a CHAR(20) CHARACTER SET latin1 PRIMARY KEY, e ENUM('\u{e4}', '\u{20ac}') CHARACTER SET latin1, s SET('x', '\u{f6}') CHARACTER SET latin1) ENGINE=InnoDB;
+INSERT INTO latin SELECT CONCAT(n, '\u{dc}'), 1 + n % 2, 'x,\u{f6}' FROM {COUNT} WHERE n < 3000;
+CREATE TABLE sorted_elsewhere (id INT PRIMARY KEY, a VARCHAR(50) CHARACTER SET cp1251, b VARCHAR(30) CHARACTER SET utf8mb4, KEY a (a), KEY b (b), KEY id (id, b)) ENGINE=InnoDB;
+INSERT INTO sorted_elsewhere SELECT n, '\u{416}', CONCAT(n, 'stra\u{df}e') FROM {COUNT} WHERE n < 3000;
+CREATE TABLE wide_set (id INT PRIMARY KEY, a CHAR(9) CHARACTER SET gbk, z TIMESTAMP NULL, y YEAR, t TIME(2), bit BIT(13), f FLOAT, d DOUBLE) ENGINE=InnoDB;
+INSERT INTO wide_set SELECT n, '\u{4f60}', FROM_UNIXTIME(n * 1000), 1990 + n % 90, SEC_TO_TIME(n), n % 8000, n / 3, n / 7 FROM {COUNT} WHERE n > 1000 AND n < 3000;
+CREATE TABLE child (id INT PRIMARY KEY, k INT UNSIGNED NOT NULL, KEY k (k), CONSTRAINT child_of FOREIGN KEY (k) REFERENCES keyed (id) ON DELETE CASCADE) ENGINE=InnoDB;
+INSERT INTO child SELECT id, id FROM keyed WHERE id < 3000;
+CREATE TRIGGER child_added AFTER INSERT ON child FOR EACH ROW SET @added = 1;
+CREATE TABLE nothing (id INT PRIMARY KEY) ENGINE=InnoDB;
+CREATE TABLE no_key (a INT) ENGINE=InnoDB; INSERT INTO no_key VALUES (1), (1);
+CREATE TABLE parts (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 3; INSERT INTO parts VALUES (1), (2), (3);
+CREATE TABLE made (a INT PRIMARY KEY, b INT AS (a + 1) STORED) ENGINE=InnoDB; INSERT INTO made (a) VALUES (1);
+CREATE TABLE `odd name` (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `odd name` VALUES (1);
+CREATE TABLE isam (a INT PRIMARY KEY) ENGINE=MyISAM; INSERT INTO isam VALUES (1);
+{}",
+        own.replace("{COUNT}", COUNT)
+    ));
+}
+
+fn loading(pair: &Pair, more: &[&str]) -> Tool {
+    load_into(pair, pair.target(), more)
+}
+
+fn load_into(pair: &Pair, target: &Server, more: &[&str]) -> Tool {
+    let tool = Tool::new(["load"])
+        .arg(pair.path("a"))
+        .arg("--socket")
+        .arg(target.socket());
+    let threads: &[&str] = match more.contains(&"--threads") {
+        true => &[],
+        false => &["--threads", "2"],
+    };
+    tool.args(["--user", "root"])
+        .args(threads.iter().copied())
+        .args(FILES.iter().copied())
+        .args(more.iter().copied())
+}
+
+/// What a load leaves in the data folder.
+fn left(server: &Server) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for folder in [server.datadir(), server.datadir().join("f")] {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with("penstock-") || name.ends_with(".cfg") {
+                all.push(path);
+            }
+        }
+    }
+    all
+}
+
+const TABLES: &str = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' AND table_type = 'BASE TABLE' AND engine = 'InnoDB'";
+
+/// Equal in every row and definition; nothing left; the server finds nothing to complain about.
+#[track_caller]
+fn equal(pair: &Pair, target: &Server, when: &str) {
+    let sums = testkit::checksum::compare(
+        &pair.source().options(),
+        &target.options(),
+        &["f".to_owned()],
+    );
+    let sums = sums.expect("checksums");
+    assert!(
+        sums.differences.is_empty() && sums.compared > 0,
+        "{when}: {:#?}",
+        sums.differences
+    );
+    for row in target.client(TABLES).expect("tables") {
+        let name = row[0].clone().expect("a name");
+        let check = target.client(&format!("CHECK TABLE f.`{name}` EXTENDED"));
+        let check = check.expect("a check");
+        let last = check.last().expect("an answer");
+        assert_eq!(last[3].as_deref(), Some("OK"), "{when}: {check:?}");
+    }
+    assert_eq!(left(target), Vec::<PathBuf>::new(), "{when}");
+    let journal =
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'penstock_load_journal'";
+    assert_eq!(target.value(journal).expect("a count"), "0", "{when}");
+}
+
+fn names(list: &serde_json::Value) -> Vec<String> {
+    let list = list.as_array().expect("a list");
+    let name = |v: &serde_json::Value| v.as_str().expect("a name").to_owned();
+    list.iter().map(name).collect()
+}
+
+both! {
+    fn tables_come_as_files_and_cannot_be_told_from_others(pair) {
+        everything(pair);
+        pair.dump("a", &["--chunk-size", "256k"]).code(3);
+        let done = loading(pair, &["--json"]).run().ok();
+        let summary = done.summary();
+        let road = &summary["road"];
+        let mut files = names(&road["files"]);
+        files.sort();
+        let mut wanted = vec!["`f`.`child`", "`f`.`keyed`", "`f`.`latin`", "`f`.`sorted_elsewhere`", "`f`.`wide_set`", "`f`.`worded`"];
+        if pair.is_mysql() {
+            wanted.push("`g`.`functional`");
+        }
+        assert_eq!(files, wanted, "{road:#}");
+        let reasons = road["rows"].as_array().expect("reasons");
+        for (table, word) in [("no_key", "primary key"), ("parts", "partitions"), ("made", "generated"), ("odd name", "letters"), ("isam", "engine"), ("json", "type")] {
+            let name = format!("`f`.`{table}`");
+            let reason = reasons.iter().find(|r| names(&r["tables"]).contains(&name));
+            let reason = reason.unwrap_or_else(|| panic!("{table}: {road:#}"))["reason"].as_str().expect("a reason");
+            assert!(reason.contains(word), "{table}: {reason}");
+        }
+        let keys = names(&road["keys_of_server"]);
+        for key in ["`a`", "`b`"] {
+            assert!(keys.contains(&format!("`f`.`sorted_elsewhere`: {key}")), "{keys:?}");
+        }
+        equal(pair, pair.target(), "loaded");
+        pair.same_definitions("f");
+        if pair.is_mysql() {
+            pair.same("SELECT * FROM g.functional ORDER BY id");
+            pair.same("SELECT COUNT(*) FROM g.functional FORCE INDEX (f) WHERE LOWER(v) > 'b'");
+            pair.same_definitions("g");
+        }
+        // Both count on from the same number, and go on being the same.
+        for change in [
+            "INSERT INTO f.keyed (u) VALUES ('new')",
+            "INSERT INTO f.worded (t) VALUES ('new words')",
+            "UPDATE f.keyed SET v = CONCAT('zz', v), n = n + 1 WHERE id % 3 = 0",
+            "DELETE FROM f.keyed WHERE id % 7 = 0",
+            "UPDATE f.worded SET b = NULL WHERE id % 50 = 0",
+            "INSERT INTO f.worded (t, b) SELECT t, b FROM f.worded WHERE id % 5 = 0",
+            "UPDATE f.latin SET a = CONCAT('x', a) WHERE e = 1",
+            "DELETE FROM f.wide_set WHERE id % 3 = 0",
+            "UPDATE f.sorted_elsewhere SET b = REVERSE(b)",
+        ] {
+            for server in [pair.source(), pair.target()] {
+                server.client(change).unwrap_or_else(|e| panic!("{change}: {e:?}"));
+            }
+        }
+        pair.same("SELECT MAX(id) FROM f.keyed");
+        pair.same("SELECT MAX(id) FROM f.worded");
+        pair.same("SELECT COUNT(*) FROM f.worded WHERE MATCH (t) AGAINST ('word17')");
+        equal(pair, pair.target(), "changed");
+        let twice = pair.target().client("INSERT INTO f.keyed (u) VALUES ('u8')");
+        assert!(twice.is_err(), "a unique key is one");
+    }
+}
+
+both! {
+    fn auto_takes_what_is_big_and_says_why_not_the_rest(pair) {
+        pair.fill(&format!("CREATE DATABASE f; USE f; CREATE TABLE big (id INT PRIMARY KEY, v VARCHAR(900), KEY (v(30))) ENGINE=InnoDB; INSERT INTO big SELECT n, REPEAT(SHA2(n, 512), 6) FROM {COUNT};
+CREATE TABLE small (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO small VALUES (1);"));
+        pair.dump("a", &["--chunk-size", "2M"]).ok();
+        let load = |more: &[&str]| {
+            pair.target().script(b"DROP DATABASE IF EXISTS f").expect("an empty target");
+            pair.load("a", more).ok()
+        };
+        load(&["--skip-binlog"]).says(&["as files", "1 table, ", "`f`.`small`: they are small", "equal: 10,001 rows in 2 tables"]);
+        equal(pair, pair.target(), "auto");
+        // What does not fit into memory is sorted on disk; --no-verify does not spare a file its proof.
+        load(&["--skip-binlog", "--memory", "1M", "--no-verify"]).says(&["as files", "equal: 10,000 rows in 1 table"]);
+        equal(pair, pair.target(), "little memory");
+        let rows = load(&["--skip-binlog", "--road", "rows"]);
+        assert!(!rows.said().contains("as files") && !rows.said().contains("as rows"), "{}", rows.said());
+        load(&["--skip-binlog", "--road", "tablespace", "--max-rate", "1G"]).says(&["as rows", "--max-rate counts"]);
+        let binlog = pair.target().value("SELECT @@log_bin").expect("a flag") == "1";
+        if binlog {
+            load(&[]).says(&["`f`.`big`: the server writes a binary log", "--skip-binlog"]);
+        }
+        if pair.is_mysql() {
+            // Without a redo log a server that falls over takes all its tables along.
+            let done = load(&["--skip-binlog", "--tune=max"]).says(&["as files"]);
+            assert!(!done.said().contains("innodb_redo_log "), "{}", done.said());
+        }
+        pair.load("a", &["--memory", "lots"]).code(2).says(&["\"lots\" is not a size"]);
+        pair.load("a", &["--road", "sea"]).code(2).says(&["auto", "rows", "tablespace"]);
+    }
+}
+
+/// Three tables, which is enough for everything to overlap.
+fn three(pair: &Pair) {
+    pair.fill(&format!("CREATE DATABASE f; USE f;
+CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200), KEY v (v)) ENGINE=InnoDB; INSERT INTO a (v) SELECT SHA2(n, 512) FROM {COUNT};
+CREATE TABLE b (id INT PRIMARY KEY, v VARCHAR(100), UNIQUE KEY v (v, id)) ENGINE=InnoDB; INSERT INTO b SELECT n, SHA2(n, 224) FROM {COUNT} WHERE n < 4000;
+CREATE TABLE c (id INT PRIMARY KEY, v CHAR(30) CHARACTER SET cp1251, KEY v (v)) ENGINE=InnoDB; INSERT INTO c SELECT n, '\u{416}' FROM {COUNT} WHERE n < 2000;
+CREATE TABLE r (id INT) ENGINE=InnoDB; INSERT INTO r SELECT n FROM {COUNT} WHERE n < 2000;"));
+    pair.dump("a", &["--chunk-size", "256k"]).ok();
+}
+
+const PLACES: &[&str] = &[
+    "a table is created#2",
+    "a file is announced#2",
+    "empty files are discarded#1",
+    "empty files are discarded#2",
+    "a file is about to be built#1",
+    "a file is built#1",
+    "a file is about to be handed over#1",
+    "a file is in its place#1",
+    "a file is in its place#3",
+    "a file is imported#1",
+    "a file is imported#3",
+    "a file is entered#1",
+    "a file is entered#2",
+    "tables that came as files are compared#1",
+    "a chunk is stored#1",
+];
+
+both! {
+    fn killed_on_the_road(pair) {
+        three(pair);
+        for place in PLACES {
+            pair.target().script(b"DROP DATABASE IF EXISTS f").expect("an empty target");
+            loading(pair, &[]).env("PENSTOCK_KILL_AT", *place).run().code(137);
+            loading(pair, &[]).run().code(10).says(&["interrupted", "--resume"]);
+            // Killed once more while it clears up.
+            let second = loading(pair, &["--resume"]).env("PENSTOCK_KILL_AT", "what was left of a file is gone#1").run();
+            if second.code != 0 {
+                second.code(137);
+                loading(pair, &["--resume"]).run().ok().says(&["equal:"]);
+            }
+            equal(pair, pair.target(), place);
+        }
+        // Another road may be taken the second time.
+        pair.target().script(b"DROP DATABASE IF EXISTS f").expect("an empty target");
+        loading(pair, &[]).env("PENSTOCK_KILL_AT", "a file is in its place#2").run().code(137);
+        pair.load("a", &["--resume", "--skip-binlog", "--road", "rows"]).ok().says(&["equal:"]);
+        equal(pair, pair.target(), "rows the second time");
+        // And the schema can be dropped instead, whatever was left.
+        pair.target().script(b"DROP DATABASE IF EXISTS f").expect("an empty target");
+        loading(pair, &[]).env("PENSTOCK_KILL_AT", "a file is built#1").run().code(137);
+        pair.target().script(b"DROP DATABASE f").expect("dropped");
+        let orphans = left(pair.target());
+        assert!(!orphans.is_empty());
+        loading(pair, &["--tables", "f.r"]).run().ok();
+        assert_eq!(left(pair.target()), orphans, "nothing that comes as a file, nothing looked at");
+        pair.target().script(b"DROP DATABASE f").expect("dropped");
+        loading(pair, &[]).run().ok();
+        equal(pair, pair.target(), "begun anew");
+    }
+}
+
+fn killed_server(kind: Kind) {
+    let Some(mut target) = own_server(kind, &["--server-id=79"]) else {
+        return;
+    };
+    let Some(pair) = Pair::take(kind) else {
+        return;
+    };
+    three(&pair);
+    for place in &PLACES[1..] {
+        target
+            .script(b"DROP DATABASE IF EXISTS f")
+            .expect("an empty target");
+        let run = load_into(&pair, &target, &[])
+            .env("PENSTOCK_STOP_AT", *place)
+            .start();
+        stopped(run.pid());
+        target.kill9().expect("killed");
+        run.signal(Signal::CONT);
+        let done = run.wait();
+        assert_eq!(done.code, 6, "{place}: {}", done.said());
+        target.restart().expect("a server again");
+        load_into(&pair, &target, &["--resume"])
+            .run()
+            .ok()
+            .says(&["equal:"]);
+        equal(&pair, &target, place);
+        target.restart().expect("a server again");
+        equal(&pair, &target, &format!("{place}, restarted"));
+    }
+    // What is changed right behind a load survives a crash: MariaDB's recovery leaves out changes of a
+    // table whose empty file was discarded since the last checkpoint.
+    target
+        .script(b"DROP DATABASE IF EXISTS f")
+        .expect("an empty target");
+    load_into(&pair, &target, &[]).run().ok();
+    for change in [
+        "UPDATE f.a SET v = CONCAT('new ', v) WHERE id % 3 = 0",
+        "INSERT INTO f.a (v) SELECT v FROM f.b",
+        "DELETE FROM f.b WHERE id % 2 = 0",
+        "ALTER TABLE f.b ADD KEY later (v)",
+    ] {
+        for server in [pair.source(), &target] {
+            server.client(change).expect("changed");
+        }
+    }
+    target.kill9().expect("killed");
+    target.restart().expect("a server again");
+    equal(&pair, &target, "changed, and killed");
+}
+
+#[test]
+fn a_server_that_is_killed_on_the_road_mysql() {
+    killed_server(Kind::MySql);
+}
+
+#[test]
+fn a_server_that_is_killed_on_the_road_mariadb() {
+    killed_server(Kind::MariaDb);
+}
+
+/// Stops a load at a place, does something there, and lets it go on.
+fn meanwhile(pair: &Pair, place: &str, what: impl FnOnce()) -> crate::kit::Done {
+    pair.target()
+        .script(b"DROP DATABASE IF EXISTS f")
+        .expect("an empty target");
+    let run = loading(pair, &["--threads", "1"])
+        .env("PENSTOCK_STOP_AT", place)
+        .start();
+    stopped(run.pid());
+    what();
+    run.signal(Signal::CONT);
+    run.wait()
+}
+
+/// Turns one bit of a file over.
+fn damage(path: &std::path::Path, at: usize) {
+    let mut bytes = std::fs::read(path).expect("the file");
+    bytes[at] ^= 1;
+    std::fs::write(path, bytes).expect("written");
+}
+
+both! {
+    fn what_is_doubted_comes_as_rows(pair) {
+        three(pair);
+        let built = || {
+            let all = left(pair.target());
+            let one = all.iter().find(|p| p.to_string_lossy().ends_with("-building"));
+            one.expect("a file that is built").clone()
+        };
+        // Found by the check before the server sees it.
+        let done = meanwhile(pair, "a file is built#1", || damage(&built(), 16_384 * 9 + 500));
+        done.code(3).says(&["the file that was built for it is not whole: page 9: its sum is wrong", "dropped and loaded as rows"]);
+        equal(pair, pair.target(), "a damaged file");
+        // Found by the server.
+        let done = meanwhile(pair, "a file is about to be handed over#1", || damage(&built(), 60));
+        done.code(3).says(&["its file was not taken", "dropped and loaded as rows"]);
+        equal(pair, pair.target(), "a file that was refused");
+        // Found by the comparison.
+        let done = meanwhile(pair, "a file is entered#3", || {
+            pair.target().client("UPDATE f.a SET v = 'other' WHERE id = 77").expect("changed");
+        });
+        done.code(3).says(&["what came as a file differs", "dropped and loaded as rows"]);
+        equal(pair, pair.target(), "rows that differ");
+        // Stopped by hand in the middle: nothing of the file is left, and it goes on.
+        let run = meanwhile(pair, "a file is built#2", || {});
+        run.ok();
+        equal(pair, pair.target(), "stopped and let go on");
+    }
+}
