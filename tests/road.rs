@@ -255,11 +255,7 @@ both! {
         pair.target().script(b"DROP DATABASE IF EXISTS f").expect("an empty target");
         loading(pair, &[]).env("PENSTOCK_KILL_AT", "a file is built#1").run().code(137);
         pair.target().script(b"DROP DATABASE f").expect("dropped");
-        let orphans = left(pair.target());
-        assert!(!orphans.is_empty());
-        loading(pair, &["--tables", "f.r"]).run().ok();
-        assert_eq!(left(pair.target()), orphans, "nothing that comes as a file, nothing looked at");
-        pair.target().script(b"DROP DATABASE f").expect("dropped");
+        assert!(!left(pair.target()).is_empty());
         loading(pair, &[]).run().ok();
         equal(pair, pair.target(), "begun anew");
     }

@@ -52,8 +52,10 @@ pub(crate) fn measure(args: &Args) -> Result<()> {
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for name in &names {
-        let line = one(&mut conn, schema, name, threads, memory)?;
-        println!("{line}");
+        match one(&mut conn, schema, name, threads, memory) {
+            Ok(line) => println!("{line}"),
+            Err(e) => println!("| {name} | not built: {e} |"),
+        }
     }
     conn.execute(format!("DROP DATABASE {COPIES}"))?;
     Ok(())
@@ -77,8 +79,8 @@ struct Rows {
 
 fn one(conn: &mut Conn, schema: &str, name: &str, threads: usize, memory: usize) -> Result<String> {
     conn.execute(format!("CREATE TABLE {COPIES}.{name} LIKE {schema}.{name}"))?;
-    let (file, exported) = template(conn, name)?;
-    let path = file.with_extension("building");
+    let (file, description, exported) = template(conn, name)?;
+    let path = Path::new(&column(conn, "SELECT @@datadir")?.remove(0)).join("building");
     let template = Template::read(&std::fs::read(&file)?, &exported).map_err(Error::doing(name))?;
     let primary: Vec<String> = exported.indexes[0].fields[..exported.indexes[0].unique]
         .iter()
@@ -121,9 +123,8 @@ fn one(conn: &mut Conn, schema: &str, name: &str, threads: usize, memory: usize)
     out.sync_all()?;
     let synced = began.elapsed().as_secs_f64();
     conn.execute(format!("ALTER TABLE {COPIES}.{name} DISCARD TABLESPACE"))?;
-    let description = file.with_extension("cfg");
     std::fs::rename(&path, &file)?;
-    std::fs::rename(description.with_extension("cfg.kept"), &description)?;
+    std::fs::write(file.with_extension("cfg"), description)?;
     let began = Instant::now();
     conn.execute(format!("ALTER TABLE {COPIES}.{name} IMPORT TABLESPACE"))?;
     let imported = began.elapsed().as_secs_f64();
@@ -140,18 +141,17 @@ fn one(conn: &mut Conn, schema: &str, name: &str, threads: usize, memory: usize)
     ))
 }
 
-/// Exports the empty copy; its file, which stays where it is, and its description, kept beside it.
-fn template(conn: &mut Conn, name: &str) -> Result<(PathBuf, Exported)> {
+/// Exports the empty copy; its file, which stays where it is, and its description.
+fn template(conn: &mut Conn, name: &str) -> Result<(PathBuf, Vec<u8>, Exported)> {
     let data = column(conn, "SELECT @@datadir")?.remove(0);
     conn.execute(format!("FLUSH TABLES {COPIES}.{name} FOR EXPORT"))?;
     let file = Path::new(&data).join(COPIES).join(format!("{name}.ibd"));
     let description = file.with_extension("cfg");
     let read = std::fs::read(&description);
-    let kept = std::fs::copy(&description, description.with_extension("cfg.kept"));
     conn.execute("UNLOCK TABLES")?;
-    kept?;
-    let exported = Exported::read(&read?).map_err(Error::doing(name))?;
-    Ok((file, exported))
+    let description = read?;
+    let exported = Exported::read(&description).map_err(Error::doing(name))?;
+    Ok((file, description, exported))
 }
 
 fn columns(conn: &mut Conn, name: &str) -> Result<Vec<(String, Column)>> {

@@ -46,6 +46,8 @@ impl Collation {
             255 => (Weights::Unicode9, false),
             // utf8mb3_uca1400_ai_ci and utf8mb4_uca1400_ai_ci of MariaDB.
             2048 | 2304 => (Weights::Unicode9, true),
+            // utf8mb3_uca1400_nopad_ai_ci and utf8mb4_uca1400_nopad_ai_ci.
+            2052 | 2308 => (Weights::Unicode9, false),
             _ => return None,
         };
         Some(Collation { weights, pads })
@@ -82,8 +84,8 @@ impl Collation {
             Weights::Bytes => Some(c),
             Weights::Swedish => Some(swedish(c)),
             Weights::Capitals => c.is_ascii().then(|| c.to_ascii_uppercase()),
-            Weights::Unicode => ranked(UNICODE, c),
-            Weights::Unicode9 => ranked(UNICODE_9, c),
+            Weights::Unicode => known(RANKS[usize::from(c)]),
+            Weights::Unicode9 => known(RANKS_9[usize::from(c)]),
         }
     }
 }
@@ -111,14 +113,32 @@ const UNICODE: &[u8; 48] = b"\t\n\x0b\x0c\r `^_-,;:!?.'\"()[]{}@*/\\&#%+<=>|~$01
 /// The same in later versions of the algorithm.
 const UNICODE_9: &[u8; 48] = b"\t\n\x0b\x0c\r _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789";
 
-/// Letters come behind everything else, small ones and capitals alike. Control
-/// characters have no weight at all, which text with them is left to.
-fn ranked(order: &[u8; 48], c: u8) -> Option<u8> {
-    if c.is_ascii_alphabetic() {
-        return Some(order.len() as u8 + c.to_ascii_uppercase() - b'A');
+/// No weight at all: control characters, and what lies outside of ASCII. Text with them is left to the server.
+const NO_WEIGHT: u8 = 0xff;
+
+const RANKS: [u8; 256] = ranks(UNICODE);
+const RANKS_9: [u8; 256] = ranks(UNICODE_9);
+
+/// Letters come behind everything else, small ones and capitals alike.
+const fn ranks(order: &[u8; 48]) -> [u8; 256] {
+    let mut table = [NO_WEIGHT; 256];
+    let mut n = 0;
+    while n < order.len() {
+        table[order[n] as usize] = n as u8;
+        n += 1;
     }
-    let at = order.iter().position(|o| *o == c)?;
-    Some(at as u8)
+    let mut letter = 0;
+    while letter < 26 {
+        let weight = order.len() as u8 + letter;
+        table[(b'A' + letter) as usize] = weight;
+        table[(b'a' + letter) as usize] = weight;
+        letter += 1;
+    }
+    table
+}
+
+fn known(weight: u8) -> Option<u8> {
+    (weight != NO_WEIGHT).then_some(weight)
 }
 
 #[cfg(test)]
@@ -140,7 +160,7 @@ mod tests {
 
     #[test]
     fn case_does_not_matter_where_it_does_not() {
-        for n in [8, 45, 224, 255, 2304] {
+        for n in [8, 45, 224, 255, 2304, 2308] {
             assert_eq!(of(n).compare(b"abC", b"ABc"), Some(Equal), "{n}");
             assert_eq!(of(n).compare(b"ab", b"Ac"), Some(Less), "{n}");
         }

@@ -76,6 +76,8 @@ pub struct Layout {
     pub keys: usize,
     /// How many fields a record above the leaves has, but for the page number.
     pub branch: usize,
+    /// Bytes of the null bitmap.
+    nulls: usize,
 }
 
 /// Why an index's records are not understood.
@@ -133,17 +135,14 @@ impl Layout {
             } else {
                 fields.len()
             },
+            nulls: fields.iter().filter(|f| f.nullable).count().div_ceil(8),
             fields,
         })
     }
 
     /// Bytes of the null bitmap.
     pub fn null_bytes(&self) -> usize {
-        self.fields
-            .iter()
-            .filter(|f| f.nullable)
-            .count()
-            .div_ceil(8)
+        self.nulls
     }
 }
 

@@ -241,11 +241,6 @@ pub fn fields<'a>(
     leading(page, record, layout, level, count)
 }
 
-/// The values of a leaf record by which it is told from others.
-pub fn keys<'a>(page: &'a [u8], record: Record, layout: &Layout) -> Result<Vec<Value<'a>>, String> {
-    Ok(leading(page, record, layout, 0, layout.keys)?.values)
-}
-
 fn leading<'a>(
     page: &'a [u8],
     record: Record,

@@ -361,12 +361,13 @@ impl Works<'_> {
                 return Err(storage("read", path, &e));
             }
         };
+        self.counters.busy.sub(1);
+        // The server spends a good part of an import on waiting for the disk, and on one core.
+        drop(turn);
         let handed = match doubt {
             Some(why) => Ok(Some(format!("the file that was built for it {why}"))),
             None => self.hand_over(conn, ready, &mut building, site),
         };
-        self.counters.busy.sub(1);
-        drop(turn);
         let Some(why) = handed? else {
             return Ok(Outcome::Taken { bytes });
         };

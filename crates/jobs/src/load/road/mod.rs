@@ -72,8 +72,11 @@ pub struct Taken {
     pub keys: Vec<String>,
 }
 
-/// Most tables that are under way at once.
-const MOST_TABLES: usize = 5;
+/// Most tables that are under way at once, besides those that are built: the server takes them meanwhile.
+const IMPORTS: usize = 3;
+
+/// Most tables that are built at once, each with a part of the memory.
+const BUILT: usize = 4;
 
 /// Removes what an interrupted load has left of files, before anything is created again: the files,
 /// and their tables. Tables that are to come as files now are dropped too if they have no rows yet, so that
@@ -218,8 +221,7 @@ fn round(
 ) -> Result<Vec<Outcome>> {
     let ready = hand::ready(t, roads, &prepared.journal, wanted)?;
     let threads = t.options.threads.max(1);
-    // One more than there are workers: while the server takes one, all others are built.
-    let drivers = (threads + 1).min(MOST_TABLES).min(wanted.len());
+    let drivers = (threads.min(BUILT) + IMPORTS).min(wanted.len());
     let mut conns = Vec::new();
     for _ in 0..drivers {
         conns.push(hand::connection(t)?);

@@ -4,10 +4,12 @@ use super::page::Encoded;
 use crate::layout::Layout;
 use crate::record::{HEADER, Value};
 
-/// Encodes the first `count` fields of an index, and the page below for a record above the leaves.
-pub fn encode(
+/// Encodes the first `count` fields of an index, each as `value` has it, and the page below for a
+/// record above the leaves.
+#[inline]
+pub fn encode<'v>(
     layout: &Layout,
-    values: &[Value<'_>],
+    value: impl Fn(usize) -> Value<'v>,
     count: usize,
     child: Option<u32>,
     into: &mut Encoded,
@@ -16,15 +18,15 @@ pub fn encode(
     let bytes = &mut into.bytes;
     bytes.clear();
     // Lengths stand in front of the NULLs, the first field's last.
-    for (f, value) in layout.fields[..count].iter().zip(values).rev() {
-        let (length, outside) = match value {
+    for (n, f) in layout.fields[..count].iter().enumerate().rev() {
+        if f.fixed.is_some() {
+            continue;
+        }
+        let (length, outside) = match value(n) {
             Value::Null => continue,
             Value::Bytes(b) => (b.len(), false),
             Value::Outside(own, _) => (own.len() + POINTER, true),
         };
-        if f.fixed.is_some() {
-            continue;
-        }
         if f.big && (length > 127 || outside) {
             bytes.push(length as u8);
             bytes.push(0x80 | if outside { 0x40 } else { 0 } | (length >> 8) as u8);
@@ -35,18 +37,18 @@ pub fn encode(
     let at = bytes.len();
     bytes.resize(at + nulls + HEADER, 0);
     let mut bit = 0;
-    for (f, value) in layout.fields[..count].iter().zip(values) {
+    for (n, f) in layout.fields[..count].iter().enumerate() {
         if !f.nullable {
             continue;
         }
-        if matches!(value, Value::Null) {
+        if matches!(value(n), Value::Null) {
             bytes[at + nulls - 1 - bit / 8] |= 1 << (bit % 8);
         }
         bit += 1;
     }
     into.origin = bytes.len();
-    for value in &values[..count] {
-        match value {
+    for n in 0..count {
+        match value(n) {
             Value::Null => {}
             Value::Bytes(b) => bytes.extend_from_slice(b),
             Value::Outside(own, p) => {

@@ -10,14 +10,19 @@ const GROUP: usize = 8;
 
 /// Appends the key of a record. Says how long the part is that must not be there twice (0: it may, because it
 /// has a NULL or the index is not unique), or `None` where the order of a value is not known.
-pub fn key(layout: &Layout, values: &[Value<'_>], out: &mut Vec<u8>) -> Option<usize> {
+#[inline]
+pub fn key<'v>(
+    layout: &Layout,
+    value: impl Fn(usize) -> Value<'v>,
+    out: &mut Vec<u8>,
+) -> Option<usize> {
     let start = out.len();
     let mut unique = 0;
     let of_unique = layout.unique.unwrap_or(0);
     let mut has_null = false;
-    for (n, (f, value)) in layout.fields[..layout.keys].iter().zip(values).enumerate() {
+    for (n, f) in layout.fields[..layout.keys].iter().enumerate() {
         let begin = out.len();
-        match value {
+        match value(n) {
             Value::Null => {
                 has_null |= n < of_unique;
                 out.push(0);

@@ -130,11 +130,6 @@ impl Filling {
         (self.records > 0).then(|| usize::from((index::INFIMUM as u16).wrapping_add(step)))
     }
 
-    /// Where its last record is.
-    pub fn last(&self) -> Option<usize> {
-        (self.records > 0).then_some(self.last)
-    }
-
     /// The whole page, but for its number, its neighbours and its sum.
     pub fn done(mut self) -> Vec<u8> {
         self.link(index::SUPREMUM);

@@ -9,9 +9,8 @@ use super::tree::{self, Done, Pages, Run, Shared, Target};
 use super::{Error, Sink, Template, key};
 use crate::cfg::Exported;
 use crate::page::kind;
-use crate::record::{self, Value};
+use crate::record::Value;
 use crate::value::{Kind, Wrong};
-use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -45,13 +44,22 @@ enum Source {
     Roll,
 }
 
+/// A column of the rows that are handed in.
+struct Column {
+    name: String,
+    kind: Kind,
+    nullable: bool,
+    /// Bytes of each value, where the file says so.
+    fixed: Option<usize>,
+}
+
 /// A file that is being built.
 pub struct Builder<'a> {
     shared: Shared<'a>,
     template: &'a Template,
     /// By index, the clustered one first.
     sources: Vec<Vec<Source>>,
-    columns: Vec<(String, Kind, bool)>,
+    columns: Vec<Column>,
     sorters: Vec<Mutex<Sorter>>,
     threads: usize,
 }
@@ -113,7 +121,17 @@ impl<'a> Builder<'a> {
                 let nullable = exported
                     .column(&name)
                     .is_some_and(crate::cfg::Column::is_nullable);
-                (name, kind, nullable)
+                let at = exported.indexes[0]
+                    .fields
+                    .iter()
+                    .position(|f| f.name == name);
+                let fixed = at.and_then(|at| template.targets[0].layout.fields[at].fixed);
+                Column {
+                    name,
+                    kind,
+                    nullable,
+                    fixed,
+                }
             })
             .collect();
         let others = template.targets.len() - 1;
@@ -136,10 +154,13 @@ impl<'a> Builder<'a> {
             builder: self,
             run: Run::new(&self.shared, &self.template.targets[0]),
             outside: Pages::new(&self.shared, self.template.targets[0].leaves),
-            bytes: Vec::new(),
+            bytes: SYSTEM.to_vec(),
             cells: Vec::new(),
+            spans: Vec::new(),
             record: Encoded::default(),
             key: Vec::new(),
+            first: None,
+            last: Vec::new(),
             batches: self.sorters.iter().map(|_| Batch::default()).collect(),
         }
     }
@@ -147,18 +168,11 @@ impl<'a> Builder<'a> {
     /// Joins the stretches, which may come in any order, builds the other indexes, and writes the heads.
     /// Says how many pages the file has.
     pub fn finish(self, mut stretches: Vec<Stretch>) -> Result<u32, Error> {
-        let layout = &self.template.targets[0].layout;
-        let compare = |a: &[Option<Vec<u8>>], b: &[Option<Vec<u8>>]| {
-            record::compare(layout, &owned(a), &owned(b), layout.keys)
-        };
         stretches.retain(|s| s.keys.is_some());
-        stretches.sort_by(|a, b| match (&a.keys, &b.keys) {
-            (Some(a), Some(b)) => compare(&a.first, &b.first).unwrap_or(Ordering::Equal),
-            _ => Ordering::Equal,
-        });
+        stretches.sort_by(|a, b| a.keys.cmp(&b.keys));
         for pair in stretches.windows(2) {
-            if let [Some(before), Some(behind)] = [&pair[0].keys, &pair[1].keys]
-                && compare(&before.last, &behind.first) != Some(Ordering::Less)
+            if let [Some((_, before)), Some((behind, _))] = [&pair[0].keys, &pair[1].keys]
+                && before >= behind
             {
                 return Err(Error::Order);
             }
@@ -224,8 +238,8 @@ fn secondary(shared: &Shared<'_>, target: &Target, sorter: Sorter, rows: u64) ->
 /// The end of a stretch of rows.
 pub struct Stretch {
     done: Done,
-    /// None of no row.
-    keys: Option<Keys>,
+    /// Keys of the first and the last row, as bytes in their order.
+    keys: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Stretch {
@@ -235,31 +249,30 @@ impl Stretch {
     }
 }
 
-fn owned(values: &[Option<Vec<u8>>]) -> Vec<Value<'_>> {
-    values
-        .iter()
-        .map(|v| v.as_ref().map_or(Value::Null, |v| Value::Bytes(v)))
-        .collect()
-}
+/// What fields that are no columns hold: no transaction, and nothing to roll back, for it was an insert.
+const SYSTEM: [u8; 13] = [0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0];
+
+/// Where in the bytes of a row a value is; `None` for NULL.
+type Span = Option<(u32, u32)>;
 
 /// A stretch of rows that follow each other in the primary key.
 pub struct Rows<'a> {
     builder: &'a Builder<'a>,
     run: Run<'a>,
     outside: Pages<'a>,
+    /// What [`SYSTEM`] holds, then the values of a row.
     bytes: Vec<u8>,
-    /// By column: where in `bytes`.
-    cells: Vec<Option<(usize, usize)>>,
+    /// By column.
+    cells: Vec<Span>,
+    /// By field of an index.
+    spans: Vec<Span>,
     record: Encoded,
     key: Vec<u8>,
+    /// Keys of the first row and of the last one.
+    first: Option<Vec<u8>>,
+    last: Vec<u8>,
     /// By secondary index.
     batches: Vec<Batch>,
-}
-
-/// Keys of the first and the last row of a stretch.
-struct Keys {
-    first: Vec<Option<Vec<u8>>>,
-    last: Vec<Option<Vec<u8>>>,
 }
 
 impl Rows<'_> {
@@ -268,38 +281,46 @@ impl Rows<'_> {
         &mut self,
         row: impl IntoIterator<Item = Option<&'v [u8]>>,
     ) -> Result<(), Error> {
-        self.bytes.clear();
+        self.bytes.truncate(SYSTEM.len());
         self.cells.clear();
         let mut columns = self.builder.columns.iter();
         for text in row {
-            let (name, kind, nullable) = columns
+            let column = columns
                 .next()
                 .ok_or(Error::Builder("a row has too many values"))?;
             match text {
-                None if *nullable => self.cells.push(None),
-                None => return Err(Error::Null(name.clone())),
+                None if column.nullable => self.cells.push(None),
+                None => return Err(Error::Null(column.name.clone())),
                 Some(text) => {
                     let at = self.bytes.len();
-                    kind.put(text, &mut self.bytes)
-                        .map_err(|wrong| Error::Value(name.clone(), wrong))?;
-                    self.cells.push(Some((at, self.bytes.len())));
+                    let wrong = |wrong| Error::Value(column.name.clone(), wrong);
+                    column.kind.put(text, &mut self.bytes).map_err(wrong)?;
+                    let end = self.bytes.len();
+                    // Another length than the file's own description says would shift all that follow.
+                    if column.fixed.is_some_and(|fixed| end - at != fixed) {
+                        return Err(wrong(Wrong("length")));
+                    }
+                    self.cells.push(Some((at as u32, end as u32)));
                 }
             }
         }
         if columns.next().is_some() {
             return Err(Error::Builder("a row has too few values"));
         }
-        self.lengths()?;
+        if u32::try_from(self.bytes.len()).is_err() {
+            return Err(Error::RowSize);
+        }
         self.clustered()?;
         for (n, target) in self.builder.template.targets.iter().enumerate().skip(1) {
-            let values = values(&self.builder.sources[n], &self.bytes, &self.cells);
+            self.spans(n);
+            let value = |n: usize| value(&self.bytes, self.spans[n]);
             self.key.clear();
-            let unique = key::key(&target.layout, &values, &mut self.key);
+            let unique = key::key(&target.layout, value, &mut self.key);
             let unique = unique.ok_or_else(|| Error::Unknown(target.layout.name.clone()))?;
             encode(
                 &target.layout,
-                &values,
-                values.len(),
+                value,
+                self.spans.len(),
                 None,
                 &mut self.record,
             );
@@ -310,17 +331,24 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// That values have the lengths that the file's own description says: another one would shift all that follow.
-    fn lengths(&self) -> Result<(), Error> {
-        let fields = &self.builder.template.targets[0].layout.fields;
-        for (f, source) in fields.iter().zip(&self.builder.sources[0]) {
-            if let (Some(fixed), Source::Column(n)) = (f.fixed, source)
-                && self.cells[*n].is_some_and(|(from, to)| to - from != fixed)
-            {
-                return Err(Error::Value(f.name.clone(), Wrong("length")));
-            }
-        }
-        Ok(())
+    /// The fields of an index.
+    fn spans(&mut self, index: usize) {
+        let Rows {
+            bytes,
+            cells,
+            spans,
+            ..
+        } = self;
+        spans.clear();
+        spans.extend(self.builder.sources[index].iter().map(|s| match *s {
+            Source::Column(n) => cells[n],
+            Source::Prefix(n, most, widest) => cells[n].map(|(from, to)| {
+                let kept = prefix(&bytes[from as usize..to as usize], most, widest);
+                (from, from + kept.len() as u32)
+            }),
+            Source::Transaction => Some((0, 6)),
+            Source::Roll => Some((6, SYSTEM.len() as u32)),
+        }));
     }
 
     fn hand_over(&mut self, n: usize) -> Result<(), Error> {
@@ -331,17 +359,30 @@ impl Rows<'_> {
 
     fn clustered(&mut self) -> Result<(), Error> {
         let Target { layout, .. } = &self.builder.template.targets[0];
-        let mut values = values(&self.builder.sources[0], &self.bytes, &self.cells);
-        if let Some((page, last)) = self.run.last() {
-            let before =
-                record::keys(page, last, layout).map_err(|_| Error::Builder("the last record"))?;
-            match tree::is_behind(layout, &before, &values, layout.keys) {
-                Some(true) => {}
-                Some(false) => return Err(Error::Order),
-                None => return Err(Error::Unknown(layout.name.clone())),
-            }
+        self.spans(0);
+        let in_row = |n: usize| value(&self.bytes, self.spans[n]);
+        self.key.clear();
+        key::key(layout, in_row, &mut self.key)
+            .ok_or_else(|| Error::Unknown(layout.name.clone()))?;
+        if self.first.is_none() {
+            self.first = Some(self.key.clone());
+        } else if self.key <= self.last {
+            return Err(Error::Order);
         }
-        encode(layout, &values, values.len(), None, &mut self.record);
+        std::mem::swap(&mut self.last, &mut self.key);
+        let count = self.spans.len();
+        encode(layout, in_row, count, None, &mut self.record);
+        if self.record.bytes.len() > LONGEST {
+            self.shortened()?;
+        }
+        self.run.push(&self.record)
+    }
+
+    /// Puts long values of a row outside of it, the longest first, until the rest fits.
+    fn shortened(&mut self) -> Result<(), Error> {
+        let Target { layout, .. } = &self.builder.template.targets[0];
+        let mut values: Vec<Value<'_>> =
+            self.spans.iter().map(|s| value(&self.bytes, *s)).collect();
         while self.record.bytes.len() > LONGEST {
             let longest = values
                 .iter()
@@ -365,9 +406,10 @@ impl Rows<'_> {
                 let pointer = tree::outside(&mut self.outside, &self.builder.shared, b)?;
                 values[n] = Value::Outside(&[], pointer);
             }
-            encode(layout, &values, values.len(), None, &mut self.record);
+            let count = values.len();
+            encode(layout, |n| values[n], count, None, &mut self.record);
         }
-        self.run.push(&self.record)
+        Ok(())
     }
 
     /// There are no more rows in this stretch.
@@ -376,54 +418,18 @@ impl Rows<'_> {
         for n in 0..self.batches.len() {
             self.hand_over(n)?;
         }
-        let keys = self.keys()?;
         Ok(Stretch {
             done: self.run.end()?,
-            keys,
+            keys: self.first.map(|first| (first, self.last)),
         })
-    }
-
-    /// First and last key: of the page that is filled and of the first one.
-    fn keys(&self) -> Result<Option<Keys>, Error> {
-        let layout = &self.builder.template.targets[0].layout;
-        let (Some((page, last)), Some((first_page, first))) = (self.run.last(), self.run.first())
-        else {
-            return Ok(None);
-        };
-        let key = |page: &[u8], at| -> Result<Vec<Option<Vec<u8>>>, Error> {
-            let keys = record::keys(page, at, layout).map_err(|_| Error::Builder("a record"))?;
-            Ok(keys
-                .iter()
-                .map(|v| match v {
-                    Value::Bytes(b) => Some(b.to_vec()),
-                    _ => None,
-                })
-                .collect())
-        };
-        Ok(Some(Keys {
-            first: key(first_page, first)?,
-            last: key(page, last)?,
-        }))
     }
 }
 
-fn values<'v>(
-    sources: &[Source],
-    bytes: &'v [u8],
-    cells: &[Option<(usize, usize)>],
-) -> Vec<Value<'v>> {
-    let cell = |n: usize| cells[n].map(|(from, to)| &bytes[from..to]);
-    sources
-        .iter()
-        .map(|s| match *s {
-            Source::Column(n) => cell(n).map_or(Value::Null, Value::Bytes),
-            Source::Prefix(n, bytes, widest) => {
-                cell(n).map_or(Value::Null, |v| Value::Bytes(prefix(v, bytes, widest)))
-            }
-            Source::Transaction => Value::Bytes(&[0; 6]),
-            Source::Roll => Value::Bytes(&[0x80, 0, 0, 0, 0, 0, 0]),
-        })
-        .collect()
+#[inline]
+fn value(bytes: &[u8], span: Span) -> Value<'_> {
+    span.map_or(Value::Null, |(from, to)| {
+        Value::Bytes(&bytes[from as usize..to as usize])
+    })
 }
 
 /// As many characters as fit a prefix of so many bytes if each took the most.

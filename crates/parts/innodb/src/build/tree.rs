@@ -12,7 +12,7 @@ use super::{Error, Sink};
 use crate::format::Format;
 use crate::layout::Layout;
 use crate::page::{EXTENT, SIZE, index};
-use crate::record::{self, Record, Value};
+use crate::record::{self, Record};
 use std::sync::{Mutex, PoisonError};
 
 /// What all runs of a file share.
@@ -192,27 +192,6 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The page that is filled, and where its last record is.
-    pub fn last(&self) -> Option<(&[u8], Record)> {
-        let at = self.filling.last()?;
-        Some((self.filling.bytes(), Record { at, info: 0 }))
-    }
-
-    /// The first page, and where its first record is.
-    pub fn first(&self) -> Option<(&[u8], Record)> {
-        match &self.first {
-            Some((_, page)) => {
-                let step = crate::page::u16_at(page, index::INFIMUM - 2);
-                let at = usize::from((index::INFIMUM as u16).wrapping_add(step));
-                Some((page, Record { at, info: 0 }))
-            }
-            None => {
-                let at = self.filling.first()?;
-                Some((self.filling.bytes(), Record { at, info: 0 }))
-            }
-        }
-    }
-
     /// The page is full: another one.
     fn turn(&mut self) -> Result<(), Error> {
         let full = std::mem::replace(&mut self.filling, Filling::new(self.belongs));
@@ -277,7 +256,7 @@ fn fence_of(
     let mut record = Encoded::default();
     encode(
         layout,
-        &fields.values,
+        |n| fields.values[n],
         layout.branch,
         Some(number),
         &mut record,
@@ -436,14 +415,4 @@ pub fn outside(
         length: value.len() as u64,
         owned: true,
     })
-}
-
-/// Whether the first `n` fields of a record are behind those of another.
-pub fn is_behind(
-    layout: &Layout,
-    before: &[Value<'_>],
-    now: &[Value<'_>],
-    n: usize,
-) -> Option<bool> {
-    record::compare(layout, before, now, n).map(std::cmp::Ordering::is_lt)
 }
