@@ -21,6 +21,8 @@ struct Column {
     of: Of,
     nullable: bool,
     is_key: bool,
+    /// Has a value of its own in each row, or NULL.
+    is_unique: bool,
 }
 
 #[derive(Clone)]
@@ -47,6 +49,8 @@ const ASCII: &[&str] = &[
 const LATIN: &[&str] = &["a", "ä", "É", "ß", "ÿ", "€", "z", " ", "0", "Å", "ö"];
 const WIDE: &[&str] = &["a", "ä", "漢", "😀", "z", " ", "\t", "Ж", "0"];
 const BMP: &[&str] = &["a", "ä", "漢", "z", " ", "Ж", "0"];
+const GBK: &[&str] = &["a", "你", "好", " ", "0", "z"];
+const CYRILLIC: &[&str] = &["a", "Ж", "я", " ", "0", "z"];
 const MEMBERS: &[&str] = &["red", "green", "it's", "b l u e", "ß"];
 
 impl Random {
@@ -81,7 +85,7 @@ impl Random {
     /// A type: in words, its values, and whether it may be in a key (with a prefix of so many characters).
     fn of(&mut self) -> (String, Of, Option<Option<u32>>) {
         let whole = Some(None);
-        match self.below(26) {
+        match self.below(30) {
             0 => ("TINYINT".into(), Of::Int(-128, 127), whole),
             1 => ("SMALLINT UNSIGNED".into(), Of::Int(0, 65_535), whole),
             2 => ("MEDIUMINT".into(), Of::Int(-8_388_608, 8_388_607), whole),
@@ -197,6 +201,31 @@ impl Random {
                 Of::Member(MEMBERS),
                 whole,
             ),
+            25 => (
+                format!("ENUM({}) CHARACTER SET latin1", list()),
+                Of::Member(MEMBERS),
+                whole,
+            ),
+            26 => {
+                let n = 1 + self.below(60) as u32;
+                (
+                    format!("CHAR({n}) CHARACTER SET gbk"),
+                    Of::Text(n, GBK),
+                    None,
+                )
+            }
+            27 => {
+                let n = 1 + self.below(300) as u32;
+                (
+                    format!("VARCHAR({n}) CHARACTER SET cp1251"),
+                    Of::Text(n, CYRILLIC),
+                    None,
+                )
+            }
+            28 => {
+                let n = 1 + self.below(40) as u32;
+                (format!("CHAR({n})"), Of::Text(n, WIDE), None)
+            }
             _ => (
                 format!("SET({}) CHARACTER SET utf8mb4", list()),
                 Of::Members(MEMBERS),
@@ -237,6 +266,19 @@ impl Random {
                 of,
                 nullable,
                 is_key: false,
+                is_unique: false,
+            });
+        }
+        // What decides a unique key: its own values, and NULLs, which are never equal.
+        let unique = self.percent(40);
+        if unique {
+            lines.push("`u` VARCHAR(30) CHARACTER SET utf8mb4 NULL".to_owned());
+            columns.push(Column {
+                name: "u".into(),
+                of: Of::Int(0, 0),
+                nullable: true,
+                is_key: false,
+                is_unique: true,
             });
         }
         // The primary key: a number of its own, or it and what comes first.
@@ -250,6 +292,7 @@ impl Random {
                 of: Of::Int(0, 0),
                 nullable: false,
                 is_key: true,
+                is_unique: false,
             },
         );
         for p in &mut parts {
@@ -273,6 +316,11 @@ impl Random {
         };
         lines.push(format!("PRIMARY KEY ({primary})"));
         let mut keys = Vec::new();
+        if unique {
+            let order = self.one(&["", " DESC"]);
+            lines.push(format!("UNIQUE KEY ku (`u`{order})"));
+            keys.push("ku".to_owned());
+        }
         for n in 0..self.below(6) {
             let mut of = Vec::new();
             for _ in 0..=self.below(3) {
@@ -358,6 +406,7 @@ impl Random {
             .map(|c| match c {
                 c if c.is_key => id.to_string(),
                 c if c.nullable && self.percent(20) => "NULL".into(),
+                c if c.is_unique => format!("'{}{id}'", self.one(&["a", "B", "b"])),
                 c => self.value(&c.of.clone()),
             })
             .collect();
@@ -415,6 +464,12 @@ impl Random {
                     hex += &format!("{byte:02x}");
                 }
                 format!("x'{hex}'")
+            }
+            Of::Date if self.percent(5) => {
+                format!(
+                    "'{}'",
+                    self.one(&["0000-00-00", "2020-00-00", "2020-07-00"])
+                )
             }
             Of::Date => format!("'{}'", self.date(1000, 9999)),
             Of::Time(n) => format!(
@@ -518,7 +573,7 @@ impl Random {
                 }
                 2 => all.push(format!("UPDATE {{t}} SET `id` = `id` + 100000 WHERE `id` % {step} = 1 ORDER BY `id` DESC")),
                 _ => {
-                    let changeable: Vec<&Column> = made.columns.iter().filter(|c| !c.is_key).collect();
+                    let changeable: Vec<&Column> = made.columns.iter().filter(|c| !c.is_key && !c.is_unique).collect();
                     let c = *self.pick(&changeable);
                     let value = self.value(&c.of.clone());
                     all.push(format!("UPDATE {{t}} SET `{}` = {value} WHERE `id` % {step} = 1", c.name));

@@ -94,19 +94,22 @@ fn dump(
         .stdout(Stdio::null())
         .spawn()?;
     let end = Instant::now() + Duration::from_secs(seconds);
-    let status = loop {
+    let flow = || proxy.to_client().flow(rate << 20);
+    let (status, flow) = loop {
         match child.try_wait()? {
-            Some(status) => break status,
+            Some(status) => break (status, flow()),
             None if Instant::now() > end => {
+                // What comes behind is no dump any more: a closed connection leaves unread what was on its way.
+                let flow = flow();
                 testkit::interrupt(child.id())?;
-                break child.wait()?;
+                break (child.wait()?, flow);
             }
             None => std::thread::sleep(Duration::from_millis(20)),
         }
     };
     match status.code() {
         // 9: stopped on request.
-        Some(0 | 9) => Ok(proxy.to_client().flow(rate << 20)),
+        Some(0 | 9) => Ok(flow),
         _ => Err(Error(format!("penstock dump: {status}"))),
     }
 }

@@ -205,9 +205,13 @@ impl Journal {
         told(conn, "COMMIT")
     }
 
+    /// A table that came as a file has been compared.
+    pub(super) fn proven(&self, conn: &mut Conn, table: &str) -> Result<()> {
+        told(conn, &self.delete(&format!("unproven:{table}")))
+    }
+
     /// What [`Journal::enter_file`] told the server, by workers that share the journal.
-    pub(super) fn entered(&mut self, table: &str, files: &[&str]) {
-        self.unproven.insert(table.to_owned());
+    pub(super) fn entered(&mut self, files: &[&str]) {
         for file in files {
             self.done.entry((*file).to_owned()).or_default();
         }

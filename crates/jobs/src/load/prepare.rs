@@ -306,6 +306,7 @@ fn table(t: &mut Target<'_>, plan: &Plan, table: &Table, roads: &Roads) -> Resul
                 t.notes
                     .extend(notes.into_iter().map(|n| format!("table {name}: {n}")));
                 let (mut text, clauses) = ddl::strip_foreign_keys(&script::must_create(&text));
+                let all_keys = ddl::strip_secondary_keys(&text).1;
                 if let Some(others) = roads.keys_of_server(&name) {
                     (text, later.keys) = ddl::strip_keys_of_server(&text, others);
                 } else if keys_behind(t, table) {
@@ -313,6 +314,11 @@ fn table(t: &mut Target<'_>, plan: &Plan, table: &Table, roads: &Roads) -> Resul
                 }
                 failpoint::reached("a table is about to be created");
                 later.created = t.create(&text, &format!("cannot create table {name}"))?;
+                if !later.created {
+                    // With which of them the interrupted load has created it may have been decided otherwise.
+                    let there = t.indexes(table)?;
+                    later.keys = ddl::missing_keys(all_keys, &there);
+                }
                 failpoint::reached("a table is created");
                 t.touched = true;
                 if !clauses.is_empty() {
@@ -434,6 +440,23 @@ impl Target<'_> {
             .next()
             .and_then(|r| r.into_iter().next().flatten());
         Ok(cell.map(|c| String::from_utf8_lossy(&c).into_owned()))
+    }
+
+    /// Names of the indexes of a table.
+    fn indexes(&mut self, table: &Table) -> Result<Vec<String>> {
+        let sql = format!(
+            "SELECT DISTINCT index_name FROM information_schema.statistics WHERE table_schema = {} AND table_name = {}",
+            quote::text(&table.schema),
+            quote::text(&table.name)
+        );
+        let rows = self
+            .conn
+            .fetch(sql)
+            .map_err(|e| failure::wire("cannot look at the table's keys", e))?;
+        let names = rows.into_iter().flatten().flatten();
+        Ok(names
+            .map(|n| String::from_utf8_lossy(&n).into_owned())
+            .collect())
     }
 
     /// Creates an object, unless the load that was interrupted has; then false.

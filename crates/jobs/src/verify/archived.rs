@@ -13,7 +13,6 @@ use archive::{Archive, CheckOptions, RowDigest};
 use base::units::printable;
 use base::{Counters, Error, Kind, Result};
 use server::{Catalog, Filter, Identity, quote, session};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -168,36 +167,42 @@ pub fn loaded(
     all_equal(compare_tables(run, &name, &wanted, server, threads)?)
 }
 
-/// Schema and table.
-type Name = (String, String);
+/// What it takes to compare tables of an archive that has digests, one by one, as soon as each is there.
+pub struct Proofs<'a> {
+    /// The surroundings.
+    pub run: &'a Run,
+    /// What was dumped.
+    pub archive: &'a Archive,
+    /// What it was loaded into.
+    pub server: &'a wire::Options,
+    /// What the server is.
+    pub id: &'a Identity,
+    /// Its tables.
+    pub catalog: &'a Catalog,
+    /// Connections that read a table.
+    pub threads: usize,
+}
 
-/// Compares tables of an archive that has digests, and says of each that differs how.
-pub fn files(
-    run: &Run,
-    archive: &Archive,
-    tables: &[&Table],
-    server: &wire::Options,
-    threads: usize,
-) -> Result<(Compared, BTreeMap<Name, String>)> {
-    let record = |t: &&Table| archive.manifest()?.table(&t.schema, &t.name);
-    let wanted: Vec<_> = tables
-        .iter()
-        .filter_map(|t| Some((record(t)?, None)))
-        .collect();
-    let name = archive.store().describe();
-    let (compared, found) = compare_tables(run, &name, &wanted, server, threads)?;
-    let mut differences = BTreeMap::new();
-    for (at, what) in found {
-        let record = wanted[at].0;
-        let name = (record.schema.clone(), record.table.clone());
-        differences.entry(name).or_insert(what);
+impl Proofs<'_> {
+    /// Compares a table; says how it differs, if it does.
+    pub fn table(&self, table: &Table) -> Result<(Compared, Option<String>)> {
+        let manifest = self.archive.manifest();
+        let record = manifest.and_then(|m| m.table(&table.schema, &table.name));
+        let wanted: Vec<_> = record.iter().map(|r| (*r, None)).collect();
+        let (compared, differences) = compare_with(
+            self.run,
+            &self.archive.store().describe(),
+            &wanted,
+            (self.server, self.id, self.catalog),
+            self.threads,
+            &Counters::default(),
+        )?;
+        let what = match record {
+            None => Some("the archive has no digest of it".to_owned()),
+            Some(_) => differences.into_iter().next().map(|(_, what)| what),
+        };
+        Ok((compared, what))
     }
-    // What the archive has no record of is not proven.
-    for t in tables.iter().filter(|t| record(t).is_none()) {
-        let name = (t.schema.clone(), t.name.clone());
-        differences.insert(name, "the archive has no digest of it".to_owned());
-    }
-    Ok((compared, differences))
 }
 
 /// Fails if anything differs.
@@ -217,27 +222,55 @@ fn compare_tables(
     server: &wire::Options,
     threads: usize,
 ) -> Result<(Compared, Vec<(usize, String)>)> {
-    let start = Instant::now();
+    let schemas = tables.iter().map(|(t, _)| t.schema.as_str());
+    let (id, catalog) = catalog(run, server, schemas)?;
+    let phase = run.phase("comparing rows", threads);
+    compare_with(
+        run,
+        archive,
+        tables,
+        (server, &id, &catalog),
+        threads,
+        &phase.counters,
+    )
+}
+
+/// What a server is, and the tables of these schemas on it.
+pub fn catalog<'s>(
+    run: &Run,
+    server: &wire::Options,
+    schemas: impl Iterator<Item = &'s str>,
+) -> Result<(Identity, Catalog)> {
     let (mut conn, id) = connect::open(run, server)?;
-    let name = format!("{id} at {}", server.endpoint);
     session::for_catalog(&mut conn, &id)
         .map_err(|e| failure::server("cannot prepare a session", e))?;
-    let patterns: Vec<String> = tables
-        .iter()
-        .map(|(t, _)| quote::ident(&t.schema))
-        .collect();
+    let mut patterns: Vec<String> = schemas.map(quote::ident).collect();
+    patterns.sort();
+    patterns.dedup();
     let filter = Filter::new(&patterns, &[], &[], &[])
         .map_err(|e| failure::server("cannot select schemas", e))?;
     let catalog = Catalog::read(&mut conn, &id, &filter)
         .map_err(|e| failure::server("cannot read the catalog", e))?;
-    let phase = run.phase("comparing rows", threads);
+    Ok((id, catalog))
+}
+
+fn compare_with(
+    run: &Run,
+    archive: &str,
+    tables: &[(&TableRecord, Option<RowDigest>)],
+    (server, id, catalog): (&wire::Options, &Identity, &Catalog),
+    threads: usize,
+    counters: &Counters,
+) -> Result<(Compared, Vec<(usize, String)>)> {
+    let start = Instant::now();
+    let name = format!("{id} at {}", server.endpoint);
     let mut differences = Vec::new();
     let (mut plans, mut pieces) = (Vec::new(), Vec::new());
     // By plan: which of the tables.
     let mut of_plan = Vec::new();
     for (number, (record, taken)) in tables.iter().enumerate() {
         let qualified = printable(&quote::qualified(&record.schema, &record.table));
-        let Some(table) = find(&catalog, &id, record) else {
+        let Some(table) = find(catalog, id, record) else {
             differences.push((number, format!("{qualified}: not on the server")));
             continue;
         };
@@ -249,7 +282,7 @@ fn compare_tables(
                 continue;
             }
         };
-        phase.counters.rows_expected.add(record.rows);
+        counters.rows_expected.add(record.rows);
         let at = plans.len();
         if let Some(digest) = taken {
             // Rows were written by another tool: read them as it did.
@@ -276,8 +309,7 @@ fn compare_tables(
                     }),
             );
         }
-        phase
-            .counters
+        counters
             .bytes_expected
             .add(record.chunks.iter().map(|c| c.raw_bytes).sum());
         plans.push(Plans {
@@ -296,12 +328,11 @@ fn compare_tables(
     let mut workers = Vec::new();
     for _ in 0..threads.min(pieces.len().max(1)) {
         workers.push(Pair {
-            left: reader(run, server, &id)?,
+            left: reader(run, server, id)?,
             right: None,
         });
     }
-    let outcome = compare(run, &phase.counters, &plans, &pieces, workers)?;
-    drop(phase);
+    let outcome = compare(run, counters, &plans, &pieces, workers)?;
     let found = outcome.differences.into_iter();
     differences.extend(found.map(|(plan, what)| (of_plan[plan], what)));
     let compared = Compared {

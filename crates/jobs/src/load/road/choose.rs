@@ -225,6 +225,13 @@ fn barred(t: &mut Target<'_>, plan: &Plan) -> Option<String> {
             "--max-rate counts what is sent to the server, and files are not sent".to_owned(),
         );
     }
+    let redo = "SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_enabled'";
+    if t.id.is_mysql() && t.conn.fetch(redo).is_ok_and(|rows| is_off(&rows)) {
+        return Some(
+            "the server's redo log is off, so a crash during an import would cost the whole server"
+                .to_owned(),
+        );
+    }
     if t.id.is_mariadb()
         && let Err(e) = hand::checkpoint(&mut t.conn)
     {
@@ -237,6 +244,12 @@ fn barred(t: &mut Target<'_>, plan: &Plan) -> Option<String> {
         return Some("the archive has no digests to prove them with".to_owned());
     }
     None
+}
+
+/// Whether a status variable says OFF.
+fn is_off(rows: &[Vec<Option<Vec<u8>>>]) -> bool {
+    let cell = rows.first().and_then(|r| r.get(1)?.as_deref());
+    cell == Some(b"OFF")
 }
 
 /// Whether the tests run against this series.

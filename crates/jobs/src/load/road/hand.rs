@@ -9,11 +9,14 @@ use super::turns::Turns;
 use crate::load::Target;
 use crate::load::journal::{self, Journal};
 use crate::run::Stop;
+use crate::verify::Compared;
+use crate::verify::archived::Proofs;
 use crate::{connect, failure};
 use archive::open::Table;
 use base::units::printable;
 use base::{Counters, Error, Kind, Observer, Result, failpoint};
 use innodb::build::{self, Builder, Options, Template};
+use innodb::layout::Order;
 use innodb::page::SIZE;
 use innodb::value::Kind as Column;
 use innodb::{Exported, Layout};
@@ -26,13 +29,17 @@ use wire::Conn;
 
 /// What became of a table.
 pub enum Outcome {
-    /// The server has taken its file.
+    /// The server has taken its file, and its rows are the archive's.
     Taken {
         /// Of so many bytes.
         bytes: u64,
+        /// The comparison.
+        compared: Compared,
     },
-    /// This key is to be left to the server, and the rest done again.
-    Key(String),
+    /// The server has taken its file, but its rows are not the archive's.
+    Differs(String),
+    /// These keys are to be left to the server, and the rest done again.
+    Keys(Vec<String>),
     /// It cannot come as a file, for this reason.
     Unfit(String),
     /// Something was not as it has to be.
@@ -43,6 +50,8 @@ pub enum Outcome {
 pub struct Works<'a> {
     /// Where the chunks are.
     pub store: &'a dyn Store,
+    /// Compares what was taken.
+    pub proofs: &'a Proofs<'a>,
     /// Told of every file.
     pub journal: &'a Journal,
     /// Where the server's files are.
@@ -192,6 +201,18 @@ fn one_ready<'p>(
         Ok(columns) => columns,
         Err(why) => return unfit(why),
     };
+    let unknown = |layout: &Layout| {
+        let keys = &layout.fields[..layout.keys];
+        keys.iter().any(|f| f.order == Order::Unknown)
+    };
+    let layouts = blank.template.targets.iter().map(|t| &t.layout);
+    let unknown: Vec<String> = layouts
+        .filter(|l| unknown(l))
+        .map(|l| l.name.clone())
+        .collect();
+    if !unknown.is_empty() {
+        return Ok(Err(Outcome::Keys(unknown)));
+    }
     let path = site.building(&name);
     journal.begin_file(&mut t.conn, &name, &path.display().to_string())?;
     failpoint::reached("a file is announced");
@@ -340,7 +361,7 @@ impl Works<'_> {
             Err(Failed::Road(e)) => {
                 drop(building);
                 return Ok(match e {
-                    build::Error::Unknown(key) => Outcome::Key(key),
+                    build::Error::Unknown(key) => Outcome::Keys(vec![key]),
                     build::Error::Builder(_) => {
                         Outcome::Doubted(format!("its file was not built: {e}"))
                     }
@@ -369,7 +390,7 @@ impl Works<'_> {
             None => self.hand_over(conn, ready, &mut building, site),
         };
         let Some(why) = handed? else {
-            return Ok(Outcome::Taken { bytes });
+            return self.prove(conn, ready, bytes);
         };
         drop(building);
         // At once: some servers fall over a table whose import failed.
@@ -405,6 +426,17 @@ impl Works<'_> {
             rank,
         };
         source.build(builder)
+    }
+
+    /// Reads the table back.
+    fn prove(&self, conn: &mut Conn, ready: &Ready<'_>, bytes: u64) -> Result<Outcome> {
+        let (compared, what) = self.proofs.table(ready.table)?;
+        if let Some(what) = what {
+            return Ok(Outcome::Differs(what));
+        }
+        self.journal.proven(conn, &ready.name)?;
+        failpoint::reached("a file is proven");
+        Ok(Outcome::Taken { bytes, compared })
     }
 
     /// Gives the file to the server. `Some` says why it was not taken; the table is to be dropped then.

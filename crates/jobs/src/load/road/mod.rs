@@ -20,6 +20,7 @@ pub use choose::Roads;
 
 use super::prepare::{self, Prepared};
 use super::{Plan, Target, journal};
+use crate::verify::archived::Proofs;
 use crate::verify::{self, Compared};
 use archive::open::Table;
 use base::units::printable;
@@ -64,7 +65,7 @@ pub struct Taken {
     pub raw_bytes: u64,
     /// Bytes of the files.
     pub bytes: u64,
-    /// Building and handing over, in seconds.
+    /// Building, handing over and comparing, in seconds.
     pub seconds: f64,
     /// Why other tables came as rows, each reason with those tables.
     pub reasons: Vec<(String, Vec<String>)>,
@@ -137,29 +138,52 @@ pub fn run(
 ) -> Result<(Taken, Option<Compared>)> {
     let start = Instant::now();
     let mut taken = Taken::default();
+    let mut compared = prove(t, plan, roads, prepared)?;
     let mut wanted = roads.files(plan);
+    if wanted.is_empty() {
+        return Ok((finished(taken, plan, roads), compared));
+    }
+    let schemas = wanted.iter().map(|t| t.schema.as_str());
+    let (id, catalog) = verify::archived::catalog(t.run, &t.options.target, schemas)?;
+    let proofs = Proofs {
+        run: t.run,
+        archive: &plan.archive,
+        server: &t.options.target,
+        id: &id,
+        catalog: &catalog,
+        threads: t.options.threads,
+    };
     while !wanted.is_empty() {
-        let outcomes = round(t, plan, roads, prepared, &wanted)?;
+        let outcomes = round(t, plan, roads, prepared, &proofs, &wanted)?;
         let mut more = Vec::new();
         for (table, outcome) in wanted.into_iter().zip(outcomes) {
             let name = quote::qualified(&table.schema, &table.name);
             match outcome {
-                Outcome::Taken { bytes } => {
+                Outcome::Taken {
+                    bytes,
+                    compared: proof,
+                } => {
                     let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
-                    prepared.journal.entered(&name, &files);
+                    prepared.journal.entered(&files);
+                    compared = Some(proof.and(compared));
                     taken.bytes += bytes;
                     taken.raw_bytes += super::raw_bytes(table);
                 }
-                // The server can sort that one; all else of the table is built once more.
-                Outcome::Key(key) if roads.leave_key(&name, &key) => {
-                    taken.keys.push(format!("{name}: {}", quote::ident(&key)));
+                // The server can sort those; all else of the table is built once more.
+                Outcome::Keys(keys) if keys.iter().all(|key| roads.leave_key(&name, key)) => {
+                    let text = |key: &String| format!("{name}: {}", quote::ident(key));
+                    taken.keys.extend(keys.iter().map(text));
                     again(t, plan, table, roads, prepared)?;
                     more.push(table);
                 }
-                Outcome::Key(key) => {
-                    let why = format!("the order of values of key {key} is not known here");
+                Outcome::Keys(keys) => {
+                    let why = format!(
+                        "the order of values of key {} is not known here",
+                        keys.join(", ")
+                    );
                     by_rows(t, plan, table, roads, prepared, &why)?;
                 }
+                Outcome::Differs(what) => differs(t, plan, table, roads, prepared, &what)?,
                 Outcome::Unfit(why) => by_rows(t, plan, table, roads, prepared, &why)?,
                 Outcome::Doubted(why) => {
                     doubted(t, &name, &why);
@@ -170,10 +194,36 @@ pub fn run(
         wanted = more;
     }
     taken.seconds = start.elapsed().as_secs_f64();
-    let compared = prove(t, plan, roads, prepared)?;
+    Ok((finished(taken, plan, roads), compared))
+}
+
+fn finished(mut taken: Taken, plan: &Plan, roads: &Roads) -> Taken {
     taken.files = roads.taken(plan);
     taken.reasons = roads.reasons();
-    Ok((taken, compared))
+    taken
+}
+
+/// What came as a file is not what was dumped: it is loaded again.
+fn differs(
+    t: &mut Target<'_>,
+    plan: &Plan,
+    table: &Table,
+    roads: &mut Roads,
+    prepared: &mut Prepared,
+    what: &str,
+) -> Result<()> {
+    let name = quote::qualified(&table.schema, &table.name);
+    doubted(t, &name, &format!("what came as a file differs: {what}"));
+    // The rows go first: were the load killed in between, its journal would name chunks that are gone.
+    t.execute(
+        &format!("DROP TABLE IF EXISTS {name}"),
+        &format!("cannot drop table {name}"),
+    )?;
+    let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
+    prepared.journal.entered(&files);
+    prepared.journal.forget(t, &files)?;
+    by_rows(t, plan, table, roads, prepared, "its file differed")?;
+    prepared.journal.settle(t, &name)
 }
 
 /// An exception: something was not as it has to be, and was done again.
@@ -217,6 +267,7 @@ fn round(
     plan: &Plan,
     roads: &Roads,
     prepared: &Prepared,
+    proofs: &Proofs<'_>,
     wanted: &[&Table],
 ) -> Result<Vec<Outcome>> {
     let ready = hand::ready(t, roads, &prepared.journal, wanted)?;
@@ -237,6 +288,7 @@ fn round(
         .set(wanted.iter().filter_map(|t| t.rows).sum());
     let works = Works {
         store: &**plan.archive.store(),
+        proofs,
         journal: &prepared.journal,
         roads,
         turns: &Turns::new(threads),
@@ -287,7 +339,7 @@ fn round(
         .collect()
 }
 
-/// Compares every table that came as a file and has not been compared; one that differs is loaded again.
+/// Compares the tables that the interrupted load has handed over and not compared any more.
 fn prove(
     t: &mut Target<'_>,
     plan: &Plan,
@@ -305,28 +357,26 @@ fn prove(
     if unproven.is_empty() {
         return Ok(None);
     }
-    let (compared, differences) = verify::archived::files(
-        t.run,
-        &plan.archive,
-        &unproven,
-        &t.options.target,
-        t.options.threads,
-    )?;
-    failpoint::reached("tables that came as files are compared");
+    let schemas = unproven.iter().map(|t| t.schema.as_str());
+    let (id, catalog) = verify::archived::catalog(t.run, &t.options.target, schemas)?;
+    let proofs = Proofs {
+        run: t.run,
+        archive: &plan.archive,
+        server: &t.options.target,
+        id: &id,
+        catalog: &catalog,
+        threads: t.options.threads,
+    };
+    let mut all = None;
     for table in unproven {
-        let name = name(table);
-        if let Some(what) = differences.get(&(table.schema.clone(), table.name.clone())) {
-            doubted(t, &name, &format!("what came as a file differs: {what}"));
-            let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
-            // The rows go first: were the load killed in between, its journal would name chunks that are gone.
-            t.execute(
-                &format!("DROP TABLE IF EXISTS {name}"),
-                &format!("cannot drop table {name}"),
-            )?;
-            prepared.journal.forget(t, &files)?;
-            by_rows(t, plan, table, roads, prepared, "its file differed")?;
+        let (compared, what) = proofs.table(table)?;
+        match what {
+            Some(what) => differs(t, plan, table, roads, prepared, &what)?,
+            None => {
+                all = Some(compared.and(all));
+                prepared.journal.settle(t, &name(table))?;
+            }
         }
-        prepared.journal.settle(t, &name)?;
     }
-    Ok(Some(compared))
+    Ok(all)
 }

@@ -30,6 +30,21 @@ pub fn strip_keys_of_server(create: &str, others: &[String]) -> (String, Vec<Vec
     })
 }
 
+/// Those keys of groups as [`strip_secondary_keys`] gives them that are not among `there`, by name.
+pub fn missing_keys(groups: Vec<Vec<String>>, there: &[String]) -> Vec<Vec<String>> {
+    let is_there = |element: &String| {
+        let name = key_name(element).unwrap_or_default().to_lowercase();
+        there
+            .iter()
+            .any(|t| crate::quote::ident(t).to_lowercase() == name)
+    };
+    groups
+        .into_iter()
+        .map(|group| group.into_iter().filter(|e| !is_there(e)).collect())
+        .filter(|group: &Vec<String>| !group.is_empty())
+        .collect()
+}
+
 /// The quoted name of a key.
 fn key_name(element: &str) -> Option<&str> {
     words(element, 4).into_iter().find(|w| w.starts_with('`'))
@@ -178,6 +193,10 @@ mod tests {
         };
         assert_eq!(names(&groups[0]), ["`k`", "`l`", "`o``k`", "`s`"]);
         assert_eq!(names(&groups[1]), ["`f`"]);
+        let there = ["K".to_owned(), "o`k".to_owned(), "f".to_owned()];
+        let missing = missing_keys(groups, &there);
+        assert_eq!(missing.len(), 1);
+        assert_eq!(names(&missing[0]), ["`l`", "`s`"]);
         let plain = "CREATE TABLE `t` (\n  `a` int,\n  PRIMARY KEY (`a`),\n  KEY `k` (`a`)\n) ENGINE=InnoDB";
         assert_eq!(strip_keys_of_server(plain, &[]), (plain.to_owned(), vec![]));
     }
