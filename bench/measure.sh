@@ -328,8 +328,12 @@ SQL
 }
 
 bench_restore() {
-    local flavour=mysql warehouses=10 runs=3
-    options restore 'flavour warehouses runs' "$@"
+    local flavour=mysql warehouses=10 runs=3 only='archive script keys files' part
+    options restore 'flavour warehouses runs only' "$@"
+    for part in ${only//,/ }; do
+        [[ " archive script keys files " == *" $part "* ]] || die "--only $part: archive, script, keys, files, or several of them"
+    done
+    only=" ${only//,/ } "
     bench_source "$warehouses" tpcc
     record fact 'as installed' 'a new server with 2 GiB of buffer pool and of redo log, binary log and doublewrite as they come, flush_log_at_trx_commit=1'
     say "a table with five keys, and what is loaded"
@@ -342,15 +346,13 @@ bench_restore() {
     [[ -z $MYDUMPER ]] || "$MYDUMPER" "${login[@]}" --database "$schema" --outputdir "$WORK/dump-mydumper" >"$WORK/out" 2>&1
     for ((RUN = 1; RUN <= runs; RUN++)); do
         title "Run $RUN of $runs"
-        bench_restore_archive
-        bench_restore_script
-        bench_restore_keys
-        bench_restore_files
+        for part in $only; do "bench_restore_$part"; done
     done
     server_down target
     bench_restore_reach
     local name
     name="bench/$(date +%F)-restore-$FLAVOUR-tpcc"
+    [[ $only == *' archive '* ]] || name+=$(printf -- '-%s' $only)
     title "Recorded as $name.md and $name.json"
     testkit report --runs "$RUNS" --markdown "$name.md" --json "$name.json"
 }
@@ -447,17 +449,23 @@ copy_files() {
 
 bench_restore_reach() {
     local group='restore of an archive' script='restore of one .sql file' keys='a table with five keys, best settings' client="${CLIENT[-1]##*/} <"
-    record reach "$group" 'penstock --tune=max --no-verify' 0.625 'myloader, best settings'
-    record reach "$group" 'penstock --tune=max' 1.15 'penstock --tune=max --no-verify'
-    record reach "$script" 'penstock, best settings' 0.333 "$client, best settings"
-    record reach "$script" 'penstock --tune=off' 0.5 "$client"
-    record reach "$keys" 'penstock, 2 workers' 0.588 'penstock, keys before the rows, 1 worker'
-    local files='restore by files, compared' most=0.333 other
-    [[ $FLAVOUR == mysql ]] || most=0.167
-    for other in 'penstock --road rows, best settings' 'myloader, best settings' "${IMPORT[-1]##*/} --use-threads=2"; do
-        record reach "$files" 'penstock --road tablespace' "$most" "$other"
-    done
-    record reach 'five keys by files, compared' 'penstock --road tablespace' 0.1 'penstock --road rows, best settings'
+    if [[ $only == *' archive '* ]]; then
+        record reach "$group" 'penstock --tune=max --no-verify' 0.625 'myloader, best settings'
+        record reach "$group" 'penstock --tune=max' 1.15 'penstock --tune=max --no-verify'
+    fi
+    if [[ $only == *' script '* ]]; then
+        record reach "$script" 'penstock, best settings' 0.333 "$client, best settings"
+        record reach "$script" 'penstock --tune=off' 0.5 "$client"
+    fi
+    [[ $only != *' keys '* ]] || record reach "$keys" 'penstock, 2 workers' 0.588 'penstock, keys before the rows, 1 worker'
+    if [[ $only == *' files '* ]]; then
+        local files='restore by files, compared' most=0.333 other
+        [[ $FLAVOUR == mysql ]] || most=0.167
+        for other in 'penstock --road rows, best settings' 'myloader, best settings' "${IMPORT[-1]##*/} --use-threads=2"; do
+            record reach "$files" 'penstock --road tablespace' "$most" "$other"
+        done
+        record reach 'five keys by files, compared' 'penstock --road tablespace' 0.1 'penstock --road rows, best settings'
+    fi
 }
 
 # ---------------------------------------------------------------- impact
