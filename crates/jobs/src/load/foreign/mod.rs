@@ -72,6 +72,10 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     } else {
         None
     };
+    if options.road == road::Road::Tablespace {
+        let what = "--road tablespace: only archives of penstock come as files; this comes as rows";
+        run.observer.note(what.to_owned());
+    }
     let mut target = Target::open(run, options)?;
     precheck::writable(&mut target.conn, &target.id, target.options.tune.level)?;
     let journal = match &survey {

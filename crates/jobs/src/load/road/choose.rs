@@ -196,6 +196,9 @@ fn too_small(t: &Target<'_>, table: &Table) -> Option<&'static str> {
 /// Why no table of this server can come as a file, as far as the server itself tells.
 fn barred(t: &mut Target<'_>, plan: &Plan) -> Option<String> {
     let id = &t.id;
+    if !plan.archive.has_manifest() {
+        return Some("the archive has no digests to prove them with".to_owned());
+    }
     if !tested(id) {
         return Some(format!(
             "files are built for {SERIES} only, and this is {id}"
@@ -239,9 +242,6 @@ fn barred(t: &mut Target<'_>, plan: &Plan) -> Option<String> {
             "a crash soon afterwards would cost their changes, unless the server writes a checkpoint first ({}; it takes innodb_log_checkpoint_now and the privilege SUPER)",
             e.what
         ));
-    }
-    if !plan.archive.has_manifest() {
-        return Some("the archive has no digests to prove them with".to_owned());
     }
     None
 }

@@ -5,7 +5,7 @@ use super::super::Target;
 use archive::FileRecord;
 use std::fs::{File, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// End of the name of a file that is being built. It does not look like a tablespace,
@@ -55,7 +55,7 @@ impl Site {
         let trial =
             tempfile::NamedTempFile::with_prefix_in("penstock-", &site.folder).map_err(denied)?;
         site.sweep();
-        site.give(trial.as_file(), trial.path(), 0o640)
+        site.give(trial.as_file(), 0o640)
             .map_err(|e| {
                 format!(
                     "the server's files belong to user {}, and a file made here cannot be given to it: {e}",
@@ -127,14 +127,15 @@ impl Site {
             .write(true)
             .open(path)?;
         file.try_lock()?;
-        self.give(&file, path, mode & 0o777)?;
+        self.give(&file, mode & 0o777)?;
         Ok(file)
     }
 
-    fn give(&self, file: &File, path: &Path, mode: u32) -> io::Result<()> {
+    /// Makes a file the server's. By the open file: the folder is not ours, and a name in it may become another's.
+    fn give(&self, file: &File, mode: u32) -> io::Result<()> {
         let meta = file.metadata()?;
         if (meta.uid(), meta.gid()) != self.owner {
-            let given = chown(path, Some(self.owner.0), Some(self.owner.1));
+            let given = fchown(file, Some(self.owner.0), Some(self.owner.1));
             // Its own files a server opens whatever their group.
             if meta.uid() != self.owner.0 {
                 given?;
