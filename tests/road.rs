@@ -39,7 +39,8 @@ CREATE TABLE nothing (id INT PRIMARY KEY) ENGINE=InnoDB;
 CREATE TABLE no_key (a INT) ENGINE=InnoDB; INSERT INTO no_key VALUES (1), (1);
 CREATE TABLE parts (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 3; INSERT INTO parts VALUES (1), (2), (3);
 CREATE TABLE made (a INT PRIMARY KEY, b INT AS (a + 1) STORED) ENGINE=InnoDB; INSERT INTO made (a) VALUES (1);
-CREATE TABLE `odd name` (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `odd name` VALUES (1);
+CREATE TABLE `öd` (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `öd` VALUES (1);
+CREATE TABLE `odd name-#.$` (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `odd name-#.$` VALUES (1);
 CREATE TABLE isam (a INT PRIMARY KEY) ENGINE=MyISAM; INSERT INTO isam VALUES (1);
 {}",
         own.replace("{COUNT}", COUNT)
@@ -124,21 +125,21 @@ both! {
         let road = &summary["road"];
         let mut files = names(&road["files"]);
         files.sort();
-        let mut wanted = vec!["`f`.`child`", "`f`.`keyed`", "`f`.`latin`", "`f`.`sorted_elsewhere`", "`f`.`wide_set`", "`f`.`worded`"];
+        let mut wanted = vec!["`f`.`child`", "`f`.`keyed`", "`f`.`latin`", "`f`.`odd name-#.$`", "`f`.`sorted_elsewhere`", "`f`.`wide_set`", "`f`.`worded`"];
         if pair.is_mysql() {
             wanted.push("`g`.`functional`");
         }
         assert_eq!(files, wanted, "{road:#}");
         let reasons = road["rows"].as_array().expect("reasons");
-        for (table, word) in [("no_key", "primary key"), ("parts", "partitions"), ("made", "generated"), ("odd name", "letters"), ("isam", "engine"), ("json", "type")] {
+        for (table, word) in [("no_key", "primary key"), ("parts", "partitions"), ("made", "generated"), ("öd", "file names"), ("isam", "engine"), ("json", "type")] {
             let name = format!("`f`.`{table}`");
             let reason = reasons.iter().find(|r| names(&r["tables"]).contains(&name));
             let reason = reason.unwrap_or_else(|| panic!("{table}: {road:#}"))["reason"].as_str().expect("a reason");
             assert!(reason.contains(word), "{table}: {reason}");
         }
         let keys = names(&road["keys_of_server"]);
-        for key in ["`a`", "`b`"] {
-            assert!(keys.contains(&format!("`f`.`sorted_elsewhere`: {key}")), "{keys:?}");
+        for key in ["`f`.`sorted_elsewhere`: `a`", "`f`.`sorted_elsewhere`: `b`", "`f`.`worded`: `t`"] {
+            assert!(keys.contains(&key.to_owned()), "{keys:?}");
         }
         equal(pair, pair.target(), "loaded");
         pair.same_definitions("f");
@@ -178,7 +179,7 @@ both! {
 CREATE TABLE small (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO small VALUES (1);"));
         pair.dump("a", &["--chunk-size", "2M"]).ok();
         let load = |more: &[&str]| {
-            pair.target().script(b"DROP DATABASE IF EXISTS f").expect("an empty target");
+            pair.target().script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`").expect("an empty target");
             pair.load("a", more).ok()
         };
         load(&["--skip-binlog"]).says(&["as files", "1 table, ", "`f`.`small`: they are small", "equal: 10,001 rows in 2 tables"]);
@@ -203,9 +204,10 @@ CREATE TABLE small (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO small VALUES 
     }
 }
 
-/// Three tables, which is enough for everything to overlap.
+/// Three tables, which is enough for everything to overlap; before them a schema whose name is another in file
+/// names, and which holds the journal.
 fn three(pair: &Pair) {
-    pair.fill(&format!("CREATE DATABASE f; USE f;
+    pair.fill(&format!("CREATE DATABASE `a-f`; CREATE TABLE `a-f`.x (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `a-f`.x VALUES (1); CREATE DATABASE f; USE f;
 CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200), KEY v (v)) ENGINE=InnoDB; INSERT INTO a (v) SELECT SHA2(n, 512) FROM {COUNT};
 CREATE TABLE b (id INT PRIMARY KEY, v VARCHAR(100), UNIQUE KEY v (v, id)) ENGINE=InnoDB; INSERT INTO b SELECT n, SHA2(n, 224) FROM {COUNT} WHERE n < 4000;
 CREATE TABLE c (id INT PRIMARY KEY, v CHAR(30) CHARACTER SET cp1251, KEY back (id DESC), KEY known (id, v), KEY v (v)) ENGINE=InnoDB; INSERT INTO c SELECT n, '\u{416}' FROM {COUNT} WHERE n < 2000;
@@ -236,7 +238,7 @@ both! {
     fn killed_on_the_road(pair) {
         three(pair);
         for place in PLACES {
-            pair.target().script(b"DROP DATABASE IF EXISTS f").expect("an empty target");
+            pair.target().script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`").expect("an empty target");
             loading(pair, &[]).env("PENSTOCK_KILL_AT", *place).run().code(137);
             loading(pair, &[]).run().code(10).says(&["interrupted", "--resume"]);
             // Killed once more while it clears up.
@@ -249,15 +251,15 @@ both! {
             pair.same_definitions("f");
         }
         // Another road may be taken the second time.
-        pair.target().script(b"DROP DATABASE IF EXISTS f").expect("an empty target");
+        pair.target().script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`").expect("an empty target");
         loading(pair, &[]).env("PENSTOCK_KILL_AT", "a file is in its place#2").run().code(137);
         pair.load("a", &["--resume", "--skip-binlog", "--road", "rows"]).ok().says(&["equal:"]);
         equal(pair, pair.target(), "rows the second time");
         pair.same_definitions("f");
         // And the schema can be dropped instead, whatever was left.
-        pair.target().script(b"DROP DATABASE IF EXISTS f").expect("an empty target");
+        pair.target().script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`").expect("an empty target");
         loading(pair, &[]).env("PENSTOCK_KILL_AT", "a file is built#1").run().code(137);
-        pair.target().script(b"DROP DATABASE f").expect("dropped");
+        pair.target().script(b"DROP DATABASE f; DROP DATABASE `a-f`").expect("dropped");
         assert!(!left(pair.target()).is_empty());
         loading(pair, &[]).run().ok();
         equal(pair, pair.target(), "begun anew");
@@ -274,7 +276,7 @@ fn killed_server(kind: Kind) {
     three(&pair);
     for place in &PLACES[1..] {
         target
-            .script(b"DROP DATABASE IF EXISTS f")
+            .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
             .expect("an empty target");
         let run = load_into(&pair, &target, &[])
             .env("PENSTOCK_STOP_AT", *place)
@@ -296,7 +298,7 @@ fn killed_server(kind: Kind) {
     // What is changed right behind a load survives a crash: MariaDB's recovery leaves out changes of a
     // table whose empty file was discarded since the last checkpoint.
     target
-        .script(b"DROP DATABASE IF EXISTS f")
+        .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
         .expect("an empty target");
     load_into(&pair, &target, &[]).run().ok();
     for change in [
@@ -327,7 +329,7 @@ fn a_server_that_is_killed_on_the_road_mariadb() {
 /// Stops a load at a place, does something there, and lets it go on.
 fn meanwhile(pair: &Pair, place: &str, what: impl FnOnce()) -> crate::kit::Done {
     pair.target()
-        .script(b"DROP DATABASE IF EXISTS f")
+        .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
         .expect("an empty target");
     let run = loading(pair, &["--threads", "1"])
         .env("PENSTOCK_STOP_AT", place)

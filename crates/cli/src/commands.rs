@@ -106,6 +106,19 @@ fn dump(a: &args::Dump, run: &Run, screen: &Screen) -> Result<u8> {
     Ok(report::code(&kept, exceptions(&done.exceptions), run))
 }
 
+/// `--memory`.
+fn memory(text: &str) -> Result<usize> {
+    const LEAST: u64 = 1 << 20;
+    let size = args::size(text)?;
+    if size < LEAST {
+        return Err(Error::new(
+            Kind::Usage,
+            format!("--memory {text}: 1M is the least"),
+        ));
+    }
+    Ok(usize::try_from(size).unwrap_or(usize::MAX))
+}
+
 fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
     a.limits.apply(run)?;
     let level = level(&a.tune)?;
@@ -137,7 +150,7 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
             args::Road::Rows => load::road::Road::Rows,
             args::Road::Tablespace => load::road::Road::Tablespace,
         },
-        memory: usize::try_from(args::size(&a.memory)?).unwrap_or(usize::MAX),
+        memory: memory(&a.memory)?,
         filter: filter(&a.selection)?,
         tune: tune::Options {
             level,

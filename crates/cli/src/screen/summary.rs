@@ -314,10 +314,7 @@ fn add_road(l: &mut Lines, d: &load::road::Taken) {
     for key in &d.keys {
         l.add(
             "key",
-            format!(
-                "{}: added by the server, for it has values whose order is not known here",
-                printable(key)
-            ),
+            format!("{}: built by the server, behind the file", printable(key)),
         );
     }
 }

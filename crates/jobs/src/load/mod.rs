@@ -210,6 +210,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
     precheck::target(&mut target, &plan)?;
     let mut journal = interrupted(&mut target, &plan)?;
     let mut roads = Roads::choose(&mut target, &plan, journal.as_ref())?;
+    target.by_file = roads.any();
     precheck::files(run, &plan, options.threads)?;
     if !target.resuming {
         // The archive may have taken minutes to check: look again before the first statement.
@@ -356,6 +357,9 @@ fn left_behind(e: Error, plan: &Plan, target: &Target<'_>) -> Error {
             if created.len() == 1 { "" } else { "s" },
             created.join(", ")
         );
+    }
+    if target.by_file {
+        hint += "; after a crash of the server --resume comes first, for it removes files that DROP leaves";
     }
     Error {
         hint: Some(hint),

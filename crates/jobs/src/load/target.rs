@@ -30,6 +30,8 @@ pub struct Target<'a> {
     pub touched: bool,
     /// Whether this run goes on with one that was interrupted.
     pub resuming: bool,
+    /// Whether tables come as files.
+    pub by_file: bool,
     /// Sizes that were found by trying.
     pub sizes: Vec<ChunkSize>,
     /// The schema of the load's journal, which no other load may work on.
@@ -56,6 +58,7 @@ impl<'a> Target<'a> {
             created: Vec::new(),
             touched: false,
             resuming: false,
+            by_file: false,
             sizes: Vec::new(),
             home: None,
         })

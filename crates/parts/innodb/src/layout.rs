@@ -87,7 +87,7 @@ pub enum Error {
     #[error("the table has rows or pages of a format that is not read")]
     Table,
     /// An R-tree, a full text index, one on virtual columns.
-    #[error("index {0} is of a kind that is not read")]
+    #[error("index {0} is of a kind that is neither read nor built")]
     Kind(String),
     /// The description contradicts itself.
     #[error("index {0} names a column that is not there")]

@@ -4,7 +4,7 @@
 use super::super::{Plan, Target, raw_bytes};
 use super::site::{Place, Site};
 use super::{Road, hand};
-use crate::load::journal::Journal;
+use crate::load::journal::{self, Journal};
 use crate::load::prepare;
 use archive::open::Table;
 use base::Result;
@@ -58,21 +58,24 @@ impl Roads {
                 roads.by_rows(&name, "the interrupted load has begun with their rows");
                 continue;
             }
-            let site = site.get_or_insert_with(|| match barred(t, plan) {
-                Some(why) => Err(why),
-                None => Site::find(t),
-            });
-            let why = match site {
-                Err(why) => Some(why.clone()),
-                Ok(site)
-                    if site
-                        .place(roads.lower_case, &table.schema, &table.name)
-                        .is_none() =>
-                {
-                    Some("file names have their names in other letters".to_owned())
-                }
-                Ok(_) => roads.unfit(t, plan, table)?,
-            };
+            let mut why = roads.unfit(t, plan, table)?;
+            if why.is_none() {
+                let site = site.get_or_insert_with(|| match barred(t, plan) {
+                    Some(why) => Err(why),
+                    None => Site::find(t),
+                });
+                let home = (journal::home(plan), journal::TABLE);
+                why = match site {
+                    Err(why) => Some(why.clone()),
+                    Ok(site) => [(table.schema.as_str(), table.name.as_str()), home]
+                        .iter()
+                        .any(|(s, t)| site.place(roads.lower_case, s, t).is_none())
+                        .then(|| {
+                            "it is not known how file names have their names, or the first schema's"
+                                .to_owned()
+                        }),
+                };
+            }
             match why {
                 Some(why) => roads.by_rows(&name, &why),
                 None => {
@@ -239,7 +242,7 @@ fn barred(t: &mut Target<'_>, plan: &Plan) -> Option<String> {
         && let Err(e) = hand::checkpoint(&mut t.conn)
     {
         return Some(format!(
-            "a crash soon afterwards would cost their changes, unless the server writes a checkpoint first ({}; it takes innodb_log_checkpoint_now and the privilege SUPER)",
+            "the server has to write a checkpoint first, or a crash soon afterwards would cost their changes: {} (it takes innodb_log_checkpoint_now and the privilege SUPER)",
             e.what
         ));
     }

@@ -24,6 +24,7 @@ use server::{quote, session};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use store::Store;
 use wire::Conn;
 
@@ -247,16 +248,20 @@ fn lost(name: &str, e: wire::Error) -> Error {
 pub fn checkpoint(conn: &mut Conn) -> Result<()> {
     let failed = |e| failure::wire("cannot have the server write a checkpoint", e);
     let before = lsn(conn, "Innodb_lsn_current")?;
-    conn.execute("SET GLOBAL innodb_log_checkpoint_now = 1")
-        .map_err(failed)?;
-    if before == 0 || lsn(conn, "Innodb_lsn_last_checkpoint")? < before {
-        return Err(Error::new(
-            Kind::Failed,
-            "the server did not write a checkpoint when it was asked to",
-        )
-        .hint("load with --road rows"));
+    // While others write, the first one may stop short of what was current.
+    for _ in 0..20 {
+        conn.execute("SET GLOBAL innodb_log_checkpoint_now = 1")
+            .map_err(failed)?;
+        if before > 0 && lsn(conn, "Innodb_lsn_last_checkpoint")? >= before {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(100));
     }
-    Ok(())
+    Err(Error::new(
+        Kind::Failed,
+        "the server did not write a checkpoint when it was asked to",
+    )
+    .hint("load with --road rows"))
 }
 
 fn lsn(conn: &mut Conn, name: &str) -> Result<u64> {

@@ -26,7 +26,7 @@ use archive::open::Table;
 use base::units::printable;
 use base::{Error, Event, Kind, Result, failpoint};
 use hand::{Outcome, Works};
-use server::quote;
+use server::{ddl, quote};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,7 +69,8 @@ pub struct Taken {
     pub seconds: f64,
     /// Why other tables came as rows, each reason with those tables.
     pub reasons: Vec<(String, Vec<String>)>,
-    /// Keys that the server added because their order is not known here, with their tables.
+    /// Keys of those that the server builds, with their tables: of words, of space, of expressions, and those whose
+    /// order is not known here.
     pub keys: Vec<String>,
 }
 
@@ -97,6 +98,18 @@ pub fn clear(
         true => None,
         false => hand::proven_site(t, journal::home(plan))?,
     };
+    if site.is_none() && !begun.is_empty() {
+        let names: Vec<&str> = begun.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(Error::new(
+            Kind::Target,
+            printable(&format!(
+                "the interrupted load was handing over files of {}, and the server's data folder ({}) is not to be reached from here to remove what is left of them",
+                names.join(", "),
+                t.id.datadir
+            )),
+        )
+        .hint("go on with --resume on the server's host, as the user and with the account that began"));
+    }
     for (name, path) in &begun {
         let path = Path::new(path);
         if site.as_ref().is_some_and(|s| s.is_building(path)) {
@@ -141,7 +154,7 @@ pub fn run(
     let mut compared = prove(t, plan, roads, prepared)?;
     let mut wanted = roads.files(plan);
     if wanted.is_empty() {
-        return Ok((finished(taken, plan, roads), compared));
+        return Ok((finished(taken, plan, roads, prepared), compared));
     }
     let schemas = wanted.iter().map(|t| t.schema.as_str());
     let (id, catalog) = verify::archived::catalog(t.run, &t.options.target, schemas)?;
@@ -171,8 +184,6 @@ pub fn run(
                 }
                 // The server can sort those; all else of the table is built once more.
                 Outcome::Keys(keys) if keys.iter().all(|key| roads.leave_key(&name, key)) => {
-                    let text = |key: &String| format!("{name}: {}", quote::ident(key));
-                    taken.keys.extend(keys.iter().map(text));
                     again(t, plan, table, roads, prepared)?;
                     more.push(table);
                 }
@@ -194,11 +205,16 @@ pub fn run(
         wanted = more;
     }
     taken.seconds = start.elapsed().as_secs_f64();
-    Ok((finished(taken, plan, roads), compared))
+    Ok((finished(taken, plan, roads, prepared), compared))
 }
 
-fn finished(mut taken: Taken, plan: &Plan, roads: &Roads) -> Taken {
+fn finished(mut taken: Taken, plan: &Plan, roads: &Roads, prepared: &Prepared) -> Taken {
     taken.files = roads.taken(plan);
+    for name in &taken.files {
+        let keys = prepared.keys.get(name).into_iter().flatten().flatten();
+        let named = keys.filter_map(|key| ddl::key_name(key));
+        taken.keys.extend(named.map(|key| format!("{name}: {key}")));
+    }
     taken.reasons = roads.reasons();
     taken
 }

@@ -65,16 +65,10 @@ impl Site {
         Ok(site)
     }
 
-    /// Where the server has a table, if its name is written as it is.
+    /// Where the server has a table, if it is known how the names are written in file names.
     pub fn place(&self, lower_case: bool, schema: &str, table: &str) -> Option<Place> {
-        let plain = |name: &str| {
-            name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-                && (!lower_case || !name.bytes().any(|b| b.is_ascii_uppercase()))
-        };
-        if !plain(schema) || !plain(table) {
-            return None;
-        }
-        let folder = self.folder.join(schema);
+        let folder = self.folder.join(file_name(schema, lower_case)?);
+        let table = file_name(table, lower_case)?;
         Some(Place {
             file: folder.join(format!("{table}.ibd")),
             description: folder.join(format!("{table}.cfg")),
@@ -145,10 +139,55 @@ impl Site {
     }
 }
 
+/// A name as the servers write it in file names: letters, digits and `_` as they are, anything else of ASCII as
+/// `@` with four hexadecimal digits. Other letters have codes of their own, and names of devices an end of their
+/// own: those are not known here.
+fn file_name(name: &str, lower_case: bool) -> Option<String> {
+    let device = matches!(
+        name.to_ascii_lowercase().as_str(),
+        "con" | "prn" | "aux" | "nul" | "clock$"
+    ) || (name.len() == 4 && {
+        let lower = name.to_ascii_lowercase();
+        (lower.starts_with("com") || lower.starts_with("lpt"))
+            && lower.as_bytes()[3].is_ascii_digit()
+    });
+    let folded = lower_case && name.bytes().any(|b| b.is_ascii_uppercase());
+    if !name.is_ascii() || name.is_empty() || device || folded {
+        return None;
+    }
+    let mut written = String::new();
+    for c in name.chars() {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            written.push(c);
+        } else {
+            written += &format!("@{:04x}", c as u32);
+        }
+    }
+    Some(written)
+}
+
 /// Removes a file that may not be there.
 pub fn remove(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_written_as_servers_write_them() {
+        let of = |name| file_name(name, false);
+        assert_eq!(of("order_line2").as_deref(), Some("order_line2"));
+        assert_eq!(of("a-shop").as_deref(), Some("a@002dshop"));
+        assert_eq!(of("#x. $/").as_deref(), Some("@0023x@002e@0020@0024@002f"));
+        assert_eq!(of("ü"), None);
+        assert_eq!(of("CON"), None);
+        assert_eq!(of("lpt1"), None);
+        assert_eq!(file_name("Shop", true), None);
+        assert_eq!(file_name("Shop", false).as_deref(), Some("Shop"));
     }
 }

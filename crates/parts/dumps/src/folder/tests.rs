@@ -157,7 +157,7 @@ fn unfinished_and_unknown_folders_are_errors() {
         );
     }
     assert!(matches!(
-        look(Path::new("/nonexistent")),
+        look(&partial.path().join("nothing")),
         Err(Error::Io { .. })
     ));
     let archive = folder(&[("@.json", "{}"), ("d@t.tsv.zst", "")]);

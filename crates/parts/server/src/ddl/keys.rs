@@ -45,8 +45,8 @@ pub fn missing_keys(groups: Vec<Vec<String>>, there: &[String]) -> Vec<Vec<Strin
         .collect()
 }
 
-/// The quoted name of a key.
-fn key_name(element: &str) -> Option<&str> {
+/// The quoted name of a key, of its clause.
+pub fn key_name(element: &str) -> Option<&str> {
     words(element, 4).into_iter().find(|w| w.starts_with('`'))
 }
 
