@@ -490,7 +490,7 @@ impl Works<'_> {
         // The server's own would only come when rows change.
         conn.fetch(format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {name}"))
             .map_err(|e| lost(name, e))?;
-        let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
+        let files = super::files(table);
         self.journal.enter_file(conn, name, &files)?;
         failpoint::reached("a file is entered");
         Ok(None)

@@ -26,7 +26,7 @@ use archive::open::Table;
 use base::units::printable;
 use base::{Error, Event, Kind, Result, failpoint};
 use hand::{Outcome, Works};
-use server::{ddl, quote};
+use server::{Catalog, Identity, ddl, quote};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -158,14 +158,7 @@ pub fn run(
     }
     let schemas = wanted.iter().map(|t| t.schema.as_str());
     let (id, catalog) = verify::archived::catalog(t.run, &t.options.target, schemas)?;
-    let proofs = Proofs {
-        run: t.run,
-        archive: &plan.archive,
-        server: &t.options.target,
-        id: &id,
-        catalog: &catalog,
-        threads: t.options.threads,
-    };
+    let proofs = proofs(t, plan, &id, &catalog);
     while !wanted.is_empty() {
         let outcomes = round(t, plan, roads, prepared, &proofs, &wanted)?;
         let mut more = Vec::new();
@@ -176,7 +169,7 @@ pub fn run(
                     bytes,
                     compared: proof,
                 } => {
-                    let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
+                    let files = files(table);
                     prepared.journal.entered(&files);
                     compared = Some(proof.and(compared));
                     taken.bytes += bytes;
@@ -235,7 +228,7 @@ fn differs(
         &format!("DROP TABLE IF EXISTS {name}"),
         &format!("cannot drop table {name}"),
     )?;
-    let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
+    let files = files(table);
     prepared.journal.entered(&files);
     prepared.journal.forget(t, &files)?;
     by_rows(t, plan, table, roads, prepared, "its file differed")?;
@@ -355,6 +348,27 @@ fn round(
         .collect()
 }
 
+fn proofs<'a>(
+    t: &Target<'a>,
+    plan: &'a Plan,
+    id: &'a Identity,
+    catalog: &'a Catalog,
+) -> Proofs<'a> {
+    Proofs {
+        run: t.run,
+        archive: &plan.archive,
+        server: &t.options.target,
+        id,
+        catalog,
+        threads: t.options.threads,
+    }
+}
+
+/// The chunks of a table, as the journal names them.
+fn files(table: &Table) -> Vec<&str> {
+    table.chunks.iter().map(|c| c.file.as_str()).collect()
+}
+
 /// Compares the tables that the interrupted load has handed over and not compared any more.
 fn prove(
     t: &mut Target<'_>,
@@ -375,14 +389,7 @@ fn prove(
     }
     let schemas = unproven.iter().map(|t| t.schema.as_str());
     let (id, catalog) = verify::archived::catalog(t.run, &t.options.target, schemas)?;
-    let proofs = Proofs {
-        run: t.run,
-        archive: &plan.archive,
-        server: &t.options.target,
-        id: &id,
-        catalog: &catalog,
-        threads: t.options.threads,
-    };
+    let proofs = proofs(t, plan, &id, &catalog);
     let mut all = None;
     for table in unproven {
         let (compared, what) = proofs.table(table)?;
