@@ -300,41 +300,29 @@ pub fn add_keys(
     resuming: bool,
 ) -> Result<()> {
     for group in groups {
+        let clauses: Vec<String> = group.iter().map(|k| format!("ADD {k}")).collect();
+        let sql = format!("ALTER TABLE {} {}", table, clauses.join(", "));
         failpoint::reached("keys are about to be added");
-        if let Err(e) = alter(conn, table, group) {
-            // 1061: the load that was interrupted has added some of them, or built them with the table.
-            if !resuming || e.code() != Some(1061) {
-                return Err(failure::wire(format!("cannot add the keys of {table}"), e));
-            }
-            for key in group {
-                match alter(conn, table, std::slice::from_ref(key)) {
-                    Err(e) if e.code() != Some(1061) => {
-                        return Err(failure::wire(format!("cannot add the keys of {table}"), e));
-                    }
-                    _ => {}
+        let mut tries = 0;
+        loop {
+            match conn.execute(&sql) {
+                Ok(_) => break,
+                // 1061: the load that was interrupted has added them.
+                Err(e) if resuming && e.code() == Some(1061) => break,
+                // Two ALTERs at once can meet in the server's dictionary.
+                Err(e) if is_lock(&e) && tries < MOST_TRIES => {
+                    tries += 1;
+                    std::thread::sleep(Duration::from_millis(50 * tries));
+                }
+                Err(e) => {
+                    let doing = format!("cannot add the keys of {}", table);
+                    return Err(failure::wire(doing, e));
                 }
             }
         }
         failpoint::reached("keys are added");
     }
     Ok(())
-}
-
-/// Adds keys in one statement.
-fn alter(conn: &mut Conn, table: &str, keys: &[String]) -> Result<(), wire::Error> {
-    let clauses: Vec<String> = keys.iter().map(|k| format!("ADD {k}")).collect();
-    let sql = format!("ALTER TABLE {table} {}", clauses.join(", "));
-    let mut tries = 0;
-    loop {
-        match conn.execute(&sql) {
-            // Two ALTERs at once can meet in the server's dictionary.
-            Err(e) if is_lock(&e) && tries < MOST_TRIES => {
-                tries += 1;
-                std::thread::sleep(Duration::from_millis(50 * tries));
-            }
-            done => return done.map(drop),
-        }
-    }
 }
 
 /// How often a chunk is tried again after it lost a fight over locks.

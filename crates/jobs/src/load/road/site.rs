@@ -52,10 +52,10 @@ impl Site {
                 site.folder.display()
             )
         };
-        let trial =
-            tempfile::NamedTempFile::with_prefix_in("penstock-", &site.folder).map_err(denied)?;
+        // Without a name: nothing of it is ever left.
+        let trial = tempfile::tempfile_in(&site.folder).map_err(denied)?;
         site.sweep();
-        site.give(trial.as_file(), 0o640)
+        site.give(&trial, 0o640)
             .map_err(|e| {
                 format!(
                     "the server's files belong to user {}, and a file made here cannot be given to it: {e}",
