@@ -266,6 +266,41 @@ both! {
     }
 }
 
+both! {
+    fn rows_of_others_are_not_dropped(pair) {
+        three(pair);
+        loading(pair, &[]).env("PENSTOCK_KILL_AT", "a table is created#3").run().code(137);
+        let filled = pair.target().client("SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' AND table_name = 'a'").expect("tables");
+        assert_eq!(filled.len(), 1, "the table is there");
+        pair.target().client("INSERT INTO f.a VALUES (900000, 'mine')").expect("inserted");
+        // The row is one too many, so the load fails; but it is there, and all others are.
+        loading(pair, &["--resume"]).run().code(4).says(&["`f`.`a`"]);
+        assert_eq!(pair.target().value("SELECT COUNT(*) FROM f.a").expect("rows"), "10001");
+        assert_eq!(pair.target().value("SELECT v FROM f.a WHERE id = 900000").expect("a row"), "mine");
+    }
+}
+
+both! {
+    fn the_grants_of_the_page_are_enough(pair) {
+        three(pair);
+        let more = if pair.is_mysql() { "RELOAD, SESSION_VARIABLES_ADMIN" } else { "RELOAD, SUPER, BINLOG ADMIN" };
+        let grants = "DROP USER IF EXISTS restore@localhost; CREATE USER restore@localhost;
+GRANT CREATE, DROP, ALTER, INDEX, REFERENCES, SELECT, INSERT, DELETE, CREATE VIEW, SHOW VIEW, TRIGGER, CREATE ROUTINE, ALTER ROUTINE, EVENT ON f.* TO restore@localhost;
+GRANT CREATE, DROP, ALTER, INDEX, REFERENCES, SELECT, INSERT, DELETE, CREATE VIEW, SHOW VIEW, TRIGGER, CREATE ROUTINE, ALTER ROUTINE, EVENT ON `a-f`.* TO restore@localhost;";
+        let load = |more: &[&str]| {
+            pair.target().script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`").expect("an empty target");
+            Tool::new(["load"]).arg(pair.path("a")).arg("--socket").arg(pair.target().socket())
+                .args(["--user", "restore", "--threads", "2"]).args(more.iter().copied()).run().ok()
+        };
+        pair.target().script(grants.as_bytes()).expect("granted");
+        load(&[]).says(&["equal:"]);
+        pair.target().script(format!("GRANT {more} ON *.* TO restore@localhost; GRANT LOCK TABLES ON f.* TO restore@localhost; GRANT LOCK TABLES ON `a-f`.* TO restore@localhost;").as_bytes()).expect("granted");
+        load(FILES).says(&["as files", "equal:"]);
+        equal(pair, pair.target(), "with grants");
+        pair.target().script(b"DROP USER restore@localhost").expect("dropped");
+    }
+}
+
 fn killed_server(kind: Kind) {
     let Some(mut target) = own_server(kind, &["--server-id=79"]) else {
         return;

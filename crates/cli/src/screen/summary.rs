@@ -291,7 +291,7 @@ fn add_road(l: &mut Lines, d: &load::road::Taken) {
         l.add(
             "as files",
             format!(
-                "{}, {} of row data, {} of files, built and handed over in {} ({})",
+                "{}, {} of row data, {} of files, built, handed over and compared in {} ({})",
                 things(&[(d.files.len() as u64, "table")]),
                 bytes(d.raw_bytes),
                 bytes(d.bytes),

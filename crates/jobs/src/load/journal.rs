@@ -188,7 +188,7 @@ impl Journal {
     }
 
     /// Nothing of a file is left.
-    pub(super) fn end_file(&self, conn: &mut Conn, table: &str) -> Result<()> {
+    pub(super) fn forget_file(&self, conn: &mut Conn, table: &str) -> Result<()> {
         told(conn, &self.delete(&format!("file:{table}")))
     }
 
@@ -205,7 +205,7 @@ impl Journal {
         told(conn, "COMMIT")
     }
 
-    /// A table that came as a file has been compared.
+    /// A table that came as a file has been compared, or is loaded again.
     pub(super) fn proven(&self, conn: &mut Conn, table: &str) -> Result<()> {
         told(conn, &self.delete(&format!("unproven:{table}")))
     }
@@ -215,20 +215,6 @@ impl Journal {
         for file in files {
             self.done.entry((*file).to_owned()).or_default();
         }
-    }
-
-    /// A table that came as a file has been compared, or is loaded again.
-    pub(super) fn settle(&mut self, t: &mut Target<'_>, table: &str) -> Result<()> {
-        self.unproven.remove(table);
-        let delete = self.delete(&format!("unproven:{table}"));
-        t.run_sql(&delete)
-    }
-
-    /// What was left of a file is gone.
-    pub(super) fn forget_file(&mut self, t: &mut Target<'_>, table: &str) -> Result<()> {
-        self.files.remove(table);
-        let delete = self.delete(&format!("file:{table}"));
-        t.run_sql(&delete)
     }
 
     /// Schemas that this load, or the one it goes on with, has created.

@@ -208,7 +208,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         ));
     }
     precheck::target(&mut target, &plan)?;
-    let mut journal = interrupted(&mut target, &plan)?;
+    let journal = interrupted(&mut target, &plan)?;
     let mut roads = Roads::choose(&mut target, &plan, journal.as_ref())?;
     target.by_file = roads.any();
     precheck::files(run, &plan, options.threads)?;
@@ -230,8 +230,8 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
     target.prepare()?;
     let phase = run.phase("creating tables", 1);
     let mut prepared = {
-        let cleared = match &mut journal {
-            Some(journal) => road::clear(&mut target, &plan, journal, &roads),
+        let cleared = match &journal {
+            Some(journal) => road::clear(&mut target, &plan, journal, &mut roads),
             None => Ok(()),
         };
         let outcome = cleared.and_then(|()| prepare::create(&mut target, &plan, journal, &roads));

@@ -223,7 +223,6 @@ fn one_ready<'p>(
     {
         Ok(_) => {}
         Err(wire::Error::Server(e)) => {
-            journal.end_file(&mut t.conn, &name)?;
             return unfit(format!(
                 "the server does not let go of their empty files: {e}"
             ));

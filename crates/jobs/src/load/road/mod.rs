@@ -20,6 +20,7 @@ pub use choose::Roads;
 
 use super::prepare::{self, Prepared};
 use super::{Plan, Target, journal};
+use crate::failure;
 use crate::verify::archived::Proofs;
 use crate::verify::{self, Compared};
 use archive::open::Table;
@@ -86,8 +87,8 @@ const BUILT: usize = 4;
 pub fn clear(
     t: &mut Target<'_>,
     plan: &Plan,
-    journal: &mut journal::Journal,
-    roads: &Roads,
+    journal: &journal::Journal,
+    roads: &mut Roads,
 ) -> Result<()> {
     let begun: Vec<(String, String)> = journal
         .files()
@@ -124,21 +125,37 @@ pub fn clear(
             .and_then(|(s, t)| s.place(roads.lower_case(), &t.schema, &t.name));
         hand::drop_table(t, name, place)?;
         failpoint::reached("what was left of a file is gone");
-        journal.forget_file(t, name)?;
+        journal.forget_file(&mut t.conn, name)?;
         t.run.observer.note(printable(&format!(
             "table {name}: its file was on its way when the load was interrupted: it is loaded again"
         )));
     }
-    for table in plan.tables() {
+    for table in roads.files(plan) {
         let name = quote::qualified(&table.schema, &table.name);
-        if roads.is_file(&name) {
-            t.execute(
-                &format!("DROP TABLE IF EXISTS {name}"),
-                &format!("cannot drop table {name}, which the interrupted load has created"),
-            )?;
+        if has_rows(t, &name)? {
+            // The load's own would be in the journal: these are somebody's, and are not dropped.
+            roads.by_rows(&name, "they hold rows that no load has entered");
+            continue;
         }
+        t.execute(
+            &format!("DROP TABLE IF EXISTS {name}"),
+            &format!("cannot drop table {name}, which the interrupted load has created"),
+        )?;
     }
     Ok(())
+}
+
+/// Whether a table is there and has rows.
+fn has_rows(t: &mut Target<'_>, name: &str) -> Result<bool> {
+    match t.conn.fetch(format!("SELECT 1 FROM {name} LIMIT 1")) {
+        Ok(rows) => Ok(!rows.is_empty()),
+        // 1146: it has not been created, or somebody has dropped it.
+        Err(e) if e.code() == Some(1146) => Ok(false),
+        Err(e) => Err(failure::wire(
+            format_args!("cannot look into table {name}"),
+            e,
+        )),
+    }
 }
 
 /// Builds and hands over every file, and compares what came so. What cannot come as a file is
@@ -232,7 +249,7 @@ fn differs(
     prepared.journal.entered(&files);
     prepared.journal.forget(t, &files)?;
     by_rows(t, plan, table, roads, prepared, "its file differed")?;
-    prepared.journal.settle(t, &name)
+    prepared.journal.proven(&mut t.conn, &name)
 }
 
 /// An exception: something was not as it has to be, and was done again.
@@ -267,7 +284,7 @@ fn again(
 ) -> Result<()> {
     prepare::again(t, plan, table, roads, prepared)?;
     let name = quote::qualified(&table.schema, &table.name);
-    prepared.journal.forget_file(t, &name)
+    prepared.journal.forget_file(&mut t.conn, &name)
 }
 
 /// One attempt at each of these tables, the biggest first.
@@ -397,7 +414,7 @@ fn prove(
             Some(what) => differs(t, plan, table, roads, prepared, &what)?,
             None => {
                 all = Some(compared.and(all));
-                prepared.journal.settle(t, &name(table))?;
+                prepared.journal.proven(&mut t.conn, &name(table))?;
             }
         }
     }
