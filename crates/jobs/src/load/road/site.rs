@@ -30,7 +30,8 @@ pub struct Place {
 }
 
 impl Site {
-    /// Looks at the folder; an error says why no file can be handed over in it.
+    /// Looks at the folder, and removes what killed loads have left in it; an error says why no file can be
+    /// handed over in it.
     pub fn find(t: &Target<'_>) -> Result<Site, String> {
         let folder = PathBuf::from(&t.id.datadir);
         let system = folder.join("ibdata1");
