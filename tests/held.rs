@@ -109,7 +109,7 @@ both! {
         let Some(server) = own_server(kind, &args) else { return };
         let load = |json: &[&str]| {
             let tool = Tool::new(["load"]).arg(pair.path("a")).arg("-S").arg(server.socket());
-            tool.args(["-u", "root", "-t", "2", "--no-verify"]).args(json.iter().copied()).run().ok()
+            tool.args(["-u", "root", "-t", "2", "--no-verify", "--road", "rows"]).args(json.iter().copied()).run().ok()
         };
         let h = held(&load(&["--json"]));
         let of = |c: &str| h["worker_time"][c].as_f64().unwrap_or(0.0);

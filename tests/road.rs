@@ -396,9 +396,11 @@ both! {
                 damage(path, at);
             }
         };
-        // Found by the check before the server sees it.
-        let done = meanwhile(pair, "a file is built#1", || damage(16_384 * 4 + 500));
-        done.code(3).says(&["the file that was built for it is not whole: page 4: its sum is wrong", "dropped and loaded as rows"]);
+        // Found by the check before the server sees it, in a page that the smallest has too: the root.
+        let root = if pair.is_mysql() { 4 } else { 3 };
+        let done = meanwhile(pair, "a file is built#1", || damage(16_384 * root + 500));
+        let says = format!("the file that was built for it is not whole: page {root}: its sum is wrong");
+        done.code(3).says(&[&says, "dropped and loaded as rows"]);
         equal(pair, pair.target(), "a damaged file");
         // Found by the server.
         let done = meanwhile(pair, "a file is about to be handed over#1", || damage(60));
@@ -406,9 +408,9 @@ both! {
         equal(pair, pair.target(), "a file that was refused");
         // Found by the comparison.
         let done = meanwhile(pair, "a file is entered#1", || {
-            for table in ["a", "b"] {
-                // Only one of them is sure to be there.
-                let _ = pair.target().client(&format!("UPDATE f.{table} SET v = 'other' WHERE id = 77"));
+            // Any of them may be the first, and only that one is sure to be there.
+            for change in ["f.a SET v = 'other' WHERE id = 77", "f.b SET v = 'other' WHERE id = 77", "f.c SET v = 'other' WHERE id = 77", "`a-f`.x SET id = 2"] {
+                let _ = pair.target().client(&format!("UPDATE {change}"));
             }
         });
         done.code(3).says(&["what came as a file differs", "dropped and loaded as rows"]);
