@@ -63,6 +63,15 @@ impl Lines {
                 ),
             );
         }
+        if let Some(s) = r.standing.filter(|s| *s >= TELLING_STANDING) {
+            self.add(
+                "in rests too",
+                format!(
+                    "statements took {:.0} % longer than before: what an open snapshot costs, or a load that grew",
+                    s * 100.0
+                ),
+            );
+        }
         if r.rested + r.held >= 0.5 {
             let mut parts = vec![format!("{} to compare", seconds(r.rested))];
             if r.held > 0.0 {
@@ -201,7 +210,7 @@ fn price_json(r: &throttle::Report) -> Value {
     json!({
         "latency_from": r.source,
         "usual": r.usual.map(|u| json!({"statements_per_second": round(u.statements), "mean_seconds": u.mean, "p95_seconds": u.p95})),
-        "effect": r.effect.map(round), "held_seconds": round(r.held), "rested_seconds": round(r.rested),
+        "effect": r.effect.map(round), "effect_in_rests": r.standing.map(round), "held_seconds": round(r.held), "rested_seconds": round(r.rested),
         "history_list": r.history, "replica_lag_seconds": r.lag,
     })
 }
@@ -320,6 +329,9 @@ fn add_road(l: &mut Lines, d: &load::road::Taken) {
 }
 
 /// What holds of rows without digests.
+/// Share by which statements must be slower in rests to be worth a line.
+const TELLING_STANDING: f64 = 0.03;
+
 const COUNTED: &str = "counted: the server stored every row that was sent, without a warning; a dump like this has no digests to compare with";
 
 /// The same for programs.

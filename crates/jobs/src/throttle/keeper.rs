@@ -278,7 +278,7 @@ impl Keeper {
 
     /// One line for people: what is held, at what cost.
     fn tell(&mut self) {
-        let Some(budget) = self.run.wishes.impact() else {
+        let Some(most) = self.run.wishes.impact() else {
             // A budget that was taken back has nothing more to say.
             if self.run.wishes.told().is_some() {
                 self.run.wishes.tell(None);
@@ -286,17 +286,24 @@ impl Keeper {
             }
             return;
         };
-        let budget = format!("{:.0} %", budget * 100.0);
+        let budget = format!("{:.0} %", most * 100.0);
         let text = match (self.control.mode(), self.control.effect()) {
             (Mode::Idle, _) => format!("budget {budget}: nobody else is there, the gate is open"),
             (Mode::Trial, _) | (_, None) => {
                 format!("budget {budget}: finding out what a byte costs")
             }
-            (Mode::Hold, Some((effect, error))) => format!(
-                "budget {budget}: costs {:.1} % (± {:.1})",
-                effect.max(0.0) * 100.0,
-                error * 100.0
-            ),
+            (Mode::Hold, Some((effect, error))) => {
+                // Slowing down does not help against this, so it is no part of the budget; it is said.
+                let standing = self.shared.story().standing();
+                let standing = standing.filter(|s| *s > most).map_or(String::new(), |s| {
+                    format!("; statements are {:.0} % slower than before it even in rests", s * 100.0)
+                });
+                format!(
+                    "budget {budget}: costs {:.1} % (± {:.1}){standing}",
+                    effect.max(0.0) * 100.0,
+                    error * 100.0
+                )
+            }
         };
         let mode = self.control.mode();
         if self.doing.replace(mode) != Some(mode) {

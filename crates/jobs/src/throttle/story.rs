@@ -15,6 +15,9 @@ pub struct Report {
     pub usual: Option<Usual>,
     /// The effect over the whole run, weighed by time, as a share.
     pub effect: Option<f64>,
+    /// How much longer others' statements took while the run rested than before it began, as a
+    /// share. What an open snapshot costs is in here and not in `effect`; so is a load that grew.
+    pub standing: Option<f64>,
     /// Seconds that limits held the run.
     pub held: f64,
     /// Seconds of rests.
@@ -59,7 +62,14 @@ pub struct Story {
     before: Vec<Seen>,
     cost: f64,
     watched: f64,
+    /// Sum of the logarithms of rests over what is usual, by time, and that time.
+    rests: (f64, f64),
+    /// The same of the last rests only, the mean.
+    lately: f64,
 }
+
+/// Seconds of rests that say something about what the run costs even then.
+const STANDING: f64 = 2.0;
 
 impl Story {
     /// With the place that latencies come from.
@@ -116,6 +126,19 @@ impl Story {
             r.held += look.seconds;
         } else if slot.order == Order::Rest {
             r.rested += look.seconds;
+            if let (Some(now), Some(usual)) = (look.mean, r.usual.and_then(|u| u.mean))
+                && now > 0.0
+                && usual > 0.0
+            {
+                let over = (now / usual).ln().clamp(-1.0, 1.0);
+                self.rests.0 += over * look.seconds;
+                self.rests.1 += look.seconds;
+                let weight = (look.seconds / self.rests.1.min(3.0 * STANDING)).min(1.0);
+                self.lately += weight * (over - self.lately);
+                if self.rests.1 >= STANDING {
+                    r.standing = Some((self.rests.0 / self.rests.1).exp() - 1.0);
+                }
+            }
         }
         if let Some((e, _)) = slot.effect {
             self.cost += e * look.seconds;
@@ -197,6 +220,11 @@ impl Story {
         list
     }
 
+    /// How much longer others' statements take of late even while the run rests, as a share.
+    pub fn standing(&self) -> Option<f64> {
+        (self.rests.1 >= STANDING).then(|| self.lately.exp() - 1.0)
+    }
+
     /// The story so far.
     pub fn report(&self) -> Report {
         self.report.clone()
@@ -239,7 +267,40 @@ mod tests {
         let report = story.report();
         assert!((report.effect.unwrap() - 0.03).abs() < 1e-6);
         assert_eq!((report.rested, report.held), (10.0, 5.0));
+        // Nobody knew what is usual.
+        assert_eq!((report.standing, story.standing()), (None, None));
         assert_eq!((report.history, report.lag), (Some(7), Some(2.0)));
+    }
+
+    #[test]
+    fn what_stays_while_nothing_moves_is_told_apart() {
+        let mut story = Story::new("x".to_owned());
+        let mut seen = Seen::default();
+        (seen.look.seconds, seen.look.mean) = (0.5, Some(0.001));
+        story.usual(&seen);
+        let mut slots = |n, order, mean| {
+            seen.look.mean = Some(mean);
+            for _ in 0..n {
+                story.slot(&Slot {
+                    seen: &seen,
+                    order,
+                    allowed: None,
+                    held: false,
+                    effect: Some((0.03, 0.01)),
+                    lag: None,
+                });
+            }
+            (story.report().standing, story.standing())
+        };
+        let about = |v: Option<f64>, to: f64| (v.unwrap() - to).abs() < 0.005;
+        assert_eq!(slots(3, Order::Rest, 0.001).0, None);
+        // Work is no rest, however slow.
+        let (all, _) = slots(20, Order::Rate(5), 0.005);
+        assert_eq!(all, None);
+        let (all, lately) = slots(17, Order::Rest, 0.001);
+        assert!(about(all, 0.0) && about(lately, 0.0), "{all:?} {lately:?}");
+        let (all, lately) = slots(60, Order::Rest, 0.0012);
+        assert!(about(all, 0.147) && about(lately, 0.2), "{all:?} {lately:?}");
     }
 
     #[test]

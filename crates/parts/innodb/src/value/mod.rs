@@ -7,6 +7,7 @@
 //! would round, cut or warn about is refused here: it is not in an archive of
 //! rows that came from a server, so something else is wrong.
 
+mod json;
 mod number;
 mod text;
 mod time;
@@ -76,6 +77,8 @@ pub enum Kind {
         /// Their set.
         charset: Charset,
     },
+    /// JSON of MySQL, which has a binary form of its own.
+    Json,
     /// VARBINARY(bytes), the BLOB types and geometries (`None`).
     Bytes {
         /// Bytes at most.
@@ -179,6 +182,8 @@ impl Kind {
                 most: Some(number(inner).ok_or_else(unsupported)?),
             }),
             "tinyblob" | "blob" | "mediumblob" | "longblob" => Ok(Kind::Bytes { most: None }),
+            // MariaDB's is LONGTEXT, and says so.
+            "json" => Ok(Kind::Json),
             "enum" | "set" => {
                 let set = set()?;
                 let members = members(&column_type[end..]).ok_or_else(unsupported)?;
@@ -275,6 +280,7 @@ impl Kind {
                 let most = characters.map_or(usize::MAX, |n| n as usize);
                 charset.text(text, most, out)
             }
+            Kind::Json => json::put(text, out),
             Kind::Bytes { most } => {
                 if most.is_some_and(|most| text.len() > most as usize) {
                     return Err(Wrong("VARBINARY"));
@@ -440,7 +446,8 @@ mod tests {
         assert!(gbk.put(&[0xc4; 8], &mut out).is_err());
         let ascii = Kind::of("varchar(3)", Some("ascii")).expect("a type");
         assert!(ascii.put(&[0xc4], &mut out).is_err());
-        assert!(Kind::of("json", None).is_err());
+        assert_eq!(Kind::of("json", None), Ok(Kind::Json));
+        assert!(Kind::of("point", None).is_err());
         assert!(Kind::of("varchar(3)", Some("utf16")).is_err());
     }
 }
