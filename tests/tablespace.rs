@@ -182,7 +182,7 @@ fn import(
     let columns = text(
         conn,
         &format!(
-            "SELECT column_name, column_type, character_set_name FROM information_schema.columns WHERE table_schema = 't' AND table_name = '{table}' ORDER BY ordinal_position"
+            "SELECT column_name, column_type, character_set_name FROM information_schema.columns WHERE table_schema = 't' AND table_name = '{table}' AND extra NOT LIKE '%VIRTUAL%' ORDER BY ordinal_position"
         ),
     );
     let columns = columns
@@ -275,16 +275,21 @@ fn equal(conn: &mut Conn, made: &Made, when: &str) {
         );
     }
     let read = |conn: &mut Conn, table: &str, order: &str| {
-        conn.fetch(format!("SELECT * FROM t.{table} {order}"))
+        let more = if made.is_virtual { ", g" } else { "" };
+        conn.fetch(format!("SELECT *{more} FROM t.{table} {order}"))
             .expect("rows")
     };
     let by = format!("ORDER BY {}", made.primary);
     let (a, b) = (read(conn, "a", &by), read(conn, "b", &by));
     assert!(a == b, "{when}: rows differ\n{}", made.create);
-    let sums = text(conn, "CHECKSUM TABLE t.a, t.b");
-    assert_eq!(sums[0][1], sums[1][1], "{when}\n{}", made.create);
+    // MariaDB's sums of equal tables with virtual columns differ.
+    if !(made.is_virtual && conn.server_version().contains("MariaDB")) {
+        let sums = text(conn, "CHECKSUM TABLE t.a, t.b");
+        assert_eq!(sums[0][1], sums[1][1], "{when}\n{}", made.create);
+    }
     // Through every index.
-    for key in &made.keys {
+    let later = made.later.iter().filter_map(|k| k.split(' ').next());
+    for key in made.keys.iter().map(String::as_str).chain(later) {
         let rows = text(
             conn,
             &format!(
@@ -334,6 +339,11 @@ fn differential(kind: Kind) {
         // Everything that these tables hold is covered: nothing may be left to the server.
         if let Err(e) = import(&server, &mut conn, "b", &rows, folder.path()) {
             panic!("seed {seed}: {e}\n{}", made.create);
+        }
+        for key in &made.later {
+            for table in ["a", "b"] {
+                run(&mut conn, &format!("ALTER TABLE t.{table} ADD KEY {key}"));
+            }
         }
         equal(&mut conn, &made, &format!("seed {seed}: imported"));
         for change in random.changes(&made) {

@@ -11,6 +11,10 @@ pub struct Made {
     pub primary: String,
     /// Names of its indexes.
     pub keys: Vec<String>,
+    /// Whether it has a column `g` that no row holds.
+    pub is_virtual: bool,
+    /// Indexes that only the server builds, to be added behind the rows.
+    pub later: Vec<String>,
     /// A condition that every row fulfils.
     pub covering: String,
     columns: Vec<Column>,
@@ -41,6 +45,7 @@ enum Of {
     Year,
     Member(&'static [&'static str]),
     Members(&'static [&'static str]),
+    Json,
 }
 
 const ASCII: &[&str] = &[
@@ -85,7 +90,7 @@ impl Random {
     /// A type: in words, its values, and whether it may be in a key (with a prefix of so many characters).
     fn of(&mut self) -> (String, Of, Option<Option<u32>>) {
         let whole = Some(None);
-        match self.below(30) {
+        match self.below(32) {
             0 => ("TINYINT".into(), Of::Int(-128, 127), whole),
             1 => ("SMALLINT UNSIGNED".into(), Of::Int(0, 65_535), whole),
             2 => ("MEDIUMINT".into(), Of::Int(-8_388_608, 8_388_607), whole),
@@ -226,6 +231,7 @@ impl Random {
                 let n = 1 + self.below(40) as u32;
                 (format!("CHAR({n})"), Of::Text(n, WIDE), None)
             }
+            29 | 30 => ("JSON".into(), Of::Json, None),
             _ => (
                 format!("SET({}) CHARACTER SET utf8mb4", list()),
                 Of::Members(MEMBERS),
@@ -314,6 +320,7 @@ impl Random {
         } else {
             (primary, order)
         };
+        let made = lines.len() as u64;
         lines.push(format!("PRIMARY KEY ({primary})"));
         let mut keys = Vec::new();
         if unique {
@@ -351,6 +358,19 @@ impl Random {
             lines.push(format!("{unique}KEY k{n} ({})", of.join(", ")));
             keys.push(format!("k{n}"));
         }
+        // What is worked out when it is read has no place in a row, wherever it stands in the table.
+        let mut later = Vec::new();
+        let is_virtual = self.percent(30);
+        if is_virtual {
+            let at = self.below(made + 1) as usize;
+            lines.insert(
+                at,
+                "`g` BIGINT GENERATED ALWAYS AS (`id` * 3) VIRTUAL INVISIBLE".into(),
+            );
+            if self.percent(50) {
+                later.push("kg (`g`, `id`)".to_owned());
+            }
+        }
         let format = self.one(&["", "", " ROW_FORMAT=DYNAMIC"]);
         let collation = if mysql {
             "utf8mb4_0900_ai_ci"
@@ -364,6 +384,8 @@ impl Random {
             ),
             primary: order,
             keys,
+            is_virtual,
+            later,
             covering: "`id` > -100000000".into(),
             columns,
         }
@@ -509,7 +531,54 @@ impl Random {
                     .collect();
                 format!("'{}'", some.join(","))
             }
+            Of::Json => {
+                let text = self.json(0);
+                format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+            }
         }
+    }
+
+    /// A document.
+    fn json(&mut self, depth: u32) -> String {
+        match self.below(if depth < 4 { 14 } else { 10 }) {
+            0 => self.one(&["null", "true", "false"]).to_owned(),
+            1 => (self.next() as i64 % 100_000).to_string(),
+            2 => (self.next() as i64).to_string(),
+            3 => self.next().to_string(),
+            4 => (self.next() as i64 % 10_000_000_000).to_string(),
+            5 => format!("{}.{}", self.below(5000), self.one(&["0", "25", "5", "1"])),
+            6 => format!("-{}e{}", self.below(90) + 1, self.below(30)),
+            7 if depth > 0 && self.percent(3) => format!("\"{}\"", "long ".repeat(14_000)),
+            7 | 8 => {
+                let n = self.length(200);
+                self.json_text(n)
+            }
+            9 => self
+                .one(&["[]", "{}", "\"\"", "\"\\u0001\\\"\\\\\""])
+                .to_owned(),
+            10 | 11 => {
+                let n = self.below(9);
+                let parts: Vec<String> = (0..n).map(|_| self.json(depth + 1)).collect();
+                format!("[{}]", parts.join(","))
+            }
+            _ => {
+                let n = self.below(9);
+                let parts: Vec<String> = (0..n)
+                    .map(|n| {
+                        let length = self.below(6);
+                        let key = self.json_text(length);
+                        // No key is there twice.
+                        format!("\"{n}{} : {}", &key[1..], self.json(depth + 1))
+                    })
+                    .collect();
+                format!("{{{}}}", parts.join(", "))
+            }
+        }
+    }
+
+    fn json_text(&mut self, n: u64) -> String {
+        let text: String = (0..n).map(|_| self.one(WIDE)).collect();
+        format!("\"{}\"", text.replace('\t', "\\t"))
     }
 
     /// Mostly short, sometimes the longest there is.

@@ -24,6 +24,8 @@ pub struct Look {
     pub mean: Option<f64>,
     /// Their 95th percentile in seconds, where the server tells.
     pub p95: Option<f64>,
+    /// Statements that were under way at its end.
+    pub under_way: u64,
     /// Bytes of the run that passed the gate.
     pub bytes: u64,
 }
@@ -58,10 +60,17 @@ pub enum Mode {
     Hold,
     /// Nothing to hold back for.
     Idle,
+    /// Others' statements are under way, and none of them ends.
+    Stalled,
 }
 
 /// Statements per second below which there is no application to speak of; the run's own are among them.
 const IDLE: f64 = 10.0;
+
+/// Seconds for which an application whose statements are under way and do not end counts as one that
+/// stands still, and not as one that is gone: a flush of the whole log may take that long. What is under
+/// way for longer is no application but a report.
+const STALL: f64 = 30.0;
 
 /// Share of the budget that is aimed at, so that what the estimate does not know stays inside it.
 const AIM: f64 = 0.7;
@@ -114,6 +123,10 @@ pub struct Control {
     unpulsed: f64,
     /// The slot is a pulse.
     pulse: bool,
+    /// Somebody's statements have ended at some time.
+    alive: bool,
+    /// Seconds for which none has.
+    stalled: f64,
 }
 
 impl Control {
@@ -137,6 +150,8 @@ impl Control {
             since: 0.0,
             unpulsed: 0.0,
             pulse: false,
+            alive: false,
+            stalled: 0.0,
         }
     }
 
@@ -157,7 +172,11 @@ impl Control {
 
     /// What is being done.
     pub fn mode(&self) -> Mode {
-        self.mode
+        if self.stalled > 0.0 && self.mode != Mode::Idle {
+            Mode::Stalled
+        } else {
+            self.mode
+        }
     }
 
     /// The worst of the estimates, as an effect at the rate that moves now, averaged over
@@ -180,6 +199,15 @@ impl Control {
         self.since += look.seconds;
         self.unpulsed += look.seconds;
         if look.per_second() < IDLE {
+            if self.alive && look.under_way > 0 && self.mode != Mode::Idle && self.stalled < STALL {
+                // The server stands still; whatever the run did now would make it longer.
+                self.stalled += look.seconds;
+                self.rest = None;
+                self.alarmed = None;
+                self.pulse = false;
+                self.work.clear();
+                return self.pause();
+            }
             // Nobody to hold back for; what is known of the cost stays for when they come back.
             self.mode = Mode::Idle;
             self.rest = None;
@@ -188,6 +216,8 @@ impl Control {
             self.resting = false;
             return Order::Open;
         }
+        self.alive = true;
+        self.stalled = 0.0;
         if self.mode == Mode::Idle {
             // Somebody is there again. A rest first, then short pulses.
             self.mode = Mode::Trial;
@@ -365,6 +395,7 @@ fn merge(list: &[Look]) -> Option<Look> {
         statements,
         mean: weighed(|l| l.mean),
         p95: weighed(|l| l.p95),
+        under_way: list.iter().map(|l| l.under_way).max().unwrap_or(0),
         bytes: list.iter().map(|l| l.bytes).sum(),
     })
 }

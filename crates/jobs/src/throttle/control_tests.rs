@@ -55,6 +55,7 @@ impl Model {
             statements: self.clients * seconds / latency,
             mean: Some(latency),
             p95: Some(3.0 * latency * (self.noise * self.normal()).exp()),
+            under_way: self.clients as u64,
             bytes: (rate * seconds) as u64,
         }
     }
@@ -149,6 +150,36 @@ fn the_gate_opens_when_the_load_goes_and_closes_when_it_comes_back() {
     model.run(&mut control, 12, &mut order);
     let (loss, _) = model.run(&mut control, 100, &mut order);
     assert!(loss < 0.06, "{loss}");
+}
+
+#[test]
+fn an_application_that_stands_still_is_waited_for() {
+    let (mut model, mut control, mut order) =
+        (Model::new(), Control::new(0.05, 1 << 20), Order::Rest);
+    model.run(&mut control, 100, &mut order);
+    let stall = Look {
+        seconds: 0.25,
+        under_way: 8,
+        ..Look::default()
+    };
+    for slot in 0..100 {
+        order = control.step(stall);
+        assert_eq!(
+            (order, control.mode()),
+            (Order::Rest, Mode::Stalled),
+            "{slot}"
+        );
+    }
+    // It goes on, and so does the run, with what it knew.
+    model.run(&mut control, 4, &mut order);
+    assert_eq!(control.mode(), Mode::Hold);
+    let (loss, bytes) = model.run(&mut control, 100, &mut order);
+    assert!(loss < 0.06 && bytes > 0, "{loss} {bytes}");
+    // A statement of half an hour is no application.
+    for _ in 0..121 {
+        order = control.step(stall);
+    }
+    assert_eq!((order, control.mode()), (Order::Open, Mode::Idle));
 }
 
 #[test]

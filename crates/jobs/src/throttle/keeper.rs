@@ -289,6 +289,9 @@ impl Keeper {
         let budget = format!("{:.0} %", most * 100.0);
         let text = match (self.control.mode(), self.control.effect()) {
             (Mode::Idle, _) => format!("budget {budget}: nobody else is there, the gate is open"),
+            (Mode::Stalled, _) => {
+                format!("budget {budget}: statements are under way and none ends; waiting for them")
+            }
             (Mode::Trial, _) | (_, None) => {
                 format!("budget {budget}: finding out what a byte costs")
             }
@@ -296,7 +299,10 @@ impl Keeper {
                 // Slowing down does not help against this, so it is no part of the budget; it is said.
                 let standing = self.shared.story().standing();
                 let standing = standing.filter(|s| *s > most).map_or(String::new(), |s| {
-                    format!("; statements are {:.0} % slower than before it even in rests", s * 100.0)
+                    format!(
+                        "; statements are {:.0} % slower than before it even in rests",
+                        s * 100.0
+                    )
                 });
                 format!(
                     "budget {budget}: costs {:.1} % (± {:.1}){standing}",

@@ -177,6 +177,7 @@ impl Probe {
                 .saturating_sub(self.last.1.questions)
                 .saturating_sub(self.own) as f64,
             bytes: passed().saturating_sub(before),
+            under_way: others,
             ..Look::default()
         };
         if self.histogram {

@@ -300,7 +300,10 @@ mod tests {
         let (all, lately) = slots(17, Order::Rest, 0.001);
         assert!(about(all, 0.0) && about(lately, 0.0), "{all:?} {lately:?}");
         let (all, lately) = slots(60, Order::Rest, 0.0012);
-        assert!(about(all, 0.147) && about(lately, 0.2), "{all:?} {lately:?}");
+        assert!(
+            about(all, 0.147) && about(lately, 0.2),
+            "{all:?} {lately:?}"
+        );
     }
 
     #[test]

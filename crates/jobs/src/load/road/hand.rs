@@ -526,7 +526,7 @@ fn columns(
 ) -> Result<std::result::Result<Vec<(String, Column)>, String>> {
     let sql = format!(
         "SELECT column_name, column_type, character_set_name FROM information_schema.columns \
-         WHERE table_schema = {} AND table_name = {}",
+         WHERE table_schema = {} AND table_name = {} AND extra NOT LIKE '%VIRTUAL%'",
         quote::text(&table.schema),
         quote::text(&table.name)
     );

@@ -7,6 +7,7 @@
 //! only the table as a whole can take.
 
 use super::create::{CreateTable, words};
+use super::shape::{Generated, generated};
 
 /// Takes the keys out of a `CREATE TABLE` that can be added behind the rows.
 ///
@@ -19,12 +20,20 @@ pub fn strip_secondary_keys(create: &str) -> (String, Vec<Vec<String>>) {
 }
 
 /// As [`strip_secondary_keys`], but only those keys that a file cannot be built with: of words, of
-/// space, of expressions, and `others` by name.
+/// space, of expressions, of columns that no row holds, and `others` by name.
 pub fn strip_keys_of_server(create: &str, others: &[String]) -> (String, Vec<Vec<String>>) {
+    let table = CreateTable::parse(create);
+    let not_held: Vec<&str> = table
+        .iter()
+        .flat_map(|t| &t.elements)
+        .filter(|e| generated(e) == Some(Generated::Virtual))
+        .filter_map(|e| words(e, 1).first().copied())
+        .collect();
     strip(create, &|element| {
         starts(element, &["FULLTEXT"])
             || starts(element, &["SPATIAL"])
             || of_expression(element)
+            || columns(element).any(|c| not_held.contains(&c))
             || key_name(element)
                 .is_some_and(|name| others.iter().any(|o| crate::quote::ident(o) == name))
     })
@@ -48,6 +57,18 @@ pub fn missing_keys(groups: Vec<Vec<String>>, there: &[String]) -> Vec<Vec<Strin
 /// The quoted name of a key, of its clause.
 pub fn key_name(element: &str) -> Option<&str> {
     words(element, 4).into_iter().find(|w| w.starts_with('`'))
+}
+
+/// The quoted names in the list of a key.
+fn columns(element: &str) -> impl Iterator<Item = &str> {
+    let all = if is_key(element) {
+        words(element, usize::MAX)
+    } else {
+        Vec::new()
+    };
+    all.into_iter()
+        .skip_while(|w| *w != "(")
+        .filter(|w| w.starts_with('`'))
 }
 
 /// Whether an expression stands in the list of a key, in parentheses of its own.
@@ -197,6 +218,10 @@ mod tests {
         let missing = missing_keys(groups, &there);
         assert_eq!(missing.len(), 1);
         assert_eq!(names(&missing[0]), ["`l`", "`s`"]);
+        let made = "CREATE TABLE `t` (\n  `a` int,\n  `v` int GENERATED ALWAYS AS (`a` + 1) VIRTUAL,\n  `s` int,\n  PRIMARY KEY (`a`),\n  KEY `v` (`s`),\n  KEY `o` (`s`,`v` DESC)\n) ENGINE=InnoDB";
+        let (rest, groups) = strip_keys_of_server(made, &[]);
+        assert!(rest.contains("KEY `v` (`s`)"), "{rest}");
+        assert_eq!(names(&groups[0]), ["`o`"]);
         let plain = "CREATE TABLE `t` (\n  `a` int,\n  PRIMARY KEY (`a`),\n  KEY `k` (`a`)\n) ENGINE=InnoDB";
         assert_eq!(strip_keys_of_server(plain, &[]), (plain.to_owned(), vec![]));
     }

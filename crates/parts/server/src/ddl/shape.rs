@@ -47,14 +47,35 @@ pub fn no_file(create: &str) -> Option<&'static str> {
         if is(0, "PERIOD") {
             return Some("they have a period");
         }
-        if list.windows(2).any(|w| {
-            w[0].eq_ignore_ascii_case("GENERATED")
-                && (w[1].eq_ignore_ascii_case("ALWAYS") || w[1].eq_ignore_ascii_case("AS"))
-        }) {
-            return Some("they have generated columns");
+        if generated(element) == Some(Generated::Stored) {
+            return Some("they have generated columns that are stored");
         }
     }
     (!has_primary).then_some("they have no primary key")
+}
+
+/// How a generated column is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Generated {
+    /// In the row.
+    Stored,
+    /// Nowhere; it is worked out when it is read.
+    Virtual,
+}
+
+/// Whether an element of a definition is a generated column.
+pub(super) fn generated(element: &str) -> Option<Generated> {
+    let list = words(element, usize::MAX);
+    let is = |w: &&str, any: &[&str]| any.iter().any(|a| w.eq_ignore_ascii_case(a));
+    let at = list
+        .windows(2)
+        .position(|w| is(&w[0], &["GENERATED"]) && is(&w[1], &["ALWAYS", "AS"]))?;
+    let stored = list[at..].iter().any(|w| is(w, &["STORED", "PERSISTENT"]));
+    Some(if stored {
+        Generated::Stored
+    } else {
+        Generated::Virtual
+    })
 }
 
 /// The next number of a table's AUTO_INCREMENT column by its definition: 1 where
@@ -93,6 +114,8 @@ mod tests {
         let plain = "`a` int NOT NULL COMMENT 'GENERATED ALWAYS AS',\n  PRIMARY KEY (`a`)";
         let usual = "ENGINE=InnoDB AUTO_INCREMENT=7 DEFAULT CHARSET=utf8mb4 ROW_FORMAT=DYNAMIC COMMENT='PARTITION BY, ENCRYPTION='";
         assert_eq!(of(plain, usual), None);
+        let made = "`a` int,\n  `STORED` int GENERATED ALWAYS AS (concat(`PERSISTENT`,'STORED')) VIRTUAL COMMENT 'STORED',\n  PRIMARY KEY (`a`)";
+        assert_eq!(of(made, usual), None);
         for (elements, tail, word) in [
             (plain, "ENGINE=MyISAM", "engine"),
             (
@@ -101,7 +124,7 @@ mod tests {
                 "primary key",
             ),
             (
-                "`a` int,\n  `b` int GENERATED ALWAYS AS (`a` + 1) VIRTUAL,\n  PRIMARY KEY (`a`)",
+                "`a` int,\n  `b` int GENERATED ALWAYS AS (`a` + 1) STORED,\n  PRIMARY KEY (`a`)",
                 usual,
                 "generated",
             ),
