@@ -14,7 +14,6 @@ fn everything(pair: &Pair) {
     let own = if pair.is_mysql() {
         "CREATE TABLE g.functional (id INT PRIMARY KEY, v VARCHAR(60) NOT NULL, KEY f ((LOWER(v)), id), KEY v (v)) ENGINE=InnoDB;
 INSERT INTO g.functional SELECT n, SHA2(n, 224) FROM {COUNT};
-CREATE TABLE odd_type (id INT PRIMARY KEY, p POINT) ENGINE=InnoDB; INSERT INTO odd_type VALUES (1, POINT(1, 2));
 CREATE TABLE documents (id INT PRIMARY KEY, city VARCHAR(40) AS (j->>'$.city') VIRTUAL, j JSON, n DOUBLE AS (j->'$.n') VIRTUAL, KEY city (city), KEY n (n, id)) ENGINE=InnoDB;
 INSERT INTO documents (id, j) SELECT n, IF(n % 50 = 0, NULL, JSON_OBJECT('city', CONCAT('M\u{fc}n', n % 70), 'n', n / 4e0, 'list', JSON_ARRAY(n, -n, n * 100000000, NULL, TRUE, JSON_OBJECT('k', REPEAT('\u{1f600}', n % 20000))))) FROM {COUNT} WHERE n < 3000;"
     } else {
@@ -39,6 +38,8 @@ INSERT INTO wide_set SELECT n, '\u{4f60}', FROM_UNIXTIME(n * 1000), 1990 + n % 9
 CREATE TABLE child (id INT PRIMARY KEY, k INT UNSIGNED NOT NULL, KEY k (k), CONSTRAINT child_of FOREIGN KEY (k) REFERENCES keyed (id) ON DELETE CASCADE) ENGINE=InnoDB;
 INSERT INTO child SELECT id, id FROM keyed WHERE id < 3000;
 CREATE TRIGGER child_added AFTER INSERT ON child FOR EACH ROW SET @added = 1;
+CREATE TABLE filled (code CHAR(12) PRIMARY KEY, v CHAR(30) NOT NULL, p POINT NOT NULL, KEY v (v(9) DESC), SPATIAL KEY p (p)) ENGINE=InnoDB;
+INSERT INTO filled SELECT CONCAT(CHAR(97 + n % 26), ' ', n, IF(n % 3 = 0, '!', '')), IF(n % 7 = 0, '', CONCAT('a ', n)), POINT(n, -n) FROM {COUNT} WHERE n < 3000;
 CREATE TABLE nothing (id INT PRIMARY KEY) ENGINE=InnoDB;
 CREATE TABLE no_key (a INT) ENGINE=InnoDB; INSERT INTO no_key VALUES (1), (1);
 CREATE TABLE parts (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 3; INSERT INTO parts VALUES (1), (2), (3);
@@ -129,7 +130,7 @@ both! {
         let road = &summary["road"];
         let mut files = names(&road["files"]);
         files.sort();
-        let mut wanted = vec!["`f`.`child`", "`f`.`keyed`", "`f`.`latin`", "`f`.`odd name-#.$`", "`f`.`sorted_elsewhere`", "`f`.`wide_set`", "`f`.`worded`", "`g`.`worked_out`"];
+        let mut wanted = vec!["`f`.`child`", "`f`.`filled`", "`f`.`keyed`", "`f`.`latin`", "`f`.`odd name-#.$`", "`f`.`sorted_elsewhere`", "`f`.`wide_set`", "`f`.`worded`", "`g`.`worked_out`"];
         if pair.is_mysql() {
             wanted.extend(["`f`.`documents`", "`g`.`functional`"]);
             wanted.sort_unstable();
@@ -137,6 +138,10 @@ both! {
         assert_eq!(files, wanted, "{road:#}");
         let reasons = road["rows"].as_array().expect("reasons");
         for (table, word) in [("no_key", "primary key"), ("parts", "partitions"), ("made", "are stored"), ("öd", "file names"), ("isam", "engine"), ("odd_type", "type")] {
+            if pair.is_mysql() && table == "odd_type" {
+                // No type of MySQL is left out.
+                continue;
+            }
             let name = format!("`f`.`{table}`");
             let reason = reasons.iter().find(|r| names(&r["tables"]).contains(&name));
             let reason = reason.unwrap_or_else(|| panic!("{table}: {road:#}"))["reason"].as_str().expect("a reason");
@@ -168,6 +173,8 @@ both! {
             "UPDATE f.latin SET a = CONCAT('x', a) WHERE e = 1",
             "DELETE FROM f.wide_set WHERE id % 3 = 0",
             "UPDATE f.sorted_elsewhere SET b = REVERSE(b)",
+            "UPDATE f.filled SET code = CONCAT(code, '~'), v = REVERSE(v) WHERE code > 'm'",
+            "DELETE FROM f.filled WHERE code < 'd'",
             "UPDATE g.worked_out SET a = REVERSE(CONCAT(a, 'y')) WHERE id % 3 = 0",
             "DELETE FROM g.worked_out WHERE l = 7",
         ].into_iter().chain(pair.is_mysql().then_some("UPDATE f.documents SET j = JSON_SET(j, '$.n', id, '$.new', j->'$.list') WHERE id % 3 = 0")) {
@@ -176,6 +183,8 @@ both! {
             }
         }
         pair.same("SELECT MAX(id) FROM f.keyed");
+        pair.same("SELECT v, COUNT(*) FROM f.filled FORCE INDEX (v) WHERE v >= '' GROUP BY v ORDER BY v");
+        pair.same("SELECT COUNT(*) FROM f.filled FORCE INDEX (p) WHERE MBRContains(ST_GeomFromText('POLYGON((0 0, 900 0, 900 -2000, 0 -2000, 0 0))'), p)");
         pair.same("SELECT MAX(id) FROM f.worded");
         pair.same("SELECT COUNT(*) FROM f.worded WHERE MATCH (t) AGAINST ('word17')");
         equal(pair, pair.target(), "changed");

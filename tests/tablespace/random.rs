@@ -46,6 +46,7 @@ enum Of {
     Member(&'static [&'static str]),
     Members(&'static [&'static str]),
     Json,
+    Point,
 }
 
 const ASCII: &[&str] = &[
@@ -90,7 +91,7 @@ impl Random {
     /// A type: in words, its values, and whether it may be in a key (with a prefix of so many characters).
     fn of(&mut self) -> (String, Of, Option<Option<u32>>) {
         let whole = Some(None);
-        match self.below(32) {
+        match self.below(33) {
             0 => ("TINYINT".into(), Of::Int(-128, 127), whole),
             1 => ("SMALLINT UNSIGNED".into(), Of::Int(0, 65_535), whole),
             2 => ("MEDIUMINT".into(), Of::Int(-8_388_608, 8_388_607), whole),
@@ -227,10 +228,16 @@ impl Random {
                     None,
                 )
             }
+            // In the collation that is usual: the spaces that fill it up count on neither server.
             28 => {
                 let n = 1 + self.below(40) as u32;
-                (format!("CHAR({n})"), Of::Text(n, WIDE), None)
+                if self.percent(30) {
+                    (format!("CHAR({n})"), Of::Text(n, WIDE), None)
+                } else {
+                    (format!("CHAR({n})"), Of::Text(n, ASCII), whole)
+                }
             }
+            31 => (self.one(&["GEOMETRY", "POINT"]).to_owned(), Of::Point, None),
             29 | 30 => ("JSON".into(), Of::Json, None),
             _ => (
                 format!("SET({}) CHARACTER SET utf8mb4", list()),
@@ -531,6 +538,7 @@ impl Random {
                     .collect();
                 format!("'{}'", some.join(","))
             }
+            Of::Point => format!("POINT({}, -{})", self.below(500), self.below(9)),
             Of::Json => {
                 let text = self.json(0);
                 format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))

@@ -13,6 +13,8 @@ pub struct Collation {
     weights: Weights,
     /// Shorter text counts as if it had spaces behind it.
     pads: bool,
+    /// MariaDB does not have it.
+    of_mysql: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,11 @@ impl Collation {
             2052 | 2308 => (Weights::Unicode9, false),
             _ => return None,
         };
-        Some(Collation { weights, pads })
+        Some(Collation {
+            weights,
+            pads,
+            of_mysql: matches!(number, 255 | 309),
+        })
     }
 
     /// How two texts compare; `None`: one has characters whose weights are not known.
@@ -78,6 +84,11 @@ impl Collation {
         self.pads
     }
 
+    /// Whether only MySQL has it.
+    pub fn is_of_mysql(self) -> bool {
+        self.of_mysql
+    }
+
     /// The weight of a byte, where it is known.
     pub fn weight(self, c: u8) -> Option<u8> {
         match self.weights {
@@ -88,6 +99,14 @@ impl Collation {
             Weights::Unicode9 => known(RANKS_9[usize::from(c)]),
         }
     }
+}
+
+/// Without the spaces that fill a CHAR up.
+pub fn unfilled(mut text: &[u8]) -> &[u8] {
+    while let [shorter @ .., b' '] = text {
+        text = shorter;
+    }
+    text
 }
 
 fn swedish(c: u8) -> u8 {

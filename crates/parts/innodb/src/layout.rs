@@ -36,6 +36,8 @@ pub enum Order {
     Double,
     /// Text.
     Text(Collation),
+    /// CHAR of MySQL in a collation that does not pad: the spaces that fill it up do not count.
+    Filled(Collation),
     /// By rules that this crate does not know.
     Unknown,
 }
@@ -167,11 +169,13 @@ fn order(c: &Column) -> Order {
         main::DOUBLE => Order::Double,
         main::BLOB if c.precise & precise::BINARY != 0 => Order::Bytes,
         main::VARCHAR | main::CHAR | main::VARMYSQL | main::MYSQL | main::BLOB => {
-            // The spaces that fill up a CHAR do not count where a collation does not pad, which is a rule of its own.
             let filled = c.precise & 0xff == CHAR_OF_SERVER;
-            Collation::of(c.collation())
-                .filter(|collation| collation.pads() || !filled)
-                .map_or(Order::Unknown, Order::Text)
+            match Collation::of(c.collation()) {
+                None => Order::Unknown,
+                Some(collation) if collation.pads() || !filled => Order::Text(collation),
+                Some(collation) if collation.is_of_mysql() => Order::Filled(collation),
+                Some(_) => Order::Unknown,
+            }
         }
         main::DECIMAL | main::GEOMETRY => Order::Unknown,
         _ => Order::Unknown,

@@ -4,6 +4,7 @@
 //! Everything is checked while it is walked, and nothing read from the page is
 //! used as an offset before. What is broken is said in words, for the report.
 
+use crate::collation::unfilled;
 use crate::layout::{Layout, Order};
 use crate::page::{SIZE, fil, index, u16_at, u32_at};
 use std::cmp::Ordering;
@@ -357,6 +358,7 @@ fn value(order: Order, a: &[u8], b: &[u8]) -> Option<Ordering> {
             of(a)?.partial_cmp(&of(b)?)
         }
         Order::Text(collation) => collation.compare(a, b),
+        Order::Filled(collation) => collation.compare(unfilled(a), unfilled(b)),
         Order::Unknown => None,
     }
 }

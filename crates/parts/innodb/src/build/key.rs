@@ -1,7 +1,7 @@
 //! Keys of an index as bytes whose order is the index's, so that sorting needs
 //! no knowledge of types.
 
-use crate::collation::Collation;
+use crate::collation::{Collation, unfilled};
 use crate::layout::{FieldLayout, Layout, Order};
 use crate::record::Value;
 
@@ -79,6 +79,7 @@ fn field(f: &FieldLayout, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
             out.extend_from_slice(&ordered.to_be_bytes());
         }
         Order::Text(collation) => text(collation, bytes, out)?,
+        Order::Filled(collation) => text(collation, unfilled(bytes), out)?,
         Order::Unknown => return None,
     }
     Some(())

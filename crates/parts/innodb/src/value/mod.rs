@@ -182,6 +182,10 @@ impl Kind {
                 most: Some(number(inner).ok_or_else(unsupported)?),
             }),
             "tinyblob" | "blob" | "mediumblob" | "longblob" => Ok(Kind::Bytes { most: None }),
+            "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring"
+            | "multipolygon" | "geometrycollection" | "geomcollection" => {
+                Ok(Kind::Bytes { most: None })
+            }
             // MariaDB's is LONGTEXT, and says so.
             "json" => Ok(Kind::Json),
             "enum" | "set" => {
@@ -447,7 +451,8 @@ mod tests {
         let ascii = Kind::of("varchar(3)", Some("ascii")).expect("a type");
         assert!(ascii.put(&[0xc4], &mut out).is_err());
         assert_eq!(Kind::of("json", None), Ok(Kind::Json));
-        assert!(Kind::of("point", None).is_err());
+        assert_eq!(Kind::of("point", None), Ok(Kind::Bytes { most: None }));
+        assert!(Kind::of("inet6", None).is_err());
         assert!(Kind::of("varchar(3)", Some("utf16")).is_err());
     }
 }
