@@ -140,9 +140,19 @@ impl Site {
     }
 }
 
-/// A name as the servers write it in file names: letters, digits and `_` as they are, anything else of ASCII as
-/// `@` with four hexadecimal digits. Other letters have codes of their own, and names of devices an end of their
-/// own: those are not known here.
+/// Letters that have codes of their own in file names: Latin, Greek, Cyrillic, Armenian and their like
+/// ("Mapping of Identifiers to File Names" in MySQL's manual has the list).
+const CODED: &[std::ops::RangeInclusive<char>] = &[
+    '\u{c0}'..='\u{58f}',
+    '\u{1e00}'..='\u{1fff}',
+    '\u{2160}'..='\u{217f}',
+    '\u{24b0}'..='\u{24ef}',
+    '\u{ff20}'..='\u{ff5f}',
+];
+
+/// A name as the servers write it in file names: letters, digits and `_` as they are, anything else as
+/// `@` with four hexadecimal digits, but for letters that have codes of their own, and names of devices an end of
+/// their own: those are not known here.
 fn file_name(name: &str, lower_case: bool) -> Option<String> {
     let device = matches!(
         name.to_ascii_lowercase().as_str(),
@@ -153,7 +163,8 @@ fn file_name(name: &str, lower_case: bool) -> Option<String> {
             && lower.as_bytes()[3].is_ascii_digit()
     });
     let folded = lower_case && name.bytes().any(|b| b.is_ascii_uppercase());
-    if !name.is_ascii() || name.is_empty() || device || folded {
+    let coded = |c| c > '\u{ffff}' || CODED.iter().any(|r| r.contains(&c));
+    if name.is_empty() || device || folded || name.chars().any(coded) {
         return None;
     }
     let mut written = String::new();
@@ -185,7 +196,10 @@ mod tests {
         assert_eq!(of("order_line2").as_deref(), Some("order_line2"));
         assert_eq!(of("a-shop").as_deref(), Some("a@002dshop"));
         assert_eq!(of("#x. $/").as_deref(), Some("@0023x@002e@0020@0024@002f"));
+        assert_eq!(of("受注_1").as_deref(), Some("@53d7@6ce8_1"));
         assert_eq!(of("ü"), None);
+        assert_eq!(of("Ж"), None);
+        assert_eq!(of("😀"), None);
         assert_eq!(of("CON"), None);
         assert_eq!(of("lpt1"), None);
         assert_eq!(file_name("Shop", true), None);
