@@ -347,9 +347,13 @@ fn differential(kind: Kind) {
         }
         equal(&mut conn, &made, &format!("seed {seed}: imported"));
         for change in random.changes(&made) {
-            for table in ["a", "b"] {
-                run(&mut conn, &change.replace("{t}", &format!("t.{table}")));
-            }
+            // Two rows may come to have the same number; then they do in both.
+            let mut change = |table: &str| match conn.execute(change.replace("{t}", table)) {
+                Ok(_) => 0,
+                Err(wire::Error::Server(e)) => e.code,
+                Err(e) => panic!("seed {seed}: {e}: {change}"),
+            };
+            assert_eq!(change("t.a"), change("t.b"), "seed {seed}: {}", made.create);
         }
         equal(&mut conn, &made, &format!("seed {seed}: changed"));
         if n % 10 == 9 {
