@@ -96,6 +96,11 @@ both! {
             .run();
         done.code(1).says(&["out of luck", "exit status: 3"]);
         nothing_left(server, &scratch);
+        // So does penstock.
+        let done = impact(server, &scratch)
+            .args(["--measure", "1s", "--method", "penstock --compression lead"])
+            .run();
+        done.code(1).says(&["ERROR: method penstock --compression lead: penstock ended with exit status: 2: ERROR: ", "\"lead\""]);
         // Ctrl-C while the starting state is made.
         let run = impact(server, &scratch).args(["--method", "alone"]).start();
         let end = Instant::now() + Duration::from_secs(60);
@@ -103,7 +108,9 @@ both! {
             assert!(Instant::now() < end, "nothing is made");
         }
         run.signal(Signal::INT);
-        run.wait().code(9);
+        let done = run.wait().code(9);
+        // It does that itself.
+        assert!(!done.err.contains("drop it"), "{}", done.err);
         nothing_left(server, &scratch);
         // Ctrl-C in the middle of a backup.
         let run = impact(server, &scratch)

@@ -130,6 +130,13 @@ INSERT INTO `{name}`.`{table}` SELECT n, REPEAT('x', 100) FROM {}", crate::kit::
         assert_eq!(done.summary()["runs"].as_array().map(Vec::len), Some(3));
         let html = std::fs::read_to_string(file("all.html")).expect("the page");
         assert!(html.contains("Side by side") && html.contains("Run 3"));
+        // A record in the folder of an archive would make it count as damaged.
+        for (to, record, code) in [("b", "a", 10), ("b", "a/x.json", 10), ("b", "b", 2), ("b", "b/run.json", 2)] {
+            let record = path(record);
+            pair.dump(to, &["--record", &record]).code(code).says(&["folder of", "damaged then", "outside of it"]);
+            assert!(!file("b").exists());
+        }
+        pair.verify("a").ok();
         // Nothing else is left in the folder.
         let mut there: Vec<_> = std::fs::read_dir(file("")).expect("a folder").flatten().map(|e| e.file_name()).collect();
         there.retain(|n| n.to_string_lossy().ends_with(".part"));

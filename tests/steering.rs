@@ -130,6 +130,12 @@ both! {
         for run in &list {
             assert_eq!(run["paused"], run["pid"].as_u64() == Some(u64::from(a.pid())), "{list:?}");
         }
+        // One that does not answer is not left out, and nothing is done to the other for want of it.
+        a.signal(rustix::process::Signal::STOP);
+        let silent = format!("process {first}: does not answer");
+        steer(&state, &["status"]).ok().says(&[&silent, &second]);
+        steer(&state, &["stop"]).code(2).says(&["2 are running", &silent, "--pid"]);
+        a.signal(rustix::process::Signal::CONT);
         // Left over by one that was killed: removed by the next that looks.
         a.signal(rustix::process::Signal::KILL);
         a.wait().code(137);

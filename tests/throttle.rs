@@ -98,6 +98,11 @@ both! {
         let price = &done.summary()["price"];
         assert_eq!(price["held_seconds"].as_f64(), Some(0.0), "{price}");
         pair.verify("dump").ok();
+        // What the run itself asks of the server, twice a second, is nobody else's.
+        let done = pair.dump("slow", &["--max-impact", "5%", "--max-rate", "1M", "--json"]).ok();
+        let summary = done.summary();
+        assert!(summary["duration"].as_f64() > Some(6.0), "long enough to tell: {summary:#}");
+        assert!(summary["price"]["rested_seconds"].as_f64() < Some(1.0), "{}", summary["price"]);
     }
 }
 

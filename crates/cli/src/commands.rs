@@ -93,6 +93,19 @@ fn dump(a: &args::Dump, run: &Run, screen: &Screen) -> Result<u8> {
         filter: filter(&a.selection)?,
         throttle: a.throttle.meant(&a.connection)?,
     };
+    let absolute = |p: &std::path::Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
+    if let Some(record) = &a.recording.record
+        && absolute(record).starts_with(absolute(&a.to))
+    {
+        return Err(Error::new(
+            Kind::Usage,
+            format!(
+                "--record {} lies in the folder of the dump itself, which would count as damaged then",
+                record.display()
+            ),
+        )
+        .hint("name a place outside of it"));
+    }
     let _listens = steer::listen(run, "dump", format!("into {}", a.to.display()));
     let kept = record::keep(
         run,

@@ -136,6 +136,7 @@ fn tpcc_load(a: &TpccLoad, run: &Run, screen: &Screen) -> Result<u8> {
         seed: a.seed,
         foreign_keys: a.foreign_keys,
         skip_binlog: a.skip_binlog,
+        cleared: false,
         tune: tune::Options {
             level: level(&a.tune)?,
             state: state(),

@@ -5,7 +5,7 @@ use crate::args::steer::{Set, Which};
 use crate::screen::{Screen, summary};
 use base::{Cancel, Error, Kind, Result, units};
 use jobs::Run;
-use jobs::steer::{self, Control, Request, Running, Status};
+use jobs::steer::{self, Control, Request, Running, Runs, Status};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -49,21 +49,31 @@ pub fn listen(run: &Run, job: &str, about: String) -> Option<Control> {
     }
 }
 
-fn running() -> Result<Vec<Running>> {
+fn running() -> Result<Runs> {
     match folder() {
         Some(folder) => steer::running(&folder),
-        None => Ok(Vec::new()),
+        None => Ok(Runs::default()),
     }
 }
 
 /// The one that is meant.
 fn one(pid: Option<u32>) -> Result<Running> {
-    let mut all = running()?;
+    let Runs {
+        answering: mut all,
+        silent,
+    } = running()?;
     let list = |all: &[Running]| -> String {
         let line = |r: &Running| format!("\n  {}", summary::run_line(&r.status));
         all.iter().map(line).collect()
     };
     if let Some(pid) = pid {
+        if silent.contains(&pid) {
+            return Err(Error::new(
+                Kind::Failed,
+                format!("process {pid} is there and does not answer"),
+            )
+            .hint("a process that a signal has stopped goes on with kill -CONT"));
+        }
         if let Some(at) = all.iter().position(|r| r.status.pid == pid) {
             return Ok(all.swap_remove(at));
         }
@@ -73,27 +83,40 @@ fn one(pid: Option<u32>) -> Result<Running> {
         }
         return Err(Error::new(Kind::Usage, text).hint("penstock status"));
     }
-    match all.len() {
-        1 => Ok(all.remove(0)),
+    // One that does not answer may be the one that is meant.
+    let lines: String = silent
+        .iter()
+        .map(|pid| format!("\n  {}", summary::silent_line(*pid)))
+        .collect();
+    match all.len() + silent.len() {
+        1 if silent.is_empty() => Ok(all.remove(0)),
         0 => Err(Error::new(
             Kind::Usage,
             "no dump, load or verification of this user is running",
         )
         .hint("runs are found by the user who started them, on the same host")),
-        n => Err(
-            Error::new(Kind::Usage, format!("{n} are running:{}", list(&all)))
-                .hint("say which one with --pid"),
-        ),
+        n => Err(Error::new(
+            Kind::Usage,
+            format!("{n} are running:{}{lines}", list(&all)),
+        )
+        .hint("say which one with --pid")),
     }
 }
 
 /// Shows how runs stand.
 pub fn status(a: &Which, screen: &Screen) -> Result<u8> {
-    let list: Vec<Status> = match a.pid {
-        Some(_) => vec![one(a.pid)?.status],
-        None => running()?.into_iter().map(|r| r.status).collect(),
+    let (list, silent): (Vec<Status>, Vec<u32>) = match a.pid {
+        Some(_) => (vec![one(a.pid)?.status], Vec::new()),
+        None => {
+            let runs = running()?;
+            let list = runs.answering.into_iter().map(|r| r.status).collect();
+            (list, runs.silent)
+        }
     };
-    screen.summary(&summary::runs(&list), summary::runs_json(&list));
+    screen.summary(
+        &summary::runs(&list, &silent),
+        summary::runs_json(&list, &silent),
+    );
     Ok(0)
 }
 
@@ -123,7 +146,7 @@ pub fn tell(pid: Option<u32>, request: &Request, screen: &Screen) -> Result<u8> 
     };
     let status = one(pid)?.ask(request).map_err(usage)?;
     let list = [status];
-    screen.summary(&summary::runs(&list), summary::runs_json(&list));
+    screen.summary(&summary::runs(&list, &[]), summary::runs_json(&list, &[]));
     Ok(0)
 }
 

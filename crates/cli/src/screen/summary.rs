@@ -12,7 +12,9 @@ mod steer;
 mod tpcc;
 mod tuning;
 pub use impact::{impact, impact_json};
-pub use steer::{limits, limits_json, run_line, runs, runs_json, stopped, stopped_json};
+pub use steer::{
+    limits, limits_json, run_line, runs, runs_json, silent_line, stopped, stopped_json,
+};
 pub use tpcc::{tpcc_check, tpcc_check_json, tpcc_load, tpcc_load_json, tpcc_run, tpcc_run_json};
 pub use tuning::{doctor, doctor_json};
 

@@ -73,6 +73,13 @@ impl Drop for Part {
     }
 }
 
+/// Files that only folders of archives have, the last one while a dump is under way.
+const ARCHIVES: &[&str] = &[
+    archive::manifest::MANIFEST,
+    archive::meta::ROOT,
+    archive::marker::INCOMPLETE,
+];
+
 /// Where a record is going to be.
 #[derive(Debug)]
 pub struct Place {
@@ -89,6 +96,17 @@ impl Place {
         } else {
             path.to_owned()
         };
+        let folder = path.parent().unwrap_or(Path::new("."));
+        if ARCHIVES.iter().any(|name| folder.join(name).exists()) {
+            return Err(Error::new(
+                Kind::Target,
+                format!(
+                    "{} would lie in the folder of an archive, which would count as damaged then",
+                    shown(&path)
+                ),
+            )
+            .hint("name a place outside of it"));
+        }
         let taken = fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() > 0);
         if taken && read(&path).is_err() {
             return Err(Error::new(

@@ -15,22 +15,37 @@ pub struct Running {
     pub status: Status,
 }
 
-/// The runs that listen in this folder, by process number; what dead ones left behind is removed.
-pub fn running(folder: &Path) -> Result<Vec<Running>> {
+/// The runs of a folder.
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    /// Those that answer, by process number.
+    pub answering: Vec<Running>,
+    /// Process numbers of those that listen and do not: stopped by a signal, say.
+    pub silent: Vec<u32>,
+}
+
+/// The runs that listen in this folder; what dead ones left behind is removed.
+pub fn running(folder: &Path) -> Result<Runs> {
+    let mut runs = Runs::default();
     match serve::private(folder) {
         Ok(()) => {}
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(runs),
         Err(e) => return Err(unusable(folder, &e)),
     }
-    let mut found = Vec::new();
     for path in sockets(folder).map_err(|e| unusable(folder, &e))? {
-        // One that has ended meanwhile, or does not answer sensibly, cannot be steered.
-        if let Ok(status) = exchange(&path, &Request::Status) {
-            found.push(Running { path, status });
+        match exchange(&path, &Request::Status) {
+            Ok(status) => runs.answering.push(Running { path, status }),
+            // It may have ended meanwhile.
+            Err(_) if connect(&path).is_err() => {}
+            Err(_) => {
+                let stem = path.file_stem().and_then(|s| s.to_str());
+                runs.silent.extend(stem.and_then(|s| s.parse::<u32>().ok()));
+            }
         }
     }
-    found.sort_by_key(|r| r.status.pid);
-    Ok(found)
+    runs.answering.sort_by_key(|r| r.status.pid);
+    runs.silent.sort_unstable();
+    Ok(runs)
 }
 
 fn unusable(folder: &Path, e: &io::Error) -> Error {

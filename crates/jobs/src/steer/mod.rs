@@ -16,7 +16,7 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{Running, running};
+pub use ask::{Running, Runs, running};
 pub use board::{Board, Status};
 pub use knobs::{KNOBS, Knob, rate};
 pub use serve::{Control, open};

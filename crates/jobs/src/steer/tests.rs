@@ -23,7 +23,7 @@ fn scene() -> (tempfile::TempDir, Run, Control) {
 }
 
 fn only(folder: &tempfile::TempDir) -> Running {
-    let mut all = running(&folder.path().join("a/run")).unwrap();
+    let mut all = running(&folder.path().join("a/run")).unwrap().answering;
     assert_eq!(all.len(), 1);
     all.remove(0)
 }
@@ -82,7 +82,12 @@ fn a_run_tells_how_it_stands_and_does_as_it_is_told() {
     assert!(run.cancel.is_raised());
     drop(control);
     assert!(!there.is_there());
-    assert!(running(&folder.path().join("a/run")).unwrap().is_empty());
+    assert!(
+        running(&folder.path().join("a/run"))
+            .unwrap()
+            .answering
+            .is_empty()
+    );
     assert_eq!(
         std::fs::read_dir(folder.path().join("a/run"))
             .unwrap()
@@ -133,7 +138,12 @@ fn nobody_else_can_get_at_it() {
         assert!(e.to_string().contains("this user alone"), "{e}");
         assert!(running(bad).unwrap_err().what.contains("this user alone"));
     }
-    assert!(running(&folder.path().join("none")).unwrap().is_empty());
+    assert!(
+        running(&folder.path().join("none"))
+            .unwrap()
+            .answering
+            .is_empty()
+    );
 }
 
 #[test]
@@ -161,7 +171,7 @@ fn what_dead_runs_left_is_removed_and_what_is_no_socket_is_left_alone() {
             }
         }
     });
-    assert_eq!(running(&path).unwrap().len(), 1);
+    assert_eq!(running(&path).unwrap().answering.len(), 1);
     nonsense.join().unwrap();
 }
 
@@ -213,7 +223,7 @@ fn a_folder_with_a_long_name_will_do() {
     let path = folder.path().join("x".repeat(120)).join("run");
     let run = run();
     let _control = open(&path, &run).unwrap();
-    let there = running(&path).unwrap();
+    let there = running(&path).unwrap().answering;
     assert_eq!(there.len(), 1);
     assert!(there[0].is_there());
 }

@@ -64,7 +64,7 @@ pub enum Mode {
     Stalled,
 }
 
-/// Statements per second below which there is no application to speak of; the run's own are among them.
+/// Statements per second below which there is no application to speak of.
 const IDLE: f64 = 10.0;
 
 /// Seconds for which an application whose statements are under way and do not end counts as one that
@@ -125,6 +125,8 @@ pub struct Control {
     pulse: bool,
     /// Somebody's statements have ended at some time.
     alive: bool,
+    /// The last slot had some again, after there had been nobody.
+    waking: bool,
     /// Seconds for which none has.
     stalled: f64,
 }
@@ -151,6 +153,7 @@ impl Control {
             unpulsed: 0.0,
             pulse: false,
             alive: false,
+            waking: false,
             stalled: 0.0,
         }
     }
@@ -208,6 +211,7 @@ impl Control {
                 self.work.clear();
                 return self.pause();
             }
+            self.waking = false;
             // Nobody to hold back for; what is known of the cost stays for when they come back.
             self.mode = Mode::Idle;
             self.rest = None;
@@ -218,6 +222,10 @@ impl Control {
         }
         self.alive = true;
         self.stalled = 0.0;
+        if self.mode == Mode::Idle && !std::mem::replace(&mut self.waking, true) {
+            // A few statements at once, as those who watch the server send them, are no application.
+            return Order::Open;
+        }
         if self.mode == Mode::Idle {
             // Somebody is there again. A rest first, then short pulses.
             self.mode = Mode::Trial;

@@ -145,6 +145,14 @@ fn the_gate_opens_when_the_load_goes_and_closes_when_it_comes_back() {
     model.run(&mut control, 40, &mut order);
     assert_eq!(order, Order::Open);
     model.clients = 8.0;
+    // One slot with statements may be somebody who only looks at the server; two are an application.
+    model.run(&mut control, 1, &mut order);
+    assert_eq!(order, Order::Open);
+    model.clients = 0.0;
+    model.run(&mut control, 1, &mut order);
+    model.clients = 8.0;
+    model.run(&mut control, 1, &mut order);
+    assert_eq!(order, Order::Open);
     model.run(&mut control, 1, &mut order);
     assert_eq!(order, Order::Rest);
     model.run(&mut control, 12, &mut order);

@@ -6,11 +6,14 @@
 //! what anybody may see: statements under way divided by statements per second
 //! (Little's law), and from a statement that does nothing, sent many times a
 //! second, which waits for a core as the application's do.
-//! Invariant: what this connection itself asks is taken out of the figures.
+//! Invariant: what the run itself asks, on this connection and on its others, is
+//! taken out of the figures.
 
 use super::control::Look;
 use crate::status;
 use server::Identity;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use wire::{Conn, Options};
 
@@ -64,8 +67,9 @@ pub struct Probe {
     last: (Instant, Raw),
     /// Threads that the server counts as running and that are nobody's statement.
     daemons: u64,
-    /// Statements sent since the last look.
-    own: u64,
+    /// Statements that the run has sent, and how many it had at the last look.
+    sent: Arc<AtomicU64>,
+    sent_before: u64,
     /// A usual latency, for the scale of a delay.
     usual: f64,
 }
@@ -110,12 +114,13 @@ impl Probe {
             history,
             last: (Instant::now(), Raw::default()),
             daemons,
-            own: 0,
+            sent: options.statements.clone(),
+            sent_before: 0,
             usual: 0.0,
         };
         let raw = probe.raw().ok_or("the server does not show its counters")?;
         probe.last = (Instant::now(), raw);
-        probe.own = 0;
+        probe.sent_before = probe.sent.load(Ordering::Relaxed);
         Ok(probe)
     }
 
@@ -157,7 +162,6 @@ impl Probe {
             std::thread::sleep(left.min(PING_EVERY));
             let asked = Instant::now();
             self.conn.execute(PING).ok()?;
-            self.own += 1;
             delay += asked.elapsed().as_secs_f64();
             pings += 1;
             if pings.is_multiple_of(COUNT_EVERY) {
@@ -168,6 +172,8 @@ impl Probe {
         }
         let raw = self.raw()?;
         let now = Instant::now();
+        let sent = self.sent.load(Ordering::Relaxed);
+        let own = sent.saturating_sub(self.sent_before);
         let seconds = (now - self.last.0).as_secs_f64().max(1e-3);
         let others = raw.running.saturating_sub(busy());
         let mut look = Look {
@@ -175,14 +181,14 @@ impl Probe {
             statements: raw
                 .questions
                 .saturating_sub(self.last.1.questions)
-                .saturating_sub(self.own) as f64,
+                .saturating_sub(own) as f64,
             bytes: passed().saturating_sub(before),
             under_way: others,
             ..Look::default()
         };
         if self.histogram {
-            let moved = moved(&self.last.1.buckets, &raw.buckets, self.own);
-            look.statements = moved.iter().map(|(_, n)| *n as f64).sum();
+            let moved = moved(&self.last.1.buckets, &raw.buckets, own);
+            look.statements = moved.iter().map(|(_, n)| *n).sum::<u64>() as f64;
             look.mean = trimmed_mean(&moved);
             look.p95 = quantile(&moved, 0.95);
         } else if look.statements > 0.0 && pings > 0 {
@@ -207,12 +213,11 @@ impl Probe {
             history: raw.history,
         };
         self.last = (now, raw);
-        self.own = 0;
+        self.sent_before = sent;
         Some(seen)
     }
 
     fn status(&mut self) -> Option<Raw> {
-        self.own += 1;
         let mut raw = Raw::default();
         for (name, value) in status::pairs(&mut self.conn, STATUS)? {
             match (name.as_str(), value.parse().ok()) {
@@ -231,12 +236,10 @@ impl Probe {
     fn raw(&mut self) -> Option<Raw> {
         let mut raw = self.status()?;
         if self.histogram {
-            self.own += 1;
             let rows = self.conn.fetch(HISTOGRAM).ok()?;
             raw.buckets = rows.iter().filter_map(|r| bucket(r)).collect();
         }
         if self.history {
-            self.own += 1;
             raw.history = status::history(&mut self.conn);
         }
         Some(raw)
@@ -259,7 +262,7 @@ fn bucket(row: &[Option<Vec<u8>>]) -> Option<(u32, f64, u64)> {
     Some((u32::try_from(number(0)?).ok()?, middle, number(3)?))
 }
 
-/// What each bucket grew by, in order, without `own` quick statements of the probe's.
+/// What each bucket grew by, in order, without `own` statements of the run's.
 fn moved(from: &[(u32, f64, u64)], to: &[(u32, f64, u64)], own: u64) -> Vec<(f64, u64)> {
     let before: std::collections::HashMap<u32, u64> =
         from.iter().map(|(n, _, count)| (*n, *count)).collect();
@@ -269,7 +272,7 @@ fn moved(from: &[(u32, f64, u64)], to: &[(u32, f64, u64)], own: u64) -> Vec<(f64
         .filter(|(_, count)| *count > 0)
         .collect();
     list.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // The probe's statements take milliseconds, so they stand at the slow end.
+    // Its own look at counters and take milliseconds, or are the chunks' and take longer, so they stand at the slow end.
     let mut own = own;
     for (_, count) in list.iter_mut().rev() {
         let cut = own.min(*count);

@@ -12,6 +12,8 @@ use crate::statement::{Answer, timed_out};
 use crate::stream::Stream;
 use crate::{Column, Error, Options, Result, Rows, login};
 use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// Length of a statement that makes the server's buffer big. Measured with `examples/drain.rs`; see there.
@@ -60,6 +62,7 @@ pub struct Conn {
     version: String,
     pub(crate) deprecate_eof: bool,
     local_infile: bool,
+    pub(crate) statements: Arc<AtomicU64>,
     pub(crate) read_timeout: Option<Duration>,
     pub(crate) answer_timeout: Option<Duration>,
     pub(crate) write_timeout: Option<Duration>,
@@ -95,6 +98,7 @@ impl Conn {
             version: session.version,
             deprecate_eof: session.deprecate_eof,
             local_infile: options.local_infile,
+            statements: options.statements.clone(),
             read_timeout: options.read_timeout,
             answer_timeout: options.answer_timeout,
             write_timeout: options.write_timeout,

@@ -4,6 +4,8 @@
 use crate::Gated;
 use base::Secret;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// Where the server listens.
@@ -77,6 +79,8 @@ pub struct Options {
     pub local_infile: bool,
     /// The gate that its bytes go through, if they are counted at all.
     pub gated: Option<Gated>,
+    /// Statements sent by all connections that are made from these options or a clone of them.
+    pub statements: Arc<AtomicU64>,
 }
 
 impl Options {
@@ -97,6 +101,7 @@ impl Options {
             write_timeout: None,
             local_infile: false,
             gated: None,
+            statements: Arc::default(),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::payload::{self, Cursor, MORE_RESULTS, OkPacket};
 use crate::{Conn, Done, Error, Result, ServerError};
 use std::io::{self, Write};
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// MySQL allows 4096 columns in a table and in a result.
@@ -68,6 +69,7 @@ impl Conn {
 
     /// Sends COM_QUERY, in as many packets as it takes.
     pub(crate) fn send_query(&mut self, sql: &[u8]) -> Result<()> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
         match self.write_packets(QUERY, sql) {
             Ok(()) => Ok(()),
             Err(e) => Err(self.write_failed(e)),

@@ -20,11 +20,17 @@ pub fn run_line(s: &Status) -> String {
 }
 
 /// Runs in full.
-pub fn runs(list: &[Status]) -> String {
-    if list.is_empty() {
+pub fn runs(list: &[Status], silent: &[u32]) -> String {
+    if list.is_empty() && silent.is_empty() {
         return "no dump, load or verification of this user is running\n".to_owned();
     }
-    list.iter().map(one).collect()
+    let silent = silent.iter().map(|pid| silent_line(*pid) + "\n");
+    list.iter().map(one).chain(silent).collect()
+}
+
+/// A run that listens and does not answer.
+pub fn silent_line(pid: u32) -> String {
+    format!("process {pid}: does not answer (stopped by a signal, or its host is very busy)")
 }
 
 fn one(s: &Status) -> String {
@@ -67,7 +73,7 @@ fn one(s: &Status) -> String {
 }
 
 /// The same for programs.
-pub fn runs_json(list: &[Status]) -> Value {
+pub fn runs_json(list: &[Status], silent: &[u32]) -> Value {
     let one = |s: &Status| {
         let settings: serde_json::Map<String, Value> = s
             .settings
@@ -83,7 +89,7 @@ pub fn runs_json(list: &[Status]) -> Value {
             "paused": s.paused, "stopping": s.stopping, "waiting": s.waiting, "price": s.steering, "limits": settings,
         })
     };
-    json!({"event": "status", "runs": list.iter().map(one).collect::<Vec<_>>()})
+    json!({"event": "status", "runs": list.iter().map(one).collect::<Vec<_>>(), "silent": silent})
 }
 
 /// After `penstock stop`.

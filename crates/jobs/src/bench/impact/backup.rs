@@ -175,12 +175,8 @@ fn one(
     };
     let log = folder.with_extension("log");
     let errors = std::fs::File::create(&log).map_err(|e| storage("write beside", e))?;
-    let mut children = spawn(steps, &errors).map_err(|e| {
-        Error::new(
-            Kind::Failed,
-            format!("method {method}: cannot start it: {e}"),
-        )
-    })?;
+    let mut children = spawn(steps, &errors)
+        .map_err(|e| Error::new(Kind::Failed, format!("cannot start it: {e}")))?;
     loop {
         let mut open = false;
         for (name, child) in &mut children {
@@ -194,7 +190,7 @@ fn one(
                     );
                     let name = name.clone();
                     end(&mut children);
-                    return Err(failed(method, &name, &status, &log));
+                    return Err(failed(&name, &status, &log));
                 }
             }
         }
@@ -268,16 +264,25 @@ fn end(children: &mut [(String, Child)]) {
     }
 }
 
-fn failed(method: &Method, name: &str, status: &str, log: &Path) -> Error {
+/// Lines of a program's that are worth repeating.
+const SAID: usize = 12;
+
+fn failed(name: &str, status: &str, log: &Path) -> Error {
     let said = std::fs::read_to_string(log).unwrap_or_default();
-    let last: Vec<&str> = said.lines().filter(|l| !l.trim().is_empty()).collect();
-    let last = last[last.len().saturating_sub(3)..].join("; ");
+    let said: Vec<&str> = said.lines().filter(|l| !l.trim().is_empty()).collect();
+    // What it says of the error and behind it, or its last words.
+    let from = said
+        .iter()
+        .rposition(|l| l.to_ascii_lowercase().starts_with("error"))
+        .unwrap_or(said.len().saturating_sub(3));
+    let said: Vec<String> = said[from..]
+        .iter()
+        .take(SAID)
+        .map(|l| base::units::printable(l).to_string())
+        .collect();
     Error::new(
         Kind::Failed,
-        format!(
-            "method {method}: {name} ended with {status}: {}",
-            base::units::printable(&last)
-        ),
+        format!("{name} ended with {status}: {}", said.join("\n  ")),
     )
     .hint("leave the method out (--method), or see to it that the program works with this server")
 }

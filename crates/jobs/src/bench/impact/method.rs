@@ -176,7 +176,7 @@ impl Programs {
             }
             Method::Penstock(_) | Method::Replica { .. } => {
                 let mut dump = Command::new(&self.penstock);
-                dump.args(["dump", "--json"])
+                dump.args(["dump", "--quiet"])
                     .arg(login.defaults())
                     .args(["--threads", &self.threads.to_string()])
                     .args(["--schemas", schema, "--to"])

@@ -73,6 +73,7 @@ impl<'a> Scene<'a> {
         let mut fill = load::Options {
             schema: self.options.schema.clone(),
             skip_binlog: quiet,
+            cleared: true,
             tune: tune::Options::default(),
             ..load::Options::new(self.options.server.clone(), self.options.warehouses)
         };

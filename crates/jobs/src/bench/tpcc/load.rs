@@ -38,6 +38,8 @@ pub struct Options {
     pub foreign_keys: bool,
     /// Keep the load out of the binary log.
     pub skip_binlog: bool,
+    /// Whoever loads removes what a load that fails leaves behind.
+    pub cleared: bool,
     /// How far the server may be tuned, and where that is journalled.
     pub tune: tune::Options,
 }
@@ -53,6 +55,7 @@ impl Options {
             seed: 1,
             foreign_keys: false,
             skip_binlog: false,
+            cleared: false,
             tune: tune::Options::default(),
         }
     }
@@ -111,7 +114,10 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     }
     create_schema(&mut conn, &options.schema)?;
     let filled = fill(run, &mut conn, &id, options, work.bytes);
-    let (rows, bytes, rows_seconds) = filled.map_err(|e| left_behind(e, &options.schema))?;
+    let (rows, bytes, rows_seconds) = filled.map_err(|e| match options.cleared {
+        true => e,
+        false => left_behind(e, &options.schema),
+    })?;
     let tuning = tuning.finish();
     Ok(Summary {
         server: format!("{id} at {}", options.server.endpoint),

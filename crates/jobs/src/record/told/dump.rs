@@ -55,8 +55,8 @@ pub fn dump(r: &mut Record, d: &Summary) {
         ),
         match (d.exceptions.len(), d.achieved.lock_ms > 0.0) {
             (0, true) => format!(
-                "All of it is of one moment; writers waited for {:.1} ms at most, while a read lock was taken and held.",
-                d.achieved.wait_ms + d.achieved.lock_ms
+                "All of it is of one moment; the read lock for it was waited for {:.1} ms and held {:.1} ms.",
+                d.achieved.wait_ms, d.achieved.lock_ms
             ),
             (0, false) => format!("Consistency: {}.", d.achieved.mode),
             (1, _) => "There is one exception, listed below.".to_owned(),
