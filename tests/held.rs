@@ -100,7 +100,7 @@ both! {
 
 both! {
     fn a_redo_log_that_is_too_small_is_named(pair) {
-        big(pair, 1);
+        big(pair, 2);
         pair.dump("a", &["--chunk-size", "8M"]).ok();
         let (setting, size) = if pair.is_mysql() { ("innodb_redo_log_capacity", "8M") } else { ("innodb_log_file_size", "4M") };
         let kind = if pair.is_mysql() { Kind::MySql } else { Kind::MariaDb };
@@ -111,9 +111,18 @@ both! {
             let tool = Tool::new(["load"]).arg(pair.path("a")).arg("-S").arg(server.socket());
             tool.args(["-u", "root", "-t", "2", "--no-verify", "--road", "rows"]).args(json.iter().copied()).run().ok()
         };
-        let h = held(&load(&["--json"]));
+        // The server is looked at twice a second, and on a quick disk waits for the log may fall between the looks.
+        let mut tries = 0;
+        let h = loop {
+            server.client("DROP DATABASE IF EXISTS held").expect("an empty server");
+            let h = held(&load(&["--json"]));
+            tries += 1;
+            if h["worker_time"]["redo"].as_f64() > Some(0.0) {
+                break h;
+            }
+            assert!(tries < 5, "{h:#}");
+        };
         let of = |c: &str| h["worker_time"][c].as_f64().unwrap_or(0.0);
-        assert!(of("redo") > 0.0, "{h:#}");
         if others(&h) < 0.2 {
             assert!(advises(&h, setting) || advises(&h, "innodb_flush_log_at_trx_commit"), "{h:#}");
             assert!(of("redo") + of("commit") + of("server_disk") + of("server_wait") > 0.1, "{h:#}");
