@@ -140,6 +140,9 @@ both! {
         a.signal(rustix::process::Signal::KILL);
         a.wait().code(137);
         assert_eq!(runs(&state).len(), 1);
+        b.signal(rustix::process::Signal::STOP);
+        steer(&state, &["stop"]).code(1).says(&[&format!("process {second} is there and does not answer"), "kill -CONT"]);
+        b.signal(rustix::process::Signal::CONT);
         steer(&state, &["set", "rate=none"]).ok();
         b.wait().ok();
         nobody_listens(&state);

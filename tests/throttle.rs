@@ -297,6 +297,31 @@ both! {
 }
 
 both! {
+    /// Statements that are slower for as long as the dump goes on, whether it reads or rests.
+    fn what_no_rate_takes_away_is_said(pair) {
+        fill(pair, 80);
+        let over = Arc::new(AtomicBool::new(false));
+        let (ends, folder) = (over.clone(), pair.path("dump").join("t_a@t.sql"));
+        let mut conn = wire::Conn::connect(&pair.source().options()).expect("a connection");
+        let application = std::thread::spawn(move || {
+            while !ends.load(Relaxed) {
+                let sleep = if folder.exists() { "DO SLEEP(0.012)" } else { "DO SLEEP(0.004)" };
+                conn.execute(sleep).expect("slept");
+            }
+        });
+        let done = pair.dump("dump", &["--max-impact", "5%", "--min-rate", "512k", "--max-rate", "512k", "--schemas", "t_a", "--json"]);
+        over.store(true, Relaxed);
+        application.join().expect("an application that does not fall over");
+        let done = done.ok();
+        let summary = done.summary();
+        let rests = summary["price"]["effect_in_rests"].as_f64().expect("a share");
+        assert!((1.0..=2.0).contains(&rests), "{}", summary["price"]);
+        let said: Vec<String> = done.json().iter().filter(|e| e["event"] == "progress").map(|e| e.to_string()).collect();
+        assert!(said.iter().any(|s| s.contains("slower than before it even in rests")), "{said:?}");
+    }
+}
+
+both! {
     fn what_makes_no_sense_is_refused(pair) {
         for (flags, says) in [
             (&["--max-impact", "x"][..], "--max-impact"),

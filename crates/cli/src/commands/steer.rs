@@ -56,6 +56,15 @@ fn running() -> Result<Runs> {
     }
 }
 
+/// Of a run that listens and says nothing.
+fn mute(pid: u32) -> Error {
+    Error::new(
+        Kind::Failed,
+        format!("process {pid} is there and does not answer"),
+    )
+    .hint("a process that a signal has stopped goes on with kill -CONT")
+}
+
 /// The one that is meant.
 fn one(pid: Option<u32>) -> Result<Running> {
     let Runs {
@@ -68,11 +77,7 @@ fn one(pid: Option<u32>) -> Result<Running> {
     };
     if let Some(pid) = pid {
         if silent.contains(&pid) {
-            return Err(Error::new(
-                Kind::Failed,
-                format!("process {pid} is there and does not answer"),
-            )
-            .hint("a process that a signal has stopped goes on with kill -CONT"));
+            return Err(mute(pid));
         }
         if let Some(at) = all.iter().position(|r| r.status.pid == pid) {
             return Ok(all.swap_remove(at));
@@ -89,7 +94,9 @@ fn one(pid: Option<u32>) -> Result<Running> {
         .map(|pid| format!("\n  {}", summary::silent_line(*pid)))
         .collect();
     match all.len() + silent.len() {
-        1 if silent.is_empty() => Ok(all.remove(0)),
+        1 => silent
+            .first()
+            .map_or_else(|| Ok(all.remove(0)), |pid| Err(mute(*pid))),
         0 => Err(Error::new(
             Kind::Usage,
             "no dump, load or verification of this user is running",

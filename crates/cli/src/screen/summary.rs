@@ -330,10 +330,10 @@ fn add_road(l: &mut Lines, d: &load::road::Taken) {
     }
 }
 
-/// What holds of rows without digests.
 /// Share by which statements must be slower in rests to be worth a line.
 const TELLING_STANDING: f64 = 0.03;
 
+/// What holds of rows without digests.
 const COUNTED: &str = "counted: the server stored every row that was sent, without a warning; a dump like this has no digests to compare with";
 
 /// The same for programs.

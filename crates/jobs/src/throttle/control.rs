@@ -38,6 +38,11 @@ impl Look {
     fn per_second(&self) -> f64 {
         self.statements / self.seconds.max(1e-3)
     }
+
+    /// Whether there is no application to speak of, or one that stands still.
+    pub fn is_quiet(&self) -> bool {
+        self.per_second() < IDLE
+    }
 }
 
 /// How far the gate is to be open in the next slot.
@@ -201,7 +206,7 @@ impl Control {
     pub fn step(&mut self, look: Look) -> Order {
         self.since += look.seconds;
         self.unpulsed += look.seconds;
-        if look.per_second() < IDLE {
+        if look.is_quiet() {
             if self.alive && look.under_way > 0 && self.mode != Mode::Idle && self.stalled < STALL {
                 // The server stands still; whatever the run did now would make it longer.
                 self.stalled += look.seconds;

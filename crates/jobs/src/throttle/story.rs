@@ -129,6 +129,7 @@ impl Story {
             if let (Some(now), Some(usual)) = (look.mean, r.usual.and_then(|u| u.mean))
                 && now > 0.0
                 && usual > 0.0
+                && !look.is_quiet()
             {
                 let over = (now / usual).ln().clamp(-1.0, 1.0);
                 self.rests.0 += over * look.seconds;
@@ -276,10 +277,12 @@ mod tests {
     fn what_stays_while_nothing_moves_is_told_apart() {
         let mut story = Story::new("x".to_owned());
         let mut seen = Seen::default();
-        (seen.look.seconds, seen.look.mean) = (0.5, Some(0.001));
+        (seen.look.seconds, seen.look.statements, seen.look.mean) = (0.5, 900.0, Some(0.001));
         story.usual(&seen);
         let mut slots = |n, order, mean| {
             seen.look.mean = Some(mean);
+            // The few that end while the server stands still say nothing of the snapshot.
+            seen.look.statements = if mean < 1.0 { 900.0 } else { 2.0 };
             for _ in 0..n {
                 story.slot(&Slot {
                     seen: &seen,
@@ -298,6 +301,8 @@ mod tests {
         let (all, _) = slots(20, Order::Rate(5), 0.005);
         assert_eq!(all, None);
         let (all, lately) = slots(17, Order::Rest, 0.001);
+        assert!(about(all, 0.0) && about(lately, 0.0), "{all:?} {lately:?}");
+        let (all, lately) = slots(40, Order::Rest, 1.5);
         assert!(about(all, 0.0) && about(lately, 0.0), "{all:?} {lately:?}");
         let (all, lately) = slots(60, Order::Rest, 0.0012);
         assert!(
