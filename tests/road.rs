@@ -10,7 +10,7 @@ use testkit::{Kind, Server};
 const FILES: &[&str] = &["--road", "tablespace", "--skip-binlog"];
 
 /// Every sort of table that matters here; the last ones can only come as rows.
-fn everything(pair: &Pair) {
+pub fn everything(pair: &Pair) {
     let own = if pair.is_mysql() {
         "CREATE TABLE g.functional (id INT PRIMARY KEY, v VARCHAR(60) NOT NULL, KEY f ((LOWER(v)), id), KEY v (v)) ENGINE=InnoDB;
 INSERT INTO g.functional SELECT n, SHA2(n, 224) FROM {COUNT};
@@ -73,7 +73,7 @@ fn load_into(pair: &Pair, target: &Server, more: &[&str]) -> Tool {
 }
 
 /// What a load leaves in the data folder.
-fn left(server: &Server) -> Vec<PathBuf> {
+pub fn left(server: &Server) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for folder in [server.datadir(), server.datadir().join("f")] {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -91,7 +91,7 @@ const TABLES: &str = "SELECT table_name FROM information_schema.tables WHERE tab
 
 /// Equal in every row and definition; nothing left; the server finds nothing to complain about.
 #[track_caller]
-fn equal(pair: &Pair, target: &Server, when: &str) {
+pub fn equal(pair: &Pair, target: &Server, when: &str) {
     let sums = testkit::checksum::compare(
         &pair.source().options(),
         &target.options(),
@@ -116,7 +116,7 @@ fn equal(pair: &Pair, target: &Server, when: &str) {
     assert_eq!(target.value(journal).expect("a count"), "0", "{when}");
 }
 
-fn names(list: &serde_json::Value) -> Vec<String> {
+pub fn names(list: &serde_json::Value) -> Vec<String> {
     let list = list.as_array().expect("a list");
     let name = |v: &serde_json::Value| v.as_str().expect("a name").to_owned();
     list.iter().map(name).collect()
@@ -231,7 +231,7 @@ CREATE TABLE small (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO small VALUES 
 
 /// Three tables, which is enough for everything to overlap; before them a schema whose name is another in file
 /// names, and which holds the journal.
-fn three(pair: &Pair) {
+pub fn three(pair: &Pair) {
     pair.fill(&format!("CREATE DATABASE `a-f`; CREATE TABLE `a-f`.x (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `a-f`.x VALUES (1); CREATE DATABASE f; USE f;
 CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200), KEY v (v)) ENGINE=InnoDB; INSERT INTO a (v) SELECT SHA2(n, 512) FROM {COUNT};
 CREATE TABLE b (id INT PRIMARY KEY, v VARCHAR(100), UNIQUE KEY v (v, id)) ENGINE=InnoDB; INSERT INTO b SELECT n, SHA2(n, 224) FROM {COUNT} WHERE n < 4000;

@@ -10,6 +10,7 @@
 mod kit;
 
 mod chunking;
+mod cold;
 mod consistency;
 mod damage;
 mod fidelity;

@@ -6,10 +6,12 @@
 
 pub mod binary;
 pub mod chromium;
+pub mod managed;
 pub mod pair;
 pub mod same;
 
 pub use binary::{Done, Tool};
+pub use managed::Managed;
 pub(crate) use pair::both;
 pub use pair::{Pair, own_server};
 pub use same::COUNT;

@@ -2,72 +2,34 @@
 //! wherever penstock was killed.
 
 use super::scene::{Scene, settings};
-use crate::kit::Tool;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use crate::kit::managed::Flag;
+use crate::kit::{self, Tool};
+use std::path::PathBuf;
 use testkit::Kind;
 
-/// A server that is stopped and started by a script, as an init script would.
+/// A scene whose server a script starts.
 struct Managed {
+    script: kit::Managed,
     scene: Scene,
     kind: Kind,
 }
-
-const SCRIPT: &str = r#"#!/bin/sh
-cd FOLDER || exit 9
-echo "$1" >> words
-down() {
-    pid=$(cat SERVER/pid 2>/dev/null)
-    [ -n "$pid" ] && kill "$pid" 2>/dev/null
-    while [ -n "$pid" ] && [ -d "/proc/$pid" ] && ! grep -q '^State:.Z' "/proc/$pid/status"; do sleep 0.02; done
-}
-up() {
-    [ -e dead ] && { echo 'it is dead'; exit 3; }
-    [ -e picky ] && [ -e conf.d/penstock-tune.cnf ] && { echo 'what is penstock-tune.cnf'; exit 4; }
-    xargs -0 sh -c 'exec "$@" >> log 2>&1 &' sh < args
-}
-case "$1" in
-    restart) [ -e lazy ] && exit 0; down; up ;;
-    start) up ;;
-    *) exit 2 ;;
-esac
-"#;
 
 impl Managed {
     fn new(kind: Kind) -> Option<Managed> {
         let mut scene = Scene::new(kind, &[])?;
         let folder = scene.folder.path().to_owned();
-        let datadir = scene.target.datadir();
-        let server = datadir.parent().expect("the server's folder");
-        let pid = scene.target.pid().expect("a process");
-        let args = std::fs::read(format!("/proc/{pid}/cmdline")).expect("arguments");
         let config = format!("--defaults-file={}", folder.join("my.cnf").display());
-        let args: Vec<&[u8]> = args
-            .split(|b| *b == 0)
-            .map(|a| {
-                if a == b"--no-defaults" {
-                    config.as_bytes()
-                } else {
-                    a
-                }
-            })
-            .collect();
-        std::fs::write(folder.join("args"), args.join(&0)).expect("written");
+        let script = kit::Managed::new(&scene.target, &folder, |arg| match arg {
+            b"--no-defaults" => config.clone().into_bytes(),
+            arg => arg.to_owned(),
+        });
         std::fs::create_dir(folder.join("conf.d")).expect("a folder");
         let text = format!(
             "[mysqld]\ninnodb_autoinc_lock_mode=1\n!includedir {}\n",
             folder.join("conf.d").display()
         );
         std::fs::write(folder.join("my.cnf"), text).expect("written");
-        let script = SCRIPT
-            .replace("FOLDER", &folder.display().to_string())
-            .replace("SERVER", &server.display().to_string());
-        std::fs::write(folder.join("ctl"), script).expect("written");
-        let status = Command::new("sh")
-            .arg(folder.join("ctl"))
-            .arg("restart")
-            .status();
-        assert!(status.expect("a shell").success());
+        script.run("restart");
         let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while scene.target.conn().is_err() {
             assert!(std::time::Instant::now() < end, "{}", scene.target.log());
@@ -84,18 +46,22 @@ impl Managed {
         }
         scene.before = settings(&scene.target);
         assert_eq!(scene.before["innodb_autoinc_lock_mode"], "1");
-        Some(Managed { scene, kind })
+        Some(Managed {
+            script,
+            scene,
+            kind,
+        })
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.scene.folder.path().join(name)
+        self.script.path(name)
     }
 
     fn load(&self) -> Tool {
         self.scene
             .load()
             .arg("--server-command")
-            .arg(format!("sh {}", self.path("ctl").display()))
+            .arg(self.script.command())
             .arg("--server-config")
             .arg(self.path("conf.d"))
     }
@@ -105,50 +71,17 @@ impl Managed {
     }
 
     fn flag(&self, name: &str) -> Flag {
-        let path = self.path(name);
-        std::fs::write(&path, "").expect("written");
-        Flag(path)
+        self.script.flag(name)
     }
 
     fn words(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.path("words")).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
+        self.script.words()
     }
 
     #[track_caller]
     fn as_before(&self) {
         assert!(!self.fragment().exists(), "the file is left behind");
         self.scene.as_before();
-    }
-}
-
-impl Drop for Managed {
-    fn drop(&mut self) {
-        let datadir = self.scene.target.datadir();
-        let pid = datadir.parent().map(|p| p.join("pid"));
-        let pid = pid.and_then(|p| std::fs::read_to_string(p).ok());
-        let pid = pid.and_then(|p| p.trim().parse::<i32>().ok());
-        // Only if it still is this server.
-        if let Some(pid) = pid
-            && cmdline_has(pid, &datadir)
-            && let Some(pid) = rustix::process::Pid::from_raw(pid)
-        {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-        }
-    }
-}
-
-fn cmdline_has(pid: i32, datadir: &Path) -> bool {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&line).contains(&datadir.display().to_string())
-}
-
-/// A file that makes the script misbehave for as long as it is there.
-struct Flag(PathBuf);
-
-impl Drop for Flag {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -285,11 +218,7 @@ fn nothing_to_restart_for_and_what_makes_no_sense() {
         return;
     };
     std::fs::write(m.path("my.cnf"), "[mysqld]\n").expect("written");
-    let status = Command::new("sh")
-        .arg(m.path("ctl"))
-        .arg("restart")
-        .status();
-    assert!(status.expect("a shell").success());
+    m.script.run("restart");
     while m.scene.target.conn().is_err() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }

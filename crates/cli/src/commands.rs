@@ -132,16 +132,40 @@ fn memory(text: &str) -> Result<usize> {
     Ok(usize::try_from(size).unwrap_or(usize::MAX))
 }
 
+/// Whether what is said of `--server-command` goes together.
+fn service(a: &args::Load, level: tune::Level) -> Result<()> {
+    let no = |what: &str, hint: &str| Err(Error::new(Kind::Usage, what).hint(hint));
+    let cold = matches!(a.road, args::Road::Cold);
+    let max = level == tune::Level::Max;
+    match (cold, max, &a.server_command, &a.server_config) {
+        (true, true, ..) => no(
+            "--road cold restarts the server, which forgets what --tune=max sets",
+            "leave --tune=max out: what comes as a file does not need it",
+        ),
+        (true, _, None, _) => no(
+            "--road cold stops the server and starts it, and nobody said how",
+            "add --server-command 'systemctl \"$1\" mysql', or --road tablespace, which needs no stop",
+        ),
+        (false, false, Some(_), _) => no(
+            "--server-command restarts the server, which only --tune=max and --road cold may do",
+            "add --tune=max, or --road cold, if the server is not in service",
+        ),
+        (false, _, Some(_), None) => no(
+            "--server-command restarts the server for settings, and they have no place",
+            "add --server-config with the folder of which the server reads every .cnf file",
+        ),
+        (true, _, _, Some(_)) => no(
+            "--server-config is for settings of --tune=max, and --road cold has none",
+            "leave it out",
+        ),
+        _ => Ok(()),
+    }
+}
+
 fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
     a.limits.apply(run)?;
     let level = level(&a.tune)?;
-    if a.server_command.is_some() && level != tune::Level::Max {
-        return Err(Error::new(
-            Kind::Usage,
-            "--server-command restarts the server, which only --tune=max may do",
-        )
-        .hint("add --tune=max if the server is not in service"));
-    }
+    service(a, level)?;
     let service = a.server_command.as_ref().zip(a.server_config.as_ref());
     let options = load::Options {
         from: a.from.clone(),
@@ -162,6 +186,7 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
             args::Road::Auto => load::road::Road::Auto,
             args::Road::Rows => load::road::Road::Rows,
             args::Road::Tablespace => load::road::Road::Tablespace,
+            args::Road::Cold => load::road::Road::Cold,
         },
         memory: memory(&a.memory)?,
         filter: filter(&a.selection)?,
@@ -173,6 +198,7 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
                 config: config.clone(),
             }),
         },
+        server_command: a.server_command.clone(),
     };
     let _listens = steer::listen(run, "load", format!("of {}", a.from.display()));
     let kept = record::keep(

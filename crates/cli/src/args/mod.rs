@@ -202,7 +202,8 @@ pub struct Load {
     #[arg(long, value_name = "WHICH", default_value = "auto")]
     pub defer_keys: DeferKeys,
     /// How rows get into tables: auto (big ones as files of InnoDB, built here and handed to the server,
-    /// where server and table allow it), rows, tablespace (all that can come as files)
+    /// where server and table allow it), rows, tablespace (all that can come as files), cold (the same,
+    /// but the server is stopped and started for them: --server-command)
     #[arg(long, value_name = "ROAD", default_value = "auto")]
     pub road: Road,
     /// Memory for sorting the keys of tables that come as files; what does not fit is sorted on disk
@@ -215,11 +216,12 @@ pub struct Load {
     /// What the run was
     #[command(flatten)]
     pub recording: report::Recording,
-    /// With --tune=max: restart the server for the settings that need it, and again at the end. A shell
-    /// line; $1 in it is restart or start (added at its end if it is not there): 'systemctl "$1" mysql'
-    #[arg(long, value_name = "CMD", requires = "server_config")]
+    /// With --tune=max: restart the server for the settings that need it, and again at the end; with
+    /// --road cold: stop it and start it. A shell line; $1 in it is restart, start or stop (added at its
+    /// end if it is not there): 'systemctl "$1" mysql'
+    #[arg(long, value_name = "CMD")]
     pub server_command: Option<String>,
-    /// For --server-command: a folder on this host of which the server reads every .cnf file
+    /// For --server-command with --tune=max: a folder on this host of which the server reads every .cnf file
     /// (!includedir); one file is written there and removed at the end
     #[arg(long, value_name = "DIR", requires = "server_command")]
     pub server_config: Option<PathBuf>,
@@ -243,6 +245,8 @@ pub enum Road {
     Rows,
     /// As files wherever it is possible
     Tablespace,
+    /// As files wherever it is possible, put in while the server is stopped
+    Cold,
 }
 
 /// `--defer-keys`.

@@ -302,12 +302,16 @@ fn add_road(l: &mut Lines, d: &load::road::Taken) {
         l.add(
             "as files",
             format!(
-                "{}, {} of row data, {} of files, built, handed over and compared in {} ({})",
+                "{}, {} of row data, {} of files, built, handed over and compared in {} ({}){}",
                 things(&[(d.files.len() as u64, "table")]),
                 bytes(d.raw_bytes),
                 bytes(d.bytes),
                 seconds(d.seconds),
-                rate(d.bytes, d.seconds)
+                rate(d.bytes, d.seconds),
+                d.down.map_or_else(String::new, |down| format!(
+                    "; the server was down for {} of it",
+                    seconds(down)
+                )),
             ),
         );
     }
@@ -348,7 +352,7 @@ pub fn load_json(d: &load::Summary) -> Value {
         "road": json!({
             "files": d.road.files, "raw_bytes": d.road.raw_bytes, "bytes": d.road.bytes, "duration": round(d.road.seconds),
             "rows": d.road.reasons.iter().map(|(why, tables)| json!({"reason": why, "tables": tables})).collect::<Vec<_>>(),
-            "keys_of_server": d.road.keys,
+            "keys_of_server": d.road.keys, "down": d.road.down.map(round),
         }),
         "chunks_together": d.sizes.iter().map(|c| json!({
             "table": c.table, "chunks": c.chunks, "gain_percent": c.gain,

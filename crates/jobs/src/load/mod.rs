@@ -70,6 +70,8 @@ pub struct Options {
     pub filter: Filter,
     /// How far the server may be tuned, and where that is journalled.
     pub tune: tune::Options,
+    /// A shell line that stops and starts the server, for [`Road::Cold`].
+    pub server_command: Option<String>,
 }
 
 /// Which tables get their secondary keys behind their rows.

@@ -239,7 +239,7 @@ impl Tuning<'_> {
         let again = service::identity(conn)?;
         belongs(journal, &journal::id(&again))?;
         lock(conn)?;
-        for line in service::set_again(conn, now, &fragment)? {
+        for line in service::set_again(conn, now, &fragment.runtime)? {
             self.run.observer.warn(printable(&line));
         }
         journal.add(Record::Restarted {

@@ -7,8 +7,10 @@
 //! nothing is changed that is not in the journal on disk first; nothing is
 //! persisted in the server; the redo log is the last to go and the first to
 //! come back. What needs a restart is `service`'s: it comes before the other
-//! settings and is taken back behind them.
+//! settings and is taken back behind them. `down` is a server that is stopped and
+//! started for files that are put into its folder.
 
+pub mod down;
 mod guard;
 pub mod journal;
 pub mod memory;

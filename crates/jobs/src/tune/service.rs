@@ -12,7 +12,7 @@
 
 use super::journal::{self, Fragment, Journal, Opened, Record};
 use super::settings::same;
-use super::{belongs, open, revert};
+use super::{belongs, down, open, revert};
 use crate::{connect, failure};
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
@@ -39,7 +39,7 @@ const END: Duration = Duration::from_secs(30);
 /// What the user gave to restart the server with.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// A shell line; `$1` in it is `restart` or `start`, and is added if it is not there.
+    /// A shell line; `$1` in it is `restart`, `start` or `stop`, and is added if it is not there.
     pub command: String,
     /// A folder of which the server reads every `.cnf` file when it starts.
     pub config: PathBuf,
@@ -112,7 +112,7 @@ pub fn remove(fragment: &Fragment) -> Result<()> {
 }
 
 /// Runs the user's command; `Err` says how it failed.
-fn call(command: &str, word: &str, state: &Path) -> Result<(), String> {
+pub(super) fn call(command: &str, word: &str, state: &Path) -> Result<(), String> {
     let takes = ["$1", "${1", "$@", "$*"]
         .iter()
         .any(|p| command.contains(p));
@@ -182,7 +182,7 @@ fn up(wire: &wire::Options, id: &Identity, limit: Duration) -> Result<Conn> {
 }
 
 /// Waits until a connection is broken.
-fn ended(conn: &mut Conn) -> bool {
+pub(super) fn ended(conn: &mut Conn) -> bool {
     let end = Instant::now() + END;
     while Instant::now() < end {
         if conn.fetch("SELECT 1").is_err() {
@@ -293,7 +293,7 @@ pub fn undo(
         }
         belongs(journal, &journal::id(&identity(conn)?))?;
     }
-    left.extend(set_again(conn, &id, &fragment)?);
+    left.extend(set_again(conn, &id, &fragment.runtime)?);
     journal.add(Record::Removed)?;
     Ok(left)
 }
@@ -308,11 +308,16 @@ pub fn revive(wire: &wire::Options, journal: &Journal, state: &Path) -> Result<O
         return Ok(None);
     }
     remove(fragment)?;
-    // What it is can only be asked once it runs; nothing depends on it until then.
-    let variables = [("version".to_owned(), version(&server.name))];
-    let id = Identity::from_variables(variables.into())
-        .ok_or_else(|| Error::new(Kind::Internal, "a journal without a version"))?;
+    let id = described(&server.name)?;
     start(&id, wire, &fragment.command, state).map(Some)
+}
+
+/// A server that is down, by its name: what it is can only be asked once it runs, and nothing depends on
+/// it until then.
+pub(super) fn described(name: &str) -> Result<Identity> {
+    let variables = [("version".to_owned(), version(name))];
+    Identity::from_variables(variables.into())
+        .ok_or_else(|| Error::new(Kind::Internal, "a journal without a version"))
 }
 
 /// `MariaDB 10.11.19` as the server itself would write it.
@@ -331,13 +336,20 @@ pub fn connected(
     wire: &wire::Options,
     state: Option<&Path>,
 ) -> Result<(Conn, Identity)> {
-    let e = match connect::open(run, wire) {
-        Err(e) if e.kind == Kind::Connection => e,
-        outcome => return outcome,
+    let (e, state) = match (connect::open(run, wire), state) {
+        (Err(e), Some(state)) if e.kind == Kind::Connection => (e, state),
+        (Ok(open), Some(state)) => {
+            return if down::revive(run, wire, state, true)? {
+                connect::open(run, wire)
+            } else {
+                Ok(open)
+            };
+        }
+        (outcome, _) => return outcome,
     };
-    let Some(state) = state else {
-        return Err(e);
-    };
+    if down::revive(run, wire, state, false)? {
+        return connect::open(run, wire);
+    }
     for path in journal::all(state)? {
         let Ok(Some(Opened::Ours(journal))) = journal::existing(&path) else {
             continue;
@@ -374,11 +386,15 @@ pub fn runtime(conn: &mut Conn, id: &Identity) -> Option<Vec<(String, String)>> 
 }
 
 /// Gives variables the values again that a restart has forgotten; says which it could not.
-pub fn set_again(conn: &mut Conn, id: &Identity, fragment: &Fragment) -> Result<Vec<String>> {
+pub fn set_again(
+    conn: &mut Conn,
+    id: &Identity,
+    values: &[(String, String)],
+) -> Result<Vec<String>> {
     let mut left = Vec::new();
     // What somebody has set since the server started is theirs.
     let since = runtime(conn, id).unwrap_or_default();
-    for (name, value) in &fragment.runtime {
+    for (name, value) in values {
         if since.iter().any(|(n, _)| n == name) {
             continue;
         }

@@ -6,10 +6,12 @@ use super::site::{Place, Site};
 use super::{Road, hand};
 use crate::load::journal::{self, Journal};
 use crate::load::prepare;
+use crate::tune::down;
 use archive::open::Table;
 use base::Result;
 use server::{Identity, ddl, quote};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 
 /// Rows of a table, in bytes, from which on it is quicker as a file: every file costs the
 /// server a few synced writes, whatever its size.
@@ -225,6 +227,14 @@ fn barred(t: &mut Target<'_>, plan: &Plan) -> Option<String> {
     }
     if id.has_variable("innodb_file_per_table") && !on("innodb_file_per_table") {
         return Some("the server keeps all tables in one file (innodb_file_per_table)".to_owned());
+    }
+    if t.options.road == Road::Cold {
+        if t.options.server_command.is_none() || t.options.tune.state.is_none() {
+            return Some("nobody said how the server is stopped and started".to_owned());
+        }
+        if let Err(why) = down::possible(Path::new(&id.datadir)) {
+            return Some(why);
+        }
     }
     if t.run.gate.rate().is_some() {
         return Some(

@@ -1,11 +1,12 @@
 //! A table's file from the first byte to the server: the server's own empty
 //! file as a template, the new one built beside it and checked, then DISCARD,
-//! the file in its place, IMPORT.
+//! the file in its place, IMPORT; or, where the server is stopped for it
+//! (`swap`), the file in its place.
 
-use super::Roads;
 use super::build::{Failed, Out, Source};
 use super::site::{Place, Site, remove};
 use super::turns::Turns;
+use super::{Road, Roads};
 use crate::load::Target;
 use crate::load::journal::{self, Journal};
 use crate::run::Stop;
@@ -14,7 +15,7 @@ use crate::verify::archived::Proofs;
 use crate::{connect, failure};
 use archive::open::Table;
 use base::units::printable;
-use base::{Counters, Error, Kind, Observer, Result, failpoint};
+use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
 use innodb::build::{self, Builder, Options, Template};
 use innodb::layout::Order;
 use innodb::page::SIZE;
@@ -29,6 +30,7 @@ use store::Store;
 use wire::Conn;
 
 /// What became of a table.
+#[derive(Clone)]
 pub enum Outcome {
     /// The server has taken its file, and its rows are the archive's.
     Taken {
@@ -58,7 +60,7 @@ pub struct Works<'a> {
     /// Where the server's files are.
     pub roads: &'a Roads,
     /// At the processor.
-    pub turns: &'a Turns,
+    pub turns: Turns,
     /// Figures of the phase.
     pub counters: &'a Counters,
     /// Threads that build at once.
@@ -67,6 +69,8 @@ pub struct Works<'a> {
     pub memory: usize,
     /// Told when a table is done.
     pub observer: &'a dyn Observer,
+    /// Whether the server is stopped for the files.
+    pub cold: bool,
 }
 
 /// A connection that hands files over.
@@ -130,7 +134,18 @@ fn storage(doing: &str, path: &Path, e: &io::Error) -> Error {
 }
 
 /// The file that is being built; gone unless the server has it.
-struct Building(Option<PathBuf>);
+pub struct Building(Option<PathBuf>);
+
+impl Building {
+    /// Moves the file into the place of the server's.
+    pub fn put(&mut self, place: &Path) -> io::Result<()> {
+        if let Some(path) = &self.0 {
+            std::fs::rename(path, place)?;
+        }
+        self.0 = None;
+        Ok(())
+    }
+}
 
 impl Drop for Building {
     fn drop(&mut self) {
@@ -149,19 +164,37 @@ struct Blank {
     mode: u32,
 }
 
-/// A table whose place is free for a new file.
+/// A table that is to get a new file.
 pub struct Ready<'p> {
-    table: &'p Table,
-    name: String,
-    place: Place,
+    /// What it is in the archive.
+    pub table: &'p Table,
+    /// Quoted, qualified.
+    pub name: String,
+    /// Where the server has its file.
+    pub place: Place,
     /// Where the new file is built.
     path: PathBuf,
     blank: Blank,
     columns: Vec<(String, Column)>,
 }
 
-/// Takes the server's empty files of these tables as templates and discards them. The inner
-/// outcome is that of a table which cannot come as a file.
+impl Ready<'_> {
+    /// Permissions of the server's file.
+    pub fn mode(&self) -> u32 {
+        self.blank.mode
+    }
+}
+
+/// A file that is built and found whole.
+pub struct Built {
+    /// Where it is.
+    pub building: Building,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Takes the server's empty files of these tables as templates, and discards them unless the server is going
+/// to be stopped. The inner outcome is that of a table which cannot come as a file.
 pub fn ready<'p>(
     t: &mut Target<'_>,
     roads: &Roads,
@@ -175,7 +208,8 @@ pub fn ready<'p>(
     }
     if t.id.is_mariadb() && all.iter().any(std::result::Result::is_ok) {
         // Its recovery takes a space whose file was discarded since the last checkpoint for deleted, and
-        // leaves out whatever was changed in it since, whether a file was imported or not.
+        // leaves out whatever was changed in it since, whether a file was imported or not. And of pages that
+        // were made since then it does not even look at what the file has, which may be another by then.
         checkpoint(&mut t.conn)?;
     }
     failpoint::reached("empty files are discarded");
@@ -217,17 +251,19 @@ fn one_ready<'p>(
     let path = site.building(&name);
     journal.begin_file(&mut t.conn, &name, &path.display().to_string())?;
     failpoint::reached("a file is announced");
-    match t
-        .conn
-        .execute(format!("ALTER TABLE {name} DISCARD TABLESPACE"))
-    {
-        Ok(_) => {}
-        Err(wire::Error::Server(e)) => {
-            return unfit(format!(
-                "the server does not let go of their empty files: {e}"
-            ));
+    if t.options.road != Road::Cold {
+        match t
+            .conn
+            .execute(format!("ALTER TABLE {name} DISCARD TABLESPACE"))
+        {
+            Ok(_) => {}
+            Err(wire::Error::Server(e)) => {
+                return unfit(format!(
+                    "the server does not let go of their empty files: {e}"
+                ));
+            }
+            Err(e) => return Err(lost(&name, e)),
         }
-        Err(e) => return Err(lost(&name, e)),
     }
     Ok(Ok(Ready {
         table,
@@ -333,7 +369,7 @@ fn blank(
 }
 
 impl Works<'_> {
-    /// One table, from its chunks to the server.
+    /// One table, from its chunks to a server that takes its file while it runs.
     pub fn table(
         &self,
         conn: &mut Conn,
@@ -341,11 +377,34 @@ impl Works<'_> {
         ready: &Ready<'_>,
         stop: &Stop<'_>,
     ) -> Result<Outcome> {
-        let Ready { name, path, .. } = ready;
+        let mut built = match self.built(rank, ready, stop)? {
+            Ok(built) => built,
+            Err(outcome) => return self.given_up(conn, ready, outcome),
+        };
+        match self.hand_over(conn, ready, &mut built)? {
+            None => self.prove(conn, ready, built.bytes),
+            Some(why) => {
+                drop(built);
+                self.given_up(conn, ready, Outcome::Doubted(why))
+            }
+        }
+    }
+
+    /// Builds the file of a table, and checks it. The inner outcome is that of one which is not to be had,
+    /// and of which nothing is left.
+    pub fn built(
+        &self,
+        rank: usize,
+        ready: &Ready<'_>,
+        stop: &Stop<'_>,
+    ) -> Result<std::result::Result<Built, Outcome>> {
+        let path = &ready.path;
         failpoint::reached("a file is about to be built");
-        let mut building = Building(Some(path.clone()));
+        let building = Building(Some(path.clone()));
         let Some(site) = self.roads.site() else {
-            return Ok(Outcome::Unfit("the server's files are not known".into()));
+            return Ok(Err(Outcome::Unfit(
+                "the server's files are not known".into(),
+            )));
         };
         let file = site
             .create(path, ready.blank.mode)
@@ -363,14 +422,13 @@ impl Works<'_> {
                 return Err(storage("build", path, &e));
             }
             Err(Failed::Road(e)) => {
-                drop(building);
-                return Ok(match e {
+                return Ok(Err(match e {
                     build::Error::Unknown(key) => Outcome::Keys(vec![key]),
                     build::Error::Builder(_) => {
                         Outcome::Doubted(format!("its file was not built: {e}"))
                     }
                     e => Outcome::Unfit(e.to_string()),
-                });
+                }));
             }
         };
         let bytes = u64::from(pages) * SIZE as u64;
@@ -389,21 +447,29 @@ impl Works<'_> {
         self.counters.busy.sub(1);
         // The server spends a good part of an import on waiting for the disk, and on one core.
         drop(turn);
-        let handed = match doubt {
-            Some(why) => Ok(Some(format!("the file that was built for it {why}"))),
-            None => self.hand_over(conn, ready, &mut building, site),
-        };
-        let Some(why) = handed? else {
-            return self.prove(conn, ready, bytes);
-        };
-        drop(building);
-        // At once: some servers fall over a table whose import failed.
-        conn.execute(format!("DROP TABLE IF EXISTS {name}"))
-            .map_err(|e| failure::wire(format_args!("cannot drop table {name}"), e))?;
-        for path in [&ready.place.file, &ready.place.description] {
-            removed(path)?;
+        if let Some(why) = doubt {
+            let why = format!("the file that was built for it {why}");
+            return Ok(Err(Outcome::Doubted(why)));
         }
-        Ok(Outcome::Doubted(why))
+        if self.cold {
+            // A server that imports a file writes all of it; here nobody else does.
+            file.sync_all().map_err(|e| storage("write", path, &e))?;
+        }
+        Ok(Ok(Built { building, bytes }))
+    }
+
+    /// A table whose file the server does not get, or has refused.
+    fn given_up(&self, conn: &mut Conn, ready: &Ready<'_>, outcome: Outcome) -> Result<Outcome> {
+        if matches!(outcome, Outcome::Doubted(_)) {
+            // At once: some servers fall over a table whose import failed.
+            let name = &ready.name;
+            conn.execute(format!("DROP TABLE IF EXISTS {name}"))
+                .map_err(|e| failure::wire(format_args!("cannot drop table {name}"), e))?;
+            for path in [&ready.place.file, &ready.place.description] {
+                removed(path)?;
+            }
+        }
+        Ok(outcome)
     }
 
     fn build(
@@ -426,14 +492,14 @@ impl Works<'_> {
             counters: self.counters,
             stop: out.stop,
             threads: self.threads,
-            turns: self.turns,
+            turns: &self.turns,
             rank,
         };
         source.build(builder)
     }
 
     /// Reads the table back.
-    fn prove(&self, conn: &mut Conn, ready: &Ready<'_>, bytes: u64) -> Result<Outcome> {
+    pub fn prove(&self, conn: &mut Conn, ready: &Ready<'_>, bytes: u64) -> Result<Outcome> {
         let (compared, what) = self.proofs.table(ready.table)?;
         if let Some(what) = what {
             return Ok(Outcome::Differs(what));
@@ -448,22 +514,20 @@ impl Works<'_> {
         &self,
         conn: &mut Conn,
         ready: &Ready<'_>,
-        building: &mut Building,
-        site: &Site,
+        built: &mut Built,
     ) -> Result<Option<String>> {
         let Ready {
-            table,
-            name,
-            place,
-            blank,
-            ..
+            name, place, blank, ..
         } = ready;
+        let Some(site) = self.roads.site() else {
+            return Ok(Some("the server's files are not known".to_owned()));
+        };
         failpoint::reached("a file is about to be handed over");
-        let placed = || -> io::Result<()> {
+        let mut placed = || -> io::Result<()> {
             remove(&place.description)?;
             let mut description = site.create(&place.description, blank.mode)?;
             io::Write::write_all(&mut description, &blank.description)?;
-            std::fs::rename(&ready.path, &place.file)
+            built.building.put(&place.file)
         };
         if let Err(e) = placed() {
             return Ok(Some(format!(
@@ -471,7 +535,6 @@ impl Works<'_> {
                 place.file.display()
             )));
         }
-        building.0 = None;
         failpoint::reached("a file is in its place");
         match conn.execute(format!("ALTER TABLE {name} IMPORT TABLESPACE")) {
             Ok(_) => {}
@@ -481,6 +544,28 @@ impl Works<'_> {
         failpoint::reached("a file is imported");
         // The server does not need it any more, and some leave it.
         let _ = remove(&place.description);
+        self.enter(conn, ready)?;
+        Ok(None)
+    }
+
+    /// Tells of a table that is there.
+    pub fn told(&self, ready: &Ready<'_>, outcome: Outcome) -> Outcome {
+        if matches!(outcome, Outcome::Taken { .. }) {
+            let table = ready.table;
+            self.counters.tables.add(1);
+            self.observer.event(Event::Table {
+                schema: table.schema.clone(),
+                table: table.name.clone(),
+                rows: table.rows.unwrap_or(0),
+                bytes: crate::load::raw_bytes(table),
+            });
+        }
+        outcome
+    }
+
+    /// The server has the file: what it has to know of it, and the journal.
+    pub fn enter(&self, conn: &mut Conn, ready: &Ready<'_>) -> Result<()> {
+        let Ready { table, name, .. } = ready;
         if let Some(next) = self.roads.next_number(name) {
             // Never below what the rows have: the server looks.
             conn.execute(format!("ALTER TABLE {name} AUTO_INCREMENT = {next}"))
@@ -492,7 +577,7 @@ impl Works<'_> {
         let files = super::files(table);
         self.journal.enter_file(conn, name, &files)?;
         failpoint::reached("a file is entered");
-        Ok(None)
+        Ok(())
     }
 }
 

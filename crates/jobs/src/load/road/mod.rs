@@ -2,8 +2,8 @@
 //! of its tablespace, built here and handed to the server.
 //!
 //! `choose` says which and why, `site` where the server has its files, `build`
-//! makes one from the archive's chunks, `hand` gives it to the server, `turns`
-//! shares the processor. What comes as a file is compared with the archive
+//! makes one from the archive's chunks, `hand` gives it to the server, `swap` to
+//! one that is stopped for it, `turns` shares the processor. What comes as a file is compared with the archive
 //! before anything else is done with it.
 //! Invariants: the server never sees a file that has not passed the check of
 //! [`innodb::check`]; a table whose file was refused, or differs, is dropped and
@@ -14,6 +14,7 @@ mod build;
 mod choose;
 mod hand;
 mod site;
+mod swap;
 mod turns;
 
 pub use choose::Roads;
@@ -21,18 +22,20 @@ pub use choose::Roads;
 use super::prepare::{self, Prepared};
 use super::{Plan, Target, journal};
 use crate::failure;
+use crate::run::{Run, Stop};
 use crate::verify::archived::Proofs;
 use crate::verify::{self, Compared};
 use archive::open::Table;
 use base::units::printable;
-use base::{Error, Event, Kind, Result, failpoint};
-use hand::{Outcome, Works};
+use base::{Counters, Error, Kind, Result, failpoint};
+use hand::{Built, Outcome, Ready, Works};
 use server::{Catalog, Identity, ddl, quote};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use turns::Turns;
+use wire::Conn;
 
 /// How rows are to get into tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +47,8 @@ pub enum Road {
     Rows,
     /// As files wherever it is possible.
     Tablespace,
+    /// The same, for a server that is stopped and started for them instead of importing them.
+    Cold,
 }
 
 impl Road {
@@ -53,6 +58,7 @@ impl Road {
             Road::Auto => "auto",
             Road::Rows => "rows",
             Road::Tablespace => "tablespace",
+            Road::Cold => "cold",
         }
     }
 }
@@ -68,6 +74,8 @@ pub struct Taken {
     pub bytes: u64,
     /// Building, handing over and comparing, in seconds.
     pub seconds: f64,
+    /// For how long of these the server was down, if it was stopped.
+    pub down: Option<f64>,
     /// Why other tables came as rows, each reason with those tables.
     pub reasons: Vec<(String, Vec<String>)>,
     /// Keys of those that the server builds, with their tables: of words, of space, of expressions, and those whose
@@ -167,55 +175,101 @@ pub fn run(
     prepared: &mut Prepared,
 ) -> Result<(Taken, Option<Compared>)> {
     let start = Instant::now();
-    let mut taken = Taken::default();
-    let mut compared = prove(t, plan, roads, prepared)?;
+    let mut done = Done {
+        compared: prove(t, plan, roads, prepared)?,
+        ..Done::default()
+    };
     let mut wanted = roads.files(plan);
     if wanted.is_empty() {
-        return Ok((finished(taken, plan, roads, prepared), compared));
+        return Ok((finished(done.taken, plan, roads, prepared), done.compared));
     }
     let schemas = wanted.iter().map(|t| t.schema.as_str());
     let (id, catalog) = verify::archived::catalog(t.run, &t.options.target, schemas)?;
     let proofs = proofs(t, plan, &id, &catalog);
+    // Those of a server that is stopped once for all of them.
+    let mut built: Vec<(Ready<'_>, Built)> = Vec::new();
     while !wanted.is_empty() {
-        let outcomes = round(t, plan, roads, prepared, &proofs, &wanted)?;
+        let stages = round(t, plan, roads, prepared, &proofs, &wanted)?;
         let mut more = Vec::new();
-        for (table, outcome) in wanted.into_iter().zip(outcomes) {
-            let name = quote::qualified(&table.schema, &table.name);
-            match outcome {
-                Outcome::Taken {
-                    bytes,
-                    compared: proof,
-                } => {
-                    let files = files(table);
-                    prepared.journal.entered(&files);
-                    compared = Some(proof.and(compared));
-                    taken.bytes += bytes;
-                    taken.raw_bytes += super::raw_bytes(table);
-                }
-                // The server can sort those; all else of the table is built once more.
-                Outcome::Keys(keys) if keys.iter().all(|key| roads.leave_key(&name, key)) => {
-                    again(t, plan, table, roads, prepared)?;
-                    more.push(table);
-                }
-                Outcome::Keys(keys) => {
-                    let why = format!(
-                        "the order of values of key {} is not known here",
-                        keys.join(", ")
-                    );
-                    by_rows(t, plan, table, roads, prepared, &why)?;
-                }
-                Outcome::Differs(what) => differs(t, plan, table, roads, prepared, &what)?,
-                Outcome::Unfit(why) => by_rows(t, plan, table, roads, prepared, &why)?,
-                Outcome::Doubted(why) => {
-                    doubted(t, &name, &why);
-                    by_rows(t, plan, table, roads, prepared, "its file was not taken")?;
+        for (table, stage) in wanted.into_iter().zip(stages) {
+            match stage {
+                Stage::Built(ready, file) => built.push((*ready, file)),
+                Stage::Done(outcome) => {
+                    if settle(t, plan, table, roads, prepared, &mut done, outcome)? {
+                        more.push(table);
+                    }
                 }
             }
         }
         wanted = more;
     }
-    taken.seconds = start.elapsed().as_secs_f64();
-    Ok((finished(taken, plan, roads, prepared), compared))
+    if !built.is_empty() {
+        let outcomes = swapped(t, plan, roads, prepared, &proofs, &mut done, &mut built)?;
+        for ((ready, _), outcome) in built.iter().zip(outcomes) {
+            settle(t, plan, ready.table, roads, prepared, &mut done, outcome)?;
+        }
+    }
+    done.taken.seconds = start.elapsed().as_secs_f64();
+    Ok((finished(done.taken, plan, roads, prepared), done.compared))
+}
+
+/// What has been done so far.
+#[derive(Default)]
+struct Done {
+    taken: Taken,
+    compared: Option<Compared>,
+}
+
+/// How far a table has come.
+enum Stage<'p> {
+    /// Its file is built, and waits for the server to be stopped.
+    Built(Box<Ready<'p>>, Built),
+    /// To an end.
+    Done(Outcome),
+}
+
+/// Does what an outcome asks for; whether the table is to be built once more.
+fn settle(
+    t: &mut Target<'_>,
+    plan: &Plan,
+    table: &Table,
+    roads: &mut Roads,
+    prepared: &mut Prepared,
+    done: &mut Done,
+    outcome: Outcome,
+) -> Result<bool> {
+    let name = quote::qualified(&table.schema, &table.name);
+    match outcome {
+        Outcome::Taken {
+            bytes,
+            compared: proof,
+        } => {
+            let files = files(table);
+            prepared.journal.entered(&files);
+            done.compared = Some(proof.and(done.compared.take()));
+            done.taken.bytes += bytes;
+            done.taken.raw_bytes += super::raw_bytes(table);
+        }
+        // The server can sort those; all else of the table is built once more.
+        Outcome::Keys(keys) if keys.iter().all(|key| roads.leave_key(&name, key)) => {
+            again(t, plan, table, roads, prepared)?;
+            return Ok(true);
+        }
+        Outcome::Keys(keys) => {
+            let why = format!(
+                "the order of values of key {} is not known here",
+                keys.join(", ")
+            );
+            by_rows(t, plan, table, roads, prepared, &why)?;
+        }
+        Outcome::Differs(what) => differs(t, plan, table, roads, prepared, &what)?,
+        Outcome::Unfit(why) => by_rows(t, plan, table, roads, prepared, &why)?,
+        Outcome::Doubted(why) => {
+            doubted(t, &name, &why);
+            by_rows(t, plan, table, roads, prepared, "its file was not taken")?;
+        }
+    }
+    Ok(false)
 }
 
 fn finished(mut taken: Taken, plan: &Plan, roads: &Roads, prepared: &Prepared) -> Taken {
@@ -288,21 +342,20 @@ fn again(
 }
 
 /// One attempt at each of these tables, the biggest first.
-fn round(
+fn round<'p>(
     t: &mut Target<'_>,
     plan: &Plan,
     roads: &Roads,
     prepared: &Prepared,
     proofs: &Proofs<'_>,
-    wanted: &[&Table],
-) -> Result<Vec<Outcome>> {
+    wanted: &[&'p Table],
+) -> Result<Vec<Stage<'p>>> {
+    let cold = t.options.road == Road::Cold;
     let ready = hand::ready(t, roads, &prepared.journal, wanted)?;
     let threads = t.options.threads.max(1);
-    let drivers = (threads.min(BUILT) + IMPORTS).min(wanted.len());
-    let mut conns = Vec::new();
-    for _ in 0..drivers {
-        conns.push(hand::connection(t)?);
-    }
+    let drivers = threads.min(BUILT) + if cold { 0 } else { IMPORTS };
+    let drivers = drivers.min(wanted.len());
+    let conns = connections(t, drivers)?;
     let phase = t.run.phase("building tablespaces", threads);
     phase
         .counters
@@ -312,57 +365,108 @@ fn round(
         .counters
         .rows_expected
         .set(wanted.iter().filter_map(|t| t.rows).sum());
-    let works = Works {
+    let works = works(t, plan, roads, prepared, proofs, &phase.counters, drivers);
+    let files = each(t.run, conns, &ready, |conn, rank, ready, stop| {
+        let Ok(ready) = ready else {
+            return Ok(None);
+        };
+        if !cold {
+            let outcome = works.table(conn, rank, ready, stop)?;
+            return Ok(Some(Err(works.told(ready, outcome))));
+        }
+        works.built(rank, ready, stop).map(Some)
+    })?;
+    let missing = || Error::new(Kind::Internal, "a table without an outcome");
+    ready
+        .into_iter()
+        .zip(files)
+        .map(|(ready, file)| match (ready, file) {
+            (Err(outcome), _) | (Ok(_), Some(Err(outcome))) => Ok(Stage::Done(outcome)),
+            (Ok(ready), Some(Ok(file))) => Ok(Stage::Built(Box::new(ready), file)),
+            (Ok(_), None) => Err(missing()),
+        })
+        .collect()
+}
+
+/// Has the server come back with these files; what they came to.
+fn swapped(
+    t: &mut Target<'_>,
+    plan: &Plan,
+    roads: &Roads,
+    prepared: &Prepared,
+    proofs: &Proofs<'_>,
+    done: &mut Done,
+    built: &mut [(Ready<'_>, Built)],
+) -> Result<Vec<Outcome>> {
+    let Some(site) = roads.site() else {
+        return Err(Error::new(Kind::Internal, "files without a place"));
+    };
+    if let Some(all) = swap::swap(t, &mut done.taken, site, built)? {
+        return Ok(vec![all; built.len()]);
+    }
+    let threads = t.options.threads.clamp(1, built.len());
+    let conns = connections(t, threads)?;
+    let phase = t.run.phase("comparing tables that came as files", threads);
+    let works = works(t, plan, roads, prepared, proofs, &phase.counters, threads);
+    each(t.run, conns, built, |conn, _, (ready, file), _| {
+        works.enter(conn, ready)?;
+        let outcome = works.prove(conn, ready, file.bytes)?;
+        Ok(works.told(ready, outcome))
+    })
+}
+
+fn works<'a>(
+    t: &Target<'a>,
+    plan: &'a Plan,
+    roads: &'a Roads,
+    prepared: &'a Prepared,
+    proofs: &'a Proofs<'a>,
+    counters: &'a Counters,
+    at_once: usize,
+) -> Works<'a> {
+    let threads = t.options.threads.max(1);
+    Works {
         store: &**plan.archive.store(),
         proofs,
         journal: &prepared.journal,
         roads,
-        turns: &Turns::new(threads),
-        counters: &phase.counters,
+        turns: Turns::new(threads),
+        counters,
         threads,
-        memory: t.options.memory / drivers.max(1),
+        memory: t.options.memory / at_once.max(1),
         observer: &*t.run.observer,
-    };
+        cold: t.options.road == Road::Cold,
+    }
+}
+
+fn connections(t: &Target<'_>, count: usize) -> Result<Vec<Conn>> {
+    (0..count).map(|_| hand::connection(t)).collect()
+}
+
+/// Has workers do all of these, each on a connection of its own; what they came to, in their order.
+fn each<I: Sync, O: Send>(
+    run: &Run,
+    conns: Vec<Conn>,
+    items: &[I],
+    work: impl Fn(&mut Conn, usize, &I, &Stop<'_>) -> Result<O> + Sync,
+) -> Result<Vec<O>> {
     let next = AtomicUsize::new(0);
-    let (ready, outcomes): (Vec<_>, Vec<_>) = ready
-        .into_iter()
-        .map(|r| match r {
-            Ok(ready) => (Some(ready), None),
-            Err(outcome) => (None, Some(outcome)),
-        })
-        .unzip();
-    let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(outcomes);
-    t.run.workers(conns, |_, mut conn, stop| {
+    let done: Mutex<Vec<(usize, O)>> = Mutex::new(Vec::new());
+    run.workers(conns, |_, mut conn, stop| {
         loop {
             stop.check()?;
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let (Some(table), Some(ready)) = (wanted.get(at), ready.get(at)) else {
+            let Some(item) = items.get(at) else {
                 return Ok(());
             };
-            let Some(ready) = ready else {
-                continue;
-            };
-            let outcome = works.table(&mut conn, at, ready, stop)?;
-            if matches!(outcome, Outcome::Taken { .. }) {
-                phase.counters.tables.add(1);
-                works.observer.event(Event::Table {
-                    schema: table.schema.clone(),
-                    table: table.name.clone(),
-                    rows: table.rows.unwrap_or(0),
-                    bytes: super::raw_bytes(table),
-                });
-            }
-            let mut outcomes = outcomes.lock().unwrap_or_else(|e| e.into_inner());
-            outcomes[at] = Some(outcome);
+            let outcome = work(&mut conn, at, item, stop)?;
+            let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
+            done.push((at, outcome));
         }
     })?;
-    drop(phase);
-    let outcomes = outcomes.into_inner().unwrap_or_else(|e| e.into_inner());
-    let missing = || Error::new(Kind::Internal, "a table without an outcome");
-    outcomes
-        .into_iter()
-        .map(|o| o.ok_or_else(missing))
-        .collect()
+    let mut done = done.into_inner().unwrap_or_else(|e| e.into_inner());
+    done.sort_by_key(|(at, _)| *at);
+    Ok(done.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
 fn proofs<'a>(

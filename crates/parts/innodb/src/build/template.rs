@@ -21,7 +21,8 @@ pub struct Template {
     pub format: Format,
     /// Number of the tablespace.
     pub space: u32,
-    /// Log sequence number of its first page.
+    /// The highest log sequence number of its pages: whatever a server's log says of an older state of this
+    /// tablespace, recovery leaves pages with it alone.
     pub lsn: u64,
     /// Its indexes: the clustered one, then the others.
     pub targets: Vec<Target>,
@@ -104,7 +105,11 @@ impl Template {
         Ok(Template {
             format,
             space: space.id,
-            lsn: u64_at(first, fil::LSN),
+            lsn: pages
+                .values()
+                .map(|p| u64_at(p, fil::LSN))
+                .max()
+                .unwrap_or(0),
             targets,
             size: count,
             pages,
@@ -126,6 +131,9 @@ impl Template {
         let roots: Vec<u32> = self.targets.iter().map(|t| t.layout.root).collect();
         let mut pages = self.pages.clone();
         pages.retain(|n, _| !roots.contains(n));
+        for page in pages.values_mut() {
+            page[fil::LSN..fil::LSN + 8].copy_from_slice(&self.lsn.to_be_bytes());
+        }
         pages
     }
 }

@@ -1,0 +1,157 @@
+//! Files without an import: the server is stopped, the new files take the
+//! places of its empty ones, and it is started again.
+//!
+//! What is built on the server's own empty file has its number of tablespace
+//! and of indexes, and their roots where the dictionary has them, so nothing
+//! else has to change. Invariants: only a server that has ended gets files, and
+//! none can start meanwhile; a place is never empty, and holds the server's
+//! empty file or the whole new one; a server that does not come up with the new
+//! files gets its own back; the files are on the disk before it is started.
+
+use super::Taken;
+use super::hand::{Built, Outcome, Ready};
+use super::site::{Site, remove};
+use crate::load::Target;
+use crate::tune::{down, service};
+use base::units::printable;
+use base::{Error, Kind, Result, failpoint};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The server's empty files, kept until it has come up with the new ones.
+struct Kept {
+    /// Where one is, and where it belongs.
+    files: Vec<(PathBuf, PathBuf)>,
+    /// Locked, so that no other penstock takes them for forgotten.
+    held: Vec<File>,
+}
+
+impl Kept {
+    fn copy(&mut self, site: &Site, ready: &Ready<'_>) -> io::Result<()> {
+        let place = &ready.place.file;
+        let path = site.building(&format!("{} as it was", ready.name));
+        let mut file = site.create(&path, ready.mode())?;
+        self.files.push((path, place.clone()));
+        file.write_all(&std::fs::read(place)?)?;
+        file.sync_all()?;
+        self.held.push(file);
+        Ok(())
+    }
+
+    /// Puts all back that is not in its place any more.
+    fn back(&mut self) -> io::Result<()> {
+        for (path, place) in self.files.drain(..) {
+            std::fs::rename(path, place)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        for (path, _) in &self.files {
+            let _ = remove(path);
+        }
+    }
+}
+
+/// Has a server that runs give way to files, and comes back with it. `Some` says why it has none of
+/// them, and whether they are to be doubted.
+pub fn swap(
+    t: &mut Target<'_>,
+    taken: &mut Taken,
+    site: &Site,
+    built: &mut [(Ready<'_>, Built)],
+) -> Result<Option<Outcome>> {
+    let (Some(command), Some(state)) = (&t.options.server_command, &t.options.tune.state) else {
+        return Ok(Some(Outcome::Unfit("the server cannot be stopped".into())));
+    };
+    let _phase = t.run.phase("stopping the server for its files", 1);
+    let own = t.conn.id();
+    let others = service::others(&mut t.conn, &[own]);
+    if !others.is_empty() {
+        t.run.observer.warn(printable(&format!(
+            "the server is stopped, which ends the sessions of {}",
+            others.join(", ")
+        )));
+    }
+    t.run.check()?;
+    let stopped = down::stop(&mut t.conn, &t.id, &t.options.target, command, state);
+    let mut down = match stopped {
+        Ok(down) => down,
+        Err(e) if e.kind == Kind::Failed => {
+            t.again()?;
+            t.prepare()?;
+            return Ok(Some(Outcome::Unfit(e.what)));
+        }
+        Err(e) => return Err(e),
+    };
+    // Whatever happens from here on, the server is started.
+    let mut kept = Kept {
+        files: Vec::new(),
+        held: Vec::new(),
+    };
+    let put = put(site, built, &mut kept);
+    if put.is_err() {
+        kept.back().map_err(|e| unclear(&e))?;
+    }
+    let mut refused = None;
+    if let Err(e) = down.start() {
+        // One that is still on its way up has these files open.
+        if put.is_err() || !down.has_ended() {
+            return Err(e);
+        }
+        kept.back().map_err(|e| unclear(&e))?;
+        refused = Some(e.what);
+        down.start()?;
+    }
+    taken.down = Some(taken.down.unwrap_or(0.0) + down.seconds());
+    let left = down.end()?;
+    drop(kept);
+    t.again()?;
+    t.prepare()?;
+    for line in left {
+        let line = printable(&line);
+        t.run.observer.warn(line.clone());
+        t.exceptions.push(line);
+    }
+    Ok(match (put, refused) {
+        (Err(e), _) => Some(Outcome::Unfit(format!(
+            "files cannot be put into the places of the server's: {e}"
+        ))),
+        (_, Some(why)) => Some(Outcome::Doubted(format!(
+            "the server did not come up with the files that were built: {why}"
+        ))),
+        _ => None,
+    })
+}
+
+fn unclear(e: &io::Error) -> Error {
+    Error::new(
+        Kind::Storage,
+        printable(&format!(
+            "cannot put the server's own empty files back: {e}"
+        )),
+    )
+    .hint("go on with --resume, which drops these tables and loads them again")
+}
+
+/// Puts every file into its place.
+fn put(site: &Site, built: &mut [(Ready<'_>, Built)], kept: &mut Kept) -> io::Result<()> {
+    let mut folders = BTreeSet::new();
+    for (ready, _) in built.iter() {
+        kept.copy(site, ready)?;
+        folders.extend(ready.place.file.parent().map(Path::to_owned));
+    }
+    for (ready, file) in built {
+        file.building.put(&ready.place.file)?;
+        failpoint::reached("a file is in its place");
+    }
+    for folder in folders {
+        File::open(folder)?.sync_all()?;
+    }
+    failpoint::reached("all files are in their places");
+    Ok(())
+}

@@ -1,0 +1,310 @@
+//! A server that penstock has stopped, and starts again.
+//!
+//! Invariants: before the server is stopped there is a note on disk that says
+//! how it is started; the note goes when the server is up and has the variables
+//! again that were set while it ran; while a process of penstock lives that has
+//! stopped the server, no other one starts it, and nobody can: the lock on the
+//! system tablespace, which a server holds for as long as it runs, is penstock's.
+
+use super::{open, service};
+use crate::{Run, failure};
+use archive::FileRecord;
+use base::units::printable;
+use base::{Error, Kind, Result, failpoint};
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+use server::Identity;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use wire::Conn;
+
+/// The file that every server holds a lock on.
+const SYSTEM: &str = "ibdata1";
+
+/// How long a server may take to end: it writes what it has in memory.
+const END: Duration = Duration::from_secs(600);
+
+/// The same for one that has not come up, if it is there at all.
+const GIVEN_UP: Duration = Duration::from_secs(10);
+
+/// Most bytes of a note.
+const MOST: u64 = 1 << 20;
+
+/// What is needed to start the server.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    /// As the user named it.
+    endpoint: String,
+    /// What it is.
+    server: String,
+    /// The user's command.
+    command: String,
+    /// Variables that were set while it ran.
+    runtime: Vec<(String, String)>,
+}
+
+/// A stopped server.
+#[must_use = "it stays down until it is started"]
+pub struct Down {
+    note: Note,
+    path: PathBuf,
+    /// Locked: somebody is at work on this server.
+    _held: File,
+    wire: wire::Options,
+    id: Identity,
+    state: PathBuf,
+    system: Option<File>,
+    since: Instant,
+    took: Duration,
+    /// To the server that is up again.
+    conn: Option<Conn>,
+}
+
+/// Where the note of a server is.
+fn path(state: &Path, endpoint: &str) -> PathBuf {
+    let digest = FileRecord::of(endpoint.as_bytes()).blake3;
+    state.join(format!("stopped-{}.json", &digest[..16]))
+}
+
+fn failed(doing: &str, path: &Path, e: &io::Error) -> Error {
+    let text = format!("cannot {doing} {}: {e}", path.display());
+    Error::new(Kind::Storage, printable(&text)).hint("the server was not stopped")
+}
+
+/// Whether a server with this data folder could be stopped in good order; the inner text says why not.
+pub fn possible(datadir: &Path) -> Result<(), String> {
+    let system = datadir.join(SYSTEM);
+    // Its lock says when the server is gone.
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&system)
+        .map(drop)
+        .map_err(|e| {
+            format!(
+                "it is not to be seen from here when the server has ended ({}: {e})",
+                system.display()
+            )
+        })
+}
+
+/// Stops the server that `conn` leads to, and waits for its end. An error of the kind [`Kind::Failed`]
+/// leaves it running.
+pub fn stop(
+    conn: &mut Conn,
+    id: &Identity,
+    wire: &wire::Options,
+    command: &str,
+    state: &Path,
+) -> Result<Down> {
+    let endpoint = wire.endpoint.to_string();
+    let note = Note {
+        server: id.to_string(),
+        command: command.to_owned(),
+        runtime: service::runtime(conn, id).unwrap_or_default(),
+        endpoint,
+    };
+    let path = path(state, &note.endpoint);
+    let held = write(&note, &path, state)?;
+    let datadir = PathBuf::from(&id.datadir);
+    let mut down = Down {
+        note,
+        path,
+        _held: held,
+        wire: wire.clone(),
+        id: id.clone(),
+        state: state.to_owned(),
+        system: None,
+        since: Instant::now(),
+        took: Duration::ZERO,
+        conn: None,
+    };
+    failpoint::reached("the server is about to be stopped");
+    let said = service::call(command, "stop", state);
+    let why = |what: &str| {
+        let failed = said.as_ref().err().map(|e| format!(" ({e})"));
+        let text = format!("{what}: {command}{}", failed.unwrap_or_default());
+        Error::new(Kind::Failed, printable(&text)).hint(
+            "--server-command has to know the word stop as well, and to end when the server has",
+        )
+    };
+    if said.is_err() && conn.fetch("SELECT 1").is_ok() || said.is_ok() && !service::ended(conn) {
+        forget(&down.path)?;
+        return Err(why("the command did not stop the server"));
+    }
+    match lock(&datadir.join(SYSTEM), END) {
+        Ok(Some(file)) => {
+            down.system = Some(file);
+            failpoint::reached("the server is stopped");
+            Ok(down)
+        }
+        outcome => {
+            let what = match outcome {
+                Err(e) => format!("the end of the server is not to be seen from here ({e})"),
+                _ => "the server did not end, or came up again by itself".to_owned(),
+            };
+            down.start()?;
+            down.end()?;
+            Err(why(&what))
+        }
+    }
+}
+
+/// Takes the lock of a server that ends; `None` if it does not.
+fn lock(system: &Path, limit: Duration) -> io::Result<Option<File>> {
+    let file = OpenOptions::new().read(true).write(true).open(system)?;
+    let end = Instant::now() + limit;
+    loop {
+        match rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Some(file)),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => {}
+            Err(e) => return Err(e.into()),
+        }
+        if Instant::now() > end {
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Writes a note that nobody else has, or whose writer is gone.
+fn write(note: &Note, path: &Path, state: &Path) -> Result<File> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(state)
+        .map_err(|e| failed("create", state, &e))?;
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(|e| failed("write", path, &e))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(busy()),
+        Err(TryLockError::Error(e)) => return Err(failed("lock", path, &e)),
+    }
+    let bytes = serde_json::to_vec(note)
+        .map_err(|e| Error::new(Kind::Internal, format!("a note is not written: {e}")))?;
+    file.set_len(0)
+        .and_then(|()| file.write_all(&bytes))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| File::open(state)?.sync_all())
+        .map_err(|e| failed("write", path, &e))?;
+    Ok(file)
+}
+
+fn busy() -> Error {
+    Error::new(
+        Kind::Lock,
+        "another penstock has stopped this server, and starts it again when its files are in their places",
+    )
+    .hint("wait for its end")
+}
+
+impl Down {
+    /// Starts the server. After an error it is not up, as far as can be seen, and the note stays.
+    pub fn start(&mut self) -> Result<()> {
+        self.system = None;
+        self.conn = Some(service::start(
+            &self.id,
+            &self.wire,
+            &self.note.command,
+            &self.state,
+        )?);
+        self.took = self.since.elapsed();
+        failpoint::reached("the server is up again");
+        Ok(())
+    }
+
+    /// Whether the server that did not come up has ended, so that its files may be touched again.
+    pub fn has_ended(&mut self) -> bool {
+        let system = PathBuf::from(&self.id.datadir).join(SYSTEM);
+        self.system = lock(&system, GIVEN_UP).unwrap_or_default();
+        self.system.is_some()
+    }
+
+    /// Gives the server that is up the variables again that it had; says which it could not.
+    pub fn end(mut self) -> Result<Vec<String>> {
+        let Some(conn) = &mut self.conn else {
+            return Err(Error::new(Kind::Internal, "a server that was not started"));
+        };
+        let left = service::set_again(conn, &self.id, &self.note.runtime)?;
+        forget(&self.path)?;
+        Ok(left)
+    }
+
+    /// For how long it was down, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.took.as_secs_f64()
+    }
+}
+
+impl Drop for Down {
+    fn drop(&mut self) {
+        // A panic, or an error that nobody thought of.
+        if self.system.is_some() {
+            let _ = self.start();
+        }
+    }
+}
+
+fn forget(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            let text = format!("cannot remove {}: {e}", path.display());
+            Err(Error::new(Kind::Storage, printable(&text)).hint("remove it: the server is up"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Ends what a killed run has left: starts the server if it is down, and gives it the variables again
+/// that it had. False if there is no note of this server.
+pub fn revive(run: &Run, wire: &wire::Options, state: &Path, is_up: bool) -> Result<bool> {
+    let endpoint = wire.endpoint.to_string();
+    let path = path(state, &endpoint);
+    let Ok(mut held) = File::open(&path) else {
+        return Ok(false);
+    };
+    match held.try_lock() {
+        Ok(()) => {}
+        // Its owner sees to it.
+        Err(TryLockError::WouldBlock) if is_up => return Ok(false),
+        Err(TryLockError::WouldBlock) => return Err(busy()),
+        Err(TryLockError::Error(_)) => return Ok(false),
+    }
+    let mut bytes = Vec::new();
+    let read = (&mut held).take(MOST).read_to_end(&mut bytes);
+    // Torn: the server was not stopped yet.
+    let note: Option<Note> = read.ok().and_then(|_| serde_json::from_slice(&bytes).ok());
+    let Some(note) = note.filter(|n| n.endpoint == endpoint) else {
+        forget(&path)?;
+        return Ok(false);
+    };
+    let id = service::described(&note.server)?;
+    let mut conn = if is_up {
+        open(wire, &id)?
+    } else {
+        service::start(&id, wire, &note.command, state)?
+    };
+    let id = Identity::read(&mut conn)
+        .map_err(|e| failure::server("cannot find out what the server is", e))?;
+    for line in service::set_again(&mut conn, &id, &note.runtime)? {
+        run.observer.warn(printable(&line));
+    }
+    forget(&path)?;
+    let what = if is_up {
+        "an earlier run had stopped the server: it has the variables again that were set while it ran"
+    } else {
+        "an earlier run has left the server stopped: it is started again"
+    };
+    run.observer.warn(what.to_owned());
+    Ok(true)
+}
