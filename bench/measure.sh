@@ -26,9 +26,14 @@ measure() {
     before=$(ticks "$pid")
     /usr/bin/time -q -f '%e %U %S %M' -o "$WORK/time" "$@" >"$WORK/out" 2>&1 </dev/null ||
         { tail -n 15 "$WORK/out" >&2; die "$group, $name: failed"; }
-    after=$(ticks "$pid")
+    local server=-
+    # A server that was stopped and started meanwhile has taken its figures along.
+    if [[ -r /proc/$pid/stat ]]; then
+        after=$(ticks "$pid")
+        server=$(as_hundredths $((after - before)))
+    fi
     read -r wall user system peak <"$WORK/time"
-    record run "$group" "$name" "$wall" "$(sum_of "$user" "$system")" "$peak" "$(as_hundredths $((after - before)))"
+    record run "$group" "$name" "$wall" "$(sum_of "$user" "$system")" "$peak" "$server"
     say "$(printf '%-34s %-40s %7s s' "$group" "$name" "$wall")"
 }
 
@@ -302,6 +307,24 @@ stock_target() {
     TARGET_UP=1
 }
 
+# The same, with a script that stops and starts it: what --server-command gets.
+cold_target() {
+    stock_target "$@"
+    cp "/proc/$TARGET_PID/cmdline" "$WORK/target.args"
+    cat >"$WORK/target.sh" <<TEXT
+#!/bin/sh
+server=$WORK/target
+pid=\$(sed -n 's/^pid=//p' "\$server/state")
+alive() { grep -qas "\$server/data" "/proc/\$pid/cmdline"; }
+case \$1 in
+stop) alive && kill "\$pid"; while alive; do sleep 0.02; done ;;
+start)
+    pid=\$(xargs -0 sh -c '"\$@" >>"$WORK/target.log" 2>&1 & echo \$!' sh <"$WORK/target.args")
+    sed -i "s/^pid=.*/pid=\$pid/" "\$server/state" ;;
+esac
+TEXT
+}
+
 # restore_run GROUP NAME SCHEMA COMMAND…: as measure, and the first copy is compared with the source.
 restore_run() {
     local group=$1 name=$2 schema=$3
@@ -313,23 +336,29 @@ restore_run() {
     fi
 }
 
-# A million rows in key order with five secondary keys over random values.
+# So many million rows in key order with five secondary keys over random values.
 fill_five_keys() {
+    local n
     "${CLIENT[@]}" "${SOURCE_LOGIN[@]}" <<'SQL'
 CREATE DATABASE five_keys; USE five_keys;
 CREATE TABLE n (i INT PRIMARY KEY); INSERT INTO n VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9);
 CREATE TABLE t (id INT UNSIGNED NOT NULL PRIMARY KEY, a INT NOT NULL, b BIGINT NOT NULL, c VARCHAR(40) NOT NULL,
-  d VARCHAR(20) NOT NULL, e DATETIME NOT NULL, f DECIMAL(10,2), KEY a (a), KEY b (b), KEY c (c), KEY d (d, a), KEY e (e)) ENGINE=InnoDB;
+  d VARCHAR(20) NOT NULL, e DATETIME NOT NULL, f DECIMAL(10,2)) ENGINE=InnoDB;
+SQL
+    for ((n = 0; n < $1; n++)); do
+        "${CLIENT[@]}" "${SOURCE_LOGIN[@]}" five_keys <<SQL
 INSERT INTO t SELECT n, RAND(n) * 1e9, RAND(n + 1) * 1e15, CONCAT(HEX(RAND(n + 2) * 1e15), HEX(RAND(n + 3) * 1e15)),
   HEX(RAND(n + 4) * 1e12), DATE_ADD('2000-01-01', INTERVAL FLOOR(RAND(n + 5) * 7e8) SECOND), RAND(n) * 1e6
-  FROM (SELECT a.i + 10*b.i + 100*c.i + 1000*d.i + 10000*e.i + 100000*f.i AS n FROM n a, n b, n c, n d, n e, n f) q;
-DROP TABLE n; ANALYZE TABLE t;
+  FROM (SELECT $n * 1000000 + a.i + 10*b.i + 100*c.i + 1000*d.i + 10000*e.i + 100000*f.i AS n FROM n a, n b, n c, n d, n e, n f) q;
 SQL
+    done
+    "${CLIENT[@]}" "${SOURCE_LOGIN[@]}" five_keys \
+        -e 'DROP TABLE n; ALTER TABLE t ADD KEY a (a), ADD KEY b (b), ADD KEY c (c), ADD KEY d (d, a), ADD KEY e (e); ANALYZE TABLE t'
 }
 
 bench_restore() {
-    local flavour=mysql warehouses=10 runs=3 only='archive script keys files' part
-    options restore 'flavour warehouses runs only' "$@"
+    local flavour=mysql warehouses=10 runs=3 millions=1 only='archive script keys files' part
+    options restore 'flavour warehouses runs millions only' "$@"
     for part in ${only//,/ }; do
         [[ " archive script keys files " == *" $part "* ]] || die "--only $part: archive, script, keys, files, or several of them"
     done
@@ -337,13 +366,16 @@ bench_restore() {
     bench_source "$warehouses" tpcc
     record fact 'as installed' 'a new server with 2 GiB of buffer pool and of redo log, binary log and doublewrite as they come, flush_log_at_trx_commit=1'
     say "a table with five keys, and what is loaded"
-    fill_five_keys >"$WORK/out"
+    fill_five_keys "$millions" >"$WORK/out"
     local login=(--user root --socket "$SOURCE_SOCKET" --threads 2)
     penstock dump "${login[@]}" --schemas "$schema" --to "$WORK/dump-zstd" -q >"$WORK/out"
     penstock dump "${login[@]}" --schemas five_keys --chunk-size 8M --to "$WORK/dump-five" -q >"$WORK/out"
-    "${STOCK_DUMP[@]}" --databases "$schema" >"$WORK/dump.sql"
-    "${STOCK_DUMP[@]}" --databases five_keys >"$WORK/five.sql"
-    [[ -z $MYDUMPER ]] || "$MYDUMPER" "${login[@]}" --database "$schema" --outputdir "$WORK/dump-mydumper" >"$WORK/out" 2>&1
+    [[ $only != *' script '* ]] || "${STOCK_DUMP[@]}" --databases "$schema" >"$WORK/dump.sql"
+    [[ $only != *' keys '* ]] || "${STOCK_DUMP[@]}" --databases five_keys >"$WORK/five.sql"
+    if [[ -n $MYDUMPER ]]; then
+        "$MYDUMPER" "${login[@]}" --database "$schema" --outputdir "$WORK/dump-mydumper" >"$WORK/out" 2>&1
+        "$MYDUMPER" "${login[@]}" --database five_keys --outputdir "$WORK/five-mydumper" >"$WORK/out" 2>&1
+    fi
     for ((RUN = 1; RUN <= runs; RUN++)); do
         title "Run $RUN of $runs"
         for part in $only; do "bench_restore_$part"; done
@@ -353,6 +385,7 @@ bench_restore() {
     local name
     name="bench/$(date +%F)-restore-$FLAVOUR-tpcc"
     [[ $only == *' archive '* ]] || name+=$(printf -- '-%s' $only)
+    ((warehouses == 10)) || name+=-w$warehouses
     title "Recorded as $name.md and $name.json"
     testkit report --runs "$RUNS" --markdown "$name.md" --json "$name.json"
 }
@@ -427,6 +460,13 @@ bench_restore_files() {
     restore_run "$group" 'penstock --road tablespace' "$schema" \
         penstock load "$WORK/dump-zstd" --socket "$TARGET_SOCKET" --user root --threads 2 --road tablespace
     copy_files "$group" "$schema"
+    cold_target --skip-log-bin
+    restore_run "$group" 'penstock --road cold' "$schema" \
+        penstock load "$WORK/dump-zstd" --socket "$TARGET_SOCKET" --user root --threads 2 --road cold --server-command "sh $WORK/target.sh"
+    if [[ -n $MYDUMPER && -n $MYLOADER ]]; then
+        fresh_target
+        restore_run "$keys" 'myloader, best settings' five_keys "$MYLOADER" --user root --socket "$TARGET_SOCKET" --threads 2 --directory "$WORK/five-mydumper"
+    fi
     fresh_target
     restore_run "$keys" 'penstock --road rows, best settings' five_keys \
         penstock load "$WORK/dump-five" --socket "$TARGET_SOCKET" --user root --threads 2 --road rows
@@ -434,6 +474,9 @@ bench_restore_files() {
     restore_run "$keys" 'penstock --road tablespace' five_keys \
         penstock load "$WORK/dump-five" --socket "$TARGET_SOCKET" --user root --threads 2 --road tablespace
     copy_files "$keys" five_keys
+    cold_target --skip-log-bin
+    restore_run "$keys" 'penstock --road cold' five_keys \
+        penstock load "$WORK/dump-five" --socket "$TARGET_SOCKET" --user root --threads 2 --road cold --server-command "sh $WORK/target.sh"
 }
 
 # copy_files GROUP SCHEMA: the target's files of a schema, copied and synced: less no restore can take.
@@ -463,8 +506,12 @@ bench_restore_reach() {
         [[ $FLAVOUR == mysql ]] || most=0.167
         for other in 'penstock --road rows, best settings' 'myloader, best settings' "${IMPORT[-1]##*/} --use-threads=2"; do
             record reach "$files" 'penstock --road tablespace' "$most" "$other"
+            record reach "$files" 'penstock --road cold' 0.167 "$other"
         done
-        record reach 'five keys by files, compared' 'penstock --road tablespace' 0.1 'penstock --road rows, best settings'
+        record reach "$files" 'penstock --road cold' 2 'cp of the files, and sync'
+        for other in 'penstock --road rows, best settings' 'myloader, best settings'; do
+            record reach 'five keys by files, compared' 'penstock --road tablespace' 0.1 "$other"
+        done
     fi
 }
 

@@ -262,6 +262,8 @@ on_both! {
         });
         done.code(6).says(&["THE SERVER IS DOWN", "it is dead"]);
         assert_eq!(s.notes(), 1);
+        Tool::new(["doctor"]).env("PENSTOCK_STATE", s.folder.path().join("state")).run()
+            .says(&["the server itself", "stopped", "penstock doctor --revert --socket"]);
         std::fs::remove_file(s.script.path("dead")).expect("removed");
         s.load(&["--resume"]).run().ok().says(&["is started again", "equal:"]);
         s.equal("dead for a while");

@@ -6,7 +6,7 @@
 use crate::Run;
 use crate::tune::journal::{self, Journal, Opened};
 use crate::tune::revert::{self, Decision, Outcome};
-use crate::tune::{self, belongs, service, settings};
+use crate::tune::{self, belongs, down, service, settings};
 use base::{Error, Kind, Result, units::printable};
 use server::Identity;
 use std::path::PathBuf;
@@ -74,6 +74,23 @@ fn every(options: &Options) -> Result<Summary> {
         looked_at: format!("journals in {}", options.state.display()),
         ..Summary::default()
     };
+    for stopped in down::all(&options.state) {
+        if stopped.held {
+            summary.in_use.push(format!(
+                "a load is running and has stopped {}; it starts it itself",
+                printable(&stopped.server)
+            ));
+            continue;
+        }
+        summary.commands.push(command(&stopped.endpoint));
+        summary.left.push(Left {
+            server: stopped.server,
+            name: "the server itself".to_owned(),
+            before: "up".to_owned(),
+            during: "stopped".to_owned(),
+            now: None,
+        });
+    }
     for path in journal::all(&options.state)? {
         match journal::existing(&path)? {
             None => {}

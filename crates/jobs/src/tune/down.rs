@@ -265,12 +265,53 @@ fn forget(path: &Path) -> Result<()> {
     }
 }
 
+/// A server that is, or was going to be, stopped.
+pub struct Stopped {
+    /// What it is, and where.
+    pub server: String,
+    /// As the user named it.
+    pub endpoint: String,
+    /// Whether a process of penstock sees to it.
+    pub held: bool,
+}
+
+/// All notes in the folder.
+pub fn all(state: &Path) -> Vec<Stopped> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(state).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Ok(file) = File::open(entry.path()) else {
+            continue;
+        };
+        if !name.starts_with("stopped-") {
+            continue;
+        }
+        let held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        if let Some(note) = read(&file) {
+            found.push(Stopped {
+                server: format!("{} at {}", note.server, note.endpoint),
+                endpoint: note.endpoint,
+                held,
+            });
+        }
+    }
+    found.sort_by(|a, b| a.endpoint.cmp(&b.endpoint));
+    found
+}
+
+/// `None` of one that is torn: its server was not stopped yet.
+fn read(file: &File) -> Option<Note> {
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
 /// Ends what a killed run has left: starts the server if it is down, and gives it the variables again
 /// that it had. False if there is no note of this server.
 pub fn revive(run: &Run, wire: &wire::Options, state: &Path, is_up: bool) -> Result<bool> {
     let endpoint = wire.endpoint.to_string();
     let path = path(state, &endpoint);
-    let Ok(mut held) = File::open(&path) else {
+    let Ok(held) = File::open(&path) else {
         return Ok(false);
     };
     match held.try_lock() {
@@ -280,11 +321,7 @@ pub fn revive(run: &Run, wire: &wire::Options, state: &Path, is_up: bool) -> Res
         Err(TryLockError::WouldBlock) => return Err(busy()),
         Err(TryLockError::Error(_)) => return Ok(false),
     }
-    let mut bytes = Vec::new();
-    let read = (&mut held).take(MOST).read_to_end(&mut bytes);
-    // Torn: the server was not stopped yet.
-    let note: Option<Note> = read.ok().and_then(|_| serde_json::from_slice(&bytes).ok());
-    let Some(note) = note.filter(|n| n.endpoint == endpoint) else {
+    let Some(note) = read(&held).filter(|n| n.endpoint == endpoint) else {
         forget(&path)?;
         return Ok(false);
     };

@@ -57,6 +57,12 @@ fn is_empty(folder: &Path) -> bool {
 
 /// Loads a dump that another tool wrote.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
+    if matches!(options.road, road::Road::Tablespace | road::Road::Cold) {
+        run.observer.note(format!(
+            "--road {}: what another tool wrote has no digests to prove a file with, and comes as rows",
+            options.road.name()
+        ));
+    }
     let start = Instant::now();
     if !options.filter.is_empty() {
         // Half of a script is not a smaller dump: its statements need one another.
