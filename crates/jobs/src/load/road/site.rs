@@ -7,6 +7,7 @@ use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// End of the name of a file that is being built. It does not look like a tablespace,
 /// so that no server opens it.
@@ -16,6 +17,9 @@ const BUILDING: &str = ".penstock-building";
 #[derive(Clone, Debug)]
 pub struct Site {
     folder: PathBuf,
+    /// The folder, open: shared by all loads that have files in it, so that none takes another's for forgotten.
+    /// Not a lock for each file: there may be more of them than a process may have open.
+    shared: Arc<File>,
     /// Whom the server's files belong to.
     owner: (u32, u32),
     device: u64,
@@ -42,8 +46,15 @@ impl Site {
                 folder.display()
             ));
         };
+        let open = File::open(&folder).map_err(|e| {
+            format!(
+                "the server's data folder ({}) cannot be read: {e}",
+                folder.display()
+            )
+        })?;
         let site = Site {
             folder,
+            shared: Arc::new(open),
             owner: (meta.uid(), meta.gid()),
             device: of_folder.dev(),
         };
@@ -55,7 +66,7 @@ impl Site {
         };
         // Without a name: nothing of it is ever left.
         let trial = tempfile::tempfile_in(&site.folder).map_err(denied)?;
-        site.sweep();
+        site.sweep().map_err(denied)?;
         site.give(&trial, 0o640)
             .map_err(|e| {
                 format!(
@@ -101,27 +112,25 @@ impl Site {
         Ok(std::fs::metadata(&place.file)?.dev() == self.device)
     }
 
-    /// Removes files of loads that were killed and never taken up again. Those of loads that
-    /// go on are locked.
-    fn sweep(&self) {
-        let Ok(entries) = std::fs::read_dir(&self.folder) else {
-            return;
-        };
-        for path in entries.flatten().map(|e| e.path()) {
-            if self.is_building(&path) && File::open(&path).is_ok_and(|f| f.try_lock().is_ok()) {
-                let _ = remove(&path);
+    /// Removes files of loads that were killed and never taken up again, unless one goes on here.
+    fn sweep(&self) -> io::Result<()> {
+        if self.shared.try_lock().is_ok() {
+            for entry in std::fs::read_dir(&self.folder)?.flatten() {
+                if self.is_building(&entry.path()) {
+                    let _ = remove(&entry.path());
+                }
             }
         }
+        self.shared.lock_shared()
     }
 
-    /// A new file that the server may open; locked, which says that somebody works on it.
+    /// A new file that the server may open.
     pub fn create(&self, path: &Path, mode: u32) -> io::Result<File> {
         let file = File::options()
             .create_new(true)
             .read(true)
             .write(true)
             .open(path)?;
-        file.try_lock()?;
         self.give(&file, mode & 0o777)?;
         Ok(file)
     }

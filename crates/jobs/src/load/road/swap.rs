@@ -20,12 +20,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The server's empty files, kept until it has come up with the new ones.
+/// The server's empty files, kept until it has come up with the new ones: where one is, and where it belongs.
+#[derive(Default)]
 struct Kept {
-    /// Where one is, and where it belongs.
     files: Vec<(PathBuf, PathBuf)>,
-    /// Locked, so that no other penstock takes them for forgotten.
-    held: Vec<File>,
 }
 
 impl Kept {
@@ -34,10 +32,7 @@ impl Kept {
         let path = site.building(&format!("{} as it was", ready.name));
         let mut file = site.create(&path, ready.mode())?;
         self.files.push((path, place.clone()));
-        file.write_all(&std::fs::read(place)?)?;
-        file.sync_all()?;
-        self.held.push(file);
-        Ok(())
+        file.write_all(&std::fs::read(place)?)
     }
 
     /// Puts all back that is not in its place any more.
@@ -89,10 +84,7 @@ pub fn swap(
         Err(e) => return Err(e),
     };
     // Whatever happens from here on, the server is started.
-    let mut kept = Kept {
-        files: Vec::new(),
-        held: Vec::new(),
-    };
+    let mut kept = Kept::default();
     let put = put(site, built, &mut kept);
     if put.is_err() {
         kept.back().map_err(|e| unclear(&e))?;
