@@ -81,6 +81,7 @@ both! {
         steer(&state, &["set", "rate=none", "rate-disk=fast"]).code(2).says(&["rate-disk: \"fast\" is not a rate"]);
         steer(&state, &["set", "speed=1M"]).code(2).says(&["no \"speed\" to set", "rate, rate-disk"]);
         steer(&state, &["set", "rate"]).code(2).says(&["is not NAME=VALUE"]);
+        steer(&state, &["set", "rate=8M", "rate=3M"]).code(2).says(&["rate is set twice"]);
         assert_eq!(runs(&state)[0]["limits"]["rate"], "50 KiB/s");
         steer(&state, &["set", "rate=none", "rate-disk=512M"]).ok().says(&["rate=none rate-disk=512 MiB/s"]);
         let done = run.wait().ok().says(&["set: rate=none rate-disk=512M"]);

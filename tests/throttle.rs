@@ -326,7 +326,9 @@ both! {
         for (flags, says) in [
             (&["--max-impact", "x"][..], "--max-impact"),
             (&["--max-impact", "0"][..], "--max-impact"),
-            (&["--max-impact", "100%"][..], "--max-impact"),
+            (&["--max-impact", "100%"][..], "above 0 and below 100 per cent"),
+            (&["--max-impact", "5%%"][..], "--max-impact"),
+            (&["--max-impact", "5%", "--min-rate", "8M", "--max-rate", "2M"][..], "--max-rate allows"),
             (&["--min-rate", "1M"][..], "--max-impact"),
             (&["--abort-if", "moon=full"][..], "running=N"),
             (&["--max-lag", "soon"][..], "--max-lag"),

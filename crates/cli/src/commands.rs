@@ -93,6 +93,18 @@ fn dump(a: &args::Dump, run: &Run, screen: &Screen) -> Result<u8> {
         filter: filter(&a.selection)?,
         throttle: a.throttle.meant(&a.connection)?,
     };
+    if a.throttle.min_rate.is_some()
+        && let Some(most) = run.gate.rate().filter(|most| *most < options.throttle.floor)
+    {
+        return Err(Error::new(
+            Kind::Usage,
+            format!(
+                "--min-rate is {} bytes per second, and --max-rate allows {most}",
+                options.throttle.floor
+            ),
+        )
+        .hint("lower --min-rate, or raise --max-rate"));
+    }
     let absolute = |p: &std::path::Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
     if let Some(record) = &a.recording.record
         && absolute(record).starts_with(absolute(&a.to))

@@ -139,6 +139,10 @@ pub fn set(a: &Set, screen: &Screen) -> Result<u8> {
                 examples.join(", ")
             ))
         })?;
+        if set.iter().any(|(n, _)| n == name) {
+            let what = format!("{name} is set twice, and it is not clear to what");
+            return Err(Error::new(Kind::Usage, what).hint("name each once"));
+        }
         set.push((name.to_owned(), value.to_owned()));
     }
     tell(a.pid, &Request::Set { set }, screen)

@@ -90,7 +90,8 @@ impl fmt::Display for Limit {
 
 /// `5%` or `5`: a share, 0.05.
 pub fn percent(text: &str) -> Option<f64> {
-    let n: f64 = text.trim().trim_end_matches('%').trim().parse().ok()?;
+    let text = text.trim();
+    let n: f64 = text.strip_suffix('%').unwrap_or(text).trim().parse().ok()?;
     (n.is_finite() && n > 0.0 && n <= 1000.0).then_some(n / 100.0)
 }
 
