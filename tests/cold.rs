@@ -173,7 +173,6 @@ on_both! {
     fn killed_while_the_server_is_stopped(s, three) {
         // Not at every place of the road: those before the stop are the other road's as well.
         for (round, place) in [
-            "a file is announced#2",
             "a file is built#2",
             "the server is about to be stopped#1",
             "the server is stopped#1",
@@ -181,9 +180,7 @@ on_both! {
             "a file is in its place#3",
             "all files are in their places#1",
             "the server is up again#1",
-            "a file is entered#1",
             "a file is entered#3",
-            "a file is proven#2",
         ].into_iter().enumerate() {
             s.empty();
             s.cold(&[]).env("PENSTOCK_KILL_AT", place).run().code(137);

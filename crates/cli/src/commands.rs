@@ -94,7 +94,10 @@ fn dump(a: &args::Dump, run: &Run, screen: &Screen) -> Result<u8> {
         throttle: a.throttle.meant(&a.connection)?,
     };
     if a.throttle.min_rate.is_some()
-        && let Some(most) = run.gate.rate().filter(|most| *most < options.throttle.floor)
+        && let Some(most) = run
+            .gate
+            .rate()
+            .filter(|most| *most < options.throttle.floor)
     {
         return Err(Error::new(
             Kind::Usage,

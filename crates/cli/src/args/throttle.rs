@@ -46,12 +46,11 @@ impl Throttle {
                 .hint(format!("for example {option} {example}"))
         };
         let share = |text: &String| {
-            limits::percent(text)
-                .filter(|p| *p < 1.0)
-                .ok_or_else(|| {
-                    let what = format!("--max-impact: {text:?} is no share above 0 and below 100 per cent");
-                    Error::new(Kind::Usage, what).hint("for example --max-impact 5%")
-                })
+            limits::percent(text).filter(|p| *p < 1.0).ok_or_else(|| {
+                let what =
+                    format!("--max-impact: {text:?} is no share above 0 and below 100 per cent");
+                Error::new(Kind::Usage, what).hint("for example --max-impact 5%")
+            })
         };
         let time = |option: &str, text: &String| {
             let example = if option == "--max-wait" { "30m" } else { "2s" };
