@@ -187,6 +187,8 @@ on_both! {
             let is_down = ["is stopped#", "in its place", "in their places"].iter().any(|p| place.contains(p));
             assert_eq!(s.target.conn().is_err(), is_down, "{place}");
             if is_down {
+                let doctor = Tool::new(["doctor", "--user", "root", "--socket"]).arg(s.target.socket());
+                doctor.env("PENSTOCK_STATE", s.folder.path().join("state")).run().code(6).says(&["a load had stopped this server", "doctor --revert"]);
                 // Whoever comes next starts it.
                 let next = match round % 3 {
                     0 => s.load(&["--road", "rows"]).run().code(10),
@@ -232,7 +234,7 @@ on_both! {
     fn a_server_that_does_not_do_as_it_is_told(s, three) {
         // It does not stop.
         let lazy = s.script.flag("lazy");
-        s.cold(&[]).run().ok().says(&["as rows", "did not stop the server", "equal:"]);
+        s.cold(&[]).run().code(3).says(&["as rows", "did not stop the server", "equal:"]);
         s.equal("lazy");
         drop(lazy);
         // It does not start with the new files, and does with its own.
@@ -273,6 +275,19 @@ on_both! {
         });
         done.ok().says(&["equal:"]);
         s.equal("started meanwhile");
+        // Nobody ends it by mistake.
+        s.empty();
+        let run = s.cold(&[]).env("PENSTOCK_STOP_AT", "the server is stopped#1").start();
+        stopped(run.pid());
+        run.signal(Signal::INT);
+        run.signal(Signal::CONT);
+        std::thread::sleep(Duration::from_millis(50));
+        run.signal(Signal::INT);
+        run.wait().code(9);
+        s.up();
+        assert_eq!(s.notes(), 0);
+        s.load(&["--resume", "--road", "tablespace"]).run().ok().says(&["as files", "equal:"]);
+        s.equal("Ctrl-C, twice");
         // What differs is loaded again as rows.
         let done = s.meanwhile("a file is entered#1", || {
             for change in ["f.a SET v = 'other' WHERE id = 77", "f.b SET v = 'other' WHERE id = 77", "f.c SET v = 'other' WHERE id = 77", "`a-f`.x SET id = 2"] {
@@ -291,6 +306,7 @@ fn what_makes_no_sense_is_refused() {
         let tool = Tool::new(["load", "/nonexistent", "--socket", "/nonexistent"]);
         tool.args(more.iter().copied()).run().code(2)
     };
+    load(&["--road", "cold", "--server-command", " "]).says(&["is empty"]);
     load(&["--road", "cold"]).says(&["nobody said how", "--server-command"]);
     load(&["--road", "cold", "--server-command", "x", "--tune=max"])
         .says(&["forgets what --tune=max sets"]);

@@ -153,6 +153,10 @@ fn service(a: &args::Load, level: tune::Level) -> Result<()> {
     let cold = matches!(a.road, args::Road::Cold);
     let max = level == tune::Level::Max;
     match (cold, max, &a.server_command, &a.server_config) {
+        (.., Some(command), _) if command.trim().is_empty() => no(
+            "--server-command is empty",
+            "give the shell line that restarts the server: 'systemctl \"$1\" mysql'",
+        ),
         (true, true, ..) => no(
             "--road cold restarts the server, which forgets what --tune=max sets",
             "leave --tune=max out: what comes as a file does not need it",

@@ -1,7 +1,8 @@
 //! Ctrl-C, SIGTERM and a terminal that is closed: the first asks for a clean stop, the second ends the
 //! process at once. A server releases every lock of a connection that closes,
 //! and an archive without its last file is visibly not whole, so even the
-//! second leaves nothing behind that could be taken for more than it is.
+//! second leaves nothing behind that could be taken for more than it is. While a
+//! server is stopped for its files the second has to wait.
 
 use base::{Cancel, Kind, Observer};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -21,6 +22,10 @@ pub fn watch(cancel: &Cancel, screen: Arc<dyn Observer>) {
     std::thread::spawn(move || {
         for _ in signals.forever() {
             if cancel.is_raised() {
+                if let Some(why) = cancel.held() {
+                    screen.note(why);
+                    continue;
+                }
                 std::process::exit(Kind::Interrupted.exit_code().into());
             }
             cancel.raise();

@@ -83,13 +83,7 @@ fn every(options: &Options) -> Result<Summary> {
             continue;
         }
         summary.commands.push(command(&stopped.endpoint));
-        summary.left.push(Left {
-            server: stopped.server,
-            name: "the server itself".to_owned(),
-            before: "up".to_owned(),
-            during: "stopped".to_owned(),
-            now: None,
-        });
+        summary.left.push(itself(stopped, None));
     }
     for path in journal::all(&options.state)? {
         match journal::existing(&path)? {
@@ -116,9 +110,31 @@ fn every(options: &Options) -> Result<Summary> {
     Ok(summary)
 }
 
+fn itself(stopped: down::Stopped, now: Option<&str>) -> Left {
+    Left {
+        server: stopped.server,
+        name: "the server itself".to_owned(),
+        before: "up".to_owned(),
+        during: "stopped".to_owned(),
+        now: now.map(str::to_owned),
+    }
+}
+
 fn one(run: &Run, options: &Options, wire: &wire::Options) -> Result<Summary> {
     let state = options.revert.then_some(options.state.as_path());
-    let (mut conn, id) = service::connected(run, wire, state)?;
+    let endpoint = wire.endpoint.to_string();
+    let stopped = down::all(&options.state)
+        .into_iter()
+        .find(|s| s.endpoint == endpoint && !s.held && !options.revert);
+    let (mut conn, id) = match (service::connected(run, wire, state), &stopped) {
+        (Err(e), Some(_)) if e.kind == Kind::Connection => {
+            return Err(e.hint(format!(
+                "a load had stopped this server and was killed: {}",
+                tune::doctor(wire)
+            )));
+        }
+        (outcome, _) => outcome?,
+    };
     let server = format!("{id} at {}", wire.endpoint);
     let mut summary = Summary {
         looked_at: server.clone(),
@@ -144,6 +160,12 @@ fn one(run: &Run, options: &Options, wire: &wire::Options) -> Result<Summary> {
             }
         }
     }
+    summary.left.extend(stopped.map(|s| {
+        itself(
+            s,
+            Some("up, perhaps without variables that were set while it ran"),
+        )
+    }));
     if !summary.left.is_empty() {
         summary.commands.push(tune::doctor(wire));
     }

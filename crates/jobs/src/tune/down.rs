@@ -42,6 +42,9 @@ struct Note {
     server: String,
     /// The user's command.
     command: String,
+    /// Where it was given: it may name files from there.
+    #[serde(default)]
+    folder: Option<PathBuf>,
     /// Variables that were set while it ran.
     runtime: Vec<(String, String)>,
 }
@@ -75,7 +78,16 @@ fn failed(doing: &str, path: &Path, e: &io::Error) -> Error {
 }
 
 /// Whether a server with this data folder could be stopped in good order; the inner text says why not.
-pub fn possible(datadir: &Path) -> Result<(), String> {
+pub fn possible(datadir: &Path, state: &Path) -> Result<(), String> {
+    // Without a note nobody would know how to start it.
+    create(state)
+        .and_then(|()| tempfile::tempfile_in(state))
+        .map_err(|e| {
+            format!(
+                "no note can be left in {} of how the server is started: {e}",
+                state.display()
+            )
+        })?;
     let system = datadir.join(SYSTEM);
     // Its lock says when the server is gone.
     OpenOptions::new()
@@ -104,6 +116,7 @@ pub fn stop(
     let note = Note {
         server: id.to_string(),
         command: command.to_owned(),
+        folder: std::env::current_dir().ok(),
         runtime: service::runtime(conn, id).unwrap_or_default(),
         endpoint,
     };
@@ -123,7 +136,7 @@ pub fn stop(
         conn: None,
     };
     failpoint::reached("the server is about to be stopped");
-    let said = service::call(command, "stop", state);
+    let said = service::call(command, "stop", state, None);
     let why = |what: &str| {
         let failed = said.as_ref().err().map(|e| format!(" ({e})"));
         let text = format!("{what}: {command}{}", failed.unwrap_or_default());
@@ -170,13 +183,13 @@ fn lock(system: &Path, limit: Duration) -> io::Result<Option<File>> {
     }
 }
 
+fn create(state: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(state)
+}
+
 /// Writes a note that nobody else has, or whose writer is gone.
 fn write(note: &Note, path: &Path, state: &Path) -> Result<File> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(state)
-        .map_err(|e| failed("create", state, &e))?;
+    create(state).map_err(|e| failed("create", state, &e))?;
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -217,6 +230,7 @@ impl Down {
             &self.wire,
             &self.note.command,
             &self.state,
+            None,
         )?);
         self.took = self.since.elapsed();
         failpoint::reached("the server is up again");
@@ -329,7 +343,7 @@ pub fn revive(run: &Run, wire: &wire::Options, state: &Path, is_up: bool) -> Res
     let mut conn = if is_up {
         open(wire, &id)?
     } else {
-        service::start(&id, wire, &note.command, state)?
+        service::start(&id, wire, &note.command, state, note.folder.as_deref())?
     };
     let id = Identity::read(&mut conn)
         .map_err(|e| failure::server("cannot find out what the server is", e))?;

@@ -111,8 +111,13 @@ pub fn remove(fragment: &Fragment) -> Result<()> {
     }
 }
 
-/// Runs the user's command; `Err` says how it failed.
-pub(super) fn call(command: &str, word: &str, state: &Path) -> Result<(), String> {
+/// Runs the user's command, in another folder than this one if that is given; `Err` says how it failed.
+pub(super) fn call(
+    command: &str,
+    word: &str,
+    state: &Path,
+    folder: Option<&Path>,
+) -> Result<(), String> {
     let takes = ["$1", "${1", "$@", "$*"]
         .iter()
         .any(|p| command.contains(p));
@@ -128,7 +133,12 @@ pub(super) fn call(command: &str, word: &str, state: &Path) -> Result<(), String
     };
     let to = |file: Option<File>| file.map_or_else(Stdio::null, Stdio::from);
     let again = out.as_ref().and_then(|f| f.try_clone().ok());
-    let status = Command::new("/bin/sh")
+    let mut shell = Command::new("/bin/sh");
+    // One that is gone by now does not keep a server from being started.
+    if let Some(folder) = folder.filter(|f| f.is_dir()) {
+        shell.current_dir(folder);
+    }
+    let status = shell
         .args(["-c", &line, "penstock", word])
         .env_remove("PENSTOCK_PASSWORD")
         .env_remove("MYSQL_PWD")
@@ -202,7 +212,7 @@ pub fn restart(
     command: &str,
     state: &Path,
 ) -> Result<()> {
-    let said = call(command, "restart", state);
+    let said = call(command, "restart", state, None);
     let why = |what: &str| {
         let failed = said.as_ref().err().map(|e| format!(" ({e})"));
         let text = format!("{what}: {command}{}", failed.unwrap_or_default());
@@ -225,10 +235,16 @@ pub fn restart(
 }
 
 /// Starts a server that is down. Its own settings are all that it has by now.
-pub fn start(id: &Identity, wire: &wire::Options, command: &str, state: &Path) -> Result<Conn> {
+pub fn start(
+    id: &Identity,
+    wire: &wire::Options,
+    command: &str,
+    state: &Path,
+    folder: Option<&Path>,
+) -> Result<Conn> {
     let mut why = Vec::new();
     for word in ["start", "restart"] {
-        let said = call(command, word, state);
+        let said = call(command, word, state, folder);
         let limit = if said.is_ok() { START } else { DOUBT };
         match up(wire, id, limit) {
             Ok(conn) => return Ok(conn),
@@ -289,7 +305,7 @@ pub fn undo(
                     super::doctor(wire)
                 )));
             }
-            *conn = start(&id, wire, &fragment.command, state)?;
+            *conn = start(&id, wire, &fragment.command, state, None)?;
         }
         belongs(journal, &journal::id(&identity(conn)?))?;
     }
@@ -309,7 +325,7 @@ pub fn revive(wire: &wire::Options, journal: &Journal, state: &Path) -> Result<O
     }
     remove(fragment)?;
     let id = described(&server.name)?;
-    start(&id, wire, &fragment.command, state).map(Some)
+    start(&id, wire, &fragment.command, state, None).map(Some)
 }
 
 /// A server that is down, by its name: what it is can only be asked once it runs, and nothing depends on
@@ -381,6 +397,8 @@ pub fn runtime(conn: &mut Conn, id: &Identity) -> Option<Vec<(String, String)>> 
     let found = names
         // Where the server stands in its own log is no setting.
         .filter(|n| !n.contains("gtid"))
+        // What is asked for by setting it, and is done by then.
+        .filter(|n| !n.ends_with("_now") && !n.ends_with("_abort"))
         .filter_map(|n| id.variable(&n).map(|v| (n.clone(), v.to_owned())));
     Some(found.collect())
 }
@@ -487,14 +505,15 @@ mod tests {
             "${1+echo} x $1 > OUT",
         ] {
             let command = command.replace("OUT", &out.display().to_string());
-            call(&command, "restart", folder.path()).expect(&command);
+            call(&command, "restart", folder.path(), None).expect(&command);
             assert_eq!(
                 fs::read_to_string(&out).expect("text"),
                 "x restart\n",
                 "{command}"
             );
         }
-        let e = call("echo no such unit; exit 5; :", "start", folder.path()).expect_err("fails");
+        let e =
+            call("echo no such unit; exit 5; :", "start", folder.path(), None).expect_err("fails");
         assert!(e.contains('5') && e.contains("no such unit"), "{e}");
         assert_eq!(
             fs::read_dir(folder.path()).expect("a list").count(),

@@ -1,16 +1,27 @@
 //! One flag that every worker looks at between units of work.
 //!
 //! The first interrupt asks for a clean stop; a second one ends the process at
-//! once (the terminal code does that). Waking a thread that is blocked in a
+//! once (the terminal code does that), unless something is held that must not
+//! be left as it is. Waking a thread that is blocked in a
 //! socket read is the business of whoever owns the socket.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A shared stop flag; clones see the same flag.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancel(Arc<AtomicBool>, Arc<Mutex<Option<String>>>);
+
+/// While it lives, a second interrupt does not end the process.
+#[must_use]
+pub struct Held(Cancel);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.set_held(None);
+    }
+}
 
 impl Cancel {
     /// A flag that nobody has raised yet.
@@ -21,6 +32,24 @@ impl Cancel {
     /// Asks everybody to stop.
     pub fn raise(&self) {
         self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Keeps a second interrupt from ending the process; `why` is for people.
+    pub fn hold(&self, why: &str) -> Held {
+        self.set_held(Some(why.to_owned()));
+        Held(self.clone())
+    }
+
+    /// Why a second interrupt must not end the process.
+    pub fn held(&self) -> Option<String> {
+        self.1
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn set_held(&self, why: Option<String>) {
+        *self.1.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
     /// Whether a stop was asked for.

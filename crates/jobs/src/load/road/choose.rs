@@ -73,7 +73,7 @@ impl Roads {
                         .iter()
                         .any(|(s, t)| site.place(roads.lower_case, s, t).is_none())
                         .then(|| {
-                            "it is not known how file names have their names, or the first schema's"
+                            "they, or the first schema, have names with letters that are written in another way in file names"
                                 .to_owned()
                         }),
                 };
@@ -229,10 +229,10 @@ fn barred(t: &mut Target<'_>, plan: &Plan) -> Option<String> {
         return Some("the server keeps all tables in one file (innodb_file_per_table)".to_owned());
     }
     if t.options.road == Road::Cold {
-        if t.options.server_command.is_none() || t.options.tune.state.is_none() {
+        let (Some(_), Some(state)) = (&t.options.server_command, &t.options.tune.state) else {
             return Some("nobody said how the server is stopped and started".to_owned());
-        }
-        if let Err(why) = down::possible(Path::new(&id.datadir)) {
+        };
+        if let Err(why) = down::possible(Path::new(&id.datadir), state) {
             return Some(why);
         }
     }

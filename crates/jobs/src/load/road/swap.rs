@@ -73,12 +73,19 @@ pub fn swap(
         )));
     }
     t.run.check()?;
+    let _held = t
+        .run
+        .cancel
+        .hold("the server is stopped, and started first; it takes seconds");
     let stopped = down::stop(&mut t.conn, &t.id, &t.options.target, command, state);
     let mut down = match stopped {
         Ok(down) => down,
         Err(e) if e.kind == Kind::Failed => {
             t.again()?;
             t.prepare()?;
+            // Asked for, and not done: a script should notice.
+            t.run.observer.warn(e.what.clone());
+            t.exceptions.push(e.what.clone());
             return Ok(Some(Outcome::Unfit(e.what)));
         }
         Err(e) => return Err(e),
@@ -96,7 +103,7 @@ pub fn swap(
             return Err(e);
         }
         kept.back().map_err(|e| unclear(&e))?;
-        refused = Some(e.what);
+        refused = Some(e.what.replace("THE SERVER IS DOWN: ", ""));
         down.start()?;
     }
     taken.down = Some(taken.down.unwrap_or(0.0) + down.seconds());
