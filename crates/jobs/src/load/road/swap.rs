@@ -31,8 +31,13 @@ impl Kept {
         let place = &ready.place.file;
         let path = site.building(&format!("{} as it was", ready.name));
         let mut file = site.create(&path, ready.mode())?;
+        if let Err(e) = std::fs::read(place).and_then(|bytes| file.write_all(&bytes)) {
+            // Half of a file, on a full disk, must never get into the place of a whole one.
+            let _ = remove(&path);
+            return Err(e);
+        }
         self.files.push((path, place.clone()));
-        file.write_all(&std::fs::read(place)?)
+        Ok(())
     }
 
     /// Puts all back that is not in its place any more.
