@@ -26,7 +26,7 @@ up() {
 }
 case "$1" in
     restart) [ -e lazy ] && exit 0; down; up ;;
-    stop) [ -e lazy ] && exit 0; down ;;
+    stop) [ -e lazy ] && exit 7; down ;;
     start) up ;;
     *) exit 2 ;;
 esac
