@@ -235,7 +235,7 @@ fn nothing_to_restart_for_and_what_makes_no_sense() {
         .args(["--server-command", "x"])
         .run()
         .code(2)
-        .says(&["--server-config"]);
+        .says(&["only --tune=max and --road cold"]);
     m.scene
         .tool("load", "root")
         .args(["--server-command", "x", "--server-config", "/tmp"])
