@@ -2,7 +2,7 @@
 //! end as if their rows had been sent, whatever happens on the way, and the
 //! server runs.
 
-use crate::kit::{Done, Managed, Pair, Tool, own_server};
+use crate::kit::{Done, Managed, Pair, Tool, on_both, own_server};
 use crate::resume::stopped;
 use crate::road::{equal, everything, left, names, three};
 use rustix::process::Signal;
@@ -92,30 +92,14 @@ impl Scene {
     }
 }
 
-macro_rules! on_both {
-    ($($(#[$doc:meta])* fn $name:ident($scene:ident, $fill:ident) $body:block)*) => {$(
-        $(#[$doc])*
-        mod $name {
-            use super::*;
-            fn run(kind: Kind) {
-                let Some($scene) = Scene::new(kind, $fill) else { return };
-                $body
-            }
-            #[test]
-            fn mariadb() { run(Kind::MariaDb) }
-            #[test]
-            fn mysql() { run(Kind::MySql) }
-        }
-    )*};
-}
-
 fn all(pair: &Pair) {
     everything(pair);
     pair.dump("a", &["--chunk-size", "256k"]).code(3);
 }
 
 on_both! {
-    fn put_in_while_the_server_is_stopped(s, all) {
+    |kind| Scene::new(kind, all);
+    fn put_in_while_the_server_is_stopped(s, _kind) {
         let target = &s.target;
         target.client("SET GLOBAL long_query_time = 7.5").expect("set");
         let _idle = target.conn().expect("a session");
@@ -169,8 +153,11 @@ on_both! {
             assert_eq!(count(s.pair.source()), count(target), "{round}");
         }
     }
+}
 
-    fn killed_while_the_server_is_stopped(s, three) {
+on_both! {
+    |kind| Scene::new(kind, three);
+    fn killed_while_the_server_is_stopped(s, _kind) {
         // Not at every place of the road: those before the stop are the other road's as well.
         for (round, place) in [
             "a file is built#2",
@@ -231,7 +218,7 @@ on_both! {
         }
     }
 
-    fn a_server_that_does_not_do_as_it_is_told(s, three) {
+    fn a_server_that_does_not_do_as_it_is_told(s, _kind) {
         // It does not stop.
         let lazy = s.script.flag("lazy");
         s.cold(&[]).run().code(3).says(&["as rows", "did not stop the server", "equal:"]);
@@ -283,11 +270,17 @@ on_both! {
         run.signal(Signal::CONT);
         std::thread::sleep(Duration::from_millis(50));
         run.signal(Signal::INT);
-        run.wait().code(9);
+        run.wait().code(9).says(&["the server is stopped, and started first"]);
         s.up();
         assert_eq!(s.notes(), 0);
         s.load(&["--resume", "--road", "tablespace"]).run().ok().says(&["as files", "equal:"]);
         s.equal("Ctrl-C, twice");
+        // One that has written nothing since it was started takes files as well.
+        s.empty();
+        s.script.run("restart");
+        s.up();
+        s.load(&["--road", "tablespace"]).run().ok().says(&["as files", "equal:"]);
+        s.equal("idle");
         // What differs is loaded again as rows.
         let done = s.meanwhile("a file is entered#1", || {
             for change in ["f.a SET v = 'other' WHERE id = 77", "f.b SET v = 'other' WHERE id = 77", "f.c SET v = 'other' WHERE id = 77", "`a-f`.x SET id = 2"] {

@@ -3,32 +3,15 @@
 mod scene;
 mod service;
 
-use crate::kit::{Pair, Tool, both};
+use crate::kit::{Pair, Tool, both, on_both};
 use rustix::process::Signal;
 use scene::{Scene, settings, tuned, wanted};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use testkit::{Kind, Server};
 
-/// Both flavours, each with a scene of its own.
-macro_rules! on_both {
-    ($(fn $name:ident($scene:ident, $kind:ident) $body:block)*) => {$(
-        mod $name {
-            use super::*;
-            fn run($kind: Kind) {
-                let Some(mut scene) = Scene::new($kind, &[]) else { return };
-                let $scene = &mut scene;
-                $body
-            }
-            #[test]
-            fn mariadb() { run(Kind::MariaDb) }
-            #[test]
-            fn mysql() { run(Kind::MySql) }
-        }
-    )*};
-}
-
 on_both! {
+    |kind| Scene::new(kind, &[]);
     fn a_load_that_succeeds(scene, kind) {
         let run = scene.load().arg("--json").start();
         tuned(kind, &scene.rows_flow());

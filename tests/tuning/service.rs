@@ -3,7 +3,7 @@
 
 use super::scene::{Scene, settings};
 use crate::kit::managed::Flag;
-use crate::kit::{self, Tool};
+use crate::kit::{self, Tool, on_both};
 use std::path::PathBuf;
 use testkit::Kind;
 
@@ -11,7 +11,6 @@ use testkit::Kind;
 struct Managed {
     script: kit::Managed,
     scene: Scene,
-    kind: Kind,
 }
 
 impl Managed {
@@ -46,11 +45,7 @@ impl Managed {
         }
         scene.before = settings(&scene.target);
         assert_eq!(scene.before["innodb_autoinc_lock_mode"], "1");
-        Some(Managed {
-            script,
-            scene,
-            kind,
-        })
+        Some(Managed { script, scene })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -85,24 +80,9 @@ impl Managed {
     }
 }
 
-macro_rules! on_both {
-    ($(fn $name:ident($managed:ident) $body:block)*) => {$(
-        mod $name {
-            use super::*;
-            fn run(kind: Kind) {
-                let Some($managed) = Managed::new(kind) else { return };
-                $body
-            }
-            #[test]
-            fn mariadb() { run(Kind::MariaDb) }
-            #[test]
-            fn mysql() { run(Kind::MySql) }
-        }
-    )*};
-}
-
 on_both! {
-    fn restarted_for_the_load_and_again(m) {
+    Managed::new;
+    fn restarted_for_the_load_and_again(m, kind) {
         m.scene.target.script(b"CREATE USER t_app@localhost IDENTIFIED BY ''").expect("an account");
         let mut app = m.scene.target.options();
         app.user = "t_app".to_owned();
@@ -123,10 +103,10 @@ on_both! {
         let changes = tuning["changes"].as_array().expect("a list").clone();
         let change = changes.iter().find(|c| c["name"] == "innodb_autoinc_lock_mode").expect("the change");
         assert_eq!((&change["before"], &change["during"], &change["after"]), (&"1".into(), &"2".into(), &"1".into()));
-        assert_eq!(changes.iter().any(|c| c["name"] == "innodb_doublewrite"), m.kind == Kind::MariaDb, "{tuning}");
+        assert_eq!(changes.iter().any(|c| c["name"] == "innodb_doublewrite"), kind == Kind::MariaDb, "{tuning}");
     }
 
-    fn stopped_or_failed(m) {
+    fn stopped_or_failed(m, _kind) {
         let run = m.load().start();
         m.scene.rows_flow();
         run.signal(rustix::process::Signal::INT);
@@ -142,7 +122,7 @@ on_both! {
         assert_eq!(m.words().len(), 4);
     }
 
-    fn a_server_that_does_not_start_with_it(m) {
+    fn a_server_that_does_not_start_with_it(m, _kind) {
         let picky = m.flag("picky");
         m.load().run().ok().says(&["settings that need a restart were left alone", "what is penstock-tune.cnf", "equal:"]);
         assert_eq!(m.words(), ["restart", "start"]);
@@ -162,7 +142,7 @@ on_both! {
         m.as_before();
     }
 
-    fn a_server_that_does_not_start_at_all(m) {
+    fn a_server_that_does_not_start_at_all(m, _kind) {
         let dead = m.flag("dead");
         m.load().run().code(6).says(&["THE SERVER IS DOWN", "it is dead"]);
         assert!(!m.fragment().exists());
@@ -173,7 +153,7 @@ on_both! {
         m.as_before();
     }
 
-    fn killed_at_each_step_of_a_restart(m) {
+    fn killed_at_each_step_of_a_restart(m, _kind) {
         let places = m.path("places");
         m.load().env("PENSTOCK_PLACES", &places).run().ok();
         m.as_before();
@@ -193,11 +173,6 @@ on_both! {
             }
         }
         assert!(at.len() >= 12, "{places}");
-        if m.kind == Kind::MySql {
-            // It takes seconds to start, and what is done is the same: every second place has to do.
-            let mut keep = false;
-            at.retain(|_| { keep = !keep; keep });
-        }
         for (round, at) in at.into_iter().enumerate() {
             m.load().env("PENSTOCK_KILL_AT", &at).run().code(137);
             // A server that was killed on its way up cannot be emptied.

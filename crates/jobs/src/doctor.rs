@@ -74,7 +74,7 @@ fn every(options: &Options) -> Result<Summary> {
         looked_at: format!("journals in {}", options.state.display()),
         ..Summary::default()
     };
-    for stopped in down::all(&options.state) {
+    for stopped in down::all(&options.state)? {
         if stopped.held {
             summary.in_use.push(format!(
                 "a load is running and has stopped {}; it starts it itself",
@@ -123,7 +123,7 @@ fn itself(stopped: down::Stopped, now: Option<&str>) -> Left {
 fn one(run: &Run, options: &Options, wire: &wire::Options) -> Result<Summary> {
     let state = options.revert.then_some(options.state.as_path());
     let endpoint = wire.endpoint.to_string();
-    let stopped = down::all(&options.state)
+    let stopped = down::all(&options.state)?
         .into_iter()
         .find(|s| s.endpoint == endpoint && !s.held && !options.revert);
     let (mut conn, id) = match (service::connected(run, wire, state), &stopped) {

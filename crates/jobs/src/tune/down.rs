@@ -6,17 +6,17 @@
 //! stopped the server, no other one starts it, and nobody can: the lock on the
 //! system tablespace, which a server holds for as long as it runs, is penstock's.
 
+use super::journal::{self, Locked, failed, locked};
 use super::{open, service};
-use crate::{Run, failure};
+use crate::Run;
 use archive::FileRecord;
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use server::Identity;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use wire::Conn;
@@ -38,12 +38,13 @@ const MOST: u64 = 1 << 20;
 struct Note {
     /// As the user named it.
     endpoint: String,
-    /// What it is.
+    /// Which one it is: another may answer there by now.
+    id: String,
+    /// What it is, for people.
     server: String,
     /// The user's command.
     command: String,
     /// Where it was given: it may name files from there.
-    #[serde(default)]
     folder: Option<PathBuf>,
     /// Variables that were set while it ran.
     runtime: Vec<(String, String)>,
@@ -72,15 +73,10 @@ fn path(state: &Path, endpoint: &str) -> PathBuf {
     state.join(format!("stopped-{}.json", &digest[..16]))
 }
 
-fn failed(doing: &str, path: &Path, e: &io::Error) -> Error {
-    let text = format!("cannot {doing} {}: {e}", path.display());
-    Error::new(Kind::Storage, printable(&text)).hint("the server was not stopped")
-}
-
 /// Whether a server with this data folder could be stopped in good order; the inner text says why not.
 pub fn possible(datadir: &Path, state: &Path) -> Result<(), String> {
     // Without a note nobody would know how to start it.
-    create(state)
+    journal::folder(state)
         .and_then(|()| tempfile::tempfile_in(state))
         .map_err(|e| {
             format!(
@@ -114,6 +110,7 @@ pub fn stop(
 ) -> Result<Down> {
     let endpoint = wire.endpoint.to_string();
     let note = Note {
+        id: journal::id(id),
         server: id.to_string(),
         command: command.to_owned(),
         folder: std::env::current_dir().ok(),
@@ -159,7 +156,7 @@ pub fn stop(
                 Err(e) => format!("the end of the server is not to be seen from here ({e})"),
                 _ => "the server did not end, or came up again by itself".to_owned(),
             };
-            down.start()?;
+            down.start().map_err(|e| down.lost(&e))?;
             down.end()?;
             Err(why(&what))
         }
@@ -183,33 +180,19 @@ fn lock(system: &Path, limit: Duration) -> io::Result<Option<File>> {
     }
 }
 
-fn create(state: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(state)
-}
-
 /// Writes a note that nobody else has, or whose writer is gone.
 fn write(note: &Note, path: &Path, state: &Path) -> Result<File> {
-    create(state).map_err(|e| failed("create", state, &e))?;
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-        .map_err(|e| failed("write", path, &e))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(busy()),
-        Err(TryLockError::Error(e)) => return Err(failed("lock", path, &e)),
-    }
+    journal::folder(state).map_err(|e| failed("create", state, e))?;
+    let Some(Locked::Ours(mut file)) = locked(path, true)? else {
+        return Err(busy());
+    };
     let bytes = serde_json::to_vec(note)
         .map_err(|e| Error::new(Kind::Internal, format!("a note is not written: {e}")))?;
     file.set_len(0)
         .and_then(|()| file.write_all(&bytes))
         .and_then(|()| file.sync_all())
         .and_then(|()| File::open(state)?.sync_all())
-        .map_err(|e| failed("write", path, &e))?;
+        .map_err(|e| failed("write", path, e))?;
     Ok(file)
 }
 
@@ -222,10 +205,10 @@ fn busy() -> Error {
 }
 
 impl Down {
-    /// Starts the server. After an error it is not up, as far as can be seen, and the note stays.
-    pub fn start(&mut self) -> Result<()> {
+    /// Starts the server. `Err` says why it is not up, as far as can be seen; the note stays.
+    pub fn start(&mut self) -> Result<(), String> {
         self.system = None;
-        self.conn = Some(service::start(
+        self.conn = Some(service::started(
             &self.id,
             &self.wire,
             &self.note.command,
@@ -235,6 +218,12 @@ impl Down {
         self.took = self.since.elapsed();
         failpoint::reached("the server is up again");
         Ok(())
+    }
+
+    /// The error of a server that did not come up.
+    pub fn lost(&self, why: &str) -> Error {
+        let hint = "its files are as it left them, or whole new ones";
+        service::is_down(&self.wire, &self.note.command, why, hint)
     }
 
     /// Whether the server that did not come up has ended, so that its files may be touched again.
@@ -290,17 +279,14 @@ pub struct Stopped {
 }
 
 /// All notes in the folder.
-pub fn all(state: &Path) -> Vec<Stopped> {
+pub fn all(state: &Path) -> Result<Vec<Stopped>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(state).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let Ok(file) = File::open(entry.path()) else {
-            continue;
+    for path in journal::named(state, "stopped-", ".json")? {
+        let (file, held) = match locked(&path, false)? {
+            None => continue,
+            Some(Locked::Ours(file)) => (file, false),
+            Some(Locked::Held(file)) => (file, true),
         };
-        if !name.starts_with("stopped-") {
-            continue;
-        }
-        let held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
         if let Some(note) = read(&file) {
             found.push(Stopped {
                 server: format!("{} at {}", note.server, note.endpoint),
@@ -309,8 +295,7 @@ pub fn all(state: &Path) -> Vec<Stopped> {
             });
         }
     }
-    found.sort_by(|a, b| a.endpoint.cmp(&b.endpoint));
-    found
+    Ok(found)
 }
 
 /// `None` of one that is torn: its server was not stopped yet.
@@ -325,16 +310,19 @@ fn read(file: &File) -> Option<Note> {
 pub fn revive(run: &Run, wire: &wire::Options, state: &Path, is_up: bool) -> Result<bool> {
     let endpoint = wire.endpoint.to_string();
     let path = path(state, &endpoint);
-    let Ok(held) = File::open(&path) else {
-        return Ok(false);
-    };
-    match held.try_lock() {
-        Ok(()) => {}
+    let held = match locked(&path, false) {
+        Ok(None) => return Ok(false),
+        Ok(Some(Locked::Ours(file))) => file,
         // Its owner sees to it.
-        Err(TryLockError::WouldBlock) if is_up => return Ok(false),
-        Err(TryLockError::WouldBlock) => return Err(busy()),
-        Err(TryLockError::Error(_)) => return Ok(false),
-    }
+        Ok(Some(Locked::Held(_))) if is_up => return Ok(false),
+        Ok(Some(Locked::Held(_))) => return Err(busy()),
+        // Nothing of a server that is up depends on the note.
+        Err(e) if is_up => {
+            run.observer.warn(e.what);
+            return Ok(false);
+        }
+        Err(e) => return Err(e),
+    };
     let Some(note) = read(&held).filter(|n| n.endpoint == endpoint) else {
         forget(&path)?;
         return Ok(false);
@@ -343,10 +331,17 @@ pub fn revive(run: &Run, wire: &wire::Options, state: &Path, is_up: bool) -> Res
     let mut conn = if is_up {
         open(wire, &id)?
     } else {
-        service::start(&id, wire, &note.command, state, note.folder.as_deref())?
+        let folder = note.folder.as_deref();
+        service::started(&id, wire, &note.command, state, folder).map_err(|why| {
+            let hint = "a load had stopped it, and was killed";
+            service::is_down(wire, &note.command, &why, hint)
+        })?
     };
-    let id = Identity::read(&mut conn)
-        .map_err(|e| failure::server("cannot find out what the server is", e))?;
+    let id = service::identity(&mut conn)?;
+    if journal::id(&id) != note.id {
+        // Nothing is set on a server that the note is not about.
+        return Ok(!is_up);
+    }
     for line in service::set_again(&mut conn, &id, &note.runtime)? {
         run.observer.warn(printable(&line));
     }

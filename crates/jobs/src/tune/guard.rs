@@ -222,7 +222,7 @@ impl Tuning<'_> {
             service::remove(&fragment)?;
             if conn.fetch("SELECT 1").is_err() {
                 // From here on there may be no server to put anything back on.
-                let revived = service::start(now, &self.wire, &service.command, &self.state, None)?;
+                let revived = service::start(now, &self.wire, &service.command, &self.state)?;
                 *conn = revived;
             }
             let mut left = service::undo(conn, &self.wire, journal, &self.state)?;

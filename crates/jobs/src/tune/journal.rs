@@ -169,6 +169,11 @@ pub fn path(state: &Path, id: &str) -> PathBuf {
 
 /// All journals of a folder.
 pub fn all(state: &Path) -> Result<Vec<PathBuf>> {
+    named(state, "tuning-", ".jsonl")
+}
+
+/// All files of a folder whose names begin and end so.
+pub(super) fn named(state: &Path, begin: &str, end: &str) -> Result<Vec<PathBuf>> {
     let list = match fs::read_dir(state) {
         Ok(list) => list,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -178,7 +183,7 @@ pub fn all(state: &Path) -> Result<Vec<PathBuf>> {
     for entry in list {
         let path = entry.map_err(|e| failed("read", state, e))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with("tuning-") && name.ends_with(".jsonl") {
+        if name.starts_with(begin) && name.ends_with(end) {
             found.push(path);
         }
     }
@@ -193,11 +198,7 @@ pub fn existing(path: &Path) -> Result<Option<Opened>> {
 
 /// Opens the journal of a server, creating it and its folder, which only the user may read.
 pub fn create(state: &Path, id: &str) -> Result<Opened> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(state)
-        .map_err(|e| failed("create", state, e))?;
+    folder(state).map_err(|e| failed("create", state, e))?;
     let path = path(state, id);
     match open(&path, true)? {
         Some(opened) => Ok(opened),
@@ -205,7 +206,24 @@ pub fn create(state: &Path, id: &str) -> Result<Opened> {
     }
 }
 
-fn open(path: &Path, create: bool) -> Result<Option<Opened>> {
+/// Makes the folder of journals, which only the user may read.
+pub(super) fn folder(state: &Path) -> std::io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(state)
+}
+
+/// A file that one process at a time works with.
+pub(super) enum Locked {
+    /// It is this one.
+    Ours(File),
+    /// Another one that lives.
+    Held(File),
+}
+
+/// Opens a file and locks it; `None` if there is none and none is to be made.
+pub(super) fn locked(path: &Path, create: bool) -> Result<Option<Locked>> {
     loop {
         let file = OpenOptions::new()
             .read(true)
@@ -214,47 +232,54 @@ fn open(path: &Path, create: bool) -> Result<Option<Opened>> {
             .truncate(false)
             .mode(0o600)
             .open(path);
-        let mut file = match file {
+        let file = match file {
             Ok(file) => file,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound && !create => return Ok(None),
             Err(e) => return Err(failed("open", path, e)),
         };
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut bytes = Vec::new();
-                let _ = file.read_to_end(&mut bytes);
-                let pid = parse(&bytes).ok().and_then(|p| p.begin).map(|(_, pid)| pid);
-                return Ok(Some(Opened::Held(pid)));
-            }
+            Err(TryLockError::WouldBlock) => return Ok(Some(Locked::Held(file))),
             Err(TryLockError::Error(e)) => return Err(failed("lock", path, e)),
         }
         // Its owner may have removed it between our open and our lock.
         let same = |a: &fs::Metadata, b: &fs::Metadata| a.ino() == b.ino() && a.dev() == b.dev();
         match (fs::metadata(path), file.metadata()) {
-            (Ok(there), Ok(ours)) if same(&there, &ours) => {}
-            _ => continue,
+            (Ok(there), Ok(ours)) if same(&there, &ours) => return Ok(Some(Locked::Ours(file))),
+            _ => {}
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)
-            .map_err(|e| failed("read", path, e))?;
-        let parsed = parse(&bytes).map_err(|why| {
-            Error::new(Kind::Storage, format!("journal {}: {why}", path.display())).hint(
-                "it says what settings of a server were before a load changed them: put them back by hand and remove it",
-            )
-        })?;
-        // What follows must not be glued to half a line.
-        file.set_len(parsed.whole)
-            .and_then(|()| file.seek(SeekFrom::End(0)))
-            .map_err(|e| failed("write", path, e))?;
-        return Ok(Some(Opened::Ours(Journal {
-            path: path.to_owned(),
-            file,
-            begin: parsed.begin,
-            entries: parsed.entries,
-            fragment: parsed.fragment,
-        })));
     }
+}
+
+fn open(path: &Path, create: bool) -> Result<Option<Opened>> {
+    let mut bytes = Vec::new();
+    let mut file = match locked(path, create)? {
+        None => return Ok(None),
+        Some(Locked::Held(mut file)) => {
+            let _ = file.read_to_end(&mut bytes);
+            let pid = parse(&bytes).ok().and_then(|p| p.begin).map(|(_, pid)| pid);
+            return Ok(Some(Opened::Held(pid)));
+        }
+        Some(Locked::Ours(file)) => file,
+    };
+    file.read_to_end(&mut bytes)
+        .map_err(|e| failed("read", path, e))?;
+    let parsed = parse(&bytes).map_err(|why| {
+        Error::new(Kind::Storage, format!("journal {}: {why}", path.display())).hint(
+            "it says what settings of a server were before a load changed them: put them back by hand and remove it",
+        )
+    })?;
+    // What follows must not be glued to half a line.
+    file.set_len(parsed.whole)
+        .and_then(|()| file.seek(SeekFrom::End(0)))
+        .map_err(|e| failed("write", path, e))?;
+    Ok(Some(Opened::Ours(Journal {
+        path: path.to_owned(),
+        file,
+        begin: parsed.begin,
+        entries: parsed.entries,
+        fragment: parsed.fragment,
+    })))
 }
 
 impl Journal {
@@ -394,12 +419,12 @@ pub fn begin(server: Server) -> Record {
     }
 }
 
-fn failed(doing: &str, path: &Path, e: std::io::Error) -> Error {
+pub(super) fn failed(doing: &str, path: &Path, e: std::io::Error) -> Error {
     Error::new(
         Kind::Storage,
         printable(&format!("cannot {doing} {}: {e}", path.display())),
     )
-    .hint("settings are changed only when they can be journalled: PENSTOCK_STATE names another folder")
+    .hint("settings are changed, and servers stopped, only when it can be journalled: PENSTOCK_STATE names another folder")
 }
 
 #[cfg(test)]

@@ -235,13 +235,28 @@ pub fn restart(
 }
 
 /// Starts a server that is down. Its own settings are all that it has by now.
-pub fn start(
+pub fn start(id: &Identity, wire: &wire::Options, command: &str, state: &Path) -> Result<Conn> {
+    let hint = "no setting of penstock's is left in its files";
+    started(id, wire, command, state, None).map_err(|why| is_down(wire, command, &why, hint))
+}
+
+/// A server that nobody has brought up.
+pub(super) fn is_down(wire: &wire::Options, command: &str, why: &str, hint: &str) -> Error {
+    let text = format!("THE SERVER IS DOWN: {command} does not start it ({why})");
+    Error::new(Kind::Connection, printable(&text)).hint(format!(
+        "{hint}; its own log says why it does not start. Once it runs: {}",
+        super::doctor(wire)
+    ))
+}
+
+/// Starts a server, with a command that is run in `folder` if that is given; `Err` says why it is not up.
+pub(super) fn started(
     id: &Identity,
     wire: &wire::Options,
     command: &str,
     state: &Path,
     folder: Option<&Path>,
-) -> Result<Conn> {
+) -> Result<Conn, String> {
     let mut why = Vec::new();
     for word in ["start", "restart"] {
         let said = call(command, word, state, folder);
@@ -251,14 +266,7 @@ pub fn start(
             Err(e) => why.push(format!("{word}: {}", said.err().unwrap_or(e.what))),
         }
     }
-    let text = format!(
-        "THE SERVER IS DOWN: {command} does not start it ({})",
-        why.join("; ")
-    );
-    Err(Error::new(Kind::Connection, printable(&text)).hint(format!(
-        "no setting of penstock's is left in its files; its own log says why it does not start. Once it runs: {}",
-        super::doctor(wire)
-    )))
+    Err(why.join("; "))
 }
 
 /// Whether the server has a value that only our file can have given it.
@@ -305,7 +313,7 @@ pub fn undo(
                     super::doctor(wire)
                 )));
             }
-            *conn = start(&id, wire, &fragment.command, state, None)?;
+            *conn = start(&id, wire, &fragment.command, state)?;
         }
         belongs(journal, &journal::id(&identity(conn)?))?;
     }
@@ -325,7 +333,7 @@ pub fn revive(wire: &wire::Options, journal: &Journal, state: &Path) -> Result<O
     }
     remove(fragment)?;
     let id = described(&server.name)?;
-    start(&id, wire, &fragment.command, state, None).map(Some)
+    start(&id, wire, &fragment.command, state).map(Some)
 }
 
 /// A server that is down, by its name: what it is can only be asked once it runs, and nothing depends on

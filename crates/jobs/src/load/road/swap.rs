@@ -102,16 +102,16 @@ pub fn swap(
         kept.back().map_err(|e| unclear(&e))?;
     }
     let mut refused = None;
-    if let Err(e) = down.start() {
+    if let Err(why) = down.start() {
         // One that is still on its way up has these files open.
         if put.is_err() || !down.has_ended() {
-            return Err(e);
+            return Err(down.lost(&why));
         }
         kept.back().map_err(|e| unclear(&e))?;
-        refused = Some(e.what.replace("THE SERVER IS DOWN: ", ""));
-        down.start()?;
+        down.start().map_err(|why| down.lost(&why))?;
+        refused = Some(why);
     }
-    taken.down = Some(taken.down.unwrap_or(0.0) + down.seconds());
+    taken.down = Some(down.seconds());
     let left = down.end()?;
     drop(kept);
     t.again()?;
