@@ -275,10 +275,18 @@ on_both! {
         assert_eq!(s.notes(), 0);
         s.load(&["--resume", "--road", "tablespace"]).run().ok().says(&["as files", "equal:"]);
         s.equal("Ctrl-C, twice");
-        // One that has written nothing since it was started takes files as well.
+        // One that has written nothing since its last checkpoint takes files as well.
         s.empty();
-        s.script.run("restart");
-        s.up();
+        if !s.pair.is_mysql() {
+            // What was dropped is purged for a while.
+            let lsn = || s.target.client("SHOW GLOBAL STATUS LIKE 'Innodb_lsn_current'").expect("a number");
+            let mut before = Vec::new();
+            while before != lsn() {
+                s.target.client("SET GLOBAL innodb_log_checkpoint_now = 1").expect("a checkpoint");
+                before = lsn();
+                std::thread::sleep(Duration::from_secs(2));
+            }
+        }
         s.load(&["--road", "tablespace"]).run().ok().says(&["as files", "equal:"]);
         s.equal("idle");
         // What differs is loaded again as rows.

@@ -279,8 +279,8 @@ fn lost(name: &str, e: wire::Error) -> Error {
     failure::wire(format_args!("cannot hand {name} over"), e)
 }
 
-/// Bytes that a checkpoint itself adds to the log (24 with encryption): where nothing was written since the last one,
-/// as right after a start, no other is made.
+/// Bytes that a checkpoint itself adds to the log, 16, or 24 with encryption: where nothing else was written since the
+/// last one no other is made, and that one stays as far behind.
 const OF_CHECKPOINT: u64 = 24;
 
 /// Has MariaDB write a checkpoint.
