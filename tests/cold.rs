@@ -121,7 +121,7 @@ on_both! {
             assert_eq!(of(s.pair.source()), of(target));
         }
         assert_eq!(target.value("SELECT @@GLOBAL.long_query_time").expect("a value"), "7.500000");
-        for round in ["changed", "changed, and killed", "changed, and restarted"] {
+        for round in ["changed, and killed", "changed, and restarted"] {
             for change in [
                 "INSERT INTO f.keyed (u) VALUES ('{round}')",
                 "UPDATE f.keyed SET v = CONCAT('zz', LEFT(v, 100)), n = n + 1 WHERE id % 3 = 0",
@@ -139,13 +139,11 @@ on_both! {
                     server.client(&change).unwrap_or_else(|e| panic!("{change}: {e:?}"));
                 }
             }
-            match round {
-                "changed" => {}
-                "changed, and killed" => {
-                    s.script.kill9();
-                    s.script.run("start");
-                }
-                _ => s.script.run("restart"),
+            if round.ends_with("killed") {
+                s.script.kill9();
+                s.script.run("start");
+            } else {
+                s.script.run("restart");
             }
             s.up();
             s.equal(round);
