@@ -221,7 +221,7 @@ fn import(
         .map(|i| Layout::of(&exported, i).expect("a layout"))
         .collect();
     let built = std::fs::read(&path).expect("the file");
-    let report = innodb::check(&mut &built[..], &layouts).expect("a file that is read");
+    let report = innodb::check(&&built[..], &layouts, 2).expect("a file that is read");
     assert!(report.is_whole(), "{:#?}", report.problems);
     run(conn, &format!("ALTER TABLE t.{table} DISCARD TABLESPACE"));
     for extension in ["ibd", "cfg"] {

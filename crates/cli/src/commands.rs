@@ -250,7 +250,7 @@ fn verify(a: &args::Verify, run: &Run, screen: &Screen) -> Result<u8> {
             )
             .hint("penstock verify --tablespace FILE.ibd"));
         }
-        let done = verify::tablespaces(run, &a.tablespace)?;
+        let done = verify::tablespaces(run, &a.tablespace, threads)?;
         screen.summary(
             &summary::tablespaces(&done),
             summary::tablespaces_json(&done),

@@ -117,7 +117,7 @@ fn one(conn: &mut Conn, schema: &str, name: &str, threads: usize, memory: usize)
     out.set_len(u64::from(pages) * SIZE as u64)?;
     let built = began.elapsed().as_secs_f64();
     let began = Instant::now();
-    let whole = check(&path, &exported)?;
+    let whole = check(&path, &exported, threads)?;
     let checked = began.elapsed().as_secs_f64();
     let began = Instant::now();
     out.sync_all()?;
@@ -199,18 +199,16 @@ fn build(
     builder.finish(stretches)
 }
 
-fn check(path: &Path, exported: &Exported) -> Result<bool> {
+fn check(path: &Path, exported: &Exported, threads: usize) -> Result<bool> {
     let layouts: Vec<Layout> = exported
         .indexes
         .iter()
         .filter_map(|i| Layout::of(exported, i).ok())
         .collect();
-    let mut file = InFile {
-        file: File::open(path)?,
-        count: 0,
-    };
-    file.count = (file.file.metadata()?.len() / SIZE as u64) as u32;
-    let report = innodb::check(&mut file, &layouts).map_err(Error::doing(path.display()))?;
+    let file = File::open(path)?;
+    let count = (file.metadata()?.len() / SIZE as u64) as u32;
+    let file = InFile { file, count };
+    let report = innodb::check(&file, &layouts, threads).map_err(Error::doing(path.display()))?;
     for (page, what) in report.problems.iter().take(10) {
         println!("page {page}: {what}");
     }
@@ -227,7 +225,7 @@ impl innodb::space::Pages for InFile {
         self.count
     }
 
-    fn read(&mut self, number: u32, page: &mut [u8]) -> std::io::Result<()> {
+    fn read(&self, number: u32, page: &mut [u8]) -> std::io::Result<()> {
         use std::os::unix::fs::FileExt;
         self.file
             .read_exact_at(page, u64::from(number) * SIZE as u64)

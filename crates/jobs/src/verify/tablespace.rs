@@ -37,10 +37,10 @@ pub struct Tablespace {
     pub indexes: Vec<innodb::check::Index>,
 }
 
-/// Checks files, one after the other.
-pub fn tablespaces(run: &Run, files: &[PathBuf]) -> Result<Tablespaces> {
+/// Checks files, one after the other, each with so many threads.
+pub fn tablespaces(run: &Run, files: &[PathBuf], threads: usize) -> Result<Tablespaces> {
     let start = Instant::now();
-    let phase = run.phase("checking tablespaces", 1);
+    let phase = run.phase("checking tablespaces", threads);
     let mut done = Tablespaces {
         files: Vec::new(),
         bytes: 0,
@@ -48,7 +48,7 @@ pub fn tablespaces(run: &Run, files: &[PathBuf]) -> Result<Tablespaces> {
     };
     let mut damaged = Vec::new();
     for path in files {
-        match one(run, path, &phase.counters)? {
+        match one(run, path, threads, &phase.counters)? {
             Ok(file) => {
                 done.bytes += u64::from(file.pages) * SIZE as u64;
                 done.files.push(file);
@@ -69,6 +69,7 @@ pub fn tablespaces(run: &Run, files: &[PathBuf]) -> Result<Tablespaces> {
 fn one(
     run: &Run,
     path: &Path,
+    threads: usize,
     counters: &base::Counters,
 ) -> Result<std::result::Result<Tablespace, String>> {
     let name = printable(&path.display().to_string());
@@ -90,14 +91,14 @@ fn one(
             None => {}
         }
     }
-    let mut pages = Watched {
+    let pages = Watched {
         run,
         file,
         count: u32::try_from(meta.len() / SIZE as u64).unwrap_or(u32::MAX),
         counters,
     };
     let whole = meta.len() % SIZE as u64 == 0;
-    let report = match innodb::check(&mut pages, &layouts) {
+    let report = match innodb::check(&pages, &layouts, threads) {
         Ok(report) => report,
         Err(innodb::check::Error::Io(e)) => {
             run.check()?;
@@ -174,7 +175,7 @@ impl Pages for Watched<'_> {
         self.count
     }
 
-    fn read(&mut self, number: u32, page: &mut [u8]) -> io::Result<()> {
+    fn read(&self, number: u32, page: &mut [u8]) -> io::Result<()> {
         if number.is_multiple_of(1024) && self.run.check().is_err() {
             return Err(io::ErrorKind::Interrupted.into());
         }

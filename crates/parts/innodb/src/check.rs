@@ -4,7 +4,8 @@
 //! segments ([`Space`]), then every index from its root, in key order, so that
 //! each page is met where the one above it says. What is in use and was never
 //! met, or was met and is nobody's, is wrong too. Memory is a few bytes a page,
-//! however large the file is.
+//! however large the file is. Stretches of pages, and then indexes, are shared
+//! by threads.
 //!
 //! Not followed: values that MySQL 8 keeps in its own format outside of a row
 //! (their pages are checked by themselves and for an owner), and the contents
@@ -17,6 +18,9 @@ use crate::layout::Layout;
 use crate::page::{NONE, SIZE, fil, index, is_empty, kind, u16_at, u32_at, u64_at};
 use crate::space::{Owner, Pages, Space};
 use std::io;
+use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use walk::Walk;
 
 /// Problems that are kept in words; more are counted.
@@ -66,6 +70,14 @@ impl Report {
         self.count == 0
     }
 
+    /// Adds what was found elsewhere.
+    fn add(&mut self, more: Report) {
+        self.count += more.count;
+        let room = MOST - self.problems.len();
+        self.problems.extend(more.problems.into_iter().take(room));
+        self.indexes.extend(more.indexes);
+    }
+
     fn tell(&mut self, page: u32, what: String) {
         self.count += 1;
         if self.problems.len() < MOST {
@@ -93,7 +105,7 @@ pub enum Error {
 
 /// Checks a file. `layouts`: the table's indexes, as far as they are known; without one, an index
 /// is checked but for the order of its records and where they end.
-pub fn check(pages: &mut dyn Pages, layouts: &[Layout]) -> Result<Report, Error> {
+pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Report, Error> {
     if pages.count() < 4 {
         return Err(Error::Size);
     }
@@ -108,7 +120,7 @@ pub fn check(pages: &mut dyn Pages, layouts: &[Layout]) -> Result<Report, Error>
         space: u32_at(&page, fil::SPACE),
         ..Report::default()
     };
-    let each = Each::read(pages, format, &mut report)?;
+    let each = Each::read(pages, format, &mut report, threads)?;
     let space = Space::read(pages, &mut |page, what| report.tell(page, what))?;
     if space.id != report.space {
         report.tell(0, "its head and its header name two tablespaces".into());
@@ -124,7 +136,8 @@ pub fn check(pages: &mut dyn Pages, layouts: &[Layout]) -> Result<Report, Error>
             );
         }
     }
-    let mut met = vec![false; pages.count() as usize];
+    let mut met = Vec::new();
+    met.resize_with(pages.count() as usize, AtomicBool::default);
     // What is left of an index that was dropped leads nowhere.
     let used = |root: &u32| space.owner(*root) != Owner::Nobody;
     let roots: Vec<u32> = each.roots.iter().copied().filter(used).collect();
@@ -135,11 +148,16 @@ pub fn check(pages: &mut dyn Pages, layouts: &[Layout]) -> Result<Report, Error>
             "more pages say that they are roots of indexes than there are segments".into(),
         );
     }
-    for root in roots.into_iter().take(space.segments.len() / 2) {
-        let walk = Walk::new(&mut *pages, format, &space, &mut met, root, &mut report);
-        let found = walk.down(layouts, &each.tree)?;
-        report.indexes.push(found);
-    }
+    let roots = &roots[..roots.len().min(space.segments.len() / 2)];
+    let clean = report.is_whole();
+    let found = shared(threads, roots.len(), |n| {
+        let mut report = Report::default();
+        let walk = Walk::new(pages, format, &space, &met, roots[n], clean, &mut report);
+        let index = walk.down(layouts, &each.tree)?;
+        report.indexes.push(index);
+        Ok(report)
+    })?;
+    found.into_iter().for_each(|found| report.add(found));
     let followed = layouts.iter().any(|l| l.clustered);
     for number in 0..pages.count() {
         let at = number as usize;
@@ -150,10 +168,10 @@ pub fn check(pages: &mut dyn Pages, layouts: &[Layout]) -> Result<Report, Error>
             _ => false,
         };
         match space.owner(number) {
-            Owner::Nobody if met[at] => {
+            Owner::Nobody if met[at].load(Relaxed) => {
                 report.tell(number, "it is used and belongs to nobody".into())
             }
-            Owner::Segment(id) if in_tree && !met[at] => report.tell(
+            Owner::Segment(id) if in_tree && !met[at].load(Relaxed) => report.tell(
                 number,
                 format!("it belongs to segment {id}, and nothing leads to it"),
             ),
@@ -164,6 +182,7 @@ pub fn check(pages: &mut dyn Pages, layouts: &[Layout]) -> Result<Report, Error>
 }
 
 /// Every page by itself.
+#[derive(Default)]
 struct Each {
     kinds: Vec<u16>,
     roots: Vec<u32>,
@@ -178,15 +197,78 @@ struct Node {
     level: u16,
 }
 
+/// Does each of so many things on one of the threads; what comes of them, in their order.
+fn shared<T: Send>(
+    threads: usize,
+    count: usize,
+    each: impl Fn(usize) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    if threads <= 1 || count <= 1 {
+        return (0..count).map(each).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let n = next.fetch_add(1, Relaxed);
+            if n >= count {
+                return done;
+            }
+            done.push((n, each(n)));
+        }
+    };
+    let mut done: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.min(count)).map(|_| scope.spawn(work)).collect();
+        let joined = workers.into_iter().map(|w| w.join());
+        joined
+            .flat_map(|w| w.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    done.sort_unstable_by_key(|(n, _)| *n);
+    done.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// Pages that a thread looks at before it takes others.
+const STRETCH: u32 = 4096;
+
 impl Each {
-    fn read(pages: &mut dyn Pages, format: Format, report: &mut Report) -> Result<Each, Error> {
+    fn read(
+        pages: &dyn Pages,
+        format: Format,
+        report: &mut Report,
+        threads: usize,
+    ) -> Result<Each, Error> {
+        let count = pages.count().div_ceil(STRETCH) as usize;
+        let space = report.space;
+        let stretches = shared(threads, count, |n| {
+            let from = n as u32 * STRETCH;
+            let stretch = from..pages.count().min(from.saturating_add(STRETCH));
+            let mut report = Report {
+                space,
+                ..Report::default()
+            };
+            let each = Each::stretch(pages, format, stretch, &mut report)?;
+            Ok((each, report))
+        })?;
+        let mut all = Each::default();
+        for (each, found) in stretches {
+            report.add(found);
+            all.kinds.extend(each.kinds);
+            all.roots.extend(each.roots);
+            all.tree.extend(each.tree);
+        }
+        Ok(all)
+    }
+
+    fn stretch(
+        pages: &dyn Pages,
+        format: Format,
+        numbers: Range<u32>,
+        report: &mut Report,
+    ) -> Result<Each, Error> {
         let mut page = vec![0; SIZE];
-        let mut each = Each {
-            kinds: Vec::with_capacity(pages.count() as usize),
-            roots: Vec::new(),
-            tree: Vec::new(),
-        };
-        for number in 0..pages.count() {
+        let mut each = Each::default();
+        for number in numbers {
             pages.read(number, &mut page)?;
             let of = u16_at(&page, fil::TYPE);
             each.kinds.push(of);

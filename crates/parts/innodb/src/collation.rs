@@ -61,22 +61,21 @@ impl Collation {
 
     /// How two texts compare; `None`: one has characters whose weights are not known.
     pub fn compare(self, a: &[u8], b: &[u8]) -> Option<Ordering> {
-        let known = |text: &[u8]| text.iter().all(|c| self.weight(*c).is_some());
-        if !known(a) || !known(b) {
-            return None;
+        let pad = if self.pads { self.weight(b' ') } else { None };
+        let mut order = Ordering::Equal;
+        // To the end, for what is not known may come behind what decides.
+        for n in 0..a.len().max(b.len()) {
+            let weight = |text: &[u8]| match text.get(n) {
+                Some(c) => self.weight(*c).map(Some),
+                None => Some(pad),
+            };
+            let (a, b) = (weight(a)?, weight(b)?);
+            if order == Ordering::Equal {
+                // The end of text that nothing fills up is before everything.
+                order = a.cmp(&b);
+            }
         }
-        let weights = |text: &'_ [u8]| {
-            let own: Vec<u8> = text.iter().filter_map(|c| self.weight(*c)).collect();
-            own
-        };
-        let (mut a, mut b) = (weights(a), weights(b));
-        if self.pads {
-            let space = self.weight(b' ').unwrap_or(b' ');
-            let longer = a.len().max(b.len());
-            a.resize(longer, space);
-            b.resize(longer, space);
-        }
-        Some(a.cmp(&b))
+        Some(order)
     }
 
     /// Whether shorter text counts as if it had spaces behind it.

@@ -142,6 +142,15 @@ impl Layout {
         })
     }
 
+    /// Fields of a record of this level.
+    pub fn count(&self, level: u16) -> usize {
+        if level == 0 {
+            self.fields.len()
+        } else {
+            self.branch
+        }
+    }
+
     /// Bytes of the null bitmap.
     pub fn null_bytes(&self) -> usize {
         self.nulls

@@ -223,6 +223,13 @@ pub struct Fields<'a> {
     pub values: Vec<Value<'a>>,
     /// Above the leaves: the page below.
     pub child: Option<u32>,
+}
+
+/// What belongs to a record besides its values.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Above the leaves: the page below.
+    pub child: Option<u32>,
     /// All of its bytes, header included.
     pub bytes: Range<usize>,
 }
@@ -234,21 +241,22 @@ pub fn fields<'a>(
     layout: &Layout,
     level: u16,
 ) -> Result<Fields<'a>, String> {
-    let count = if level == 0 {
-        layout.fields.len()
-    } else {
-        layout.branch
-    };
-    leading(page, record, layout, level, count)
+    let mut values = Vec::with_capacity(layout.count(level));
+    let place = read(page, record, layout, level, &mut values)?;
+    Ok(Fields {
+        values,
+        child: place.child,
+    })
 }
 
-fn leading<'a>(
+/// The same, with the values behind others.
+pub fn read<'a>(
     page: &'a [u8],
     record: Record,
     layout: &Layout,
     level: u16,
-    count: usize,
-) -> Result<Fields<'a>, String> {
+    values: &mut Vec<Value<'a>>,
+) -> Result<Place, String> {
     let broken = || format!("the record at byte {} does not hold together", record.at);
     if record.info & info::INSTANT != 0 {
         return Err(format!(
@@ -260,12 +268,11 @@ fn leading<'a>(
     let mut bit = 0u32;
     let mut lengths = nulls.checked_sub(layout.null_bytes()).ok_or_else(broken)?;
     let mut at = record.at;
-    let mut values = Vec::with_capacity(count);
     let below = |i: &mut usize| {
         *i = i.checked_sub(1).filter(|i| *i >= index::RECORDS_BEGIN)?;
         Some(page[*i])
     };
-    for f in &layout.fields[..count] {
+    for f in &layout.fields[..layout.count(level)] {
         if f.nullable {
             if bit == 0 {
                 nulls -= 1;
@@ -321,8 +328,7 @@ fn leading<'a>(
         child = Some(u32_at(page, at));
         at += 4;
     }
-    Ok(Fields {
-        values,
+    Ok(Place {
         child,
         bytes: lengths..at,
     })

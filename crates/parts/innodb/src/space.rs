@@ -51,11 +51,11 @@ pub(crate) mod inode {
 const MOST_INODE_PAGES: usize = 16;
 
 /// Pages of a file.
-pub trait Pages {
+pub trait Pages: Sync {
     /// How many.
     fn count(&self) -> u32;
     /// One of them, into a buffer of [`SIZE`].
-    fn read(&mut self, number: u32, page: &mut [u8]) -> std::io::Result<()>;
+    fn read(&self, number: u32, page: &mut [u8]) -> std::io::Result<()>;
 }
 
 impl Pages for &[u8] {
@@ -63,7 +63,7 @@ impl Pages for &[u8] {
         u32::try_from(self.len() / SIZE).unwrap_or(u32::MAX)
     }
 
-    fn read(&mut self, number: u32, page: &mut [u8]) -> std::io::Result<()> {
+    fn read(&self, number: u32, page: &mut [u8]) -> std::io::Result<()> {
         let at = number as usize * SIZE;
         let bytes = self.get(at..at + SIZE);
         page.copy_from_slice(bytes.ok_or(std::io::ErrorKind::UnexpectedEof)?);
@@ -149,7 +149,7 @@ pub type Tell<'a> = &'a mut dyn FnMut(u32, String);
 
 impl Space {
     /// Reads all of it; what does not add up is told.
-    pub fn read(pages: &mut dyn Pages, tell: Tell<'_>) -> std::io::Result<Space> {
+    pub fn read(pages: &dyn Pages, tell: Tell<'_>) -> std::io::Result<Space> {
         let mut first = vec![0; SIZE];
         pages.read(0, &mut first)?;
         let size = u32_at(&first, head::SIZE);
@@ -184,7 +184,7 @@ impl Space {
 
     fn read_extents(
         &mut self,
-        pages: &mut dyn Pages,
+        pages: &dyn Pages,
         limit: u32,
         tell: Tell<'_>,
     ) -> std::io::Result<()> {
@@ -245,7 +245,7 @@ impl Space {
 
     fn read_inodes(
         &mut self,
-        pages: &mut dyn Pages,
+        pages: &dyn Pages,
         first: &[u8],
         tell: Tell<'_>,
     ) -> std::io::Result<()> {
@@ -333,12 +333,7 @@ impl Space {
     }
 
     /// Every list of extents: of the space, and of each segment.
-    fn lists(
-        &mut self,
-        pages: &mut dyn Pages,
-        first: &[u8],
-        tell: Tell<'_>,
-    ) -> std::io::Result<()> {
+    fn lists(&mut self, pages: &dyn Pages, first: &[u8], tell: Tell<'_>) -> std::io::Result<()> {
         let own = [
             (head::FREE, State::Free),
             (head::FREE_FRAGMENTS, State::Fragments),

@@ -193,7 +193,7 @@ impl innodb::space::Pages for Out<'_> {
         u32::try_from(bytes / SIZE as u64).unwrap_or(u32::MAX)
     }
 
-    fn read(&mut self, number: u32, page: &mut [u8]) -> io::Result<()> {
+    fn read(&self, number: u32, page: &mut [u8]) -> io::Result<()> {
         use std::os::unix::fs::FileExt;
         if number.is_multiple_of(1024) && self.stop.asked() {
             return Err(io::ErrorKind::Interrupted.into());

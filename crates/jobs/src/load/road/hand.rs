@@ -413,7 +413,7 @@ impl Works<'_> {
         let file = site
             .create(path, ready.blank.mode)
             .map_err(|e| storage("create", path, &e))?;
-        let mut out = Out {
+        let out = Out {
             file: &file,
             stop,
             counters: self.counters,
@@ -441,7 +441,7 @@ impl Works<'_> {
         failpoint::reached("a file is built");
         let turn = self.turns.take(rank);
         self.counters.busy.add(1);
-        let doubt = match whole(&mut out, &ready.blank.exported) {
+        let doubt = match whole(&out, &ready.blank.exported, self.threads) {
             Ok(doubt) => doubt,
             Err(e) => {
                 stop.check()?;
@@ -586,7 +586,7 @@ impl Works<'_> {
 }
 
 /// What is wrong with a file that was built, if anything.
-fn whole(file: &mut Out<'_>, exported: &Exported) -> io::Result<Option<String>> {
+fn whole(file: &Out<'_>, exported: &Exported, threads: usize) -> io::Result<Option<String>> {
     let mut layouts = Vec::new();
     for i in &exported.indexes {
         match Layout::of(exported, i) {
@@ -594,7 +594,7 @@ fn whole(file: &mut Out<'_>, exported: &Exported) -> io::Result<Option<String>> 
             Err(e) => return Ok(Some(format!("is not understood: {e}"))),
         }
     }
-    match innodb::check(file, &layouts) {
+    match innodb::check(file, &layouts, threads) {
         Ok(report) if report.is_whole() && report.indexes.iter().all(|i| i.unordered == 0) => {
             Ok(None)
         }

@@ -48,16 +48,7 @@ pub fn key<'v>(
 fn field(f: &FieldLayout, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
     match f.order {
         Order::Bytes if f.fixed.is_some() => out.extend_from_slice(bytes),
-        Order::Bytes => {
-            // A zero is written as two bytes, the end as two others below them.
-            for b in bytes {
-                out.push(*b);
-                if *b == 0 {
-                    out.push(1);
-                }
-            }
-            out.extend_from_slice(&[0, 0]);
-        }
+        Order::Bytes => ended(bytes.iter().copied().map(Some), out)?,
         Order::Float => {
             let n = f32::from_le_bytes(bytes.try_into().ok()?);
             let bits = (n + 0.0).to_bits();
@@ -85,48 +76,53 @@ fn field(f: &FieldLayout, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Weights in groups, each with a mark: the text goes on below what spaces would be (1), is over (2), or goes on above (3).
-fn text(collation: Collation, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let space = if collation.pads() {
-        collation.weight(b' ')?
-    } else {
-        0
-    };
-    let mut weights = Vec::with_capacity(bytes.len());
+/// Bytes so that none is the beginning of another: a zero is written as two, the end as two others below them.
+#[inline]
+fn ended(bytes: impl Iterator<Item = Option<u8>>, out: &mut Vec<u8>) -> Option<()> {
     for b in bytes {
-        let weight = collation.weight(*b)?;
-        // Without padding, room is left below every weight for the end.
-        weights.push(if collation.pads() {
-            u16::from(weight)
-        } else {
-            u16::from(weight) + 1
-        });
-    }
-    let space = u16::from(space);
-    if collation.pads() {
-        while weights.last() == Some(&space) {
-            weights.pop();
+        let b = b?;
+        out.push(b);
+        if b == 0 {
+            out.push(1);
         }
     }
+    out.extend_from_slice(&[0, 0]);
+    Some(())
+}
+
+/// The weights of text. Where shorter text counts as if spaces followed: in groups, each with a mark that says whether the text goes on
+/// below what spaces would be (1), is over (2), or goes on above (3).
+fn text(collation: Collation, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
     if !collation.pads() {
-        for w in weights {
-            out.extend_from_slice(&w.to_be_bytes());
-        }
-        out.extend_from_slice(&[0, 0]);
-        return Some(());
+        return ended(bytes.iter().map(|b| collation.weight(*b)), out);
     }
-    let mut rest = &weights[..];
+    let space = collation.weight(b' ')?;
+    let mut rest = bytes;
+    while let [shorter @ .., last] = rest
+        && collation.weight(*last)? == space
+    {
+        rest = shorter;
+    }
     loop {
         let (now, behind) = rest.split_at(rest.len().min(GROUP));
-        for n in 0..GROUP {
-            out.push(now.get(n).copied().unwrap_or(space) as u8);
+        for b in now {
+            out.push(collation.weight(*b)?);
         }
+        out.resize(out.len() + GROUP - now.len(), space);
         rest = behind;
-        let Some(next) = rest.iter().find(|w| **w != space) else {
+        // What comes is spaces up to this one.
+        let mut next = None;
+        for b in rest {
+            let weight = collation.weight(*b)?;
+            if weight != space {
+                next = Some(weight);
+                break;
+            }
+        }
+        let Some(next) = next else {
             out.push(2);
             return Some(());
         };
-        // What comes is spaces up to this one.
-        out.push(if *next < space { 1 } else { 3 });
+        out.push(if next < space { 1 } else { 3 });
     }
 }

@@ -4,7 +4,7 @@
 use super::encode::{POINTER, encode};
 use super::extents::own_page;
 use super::page::Encoded;
-use super::sort::{Batch, Sorter};
+use super::sort::{Batch, Shape, Sorter};
 use super::tree::{self, Done, Pages, Run, Shared, Target};
 use super::{Error, Sink, Template, key};
 use crate::cfg::Exported;
@@ -60,7 +60,7 @@ pub struct Builder<'a> {
     /// By index, the clustered one first.
     sources: Vec<Vec<Source>>,
     columns: Vec<Column>,
-    sorters: Vec<Mutex<Sorter>>,
+    sorters: Vec<Sorter>,
     threads: usize,
 }
 
@@ -134,17 +134,18 @@ impl<'a> Builder<'a> {
                 }
             })
             .collect();
-        let others = template.targets.len() - 1;
-        let each = options.memory / others.max(1);
+        let others = &template.targets[1..];
+        let threads = options.threads.max(1);
+        // Each thread may be sorting what it has taken from one of them.
+        let each = options.memory / (others.len() + threads);
+        let sorter = |t: &Target| Sorter::new(Shape::of(&t.layout), each, options.folder.clone());
         Ok(Builder {
             shared,
             template,
             sources,
             columns,
-            sorters: (0..others)
-                .map(|_| Mutex::new(Sorter::new(each, options.folder.clone())))
-                .collect(),
-            threads: options.threads.clamp(1, others.max(1)),
+            sorters: others.iter().map(sorter).collect(),
+            threads: threads.min(others.len().max(1)),
         })
     }
 
@@ -161,7 +162,7 @@ impl<'a> Builder<'a> {
             key: Vec::new(),
             first: None,
             last: Vec::new(),
-            batches: self.sorters.iter().map(|_| Batch::default()).collect(),
+            batches: self.sorters.iter().map(Sorter::batch).collect(),
         }
     }
 
@@ -188,8 +189,6 @@ impl<'a> Builder<'a> {
                 .map(|_| {
                     scope.spawn(|| {
                         while let Some((sorter, target)) = next() {
-                            let sorter =
-                                sorter.into_inner().unwrap_or_else(PoisonError::into_inner);
                             secondary(shared, target, sorter, rows)?;
                         }
                         Ok::<(), Error>(())
@@ -317,14 +316,12 @@ impl Rows<'_> {
             self.key.clear();
             let unique = key::key(&target.layout, value, &mut self.key);
             let unique = unique.ok_or_else(|| Error::Unknown(target.layout.name.clone()))?;
-            encode(
-                &target.layout,
-                value,
-                self.spans.len(),
-                None,
-                &mut self.record,
-            );
-            if self.batches[n - 1].push(&self.key, unique, &self.record) {
+            let batch = &mut self.batches[n - 1];
+            if !batch.is_of_keys() {
+                let count = self.spans.len();
+                encode(&target.layout, value, count, None, &mut self.record);
+            }
+            if batch.push(&self.key, unique, &self.record)? {
                 self.hand_over(n - 1)?;
             }
         }
@@ -352,9 +349,7 @@ impl Rows<'_> {
     }
 
     fn hand_over(&mut self, n: usize) -> Result<(), Error> {
-        let sorter = self.builder.sorters[n].lock();
-        let mut sorter = sorter.unwrap_or_else(PoisonError::into_inner);
-        sorter.take(&mut self.batches[n])
+        self.builder.sorters[n].take(&mut self.batches[n])
     }
 
     fn clustered(&mut self) -> Result<(), Error> {

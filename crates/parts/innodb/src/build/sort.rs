@@ -1,55 +1,128 @@
 //! Records of a secondary index, sorted by key: in memory as long as they fit,
 //! then as sorted stretches in files that are merged.
+//!
+//! What is moved while sorting is a number of 16 bytes for each record. Most
+//! keys are columns of fixed length whose bytes are in order as they are stored,
+//! 16 of them at most: there the number is the whole key, and the record is made
+//! from it at the end. Elsewhere it is the first 12 bytes of the key, and where
+//! key and record are.
 
 use super::Error;
 use super::page::Encoded;
-use std::cmp::Reverse;
+use crate::layout::{Layout, Order};
+use crate::record::HEADER;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// What stands in front of an entry: length of the key, of the part that must not be there twice, of the
-/// record, and where in it the fields begin.
-const HEAD: usize = 16;
+/// record, and where in it the fields begin, two bytes each.
+const HEAD: usize = 8;
 
-/// First bytes of a key, and where its entry is.
-type Place = (u64, u32);
+/// Bytes of a place that say where the entry is, behind the first bytes of its key.
+const WHERE: u32 = u32::BITS;
 
-/// Records of one thread, to be handed over many at a time.
+/// How the entries of an index are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// As the key alone: the record is its bytes, in fields of fixed length.
+    Key {
+        /// Bytes of it.
+        bytes: usize,
+        /// Bytes of the part that must not be there twice; 0: it may.
+        unique: usize,
+    },
+    /// As key and record.
+    Record,
+}
+
+impl Shape {
+    /// The one for the records of an index.
+    pub fn of(layout: &Layout) -> Shape {
+        let bytes_of = |count: usize| -> Option<usize> {
+            let fields = layout.fields[..count].iter();
+            fields
+                .map(|f| match f.order {
+                    Order::Bytes if f.ascending && !f.nullable => f.fixed,
+                    _ => None,
+                })
+                .sum()
+        };
+        match (
+            bytes_of(layout.fields.len()),
+            bytes_of(layout.unique.unwrap_or(0)),
+        ) {
+            (Some(bytes), Some(unique))
+                if bytes <= size_of::<u128>() && layout.keys == layout.fields.len() =>
+            {
+                Shape::Key { bytes, unique }
+            }
+            _ => Shape::Record,
+        }
+    }
+}
+
+/// The first bytes of a key as a number in its order.
+#[inline]
+fn number(key: &[u8]) -> u128 {
+    let mut first = [0; size_of::<u128>()];
+    let n = key.len().min(first.len());
+    first[..n].copy_from_slice(&key[..n]);
+    u128::from_be_bytes(first)
+}
+
+/// Entries in memory.
 #[derive(Default)]
-pub struct Batch {
+struct Held {
+    /// Keys, or their first bytes and where in `bytes` the entry is.
+    places: Vec<u128>,
+    /// Entries that are more than a key.
     bytes: Vec<u8>,
-    places: Vec<Place>,
+}
+
+/// Entries of one thread, to be handed over many at a time.
+pub struct Batch {
+    shape: Shape,
+    held: Held,
 }
 
 /// Bytes that a batch has room for.
 const BATCH: usize = 256 << 10;
 
 impl Batch {
-    /// Adds a record; says whether it is time to hand over.
-    pub fn push(&mut self, key: &[u8], unique: usize, record: &Encoded) -> bool {
-        let mut first = [0; 8];
-        let n = key.len().min(8);
-        first[..n].copy_from_slice(&key[..n]);
-        let at = self.bytes.len() as u32;
-        self.places.push((u64::from_be_bytes(first), at));
-        for n in [key.len(), unique, record.bytes.len(), record.origin] {
-            self.bytes.extend_from_slice(&(n as u32).to_le_bytes());
+    /// For entries of this shape.
+    pub fn new(shape: Shape) -> Batch {
+        Batch {
+            shape,
+            held: Held::default(),
         }
-        self.bytes.extend_from_slice(key);
-        self.bytes.extend_from_slice(&record.bytes);
-        self.bytes.len() >= BATCH
     }
-}
 
-/// Collects records with their keys.
-pub struct Sorter {
-    folder: PathBuf,
-    most: usize,
-    bytes: Vec<u8>,
-    places: Vec<Place>,
-    files: Vec<File>,
+    /// Whether records are made from their keys, and need not be handed in.
+    pub fn is_of_keys(&self) -> bool {
+        self.shape != Shape::Record
+    }
+
+    /// Adds a record; says whether it is time to hand over.
+    #[inline]
+    pub fn push(&mut self, key: &[u8], unique: usize, record: &Encoded) -> Result<bool, Error> {
+        let Held { places, bytes } = &mut self.held;
+        if self.shape == Shape::Record {
+            let at = bytes.len() as u32;
+            for n in [key.len(), unique, record.bytes.len(), record.origin] {
+                let n = u16::try_from(n).map_err(|_| Error::Builder("a key that is too long"))?;
+                bytes.extend_from_slice(&n.to_le_bytes());
+            }
+            bytes.extend_from_slice(key);
+            bytes.extend_from_slice(&record.bytes);
+            places.push(number(key) >> WHERE << WHERE | u128::from(at));
+        } else {
+            places.push(number(key));
+        }
+        Ok(self.held.size() >= BATCH)
+    }
 }
 
 /// An entry: key, the part of it that must not be there twice, record.
@@ -61,182 +134,359 @@ struct Entry<'a> {
 }
 
 fn entry(bytes: &[u8]) -> Entry<'_> {
-    let n = |at: usize| {
-        u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) as usize
-    };
-    let (key, record) = (n(0), n(8));
+    let n = |at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+    let (key, record) = (n(0), n(4));
     Entry {
         key: &bytes[HEAD..HEAD + key],
-        unique: n(4),
+        unique: n(2),
         record: &bytes[HEAD + key..HEAD + key + record],
-        origin: n(12),
+        origin: n(6),
     }
 }
 
-impl Sorter {
-    /// Keeps at most about `memory` bytes; what is more goes to files in `folder`.
-    pub fn new(memory: usize, folder: PathBuf) -> Sorter {
-        Sorter {
-            folder,
-            // Places are addressed with four bytes.
-            most: memory.clamp(1 << 16, u32::MAX as usize >> 1),
-            bytes: Vec::new(),
-            places: Vec::new(),
-            files: Vec::new(),
+impl Held {
+    fn size(&self) -> usize {
+        self.bytes.len() + size_of_val(&self.places[..])
+    }
+
+    /// The entry of a place.
+    fn at(&self, place: u128) -> &[u8] {
+        &self.bytes[place as u32 as usize..]
+    }
+
+    fn append(&mut self, more: &mut Held) {
+        // Only the last part of a place is moved: no sum exceeds it.
+        let offset = self.bytes.len() as u128;
+        self.bytes.append(&mut more.bytes);
+        self.places
+            .extend(more.places.drain(..).map(|p| p + offset));
+    }
+
+    fn sort(&mut self, shape: Shape) {
+        let mut places = std::mem::take(&mut self.places);
+        places.sort_unstable();
+        if shape == Shape::Record {
+            // What begins alike stands together now, in the order of coming.
+            for alike in places.chunk_by_mut(|a, b| a >> WHERE == b >> WHERE) {
+                if alike.len() > 1 {
+                    alike.sort_unstable_by(|a, b| {
+                        entry(self.at(*a)).key.cmp(entry(self.at(*b)).key)
+                    });
+                }
+            }
         }
+        self.places = places;
     }
 
-    /// Takes what a thread has collected.
-    pub fn take(&mut self, batch: &mut Batch) -> Result<(), Error> {
-        let size = |bytes: &[u8], places: &[Place]| bytes.len() + size_of_val(places);
-        let held = size(&self.bytes, &self.places);
-        if held + size(&batch.bytes, &batch.places) > self.most && !self.places.is_empty() {
-            self.spill()?;
-        }
-        let offset = self.bytes.len() as u32;
-        self.bytes.append(&mut batch.bytes);
-        self.places.extend(
-            batch
-                .places
-                .drain(..)
-                .map(|(first, at)| (first, at + offset)),
-        );
-        Ok(())
-    }
-
-    fn sort(&mut self) {
-        let bytes = &self.bytes;
-        self.places.sort_unstable_by(|a, b| {
-            a.0.cmp(&b.0).then_with(|| {
-                entry(&bytes[a.1 as usize..])
-                    .key
-                    .cmp(entry(&bytes[b.1 as usize..]).key)
-            })
-        });
-    }
-
-    fn spill(&mut self) -> Result<(), Error> {
-        self.sort();
+    /// Writes what was sorted into a file.
+    fn spill(&self, shape: Shape, folder: &PathBuf) -> Result<File, Error> {
         // Without a name: it goes with the process.
-        let file = tempfile::tempfile_in(&self.folder)?;
+        let file = tempfile::tempfile_in(folder)?;
         let mut out = BufWriter::with_capacity(1 << 20, file);
-        for (_, at) in &self.places {
-            let e = entry(&self.bytes[*at as usize..]);
-            let length = HEAD + e.key.len() + e.record.len();
-            out.write_all(&self.bytes[*at as usize..*at as usize + length])?;
+        for place in &self.places {
+            match shape {
+                Shape::Key { bytes, .. } => out.write_all(&place.to_be_bytes()[..bytes])?,
+                Shape::Record => {
+                    let bytes = self.at(*place);
+                    let e = entry(bytes);
+                    out.write_all(&bytes[..HEAD + e.key.len() + e.record.len()])?;
+                }
+            }
         }
         let mut file = out
             .into_inner()
             .map_err(std::io::IntoInnerError::into_error)?;
         file.rewind()?;
-        self.files.push(file);
-        self.bytes.clear();
-        self.places.clear();
+        Ok(file)
+    }
+}
+
+/// Collects records with their keys, from several threads.
+pub struct Sorter {
+    shape: Shape,
+    folder: PathBuf,
+    most: usize,
+    held: Mutex<Held>,
+    files: Mutex<Vec<File>>,
+}
+
+fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sorter {
+    /// Collects about `memory` bytes before they are sorted and go to a file in `folder`; each thread that hands
+    /// over may be sorting as many more.
+    pub fn new(shape: Shape, memory: usize, folder: PathBuf) -> Sorter {
+        Sorter {
+            shape,
+            folder,
+            // Places are addressed with four bytes.
+            most: memory.clamp(1 << 16, u32::MAX as usize >> 1),
+            held: Mutex::default(),
+            files: Mutex::default(),
+        }
+    }
+
+    /// A batch of its shape.
+    pub fn batch(&self) -> Batch {
+        Batch::new(self.shape)
+    }
+
+    /// Takes what a thread has collected.
+    pub fn take(&self, batch: &mut Batch) -> Result<(), Error> {
+        let mut full = None;
+        {
+            let mut held = lock(&self.held);
+            if held.size() + batch.held.size() > self.most && !held.places.is_empty() {
+                // As much will come again.
+                let next = Held {
+                    places: Vec::with_capacity(held.places.len()),
+                    bytes: Vec::with_capacity(held.bytes.len()),
+                };
+                full = Some(std::mem::replace(&mut *held, next));
+            }
+            held.append(&mut batch.held);
+        }
+        // Others go on meanwhile.
+        full.map_or(Ok(()), |full| self.spill(full))
+    }
+
+    fn spill(&self, mut full: Held) -> Result<(), Error> {
+        full.sort(self.shape);
+        let file = full.spill(self.shape, &self.folder)?;
+        lock(&self.files).push(file);
         Ok(())
     }
 
     /// How many files were needed so far.
     pub fn spills(&self) -> usize {
-        self.files.len()
+        lock(&self.files).len()
     }
 
     /// Hands every record over, in order; `index` is what an error names.
     pub fn drain(
-        mut self,
+        self,
         index: &str,
-        mut each: impl FnMut(&Encoded) -> Result<(), Error>,
+        each: impl FnMut(&Encoded) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut last: (Vec<u8>, usize) = (Vec::new(), 0);
-        let mut record = Encoded::default();
-        let mut hand = |e: &Entry<'_>| -> Result<(), Error> {
-            let same = last.1 != 0 && e.unique == last.1 && e.key[..e.unique] == last.0[..last.1];
-            if same || !last.0.is_empty() && e.key == last.0 {
-                return Err(Error::Duplicate(index.to_owned()));
+        let mut held = std::mem::take(&mut *lock(&self.held));
+        let files = || std::mem::take(&mut *lock(&self.files));
+        let mut merged = BinaryHeap::new();
+        if self.spills() > 0 {
+            self.spill(held)?;
+            held = Held::default();
+            let files = files();
+            let room = (self.most / files.len()).clamp(1 << 16, 1 << 22);
+            for file in files {
+                merged.extend(Stream::begin(file, self.shape, room)?);
             }
-            last.0.clear();
-            last.0.extend_from_slice(e.key);
-            last.1 = e.unique;
-            record.bytes.clear();
-            record.bytes.extend_from_slice(e.record);
-            record.origin = e.origin;
-            each(&record)
-        };
-        if self.files.is_empty() {
-            self.sort();
-            for (_, at) in &self.places {
-                hand(&entry(&self.bytes[*at as usize..]))?;
+        } else {
+            held.sort(self.shape);
+        }
+        match self.shape {
+            Shape::Key { bytes, unique } => {
+                let mut out = Keys::new(index, bytes, unique, each);
+                held.places.iter().try_for_each(|key| out.hand(*key))?;
+                merge(merged, |s| out.hand(s.first))
             }
-            return Ok(());
-        }
-        if !self.places.is_empty() {
-            self.spill()?;
-        }
-        self.bytes = Vec::new();
-        let room = (self.most / self.files.len()).clamp(1 << 16, 1 << 22);
-        let mut streams: Vec<Stream> = std::mem::take(&mut self.files)
-            .into_iter()
-            .map(|f| Stream {
-                from: BufReader::with_capacity(room, f),
-                now: Vec::new(),
-            })
-            .collect();
-        let mut heap = BinaryHeap::new();
-        for (n, s) in streams.iter_mut().enumerate() {
-            if s.next()? {
-                heap.push(Reverse((entry(&s.now).key.to_vec(), n)));
+            Shape::Record => {
+                let mut out = Records::new(index, each);
+                let mut entries = held.places.iter().map(|p| entry(held.at(*p)));
+                entries.try_for_each(|e| out.hand(&e))?;
+                merge(merged, |s| out.hand(&entry(&s.now)))
             }
         }
-        while let Some(Reverse((mut key, n))) = heap.pop() {
-            let s = &mut streams[n];
-            hand(&entry(&s.now))?;
-            if s.next()? {
-                key.clear();
-                key.extend_from_slice(entry(&s.now).key);
-                heap.push(Reverse((key, n)));
-            }
-        }
-        Ok(())
     }
 }
 
-/// A sorted stretch.
+/// Hands over what streams hold, the smallest key first.
+fn merge(
+    mut streams: BinaryHeap<Box<Stream>>,
+    mut hand: impl FnMut(&Stream) -> Result<(), Error>,
+) -> Result<(), Error> {
+    use std::collections::binary_heap::PeekMut;
+    while let Some(mut stream) = streams.peek_mut() {
+        hand(&stream)?;
+        if !stream.next()? {
+            PeekMut::pop(stream);
+        }
+    }
+    Ok(())
+}
+
+/// Records made from keys that come in order.
+struct Keys<'i, F> {
+    index: &'i str,
+    bytes: usize,
+    /// Bits behind the part that must not be there twice.
+    behind: u32,
+    unique: bool,
+    last: Option<u128>,
+    record: Encoded,
+    each: F,
+}
+
+impl<'i, F: FnMut(&Encoded) -> Result<(), Error>> Keys<'i, F> {
+    fn new(index: &'i str, bytes: usize, unique: usize, each: F) -> Self {
+        Keys {
+            index,
+            bytes,
+            behind: u128::BITS - 8 * unique as u32,
+            unique: unique > 0,
+            last: None,
+            record: Encoded {
+                bytes: vec![0; HEADER + bytes],
+                origin: HEADER,
+            },
+            each,
+        }
+    }
+
+    #[inline]
+    fn hand(&mut self, key: u128) -> Result<(), Error> {
+        if self.last.is_some_and(|last| {
+            last == key || self.unique && last >> self.behind == key >> self.behind
+        }) {
+            return Err(Error::Duplicate(self.index.to_owned()));
+        }
+        self.last = Some(key);
+        self.record.bytes[HEADER..].copy_from_slice(&key.to_be_bytes()[..self.bytes]);
+        (self.each)(&self.record)
+    }
+}
+
+/// Records whose keys come in order.
+struct Records<'i, F> {
+    index: &'i str,
+    last: Vec<u8>,
+    /// Bytes of the last key that must not be there twice.
+    unique: usize,
+    record: Encoded,
+    each: F,
+}
+
+impl<'i, F: FnMut(&Encoded) -> Result<(), Error>> Records<'i, F> {
+    fn new(index: &'i str, each: F) -> Self {
+        Records {
+            index,
+            last: Vec::new(),
+            unique: 0,
+            record: Encoded::default(),
+            each,
+        }
+    }
+
+    #[inline]
+    fn hand(&mut self, e: &Entry<'_>) -> Result<(), Error> {
+        let same = self.unique != 0
+            && e.unique == self.unique
+            && e.key[..e.unique] == self.last[..self.unique];
+        if same || !self.last.is_empty() && e.key == self.last {
+            return Err(Error::Duplicate(self.index.to_owned()));
+        }
+        self.last.clear();
+        self.last.extend_from_slice(e.key);
+        self.unique = e.unique;
+        self.record.bytes.clear();
+        self.record.bytes.extend_from_slice(e.record);
+        self.record.origin = e.origin;
+        (self.each)(&self.record)
+    }
+}
+
+/// A sorted stretch, at one of its entries. The one with the smallest key is the greatest.
 struct Stream {
     from: BufReader<File>,
+    shape: Shape,
+    /// The first bytes of its key.
+    first: u128,
+    /// The entry, if it is more than a key.
     now: Vec<u8>,
 }
 
 impl Stream {
+    /// At its first entry, if it has one.
+    fn begin(file: File, shape: Shape, room: usize) -> Result<Option<Box<Stream>>, Error> {
+        let mut stream = Box::new(Stream {
+            from: BufReader::with_capacity(room, file),
+            shape,
+            first: 0,
+            now: Vec::new(),
+        });
+        Ok(stream.next()?.then_some(stream))
+    }
+
+    /// Goes on to the next entry; false if there is none.
     fn next(&mut self) -> Result<bool, Error> {
-        let mut head = [0; HEAD];
-        match self.from.read_exact(&mut head) {
+        let mut head = [0; size_of::<u128>()];
+        let fixed = match self.shape {
+            Shape::Key { bytes, .. } => bytes,
+            Shape::Record => HEAD,
+        };
+        match self.from.read_exact(&mut head[..fixed]) {
             Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(false),
             other => other?,
         }
-        let n = |at: usize| {
-            u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize
-        };
-        self.now.clear();
-        self.now.extend_from_slice(&head);
-        self.now.resize(HEAD + n(0) + n(8), 0);
+        if self.shape != Shape::Record {
+            self.first = u128::from_be_bytes(head);
+            return Ok(true);
+        }
+        let n = |at: usize| usize::from(u16::from_le_bytes([head[at], head[at + 1]]));
+        self.now.resize(HEAD + n(0) + n(4), 0);
+        self.now[..HEAD].copy_from_slice(&head[..HEAD]);
         self.from.read_exact(&mut self.now[HEAD..])?;
+        self.first = number(entry(&self.now).key);
         Ok(true)
     }
 }
+
+impl Ord for Stream {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let by_first = other.first.cmp(&self.first);
+        by_first.then_with(|| match self.shape {
+            Shape::Key { .. } => std::cmp::Ordering::Equal,
+            Shape::Record => entry(&other.now).key.cmp(entry(&self.now).key),
+        })
+    }
+}
+
+impl PartialOrd for Stream {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Stream {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Stream {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sorted(memory: usize, n: u32) -> (Vec<Vec<u8>>, usize) {
-        let mut sorter = Sorter::new(memory, std::env::temp_dir());
-        let mut batch = Batch::default();
+    const SHAPES: [Shape; 2] = [
+        Shape::Record,
+        Shape::Key {
+            bytes: 4,
+            unique: 4,
+        },
+    ];
+
+    fn sorted(shape: Shape, memory: usize, n: u32) -> (Vec<Vec<u8>>, usize) {
+        let sorter = Sorter::new(shape, memory, std::env::temp_dir());
+        let mut batch = sorter.batch();
         for i in 0..n {
             let key = (i.wrapping_mul(2_654_435_761)).to_be_bytes();
             let record = Encoded {
                 bytes: [&[0; 5][..], &key].concat(),
                 origin: 5,
             };
-            if batch.push(&key, 4, &record) {
+            if batch.push(&key, 4, &record).expect("a short key") {
                 sorter.take(&mut batch).expect("taken");
             }
         }
@@ -253,11 +503,41 @@ mod tests {
 
     #[test]
     fn records_come_in_order_from_memory_and_from_files() {
+        for shape in SHAPES {
+            for memory in [1 << 30, 1 << 16] {
+                let (all, spills) = sorted(shape, memory, 100_000);
+                assert_eq!(all.len(), 100_000);
+                assert!(all.windows(2).all(|w| w[0] < w[1]));
+                assert_eq!(spills > 3, memory == 1 << 16);
+            }
+        }
+    }
+
+    /// Keys that differ behind what a place holds of them.
+    #[test]
+    fn long_keys_that_begin_alike_come_in_order() {
         for memory in [1 << 30, 1 << 16] {
-            let (all, spills) = sorted(memory, 100_000);
-            assert_eq!(all.len(), 100_000);
+            let sorter = Sorter::new(Shape::Record, memory, std::env::temp_dir());
+            let mut batch = sorter.batch();
+            for i in 0..20_000u32 {
+                let key = format!("{:02}-the same for many-{:05}", i % 7, i * 7919 % 20_000);
+                let record = Encoded {
+                    bytes: [&[0; 5][..], key.as_bytes()].concat(),
+                    origin: 5,
+                };
+                if batch.push(key.as_bytes(), 0, &record).expect("a short key") {
+                    sorter.take(&mut batch).expect("taken");
+                }
+            }
+            sorter.take(&mut batch).expect("taken");
+            let mut all = Vec::new();
+            let handed = sorter.drain("k", |r| {
+                all.push(r.bytes.clone());
+                Ok(())
+            });
+            handed.expect("no key is there twice");
+            assert_eq!(all.len(), 20_000);
             assert!(all.windows(2).all(|w| w[0] < w[1]));
-            assert_eq!(spills > 3, memory == 1 << 16);
         }
     }
 
@@ -269,20 +549,23 @@ mod tests {
             (1, b"bb", true),
             (0, b"aa", false),
         ] {
-            let mut sorter = Sorter::new(1 << 20, std::env::temp_dir());
-            let record = Encoded {
-                bytes: vec![0; 6],
-                origin: 5,
-            };
-            let mut batch = Batch::default();
-            batch.push(b"aa", unique, &record);
-            batch.push(second, unique, &record);
-            sorter.take(&mut batch).expect("taken");
-            assert_eq!(
-                sorter.drain("k", |_| Ok(())).is_ok(),
-                ok,
-                "{unique} {second:?}"
-            );
+            for shape in [Shape::Record, Shape::Key { bytes: 2, unique }] {
+                let sorter = Sorter::new(shape, 1 << 20, std::env::temp_dir());
+                let record = Encoded {
+                    bytes: vec![0; 6],
+                    origin: 5,
+                };
+                let mut batch = sorter.batch();
+                for key in [b"aa", second] {
+                    batch.push(key, unique, &record).expect("a short key");
+                }
+                sorter.take(&mut batch).expect("taken");
+                assert_eq!(
+                    sorter.drain("k", |_| Ok(())).is_ok(),
+                    ok,
+                    "{unique} {second:?} {shape:?}"
+                );
+            }
         }
     }
 }

@@ -44,7 +44,7 @@ impl Template {
         let first = file.get(..SIZE).ok_or_else(|| no("has no page"))?;
         let format = Format::of(first).map_err(|e| Error::Template(format!("has {e}")))?;
         let mut broken = None;
-        let space = Space::read(&mut &file[..], &mut |page, what| {
+        let space = Space::read(&file, &mut |page, what| {
             broken.get_or_insert(format!("is damaged: page {page}: {what}"));
         })?;
         if let Some(broken) = broken {

@@ -6,10 +6,13 @@ use super::{Index, Node, Report};
 use crate::format::Format;
 use crate::layout::Layout;
 use crate::page::{NONE, SIZE, fil, index, kind, u16_at, u32_at, u64_at};
-use crate::record::{self, Chain, Fields, Value, info};
+use crate::record::{self, Chain, Place, Value, info};
 use crate::space::{Owner, Pages, Space};
 use std::cmp::Ordering;
 use std::io;
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A table's indexes are not deeper.
 const DEEPEST: u16 = 16;
@@ -60,28 +63,55 @@ impl Owned {
     }
 }
 
+/// The records of a page.
+struct All<'p> {
+    /// Values of one.
+    width: usize,
+    /// Of all of them, one behind the other.
+    values: Vec<Value<'p>>,
+    places: Vec<Place>,
+}
+
+impl<'p> All<'p> {
+    fn new(records: usize, width: usize) -> All<'p> {
+        All {
+            // A description may be of anybody's making.
+            width: width.max(1),
+            values: Vec::with_capacity(records * width),
+            places: Vec::with_capacity(records),
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[Value<'p>]> {
+        self.values.chunks_exact(self.width)
+    }
+}
+
 /// An index, from its root down.
 pub(super) struct Walk<'a> {
-    pages: &'a mut dyn Pages,
+    pages: &'a dyn Pages,
     format: Format,
     space: &'a Space,
     layout: Option<&'a Layout>,
-    met: &'a mut [bool],
+    met: &'a [AtomicBool],
     found: Index,
     /// By level.
     ends: Vec<Option<End>>,
     /// Of the leaves, and of the others.
     segments: [u64; 2],
+    /// Whether nothing was wrong before.
+    clean: bool,
     report: &'a mut Report,
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn new(
-        pages: &'a mut dyn Pages,
+        pages: &'a dyn Pages,
         format: Format,
         space: &'a Space,
-        met: &'a mut [bool],
+        met: &'a [AtomicBool],
         root: u32,
+        clean: bool,
         report: &'a mut Report,
     ) -> Walk<'a> {
         Walk {
@@ -96,6 +126,7 @@ impl<'a> Walk<'a> {
             },
             ends: Vec::new(),
             segments: [0; 2],
+            clean,
             report,
         }
     }
@@ -154,7 +185,7 @@ impl<'a> Walk<'a> {
             );
             return Ok(());
         }
-        if std::mem::replace(&mut self.met[number as usize], true) {
+        if self.met[number as usize].swap(true, Relaxed) {
             self.report.tell(number, "two pages lead to it".into());
             return Ok(());
         }
@@ -241,7 +272,7 @@ impl<'a> Walk<'a> {
         };
         // Behind a page that could not be read nothing is known.
         if wanted.is_some_and(|w| w != previous)
-            || wanted.is_none() && previous != NONE && self.report.is_whole()
+            || wanted.is_none() && previous != NONE && self.clean && self.report.is_whole()
         {
             self.report.tell(
                 number,
@@ -275,10 +306,10 @@ impl<'a> Walk<'a> {
         let Some(layout) = self.layout else {
             return Ok(());
         };
-        let mut all = Vec::with_capacity(chain.records.len());
+        let mut all = All::new(chain.records.len(), layout.count(level));
         for r in &chain.records {
-            match record::fields(page, *r, layout, level) {
-                Ok(fields) => all.push(fields),
+            match record::read(page, *r, layout, level, &mut all.values) {
+                Ok(place) => all.places.push(place),
                 Err(why) => {
                     self.report.tell(number, why);
                     return Ok(());
@@ -291,23 +322,18 @@ impl<'a> Walk<'a> {
             .records
             .last()
             .is_some_and(|r| r.info & info::LEAST != 0);
-        let kept = all
-            .last()
-            .filter(|_| !is_least)
-            .map(|f| f.values[..layout.keys].iter().map(Owned::of).collect());
+        let last = all.iter().last().filter(|_| !is_least);
+        let kept = last.map(|f| f[..layout.keys].iter().map(Owned::of).collect());
         if let (Some(end), Some(kept)) = (&mut self.ends[usize::from(level)], kept) {
             end.last = Some(kept);
         }
         if level == 0 {
-            for f in &all {
-                self.outside(number, f)?;
-            }
-            return Ok(());
+            return self.outside(number, &all.values);
         }
-        for (r, f) in chain.records.iter().zip(&all) {
-            let key: Vec<Owned> = f.values.iter().map(Owned::of).collect();
+        for ((r, f), place) in chain.records.iter().zip(all.iter()).zip(&all.places) {
+            let key: Vec<Owned> = f.iter().map(Owned::of).collect();
             let least = r.info & info::LEAST != 0;
-            let child = f.child.unwrap_or(NONE);
+            let child = place.child.unwrap_or(NONE);
             self.page(child, level - 1, (!least).then_some(&key[..]))?;
         }
         Ok(())
@@ -333,7 +359,7 @@ impl<'a> Walk<'a> {
             };
             while at != NONE {
                 // Every turn meets another page, so this ends.
-                let met = self.met.get(at as usize).copied();
+                let met = self.met.get(at as usize).map(|m| m.load(Relaxed));
                 self.page(at, level, None)?;
                 if met != Some(false) {
                     break;
@@ -347,8 +373,8 @@ impl<'a> Walk<'a> {
     }
 
     /// That records fill the heap without holes, and do not overlap.
-    fn heap(&mut self, number: u32, chain: &Chain, all: &[Fields<'_>]) {
-        let mut places: Vec<_> = all.iter().map(|f| f.bytes.clone()).collect();
+    fn heap(&mut self, number: u32, chain: &Chain, all: &All<'_>) {
+        let mut places: Vec<Range<usize>> = all.places.iter().map(|p| p.bytes.clone()).collect();
         places.sort_unstable_by_key(|p| p.start);
         let mut end = index::RECORDS_BEGIN;
         let mut bytes = 0;
@@ -375,7 +401,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn order(&mut self, number: u32, chain: &Chain, all: &[Fields<'_>], above: Option<&[Owned]>) {
+    fn order(&mut self, number: u32, chain: &Chain, all: &All<'_>, above: Option<&[Owned]>) {
         let Some(layout) = self.layout else { return };
         let keys = layout.keys;
         let end = self.ends[usize::from(chain.level)].as_ref();
@@ -388,9 +414,9 @@ impl<'a> Walk<'a> {
             .as_ref()
             .map(|k| k.iter().map(Owned::value).collect());
         let mut live: Option<&[Value<'_>]> = live_before.as_deref();
-        for (r, f) in chain.records.iter().zip(all) {
+        for (r, f) in chain.records.iter().zip(all.iter()) {
             if let Some(p) = previous {
-                match record::compare(layout, p, &f.values, keys) {
+                match record::compare(layout, p, f, keys) {
                     Some(Ordering::Less) => self.found.ordered += 1,
                     Some(_) => {
                         self.report.tell(
@@ -409,8 +435,8 @@ impl<'a> Walk<'a> {
             if let (Some(n), 0) = (layout.unique, chain.level)
                 && r.info & info::DELETED == 0
             {
-                let equal = |l| record::compare(layout, l, &f.values, n) == Some(Ordering::Equal);
-                if !f.values[..n].contains(&Value::Null) && live.is_some_and(equal) {
+                let equal = |l| record::compare(layout, l, f, n) == Some(Ordering::Equal);
+                if !f[..n].contains(&Value::Null) && live.is_some_and(equal) {
                     self.report.tell(
                         number,
                         format!(
@@ -420,14 +446,14 @@ impl<'a> Walk<'a> {
                     );
                     return;
                 }
-                live = Some(&f.values);
+                live = Some(f);
             }
             // The least of its level keeps the key that it once had, whatever comes in front of that later.
-            previous = (r.info & info::LEAST == 0).then_some(&f.values);
+            previous = (r.info & info::LEAST == 0).then_some(f);
         }
         let live = live.map(|l| l[..keys].iter().map(Owned::of).collect());
         // The page above names this one by its first key, or by one between that and the page before.
-        if let (Some(above), Some(first)) = (above, all.first()) {
+        if let (Some(above), Some(first)) = (above, all.iter().next()) {
             let above: Vec<_> = above.iter().map(Owned::value).collect();
             let n = layout.branch.min(keys);
             let behind = |b: &[Value<'_>]| match record::compare(layout, b, &above, n) {
@@ -441,7 +467,7 @@ impl<'a> Walk<'a> {
                         .into(),
                 );
             }
-            if record::compare(layout, &above, &first.values, n) == Some(Ordering::Greater) {
+            if record::compare(layout, &above, first, n) == Some(Ordering::Greater) {
                 self.report.tell(
                     number,
                     "its first record is in front of the key by which the page above names it"
@@ -454,9 +480,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows long values of a record to their pages.
-    fn outside(&mut self, number: u32, f: &Fields<'_>) -> io::Result<()> {
-        for value in &f.values {
+    /// Follows long values to their pages.
+    fn outside(&mut self, number: u32, values: &[Value<'_>]) -> io::Result<()> {
+        for value in values {
             let Value::Outside(_, pointer) = value else {
                 continue;
             };
@@ -490,7 +516,7 @@ impl<'a> Walk<'a> {
             self.pages.read(at, &mut page)?;
             match u16_at(&page, fil::TYPE) {
                 kind::LOB_FIRST => {
-                    self.met[at as usize] = true;
+                    self.met[at as usize].store(true, Relaxed);
                     self.found.outside += 1;
                     return Ok(());
                 }
@@ -503,7 +529,7 @@ impl<'a> Walk<'a> {
                     return Ok(());
                 }
             }
-            if std::mem::replace(&mut self.met[at as usize], true) {
+            if self.met[at as usize].swap(true, Relaxed) {
                 self.report.tell(at, "two long values hold it".into());
                 return Ok(());
             }
