@@ -235,7 +235,7 @@ fn layouts() -> Vec<Layout> {
 }
 
 fn report(file: &[u8]) -> Report {
-    check(&&file[..], &layouts(), 2).expect("a file that is read")
+    check(&file, &layouts(), 2).expect("a file that is read")
 }
 
 #[track_caller]
@@ -247,7 +247,7 @@ fn whole(file: &[u8], rows: u64) {
         assert_eq!((i.records, i.unordered), (rows, 0), "{i:?}");
     }
     // Without a description levels are followed one by one.
-    let report = check(&&file[..], &[], 1).expect("a file that is read");
+    let report = check(&file, &[], 1).expect("a file that is read");
     assert!(report.is_whole(), "{:#?}", report.problems);
 }
 
@@ -339,9 +339,9 @@ fn extents_are_accounted_for_where_pages_of_descriptors_begin() {
             pages.insert(number + 1, own_page(number + 1, &first, kind::BITMAP));
         }
         extents.write(&mut pages);
-        let mut file = Sparse(pages, extents.size());
+        let file = Sparse(pages, extents.size());
         let mut problems = Vec::new();
-        let space = Space::read(&mut file, &mut |page, what| {
+        let space = Space::read(&file, &mut |page, what| {
             problems.push(format!("{wanted}: page {page}: {what}"));
         })
         .expect("accounts");
