@@ -205,8 +205,9 @@ fn import(
     };
     let builder = Builder::new(&template, &exported, columns, &file, &options)?;
     let mut stretches = Vec::new();
-    for part in rows.chunks(rows.len().div_ceil(3).max(1)) {
-        let mut to = builder.rows();
+    let each = rows.len().div_ceil(3).max(1);
+    for (n, part) in rows.chunks(each).enumerate() {
+        let mut to = builder.rows((n * each) as u64 + 1);
         for row in part {
             to.push(row.iter().map(Option::as_deref))?;
         }

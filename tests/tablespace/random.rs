@@ -47,6 +47,9 @@ enum Of {
     Members(&'static [&'static str]),
     Json,
     Point,
+    Uuid,
+    Inet4,
+    Inet6,
 }
 
 const ASCII: &[&str] = &[
@@ -89,9 +92,9 @@ impl Random {
     }
 
     /// A type: in words, its values, and whether it may be in a key (with a prefix of so many characters).
-    fn of(&mut self) -> (String, Of, Option<Option<u32>>) {
+    fn of(&mut self, mysql: bool) -> (String, Of, Option<Option<u32>>) {
         let whole = Some(None);
-        match self.below(33) {
+        match self.below(if mysql { 33 } else { 36 }) {
             0 => ("TINYINT".into(), Of::Int(-128, 127), whole),
             1 => ("SMALLINT UNSIGNED".into(), Of::Int(0, 65_535), whole),
             2 => ("MEDIUMINT".into(), Of::Int(-8_388_608, 8_388_607), whole),
@@ -237,6 +240,9 @@ impl Random {
                     (format!("CHAR({n})"), Of::Text(n, ASCII), whole)
                 }
             }
+            33 => ("UUID".into(), Of::Uuid, whole),
+            34 => ("INET4".into(), Of::Inet4, whole),
+            35 => ("INET6".into(), Of::Inet6, whole),
             31 => (self.one(&["GEOMETRY", "POINT"]).to_owned(), Of::Point, None),
             29 | 30 => ("JSON".into(), Of::Json, None),
             _ => (
@@ -258,7 +264,7 @@ impl Random {
         // Keys: name of a column, and how it stands in a key.
         let mut parts: Vec<(usize, String)> = Vec::new();
         for n in 0..=1 + self.below(11) {
-            let (words, of, key) = self.of();
+            let (words, of, key) = self.of(mysql);
             let name = format!("c{n}");
             let nullable = n > 1 && self.percent(60);
             let null = if nullable { "NULL" } else { "NOT NULL" };
@@ -328,7 +334,12 @@ impl Random {
             (primary, order)
         };
         let made = lines.len() as u64;
-        lines.push(format!("PRIMARY KEY ({primary})"));
+        // Without one, nothing else may take its place.
+        let is_keyed = !self.percent(15);
+        if is_keyed {
+            lines.push(format!("PRIMARY KEY ({primary})"));
+        }
+        let order = if is_keyed { order } else { "`id`".to_owned() };
         let mut keys = Vec::new();
         if unique {
             let order = self.one(&["", " DESC"]);
@@ -356,7 +367,7 @@ impl Random {
                 continue;
             }
             // With the number in it no two rows are equal.
-            let unique = if self.percent(30) {
+            let unique = if self.percent(30) && is_keyed {
                 of.push("`id`".to_owned());
                 "UNIQUE "
             } else {
@@ -539,6 +550,34 @@ impl Random {
                 format!("'{}'", some.join(","))
             }
             Of::Point => format!("POINT({}, -{})", self.below(500), self.below(9)),
+            Of::Uuid => {
+                // Every version, and the variant that has them; others where the server takes them.
+                let n = u128::from(self.next()) << 64 | u128::from(self.next());
+                let variant = if n >> 79 & 1 == 0 && self.percent(20) {
+                    0
+                } else {
+                    0x8 << 60
+                };
+                let hex = format!("{:032x}", n & !(0xc << 60) | variant);
+                let parts = [
+                    &hex[..8],
+                    &hex[8..12],
+                    &hex[12..16],
+                    &hex[16..20],
+                    &hex[20..],
+                ];
+                format!("'{}'", parts.join("-"))
+            }
+            Of::Inet4 => format!("'{}'", std::net::Ipv4Addr::from(self.next() as u32)),
+            Of::Inet6 => {
+                let low = u128::from(self.next());
+                let n = match self.below(4) {
+                    0 => low >> self.below(64),
+                    1 => 0xffff << 32 | low & 0xffff_ffff,
+                    _ => u128::from(self.next()) << 64 | low,
+                };
+                format!("'{}'", std::net::Ipv6Addr::from(n))
+            }
             Of::Json => {
                 let text = self.json(0);
                 format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))

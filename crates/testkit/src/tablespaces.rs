@@ -178,8 +178,8 @@ fn build(
             .map(|n| {
                 let builder = &builder;
                 scope.spawn(move || {
-                    let mut to = builder.rows();
                     let from = (n * each).min(rows.ends.len());
+                    let mut to = builder.rows(from as u64 + 1);
                     let until = (from + each).min(rows.ends.len());
                     let mut at = from.checked_sub(1).map_or(0, |n| rows.ends[n]);
                     for end in &rows.ends[from..until] {

@@ -209,7 +209,7 @@ fn build(format: Format, stretches: &[&[Row]]) -> Result<Vec<u8>, Error> {
     let builder = Builder::new(&template, &exported, columns(), &sink, &options)?;
     let mut done = Vec::new();
     for rows in stretches {
-        let mut to = builder.rows();
+        let mut to = builder.rows(1);
         for (id, a, v, l) in *rows {
             let (id, a) = (id.to_string(), a.map(|a| a.to_string()));
             let row = [

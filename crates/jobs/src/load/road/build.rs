@@ -57,6 +57,13 @@ impl Source<'_> {
     /// Builds the whole file; how many pages it has.
     pub fn build(&self, builder: Builder<'_>) -> Result<u32, Failed> {
         let chunks = self.table.chunks.len();
+        // Numbers of rows, for a table that has no key.
+        let mut rows = 1;
+        let mut first = Vec::with_capacity(chunks);
+        for chunk in &self.table.chunks {
+            first.push(rows);
+            rows += chunk.rows.unwrap_or(0);
+        }
         let next = AtomicUsize::new(0);
         let done: Mutex<Vec<Stretch>> = Mutex::new(Vec::with_capacity(chunks));
         let failed = std::sync::atomic::AtomicBool::new(false);
@@ -69,7 +76,7 @@ impl Source<'_> {
                     }
                     let turn = self.turns.take(self.rank);
                     self.counters.busy.add(1);
-                    let stretch = self.chunk(at, builder.rows());
+                    let stretch = self.chunk(at, builder.rows(first[at]));
                     self.counters.busy.sub(1);
                     drop(turn);
                     let stretch = stretch.inspect_err(|_| failed.store(true, Ordering::Relaxed))?;

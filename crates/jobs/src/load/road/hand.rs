@@ -29,6 +29,9 @@ use std::time::Duration;
 use store::Store;
 use wire::Conn;
 
+/// The column by which a server keeps rows that have no key.
+const NUMBER: &str = "DB_ROW_ID";
+
 /// What became of a table.
 #[derive(Clone)]
 pub enum Outcome {
@@ -69,8 +72,6 @@ pub struct Works<'a> {
     pub memory: usize,
     /// Told when a table is done.
     pub observer: &'a dyn Observer,
-    /// Whether the server is stopped for the files.
-    pub cold: bool,
 }
 
 /// A connection that hands files over.
@@ -176,6 +177,8 @@ pub struct Ready<'p> {
     path: PathBuf,
     blank: Blank,
     columns: Vec<(String, Column)>,
+    /// Whether the server imports its file, and need not be stopped for it.
+    pub imported: bool,
 }
 
 impl Ready<'_> {
@@ -248,10 +251,13 @@ fn one_ready<'p>(
     if !unknown.is_empty() {
         return Ok(Err(Outcome::Keys(unknown)));
     }
+    // Rows without a key have numbers of the server's. It counts on behind those that it finds in a file only when it imports one.
+    let numbered = blank.exported.indexes[0].fields[0].name == NUMBER;
+    let imported = t.options.road != Road::Cold || numbered;
     let path = site.building(&name);
     journal.begin_file(&mut t.conn, &name, &path.display().to_string())?;
     failpoint::reached("a file is announced");
-    if t.options.road != Road::Cold {
+    if imported {
         match t
             .conn
             .execute(format!("ALTER TABLE {name} DISCARD TABLESPACE"))
@@ -272,6 +278,7 @@ fn one_ready<'p>(
         path,
         blank,
         columns,
+        imported,
     }))
 }
 
@@ -455,7 +462,7 @@ impl Works<'_> {
             let why = format!("the file that was built for it {why}");
             return Ok(Err(Outcome::Doubted(why)));
         }
-        if self.cold {
+        if !ready.imported {
             // A server that imports a file writes all of it; here nobody else does.
             file.sync_all().map_err(|e| storage("write", path, &e))?;
         }

@@ -370,7 +370,7 @@ fn round<'p>(
         let Ok(ready) = ready else {
             return Ok(None);
         };
-        if !cold {
+        if ready.imported {
             let outcome = works.table(conn, rank, ready, stop)?;
             return Ok(Some(Err(works.told(ready, outcome))));
         }
@@ -435,7 +435,6 @@ fn works<'a>(
         threads,
         memory: t.options.memory / at_once.max(1),
         observer: &*t.run.observer,
-        cold: t.options.road == Road::Cold,
     }
 }
 

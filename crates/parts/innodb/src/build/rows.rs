@@ -42,6 +42,8 @@ enum Source {
     Transaction,
     /// Nothing to roll back: an insert.
     Roll,
+    /// The row's number, by which a table without a key is clustered.
+    Number,
 }
 
 /// A column of the rows that are handed in.
@@ -87,6 +89,7 @@ impl<'a> Builder<'a> {
                 of.push(match f.name.as_str() {
                     "DB_TRX_ID" => Source::Transaction,
                     "DB_ROLL_PTR" => Source::Roll,
+                    "DB_ROW_ID" => Source::Number,
                     name => {
                         let at = columns.iter().position(|c| c.0 == name);
                         let at = at.ok_or_else(|| Error::Column(name.to_owned()))?;
@@ -149,10 +152,12 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// A stretch of rows; several may be filled at once, each by a thread of its own.
-    pub fn rows(&self) -> Rows<'_> {
+    /// A stretch of rows; several may be filled at once, each by a thread of its own. In a table without a key
+    /// rows are in the order of their numbers, from `first` on in this stretch; elsewhere it does not matter.
+    pub fn rows(&self, first: u64) -> Rows<'_> {
         Rows {
             builder: self,
+            number: first,
             run: Run::new(&self.shared, &self.template.targets[0]),
             outside: Pages::new(&self.shared, self.template.targets[0].leaves),
             bytes: SYSTEM.to_vec(),
@@ -248,8 +253,15 @@ impl Stretch {
     }
 }
 
-/// What fields that are no columns hold: no transaction, and nothing to roll back, for it was an insert.
-const SYSTEM: [u8; 13] = [0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0];
+/// What fields that are no columns hold: no transaction, nothing to roll back, for it was an insert, and the
+/// number of a row.
+const SYSTEM: [u8; 19] = [0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// Where the number stands in it.
+const NUMBER: std::ops::Range<usize> = 13..19;
+
+/// Numbers of rows are below.
+const NUMBERS: u64 = 1 << 48;
 
 /// Where in the bytes of a row a value is; `None` for NULL.
 type Span = Option<(u32, u32)>;
@@ -257,6 +269,8 @@ type Span = Option<(u32, u32)>;
 /// A stretch of rows that follow each other in the primary key.
 pub struct Rows<'a> {
     builder: &'a Builder<'a>,
+    /// Of the next row.
+    number: u64,
     run: Run<'a>,
     outside: Pages<'a>,
     /// What [`SYSTEM`] holds, then the values of a row.
@@ -280,7 +294,12 @@ impl Rows<'_> {
         &mut self,
         row: impl IntoIterator<Item = Option<&'v [u8]>>,
     ) -> Result<(), Error> {
+        if self.number >= NUMBERS {
+            return Err(Error::Order);
+        }
         self.bytes.truncate(SYSTEM.len());
+        self.bytes[NUMBER].copy_from_slice(&self.number.to_be_bytes()[2..]);
+        self.number += 1;
         self.cells.clear();
         let mut columns = self.builder.columns.iter();
         for text in row {
@@ -344,7 +363,8 @@ impl Rows<'_> {
                 (from, from + kept.len() as u32)
             }),
             Source::Transaction => Some((0, 6)),
-            Source::Roll => Some((6, SYSTEM.len() as u32)),
+            Source::Roll => Some((6, NUMBER.start as u32)),
+            Source::Number => Some((NUMBER.start as u32, NUMBER.end as u32)),
         }));
     }
 

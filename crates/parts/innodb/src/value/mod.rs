@@ -7,12 +7,14 @@
 //! would round, cut or warn about is refused here: it is not in an archive of
 //! rows that came from a server, so something else is wrong.
 
+mod address;
 mod json;
 mod number;
 mod text;
 mod time;
 
 use std::collections::HashMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 pub use text::Charset;
 
@@ -79,6 +81,12 @@ pub enum Kind {
     },
     /// JSON of MySQL, which has a binary form of its own.
     Json,
+    /// UUID of MariaDB.
+    Uuid,
+    /// INET4 of MariaDB.
+    Inet4,
+    /// INET6 of MariaDB.
+    Inet6,
     /// VARBINARY(bytes), the BLOB types and geometries (`None`).
     Bytes {
         /// Bytes at most.
@@ -188,6 +196,9 @@ impl Kind {
             }
             // MariaDB's is LONGTEXT, and says so.
             "json" => Ok(Kind::Json),
+            "uuid" => Ok(Kind::Uuid),
+            "inet4" => Ok(Kind::Inet4),
+            "inet6" => Ok(Kind::Inet6),
             "enum" | "set" => {
                 let set = set()?;
                 let members = members(&column_type[end..]).ok_or_else(unsupported)?;
@@ -285,6 +296,9 @@ impl Kind {
                 charset.text(text, most, out)
             }
             Kind::Json => json::put(text, out),
+            Kind::Uuid => address::uuid(text, out),
+            Kind::Inet4 => address::inet(text, Ipv4Addr::octets, out),
+            Kind::Inet6 => address::inet(text, Ipv6Addr::octets, out),
             Kind::Bytes { most } => {
                 if most.is_some_and(|most| text.len() > most as usize) {
                     return Err(Wrong("VARBINARY"));
@@ -452,7 +466,7 @@ mod tests {
         assert!(ascii.put(&[0xc4], &mut out).is_err());
         assert_eq!(Kind::of("json", None), Ok(Kind::Json));
         assert_eq!(Kind::of("point", None), Ok(Kind::Bytes { most: None }));
-        assert!(Kind::of("inet6", None).is_err());
+        assert!(Kind::of("vector(3)", None).is_err());
         assert!(Kind::of("varchar(3)", Some("utf16")).is_err());
     }
 }
