@@ -108,7 +108,7 @@ on_both! {
         let road = &done.summary()["road"];
         let mut files = names(&road["files"]);
         files.sort();
-        let mut wanted = vec!["`f`.`child`", "`f`.`filled`", "`f`.`keyed`", "`f`.`latin`", "`f`.`no_key`", "`f`.`no_primary`", "`f`.`odd name-#.$`", "`f`.`sorted_elsewhere`", "`f`.`wide_set`", "`f`.`worded`", "`f`.`受注`", "`g`.`worked_out`"];
+        let mut wanted = vec!["`f`.`child`", "`f`.`filled`", "`f`.`keyed`", "`f`.`latin`", "`f`.`no_key`", "`f`.`no_primary`", "`f`.`odd name-#.$`", "`f`.`parts`", "`f`.`sorted_elsewhere`", "`f`.`wide_set`", "`f`.`worded`", "`f`.`受注`", "`g`.`worked_out`"];
         if s.pair.is_mysql() {
             wanted.extend(["`f`.`documents`", "`g`.`functional`"]);
         } else {

@@ -21,6 +21,7 @@ mod interrupts;
 mod limits;
 mod old_source;
 mod other_dumps;
+mod partitions;
 mod refusals;
 mod report;
 mod resume;

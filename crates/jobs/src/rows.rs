@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// How a table's rows are read and written down.
 #[derive(Clone, Debug)]
 pub struct TablePlan {
-    /// Quoted `schema`.`table`.
+    /// Quoted `schema`.`table`, and the partition where it is only one.
     pub name: String,
     /// Columns in the data, in order: all but generated ones.
     pub columns: Vec<String>,
@@ -35,6 +35,15 @@ impl TablePlan {
     /// The plan for a table of the catalog: all columns that hold data.
     pub fn of(table: &Table) -> TablePlan {
         TablePlan::of_columns(table, table.data_columns().collect())
+    }
+
+    /// The plan for the rows of one of its partitions.
+    pub fn of_partition(&self, partition: &str) -> TablePlan {
+        let partition = server::quote::ident(partition);
+        TablePlan {
+            name: format!("{} PARTITION ({partition})", self.name),
+            ..self.clone()
+        }
     }
 
     /// The plan that reads just these columns, in this order; names what the table lacks.

@@ -5,7 +5,7 @@
 //! read and restore any of them by hand.
 
 use super::Options;
-use super::tables::TableState;
+use super::tables::{TableState, by_partition};
 use crate::{Run, failure};
 use archive::meta::{self, SchemaMeta, TableMeta};
 use archive::sqlfile::{self, Header, Program, ProgramKind};
@@ -149,7 +149,7 @@ impl Writing<'_> {
             let base = names.table(&schema.name, &table.name);
             meta.tables.push(table.name.clone());
             meta.basenames.insert(table.name.clone(), base.clone());
-            self.table(schema, table, &base)?;
+            self.table(schema, table, base, names)?;
         }
         for view in &schema.views {
             let base = names.table(&schema.name, &view.name);
@@ -160,7 +160,13 @@ impl Writing<'_> {
         self.put(&format!("{base}.json"), &meta::to_json(&meta))
     }
 
-    fn table(&mut self, schema: &Schema, table: &Table, base: &str) -> Result<()> {
+    fn table(
+        &mut self,
+        schema: &Schema,
+        table: &Table,
+        base: String,
+        names: &mut Basenames,
+    ) -> Result<()> {
         if let Some(problem) = &table.problem {
             return Err(Error::new(
                 Kind::Failed,
@@ -195,7 +201,10 @@ impl Writing<'_> {
         }
         let text = sqlfile::table_sql(&self.header, &schema.name, &table.name, &create);
         self.put(&format!("{base}.sql"), &text)?;
-        let state = TableState::new(table.clone(), base.to_owned());
+        let own = by_partition(self.id, table);
+        let partitions = table.partitions.iter().filter(|_| own);
+        let partitions = partitions.map(|p| names.partition(&schema.name, &table.name, &p.name));
+        let state = TableState::new(table.clone(), base.clone(), partitions.collect());
         let columns: Vec<(String, Encoding)> = state
             .plan
             .columns
@@ -216,6 +225,13 @@ impl Writing<'_> {
             self.options.compression,
         );
         meta.options.default_character_set = state.plan.charset.to_owned();
+        for series in &state.series {
+            if let Some(partition) = &series.partition {
+                meta.partitions.push(partition.clone());
+                meta.basenames
+                    .insert(partition.clone(), series.basename.clone());
+            }
+        }
         let no_data = state.plan.columns.is_empty();
         if no_data && !sequence {
             self.out.exceptions.push(format!(
@@ -249,7 +265,6 @@ impl Writing<'_> {
 
     fn view(&mut self, view: &View, base: &str) -> Result<()> {
         let d = self.define(Object::View, &view.schema, &view.name)?;
-        let _ = self.id;
         let text = sqlfile::view_pre_sql(&self.header, &view.schema, &view.name, &view.columns);
         self.put(&format!("{base}.pre.sql"), &text)?;
         let text = sqlfile::view_sql(

@@ -5,7 +5,7 @@ use super::tables::TableState;
 use super::{Compression, Consistency, Options, snapshot::Achieved};
 use crate::{Run, failure};
 use archive::manifest::{self, ChunkEntry, TableRecord};
-use archive::meta::{self, Done, Root};
+use archive::meta::{self, Capability, Done, Root};
 use archive::{FileRecord, Manifest, WriteOptions};
 use base::Result;
 use serde_json::json;
@@ -68,6 +68,9 @@ pub fn finish(
         };
         for chunk in state.chunks() {
             let mut entry = ChunkEntry::of(&chunk.record);
+            entry
+                .partition
+                .clone_from(&state.series[chunk.series].partition);
             (entry.from, entry.to) = chunk.range.record();
             record.chunks.push(entry);
             manifest.add_files_of(&chunk.record);
@@ -166,25 +169,30 @@ pub fn finish(
 fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> archive::Result<()> {
     let mut scratch = archive::Scratch::new();
     for state in facts.tables {
-        if state.chunks().iter().any(|c| c.record.file.contains("@@")) {
-            continue;
+        let chunks = state.chunks();
+        for (n, series) in state.series.iter().enumerate() {
+            let mut own = chunks.iter().filter(|c| c.series == n);
+            if own.any(|c| c.record.file.contains("@@")) {
+                continue;
+            }
+            let number = series.number();
+            let file = series.file(number, true, options.compression.extension());
+            let chunk = archive::ChunkWriter::create(
+                store,
+                &file,
+                options.compression,
+                WriteOptions::default(),
+                &mut scratch,
+            )?;
+            let record = chunk.finish()?;
+            // It holds no range of its own: the rows are all in the others.
+            state.done(super::tables::DoneChunk {
+                record,
+                range: crate::keys::Range::whole(),
+                series: n,
+                number,
+            });
         }
-        let number = state.number();
-        let file = state.file(number, true, options.compression.extension());
-        let chunk = archive::ChunkWriter::create(
-            store,
-            &file,
-            options.compression,
-            WriteOptions::default(),
-            &mut scratch,
-        )?;
-        let record = chunk.finish()?;
-        // It holds no range of its own: the table's rows are all in the others.
-        state.done(super::tables::DoneChunk {
-            record,
-            range: crate::keys::Range::whole(),
-            number,
-        });
     }
     Ok(())
 }
@@ -205,6 +213,9 @@ fn root(options: &Options, facts: &Facts<'_>) -> Root {
         root.schemas.push(schema.name.clone());
         root.basenames
             .insert(schema.name.clone(), names.schema(&schema.name));
+    }
+    if facts.tables.iter().any(|t| t.series[0].partition.is_some()) {
+        root.capabilities.push(Capability::partitions());
     }
     root.bytes_per_chunk = options.chunk_bytes;
     root.user.clone_from(&options.source.user);

@@ -1,7 +1,7 @@
 //! Cuts the tables into tasks, the largest first, while the readers already
 //! work on them.
 
-use super::tables::TableState;
+use super::tables::{Series, TableState};
 use crate::Run;
 use crate::keys::{Range, Splitter, split};
 use crate::run::Stop;
@@ -16,10 +16,19 @@ use wire::Conn;
 pub struct Task {
     /// The table it belongs to.
     pub table: Arc<TableState>,
+    /// Which of its series.
+    pub series: usize,
     /// Which rows.
     pub range: Range,
     /// Whether it is the whole table, written as one file however large.
     pub single: bool,
+}
+
+impl Task {
+    /// The series that its chunks belong to.
+    pub fn series(&self) -> &Series {
+        &self.table.series[self.series]
+    }
 }
 
 /// Rows are assumed to be at least this long, so that a table without statistics is still cut.
@@ -47,43 +56,44 @@ pub fn plan(
     stop: &Stop<'_>,
 ) -> Result<()> {
     for table in tables {
-        stop.check()?;
-        let send = |range: Range, single: bool| -> Result<()> {
-            let task = Task {
-                table: table.clone(),
-                range,
-                single,
-            };
-            table.begin();
-            // Readers that failed have hung up; their error is the one to show.
-            tasks
-                .send(task)
-                .map_err(|_| base::Error::new(base::Kind::Interrupted, "the readers have stopped"))
-        };
-        let t = &table.table;
-        let small = t.data_bytes < chunk_bytes + chunk_bytes / 4;
-        match &table.plan.key {
-            Some(key) => {
-                let row = (t.data_bytes / t.rows_estimate.max(1)).max(SHORTEST_ROW);
-                let mut splitter = Splitter {
-                    conn,
-                    cancel: &run.cancel,
-                    table: &table.plan.name,
-                    key,
-                    target: (chunk_bytes / row).max(1),
-                    explain: split::explain(id),
+        for (n, series) in table.series.iter().enumerate() {
+            stop.check()?;
+            let send = |range: Range, single: bool| -> Result<()> {
+                let task = Task {
+                    table: table.clone(),
+                    series: n,
+                    range,
+                    single,
                 };
-                if !small {
-                    splitter.split(&Range::whole(), &mut |range, _| send(range, false))?;
-                } else if splitter.has_more_than(STALE * t.rows_estimate + STALE_ROWS)? {
-                    // Just loaded, or never analysed: its figures say nothing.
-                    splitter.target = (chunk_bytes / UNKNOWN_ROW).max(1);
-                    splitter.walk_all(&mut |range, _| send(range, false))?;
-                } else {
-                    send(Range::whole(), true)?;
-                }
+                table.begin();
+                // Readers that failed have hung up; their error is the one to show.
+                tasks.send(task).map_err(|_| {
+                    base::Error::new(base::Kind::Interrupted, "the readers have stopped")
+                })
+            };
+            let small = series.data_bytes < chunk_bytes + chunk_bytes / 4;
+            let Some(key) = &series.plan.key else {
+                send(Range::whole(), small)?;
+                continue;
+            };
+            let row = (series.data_bytes / series.rows_estimate.max(1)).max(SHORTEST_ROW);
+            let mut splitter = Splitter {
+                conn,
+                cancel: &run.cancel,
+                table: &series.plan.name,
+                key,
+                target: (chunk_bytes / row).max(1),
+                explain: split::explain(id),
+            };
+            if !small {
+                splitter.split(&Range::whole(), &mut |range, _| send(range, false))?;
+            } else if splitter.has_more_than(STALE * series.rows_estimate + STALE_ROWS)? {
+                // Just loaded, or never analysed: its figures say nothing.
+                splitter.target = (chunk_bytes / UNKNOWN_ROW).max(1);
+                splitter.walk_all(&mut |range, _| send(range, false))?;
+            } else {
+                send(Range::whole(), true)?;
             }
-            None => send(Range::whole(), small)?,
         }
         table.end(counters, &*run.observer);
     }

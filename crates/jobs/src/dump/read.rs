@@ -50,7 +50,7 @@ impl Readers<'_> {
             self.counters.busy.add(1);
             let spell = self.watch.begin(conn);
             let outcome = self.task(conn, &task, &mut scratch, stop);
-            self.watch.end(&spell, conn, &task.table.plan.name);
+            self.watch.end(&spell, conn, &task.series().plan.name);
             self.counters.busy.sub(1);
             stop.rest();
             outcome?;
@@ -65,11 +65,11 @@ impl Readers<'_> {
         scratch: &mut Scratch,
         stop: &Stop<'_>,
     ) -> Result<()> {
-        let table = &task.table;
+        let table = task.series();
         let name = &table.plan.name;
         let sql = table.plan.select(&task.range);
         // The padding that makes a server write in large pieces is not worth it for small tables.
-        let bulk = !task.single || table.table.data_bytes > BULK;
+        let bulk = !task.single || table.data_bytes > BULK;
         let mut rows = if bulk {
             conn.query_bulk(sql)
         } else {
@@ -133,7 +133,7 @@ impl Readers<'_> {
         scratch: &'s mut Scratch,
     ) -> Result<ChunkWriter<'s>> {
         let file = task
-            .table
+            .series()
             .file(number, task.single, self.compression.extension());
         ChunkWriter::create(
             self.store,
@@ -148,18 +148,19 @@ impl Readers<'_> {
     fn finish(&self, task: &Task, chunk: ChunkWriter<'_>, number: u64) -> Result<()> {
         let record = chunk
             .finish()
-            .map_err(|e| written(&task.table.plan.name, &e))?;
+            .map_err(|e| written(&task.series().plan.name, &e))?;
         self.counters.stored.add(record.stored.bytes);
         task.table.done(DoneChunk {
             record,
             range: task.range.clone(),
+            series: task.series,
             number,
         });
         Ok(())
     }
 
     fn where_(&self, task: &Task) -> String {
-        match &task.table.plan.key {
+        match &task.series().plan.key {
             Some(key) => task.range.describe(key),
             None => "all rows".to_owned(),
         }

@@ -7,7 +7,7 @@ use crate::keys::Range;
 use crate::load::precheck;
 use crate::rows::TablePlan;
 use crate::{Run, connect, failure};
-use archive::manifest::TableRecord;
+use archive::manifest::{ChunkEntry, TableRecord};
 use archive::open::Table;
 use archive::{Archive, CheckOptions, RowDigest};
 use base::units::printable;
@@ -265,7 +265,7 @@ fn compare_with(
     let start = Instant::now();
     let name = format!("{id} at {}", server.endpoint);
     let mut differences = Vec::new();
-    let (mut plans, mut pieces) = (Vec::new(), Vec::new());
+    let (mut plans, mut pieces, mut compared) = (Vec::new(), Vec::new(), 0);
     // By plan: which of the tables.
     let mut of_plan = Vec::new();
     for (number, (record, taken)) in tables.iter().enumerate() {
@@ -283,8 +283,7 @@ fn compare_with(
             }
         };
         counters.rows_expected.add(record.rows);
-        let at = plans.len();
-        if let Some(digest) = taken {
+        let parts = if let Some(digest) = taken {
             // Rows were written by another tool: read them as it did.
             plan.as_client(
                 record
@@ -293,30 +292,27 @@ fn compare_with(
                     .and_then(|v| v.first())
                     .map_or("utf8mb4", String::as_str),
             );
-            pieces.push(Piece {
-                table: at,
-                range: Range::whole(),
-                expected: Expected::Digest(*digest),
-            });
+            vec![(plan, vec![(Range::whole(), *digest)])]
         } else {
-            pieces.extend(
-                ranges(record, &mut plan)
-                    .into_iter()
-                    .map(|(range, digest)| Piece {
-                        table: at,
-                        range,
-                        expected: Expected::Digest(digest),
-                    }),
-            );
-        }
+            in_parts(record, table, plan)
+        };
         counters
             .bytes_expected
             .add(record.chunks.iter().map(|c| c.raw_bytes).sum());
-        plans.push(Plans {
-            left: plan,
-            right: None,
-        });
-        of_plan.push(number);
+        compared += 1;
+        for (plan, ranges) in parts {
+            let at = plans.len();
+            pieces.extend(ranges.into_iter().map(|(range, digest)| Piece {
+                table: at,
+                range,
+                expected: Expected::Digest(digest),
+            }));
+            plans.push(Plans {
+                left: plan,
+                right: None,
+            });
+            of_plan.push(number);
+        }
     }
     // The largest pieces first, so that no worker is left alone with one.
     pieces.sort_by_key(|p| {
@@ -338,7 +334,7 @@ fn compare_with(
     let compared = Compared {
         left: archive.to_owned(),
         right: name,
-        tables: plans.len() as u64,
+        tables: compared,
         rows: outcome.rows,
         bytes: outcome.bytes,
         seconds: start.elapsed().as_secs_f64(),
@@ -364,16 +360,59 @@ fn find<'c>(
     })
 }
 
-/// The ranges that the table was dumped in, with what each amounts to. Several
-/// files of one range count together; without a common key it is the whole table.
-fn ranges(record: &TableRecord, plan: &mut TablePlan) -> Vec<(Range, RowDigest)> {
-    let whole = || vec![(Range::whole(), record.digest().unwrap_or_default())];
+/// Ranges of rows, with what each amounts to.
+type Ranges = Vec<(Range, RowDigest)>;
+
+/// How the table is read: partition by partition, if it was dumped so and has them on the server too.
+fn in_parts(
+    record: &TableRecord,
+    table: &server::catalog::Table,
+    mut plan: TablePlan,
+) -> Vec<(TablePlan, Ranges)> {
+    let mut parts: Vec<(&str, Vec<&ChunkEntry>)> = Vec::new();
+    for chunk in &record.chunks {
+        let partition = chunk.partition.as_deref().unwrap_or_default();
+        match parts.iter_mut().find(|p| p.0 == partition) {
+            Some((_, chunks)) => chunks.push(chunk),
+            None => parts.push((partition, vec![chunk])),
+        }
+    }
+    let all: Vec<&ChunkEntry> = record.chunks.iter().collect();
+    let there = |name: &str| table.partitions.iter().any(|p| p.name == name);
+    if parts.iter().all(|(name, _)| name.is_empty()) {
+        let ranges = ranges(record, &all, &mut plan);
+        return vec![(plan, ranges)];
+    }
+    if parts.len() != table.partitions.len() || !parts.iter().all(|(name, _)| there(name)) {
+        // Other partitions: each of the archive's has ranges of its own over the same keys.
+        plan.key = None;
+        let ranges = ranges(record, &all, &mut plan);
+        return vec![(plan, ranges)];
+    }
+    let of_part = |(name, chunks): (&str, Vec<&ChunkEntry>)| {
+        let mut plan = plan.of_partition(name);
+        let ranges = ranges(record, &chunks, &mut plan);
+        (plan, ranges)
+    };
+    parts.into_iter().map(of_part).collect()
+}
+
+/// The ranges that these chunks were dumped in, with what each amounts to. Several
+/// files of one range count together; without a common key it is all of them.
+fn ranges(record: &TableRecord, chunks: &[&ChunkEntry], plan: &mut TablePlan) -> Ranges {
+    let whole = || {
+        let mut all = RowDigest::new();
+        for digest in chunks.iter().filter_map(|c| c.digest()) {
+            all.merge(&digest);
+        }
+        vec![(Range::whole(), all)]
+    };
     let Some(key) = plan.key.as_ref().filter(|k| k.names() == record.key) else {
         plan.key = None;
         return whole();
     };
     let mut list: Vec<(Range, RowDigest)> = Vec::new();
-    for chunk in &record.chunks {
+    for chunk in chunks {
         let (Some(range), Some(digest)) = (
             Range::of_record(chunk.from.as_deref(), chunk.to.as_deref(), key),
             chunk.digest(),

@@ -6,7 +6,7 @@ use crate::failure;
 use crate::load::passing::Lines;
 use crate::run::Stop;
 use archive::chunk::{ChunkReader, Expected};
-use archive::open::Table;
+use archive::open::{Chunk, Table};
 use archive::{ArchiveError, RowPlan};
 use base::{Counters, Error, Result};
 use innodb::build::rows::Stretch;
@@ -41,6 +41,8 @@ pub struct Source<'a> {
     pub store: &'a dyn Store,
     /// Whose they are.
     pub table: &'a Table,
+    /// All of them, or those of a partition.
+    pub chunks: Vec<&'a Chunk>,
     /// Figures of the phase.
     pub counters: &'a Counters,
     /// Whether to go on.
@@ -56,11 +58,11 @@ pub struct Source<'a> {
 impl Source<'_> {
     /// Builds the whole file; how many pages it has.
     pub fn build(&self, builder: Builder<'_>) -> Result<u32, Failed> {
-        let chunks = self.table.chunks.len();
+        let chunks = self.chunks.len();
         // Numbers of rows, for a table that has no key.
         let mut rows = 1;
         let mut first = Vec::with_capacity(chunks);
-        for chunk in &self.table.chunks {
+        for chunk in &self.chunks {
             first.push(rows);
             rows += chunk.rows.unwrap_or(0);
         }
@@ -106,7 +108,7 @@ impl Source<'_> {
 
     /// The rows of a chunk, proven while they pass.
     fn chunk(&self, at: usize, mut rows: Rows<'_>) -> Result<Stretch, Failed> {
-        let chunk = &self.table.chunks[at];
+        let chunk = self.chunks[at];
         let plan = self.table.meta.plan();
         let damaged = |e: &ArchiveError| {
             Failed::Load(failure::archive(

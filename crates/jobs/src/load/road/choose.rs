@@ -3,7 +3,7 @@
 
 use super::super::{Plan, Target, raw_bytes};
 use super::site::{Place, Site};
-use super::{Road, hand};
+use super::{Road, hand, parts};
 use crate::load::journal::{self, Journal};
 use crate::load::prepare;
 use crate::tune::down;
@@ -92,9 +92,6 @@ impl Roads {
     /// Why this table cannot come as a file, as far as the archive tells.
     fn unfit(&mut self, t: &Target<'_>, plan: &Plan, table: &Table) -> Result<Option<String>> {
         let no = |why: &str| Ok(Some(why.to_owned()));
-        if table.chunks.iter().any(|c| c.partition.is_some()) {
-            return no("they have partitions");
-        }
         if table.chunks.iter().any(|c| c.raw_bytes.is_none()) || !table.meta.is_default_dialect() {
             return no("their rows are written in another way");
         }
@@ -105,6 +102,13 @@ impl Roads {
         let Some(create) = prepare::definition(t, plan, table)? else {
             return no("the archive has no definition of them");
         };
+        match (ddl::has_partitions(&create), parts::has(table)) {
+            (true, false) => {
+                return no("they have partitions, and their rows are not apart in the archive");
+            }
+            (false, true) => return no("they had partitions, and are to have none"),
+            _ => {}
+        }
         if let Some(next) = ddl::auto_increment(&create) {
             let name = quote::qualified(&table.schema, &table.name);
             self.numbers.insert(name, next);
@@ -194,8 +198,14 @@ impl Roads {
 }
 
 fn too_small(t: &Target<'_>, table: &Table) -> Option<&'static str> {
-    (t.options.road == Road::Auto && raw_bytes(table) < WORTH_IT)
-        .then_some("they are small, and quicker so")
+    let files = parts::count(table).max(1);
+    (t.options.road == Road::Auto && raw_bytes(table) / files < WORTH_IT).then_some(
+        if parts::has(table) {
+            "their partitions are small, and quicker so"
+        } else {
+            "they are small, and quicker so"
+        },
+    )
 }
 
 /// Why no table of this server can come as a file, as far as the server itself tells.

@@ -4,6 +4,7 @@
 //! (`swap`), the file in its place.
 
 use super::build::{Failed, Out, Source};
+use super::parts::{self, Part};
 use super::site::{Place, Site, remove};
 use super::turns::Turns;
 use super::{Road, Roads};
@@ -13,7 +14,7 @@ use crate::run::Stop;
 use crate::verify::Compared;
 use crate::verify::archived::Proofs;
 use crate::{connect, failure};
-use archive::open::Table;
+use archive::open::{Chunk, Table};
 use base::units::printable;
 use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
 use innodb::build::{self, Builder, Options, Template};
@@ -179,9 +180,24 @@ pub struct Ready<'p> {
     columns: Vec<(String, Column)>,
     /// Whether the server imports its file, and need not be stopped for it.
     pub imported: bool,
+    /// If it is a partition only: this is the table that takes its rows first.
+    pub part: Option<Part>,
 }
 
 impl Ready<'_> {
+    /// The whole table, quoted, qualified.
+    fn whole(&self) -> &str {
+        self.part.as_ref().map_or(&self.name, |p| &p.whole)
+    }
+
+    /// What the archive has of it.
+    fn chunks(&self) -> Vec<&Chunk> {
+        let partition = self.part.as_ref().map(|p| &p.partition);
+        let all = self.table.chunks.iter();
+        all.filter(|c| partition.is_none() || c.partition.as_ref() == partition)
+            .collect()
+    }
+
     /// Permissions of the server's file.
     pub fn mode(&self) -> u32 {
         self.blank.mode
@@ -197,17 +213,22 @@ pub struct Built {
 }
 
 /// Takes the server's empty files of these tables as templates, and discards them unless the server is going
-/// to be stopped. The inner outcome is that of a table which cannot come as a file.
+/// to be stopped; several of a table whose partitions come by themselves. The inner outcome is that of a table
+/// which cannot come as a file.
 pub fn ready<'p>(
     t: &mut Target<'_>,
     roads: &Roads,
     journal: &Journal,
     tables: &[&'p Table],
-) -> Result<Vec<std::result::Result<Ready<'p>, Outcome>>> {
+) -> Result<Vec<std::result::Result<Vec<Ready<'p>>, Outcome>>> {
     let mut all = Vec::new();
     for table in tables {
         t.run.check()?;
-        all.push(one_ready(t, roads, journal, table)?);
+        all.push(if parts::has(table) {
+            parts::ready(t, roads, journal, table)?
+        } else {
+            one_ready(t, roads, journal, table, None)?.map(|ready| vec![ready])
+        });
     }
     if t.id.is_mariadb() && all.iter().any(std::result::Result::is_ok) {
         // Its recovery takes a space whose file was discarded since the last checkpoint for deleted, and
@@ -219,15 +240,18 @@ pub fn ready<'p>(
     Ok(all)
 }
 
-fn one_ready<'p>(
+/// The same of one table, or of the one that takes the rows of a partition first.
+pub fn one_ready<'p>(
     t: &mut Target<'_>,
     roads: &Roads,
     journal: &Journal,
     table: &'p Table,
+    part: Option<(Part, &str)>,
 ) -> Result<std::result::Result<Ready<'p>, Outcome>> {
     let unfit = |why: String| Ok(Err(Outcome::Unfit(why)));
-    let name = quote::qualified(&table.schema, &table.name);
-    let place = roads.place(&table.schema, &table.name);
+    let own = part.as_ref().map_or(table.name.as_str(), |p| p.1);
+    let name = quote::qualified(&table.schema, own);
+    let place = roads.place(&table.schema, own);
     let (Some(site), Some(place)) = (roads.site(), place) else {
         return unfit("the server's files are not known".to_owned());
     };
@@ -253,7 +277,7 @@ fn one_ready<'p>(
     }
     // Rows without a key have numbers of the server's. It counts on behind those that it finds in a file only when it imports one.
     let numbered = blank.exported.indexes[0].fields[0].name == NUMBER;
-    let imported = t.options.road != Road::Cold || numbered;
+    let imported = t.options.road != Road::Cold || numbered || part.is_some();
     let path = site.building(&name);
     journal.begin_file(&mut t.conn, &name, &path.display().to_string())?;
     failpoint::reached("a file is announced");
@@ -279,10 +303,11 @@ fn one_ready<'p>(
         blank,
         columns,
         imported,
+        part: part.map(|p| p.0),
     }))
 }
 
-fn lost(name: &str, e: wire::Error) -> Error {
+pub fn lost(name: &str, e: wire::Error) -> Error {
     failure::wire(format_args!("cannot hand {name} over"), e)
 }
 
@@ -380,25 +405,74 @@ fn blank(
 }
 
 impl Works<'_> {
-    /// One table, from its chunks to a server that takes its file while it runs.
+    /// One table, from its chunks to a server that takes its file while it runs. `None` of a partition while others of its
+    /// table are on their way.
     pub fn table(
         &self,
         conn: &mut Conn,
         rank: usize,
         ready: &Ready<'_>,
         stop: &Stop<'_>,
-    ) -> Result<Outcome> {
+    ) -> Result<Option<Outcome>> {
+        if let Some(part) = &ready.part {
+            return self.part(conn, rank, ready, part, stop);
+        }
+        let outcome = match self.imported(conn, rank, ready, stop)? {
+            Ok(bytes) => {
+                self.enter(conn, ready)?;
+                self.prove(conn, ready, bytes)?
+            }
+            Err(outcome) => self.given_up(conn, ready, outcome)?,
+        };
+        Ok(Some(outcome))
+    }
+
+    fn part(
+        &self,
+        conn: &mut Conn,
+        rank: usize,
+        ready: &Ready<'_>,
+        part: &Part,
+        stop: &Stop<'_>,
+    ) -> Result<Option<Outcome>> {
+        let outcome = if part.is_in_vain() {
+            Err(None)
+        } else {
+            match self.imported(conn, rank, ready, stop)? {
+                Ok(bytes) => match parts::exchange(conn, part, &ready.name)? {
+                    None => Ok(bytes),
+                    Some(why) => Err(Some(Outcome::Doubted(why))),
+                },
+                Err(outcome) => Err(Some(outcome)),
+            }
+        };
+        parts::remove(conn, self.journal, ready)?;
+        Ok(match part.ended(outcome) {
+            Some(Ok(bytes)) => {
+                self.enter(conn, ready)?;
+                Some(self.prove(conn, ready, bytes)?)
+            }
+            Some(Err(outcome)) => Some(outcome),
+            None => None,
+        })
+    }
+
+    /// Builds the file of a table, and has the server take it; how many bytes it has.
+    fn imported(
+        &self,
+        conn: &mut Conn,
+        rank: usize,
+        ready: &Ready<'_>,
+        stop: &Stop<'_>,
+    ) -> Result<std::result::Result<u64, Outcome>> {
         let mut built = match self.built(rank, ready, stop)? {
             Ok(built) => built,
-            Err(outcome) => return self.given_up(conn, ready, outcome),
+            Err(outcome) => return Ok(Err(outcome)),
         };
-        match self.hand_over(conn, ready, &mut built)? {
-            None => self.prove(conn, ready, built.bytes),
-            Some(why) => {
-                drop(built);
-                self.given_up(conn, ready, Outcome::Doubted(why))
-            }
-        }
+        Ok(match self.hand_over(conn, ready, &mut built)? {
+            None => Ok(built.bytes),
+            Some(why) => Err(Outcome::Doubted(why)),
+        })
     }
 
     /// Builds the file of a table, and checks it. The inner outcome is that of one which is not to be had,
@@ -500,6 +574,7 @@ impl Works<'_> {
         let source = Source {
             store: self.store,
             table: ready.table,
+            chunks: ready.chunks(),
             counters: self.counters,
             stop: out.stop,
             threads: self.threads,
@@ -515,7 +590,7 @@ impl Works<'_> {
         if let Some(what) = what {
             return Ok(Outcome::Differs(what));
         }
-        self.journal.proven(conn, &ready.name)?;
+        self.journal.proven(conn, ready.whole())?;
         failpoint::reached("a file is proven");
         Ok(Outcome::Taken { bytes, compared })
     }
@@ -555,7 +630,6 @@ impl Works<'_> {
         failpoint::reached("a file is imported");
         // The server does not need it any more, and some leave it.
         let _ = remove(&place.description);
-        self.enter(conn, ready)?;
         Ok(None)
     }
 
@@ -576,7 +650,7 @@ impl Works<'_> {
 
     /// The server has the file: what it has to know of it, and the journal.
     pub fn enter(&self, conn: &mut Conn, ready: &Ready<'_>) -> Result<()> {
-        let Ready { table, name, .. } = ready;
+        let (table, name) = (ready.table, ready.whole());
         if let Some(next) = self.roads.next_number(name) {
             // Never below what the rows have: the server looks.
             conn.execute(format!("ALTER TABLE {name} AUTO_INCREMENT = {next}"))

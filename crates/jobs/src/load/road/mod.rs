@@ -3,7 +3,7 @@
 //!
 //! `choose` says which and why, `site` where the server has its files, `build`
 //! makes one from the archive's chunks, `hand` gives it to the server, `swap` to
-//! one that is stopped for it, `turns` shares the processor. What comes as a file is compared with the archive
+//! one that is stopped for it, `parts` has partitions come one by one, `turns` shares the processor. What comes as a file is compared with the archive
 //! before anything else is done with it.
 //! Invariants: the server never sees a file that has not passed the check of
 //! [`innodb::check`]; a table whose file was refused, or differs, is dropped and
@@ -13,6 +13,7 @@
 mod build;
 mod choose;
 mod hand;
+mod parts;
 mod site;
 mod swap;
 mod turns;
@@ -127,16 +128,18 @@ pub fn clear(
         let table = plan
             .tables()
             .find(|t| quote::qualified(&t.schema, &t.name) == *name);
-        let place = site
-            .as_ref()
-            .zip(table)
-            .and_then(|(s, t)| s.place(roads.lower_case(), &t.schema, &t.name));
+        let place = site.as_ref().and_then(|site| match table {
+            Some(t) => site.place(roads.lower_case(), &t.schema, &t.name),
+            None => parts::place_of(plan, site, roads.lower_case(), name),
+        });
         hand::drop_table(t, name, place)?;
         failpoint::reached("what was left of a file is gone");
         journal.forget_file(&mut t.conn, name)?;
-        t.run.observer.note(printable(&format!(
-            "table {name}: its file was on its way when the load was interrupted: it is loaded again"
-        )));
+        if table.is_some() {
+            t.run.observer.note(printable(&format!(
+                "table {name}: its file was on its way when the load was interrupted: it is loaded again"
+            )));
+        }
     }
     for table in roads.files(plan) {
         let name = quote::qualified(&table.schema, &table.name);
@@ -351,10 +354,24 @@ fn round<'p>(
     wanted: &[&'p Table],
 ) -> Result<Vec<Stage<'p>>> {
     let cold = t.options.road == Road::Cold;
-    let ready = hand::ready(t, roads, &prepared.journal, wanted)?;
+    let mut stages: Vec<Option<Stage<'p>>> = Vec::new();
+    // Each with the place of its table.
+    let mut ready = Vec::new();
+    for (n, of) in hand::ready(t, roads, &prepared.journal, wanted)?
+        .into_iter()
+        .enumerate()
+    {
+        match of {
+            Ok(of) => {
+                stages.push(None);
+                ready.extend(of.into_iter().map(|ready| (n, ready)));
+            }
+            Err(outcome) => stages.push(Some(Stage::Done(outcome))),
+        }
+    }
     let threads = t.options.threads.max(1);
     let drivers = threads.min(BUILT) + if cold { 0 } else { IMPORTS };
-    let drivers = drivers.min(wanted.len());
+    let drivers = drivers.min(ready.len());
     let conns = connections(t, drivers)?;
     let phase = t.run.phase("building tablespaces", threads);
     phase
@@ -366,26 +383,25 @@ fn round<'p>(
         .rows_expected
         .set(wanted.iter().filter_map(|t| t.rows).sum());
     let works = works(t, plan, roads, prepared, proofs, &phase.counters, drivers);
-    let files = each(t.run, conns, &ready, |conn, rank, ready, stop| {
-        let Ok(ready) = ready else {
-            return Ok(None);
-        };
-        if ready.imported {
-            let outcome = works.table(conn, rank, ready, stop)?;
-            return Ok(Some(Err(works.told(ready, outcome))));
+    let files = each(t.run, conns, &ready, |conn, rank, (_, ready), stop| {
+        if !ready.imported {
+            return works
+                .built(rank, ready, stop)
+                .map(|file| file.map_err(Some));
         }
-        works.built(rank, ready, stop).map(Some)
+        let outcome = works.table(conn, rank, ready, stop)?;
+        Ok(Err(outcome.map(|outcome| works.told(ready, outcome))))
     })?;
-    let missing = || Error::new(Kind::Internal, "a table without an outcome");
-    ready
-        .into_iter()
-        .zip(files)
-        .map(|(ready, file)| match (ready, file) {
-            (Err(outcome), _) | (Ok(_), Some(Err(outcome))) => Ok(Stage::Done(outcome)),
-            (Ok(ready), Some(Ok(file))) => Ok(Stage::Built(Box::new(ready), file)),
-            (Ok(_), None) => Err(missing()),
-        })
-        .collect()
+    for ((n, ready), file) in ready.into_iter().zip(files) {
+        match file {
+            Ok(file) => stages[n] = Some(Stage::Built(Box::new(ready), file)),
+            Err(Some(outcome)) => stages[n] = Some(Stage::Done(outcome)),
+            // The last of its partitions knows.
+            Err(None) => {}
+        }
+    }
+    let all: Option<Vec<_>> = stages.into_iter().collect();
+    all.ok_or_else(|| Error::new(Kind::Internal, "a table without an outcome"))
 }
 
 /// Has the server come back with these files; what they came to.

@@ -107,6 +107,18 @@ pub struct Capability {
     pub version_required: String,
 }
 
+impl Capability {
+    /// Partitions have files of their own.
+    pub fn partitions() -> Capability {
+        Capability {
+            id: CAPABILITIES[0].to_owned(),
+            description: "partitions have data files of their own, as if each were a table"
+                .to_owned(),
+            version_required: "8.0.27".to_owned(),
+        }
+    }
+}
+
 fn first_version() -> String {
     "1.0.0".to_owned()
 }

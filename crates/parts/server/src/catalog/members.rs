@@ -2,7 +2,7 @@
 //! triggers, routines, events. Rows come in any order and are sorted here.
 
 use super::read::{Part, Place};
-use super::{Column, Key, KeyPart, Routine, RoutineKind, Table};
+use super::{Column, Key, KeyPart, Partition, Routine, RoutineKind, Table};
 use crate::ask::{Answer, Record};
 use crate::{Identity, Result};
 use std::collections::HashMap;
@@ -135,7 +135,7 @@ impl Part<'_> {
         let answer = self.ask(
             conn,
             "list of partitions",
-            "TABLE_NAME, PARTITION_NAME, SUBPARTITION_NAME, PARTITION_ORDINAL_POSITION, SUBPARTITION_ORDINAL_POSITION",
+            "TABLE_NAME, PARTITION_NAME, SUBPARTITION_NAME, PARTITION_ORDINAL_POSITION, SUBPARTITION_ORDINAL_POSITION, TABLE_ROWS, DATA_LENGTH",
             "PARTITIONS",
             "TABLE_SCHEMA",
         )?;
@@ -146,9 +146,13 @@ impl Part<'_> {
             .collect();
         rows.sort_by_key(|r| (r.number(4), r.number(5)));
         for row in rows {
-            let name = row.text(3).or_else(|| row.text(2)).unwrap_or_default();
+            let partition = Partition {
+                name: row.text(3).or_else(|| row.text(2)).unwrap_or_default(),
+                rows_estimate: row.number(6).unwrap_or(0),
+                data_bytes: row.number(7).unwrap_or(0),
+            };
             if let Some(table) = self.table(tables, row) {
-                table.partitions.push(name);
+                table.partitions.push(partition);
             }
         }
         Ok(())

@@ -89,12 +89,23 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The primary key first, then by name.
     pub keys: Vec<Key>,
-    /// Names of the partitions, or of the subpartitions where there are any, in order.
-    pub partitions: Vec<String>,
+    /// The partitions, or the subpartitions where there are any, in order.
+    pub partitions: Vec<Partition>,
     /// Names of the triggers in the order in which they fire and must be created.
     pub triggers: Vec<String>,
     /// Why the server cannot read the table, in its own words.
     pub problem: Option<String>,
+}
+
+/// A partition of a table, or a subpartition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Its name, which no other of the table has.
+    pub name: String,
+    /// The engine's estimate of its rows.
+    pub rows_estimate: u64,
+    /// Bytes of them.
+    pub data_bytes: u64,
 }
 
 impl Table {

@@ -3,6 +3,13 @@
 
 use super::create::{CreateTable, words};
 
+/// Whether a table is made of partitions.
+pub fn has_partitions(create: &str) -> bool {
+    let tail = CreateTable::parse(create).map(|table| words(table.tail, usize::MAX));
+    let mut words = tail.iter().flatten();
+    words.any(|w| w.to_ascii_uppercase().starts_with("PARTITION"))
+}
+
 /// Why the files of such tables cannot be built, as far as a definition tells.
 pub fn no_file(create: &str) -> Option<&'static str> {
     let Some(table) = CreateTable::parse(create) else {
@@ -16,9 +23,6 @@ pub fn no_file(create: &str) -> Option<&'static str> {
     if !tail_has("ENGINE=INNODB") {
         return Some("their engine is not InnoDB");
     }
-    if tail_has("PARTITION") {
-        return Some("they have partitions");
-    }
     if tail_has("VERSIONING") {
         return Some("they keep their history");
     }
@@ -27,15 +31,22 @@ pub fn no_file(create: &str) -> Option<&'static str> {
         ("ROW_FORMAT=REDUNDANT", "their row format is REDUNDANT"),
         ("ROW_FORMAT=COMPACT", "their row format is COMPACT"),
         ("COMPRESSION=", "their pages are compressed"),
-        ("PAGE_COMPRESSED", "their pages are compressed"),
+        ("PAGE_COMPRESSED=", "their pages are compressed"),
         ("`PAGE_COMPRESSED", "their pages are compressed"),
         ("ENCRYPTION=", "they may be encrypted"),
         ("ENCRYPTED=", "they may be encrypted"),
         ("`ENCRYPT", "they may be encrypted"),
+    ] {
+        if tail_has(option) {
+            return Some(why);
+        }
+    }
+    for (word, why) in [
         ("DATA", "they have a folder of their own (DATA DIRECTORY)"),
         ("TABLESPACE", "they lie in a tablespace with others"),
     ] {
-        if tail_has(option) {
+        // Names of partitions may begin like it.
+        if tail.iter().any(|w| w == word) {
             return Some(why);
         }
     }
@@ -115,6 +126,18 @@ mod tests {
         let made = "`a` int,\n  `STORED` int GENERATED ALWAYS AS (concat(`PERSISTENT`,'STORED')) VIRTUAL COMMENT 'STORED',\n  PRIMARY KEY (`a`)";
         assert_eq!(of(made, usual), None);
         assert_eq!(of("`a` int", usual), None);
+        assert!(!has_partitions(&format!(
+            "CREATE TABLE `t` (\n  {plain}\n) {usual}"
+        )));
+        for tail in [
+            "ENGINE=InnoDB\n/*!50100 PARTITION BY HASH (`a`)\nPARTITIONS 4 */",
+            "ENGINE=InnoDB\n PARTITION BY LIST (`a`)\n(PARTITION data_1 VALUES IN (1) ENGINE = InnoDB,\n PARTITION `DATA` VALUES IN (2) ENGINE = InnoDB)",
+        ] {
+            assert_eq!(of(plain, tail), None);
+            assert!(has_partitions(&format!(
+                "CREATE TABLE `t` (\n  {plain}\n) {tail}"
+            )));
+        }
         for (elements, tail, word) in [
             (plain, "ENGINE=MyISAM", "engine"),
             (
@@ -124,13 +147,8 @@ mod tests {
             ),
             (
                 plain,
-                "ENGINE=InnoDB\n/*!50100 PARTITION BY HASH (`a`)\nPARTITIONS 4 */",
-                "partitions",
-            ),
-            (
-                plain,
-                "ENGINE=InnoDB\n PARTITION BY KEY (`a`)",
-                "partitions",
+                "ENGINE=InnoDB\n/*!50100 PARTITION BY LIST (`a`)\n(PARTITION p VALUES IN (1) DATA DIRECTORY = '/x' ENGINE = InnoDB) */",
+                "folder",
             ),
             (plain, "ENGINE=InnoDB ROW_FORMAT=COMPRESSED", "compressed"),
             (plain, "ENGINE=InnoDB `PAGE_COMPRESSED`='ON'", "compressed"),
