@@ -120,13 +120,7 @@ pub fn against(
         .map(|t| (t, None))
         .collect();
     unmatched(filter)?;
-    all_equal(compare_tables(
-        run,
-        &archive.store().describe(),
-        &wanted,
-        server,
-        threads,
-    )?)
+    all_equal(compare_tables(run, &archive, &wanted, server, threads)?)
 }
 
 /// Compares what was just loaded. An archive of penstock has its digests; for
@@ -138,13 +132,12 @@ pub fn loaded(
     server: &wire::Options,
     threads: usize,
 ) -> Result<Compared> {
-    let name = archive.store().describe();
     if let Some(manifest) = archive.manifest() {
         let wanted: Vec<_> = tables
             .iter()
             .filter_map(|(t, _)| manifest.table(&t.schema, &t.name).map(|r| (r, None)))
             .collect();
-        return all_equal(compare_tables(run, &name, &wanted, server, threads)?);
+        return all_equal(compare_tables(run, archive, &wanted, server, threads)?);
     }
     let records: Vec<(TableRecord, RowDigest)> = tables
         .iter()
@@ -164,7 +157,7 @@ pub fn loaded(
         })
         .collect();
     let wanted: Vec<_> = records.iter().map(|(r, d)| (r, Some(*d))).collect();
-    all_equal(compare_tables(run, &name, &wanted, server, threads)?)
+    all_equal(compare_tables(run, archive, &wanted, server, threads)?)
 }
 
 /// What it takes to compare tables of an archive that has digests, one by one, as soon as each is there.
@@ -191,7 +184,7 @@ impl Proofs<'_> {
         let wanted: Vec<_> = record.iter().map(|r| (*r, None)).collect();
         let (compared, differences) = compare_with(
             self.run,
-            &self.archive.store().describe(),
+            self.archive,
             &wanted,
             (self.server, self.id, self.catalog),
             self.threads,
@@ -217,7 +210,7 @@ fn all_equal((compared, differences): (Compared, Vec<(usize, String)>)) -> Resul
 /// Compares tables; what differs comes with its place among them.
 fn compare_tables(
     run: &Run,
-    archive: &str,
+    archive: &Archive,
     tables: &[(&TableRecord, Option<RowDigest>)],
     server: &wire::Options,
     threads: usize,
@@ -256,7 +249,7 @@ pub fn catalog<'s>(
 
 fn compare_with(
     run: &Run,
-    archive: &str,
+    archive: &Archive,
     tables: &[(&TableRecord, Option<RowDigest>)],
     (server, id, catalog): (&wire::Options, &Identity, &Catalog),
     threads: usize,
@@ -264,6 +257,9 @@ fn compare_with(
 ) -> Result<(Compared, Vec<(usize, String)>)> {
     let start = Instant::now();
     let name = format!("{id} at {}", server.endpoint);
+    let from = archive.manifest().map(|m| m.source.flavour.as_str());
+    // Another server may put rows into other partitions, for all that their names are the same.
+    let alike = from == Some(&id.flavour.to_string());
     let mut differences = Vec::new();
     let (mut plans, mut pieces, mut compared) = (Vec::new(), Vec::new(), 0);
     // By plan: which of the tables.
@@ -294,7 +290,7 @@ fn compare_with(
             );
             vec![(plan, vec![(Range::whole(), *digest)])]
         } else {
-            in_parts(record, table, plan)
+            in_parts(record, table, plan, alike)
         };
         counters
             .bytes_expected
@@ -332,7 +328,7 @@ fn compare_with(
     let found = outcome.differences.into_iter();
     differences.extend(found.map(|(plan, what)| (of_plan[plan], what)));
     let compared = Compared {
-        left: archive.to_owned(),
+        left: archive.store().describe(),
         right: name,
         tables: compared,
         rows: outcome.rows,
@@ -363,11 +359,12 @@ fn find<'c>(
 /// Ranges of rows, with what each amounts to.
 type Ranges = Vec<(Range, RowDigest)>;
 
-/// How the table is read: partition by partition, if it was dumped so and has them on the server too.
+/// How the table is read: partition by partition, if it was dumped so and has them on the server too, and that is `alike`.
 fn in_parts(
     record: &TableRecord,
     table: &server::catalog::Table,
     mut plan: TablePlan,
+    alike: bool,
 ) -> Vec<(TablePlan, Ranges)> {
     let mut parts: Vec<(&str, Vec<&ChunkEntry>)> = Vec::new();
     for chunk in &record.chunks {
@@ -378,7 +375,7 @@ fn in_parts(
         }
     }
     let all: Vec<&ChunkEntry> = record.chunks.iter().collect();
-    let there = |name: &str| table.partitions.iter().any(|p| p.name == name);
+    let there = |name: &str| alike && table.partitions.iter().any(|p| p.name == name);
     if parts.iter().all(|(name, _)| name.is_empty()) {
         let ranges = ranges(record, &all, &mut plan);
         return vec![(plan, ranges)];

@@ -102,6 +102,9 @@ impl Roads {
         let Some(create) = prepare::definition(t, plan, table)? else {
             return no("the archive has no definition of them");
         };
+        if let Some(why) = ddl::no_file(&create) {
+            return no(why);
+        }
         match (ddl::has_partitions(&create), parts::has(table)) {
             (true, false) => {
                 return no("they have partitions, and their rows are not apart in the archive");
@@ -109,11 +112,17 @@ impl Roads {
             (false, true) => return no("they had partitions, and are to have none"),
             _ => {}
         }
+        let source = plan.archive.manifest().map(|m| m.source.flavour.as_str());
+        if ddl::has_partitions_by_key(&create) && source != Some(&t.id.flavour.to_string()) {
+            return no(
+                "they have partitions by KEY, and come from the other server, which may put rows into others",
+            );
+        }
         if let Some(next) = ddl::auto_increment(&create) {
             let name = quote::qualified(&table.schema, &table.name);
             self.numbers.insert(name, next);
         }
-        Ok(ddl::no_file(&create).map(str::to_owned))
+        Ok(None)
     }
 
     /// The next number of a table's AUTO_INCREMENT column, if it has one.

@@ -439,10 +439,15 @@ impl Works<'_> {
             Err(None)
         } else {
             match self.imported(conn, rank, ready, stop)? {
-                Ok(bytes) => match parts::exchange(conn, part, &ready.name)? {
-                    None => Ok(bytes),
-                    Some(why) => Err(Some(Outcome::Doubted(why))),
-                },
+                Ok(bytes) => {
+                    // The whole table takes it from its partitions. Told by itself it would be altered, and a MariaDB that is
+                    // killed while it alters a table with partitions keeps a file of it for ever.
+                    self.number(conn, ready, &ready.name)?;
+                    match parts::exchange(conn, part, &ready.name)? {
+                        None => Ok(bytes),
+                        Some(why) => Err(Some(Outcome::Doubted(why))),
+                    }
+                }
                 Err(outcome) => Err(Some(outcome)),
             }
         };
@@ -648,13 +653,21 @@ impl Works<'_> {
         outcome
     }
 
-    /// The server has the file: what it has to know of it, and the journal.
-    pub fn enter(&self, conn: &mut Conn, ready: &Ready<'_>) -> Result<()> {
-        let (table, name) = (ready.table, ready.whole());
-        if let Some(next) = self.roads.next_number(name) {
+    /// Has AUTO_INCREMENT count on as it did in the source.
+    fn number(&self, conn: &mut Conn, ready: &Ready<'_>, name: &str) -> Result<()> {
+        if let Some(next) = self.roads.next_number(ready.whole()) {
             // Never below what the rows have: the server looks.
             conn.execute(format!("ALTER TABLE {name} AUTO_INCREMENT = {next}"))
                 .map_err(|e| lost(name, e))?;
+        }
+        Ok(())
+    }
+
+    /// The server has the file: what it has to know of it, and the journal.
+    pub fn enter(&self, conn: &mut Conn, ready: &Ready<'_>) -> Result<()> {
+        let (table, name) = (ready.table, ready.whole());
+        if ready.part.is_none() {
+            self.number(conn, ready, name)?;
         }
         // The server's own would only come when rows change.
         conn.fetch(format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {name}"))

@@ -11,7 +11,7 @@ use crate::load::journal::Journal;
 use archive::FileRecord;
 use archive::open::Table;
 use base::{Result, failpoint};
-use server::quote;
+use server::{ddl, quote};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use wire::Conn;
@@ -117,6 +117,10 @@ pub fn ready<'p>(
     // From the first partition to the last one it is neither empty nor whole.
     let path = |name: &str| site.building(name).display().to_string();
     journal.begin_file(&mut t.conn, &whole, &path(&whole))?;
+    // As one statement: a server that is killed between LIKE and REMOVE PARTITIONING can keep files of neither.
+    let create = ddl::read(&mut t.conn, ddl::Object::Table, &table.schema, &table.name)
+        .map_err(|e| failure::server("cannot read a definition", e))?
+        .sql;
     let names = partitions(table);
     let shared = Arc::new(Mutex::new(Shared {
         left: names.len(),
@@ -129,23 +133,14 @@ pub fn ready<'p>(
         let aside = aside(table, partition);
         let name = quote::qualified(&table.schema, &aside);
         journal.begin_file(&mut t.conn, &name, &path(&name))?;
-        let mut refused = None;
-        for sql in [
-            format!("CREATE TABLE {name} LIKE {whole}"),
-            format!("ALTER TABLE {name} REMOVE PARTITIONING"),
-        ] {
-            match t.conn.execute(sql) {
-                Ok(_) => {}
-                Err(wire::Error::Server(e)) => {
-                    refused.get_or_insert_with(|| {
-                        Outcome::Unfit(format!(
-                            "the server does not make a table like one of their partitions: {e}"
-                        ))
-                    });
-                }
-                Err(e) => return Err(failure::wire(format_args!("cannot create {name}"), e)),
-            }
-        }
+        let create = ddl::without_partitions(&create, &name).unwrap_or_default();
+        let refused = match t.conn.execute(create) {
+            Ok(_) => None,
+            Err(wire::Error::Server(e)) => Some(Outcome::Unfit(format!(
+                "the server does not make a table like one of their partitions: {e}"
+            ))),
+            Err(e) => return Err(failure::wire(format_args!("cannot create {name}"), e)),
+        };
         failpoint::reached("a partition has a table aside");
         let part = Part {
             whole: whole.clone(),

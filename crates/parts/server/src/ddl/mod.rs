@@ -21,7 +21,9 @@ pub use adapt::{adapt, sql_mode_for};
 pub use collate::collation_for;
 pub use create::{CreateTable, add_if_not_exists, strip_foreign_keys};
 pub use keys::{key_name, missing_keys, strip_keys_of_server, strip_secondary_keys};
-pub use shape::{auto_increment, has_partitions, no_file};
+pub use shape::{
+    auto_increment, has_partitions, has_partitions_by_key, no_file, without_partitions,
+};
 pub use show::{read, read_routine, sequence_next};
 
 use crate::{Identity, quote};

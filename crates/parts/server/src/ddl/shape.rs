@@ -10,6 +10,39 @@ pub fn has_partitions(create: &str) -> bool {
     words.any(|w| w.to_ascii_uppercase().starts_with("PARTITION"))
 }
 
+/// Whether partitions or subpartitions are by KEY: which rows belong into which one the server decides as it likes,
+/// also by the collation.
+pub fn has_partitions_by_key(create: &str) -> bool {
+    let tail = CreateTable::parse(create).map(|table| words(table.tail, usize::MAX));
+    let words: Vec<&str> = tail.into_iter().flatten().collect();
+    let is = |w: &&str, what: &str| w.eq_ignore_ascii_case(what);
+    words
+        .windows(2)
+        .any(|w| (is(&w[0], "BY") || is(&w[0], "LINEAR")) && is(&w[1], "KEY"))
+}
+
+/// The definition of a table like this one, as the server gives it, but without partitions and under another name.
+/// `None`: it has none.
+pub fn without_partitions(create: &str, name: &str) -> Option<String> {
+    let table = CreateTable::parse(create)?;
+    let list = words(table.tail, usize::MAX);
+    let at = list
+        .iter()
+        .position(|w| w.eq_ignore_ascii_case("PARTITION"))?;
+    // MySQL writes it as a comment that servers read.
+    let first = match at.checked_sub(1).map(|before| list[before]) {
+        Some(before) if before.starts_with("/*!") => before,
+        _ => list[at],
+    };
+    let end = first.as_ptr() as usize - table.tail.as_ptr() as usize;
+    let like = CreateTable {
+        head: &format!("CREATE TABLE {name} ("),
+        tail: table.tail[..end].trim_end(),
+        elements: table.elements,
+    };
+    Some(like.join(&like.elements))
+}
+
 /// Why the files of such tables cannot be built, as far as a definition tells.
 pub fn no_file(create: &str) -> Option<&'static str> {
     let Some(table) = CreateTable::parse(create) else {
@@ -126,6 +159,23 @@ mod tests {
         let made = "`a` int,\n  `STORED` int GENERATED ALWAYS AS (concat(`PERSISTENT`,'STORED')) VIRTUAL COMMENT 'STORED',\n  PRIMARY KEY (`a`)";
         assert_eq!(of(made, usual), None);
         assert_eq!(of("`a` int", usual), None);
+        for (tail, by_key) in [
+            (
+                "ENGINE=InnoDB COMMENT='BY KEY'\n PARTITION BY HASH (`key`)",
+                false,
+            ),
+            (
+                "ENGINE=InnoDB\n/*!50100 PARTITION BY LINEAR KEY ALGORITHM = 2 (a) */",
+                true,
+            ),
+            (
+                "ENGINE=InnoDB\n PARTITION BY LIST (`a`)\nSUBPARTITION BY KEY (`b`)",
+                true,
+            ),
+        ] {
+            let create = format!("CREATE TABLE `t` (\n  {plain}\n) {tail}");
+            assert_eq!(has_partitions_by_key(&create), by_key, "{tail}");
+        }
         assert!(!has_partitions(&format!(
             "CREATE TABLE `t` (\n  {plain}\n) {usual}"
         )));
@@ -134,9 +184,11 @@ mod tests {
             "ENGINE=InnoDB\n PARTITION BY LIST (`a`)\n(PARTITION data_1 VALUES IN (1) ENGINE = InnoDB,\n PARTITION `DATA` VALUES IN (2) ENGINE = InnoDB)",
         ] {
             assert_eq!(of(plain, tail), None);
-            assert!(has_partitions(&format!(
-                "CREATE TABLE `t` (\n  {plain}\n) {tail}"
-            )));
+            let create = format!("CREATE TABLE `t` (\n  {plain}\n) {tail}");
+            assert!(has_partitions(&create));
+            let like = without_partitions(&create, "`s`.`a (b`");
+            let wanted = format!("CREATE TABLE `s`.`a (b` (\n  {plain}\n) ENGINE=InnoDB");
+            assert_eq!(like.as_ref(), Some(&wanted));
         }
         for (elements, tail, word) in [
             (plain, "ENGINE=MyISAM", "engine"),
