@@ -1,10 +1,11 @@
 //! Partitioned tables: each partition has files of its own in an archive, and
 //! comes back by rows or as a file.
 
-use crate::kit::{COUNT, Pair, Tool, both};
+use crate::kit::{COUNT, Pair, Tool, both, own_server};
 use crate::resume::stopped;
 use crate::road::{equal, names};
 use rustix::process::Signal;
+use testkit::Kind;
 
 fn tables(pair: &Pair) {
     pair.fill(&format!(
@@ -95,6 +96,51 @@ both! {
         pair.same("SELECT COUNT(*), MAX(id) FROM f.cut FORCE INDEX (u) WHERE v > ''");
         pair.same("SELECT COUNT(*) FROM f.hashed PARTITION (p1sp0) FORCE INDEX (b) WHERE b >= ''");
     }
+}
+
+#[test]
+fn another_flavour_puts_rows_into_other_partitions() {
+    let (Some(target), Some(pair)) = (own_server(Kind::MariaDb, &[]), Pair::take(Kind::MySql))
+    else {
+        return;
+    };
+    pair.fill(&format!(
+        "CREATE DATABASE f; USE f;
+CREATE TABLE k (a CHAR(10) PRIMARY KEY) ENGINE=InnoDB PARTITION BY KEY (a) PARTITIONS 5; INSERT INTO k SELECT n FROM {COUNT} WHERE n < 2000;
+CREATE TABLE h (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 3; INSERT INTO h SELECT n FROM {COUNT} WHERE n < 2000;"
+    ));
+    pair.dump("a", &[]).ok();
+    let done = Tool::new(["load"])
+        .arg(pair.path("a"))
+        .arg("--socket")
+        .arg(target.socket())
+        .args(["--user", "root", "--skip-binlog", "--json"])
+        .args(FILES.iter().copied())
+        .run()
+        .ok();
+    assert_eq!(names(&done.summary()["road"]["files"]), ["`f`.`h`"]);
+    let first = "SELECT COUNT(*) FROM f.k PARTITION (p0)";
+    assert_ne!(
+        pair.source().value(first).expect("a count"),
+        target.value(first).expect("a count")
+    );
+    // Which is no difference.
+    pair.verify_against("a", &target).ok();
+    // A dump of what a load would refuse says so.
+    let folder = pair.path("elsewhere");
+    std::fs::create_dir(&folder).expect("a folder");
+    let create = format!(
+        "CREATE TABLE f.d (a INT) ENGINE=InnoDB DATA DIRECTORY='{}'",
+        folder.display()
+    );
+    target.client(&create).expect("a table");
+    Tool::new(["dump", "--schemas", "f", "--user", "root", "--socket"])
+        .arg(target.socket())
+        .arg("--to")
+        .arg(pair.path("b"))
+        .run()
+        .code(3)
+        .says(&["table `f`.`d` has a folder of its own (DATA DIRECTORY)"]);
 }
 
 const PLACES: &[&str] = &[

@@ -193,6 +193,12 @@ impl Writing<'_> {
                 server::quote::ident(&table.name)
             );
         }
+        if ddl::has_folder(&create) {
+            self.out.exceptions.push(format!(
+                "table {} has a folder of its own (DATA DIRECTORY): a load refuses such a definition; load without the table (--exclude-tables), and create it by hand",
+                table.qualified()
+            ));
+        }
         if table.kind == TableKind::SystemVersioned {
             self.out.exceptions.push(format!(
                 "table {} is system-versioned: its current rows are dumped, its history is not",

@@ -10,6 +10,13 @@ pub fn has_partitions(create: &str) -> bool {
     words.any(|w| w.to_ascii_uppercase().starts_with("PARTITION"))
 }
 
+/// Whether a table, or a partition of it, has a folder of its own.
+pub fn has_folder(create: &str) -> bool {
+    let tail = CreateTable::parse(create).map(|table| words(table.tail, usize::MAX));
+    let mut words = tail.iter().flatten();
+    words.any(|w| w.eq_ignore_ascii_case("DATA"))
+}
+
 /// Whether partitions or subpartitions are by KEY: which rows belong into which one the server decides as it likes,
 /// also by the collation.
 pub fn has_partitions_by_key(create: &str) -> bool {
@@ -185,7 +192,7 @@ mod tests {
         ] {
             assert_eq!(of(plain, tail), None);
             let create = format!("CREATE TABLE `t` (\n  {plain}\n) {tail}");
-            assert!(has_partitions(&create));
+            assert!(has_partitions(&create) && !has_folder(&create));
             let like = without_partitions(&create, "`s`.`a (b`");
             let wanted = format!("CREATE TABLE `s`.`a (b` (\n  {plain}\n) ENGINE=InnoDB");
             assert_eq!(like.as_ref(), Some(&wanted));
