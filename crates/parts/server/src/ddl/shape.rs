@@ -3,29 +3,35 @@
 
 use super::create::{CreateTable, words};
 
+/// The words behind the columns and keys: options, and partitions.
+fn tail(create: &str) -> Vec<&str> {
+    CreateTable::parse(create).map_or_else(Vec::new, |table| words(table.tail, usize::MAX))
+}
+
+/// Whether a word stands among them, other than as the name of a partition.
+fn has_word(tail: &[&str], word: &str) -> bool {
+    let is = |w: &str, what: &str| w.eq_ignore_ascii_case(what);
+    let is_name = |before: &str| is(before, "PARTITION") || is(before, "SUBPARTITION");
+    let found = |n: usize| is(tail[n], word) && !n.checked_sub(1).is_some_and(|n| is_name(tail[n]));
+    (0..tail.len()).any(found)
+}
+
 /// Whether a table is made of partitions.
 pub fn has_partitions(create: &str) -> bool {
-    let tail = CreateTable::parse(create).map(|table| words(table.tail, usize::MAX));
-    let mut words = tail.iter().flatten();
-    words.any(|w| w.to_ascii_uppercase().starts_with("PARTITION"))
+    has_word(&tail(create), "PARTITION")
 }
 
 /// Whether a table, or a partition of it, has a folder of its own.
 pub fn has_folder(create: &str) -> bool {
-    let tail = CreateTable::parse(create).map(|table| words(table.tail, usize::MAX));
-    let mut words = tail.iter().flatten();
-    words.any(|w| w.eq_ignore_ascii_case("DATA"))
+    has_word(&tail(create), "DATA")
 }
 
 /// Whether partitions or subpartitions are by KEY: which rows belong into which one the server decides as it likes,
 /// also by the collation.
 pub fn has_partitions_by_key(create: &str) -> bool {
-    let tail = CreateTable::parse(create).map(|table| words(table.tail, usize::MAX));
-    let words: Vec<&str> = tail.into_iter().flatten().collect();
-    let is = |w: &&str, what: &str| w.eq_ignore_ascii_case(what);
-    words
-        .windows(2)
-        .any(|w| (is(&w[0], "BY") || is(&w[0], "LINEAR")) && is(&w[1], "KEY"))
+    let is = |w: &str, what: &str| w.eq_ignore_ascii_case(what);
+    let by_key = |w: &[&str]| (is(w[0], "BY") || is(w[0], "LINEAR")) && is(w[1], "KEY");
+    tail(create).windows(2).any(by_key)
 }
 
 /// The definition of a table like this one, as the server gives it, but without partitions and under another name.
@@ -55,11 +61,9 @@ pub fn no_file(create: &str) -> Option<&'static str> {
     let Some(table) = CreateTable::parse(create) else {
         return Some("their definition is not understood");
     };
-    let tail: Vec<String> = words(table.tail, usize::MAX)
-        .iter()
-        .map(|w| w.to_ascii_uppercase())
-        .collect();
-    let tail_has = |what: &str| tail.iter().any(|w| w.starts_with(what));
+    let list = words(table.tail, usize::MAX);
+    let upper: Vec<String> = list.iter().map(|w| w.to_ascii_uppercase()).collect();
+    let tail_has = |what: &str| upper.iter().any(|w| w.starts_with(what));
     if !tail_has("ENGINE=INNODB") {
         return Some("their engine is not InnoDB");
     }
@@ -85,8 +89,7 @@ pub fn no_file(create: &str) -> Option<&'static str> {
         ("DATA", "they have a folder of their own (DATA DIRECTORY)"),
         ("TABLESPACE", "they lie in a tablespace with others"),
     ] {
-        // Names of partitions may begin like it.
-        if tail.iter().any(|w| w == word) {
+        if has_word(&list, word) {
             return Some(why);
         }
     }
@@ -188,7 +191,7 @@ mod tests {
         )));
         for tail in [
             "ENGINE=InnoDB\n/*!50100 PARTITION BY HASH (`a`)\nPARTITIONS 4 */",
-            "ENGINE=InnoDB\n PARTITION BY LIST (`a`)\n(PARTITION data_1 VALUES IN (1) ENGINE = InnoDB,\n PARTITION `DATA` VALUES IN (2) ENGINE = InnoDB)",
+            "ENGINE=InnoDB\n PARTITION BY LIST (`a`)\n(PARTITION DATA VALUES IN (1) ENGINE = InnoDB,\n PARTITION tablespace VALUES IN (3) ENGINE = InnoDB,\n PARTITION `DATA` VALUES IN (2) ENGINE = InnoDB)",
         ] {
             assert_eq!(of(plain, tail), None);
             let create = format!("CREATE TABLE `t` (\n  {plain}\n) {tail}");
