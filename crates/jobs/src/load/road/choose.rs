@@ -3,7 +3,7 @@
 
 use super::super::{Plan, Target, raw_bytes};
 use super::site::{Place, Site};
-use super::{Road, hand, parts};
+use super::{Road, parts, ready};
 use crate::load::journal::{self, Journal};
 use crate::load::prepare;
 use crate::tune::down;
@@ -268,7 +268,7 @@ fn barred(t: &mut Target<'_>, plan: &Plan) -> Option<String> {
         );
     }
     if t.id.is_mariadb()
-        && let Err(e) = hand::checkpoint(&mut t.conn)
+        && let Err(e) = ready::checkpoint(&mut t.conn)
     {
         return Some(format!(
             "the server has to write a checkpoint first, or a crash soon afterwards would cost their changes: {} (it takes innodb_log_checkpoint_now and the privilege SUPER)",

@@ -1,10 +1,12 @@
 //! By which road the rows of a table come: as rows through SQL, or as the file
 //! of its tablespace, built here and handed to the server.
 //!
-//! `choose` says which and why, `site` where the server has its files, `build`
-//! makes one from the archive's chunks, `hand` gives it to the server, `swap` to
-//! one that is stopped for it, `parts` has partitions come one by one, `turns` shares the processor. What comes as a file is compared with the archive
-//! before anything else is done with it.
+//! `choose` says which and why, `site` where the server has its files, `ready`
+//! takes the server's own empty ones as templates, `build` makes one from the
+//! archive's chunks, `hand` gives it to the server, `swap` to one that is stopped
+//! for it; `parts` has partitions come one by one, `turns` shares the processor.
+//! What comes as a file is compared with the archive before anything else is done
+//! with it.
 //! Invariants: the server never sees a file that has not passed the check of
 //! [`innodb::check`]; a table whose file was refused, or differs, is dropped and
 //! loaded as rows; from before the first byte of a file until the server has
@@ -14,6 +16,7 @@ mod build;
 mod choose;
 mod hand;
 mod parts;
+mod ready;
 mod site;
 mod swap;
 mod turns;
@@ -29,7 +32,8 @@ use crate::verify::{self, Compared};
 use archive::open::Table;
 use base::units::printable;
 use base::{Counters, Error, Kind, Result, failpoint};
-use hand::{Built, Outcome, Ready, Works};
+use hand::{Built, Outcome, Works};
+use ready::Ready;
 use server::{Catalog, Identity, ddl, quote};
 use std::path::Path;
 use std::sync::Mutex;
@@ -357,7 +361,7 @@ fn round<'p>(
     let mut stages: Vec<Option<Stage<'p>>> = Vec::new();
     // Each with the place of its table.
     let mut ready = Vec::new();
-    for (n, of) in hand::ready(t, roads, &prepared.journal, wanted)?
+    for (n, of) in ready::ready(t, roads, &prepared.journal, wanted)?
         .into_iter()
         .enumerate()
     {

@@ -2,7 +2,8 @@
 //! places with the empty partition. The server looks at every row of it before
 //! it does, so that none gets where it does not belong.
 
-use super::hand::{self, Outcome, Ready};
+use super::hand::{self, Outcome};
+use super::ready::{self, Ready};
 use super::site::{Place, Site};
 use super::{Plan, Roads};
 use crate::failure;
@@ -101,7 +102,7 @@ pub fn place_of(plan: &Plan, site: &Site, lower_case: bool, name: &str) -> Optio
     })
 }
 
-/// As [`hand::ready`], for one table: all of its partitions that have rows.
+/// As [`ready::ready`], for one table: all of its partitions that have rows.
 pub fn ready<'p>(
     t: &mut Target<'_>,
     roads: &Roads,
@@ -132,8 +133,12 @@ pub fn ready<'p>(
         t.run.check()?;
         let aside = aside(table, partition);
         let name = quote::qualified(&table.schema, &aside);
+        let Some(create) = ddl::without_partitions(&create, &name) else {
+            return Ok(Err(Outcome::Unfit(
+                "they have partitions in the archive, and none on the server".into(),
+            )));
+        };
         journal.begin_file(&mut t.conn, &name, &path(&name))?;
-        let create = ddl::without_partitions(&create, &name).unwrap_or_default();
         let refused = match t.conn.execute(create) {
             Ok(_) => None,
             Err(wire::Error::Server(e)) => Some(Outcome::Unfit(format!(
@@ -149,7 +154,7 @@ pub fn ready<'p>(
         };
         let made = match refused {
             Some(outcome) => Err(outcome),
-            None => hand::one_ready(t, roads, journal, table, Some((part, &aside)))?,
+            None => ready::one_ready(t, roads, journal, table, Some((part, &aside)))?,
         };
         match made {
             Ok(ready) => all.push(ready),
@@ -188,11 +193,6 @@ pub fn exchange(conn: &mut Conn, part: &Part, name: &str) -> Result<Option<Strin
 
 /// Drops the table aside, with what it has by now: nothing, or rows that are not wanted.
 pub fn remove(conn: &mut Conn, journal: &Journal, ready: &Ready<'_>) -> Result<()> {
-    let name = &ready.name;
-    conn.execute(format!("DROP TABLE IF EXISTS {name}"))
-        .map_err(|e| failure::wire(format_args!("cannot drop table {name}"), e))?;
-    for path in [&ready.place.file, &ready.place.description] {
-        hand::removed(path)?;
-    }
-    journal.forget_file(conn, name)
+    hand::dropped(conn, ready)?;
+    journal.forget_file(conn, &ready.name)
 }

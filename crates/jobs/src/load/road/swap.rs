@@ -9,7 +9,8 @@
 //! files gets its own back; the files are on the disk before it is started.
 
 use super::Taken;
-use super::hand::{Built, Outcome, Ready};
+use super::hand::{Built, Outcome};
+use super::ready::Ready;
 use super::site::{Site, remove};
 use crate::load::Target;
 use crate::tune::{down, service};
@@ -30,7 +31,7 @@ impl Kept {
     fn copy(&mut self, site: &Site, ready: &Ready<'_>) -> io::Result<()> {
         let place = &ready.place.file;
         let path = site.building(&format!("{} as it was", ready.name));
-        let mut file = site.create(&path, ready.mode())?;
+        let mut file = site.create(&path, ready.blank.mode)?;
         if let Err(e) = std::fs::read(place).and_then(|bytes| file.write_all(&bytes)) {
             // Half of a file, on a full disk, must never get into the place of a whole one.
             let _ = remove(&path);
