@@ -463,6 +463,7 @@ bench_restore_files() {
     cold_target --skip-log-bin
     restore_run "$group" 'penstock --road cold' "$schema" \
         penstock load "$WORK/dump-zstd" --socket "$TARGET_SOCKET" --user root --threads 2 --road cold --server-command "sh $WORK/target.sh"
+    own_folder "$group" "$WORK/dump-zstd"
     if [[ -n $MYDUMPER && -n $MYLOADER ]]; then
         fresh_target
         restore_run "$keys" 'myloader, best settings' five_keys "$MYLOADER" --user root --socket "$TARGET_SOCKET" --threads 2 --directory "$WORK/five-mydumper"
@@ -477,6 +478,18 @@ bench_restore_files() {
     cold_target --skip-log-bin
     restore_run "$keys" 'penstock --road cold' five_keys \
         penstock load "$WORK/dump-five" --socket "$TARGET_SOCKET" --user root --threads 2 --road cold --server-command "sh $WORK/target.sh"
+    own_folder "$keys" "$WORK/dump-five"
+}
+
+# own_folder GROUP DUMP: into a data folder that is made for it, from nothing to a server that is shut down.
+own_folder() {
+    local group=$1 dump=$2 program
+    program=$(testkit program "$FLAVOUR" "$WORK/server-program")
+    rm -rf "$WORK/own"
+    measure "$group" 'penstock --datadir' "$TARGET_PID" \
+        penstock load "$dump" --datadir "$WORK/own" --server-program "$program" --threads 2
+    record fact "$group" "of penstock --datadir, making the folder and the server's first start: $(sed -n 's/.*; made in //p' "$WORK/out")"
+    rm -rf "$WORK/own"
 }
 
 # copy_files GROUP SCHEMA: the target's files of a schema, copied and synced: less no restore can take.
@@ -507,10 +520,13 @@ bench_restore_reach() {
         for other in 'penstock --road rows, best settings' 'myloader, best settings' "${IMPORT[-1]##*/} --use-threads=2"; do
             record reach "$files" 'penstock --road tablespace' "$most" "$other"
             record reach "$files" 'penstock --road cold' 0.167 "$other"
+            record reach "$files" 'penstock --datadir' 0.167 "$other"
         done
         record reach "$files" 'penstock --road cold' 2 'cp of the files, and sync'
+        record reach "$files" 'penstock --datadir' 2 'cp of the files, and sync'
         for other in 'penstock --road rows, best settings' 'myloader, best settings'; do
             record reach 'five keys by files, compared' 'penstock --road tablespace' 0.1 "$other"
+            record reach 'five keys by files, compared' 'penstock --datadir' 0.1 "$other"
         done
     fi
 }

@@ -13,6 +13,7 @@ mod chunking;
 mod cold;
 mod consistency;
 mod damage;
+mod datadir;
 mod fidelity;
 mod held;
 mod hostile;

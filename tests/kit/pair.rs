@@ -1,9 +1,9 @@
 //! A source and a target server of one flavour, shared by all tests and held
-//! by one at a time.
+//! by one at a time; two of each, so that tests of one flavour need not wait for each other.
 
 use super::{Done, Tool};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use testkit::{Kind, Server, available};
 
 /// Runs a test on both flavours, as two tests.
@@ -37,9 +37,65 @@ struct Servers {
 pub struct Pair {
     /// Which flavour.
     pub kind: Kind,
-    servers: &'static Servers,
     folder: tempfile::TempDir,
-    _alone: MutexGuard<'static, ()>,
+    held: Held,
+}
+
+/// The pairs of a flavour.
+struct Pool {
+    free: Mutex<Vec<usize>>,
+    returned: Condvar,
+    servers: [OnceLock<Servers>; PAIRS],
+}
+
+/// Of each flavour.
+const PAIRS: usize = 2;
+
+impl Pool {
+    fn of(kind: Kind) -> &'static Pool {
+        static MYSQL: OnceLock<Pool> = OnceLock::new();
+        static MARIADB: OnceLock<Pool> = OnceLock::new();
+        let place = if kind == Kind::MySql {
+            &MYSQL
+        } else {
+            &MARIADB
+        };
+        place.get_or_init(|| Pool {
+            // The first one is taken first: one test alone starts no more.
+            free: Mutex::new((0..PAIRS).rev().collect()),
+            returned: Condvar::new(),
+            servers: [const { OnceLock::new() }; PAIRS],
+        })
+    }
+
+    fn take(&'static self) -> Held {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(number) = free.pop() {
+                return Held { pool: self, number };
+            }
+            let waited = self.returned.wait(free);
+            free = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// One of them, until it is dropped: a test that fails gives it back too.
+struct Held {
+    pool: &'static Pool,
+    number: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut free = self
+            .pool
+            .free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        free.push(self.number);
+        self.pool.returned.notify_one();
+    }
 }
 
 /// A server for one test alone, which may kill it; `None`, said aloud, where there is none to start.
@@ -54,21 +110,13 @@ pub fn own_server(kind: Kind, args: &[&str]) -> Option<Server> {
 impl Pair {
     /// Waits for the servers of this flavour and empties them; `None`, said aloud, where there are none.
     pub fn take(kind: Kind) -> Option<Pair> {
-        static MYSQL: (Mutex<()>, OnceLock<Servers>) = (Mutex::new(()), OnceLock::new());
-        static MARIADB: (Mutex<()>, OnceLock<Servers>) = (Mutex::new(()), OnceLock::new());
         if let Err(reason) = available(kind) {
             eprintln!("SKIPPED: {reason}");
             return None;
         }
-        let place = if kind == Kind::MySql {
-            &MYSQL
-        } else {
-            &MARIADB
-        };
-        // A test that failed leaves servers that the next one empties.
-        let alone = place.0.lock().unwrap_or_else(|e| e.into_inner());
-        let servers = place.1.get_or_init(|| {
-            let start = |id: &str| {
+        let held = Pool::of(kind).take();
+        let servers = held.pool.servers[held.number].get_or_init(|| {
+            let start = |id: usize| {
                 let setup = testkit::Setup::new(kind).expect("a set-up").tcp();
                 let gtid: &[&str] = match kind {
                     Kind::MySql => &[
@@ -85,10 +133,11 @@ impl Pair {
                     .expect("a server")
             };
             Servers {
-                source: start("11"),
-                target: start("12"),
+                source: start(10 * held.number + 11),
+                target: start(10 * held.number + 12),
             }
         });
+        // One that failed has left what it had.
         for server in [&servers.source, &servers.target] {
             empty(server);
         }
@@ -96,22 +145,22 @@ impl Pair {
             .prefix("penstock-whole-")
             .tempdir()
             .expect("a folder");
-        Some(Pair {
-            kind,
-            servers,
-            folder,
-            _alone: alone,
-        })
+        Some(Pair { kind, folder, held })
     }
 
     /// What is dumped.
     pub fn source(&self) -> &Server {
-        &self.servers.source
+        &self.servers().source
     }
 
     /// What is loaded into.
     pub fn target(&self) -> &Server {
-        &self.servers.target
+        &self.servers().target
+    }
+
+    fn servers(&self) -> &'static Servers {
+        let servers = self.held.pool.servers[self.held.number].get();
+        servers.expect("servers that run")
     }
 
     /// Whether it is MySQL.

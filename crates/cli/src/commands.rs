@@ -9,7 +9,7 @@ use crate::screen::{Screen, summary};
 use base::{Cancel, Error, Kind, Result};
 use jobs::record::{self, told};
 use jobs::steer::Request;
-use jobs::{Run, doctor, dump, load, tune, verify};
+use jobs::{Run, doctor, dump, load, own, tune, verify};
 use server::Filter;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -153,6 +153,11 @@ fn service(a: &args::Load, level: tune::Level) -> Result<()> {
     let cold = matches!(a.road, args::Road::Cold);
     let max = level == tune::Level::Max;
     match (cold, max, &a.server_command, &a.server_config) {
+        (_, true, ..) if a.datadir.is_some() => no(
+            "--tune=max is for a server that has settings to change",
+            "leave it out: the server that --datadir makes is made for the load",
+        ),
+        _ if a.datadir.is_some() => Ok(()),
         (.., Some(command), _) if command.trim().is_empty() => no(
             "--server-command is empty",
             "give the shell line that restarts the server: 'systemctl \"$1\" mysql'",
@@ -181,6 +186,18 @@ fn service(a: &args::Load, level: tune::Level) -> Result<()> {
     }
 }
 
+/// Where a load goes.
+fn target(a: &args::Load) -> Result<wire::Options> {
+    let Some(folder) = &a.datadir else {
+        return a.connection.resolve(a.into.as_deref());
+    };
+    // Of all that may be said of a server, only a password is for one that is still to be made.
+    let mut own = a.connection.clone();
+    own.socket = Some(folder.join("penstock.sock"));
+    own.user = Some("root".to_owned());
+    own.resolve(None)
+}
+
 fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
     a.limits.apply(run)?;
     let level = level(&a.tune)?;
@@ -188,7 +205,7 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
     let service = a.server_command.as_ref().zip(a.server_config.as_ref());
     let options = load::Options {
         from: a.from.clone(),
-        target: a.connection.resolve(a.into.as_deref())?,
+        target: target(a)?,
         threads: args::threads(a.threads),
         verify: !a.no_verify,
         allow_same_server: a.allow_same_server,
@@ -208,16 +225,21 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
             args::Road::Cold => load::road::Road::Cold,
         },
         memory: memory(&a.memory)?,
-        filter: filter(&a.selection)?,
+        filter: Arc::new(filter(&a.selection)?),
         tune: tune::Options {
             level,
             state: state(),
             service: service.map(|(command, config)| tune::service::Service {
-                command: command.clone(),
+                command: tune::ServerCommand::Shell(command.clone()),
                 config: config.clone(),
             }),
         },
-        server_command: a.server_command.clone(),
+        server_command: a.server_command.clone().map(tune::ServerCommand::Shell),
+        own: a.datadir.clone().map(|folder| own::Options {
+            folder,
+            program: a.server_program.clone(),
+            defaults: a.server_defaults.clone(),
+        }),
     };
     let _listens = steer::listen(run, "load", format!("of {}", a.from.display()));
     let kept = record::keep(

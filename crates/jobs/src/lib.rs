@@ -13,6 +13,7 @@ pub mod failure;
 pub mod held;
 pub mod keys;
 pub mod load;
+pub mod own;
 pub mod record;
 pub mod report;
 pub mod rows;

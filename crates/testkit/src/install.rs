@@ -6,6 +6,8 @@
 
 use crate::{Error, Result};
 use std::ffi::{OsStr, OsString};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -203,6 +205,30 @@ impl Install {
             binary,
             clients: Clients { before, folders },
         })
+    }
+
+    /// One program that is the server, for tools that start servers themselves: its binary, or, where that needs a
+    /// loader and arguments, a script of this name that calls it.
+    pub fn one_program(&self, script: &Path) -> Result<PathBuf> {
+        if self.server[0] == self.binary {
+            return Ok(self.binary.clone());
+        }
+        let at = self.server.iter().position(|a| *a == *self.binary);
+        let (before, behind) = self.server.split_at(at.map_or(1, |at| at + 1));
+        let quoted = |list: &[OsString]| -> String {
+            let one = |a: &OsString| format!(" '{}'", a.to_string_lossy().replace('\'', r"'\''"));
+            // Which option files it reads is for the caller to say, and has to come first.
+            let list = list.iter().filter(|a| *a != "--no-defaults");
+            list.map(one).collect()
+        };
+        let text = format!(
+            "#!/bin/sh\nexec{} \"$@\"{}\n",
+            quoted(before),
+            quoted(behind)
+        );
+        std::fs::write(script, text).map_err(Error::doing(script.display()))?;
+        std::fs::set_permissions(script, Permissions::from_mode(0o755))?;
+        Ok(script.to_owned())
     }
 
     /// How to call a stock program of this server. `role` is `client`, `dump`,

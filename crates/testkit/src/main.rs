@@ -33,6 +33,7 @@ testkit: throw-away servers and data for ./dev
   testkit server list
   testkit available KIND                  says what would run, or why nothing can
   testkit client KIND PROGRAM             how to call client, dump or import: one word a line
+  testkit program KIND SCRIPT             one program that is the server; SCRIPT is written if it takes one
   testkit sql --socket S STATEMENT…
   testkit tpcc load --socket S [--warehouses N] [--seed N] [--connections N] [--foreign-keys] [--schema NAME]
   testkit tpcc writes --socket S [--connections N] [--rate N] [--seconds N] [--count FILE] [--schema NAME]
@@ -74,6 +75,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
         }
         ["server", "list"] => good(server_list()),
         ["available", kind] => good(available(Kind::named(kind)?)),
+        ["program", kind, script] => good(program(Kind::named(kind)?, script)),
         ["client", kind, program] => good(client(Kind::named(kind)?, program)),
         ["sql", rest @ ..] => good(sql(&Args::parse(rest, &["socket"], &[])?)),
         ["tpcc", "load", rest @ ..] => {
@@ -191,6 +193,12 @@ fn client(kind: Kind, program: &str) -> Result<()> {
     for word in Install::find(kind)?.program(program)? {
         println!("{}", Path::new(&word).display());
     }
+    Ok(())
+}
+
+fn program(kind: Kind, script: &str) -> Result<()> {
+    let program = Install::find(kind)?.one_program(Path::new(script))?;
+    println!("{}", program.display());
     Ok(())
 }
 

@@ -34,6 +34,7 @@ pub struct Setup {
     install: Install,
     tcp: bool,
     extra: Vec<OsString>,
+    datadir: Option<PathBuf>,
 }
 
 impl Setup {
@@ -43,7 +44,15 @@ impl Setup {
             install: Install::find(kind)?,
             tcp: false,
             extra: Vec::new(),
+            datadir: None,
         })
+    }
+
+    /// On a data folder that somebody else has made; it is moved to where servers live here.
+    #[must_use]
+    pub fn over(mut self, datadir: &Path) -> Setup {
+        self.datadir = Some(datadir.to_owned());
+        self
     }
 
     /// Also listens on a free port of 127.0.0.1.
@@ -97,7 +106,12 @@ impl Place {
                 socket.display()
             )));
         }
-        datadir::create(&setup.install, &folder.join("data"))?;
+        match &setup.datadir {
+            Some(made) => {
+                std::fs::rename(made, folder.join("data")).map_err(Error::doing(made.display()))?
+            }
+            None => datadir::create(&setup.install, &folder.join("data"))?,
+        }
         std::fs::create_dir(folder.join("tmp"))?;
         let port = if setup.tcp { Some(free_port()?) } else { None };
         let mut args: Vec<OsString> = setup.install.server[1..].to_vec();

@@ -166,7 +166,8 @@ pub struct Dump {
 #[command(after_help = "\
 Examples:
   penstock load /backup/monday --socket /run/mysqld/mysqld.sock --user root
-  penstock load /backup/shop --into mysql://root@newdb:3306/ -p --threads 8")]
+  penstock load /backup/shop --into mysql://root@newdb:3306/ -p --threads 8
+  penstock load /backup/shop --datadir /srv/mysql-new")]
 pub struct Load {
     /// What to load: a folder that penstock dump, MySQL Shell, MariaDB Shell, mydumper, mysqldump --tab
     /// or mariadb-dump --dir wrote, or one of CSV files; a script of mysqldump or mariadb-dump, as it is
@@ -225,6 +226,18 @@ pub struct Load {
     /// (!includedir); one file is written there and removed at the end
     #[arg(long, value_name = "DIR", requires = "server_command")]
     pub server_config: Option<PathBuf>,
+    /// Instead of a target: make a data folder here (empty, or not there yet), load it with a server of
+    /// the load's own, and shut that down: a service can be started on the folder. A password that is
+    /// given becomes root's
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["into", "host", "port", "socket", "user", "server_command"])]
+    pub datadir: Option<PathBuf>,
+    /// With --datadir: the server's program [default: mysqld or mariadbd, as the source was]
+    #[arg(long, value_name = "PROGRAM", requires = "datadir")]
+    pub server_program: Option<PathBuf>,
+    /// With --datadir: an option file for the server, for what a data folder is made with once and for all
+    /// (lower_case_table_names, innodb_data_file_path, …) [default: it reads none]
+    #[arg(long, value_name = "FILE", requires = "datadir")]
+    pub server_defaults: Option<PathBuf>,
     /// Which objects
     #[command(flatten)]
     pub selection: Selection,

@@ -280,6 +280,9 @@ pub fn load(d: &load::Summary) -> String {
         ),
     }
     add_road(&mut l, &d.road);
+    if let Some(own) = &d.own {
+        add_own(&mut l, own);
+    }
     for c in &d.sizes {
         let found = match (c.chunks, c.gain) {
             (1, _) => "one by one, as good as any".to_owned(),
@@ -360,7 +363,29 @@ pub fn load_json(d: &load::Summary) -> Value {
         })).collect::<Vec<_>>(),
         "digests": d.digests,
         "adapted": d.notes, "exceptions": d.exceptions, "tuning": tuning::json(&d.tuning),
+        "datadir": d.own.as_ref().map(|own| json!({
+            "folder": own.folder, "program": own.program, "made": own.made.map(round), "root_has_password": own.password,
+        })),
     })
+}
+
+/// The data folder that a load has made.
+fn add_own(l: &mut Lines, own: &jobs::own::Done) {
+    let made = own.made.map(|s| format!("; made in {}", seconds(s)));
+    let folder = printable(&own.folder.display().to_string());
+    l.add(
+        "data folder",
+        format!(
+            "{folder}: its server is shut down, start yours on it{}",
+            made.unwrap_or_default()
+        ),
+    );
+    if !own.password {
+        l.add(
+            "root",
+            "HAS NO PASSWORD on it: one that is given with -p or PENSTOCK_PASSWORD becomes root's",
+        );
+    }
 }
 
 /// After an offline check.

@@ -22,8 +22,9 @@ mod script;
 mod target;
 mod trial;
 
+use crate::tune::ServerCommand;
 use crate::verify::{self, Compared};
-use crate::{Run, held, tune};
+use crate::{Run, held, own, tune};
 use archive::open::Table;
 use archive::{Archive, RowDigest};
 use base::{Error, Kind, Result};
@@ -32,7 +33,7 @@ use prepare::Prepared;
 use road::{Road, Roads};
 use rows::{Chunk, Loaders};
 use schedule::{Schedule, Work};
-use server::{Filter, Identity};
+use server::{Filter, Flavour, Identity};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -40,7 +41,7 @@ use std::time::Instant;
 use target::{Target, connections, refused};
 
 /// What to load, and where.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The archive's folder.
     pub from: PathBuf,
@@ -67,11 +68,20 @@ pub struct Options {
     /// Memory for sorting the keys of tables that come as files, in bytes.
     pub memory: usize,
     /// Which schemas and tables.
-    pub filter: Filter,
+    pub filter: Arc<Filter>,
     /// How far the server may be tuned, and where that is journalled.
     pub tune: tune::Options,
-    /// A shell line that stops and starts the server, for [`Road::Cold`].
-    pub server_command: Option<String>,
+    /// Stops and starts the server, for [`Road::Cold`].
+    pub server_command: Option<ServerCommand>,
+    /// A server of the load's own instead of the target.
+    pub own: Option<own::Options>,
+}
+
+impl Options {
+    /// Whether the server is stopped for tables that come as files.
+    fn is_cold(&self) -> bool {
+        self.road.stops(self.server_command.as_ref())
+    }
 }
 
 /// Which tables get their secondary keys behind their rows.
@@ -128,6 +138,8 @@ pub struct Summary {
     pub left_out: Vec<String>,
     /// What was done to the server to make it fast, and undone.
     pub tuning: tune::Report,
+    /// The data folder that was made for it.
+    pub own: Option<own::Done>,
 }
 
 /// How many chunks of a table went best together.
@@ -197,9 +209,55 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     }
 }
 
+/// Has a load go into a server of its own, if that is wanted; `bytes` of rows, dumped from `source`.
+fn housed(
+    run: &Run,
+    options: &Options,
+    bytes: u64,
+    source: Option<Flavour>,
+    load: impl FnOnce(&Options) -> Result<Summary>,
+) -> Result<Summary> {
+    let Some(wanted) = &options.own else {
+        return load(options);
+    };
+    let password = options.target.password.clone();
+    let what = own::Wanted {
+        source,
+        bytes,
+        by_file: source.is_some() && options.road != Road::Rows,
+        resume: options.resume,
+    };
+    let own = own::begin(run, wanted, password, what)?;
+    let mut here = Options {
+        target: own.wire(),
+        server_command: Some(ServerCommand::Own(own.server().clone())),
+        ..options.clone()
+    };
+    // What is noted of it is where it is, and goes with it.
+    here.tune.state = Some(own.server().folder().to_owned());
+    match load(&here) {
+        Ok(mut done) => {
+            done.own = Some(own.finish(run)?);
+            Ok(done)
+        }
+        Err(e) => Err(own.given_up(e)),
+    }
+}
+
 fn archive(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     let plan = precheck::plan(run, options)?;
+    let bytes = plan.tables().map(raw_bytes).sum();
+    let source = plan.source.as_ref().map(|id| id.flavour);
+    let mut done = housed(run, options, bytes, source, |options| {
+        planned(run, options, &plan)
+    })?;
+    done.seconds = start.elapsed().as_secs_f64();
+    Ok(done)
+}
+
+fn planned(run: &Run, options: &Options, plan: &Plan) -> Result<Summary> {
+    let start = Instant::now();
     let mut wire = options.target.clone();
     let mut target = Target::open(run, options)?;
     if !plan.archive.has_manifest() {
@@ -209,14 +267,14 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
             base::units::printable(&plan.archive.root().dumper)
         ));
     }
-    precheck::target(&mut target, &plan)?;
-    let journal = interrupted(&mut target, &plan)?;
-    let mut roads = Roads::choose(&mut target, &plan, journal.as_ref())?;
+    precheck::target(&mut target, plan)?;
+    let journal = interrupted(&mut target, plan)?;
+    let mut roads = Roads::choose(&mut target, plan, journal.as_ref())?;
     target.by_file = roads.any();
-    precheck::files(run, &plan, options.threads)?;
+    precheck::files(run, plan, options.threads)?;
     if !target.resuming {
         // The archive may have taken minutes to check: look again before the first statement.
-        precheck::nothing_there(&mut target, &plan)?;
+        precheck::nothing_there(&mut target, plan)?;
     }
     // Whatever ends this function from here on, `tuning` puts the server's settings back.
     let mut tuning = tune::begin(
@@ -233,22 +291,22 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
     let phase = run.phase("creating tables", 1);
     let mut prepared = {
         let cleared = match &journal {
-            Some(journal) => road::clear(&mut target, &plan, journal, &mut roads),
+            Some(journal) => road::clear(&mut target, plan, journal, &mut roads),
             None => Ok(()),
         };
-        let outcome = cleared.and_then(|()| prepare::create(&mut target, &plan, journal, &roads));
-        outcome.map_err(|e| left_behind(e, &plan, &target))?
+        let outcome = cleared.and_then(|()| prepare::create(&mut target, plan, journal, &roads));
+        outcome.map_err(|e| left_behind(e, plan, &target))?
     };
     drop(phase);
-    let outcome = road::run(&mut target, &plan, &mut roads, &mut prepared);
-    let (road, proven) = outcome.map_err(|e| left_behind(e, &plan, &target))?;
+    let outcome = road::run(&mut target, plan, &mut roads, &mut prepared);
+    let (road, proven) = outcome.map_err(|e| left_behind(e, plan, &target))?;
     wire.local_infile = true;
-    let tables = tables(&target, &plan, &prepared)?;
-    let outcome = load_rows(&mut target, &plan, &wire, &tables, &prepared.journal);
-    let (rows_seconds, held) = outcome.map_err(|e| left_behind(e, &plan, &target))?;
+    let tables = tables(&target, plan, &prepared)?;
+    let outcome = load_rows(&mut target, plan, &wire, &tables, &prepared.journal);
+    let (rows_seconds, held) = outcome.map_err(|e| left_behind(e, plan, &target))?;
     let phase = run.phase("adding keys and programs", 1);
-    let outcome = objects::create(&mut target, &plan, &prepared.foreign);
-    outcome.map_err(|e| left_behind(e, &plan, &target))?;
+    let outcome = objects::create(&mut target, plan, &prepared.foreign);
+    outcome.map_err(|e| left_behind(e, plan, &target))?;
     drop(phase);
     // The comparison only reads: it need not wait with durability.
     tuning.put_back();
@@ -267,7 +325,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
             &options.target,
             options.threads,
         )
-        .map_err(|e| left_behind(adapted(e, &target.notes), &plan, &target))?;
+        .map_err(|e| left_behind(adapted(e, &target.notes), plan, &target))?;
         Some(compared.and(proven))
     } else {
         proven
@@ -284,7 +342,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
             .unwrap_or_else(|_| options.from.clone())
             .display()
             .to_string(),
-        target: format!("{} at {}", target.id, options.target.endpoint),
+        target: target.described(),
         schemas: plan.schemas.len() as u64,
         tables: tables.len() as u64,
         views: plan
@@ -315,6 +373,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         notes: target.notes,
         exceptions: target.exceptions,
         tuning,
+        own: None,
     })
 }
 

@@ -45,9 +45,7 @@ impl<'a> Target<'a> {
         let state = options.tune.state.as_deref();
         let (mut conn, id) = tune::service::connected(run, &options.target, state)?;
         let id = tune::recover(run, &options.tune, &options.target, &mut conn, id)?;
-        run.observer
-            .note(format!("target: {id} at {}", options.target.endpoint));
-        Ok(Target {
+        let target = Target {
             run,
             options,
             id,
@@ -61,7 +59,17 @@ impl<'a> Target<'a> {
             by_file: false,
             sizes: Vec::new(),
             home: None,
-        })
+        };
+        run.observer.note(format!("target: {}", target.described()));
+        Ok(target)
+    }
+
+    /// What the server is, and where, for people.
+    pub fn described(&self) -> String {
+        match &self.options.own {
+            Some(own) => format!("{} in {}", self.id, own.folder.display()),
+            None => format!("{} at {}", self.id, self.options.target.endpoint),
+        }
     }
 
     /// Prepares the session for definitions.

@@ -6,6 +6,7 @@
 //! stopped the server, no other one starts it, and nobody can: the lock on the
 //! system tablespace, which a server holds for as long as it runs, is penstock's.
 
+use super::command::ServerCommand;
 use super::journal::{self, Locked, failed, locked};
 use super::{open, service};
 use crate::Run;
@@ -30,6 +31,9 @@ const END: Duration = Duration::from_secs(600);
 /// The same for one that has not come up, if it is there at all.
 const GIVEN_UP: Duration = Duration::from_secs(10);
 
+/// How long a server takes to forget a session that has ended.
+const LEAVE: Duration = Duration::from_millis(50);
+
 /// Most bytes of a note.
 const MOST: u64 = 1 << 20;
 
@@ -42,8 +46,8 @@ struct Note {
     id: String,
     /// What it is, for people.
     server: String,
-    /// The user's command.
-    command: String,
+    /// Starts it.
+    command: ServerCommand,
     /// Where it was given: it may name files from there.
     folder: Option<PathBuf>,
     /// Variables that were set while it ran.
@@ -99,20 +103,20 @@ pub fn possible(datadir: &Path, state: &Path) -> Result<(), String> {
         })
 }
 
-/// Stops the server that `conn` leads to, and waits for its end. An error of the kind [`Kind::Failed`]
-/// leaves it running.
+/// Stops the server that `conn` leads to, which is over with that, and waits for its end. An error of the
+/// kind [`Kind::Failed`] leaves it running.
 pub fn stop(
     conn: &mut Conn,
     id: &Identity,
     wire: &wire::Options,
-    command: &str,
+    command: &ServerCommand,
     state: &Path,
 ) -> Result<Down> {
     let endpoint = wire.endpoint.to_string();
     let note = Note {
         id: journal::id(id),
         server: id.to_string(),
-        command: command.to_owned(),
+        command: command.clone(),
         folder: std::env::current_dir().ok(),
         runtime: service::runtime(conn, id).unwrap_or_default(),
         endpoint,
@@ -133,7 +137,10 @@ pub fn stop(
         conn: None,
     };
     failpoint::reached("the server is about to be stopped");
-    let said = service::call(command, "stop", state, None);
+    // MySQL waits two seconds for those that are still connected, also for one that is about to be gone.
+    conn.quit();
+    std::thread::sleep(LEAVE);
+    let said = command.call("stop", state, None);
     let why = |what: &str| {
         let failed = said.as_ref().err().map(|e| format!(" ({e})"));
         let text = format!("{what}: {command}{}", failed.unwrap_or_default());
@@ -141,7 +148,7 @@ pub fn stop(
             "--server-command has to know the word stop as well, and to end when the server has",
         )
     };
-    if said.is_err() && conn.fetch("SELECT 1").is_ok() || said.is_ok() && !service::ended(conn) {
+    if !service::gone(wire, said.is_ok()) {
         forget(&down.path)?;
         return Err(why("the command did not stop the server"));
     }

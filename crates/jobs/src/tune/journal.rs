@@ -89,7 +89,7 @@ pub struct Fragment {
     /// Where it is written.
     pub file: PathBuf,
     /// The shell line that restarts the server.
-    pub command: String,
+    pub command: super::command::ServerCommand,
     /// What it sets.
     pub lines: Vec<Line>,
     /// Variables that were set while the server ran: a restart forgets them.

@@ -29,7 +29,8 @@ fn is_server(cmdline: &[u8]) -> bool {
     })
 }
 
-fn available(meminfo: &str) -> Option<u64> {
+/// Bytes that the host could still give out, by `/proc/meminfo`.
+pub fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo
         .lines()
         .find_map(|l| l.strip_prefix("MemAvailable:"))?;

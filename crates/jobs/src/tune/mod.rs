@@ -7,9 +7,10 @@
 //! nothing is changed that is not in the journal on disk first; nothing is
 //! persisted in the server; the redo log is the last to go and the first to
 //! come back. What needs a restart is `service`'s: it comes before the other
-//! settings and is taken back behind them. `down` is a server that is stopped and
+//! settings and is taken back behind them, by the `command` that the user gave. `down` is a server that is stopped and
 //! started for files that are put into its folder.
 
+mod command;
 pub mod down;
 mod guard;
 pub mod journal;
@@ -21,6 +22,7 @@ pub mod settings;
 
 use crate::{Run, failure};
 use base::{Error, Kind, Result, units::printable};
+pub use command::ServerCommand;
 use journal::{Journal, Opened};
 use revert::Outcome;
 use server::{Identity, session};

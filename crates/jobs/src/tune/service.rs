@@ -6,10 +6,8 @@
 //! server that does not come up with the file is started again without it; one
 //! that does not come up at all is an error that says so. Whether a restart has
 //! worked is told by the server, never by how the command ended.
-//!
-//! A command that is under way is never ended: it has a process group of its
-//! own, so that Ctrl-C and a kill of penstock do not reach it.
 
+use super::command::ServerCommand;
 use super::journal::{self, Fragment, Journal, Opened, Record};
 use super::settings::same;
 use super::{belongs, down, open, revert};
@@ -17,12 +15,10 @@ use crate::{connect, failure};
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use server::{Identity, quote};
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use wire::Conn;
 
@@ -39,8 +35,8 @@ const END: Duration = Duration::from_secs(30);
 /// What the user gave to restart the server with.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// A shell line; `$1` in it is `restart`, `start` or `stop`, and is added if it is not there.
-    pub command: String,
+    /// Restarts it.
+    pub command: ServerCommand,
     /// A folder of which the server reads every `.cnf` file when it starts.
     pub config: PathBuf,
 }
@@ -111,74 +107,6 @@ pub fn remove(fragment: &Fragment) -> Result<()> {
     }
 }
 
-/// Runs the user's command, in another folder than this one if that is given; `Err` says how it failed.
-pub(super) fn call(
-    command: &str,
-    word: &str,
-    state: &Path,
-    folder: Option<&Path>,
-) -> Result<(), String> {
-    let takes = ["$1", "${1", "$@", "$*"]
-        .iter()
-        .any(|p| command.contains(p));
-    let line = if takes {
-        command.to_owned()
-    } else {
-        format!("{command} \"$1\"")
-    };
-    // Not a pipe: the server may inherit it, and must never find it closed.
-    let (out, mut said) = match scratch(state) {
-        Ok(file) => (file.try_clone().ok(), Some(file)),
-        Err(_) => (None, None),
-    };
-    let to = |file: Option<File>| file.map_or_else(Stdio::null, Stdio::from);
-    let again = out.as_ref().and_then(|f| f.try_clone().ok());
-    let mut shell = Command::new("/bin/sh");
-    // One that is gone by now does not keep a server from being started.
-    if let Some(folder) = folder.filter(|f| f.is_dir()) {
-        shell.current_dir(folder);
-    }
-    let status = shell
-        .args(["-c", &line, "penstock", word])
-        .env_remove("PENSTOCK_PASSWORD")
-        .env_remove("MYSQL_PWD")
-        .stdin(Stdio::null())
-        .stdout(to(out))
-        .stderr(to(again))
-        .process_group(0)
-        .status();
-    failpoint::reached("the command has ended");
-    let status = status.map_err(|e| format!("/bin/sh: {e}"))?;
-    if status.success() {
-        return Ok(());
-    }
-    let mut text = String::new();
-    if let Some(file) = &mut said {
-        let from = file.metadata().map_or(0, |m| m.len().saturating_sub(2000));
-        let mut bytes = Vec::new();
-        let _ = file.seek(SeekFrom::Start(from));
-        let _ = file.take(2000).read_to_end(&mut bytes);
-        text = String::from_utf8_lossy(&bytes).trim().replace('\n', "; ");
-    }
-    Err(format!(
-        "{status}{}{text}",
-        if text.is_empty() { "" } else { ": " }
-    ))
-}
-
-/// A file without a name, for what the command says.
-fn scratch(state: &Path) -> std::io::Result<File> {
-    let path = state.join(format!("server-command-{}.out", std::process::id()));
-    let file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)?;
-    fs::remove_file(&path)?;
-    Ok(file)
-}
-
 /// Waits until the server lets us in.
 fn up(wire: &wire::Options, id: &Identity, limit: Duration) -> Result<Conn> {
     let end = Instant::now() + limit;
@@ -188,6 +116,25 @@ fn up(wire: &wire::Options, id: &Identity, limit: Duration) -> Result<Conn> {
             Err(e) if Instant::now() > end => return Err(e),
             Err(_) => std::thread::sleep(Duration::from_millis(100)),
         }
+    }
+}
+
+/// Whether the server lets nobody in any more, now or, if it has been told to end, before long.
+pub(super) fn gone(wire: &wire::Options, told: bool) -> bool {
+    /// `ER_SERVER_SHUTDOWN`.
+    const ENDING: u16 = 1053;
+    let end = Instant::now() + if told { END } else { Duration::ZERO };
+    loop {
+        match Conn::connect(wire) {
+            Ok(_) => {}
+            // One that has no room for us is there.
+            Err(e) if e.code().is_some_and(|code| code != ENDING) => {}
+            Err(_) => return true,
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(100));
     }
 }
 
@@ -209,10 +156,10 @@ pub fn restart(
     conn: &mut Conn,
     id: &Identity,
     wire: &wire::Options,
-    command: &str,
+    command: &ServerCommand,
     state: &Path,
 ) -> Result<()> {
-    let said = call(command, "restart", state, None);
+    let said = command.call("restart", state, None);
     let why = |what: &str| {
         let failed = said.as_ref().err().map(|e| format!(" ({e})"));
         let text = format!("{what}: {command}{}", failed.unwrap_or_default());
@@ -235,13 +182,23 @@ pub fn restart(
 }
 
 /// Starts a server that is down. Its own settings are all that it has by now.
-pub fn start(id: &Identity, wire: &wire::Options, command: &str, state: &Path) -> Result<Conn> {
+pub fn start(
+    id: &Identity,
+    wire: &wire::Options,
+    command: &ServerCommand,
+    state: &Path,
+) -> Result<Conn> {
     let hint = "no setting of penstock's is left in its files";
     started(id, wire, command, state, None).map_err(|why| is_down(wire, command, &why, hint))
 }
 
 /// A server that nobody has brought up.
-pub(super) fn is_down(wire: &wire::Options, command: &str, why: &str, hint: &str) -> Error {
+pub(super) fn is_down(
+    wire: &wire::Options,
+    command: &ServerCommand,
+    why: &str,
+    hint: &str,
+) -> Error {
     let text = format!("THE SERVER IS DOWN: {command} does not start it ({why})");
     Error::new(Kind::Connection, printable(&text)).hint(format!(
         "{hint}; its own log says why it does not start. Once it runs: {}",
@@ -253,13 +210,13 @@ pub(super) fn is_down(wire: &wire::Options, command: &str, why: &str, hint: &str
 pub(super) fn started(
     id: &Identity,
     wire: &wire::Options,
-    command: &str,
+    command: &ServerCommand,
     state: &Path,
     folder: Option<&Path>,
 ) -> Result<Conn, String> {
     let mut why = Vec::new();
     for word in ["start", "restart"] {
-        let said = call(command, word, state, folder);
+        let said = command.call(word, state, folder);
         let limit = if said.is_ok() { START } else { DOUBT };
         match up(wire, id, limit) {
             Ok(conn) => return Ok(conn),
@@ -502,33 +459,6 @@ fn summed(rows: &[Vec<String>], ours: &[u32]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_word_is_added_where_the_command_does_not_take_it() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let out = folder.path().join("out");
-        for command in [
-            "echo x \"$1\" > OUT; exit 0",
-            "echo >OUT x",
-            "${1+echo} x $1 > OUT",
-        ] {
-            let command = command.replace("OUT", &out.display().to_string());
-            call(&command, "restart", folder.path(), None).expect(&command);
-            assert_eq!(
-                fs::read_to_string(&out).expect("text"),
-                "x restart\n",
-                "{command}"
-            );
-        }
-        let e =
-            call("echo no such unit; exit 5; :", "start", folder.path(), None).expect_err("fails");
-        assert!(e.contains('5') && e.contains("no such unit"), "{e}");
-        assert_eq!(
-            fs::read_dir(folder.path()).expect("a list").count(),
-            1,
-            "nothing stays"
-        );
-    }
 
     #[test]
     fn who_is_connected_is_counted_by_account() {

@@ -238,6 +238,16 @@ impl Conn {
         Ok(std::mem::take(&mut self.done))
     }
 
+    /// Takes leave of the server; every later call says that the connection is closed.
+    pub fn quit(&mut self) {
+        if self.state == State::Ready {
+            // COM_QUIT: the server then does not count an aborted connection.
+            let _ = self.stream.write_all(&[1, 0, 0, 0, 1]);
+        }
+        self.state = State::Closed;
+        self.stream.shutdown();
+    }
+
     /// A handle that another thread can use to break this connection.
     pub fn closer(&self) -> Result<Closer> {
         let socket = self.stream.socket().ok_or_else(closed)?.try_clone()?;
@@ -248,11 +258,7 @@ impl Conn {
 impl Drop for Conn {
     fn drop(&mut self) {
         self.wait_at_gate(false);
-        if self.state == State::Ready {
-            // COM_QUIT: the server then does not count an aborted connection.
-            let _ = self.stream.write_all(&[1, 0, 0, 0, 1]);
-        }
-        self.stream.shutdown();
+        self.quit();
     }
 }
 

@@ -82,9 +82,25 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         let what = "--road tablespace: only archives of penstock come as files; this comes as rows";
         run.observer.note(what.to_owned());
     }
+    let bytes = survey.as_ref().map_or(0, |s| s.bytes);
+    let mut done = super::housed(run, options, bytes, None, |options| {
+        surveyed(run, options, &parts, survey.as_ref())
+    })?;
+    done.seconds = start.elapsed().as_secs_f64();
+    Ok(done)
+}
+
+/// Loads what is known to be whole, or a stream of which nothing is known.
+fn surveyed(
+    run: &Run,
+    options: &Options,
+    parts: &parts::Parts,
+    survey: Option<&survey::Survey>,
+) -> Result<Summary> {
+    let start = Instant::now();
     let mut target = Target::open(run, options)?;
     precheck::writable(&mut target.conn, &target.id, target.options.tune.level)?;
-    let journal = match &survey {
+    let journal = match survey {
         Some(survey) => interrupted(&mut target, survey)?,
         None if options.resume => {
             return Err(Error::new(
@@ -97,7 +113,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     };
     // Whatever ends this function from here on, `tuning` puts the server's settings back.
     let work = tune::Work {
-        bytes: survey.as_ref().map_or(0, |s| s.bytes),
+        bytes: survey.map_or(0, |s| s.bytes),
         split: true,
         binlog: !options.skip_binlog,
         redo: false,
@@ -108,7 +124,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         target.again()?;
     }
     target.prepare()?;
-    let done = stream::load(&mut target, &parts, survey.as_ref(), journal);
+    let done = stream::load(&mut target, parts, survey, journal);
     let done = done.map_err(|e| left_behind(e, &target))?;
     let tuning = tuning.finish();
     target.exceptions.extend(tuning.left.iter().cloned());
@@ -125,7 +141,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
                 .display()
                 .to_string()
         },
-        target: format!("{} at {}", target.id, options.target.endpoint),
+        target: target.described(),
         schemas: done.schemas,
         tables: done.tables,
         views: done.views,
@@ -142,6 +158,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         tuning,
         notes: target.notes,
         exceptions: target.exceptions,
+        own: None,
     })
 }
 

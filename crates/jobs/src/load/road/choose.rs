@@ -247,7 +247,7 @@ fn barred(t: &mut Target<'_>, plan: &Plan) -> Option<String> {
     if id.has_variable("innodb_file_per_table") && !on("innodb_file_per_table") {
         return Some("the server keeps all tables in one file (innodb_file_per_table)".to_owned());
     }
-    if t.options.road == Road::Cold {
+    if t.options.is_cold() {
         let (Some(_), Some(state)) = (&t.options.server_command, &t.options.tune.state) else {
             return Some("nobody said how the server is stopped and started".to_owned());
         };

@@ -27,6 +27,7 @@ use super::prepare::{self, Prepared};
 use super::{Plan, Target, journal};
 use crate::failure;
 use crate::run::{Run, Stop};
+use crate::tune::ServerCommand;
 use crate::verify::archived::Proofs;
 use crate::verify::{self, Compared};
 use archive::open::Table;
@@ -57,6 +58,15 @@ pub enum Road {
 }
 
 impl Road {
+    /// Whether a server that may be stopped and started by this command, if any, is stopped for files.
+    pub fn stops(self, command: Option<&ServerCommand>) -> bool {
+        match self {
+            Road::Cold => true,
+            Road::Auto => command.is_some_and(ServerCommand::is_own),
+            Road::Rows | Road::Tablespace => false,
+        }
+    }
+
     /// As the user writes it.
     pub fn name(self) -> &'static str {
         match self {
@@ -357,7 +367,7 @@ fn round<'p>(
     proofs: &Proofs<'_>,
     wanted: &[&'p Table],
 ) -> Result<Vec<Stage<'p>>> {
-    let cold = t.options.road == Road::Cold;
+    let cold = t.options.is_cold();
     let mut stages: Vec<Option<Stage<'p>>> = Vec::new();
     // Each with the place of its table.
     let mut ready = Vec::new();

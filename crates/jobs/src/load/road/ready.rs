@@ -2,10 +2,10 @@
 //! the table as a template, what it says of indexes and columns, and a server
 //! that has let go of that file; on MariaDB one that has written a checkpoint.
 
+use super::Roads;
 use super::hand::{Outcome, lost};
 use super::parts::{self, Part};
 use super::site::{Place, Site};
-use super::{Road, Roads};
 use crate::failure;
 use crate::load::Target;
 use crate::load::journal::Journal;
@@ -142,7 +142,7 @@ pub fn one_ready<'p>(
         .first()
         .and_then(|i| i.fields.first());
     let numbered = clustered.is_some_and(|f| f.name == NUMBER);
-    let imported = t.options.road != Road::Cold || numbered || part.is_some();
+    let imported = !t.options.is_cold() || numbered || part.is_some();
     let path = site.building(&name);
     journal.begin_file(&mut t.conn, &name, &path.display().to_string())?;
     failpoint::reached("a file is announced");

@@ -23,6 +23,13 @@ pub fn load_begins(o: &Options) -> Record {
         },
     );
     setting(&mut r, "road of the rows", o.road.name());
+    if let Some(own) = &o.own {
+        setting(
+            &mut r,
+            "a data folder of the load's own",
+            own.folder.display(),
+        );
+    }
     setting(&mut r, "kept out of the binary log", yes(o.skip_binlog));
     setting(&mut r, "goes on with an interrupted load", yes(o.resume));
     if let Some(schema) = &o.schema {

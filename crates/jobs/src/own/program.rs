@@ -1,0 +1,133 @@
+//! Which program is the server, and which one makes its first data folder.
+
+use super::server::Server;
+use base::units::printable;
+use base::{Error, Kind, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where servers live besides the folders of PATH, which for most people lacks these.
+const FOLDERS: [&str; 4] = [
+    "/usr/sbin",
+    "/usr/local/sbin",
+    "/usr/libexec",
+    "/usr/local/mysql/bin",
+];
+
+/// The names of the programs, by whether they are to be MariaDB's.
+fn names(mariadb: Option<bool>) -> &'static [&'static str] {
+    match mariadb {
+        Some(true) => &["mariadbd", "mysqld"],
+        Some(false) => &["mysqld"],
+        None => &["mysqld", "mariadbd"],
+    }
+}
+
+/// The program, and whether it is MariaDB's.
+pub fn find(given: Option<&Path>, mariadb: Option<bool>) -> Result<(PathBuf, bool)> {
+    let what = "--server-program names the server's program: mysqld or mariadbd";
+    if let Some(given) = given {
+        // Without a slash it is looked for, as a shell would.
+        let named = match given.components().count() {
+            1 if !given.is_file() => given.to_str().and_then(on_path),
+            _ => std::path::absolute(given).ok(),
+        };
+        let path = named.unwrap_or_else(|| given.to_owned());
+        let is = is_mariadb(&path)
+            .map_err(|why| error(format!("{} is no server: {why}", path.display())).hint(what))?;
+        return Ok((path, is));
+    }
+    let mut seen = Vec::new();
+    for name in names(mariadb) {
+        let Some(path) = on_path(name) else {
+            continue;
+        };
+        let Ok(is) = is_mariadb(&path) else {
+            continue;
+        };
+        // Two names of one server are one.
+        if mariadb.is_none_or(|wanted| wanted == is) && !seen.iter().any(|(_, of)| *of == is) {
+            seen.push((path, is));
+        }
+    }
+    match (seen.pop(), seen.pop()) {
+        (Some(one), None) => Ok(one),
+        (Some(_), Some(_)) => Err(error(
+            "there are programs of MySQL and of MariaDB here, and the dump does not say which it is for".to_owned(),
+        )
+        .hint(what)),
+        _ => {
+            let of = match mariadb {
+                Some(true) => "MariaDB, which the dump is of,",
+                Some(false) => "MySQL, which the dump is of,",
+                None => "a server",
+            };
+            Err(error(format!("no program of {of} is found on this host")).hint(what))
+        }
+    }
+}
+
+fn error(what: String) -> Error {
+    Error::new(Kind::Usage, printable(&what))
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(FOLDERS.map(PathBuf::from))
+        .map(|folder| folder.join(name))
+        .find(|p| p.is_file())
+}
+
+/// Whether a server's program is MariaDB's; the error says why it is none.
+fn is_mariadb(program: &Path) -> std::result::Result<bool, String> {
+    let out = Command::new(program)
+        .args(["--no-defaults", "--version"])
+        .env_remove("PENSTOCK_PASSWORD")
+        .env_remove("MYSQL_PWD")
+        .output()
+        .map_err(|e| e.to_string())?;
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let says = |what: &str| {
+        text.to_ascii_lowercase()
+            .split_whitespace()
+            .any(|w| w == what)
+    };
+    if !out.status.success() || !says("ver") {
+        let said = String::from_utf8_lossy(&out.stderr);
+        let said = said.lines().next().unwrap_or_default();
+        return Err(format!("--version says {:?}{said}", text.trim()));
+    }
+    Ok(text.contains("MariaDB"))
+}
+
+/// What makes the first data folder; over when that is done, with what it said if it failed.
+pub fn initialiser(server: &Server) -> Result<Command> {
+    if !server.mariadb {
+        let mut command = Command::new(&server.program);
+        command.args(server.first_arguments());
+        command.args(["--initialize-insecure", "--secure-file-priv=NULL"]);
+        return Ok(command);
+    }
+    const NAMES: [&str; 2] = ["mariadb-install-db", "mysql_install_db"];
+    let folder = server.program.parent().unwrap_or(Path::new("/"));
+    let beside = ["", "../bin", "../scripts"].map(|d| folder.join(d));
+    let beside = NAMES
+        .iter()
+        .flat_map(|name| beside.iter().map(move |d| d.join(name)))
+        .find(|p| p.is_file());
+    let script = beside
+        .or_else(|| NAMES.iter().find_map(|name| on_path(name)))
+        .ok_or_else(|| {
+            error(format!(
+                "{} makes the data folder of a MariaDB, and is not found on this host",
+                NAMES[0]
+            ))
+            .hint("install it (Debian's mariadb-server-core has it), or put its folder into PATH")
+        })?;
+    let mut command = Command::new(script);
+    command
+        .args(server.first_arguments())
+        .args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
+    Ok(command)
+}

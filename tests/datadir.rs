@@ -1,0 +1,197 @@
+//! A data folder of a load's own: made, loaded and shut down, and as good as any
+//! other server's, whatever happens on the way; nothing is ever removed that
+//! somebody else has put there.
+
+use crate::kit::{Done, Pair, Tool, both, same};
+use crate::road::{equal, everything, names, three};
+use std::path::{Path, PathBuf};
+use testkit::{Install, Server, Setup};
+
+/// Where a load makes it.
+struct Scene<'a> {
+    pair: &'a Pair,
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+impl<'a> Scene<'a> {
+    fn new(pair: &'a Pair) -> Scene<'a> {
+        let install = Install::find(pair.kind).expect("a server");
+        Scene {
+            pair,
+            program: install
+                .one_program(&pair.path("mysqld"))
+                .expect("a program"),
+            folder: pair.path("d"),
+        }
+    }
+
+    fn load(&self, more: &[&str]) -> Tool {
+        Tool::new(["load"])
+            .arg(self.pair.path("a"))
+            .arg("--datadir")
+            .arg(&self.folder)
+            .arg("--server-program")
+            .arg(&self.program)
+            .args(["--threads", "2"])
+            .args(more.iter().copied())
+            .env("PENSTOCK_STATE", self.pair.path("state"))
+    }
+
+    /// A server as somebody else would start it there.
+    fn serve(&self) -> Server {
+        let setup = Setup::new(self.pair.kind).expect("a set-up");
+        let args: &[&str] = match self.pair.is_mysql() {
+            true => &["--innodb-redo-log-capacity=128M"],
+            false => &[],
+        };
+        let server = setup.args(args.iter().copied()).over(&self.folder).start();
+        server.expect("a server on the folder")
+    }
+
+    /// Whether nothing of the load's is in the folder any more.
+    #[track_caller]
+    fn is_left_alone(&self) {
+        let of_ours = listed(&self.folder)
+            .into_iter()
+            .filter(|n| n.contains("penstock") || n.starts_with("stopped"))
+            .collect::<Vec<_>>();
+        assert!(of_ours.is_empty(), "{of_ours:?}");
+        assert_eq!(processes(&self.folder), 0);
+    }
+}
+
+fn listed(folder: &Path) -> Vec<String> {
+    let list = std::fs::read_dir(folder).expect("a folder");
+    list.flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Processes that have the folder in their command lines.
+fn processes(folder: &Path) -> usize {
+    let wanted = format!("--datadir={}", folder.display());
+    let list = std::fs::read_dir("/proc").expect("processes").flatten();
+    list.filter_map(|e| std::fs::read(e.path().join("cmdline")).ok())
+        .filter(|line| String::from_utf8_lossy(line).contains(&wanted))
+        .count()
+}
+
+both! {
+    fn made_loaded_and_shut_down(pair) {
+        everything(pair);
+        pair.dump("a", &["--chunk-size", "256k"]).code(3);
+        let scene = Scene::new(pair);
+        let done = scene.load(&["--json", "--road", "cold"]).env("PENSTOCK_PASSWORD", "it's \"0dd\"").run().ok();
+        assert!(!done.said().contains("0dd"), "{}", done.said());
+        let summary = done.summary();
+        let files = names(&summary["road"]["files"]);
+        assert!(files.contains(&"`f`.`keyed`".to_owned()) && files.len() > 12, "{files:?}");
+        assert_eq!(summary["road"]["down"].as_f64().is_some_and(|d| d > 0.0), true);
+        assert_eq!(summary["datadir"]["folder"], scene.folder.display().to_string());
+        assert_eq!(summary["datadir"]["root_has_password"], true);
+        assert_eq!(summary["tables"].as_u64(), summary["verified"]["tables"].as_u64());
+        scene.is_left_alone();
+        let kind = pair.kind;
+        // Nobody gets in without it; `--skip-grant-tables` is how the tests do.
+        let server = Setup::new(kind).expect("a set-up").args(["--skip-grant-tables"]).over(&scene.folder).start().expect("a server");
+        let roots = "SELECT COUNT(*) FROM mysql.user WHERE user = 'root' AND authentication_string = ''";
+        assert_eq!(server.value(roots).expect("a count"), "0");
+        equal(pair, &server, "loaded");
+        for schema in ["f", "g"] {
+            assert_eq!(same::definitions(pair.source(), schema), same::definitions(&server, schema));
+        }
+    }
+}
+
+both! {
+    fn killed_and_gone_on_with(pair) {
+        three(pair);
+        let scene = Scene::new(pair);
+        let road: &[&str] = &["--road", "cold"];
+        let again: &[&str] = &["--road", "cold", "--resume"];
+        // Each goes on where the one before was killed.
+        for (place, more) in [
+            ("a data folder is marked#1", road),
+            ("a data folder is initialised#1", again),
+            ("a file is built#2", again),
+            ("a file is in its place#2", again),
+            ("a file is entered#2", again),
+        ] {
+            scene.load(more).env("PENSTOCK_KILL_AT", place).run().code(137);
+            let done = scene.load(road).run().code(10).says(&["was interrupted", "--resume"]);
+            assert!(!done.said().contains("penstock_load_journal"), "{}", done.said());
+        }
+        // One that fails shuts its server down.
+        let chunk = listed(&pair.path("a")).into_iter().find(|n| n.starts_with("f@r@@")).expect("a chunk");
+        let chunk = pair.path("a").join(chunk);
+        let whole = std::fs::read(&chunk).expect("bytes");
+        let mut damaged = whole.clone();
+        damaged[whole.len() / 2] ^= 1;
+        std::fs::write(&chunk, damaged).expect("written");
+        scene.load(again).run().code(5).says(&["was shut down", "--resume goes on"]);
+        assert_eq!(processes(&scene.folder), 0);
+        std::fs::write(&chunk, whole).expect("written");
+        scene.load(again).env("PENSTOCK_KILL_AT", "all is there on a server of the load's own#1").run().code(137);
+        scene.load(again).run().code(10).says(&["had come to its end", "nothing is left to do"]);
+        scene.is_left_alone();
+        let server = scene.serve();
+        equal(pair, &server, "loaded");
+        // It is somebody's now.
+        drop(server);
+    }
+}
+
+both! {
+    fn folders_of_others_are_left_alone(pair) {
+        pair.fill("CREATE DATABASE f; CREATE TABLE f.t (id INT PRIMARY KEY, v VARCHAR(200), KEY v (v)); INSERT INTO f.t VALUES (1, 'a'), (2, 'b'); CREATE VIEW f.w AS SELECT id FROM f.t");
+        pair.dump("a", &[]).ok();
+        let scene = Scene::new(pair);
+        let refused = |tool: Tool, code: i32, text: &str| -> Done { tool.run().code(code).says(&[text]) };
+        std::fs::create_dir(&scene.folder).expect("a folder");
+        std::fs::write(scene.folder.join("precious"), "x").expect("written");
+        refused(scene.load(&[]), 10, "is not empty");
+        refused(scene.load(&["--resume"]), 10, "is not empty");
+        assert_eq!(listed(&scene.folder), ["precious"]);
+        std::fs::remove_file(scene.folder.join("precious")).expect("removed");
+        // What can be known before is said before anything is made.
+        refused(scene.load(&["--server-program", "/bin/true"]), 2, "cannot be used multiple times");
+        let other = |program: &str| Tool::new(["load"]).arg(pair.path("a")).arg("--datadir").arg(&scene.folder).args(["--server-program", program]);
+        refused(other("/bin/true"), 2, "is no server");
+        refused(other("/nonexistent/mysqld"), 2, "is no server");
+        refused(scene.load(&["--server-defaults", "/nonexistent/my.cnf"]), 8, "my.cnf");
+        refused(scene.load(&["--include-schemas", "none"]), 2, "none");
+        assert!(listed(&scene.folder).is_empty());
+        // A server that is not made leaves nothing.
+        let broken = pair.path("broken.cnf");
+        std::fs::write(&broken, "[mysqld]\nno_such_setting=1\n").expect("written");
+        let broken = broken.display().to_string();
+        refused(scene.load(&["--server-defaults", &broken]), 10, "no_such_setting");
+        assert!(listed(&scene.folder).is_empty());
+        // What the folder is made with once and for all comes from the user's own file.
+        let lower = pair.path("lower.cnf");
+        std::fs::write(&lower, "[mysqld]\nlower_case_table_names=1\ninnodb_buffer_pool_size=64M\n").expect("written");
+        let lower = lower.display().to_string();
+        scene.load(&["--server-defaults", &lower]).run().ok().says(&["HAS NO PASSWORD", "equal:", "its server is shut down"]);
+        scene.is_left_alone();
+        let setup = Setup::new(pair.kind).expect("a set-up").args(["--lower-case-table-names=1"]);
+        let server = setup.over(&scene.folder).start().expect("a server");
+        assert_eq!(server.value("SELECT GROUP_CONCAT(v ORDER BY id) FROM F.T JOIN f.w USING (id)").expect("rows"), "a,b");
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let load = |more: &[&str]| {
+        let tool = Tool::new(["load", "/nonexistent", "--datadir", "/nonexistent/d"]);
+        tool.args(more.iter().copied()).run().code(2)
+    };
+    load(&["--tune=max"]).says(&["leave it out"]);
+    load(&["--socket", "/x"]).says(&["cannot be used with"]);
+    load(&["--into", "mysql://h/"]).says(&["cannot be used with"]);
+    load(&["--server-command", "x"]).says(&["cannot be used with"]);
+    Tool::new(["load", "/nonexistent", "--server-program", "x"])
+        .run()
+        .code(2)
+        .says(&["--datadir"]);
+}
