@@ -87,7 +87,7 @@ both! {
         let summary = done.summary();
         let files = names(&summary["road"]["files"]);
         assert!(files.contains(&"`f`.`keyed`".to_owned()) && files.len() > 12, "{files:?}");
-        assert_eq!(summary["road"]["down"].as_f64().is_some_and(|d| d > 0.0), true);
+        assert!(summary["road"]["down"].as_f64().is_some_and(|d| d > 0.0));
         assert_eq!(summary["datadir"]["folder"], scene.folder.display().to_string());
         assert_eq!(summary["datadir"]["root_has_password"], true);
         assert_eq!(summary["tables"].as_u64(), summary["verified"]["tables"].as_u64());

@@ -334,11 +334,11 @@ GRANT CREATE, DROP, ALTER, INDEX, REFERENCES, SELECT, INSERT, DELETE, CREATE VIE
     }
 }
 
-fn killed_server(kind: Kind) {
+fn killed_server(source: Kind, kind: Kind) {
     let Some(mut target) = own_server(kind, &["--server-id=79"]) else {
         return;
     };
-    let Some(pair) = Pair::take(kind) else {
+    let Some(pair) = Pair::take(source) else {
         return;
     };
     three(&pair);
@@ -403,12 +403,17 @@ fn killed_server(kind: Kind) {
 
 #[test]
 fn a_server_that_is_killed_on_the_road_mysql() {
-    killed_server(Kind::MySql);
+    killed_server(Kind::MySql, Kind::MySql);
 }
 
 #[test]
 fn a_server_that_is_killed_on_the_road_mariadb() {
-    killed_server(Kind::MariaDb);
+    killed_server(Kind::MariaDb, Kind::MariaDb);
+}
+
+#[test]
+fn a_server_that_is_killed_on_the_road_mariadb118() {
+    killed_server(Kind::MariaDb, Kind::MariaDb118);
 }
 
 /// Stops a load at a place, does something there, and lets it go on.

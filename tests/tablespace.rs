@@ -376,3 +376,8 @@ fn built_files_cannot_be_told_from_the_servers_own_mysql() {
 fn built_files_cannot_be_told_from_the_servers_own_mariadb() {
     differential(Kind::MariaDb);
 }
+
+#[test]
+fn built_files_cannot_be_told_from_the_servers_own_mariadb118() {
+    differential(Kind::MariaDb118);
+}

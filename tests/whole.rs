@@ -29,6 +29,7 @@ mod resume;
 mod road;
 mod samples;
 mod secrets;
+mod series;
 mod shell_archive;
 mod steering;
 mod tablespace;

@@ -29,7 +29,7 @@ pub(crate) fn create(install: &Install, target: &Path) -> Result<()> {
 pub(crate) fn layout(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::MySql => &["--innodb-redo-log-capacity=128M"],
-        Kind::MariaDb => &["--innodb-log-file-size=64M"],
+        Kind::MariaDb | Kind::MariaDb118 => &["--innodb-log-file-size=64M"],
         Kind::MySql55 => &["--innodb-log-file-size=16M"],
     }
 }
@@ -89,7 +89,7 @@ fn initialise(install: &Install, target: &Path) -> Result<()> {
             command.args(["--initialize-insecure", "--innodb-use-native-aio=0"]);
             command
         }
-        Kind::MariaDb => {
+        Kind::MariaDb | Kind::MariaDb118 => {
             let mut command = install.command("install-db")?;
             command.args([
                 "--no-defaults",

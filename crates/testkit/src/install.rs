@@ -18,19 +18,22 @@ pub enum Kind {
     MySql,
     /// MariaDB, as Debian ships it.
     MariaDb,
+    /// MariaDB of a later LTS series, for what depends on it.
+    MariaDb118,
     /// MySQL 5.5: an old source, only ever read from.
     MySql55,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 3] = [Kind::MySql, Kind::MariaDb, Kind::MySql55];
+    pub const ALL: [Kind; 4] = [Kind::MySql, Kind::MariaDb, Kind::MariaDb118, Kind::MySql55];
 
     /// The name used on command lines and in folder names.
     pub fn name(self) -> &'static str {
         match self {
             Kind::MySql => "mysql",
             Kind::MariaDb => "mariadb",
+            Kind::MariaDb118 => "mariadb118",
             Kind::MySql55 => "mysql55",
         }
     }
@@ -40,7 +43,7 @@ impl Kind {
         let found = Kind::ALL.into_iter().find(|k| k.name() == name);
         found.ok_or_else(|| {
             Error(format!(
-                "no server kind {name:?}: mysql, mariadb or mysql55"
+                "no server kind {name:?}: mysql, mariadb, mariadb118 or mysql55"
             ))
         })
     }
@@ -90,6 +93,7 @@ impl Install {
         match kind {
             Kind::MySql => Self::mysql(),
             Kind::MariaDb => Self::mariadb(),
+            Kind::MariaDb118 => Self::mariadb118(),
             Kind::MySql55 => Self::mysql55(),
         }
     }
@@ -119,6 +123,21 @@ impl Install {
                 "no MariaDB server: PENSTOCK_MARIADBD is not set and mariadbd is not on PATH (Debian's mariadb-server-core)",
             )),
         }
+    }
+
+    fn mariadb118() -> Result<Install> {
+        if let Some(binary) = named_binary("PENSTOCK_MARIADBD118")? {
+            return Ok(Self::plain(Kind::MariaDb118, binary));
+        }
+        // A script that calls it; the one that makes data folders is beside it.
+        let binary = cache_folder().join("mariadb-11.8/mariadbd");
+        if binary.is_file() {
+            return Ok(Self::plain(Kind::MariaDb118, binary));
+        }
+        Err(Error(format!(
+            "no MariaDB 11.8 server: PENSTOCK_MARIADBD118 is not set and {} does not exist (./dev servers up mariadb118 fetches one)",
+            binary.display()
+        )))
     }
 
     fn mysql55() -> Result<Install> {
@@ -235,10 +254,16 @@ impl Install {
     /// `import` or `install-db`, or else a program's own name.
     pub fn program(&self, role: &str) -> Result<Vec<OsString>> {
         let names: &[&str] = match (self.kind, role) {
-            (Kind::MariaDb | Kind::MySql55, "client") => &["mariadb", "mysql"],
-            (Kind::MariaDb | Kind::MySql55, "dump") => &["mariadb-dump", "mysqldump"],
-            (Kind::MariaDb | Kind::MySql55, "import") => &["mariadb-import", "mysqlimport"],
-            (Kind::MariaDb, "install-db") => &["mariadb-install-db", "mysql_install_db"],
+            (Kind::MariaDb | Kind::MariaDb118 | Kind::MySql55, "client") => &["mariadb", "mysql"],
+            (Kind::MariaDb | Kind::MariaDb118 | Kind::MySql55, "dump") => {
+                &["mariadb-dump", "mysqldump"]
+            }
+            (Kind::MariaDb | Kind::MariaDb118 | Kind::MySql55, "import") => {
+                &["mariadb-import", "mysqlimport"]
+            }
+            (Kind::MariaDb | Kind::MariaDb118, "install-db") => {
+                &["mariadb-install-db", "mysql_install_db"]
+            }
             (Kind::MySql, "client") => &["mysql"],
             (Kind::MySql, "dump") => &["mysqldump"],
             (Kind::MySql, "import") => &["mysqlimport"],

@@ -179,7 +179,7 @@ fn tuning(kind: Kind) -> impl Iterator<Item = &'static str> {
             "--log-bin=binlog",
             "--log-error-verbosity=2",
         ],
-        Kind::MariaDb => &["--log-bin=binlog"],
+        Kind::MariaDb | Kind::MariaDb118 => &["--log-bin=binlog"],
         Kind::MySql55 => &["--log-bin=binlog", "--innodb-file-per-table=1"],
     };
     all.into_iter().chain(own.iter().copied())

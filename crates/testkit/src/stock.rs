@@ -84,7 +84,10 @@ fn load_one(
     let name =
         name.ok_or_else(|| Error(format!("{} cannot be named in a statement", file.display())))?;
     // Both off make MariaDB lock a whole empty table for a bulk insert, and two loads deadlock.
-    let unique = u8::from(install.kind == crate::Kind::MariaDb);
+    let unique = u8::from(matches!(
+        install.kind,
+        crate::Kind::MariaDb | crate::Kind::MariaDb118
+    ));
     let sql = format!(
         "SET unique_checks={unique}, foreign_key_checks=0; \
          LOAD DATA LOCAL INFILE '{name}' INTO TABLE `{table}` CHARACTER SET utf8mb4"

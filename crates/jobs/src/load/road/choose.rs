@@ -18,7 +18,7 @@ use std::path::Path;
 const WORTH_IT: u64 = 4 << 20;
 
 /// Server series that the tests build files for.
-const SERIES: &str = "MySQL 9.7 and MariaDB 10.11";
+const SERIES: &str = "MySQL 9.7, MariaDB 10.11 and 11.8";
 
 /// The road of each table.
 #[derive(Debug, Default)]
@@ -290,6 +290,6 @@ fn tested(id: &Identity) -> bool {
     if id.is_mysql() {
         (v.major, v.minor) == (9, 7)
     } else {
-        id.is_mariadb() && (v.major, v.minor) == (10, 11)
+        id.is_mariadb() && matches!((v.major, v.minor), (10, 11) | (11, 8))
     }
 }

@@ -1,0 +1,74 @@
+//! A server of another series than those that all tests run against: what depends
+//! on the series, which is files and data folders.
+
+use crate::kit::{Pair, Tool, own_server};
+use crate::road::{equal, everything, names};
+use testkit::{Install, Kind, Server, Setup};
+
+fn change(server: &Server) {
+    for change in [
+        "INSERT INTO f.keyed (u) VALUES ('new')",
+        "UPDATE f.keyed SET v = CONCAT('zz', LEFT(v, 100)), n = n + 1 WHERE id % 3 = 0",
+        "DELETE FROM f.keyed WHERE id % 17 = 0 AND id > 3000",
+        "UPDATE f.worded SET b = NULL WHERE id % 50 = 0",
+        "UPDATE f.filled SET v = REVERSE(v) WHERE code > 'm'",
+        "INSERT INTO f.no_key SELECT a + 10, v FROM f.no_key WHERE a = 1",
+        "UPDATE f.of_mariadb SET l = CONCAT('x', l) WHERE a IS NOT NULL",
+        "UPDATE g.worked_out SET a = REVERSE(CONCAT(LEFT(a, 60), 'y')) WHERE id % 3 = 0",
+    ] {
+        let done = server.client(change);
+        done.unwrap_or_else(|e| panic!("{change}: {e:?}"));
+    }
+}
+
+#[test]
+fn a_later_mariadb_takes_files_and_is_made() {
+    let Some(mut target) = own_server(Kind::MariaDb118, &["--server-id=82"]) else {
+        return;
+    };
+    let Some(pair) = Pair::take(Kind::MariaDb) else {
+        return;
+    };
+    everything(&pair);
+    pair.dump("a", &["--chunk-size", "256k"]).code(3);
+    let load = || {
+        Tool::new(["load"])
+            .arg(pair.path("a"))
+            .args(["--threads", "2", "--json"])
+    };
+    let as_files = |done: crate::kit::Done| {
+        let files = names(&done.summary()["road"]["files"]);
+        assert_eq!(files.len(), 14, "{files:?}");
+    };
+    let done = load()
+        .arg("--socket")
+        .arg(target.socket())
+        .args(["--user", "root", "--road", "tablespace", "--skip-binlog"])
+        .run();
+    as_files(done.ok());
+    equal(&pair, &target, "imported");
+    // The same archive once more, before the source is changed with the first copy.
+    let program = Install::find(Kind::MariaDb118).expect("a server");
+    let program = program
+        .one_program(&pair.path("mariadbd"))
+        .expect("a program");
+    let done = load()
+        .arg("--datadir")
+        .arg(pair.path("d"))
+        .arg("--server-program")
+        .arg(program)
+        .args(["--road", "cold"])
+        .run();
+    as_files(done.ok());
+    let setup = Setup::new(Kind::MariaDb118).expect("a set-up");
+    let mut made = setup.over(&pair.path("d")).start().expect("a server");
+    equal(&pair, &made, "made");
+    for server in [pair.source(), &target, &made] {
+        change(server);
+    }
+    for (server, when) in [(&mut target, "imported"), (&mut made, "made")] {
+        server.kill9().expect("killed");
+        server.restart().expect("a server again");
+        equal(&pair, server, &format!("{when}, changed and killed"));
+    }
+}
