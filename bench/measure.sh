@@ -23,7 +23,8 @@ measure() {
     local group=$1 name=$2 pid=$3 before after wall user system peak
     shift 3
     settle
-    before=$(ticks "$pid")
+    before=0
+    [[ ! -r /proc/$pid/stat ]] || before=$(ticks "$pid")
     /usr/bin/time -q -f '%e %U %S %M' -o "$WORK/time" "$@" >"$WORK/out" 2>&1 </dev/null ||
         { tail -n 15 "$WORK/out" >&2; die "$group, $name: failed"; }
     local server=-

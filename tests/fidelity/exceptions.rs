@@ -42,8 +42,9 @@ both! {
 CREATE TABLE with_member (id INT PRIMARY KEY, e ENUM('', 'a')); INSERT INTO with_member VALUES (1, 'nowhere'), (2, ''), (3, 'a');
 CREATE TABLE without (id INT PRIMARY KEY, e ENUM('a', 'b') NOT NULL); INSERT INTO without VALUES (1, 'nowhere'), (2, 'a');");
         pair.dump("a", &[]).ok();
-        if !pair.is_mysql() {
-            // MariaDB warns about this value even where it is asked for: refused, and never changed in silence.
+        let version = pair.target().value("SELECT VERSION()").expect("a version");
+        if !pair.is_mysql() && version.starts_with("10.") {
+            // MariaDB 10 warns about this value even where it is asked for: refused, and never changed in silence.
             pair.load("a", &[]).code(1).says(&["Data truncated for column 'e'", "rolled back"]);
             return;
         }

@@ -193,7 +193,7 @@ fn target(a: &args::Load) -> Result<wire::Options> {
     };
     // Of all that may be said of a server, only a password is for one that is still to be made.
     let mut own = a.connection.clone();
-    own.socket = Some(folder.join("penstock.sock"));
+    own.socket = Some(folder.join("sock"));
     own.user = Some("root".to_owned());
     own.resolve(None)
 }
@@ -238,7 +238,7 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
         own: a.datadir.clone().map(|folder| own::Options {
             folder,
             program: a.server_program.clone(),
-            defaults: a.server_defaults.clone(),
+            options: a.server_option.clone(),
         }),
     };
     let _listens = steer::listen(run, "load", format!("of {}", a.from.display()));

@@ -224,7 +224,12 @@ pub struct Load {
     pub server_command: Option<String>,
     /// For --server-command with --tune=max: a folder on this host of which the server reads every .cnf file
     /// (!includedir); one file is written there and removed at the end
-    #[arg(long, value_name = "DIR", requires = "server_command")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "server_command",
+        conflicts_with = "datadir"
+    )]
     pub server_config: Option<PathBuf>,
     /// Instead of a target: make a data folder here (empty, or not there yet), load it with a server of
     /// the load's own, and shut that down: a service can be started on the folder. A password that is
@@ -234,10 +239,10 @@ pub struct Load {
     /// With --datadir: the server's program [default: mysqld or mariadbd, as the source was]
     #[arg(long, value_name = "PROGRAM", requires = "datadir")]
     pub server_program: Option<PathBuf>,
-    /// With --datadir: an option file for the server, for what a data folder is made with once and for all
-    /// (lower_case_table_names, innodb_data_file_path, …) [default: it reads none]
-    #[arg(long, value_name = "FILE", requires = "datadir")]
-    pub server_defaults: Option<PathBuf>,
+    /// With --datadir: an option that the server has from the first, for what a data folder is made with
+    /// once and for all (lower_case_table_names=1, innodb_data_file_path=…); may be given several times
+    #[arg(long, value_name = "NAME=VALUE", requires = "datadir", value_parser = jobs::own::options::checked)]
+    pub server_option: Vec<String>,
     /// Which objects
     #[command(flatten)]
     pub selection: Selection,

@@ -227,6 +227,9 @@ fn housed(
         by_file: source.is_some() && options.road != Road::Rows,
         resume: options.resume,
     };
+    let _held = run
+        .cancel
+        .hold("the server of the load's own is shut down first");
     let own = own::begin(run, wanted, password, what)?;
     let mut here = Options {
         target: own.wire(),

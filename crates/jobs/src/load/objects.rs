@@ -21,7 +21,8 @@ pub fn create(t: &mut Target<'_>, plan: &Plan, keys: &[ForeignKeys]) -> Result<(
         for at in &part.tables {
             let table = &schema.tables[*at];
             if let Some(file) = &table.triggers {
-                let statements = script::statements(file, &sql(plan, file)?)?;
+                let text = sql(plan, file)?;
+                let statements = script::statements_in(Some(&schema.name), file, &text)?;
                 t.programs(&schema.name, &statements, &[Sort::Trigger], file)?;
             }
         }

@@ -49,10 +49,15 @@ pub struct Statement {
 
 /// The statements of a file; refuses what no dump contains.
 pub fn statements(file: &str, text: &str) -> Result<Vec<Statement>> {
+    statements_in(None, file, text)
+}
+
+/// The same of a file that is about this schema. Servers show a trigger as it was typed, so its schema may be before its name.
+pub fn statements_in(schema: Option<&str>, file: &str, text: &str) -> Result<Vec<Statement>> {
     let mut out = Vec::new();
     for statement in server::sql::statements(text.as_bytes(), server::sql::Dialect::default()) {
         let text = bare(&String::from_utf8_lossy(statement)).to_owned();
-        let sort = classify(&text).ok_or_else(|| {
+        let sort = classify(&text, schema).ok_or_else(|| {
             let start: String = text.chars().take(80).collect();
             Error::new(
                 Kind::Archive,
@@ -165,6 +170,14 @@ fn quoted_end(text: &str, quote: char) -> usize {
     text.len()
 }
 
+/// Whether a word is this name; one without quotes has lost its case.
+fn is_name(word: &str, name: &str) -> bool {
+    match word.strip_prefix('`').and_then(|w| w.strip_suffix('`')) {
+        Some(quoted) => quoted.replace("``", "`") == name,
+        None => word.eq_ignore_ascii_case(name),
+    }
+}
+
 /// Words that make a SET one of the server, or more than a SET.
 const NOT_IN_SET: [&str; 12] = [
     "GLOBAL",
@@ -181,7 +194,7 @@ const NOT_IN_SET: [&str; 12] = [
     "(",
 ];
 
-fn classify(text: &str) -> Option<Sort> {
+fn classify(text: &str, schema: Option<&str>) -> Option<Sort> {
     let words = words(text, usize::MAX);
     let word = |i: usize| words.get(i).map(String::as_str).unwrap_or_default();
     match word(0) {
@@ -200,7 +213,7 @@ fn classify(text: &str) -> Option<Sort> {
         "ALTER" if matches!(word(1), "DATABASE" | "SCHEMA") => Some(Sort::Database),
         "ALTER" if word(1) == "EVENT" => Some(Sort::Event),
         "DO" | "SELECT" if is_setval(&words[1..]) => Some(Sort::Sequence),
-        "CREATE" => create(&words),
+        "CREATE" => create(&words, schema),
         _ => None,
     }
 }
@@ -218,9 +231,9 @@ fn is_setval(words: &[String]) -> bool {
         && middle.iter().all(number)
 }
 
-/// A CREATE of an object of the script's own schema: the name stands alone,
+/// A CREATE of an object of the script's own schema: the name stands alone (that of a trigger may have that schema before it),
 /// and nothing that exists is replaced (a view replaces its own stand-in).
-fn create(words: &[String]) -> Option<Sort> {
+fn create(words: &[String], schema: Option<&str>) -> Option<Sort> {
     let (at, sort) = words.iter().enumerate().skip(1).find_map(|(i, w)| {
         let sort = match w.as_str() {
             "DATABASE" | "SCHEMA" => Sort::Database,
@@ -240,9 +253,10 @@ fn create(words: &[String]) -> Option<Sort> {
     let mut rest = words[at + 1..]
         .iter()
         .skip_while(|w| matches!(w.as_str(), "IF" | "NOT" | "EXISTS" | "BODY"));
-    rest.next()?;
+    let name = rest.next()?;
     let behind = rest.next().map(String::as_str);
-    if sort != Sort::Database && behind == Some(".") {
+    let own = sort == Sort::Trigger && schema.is_some_and(|schema| is_name(name, schema));
+    if sort != Sort::Database && behind == Some(".") && !own {
         return None;
     }
     let has = |w: &str| words.iter().any(|x| x == w);
@@ -323,7 +337,7 @@ mod tests {
 
     #[test]
     fn only_what_a_dump_has() {
-        let sort = |t: &str| classify(t);
+        let sort = |t: &str| classify(t, None);
         assert_eq!(
             sort("/*!50503 SET character_set_client = utf8mb4 */"),
             Some(Sort::Set)
@@ -373,6 +387,25 @@ mod tests {
         ] {
             assert_eq!(sort(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_trigger_may_name_its_own_schema() {
+        let sort = |t: &str| classify(t, Some("a`b"));
+        for good in ["`a``b`.tr", "tr", "`a``b` . `tr`"] {
+            let text = format!("CREATE TRIGGER {good} AFTER INSERT ON t FOR EACH ROW SET @a = 1");
+            assert_eq!(sort(&text), Some(Sort::Trigger), "{good}");
+        }
+        for bad in ["mysql.tr", "`a`.tr", "`A``B`.tr"] {
+            let text = format!("CREATE TRIGGER {bad} AFTER INSERT ON t FOR EACH ROW SET @a = 1");
+            assert_eq!(sort(&text), None, "{bad}");
+        }
+        assert_eq!(sort("CREATE VIEW `a``b`.v AS SELECT 1"), None);
+        let shop = |t: &str| classify(t, Some("shop"));
+        assert_eq!(
+            shop("CREATE TRIGGER shop.tr BEFORE INSERT ON shop.t FOR EACH ROW SET @a = 1"),
+            Some(Sort::Trigger)
+        );
     }
 
     #[test]

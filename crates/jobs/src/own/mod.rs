@@ -1,40 +1,53 @@
 //! A server of a load's own, on a data folder that the load makes: it is
-//! initialised, started on a socket in its folder, loaded, and shut down, and
-//! the folder is somebody's to start a service on.
+//! initialised, started, loaded, and shut down, and the folder is somebody's to
+//! start a service on.
 //!
-//! `program` finds the programs, `server` is the process. Invariants: only a
-//! folder that is empty is taken, and from the first byte on a mark in it says
-//! whose it is; only what stands beside such a mark is ever removed; the mark is
-//! locked for as long as anybody works in the folder, and goes when all of the
-//! archive is there and the server has ended in good order.
+//! `program` finds the programs, `options` says which options the server may be
+//! given, `server` is the process. Everything of the load's own is in one hidden
+//! folder inside the data folder: a mark that says how far it has come, the
+//! socket, the log, and at first the data folder itself, which is moved to its
+//! place when it is whole. Invariants: only a folder that is empty is taken;
+//! nothing is ever removed but that hidden folder; whoever works in it holds a
+//! lock on the mark; it goes when all of the archive is there and the server has
+//! ended in good order.
 
+pub mod options;
 mod program;
 mod server;
 
 pub use server::Server;
 
-use crate::{Run, connect, failure};
+use crate::{Run, connect};
 use ::server::{Flavour, quote};
 use base::units::printable;
 use base::{Error, Kind, Result, Secret, failpoint};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, fchown};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, chown, fchown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use wire::Endpoint;
 
-/// The mark in the folder. Servers take a folder for empty that has nothing but hidden files.
-const MARK: &str = ".penstock-load";
+/// The name of the mark.
+const MARK: &str = "mark";
+
+/// Where the data folder is until it is whole.
+const NEW: &str = "new";
+
+/// The same, from the hidden folder: without the dot a server would look for it where it is installed.
+const HERE: &str = "./new";
+
+/// Bytes of a mark: written at once and never shorter, so that it is never torn.
+const MARK_SIZE: usize = 128;
 
 /// How long an initialisation may go on whose load was killed.
-const ORPHAN: Duration = Duration::from_secs(60);
+const ORPHAN: Duration = Duration::from_secs(20);
 
 /// Why a program may fail in a folder that has nothing wrong with it.
-const DENIED: &str = "if it may not use the folder: its account has to get there, and AppArmor or SELinux may allow it the usual data folder only";
+const DENIED: &str = "its account has to get to the folder, and AppArmor or SELinux may allow it the usual data folder only";
 
 /// What the user asked for.
 #[derive(Clone, Debug)]
@@ -43,25 +56,28 @@ pub struct Options {
     pub folder: PathBuf,
     /// The server's program; looked for if it is not given.
     pub program: Option<PathBuf>,
-    /// An option file for the server.
-    pub defaults: Option<PathBuf>,
+    /// Options of the server, each `name=value`.
+    pub options: Vec<String>,
 }
 
 /// How far a folder has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Stage {
-    /// What is in it is not a data folder yet.
+    /// A data folder is being made, in the hidden one.
     Initialising,
-    /// It is one, and the archive is on its way.
+    /// It is whole, and on its way to its place.
+    Moving,
+    /// It is in its place, and the archive is on its way.
     Loading,
     /// All is there, and the server is to end.
     Loaded,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Mark {
     stage: Stage,
+    mariadb: bool,
 }
 
 /// What became of it.
@@ -112,23 +128,13 @@ pub fn begin(
         std::path::absolute(&options.folder).map_err(|e| storage("use", &options.folder, &e))?;
     let flavour = wanted.source.map(|f| f == Flavour::MariaDb);
     let (program, mariadb) = program::find(options.program.as_deref(), flavour)?;
-    let defaults = options
-        .defaults
-        .as_deref()
-        .map(fs::canonicalize)
-        .transpose();
-    let defaults = defaults.map_err(|e| {
-        let given = options.defaults.as_deref().unwrap_or(Path::new(""));
-        storage("read", given, &e)
-    })?;
-    let sizes = defaults.is_none().then(|| sizes(&wanted));
     let mut server = Server {
         folder,
         program,
         mariadb,
-        defaults,
+        options: options.options.clone(),
         user: None,
-        sizes,
+        sizes: sizes(&wanted),
     };
     if !server.has_room_for_socket() || server.folder.to_str().is_none() {
         let text = format!(
@@ -139,30 +145,12 @@ pub fn begin(
             .hint("load into a folder with a short name, and move it when the load is over"));
     }
     // Before anything is made.
-    program::initialiser(&server)?;
+    program::initialiser(&server, Path::new(HERE))?;
     run.check()?;
     let created = folder_of(&server.folder)?;
     server.user = user(&server.folder).map_err(|e| storage("look at", &server.folder, &e))?;
     let (mark, stage) = match taken(run, &server, wanted.resume)? {
-        Some((mark, Stage::Loaded)) => {
-            let own = Own {
-                server,
-                mark,
-                stage: Stage::Loaded,
-                made: None,
-                created: false,
-                password: None,
-            };
-            let folder = own.server.folder.clone();
-            own.ended()?;
-            let text = format!(
-                "the interrupted load into {} had come to its end: all was there and proven, and the server is shut down now",
-                folder.display()
-            );
-            return Err(Error::new(Kind::Target, printable(&text))
-                .hint("nothing is left to do: start your own server on the folder"));
-        }
-        Some((mark, stage)) => (mark, stage),
+        Some(taken) => taken,
         None => (marked(&server)?, Stage::Initialising),
     };
     let mut own = Own {
@@ -171,18 +159,32 @@ pub fn begin(
         stage,
         made: None,
         created,
-        password,
+        // One without a letter is none.
+        password: password.filter(|p| !p.is_empty()),
     };
+    if stage == Stage::Loaded {
+        let folder = printable(&own.server.folder.display().to_string());
+        own.ended()?;
+        return Err(Error::new(
+            Kind::Target,
+            format!("the interrupted load into {folder} had come to its end: all was there and proven, and the server is shut down now"),
+        )
+        .hint("nothing is left to do: start your own server on the folder"));
+    }
     let start = Instant::now();
     let _phase = run.phase("making the data folder", 1);
-    let outcome = if stage == Stage::Initialising {
-        let made = own.initialised();
-        own.made = Some(start.elapsed().as_secs_f64());
-        made
-    } else {
-        own.started()
+    let outcome = match stage {
+        Stage::Loading => own.started(),
+        _ => {
+            let made = own.initialised();
+            own.made = Some(start.elapsed().as_secs_f64());
+            made
+        }
     };
-    match outcome.and_then(|()| run.check()) {
+    match outcome
+        .and_then(|()| own.is_entered())
+        .and_then(|()| run.check())
+    {
         Ok(()) => {
             run.observer.note(printable(&format!(
                 "a server of the load's own: {}",
@@ -203,13 +205,17 @@ fn folder_of(folder: &Path) -> Result<bool> {
                 && let Some((uid, gid)) = account("mysql")
             {
                 // The servers' own packages have them run as this account.
-                File::open(folder)
-                    .and_then(|f| fchown(&f, Some(uid), Some(gid)))
+                chown(folder, Some(uid), Some(gid))
                     .map_err(|e| storage("give to mysql", folder, &e))?;
             }
             Ok(true)
         }
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(false),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            let text = format!("--datadir {}: it is no folder", folder.display());
+            Err(Error::new(Kind::Target, printable(&text))
+                .hint("name a folder that is empty, or not there"))
+        }
         Err(e) => Err(storage("make", folder, &e)),
     }
 }
@@ -242,15 +248,26 @@ fn given(file: &File, user: Option<u32>) -> io::Result<()> {
 /// The mark that an interrupted load has left in the folder, if it is to be gone on with; none in an empty one.
 fn taken(run: &Run, server: &Server, resume: bool) -> Result<Option<(File, Stage)>> {
     let folder = &server.folder;
+    let shown = printable(&folder.display().to_string());
     let cannot = |e: io::Error| storage("read", folder, &e);
-    let path = folder.join(MARK);
+    let refused = |what: String, hint: &str| Err(Error::new(Kind::Target, what).hint(hint));
+    let path = server.private().join(MARK);
     let mut mark = match File::options().read(true).write(true).open(&path) {
         Ok(mark) => mark,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            if fs::read_dir(folder).map_err(cannot)?.next().is_some() {
-                let text = format!("--datadir {}: the folder is not empty", folder.display());
-                return Err(Error::new(Kind::Target, printable(&text))
-                    .hint("name one that is empty, or not there; nothing in it was touched"));
+            // A hidden folder without a mark has nothing in it yet.
+            let hidden =
+                server.private().is_dir() && is_empty(&server.private()).map_err(cannot)?;
+            for entry in fs::read_dir(folder).map_err(cannot)?.flatten() {
+                let name = entry.file_name();
+                // New file systems have this one.
+                let known = name == "lost+found" || hidden && name == server::PRIVATE;
+                if !known {
+                    return refused(
+                        format!("--datadir {shown}: the folder is not empty"),
+                        "name one that is empty, or not there; nothing in it was touched",
+                    );
+                }
             }
             if resume {
                 let what = "there is no interrupted load to go on with: beginning one";
@@ -260,47 +277,86 @@ fn taken(run: &Run, server: &Server, resume: bool) -> Result<Option<(File, Stage
         }
         Err(e) => return Err(cannot(e)),
     };
+    // What initialises a folder has the lock too, and may have outlived its load.
+    let end = Instant::now() + if resume { ORPHAN } else { Duration::ZERO };
+    while mark.try_lock().is_err() {
+        run.check()?;
+        if Instant::now() >= end {
+            return Err(
+                Error::new(Kind::Lock, format!("another penstock loads into {shown}"))
+                    .hint("wait for its end"),
+            );
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    if mark.metadata().map_err(cannot)?.nlink() == 0 {
+        return refused(
+            format!("--datadir {shown}: another penstock has loaded into it just now"),
+            "name another folder",
+        );
+    }
     if !resume {
         let running = server
             .process()
             .map(|pid| format!(" (its server still runs: process {})", pid.as_raw_nonzero()));
-        let text = format!(
-            "--datadir {}: a load into it was interrupted{}",
-            folder.display(),
-            running.unwrap_or_default()
-        );
-        return Err(Error::new(Kind::Target, printable(&text)).hint(
+        return refused(
+            format!(
+                "--datadir {shown}: a load into it was interrupted{}",
+                running.unwrap_or_default()
+            ),
             "go on with --resume; to begin anew, end the server if it runs, and remove the folder",
-        ));
-    }
-    // The program that makes a data folder has it too, and may have outlived its load.
-    let end = Instant::now() + ORPHAN;
-    while mark.try_lock().is_err() {
-        run.check()?;
-        if Instant::now() > end {
-            let text = format!("another penstock loads into {}", folder.display());
-            return Err(Error::new(Kind::Lock, printable(&text)).hint("wait for its end"));
-        }
-        std::thread::sleep(Duration::from_millis(100));
+        );
     }
     let mut text = String::new();
     mark.read_to_string(&mut text).map_err(cannot)?;
-    // One that is torn was not written to its end, and nothing was before.
-    let stage = serde_json::from_str(&text).map_or(Stage::Initialising, |m: Mark| m.stage);
-    Ok(Some((mark, stage)))
+    let read: Option<Mark> = serde_json::from_str(text.trim()).ok();
+    match read {
+        Some(read) if read.mariadb != server.mariadb => refused(
+            format!(
+                "--datadir {shown}: the interrupted load made it with {}, and this is another server: {}",
+                if read.mariadb { "MariaDB" } else { "MySQL" },
+                printable(&server.program.display().to_string())
+            ),
+            "name the program of that load with --server-program",
+        ),
+        Some(read) => Ok(Some((mark, read.stage))),
+        // It was made, and nothing written yet.
+        None if text.is_empty() && !server.folder.join("ibdata1").exists() => {
+            Ok(Some((mark, Stage::Initialising)))
+        }
+        None => refused(
+            format!(
+                "{} does not say how far a load has come",
+                printable(&path.display().to_string())
+            ),
+            "nothing was touched; to begin anew, end the server if it runs, and remove the folder",
+        ),
+    }
+}
+
+fn is_empty(folder: &Path) -> io::Result<bool> {
+    Ok(fs::read_dir(folder)?.next().is_none())
 }
 
 /// A mark in an empty folder.
 fn marked(server: &Server) -> Result<File> {
-    let path = server.folder.join(MARK);
-    let failed = |e: io::Error| storage("write", &path, &e);
+    let private = server.private();
+    let failed = |e: io::Error| storage("write", &private, &e);
+    match fs::DirBuilder::new().mode(0o700).create(&private) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(failed(e)),
+        _ => {}
+    }
     let mark = File::options()
         .read(true)
         .write(true)
         .create_new(true)
-        .open(&path)
+        .open(private.join(MARK))
         .map_err(failed)?;
     mark.lock().map_err(failed)?;
+    // Other accounts must not get at the socket: until there is a password, everybody who does is root.
+    if let Some(uid) = server.user {
+        chown(&private, Some(uid), None).map_err(failed)?;
+    }
     Ok(mark)
 }
 
@@ -340,51 +396,32 @@ impl Own {
 
     fn reached(&mut self, stage: Stage) -> Result<()> {
         self.stage = stage;
-        let path = self.server.folder.join(MARK);
-        let text = serde_json::to_string(&Mark { stage })
+        let path = self.server.private().join(MARK);
+        let mark = Mark {
+            stage,
+            mariadb: self.server.mariadb,
+        };
+        let mut text = serde_json::to_vec(&mark)
             .map_err(|e| Error::new(Kind::Internal, format!("a mark is not written: {e}")))?;
-        let mut write = || -> io::Result<()> {
-            self.mark.set_len(0)?;
-            self.mark.seek(SeekFrom::Start(0))?;
-            self.mark.write_all(text.as_bytes())?;
+        text.resize(MARK_SIZE, b' ');
+        let write = || -> io::Result<()> {
+            self.mark.write_all_at(&text, 0)?;
             self.mark.sync_all()?;
+            File::open(self.server.private())?.sync_all()?;
             File::open(&self.server.folder)?.sync_all()
         };
         write().map_err(|e| storage("write", &path, &e))
     }
 
-    /// Makes a data folder of what is nothing yet, and its server's root what it is to be.
+    /// Makes the data folder, puts it into its place, and has its server's root be what it is to be.
     fn initialised(&mut self) -> Result<()> {
-        // A killed load may have left half of one, and even a server.
-        self.server
-            .stop()
-            .map_err(|why| Error::new(Kind::Lock, format!("{}: {why}", self.server)))?;
-        self.empty()?;
-        self.reached(Stage::Initialising)?;
-        failpoint::reached("a data folder is marked");
-        let path = self.server.folder.join(MARK);
-        let held = self
-            .mark
-            .try_clone()
-            .map_err(|e| storage("hold", &path, &e))?;
-        let out = program::initialiser(&self.server)?
-            .current_dir(&self.server.folder)
-            .env_remove("PENSTOCK_PASSWORD")
-            .env_remove("MYSQL_PWD")
-            // With it goes the lock: nobody empties the folder while this is at work, even if we are killed.
-            .stdin(Stdio::from(held))
-            .process_group(0)
-            .output()
-            .map_err(|e| storage("run", &self.server.program, &e))?;
-        if !out.status.success() {
-            let said = [out.stderr, out.stdout].concat();
-            let text = format!(
-                "a data folder cannot be made in {}: {}",
-                self.server.folder.display(),
-                server::last_lines(&String::from_utf8_lossy(&said))
-            );
-            return Err(Error::new(Kind::Target, printable(&text)).hint(DENIED));
+        if self.stage == Stage::Initialising {
+            self.reached(Stage::Initialising)?;
+            failpoint::reached("a data folder is marked");
+            self.made_new()?;
+            self.reached(Stage::Moving)?;
         }
+        self.moved()?;
         failpoint::reached("a data folder is initialised");
         self.started()?;
         if let Some(password) = self.password.take() {
@@ -396,50 +433,124 @@ impl Own {
         self.reached(Stage::Loading)
     }
 
+    fn made_new(&self) -> Result<()> {
+        let new = self.server.private().join(NEW);
+        if new.exists() {
+            fs::remove_dir_all(&new).map_err(|e| storage("remove", &new, &e))?;
+        }
+        let path = self.server.private().join(MARK);
+        let held = self
+            .mark
+            .try_clone()
+            .map_err(|e| storage("hold", &path, &e))?;
+        // By a name without the user's letters in it: what makes MariaDB's does not take all of them.
+        let out = program::initialiser(&self.server, Path::new(HERE))?
+            .current_dir(self.server.private())
+            .env_remove("PENSTOCK_PASSWORD")
+            .env_remove("MYSQL_PWD")
+            // With it goes the lock: nobody else is at work here while this is, even if we are killed.
+            .stdin(Stdio::from(held))
+            .process_group(0)
+            .output()
+            .map_err(|e| storage("run", &self.server.program, &e))?;
+        if !out.status.success() {
+            let said = [out.stderr, out.stdout].concat();
+            let said = server::complaints(&String::from_utf8_lossy(&said));
+            let text = format!(
+                "a data folder cannot be made in {}: {said}",
+                self.server.folder.display(),
+            );
+            return Err(Error::new(Kind::Target, printable(&text)).hint(way_out(&said)));
+        }
+        Ok(())
+    }
+
+    /// Puts what was made into its place, entry by entry.
+    fn moved(&self) -> Result<()> {
+        let (new, folder) = (self.server.private().join(NEW), &self.server.folder);
+        let list = match fs::read_dir(&new) {
+            Ok(list) => list,
+            // All were moved before.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(storage("read", &new, &e)),
+        };
+        for entry in list.flatten() {
+            let to = folder.join(entry.file_name());
+            if to.symlink_metadata().is_ok() {
+                let text = format!("{} was put there by somebody else", to.display());
+                return Err(Error::new(Kind::Target, printable(&text))
+                    .hint("take it away, and go on with --resume"));
+            }
+            fs::rename(entry.path(), &to).map_err(|e| storage("make", &to, &e))?;
+        }
+        fs::remove_dir(&new)
+            .and_then(|()| File::open(folder)?.sync_all())
+            .map_err(|e| storage("sync", folder, &e))
+    }
+
     /// Gives every account called root the password.
     fn root(&self, password: &Secret) -> Result<()> {
-        let failed = |e| failure::wire("cannot set the password of root", e);
+        // What the server says of a statement may quote it.
+        let failed = |e: wire::Error| {
+            let code = e.code().map(|c| format!(" (error {c})"));
+            let text = format!(
+                "cannot set the password of root{}",
+                code.unwrap_or_default()
+            );
+            Error::new(Kind::Target, text)
+                .hint("try another one, or load without: the server may have rules for passwords")
+        };
         let mut conn = connect::unwatched(&self.wire())?;
+        for sql in [
+            "SET NAMES utf8mb4",
+            "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES'",
+        ] {
+            conn.execute(sql).map_err(failed)?;
+        }
         let hosts = conn
             .fetch("SELECT host FROM mysql.user WHERE user = 'root'")
             .map_err(failed)?;
+        let password = password.reveal().replace('\'', "''");
         for host in hosts.into_iter().flatten().flatten() {
             let host = quote::text(&String::from_utf8_lossy(&host));
-            let password = quote::text(password.reveal());
-            conn.execute(format!("ALTER USER 'root'@{host} IDENTIFIED BY {password}"))
-                .map_err(failed)?;
+            conn.execute(format!(
+                "ALTER USER 'root'@{host} IDENTIFIED BY '{password}'"
+            ))
+            .map_err(failed)?;
         }
         Ok(())
     }
 
     fn started(&self) -> Result<()> {
+        let scratch = self.server.scratch();
+        let made = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&scratch);
+        made.and_then(|()| match self.server.user {
+            Some(uid) => chown(&scratch, Some(uid), None),
+            None => Ok(()),
+        })
+        .map_err(|e| storage("make", &scratch, &e))?;
         self.server.start().map_err(|why| {
             let text = format!("the server does not start ({}): {why}", self.server);
-            Error::new(Kind::Connection, printable(&text)).hint(DENIED)
+            Error::new(Kind::Connection, printable(&text)).hint(way_out(&why))
         })
     }
 
-    /// Removes everything in the folder but the mark.
-    fn empty(&self) -> Result<()> {
-        let folder = &self.server.folder;
-        let list = fs::read_dir(folder).map_err(|e| storage("read", folder, &e))?;
-        for entry in list.flatten().filter(|e| e.file_name() != MARK) {
-            let path = entry.path();
-            let is_folder = entry.file_type().is_ok_and(|t| t.is_dir());
-            let gone = if is_folder {
-                fs::remove_dir_all(&path)
-            } else {
-                fs::remove_file(&path)
-            };
-            gone.map_err(|e| storage("remove", &path, &e))?;
-        }
-        Ok(())
+    /// Whether we get in.
+    fn is_entered(&self) -> Result<()> {
+        connect::unwatched(&self.wire()).map(drop).map_err(|e| {
+            e.hint("root has the password that the load was given which made the folder, or none if it was given none")
+        })
     }
 
     /// All is loaded: the server ends, and the folder is the user's.
     pub fn finish(mut self, run: &Run) -> Result<Done> {
         let _phase = run.phase("shutting the server down", 1);
-        self.reached(Stage::Loaded)?;
+        if let Err(e) = self.reached(Stage::Loaded) {
+            return Err(self.given_up(e));
+        }
         failpoint::reached("all is there on a server of the load's own");
         let done = Done {
             folder: self.server.folder.clone(),
@@ -451,7 +562,7 @@ impl Own {
         Ok(done)
     }
 
-    /// Ends the server, and takes the mark away.
+    /// Ends the server, and takes everything away that is the load's own.
     fn ended(self) -> Result<()> {
         let failed = |why: String| {
             let text = format!("the server is not to be ended ({}): {why}", self.server);
@@ -459,31 +570,45 @@ impl Own {
                 .hint("all of the archive is there: end the server, or load again with --resume, which does")
         };
         self.server.stop().map_err(failed)?;
-        self.server.remove_traces();
-        let path = self.server.folder.join(MARK);
-        fs::remove_file(&path).map_err(|e| storage("remove", &path, &e))
+        self.removed()
     }
 
-    /// The load has failed: the server ends, and the folder stays for `--resume`, unless there is nothing in it yet.
+    /// The mark goes last.
+    fn removed(&self) -> Result<()> {
+        let private = self.server.private();
+        let failed = |e: io::Error| storage("remove", &private, &e);
+        for entry in fs::read_dir(&private).map_err(failed)?.flatten() {
+            let path = entry.path();
+            let is_folder = entry.file_type().is_ok_and(|t| t.is_dir());
+            let gone = match is_folder {
+                true => fs::remove_dir_all(&path),
+                false if entry.file_name() == MARK => Ok(()),
+                false => fs::remove_file(&path),
+            };
+            gone.map_err(|e| storage("remove", &path, &e))?;
+        }
+        fs::remove_file(private.join(MARK))
+            .and_then(|()| fs::remove_dir(&private))
+            .map_err(failed)
+    }
+
+    /// The load has failed: the server ends, and the folder stays for `--resume`, unless it was not made yet.
     pub fn given_up(self, e: Error) -> Error {
-        let nothing =
-            self.stage == Stage::Initialising || self.made.is_some() && self.has_nothing();
         if let Err(why) = self.server.stop() {
             let hint = format!(
-                "the server of the load's own still runs: {} ({why})",
+                "the server of the load's own may still run: {} ({why})",
                 self.server
             );
             return with_hint(e, &printable(&hint));
         }
-        if nothing && self.empty().is_ok() {
-            let _ = fs::remove_file(self.server.folder.join(MARK));
+        if self.stage == Stage::Initialising && self.removed().is_ok() {
             if self.created {
                 let _ = fs::remove_dir(&self.server.folder);
             }
             return e;
         }
         let hint = format!(
-            "the server of the load's own was shut down; {} holds a part of the archive: --resume goes on from there; to begin anew, remove the folder",
+            "the server of the load's own does not run; {} holds a part of the archive, or nothing yet: --resume goes on from there; to begin anew, remove the folder",
             self.server.folder.display()
         );
         // Another way out would be one for a server that runs.
@@ -492,17 +617,23 @@ impl Own {
             ..e
         }
     }
+}
 
-    /// Whether nobody has made anything on the server yet.
-    fn has_nothing(&self) -> bool {
-        let sql = "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name NOT IN \
-             ('mysql', 'sys', 'information_schema', 'performance_schema')";
-        let Ok(mut conn) = connect::unwatched(&self.wire()) else {
-            return false;
-        };
-        let rows = conn.fetch(sql).unwrap_or_default();
-        let cell = rows.into_iter().flatten().flatten().next();
-        cell.as_deref() == Some(b"0")
+/// What helps against what a server's program has said.
+fn way_out(said: &str) -> &'static str {
+    let says = |list: &[&str]| list.iter().any(|w| said.contains(w));
+    if says(&[
+        "No space left",
+        "Errcode: 28",
+        "OS errno 28",
+        "error number 28",
+        "Error number 28",
+    ]) {
+        "make room on the disk of the folder"
+    } else if says(&["denied", "Errcode: 13", "OS errno 13"]) {
+        DENIED
+    } else {
+        "the server's program said so; options of it that were given with --server-option may be the reason"
     }
 }
 

@@ -101,12 +101,14 @@ fn is_mariadb(program: &Path) -> std::result::Result<bool, String> {
     Ok(text.contains("MariaDB"))
 }
 
-/// What makes the first data folder; over when that is done, with what it said if it failed.
-pub fn initialiser(server: &Server) -> Result<Command> {
+/// What makes a data folder of this name in the folder where it is run.
+pub fn initialiser(server: &Server, datadir: &Path) -> Result<Command> {
     if !server.mariadb {
         let mut command = Command::new(&server.program);
-        command.args(server.first_arguments());
-        command.args(["--initialize-insecure", "--secure-file-priv=NULL"]);
+        command
+            .args(server.first_arguments(datadir))
+            .arg("--initialize-insecure")
+            .args(server.more_arguments());
         return Ok(command);
     }
     const NAMES: [&str; 2] = ["mariadb-install-db", "mysql_install_db"];
@@ -127,7 +129,8 @@ pub fn initialiser(server: &Server) -> Result<Command> {
         })?;
     let mut command = Command::new(script);
     command
-        .args(server.first_arguments())
-        .args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
+        .args(server.first_arguments(datadir))
+        .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
+        .args(server.more_arguments());
     Ok(command)
 }

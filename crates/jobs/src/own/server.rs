@@ -1,8 +1,9 @@
 //! The process: how it is called, started, and ended in good order.
 //!
-//! Invariants: it listens on a socket in its own folder and nowhere else; which
-//! process it is says the lock that every server holds on its system tablespace,
-//! never a number that somebody wrote down.
+//! Invariants: it listens on a socket that only its own account gets at, and
+//! nowhere else; it writes nothing outside of its data folder; which process it
+//! is says the lock that every server holds on its system tablespace, never a
+//! number that somebody wrote down; no other server is ever ended.
 
 use base::units::printable;
 use rustix::process::{Flock, FlockType, Pid, Signal};
@@ -22,14 +23,8 @@ const START: Duration = Duration::from_secs(300);
 /// How long it may take to end: it writes what it has in memory.
 const END: Duration = Duration::from_secs(600);
 
-/// The name of its socket.
-const SOCKET: &str = "penstock.sock";
-
-/// What it says, while it is a load's.
-const LOG: &str = "penstock.err";
-
-/// Where its process says that it is there. No server may share the default with it.
-const PID: &str = "penstock.pid";
+/// Where in the data folder everything is that is a load's: hidden, and closed to other accounts.
+pub(super) const PRIVATE: &str = ".penstock-load";
 
 /// What the kernel takes as the path of a socket.
 const LONGEST: usize = 107;
@@ -43,12 +38,12 @@ pub struct Server {
     pub(super) program: PathBuf,
     /// Whether that is MariaDB's.
     pub(super) mariadb: bool,
-    /// An option file that it reads; it reads none otherwise.
-    pub(super) defaults: Option<PathBuf>,
+    /// Options that the user wants it to have, each `name=value`.
+    pub(super) options: Vec<String>,
     /// As whom it runs, if that has to be said.
     pub(super) user: Option<u32>,
-    /// Bytes of its buffer pool and of its redo log, unless the option file has its own.
-    pub(super) sizes: Option<(u64, u64)>,
+    /// Bytes of its buffer pool and of its redo log, unless its options have their own.
+    pub(super) sizes: (u64, u64),
 }
 
 impl fmt::Display for Server {
@@ -68,9 +63,25 @@ impl Server {
         &self.folder
     }
 
+    /// Where what is a load's own is kept.
+    pub fn private(&self) -> PathBuf {
+        self.folder.join(PRIVATE)
+    }
+
     /// Its socket.
     pub fn socket(&self) -> PathBuf {
-        self.folder.join(SOCKET)
+        self.private().join("sock")
+    }
+
+    /// What it says, while it is a load's.
+    fn log(&self) -> PathBuf {
+        self.private().join("log")
+    }
+
+    /// Where it may write what it needs for a while. The usual place it would share with others, whose files it takes for
+    /// what an earlier run of its own has left.
+    pub(super) fn scratch(&self) -> PathBuf {
+        self.private().join("tmp")
     }
 
     /// Whether its socket has a name that the kernel takes.
@@ -78,29 +89,45 @@ impl Server {
         self.socket().as_os_str().len() <= LONGEST
     }
 
-    /// What every call of its program begins with.
-    pub(super) fn first_arguments(&self) -> Vec<OsString> {
-        let mut list = vec![match &self.defaults {
-            Some(file) => option("--defaults-file=", file),
-            None => "--no-defaults".into(),
-        }];
-        list.push(option("--datadir=", &self.folder));
+    /// What every call of its program begins with, for a data folder that may be named in another way.
+    pub(super) fn first_arguments(&self, datadir: &Path) -> Vec<OsString> {
+        let mut list = vec!["--no-defaults".into(), option("--datadir=", datadir)];
         list.extend(self.user.map(|uid| format!("--user={uid}").into()));
         list
     }
 
+    /// What else it is told, when its folder is made and when it runs.
+    pub(super) fn more_arguments(&self) -> Vec<OsString> {
+        let mut list: Vec<OsString> = ["--skip-log-bin", "--max-allowed-packet=1G"]
+            .map(OsString::from)
+            .into();
+        let (pool, redo) = self.sizes;
+        list.push(format!("--innodb-buffer-pool-size={pool}").into());
+        list.push(if self.mariadb {
+            format!("--innodb-log-file-size={redo}").into()
+        } else {
+            format!("--innodb-redo-log-capacity={redo}").into()
+        });
+        if !self.mariadb {
+            // Builds name a folder here that their packages make, and do not start without it.
+            list.push("--secure-file-priv=NULL".into());
+        }
+        list.extend(self.options.iter().map(|o| format!("--{o}").into()));
+        list
+    }
+
     fn arguments(&self) -> Vec<OsString> {
-        let mut list = self.first_arguments();
+        let mut list = self.first_arguments(&self.folder);
         list.extend([
             option("--socket=", &self.socket()),
-            option("--pid-file=", &self.folder.join(PID)),
-            option("--log-error=", &self.folder.join(LOG)),
+            option("--pid-file=", &self.private().join("pid")),
+            option("--log-error=", &self.log()),
+            option("--tmpdir=", &self.scratch()),
         ]);
         // Nobody else is served, and nothing runs in it by itself.
         list.extend(
             [
                 "--skip-networking",
-                "--skip-log-bin",
                 "--event-scheduler=OFF",
                 "--local-infile=1",
                 "--innodb-buffer-pool-dump-at-shutdown=0",
@@ -110,20 +137,10 @@ impl Server {
             ]
             .map(OsString::from),
         );
-        list.push("--max-allowed-packet=1G".into());
         if !self.mariadb {
             list.push("--mysqlx=OFF".into());
-            // Builds name a folder here that their packages make, and do not start without it.
-            list.push("--secure-file-priv=NULL".into());
         }
-        if let Some((pool, redo)) = self.sizes {
-            list.push(format!("--innodb-buffer-pool-size={pool}").into());
-            list.push(if self.mariadb {
-                format!("--innodb-log-file-size={redo}").into()
-            } else {
-                format!("--innodb-redo-log-capacity={redo}").into()
-            });
-        }
+        list.extend(self.more_arguments());
         list
     }
 
@@ -134,9 +151,32 @@ impl Server {
         rustix::process::fcntl_getlk(&system, &lock).ok()??.pid
     }
 
+    /// The same, if it is one that was started here; the error names another one, which nobody may end.
+    fn own_process(&self) -> Result<Option<Pid>, String> {
+        let Some(pid) = self.process() else {
+            return Ok(None);
+        };
+        let socket = option("--socket=", &self.socket());
+        let line = std::fs::read(told(pid)).unwrap_or_default();
+        if line
+            .split(|b| *b == 0)
+            .any(|a| a == socket.as_encoded_bytes())
+        {
+            return Ok(Some(pid));
+        }
+        // It may have ended in between.
+        match self.process() {
+            Some(again) if again == pid => Err(format!(
+                "a server that is not the load's own has the folder: process {}",
+                pid.as_raw_nonzero()
+            )),
+            _ => Ok(None),
+        }
+    }
+
     /// Starts it, unless it runs; over when it takes connections.
     pub fn start(&self) -> Result<(), String> {
-        let mut child = match self.process() {
+        let mut child = match self.own_process()? {
             Some(_) => None,
             None => Some(self.spawn()?),
         };
@@ -165,7 +205,7 @@ impl Server {
         let log = File::options()
             .create(true)
             .append(true)
-            .open(self.folder.join(LOG))
+            .open(self.log())
             .map_err(|e| e.to_string())?;
         let again = log.try_clone().map_err(|e| e.to_string())?;
         super::given(&log, self.user).map_err(|e| e.to_string())?;
@@ -188,14 +228,13 @@ impl Server {
     /// Ends it in good order; over when it is gone.
     pub fn stop(&self) -> Result<(), String> {
         let end = Instant::now() + END;
-        let Some(first) = self.process() else {
+        let Some(first) = self.own_process()? else {
             return Ok(());
         };
         let failed = |e: rustix::io::Errno| format!("its process is not to be ended: {e}");
         rustix::process::kill_process(first, Signal::TERM).map_err(failed)?;
         // Its lock goes a little before it does; of one that nobody buries only the name stays.
-        let line = Path::new("/proc").join(first.as_raw_nonzero().to_string());
-        let line = line.join("cmdline");
+        let line = told(first);
         let is_there = || std::fs::read(&line).is_ok_and(|line| !line.is_empty());
         while self.process() == Some(first) || is_there() {
             if Instant::now() > end {
@@ -206,19 +245,22 @@ impl Server {
         Ok(())
     }
 
-    /// The end of its log, where the reason usually is.
+    /// What it has complained about last.
     fn says(&self) -> String {
-        let text = std::fs::read(self.folder.join(LOG)).unwrap_or_default();
+        let text = std::fs::read(self.log()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text).into_owned();
-        last_lines(&text)
+        // An earlier start has had its say in the same file.
+        let last = ["starting as process", "Starting MariaDB"]
+            .iter()
+            .filter_map(|mark| text.rfind(mark))
+            .max();
+        complaints(&text[last.unwrap_or(0)..])
     }
+}
 
-    /// Removes what it has needed as a load's own.
-    pub(super) fn remove_traces(&self) {
-        for name in [SOCKET, LOG, PID, "penstock.sock.lock"] {
-            let _ = std::fs::remove_file(self.folder.join(name));
-        }
-    }
+/// Where the kernel tells how a process was called.
+fn told(pid: Pid) -> PathBuf {
+    PathBuf::from(format!("/proc/{}/cmdline", pid.as_raw_nonzero()))
 }
 
 /// An option with a path.
@@ -228,15 +270,34 @@ pub(super) fn option(name: &str, path: &Path) -> OsString {
     text
 }
 
-/// The errors in what a server has said, or its last words.
-pub(super) fn last_lines(text: &str) -> String {
+/// The errors in what a server has said, those that came first and the last one; or its last words.
+pub(super) fn complaints(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
-    let errors: Vec<&str> = lines
-        .iter()
-        .copied()
-        .filter(|l| l.to_ascii_lowercase().contains("error"))
-        .collect();
-    let list = if errors.is_empty() { lines } else { errors };
-    let last = list.len().saturating_sub(4);
-    printable(&list[last..].join("; "))
+    let is_error = |l: &&str| l.contains("[ERROR]") || l.starts_with("ERROR");
+    let errors: Vec<&str> = lines.iter().copied().filter(is_error).collect();
+    let list = if errors.len() > 3 {
+        let last = errors.len() - 1;
+        vec![errors[0], errors[1], errors[last]]
+    } else if errors.is_empty() {
+        lines[lines.len().saturating_sub(3)..].to_vec()
+    } else {
+        errors
+    };
+    printable(&list.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::complaints;
+
+    #[test]
+    fn the_first_complaint_says_why_and_the_last_one_what_became_of_it() {
+        let log = "10:00 0 [Note] starting\n10:01 0 [ERROR] no space left\n10:01 0 [ERROR] a\n10:02 0 [ERROR] b\n10:02 0 [ERROR] Aborting\n\n";
+        assert_eq!(
+            complaints(log),
+            "10:01 0 [ERROR] no space left; 10:01 0 [ERROR] a; 10:02 0 [ERROR] Aborting"
+        );
+        assert_eq!(complaints("a\nb\nc\nd\n"), "b; c; d");
+        assert_eq!(complaints(""), "");
+    }
 }

@@ -15,11 +15,12 @@ pub struct Cancel(Arc<AtomicBool>, Arc<Mutex<Option<String>>>);
 
 /// While it lives, a second interrupt does not end the process.
 #[must_use]
-pub struct Held(Cancel);
+pub struct Held(Cancel, Option<String>);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.set_held(None);
+        // What else was held goes on being so.
+        self.0.set_held(self.1.take());
     }
 }
 
@@ -36,8 +37,9 @@ impl Cancel {
 
     /// Keeps a second interrupt from ending the process; `why` is for people.
     pub fn hold(&self, why: &str) -> Held {
+        let before = self.held();
         self.set_held(Some(why.to_owned()));
-        Held(self.clone())
+        Held(self.clone(), before)
     }
 
     /// Why a second interrupt must not end the process.
