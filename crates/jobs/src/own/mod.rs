@@ -24,7 +24,7 @@ use base::{Error, Kind, Result, Secret, failpoint};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, chown, fchown};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, fchown, lchown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -45,6 +45,9 @@ const MARK_SIZE: usize = 128;
 
 /// How long an initialisation may go on whose load was killed.
 const ORPHAN: Duration = Duration::from_secs(20);
+
+/// A file is never opened through a link: as root that could be anybody's.
+const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 /// Why a program may fail in a folder that has nothing wrong with it.
 const DENIED: &str = "its account has to get to the folder, and AppArmor or SELinux may allow it the usual data folder only";
@@ -205,7 +208,7 @@ fn folder_of(folder: &Path) -> Result<bool> {
                 && let Some((uid, gid)) = account("mysql")
             {
                 // The servers' own packages have them run as this account.
-                chown(folder, Some(uid), Some(gid))
+                lchown(folder, Some(uid), Some(gid))
                     .map_err(|e| storage("give to mysql", folder, &e))?;
             }
             Ok(true)
@@ -252,7 +255,12 @@ fn taken(run: &Run, server: &Server, resume: bool) -> Result<Option<(File, Stage
     let cannot = |e: io::Error| storage("read", folder, &e);
     let refused = |what: String, hint: &str| Err(Error::new(Kind::Target, what).hint(hint));
     let path = server.private().join(MARK);
-    let mut mark = match File::options().read(true).write(true).open(&path) {
+    let opened = File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(NO_LINK)
+        .open(&path);
+    let mut mark = match opened {
         Ok(mark) => mark,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             // A hidden folder without a mark has nothing in it yet.
@@ -355,7 +363,7 @@ fn marked(server: &Server) -> Result<File> {
     mark.lock().map_err(failed)?;
     // Other accounts must not get at the socket: until there is a password, everybody who does is root.
     if let Some(uid) = server.user {
-        chown(&private, Some(uid), None).map_err(failed)?;
+        lchown(&private, Some(uid), None).map_err(failed)?;
     }
     Ok(mark)
 }
@@ -528,7 +536,7 @@ impl Own {
             .mode(0o700)
             .create(&scratch);
         made.and_then(|()| match self.server.user {
-            Some(uid) => chown(&scratch, Some(uid), None),
+            Some(uid) => lchown(&scratch, Some(uid), None),
             None => Ok(()),
         })
         .map_err(|e| storage("make", &scratch, &e))?;
@@ -573,23 +581,10 @@ impl Own {
         self.removed()
     }
 
-    /// The mark goes last.
+    /// Never through a link: the folder may be another account's.
     fn removed(&self) -> Result<()> {
         let private = self.server.private();
-        let failed = |e: io::Error| storage("remove", &private, &e);
-        for entry in fs::read_dir(&private).map_err(failed)?.flatten() {
-            let path = entry.path();
-            let is_folder = entry.file_type().is_ok_and(|t| t.is_dir());
-            let gone = match is_folder {
-                true => fs::remove_dir_all(&path),
-                false if entry.file_name() == MARK => Ok(()),
-                false => fs::remove_file(&path),
-            };
-            gone.map_err(|e| storage("remove", &path, &e))?;
-        }
-        fs::remove_file(private.join(MARK))
-            .and_then(|()| fs::remove_dir(&private))
-            .map_err(failed)
+        fs::remove_dir_all(&private).map_err(|e| storage("remove", &private, &e))
     }
 
     /// The load has failed: the server ends, and the folder stays for `--resume`, unless it was not made yet.

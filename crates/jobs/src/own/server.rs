@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -205,6 +206,7 @@ impl Server {
         let log = File::options()
             .create(true)
             .append(true)
+            .custom_flags(super::NO_LINK)
             .open(self.log())
             .map_err(|e| e.to_string())?;
         let again = log.try_clone().map_err(|e| e.to_string())?;
