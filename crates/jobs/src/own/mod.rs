@@ -454,6 +454,7 @@ impl Own {
         // By a name without the user's letters in it: what makes MariaDB's does not take all of them.
         let out = program::initialiser(&self.server, Path::new(HERE))?
             .current_dir(self.server.private())
+            .env("TMPDIR", self.with_scratch()?)
             .env_remove("PENSTOCK_PASSWORD")
             .env_remove("MYSQL_PWD")
             // With it goes the lock: nobody else is at work here while this is, even if we are killed.
@@ -489,7 +490,15 @@ impl Own {
                 return Err(Error::new(Kind::Target, printable(&text))
                     .hint("take it away, and go on with --resume"));
             }
-            fs::rename(entry.path(), &to).map_err(|e| storage("make", &to, &e))?;
+            // Of MariaDB's files one stays with whoever made them.
+            let ours = match self.server.user {
+                Some(uid) if entry.metadata().is_ok_and(|m| m.uid() != uid) => {
+                    lchown(entry.path(), Some(uid), None)
+                }
+                _ => Ok(()),
+            };
+            ours.and_then(|()| fs::rename(entry.path(), &to))
+                .map_err(|e| storage("make", &to, &e))?;
         }
         fs::remove_dir(&new)
             .and_then(|()| File::open(folder)?.sync_all())
@@ -529,17 +538,21 @@ impl Own {
         Ok(())
     }
 
-    fn started(&self) -> Result<()> {
+    /// Makes the folder for temporary files.
+    fn with_scratch(&self) -> Result<PathBuf> {
         let scratch = self.server.scratch();
-        let made = fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&scratch);
+        let mut builder = fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(&scratch);
         made.and_then(|()| match self.server.user {
             Some(uid) => lchown(&scratch, Some(uid), None),
             None => Ok(()),
         })
         .map_err(|e| storage("make", &scratch, &e))?;
+        Ok(scratch)
+    }
+
+    fn started(&self) -> Result<()> {
+        self.with_scratch()?;
         self.server.start().map_err(|why| {
             let text = format!("the server does not start ({}): {why}", self.server);
             Error::new(Kind::Connection, printable(&text)).hint(way_out(&why))
@@ -623,6 +636,7 @@ fn way_out(said: &str) -> &'static str {
         "OS errno 28",
         "error number 28",
         "Error number 28",
+        "error 28",
     ]) {
         "make room on the disk of the folder"
     } else if says(&["denied", "Errcode: 13", "OS errno 13"]) {
