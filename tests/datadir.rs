@@ -61,6 +61,10 @@ impl<'a> Scene<'a> {
     }
 }
 
+/// Accounts that get in without a password.
+const OPEN_ROOTS: &str =
+    "SELECT COUNT(*) FROM mysql.user WHERE user = 'root' AND authentication_string = ''";
+
 fn listed(folder: &Path) -> Vec<String> {
     let list = std::fs::read_dir(folder).expect("a folder");
     list.flatten()
@@ -95,8 +99,7 @@ both! {
         let kind = pair.kind;
         // Nobody gets in without it; `--skip-grant-tables` is how the tests do.
         let server = Setup::new(kind).expect("a set-up").args(["--skip-grant-tables"]).over(&scene.folder).start().expect("a server");
-        let roots = "SELECT COUNT(*) FROM mysql.user WHERE user = 'root' AND authentication_string = ''";
-        assert_eq!(server.value(roots).expect("a count"), "0");
+        assert_eq!(server.value(OPEN_ROOTS).expect("a count"), "0");
         equal(pair, &server, "loaded");
         for schema in ["f", "g"] {
             assert_eq!(same::definitions(pair.source(), schema), same::definitions(&server, schema));
@@ -121,9 +124,9 @@ both! {
             scene.load(more).env("PENSTOCK_KILL_AT", place).run().code(137);
             let done = scene.load(road).run().code(10).says(&["was interrupted", "--resume"]);
             assert!(!done.said().contains("penstock_load_journal"), "{}", done.said());
+            // What others put there, when the folder is not even made, stays.
+            std::fs::write(scene.folder.join("mine"), "x").expect("written");
         }
-        // What others have put there meanwhile stays.
-        std::fs::write(scene.folder.join("mine"), "x").expect("written");
         // One that fails shuts its server down.
         let chunk = listed(&pair.path("a")).into_iter().find(|n| n.starts_with("f@r@@")).expect("a chunk");
         let chunk = pair.path("a").join(chunk);
@@ -137,7 +140,7 @@ both! {
         scene.load(again).env("PENSTOCK_KILL_AT", "all is there on a server of the load's own#1").run().code(137);
         scene.load(again).run().code(10).says(&["had come to its end", "nothing is left to do"]);
         scene.is_left_alone();
-        assert!(scene.folder.join("mine").exists());
+        assert_eq!(std::fs::read(scene.folder.join("mine")).expect("a file"), b"x");
         let server = scene.serve();
         equal(pair, &server, "loaded");
         // It is somebody's now.
@@ -182,6 +185,7 @@ both! {
         scene.is_left_alone();
         let setup = Setup::new(pair.kind).expect("a set-up").args(["--lower-case-table-names=1"]);
         let server = setup.over(&scene.folder).start().expect("a server");
+        assert_ne!(server.value(OPEN_ROOTS).expect("a count"), "0");
         assert_eq!(server.value("SELECT GROUP_CONCAT(v ORDER BY id) FROM F.T JOIN f.w USING (id)").expect("rows"), "a,b");
     }
 }

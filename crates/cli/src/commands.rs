@@ -192,10 +192,10 @@ fn target(a: &args::Load) -> Result<wire::Options> {
         return a.connection.resolve(a.into.as_deref());
     };
     // Of all that may be said of a server, only a password is for one that is still to be made.
-    let mut own = a.connection.clone();
-    own.socket = Some(folder.join("sock"));
-    own.user = Some("root".to_owned());
-    own.resolve(None)
+    let mut root = a.connection.clone();
+    root.socket = Some(own::socket(folder));
+    root.user = Some("root".to_owned());
+    root.resolve(None)
 }
 
 fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {

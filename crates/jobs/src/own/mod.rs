@@ -15,7 +15,7 @@ pub mod options;
 mod program;
 mod server;
 
-pub use server::Server;
+pub use server::{Server, socket};
 
 use crate::{Run, connect};
 use ::server::{Flavour, quote};

@@ -71,7 +71,7 @@ impl Server {
 
     /// Its socket.
     pub fn socket(&self) -> PathBuf {
-        self.private().join("sock")
+        socket(&self.folder)
     }
 
     /// What it says, while it is a load's.
@@ -258,6 +258,11 @@ impl Server {
             .max();
         complaints(&text[last.unwrap_or(0)..])
     }
+}
+
+/// The socket of a load's own server on this data folder.
+pub fn socket(folder: &Path) -> PathBuf {
+    folder.join(PRIVATE).join("sock")
 }
 
 /// Where the kernel tells how a process was called.

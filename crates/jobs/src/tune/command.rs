@@ -126,6 +126,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_journal_of_before_is_read() {
+        let shell = ServerCommand::Shell("systemctl \"$1\" mysql".to_owned());
+        let text = serde_json::to_string(&shell).expect("a text");
+        assert_eq!(text, r#""systemctl \"$1\" mysql""#);
+        let read = |text: &str| serde_json::from_str::<ServerCommand>(text).expect(text);
+        assert_eq!(read(&text), shell);
+        let own = r#"{"folder":"/d","program":"/usr/sbin/mysqld","mariadb":false,"options":[],"user":null,"sizes":[1,2]}"#;
+        assert!(read(own).is_own());
+    }
+
+    #[test]
     fn the_word_is_added_where_the_command_does_not_take_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let out = folder.path().join("out");

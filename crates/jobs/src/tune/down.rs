@@ -144,7 +144,11 @@ pub fn stop(
     let why = |what: &str| {
         let failed = said.as_ref().err().map(|e| format!(" ({e})"));
         let text = format!("{what}: {command}{}", failed.unwrap_or_default());
-        Error::new(Kind::Failed, printable(&text)).hint(
+        let error = Error::new(Kind::Failed, printable(&text));
+        if command.is_own() {
+            return error;
+        }
+        error.hint(
             "--server-command has to know the word stop as well, and to end when the server has",
         )
     };

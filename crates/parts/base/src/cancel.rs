@@ -74,3 +74,20 @@ impl Cancel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Cancel;
+
+    #[test]
+    fn what_was_held_before_is_held_again() {
+        let cancel = Cancel::new();
+        let outer = cancel.hold("outer");
+        let inner = cancel.hold("inner");
+        assert_eq!(cancel.held().as_deref(), Some("inner"));
+        drop(inner);
+        assert_eq!(cancel.held().as_deref(), Some("outer"));
+        drop(outer);
+        assert_eq!(cancel.held(), None);
+    }
+}
