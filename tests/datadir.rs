@@ -94,6 +94,9 @@ both! {
         assert!(summary["road"]["down"].as_f64().is_some_and(|d| d > 0.0));
         assert_eq!(summary["datadir"]["folder"], scene.folder.display().to_string());
         assert_eq!(summary["datadir"]["root_has_password"], true);
+        let seconds = |of: &serde_json::Value| of.as_f64().expect("seconds");
+        let parts = seconds(&summary["datadir"]["made"]) + seconds(&summary["rows_duration"]);
+        assert!(seconds(&summary["duration"]) >= parts, "{summary:#}");
         assert_eq!(summary["tables"].as_u64(), summary["verified"]["tables"].as_u64());
         scene.is_left_alone();
         let kind = pair.kind;

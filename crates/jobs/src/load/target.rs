@@ -4,6 +4,7 @@
 use super::journal::Journal;
 use super::{ChunkSize, Options};
 use crate::{Run, connect, failure, tune};
+use base::units::printable;
 use base::{Error, Kind, Result};
 use server::{Identity, session};
 use wire::{Conn, Direction};
@@ -67,7 +68,7 @@ impl<'a> Target<'a> {
     /// What the server is, and where, for people.
     pub fn described(&self) -> String {
         match &self.options.own {
-            Some(own) => format!("{} in {}", self.id, own.folder.display()),
+            Some(own) => printable(&format!("{} in {}", self.id, own.folder.display())),
             None => format!("{} at {}", self.id, self.options.target.endpoint),
         }
     }
