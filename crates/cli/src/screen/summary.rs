@@ -227,15 +227,21 @@ pub fn load(d: &load::Summary) -> String {
     let mut l = Lines::new(title);
     l.add("into", &d.target);
     l.add("from", &d.archive);
-    l.add(
-        "objects",
-        things(&[
-            (d.schemas, "schema"),
-            (d.tables, "table"),
-            (d.views, "view"),
-        ]),
-    );
-    l.add("rows", count(d.rows));
+    // Of another tool's dump these are known only when it has been read.
+    if d.schemas > 0 || !d.was_complete {
+        l.add(
+            "objects",
+            things(&[
+                (d.schemas, "schema"),
+                (d.tables, "table"),
+                (d.views, "view"),
+            ]),
+        );
+        l.add("rows", count(d.rows));
+    }
+    if d.was_complete {
+        l.add("loaded", "nothing: all of it was there");
+    }
     let all = bytes(d.raw_bytes + d.there_bytes);
     match d.there_bytes {
         0 => l.add("row data", all),
@@ -273,6 +279,7 @@ pub fn load(d: &load::Summary) -> String {
                 seconds(v.seconds)
             ),
         ),
+        None if d.was_complete => l.add("verified", "by the interrupted load, before it ended"),
         None if !d.digests => l.add("verified", COUNTED),
         None => l.add(
             "verified",
@@ -348,7 +355,7 @@ pub fn load_json(d: &load::Summary) -> Value {
     json!({
         "event": "summary", "job": "load", "archive": d.archive, "target": d.target,
         "schemas": d.schemas, "tables": d.tables, "views": d.views, "rows": d.rows,
-        "raw_bytes": d.raw_bytes, "there_bytes": d.there_bytes, "left_out": d.left_out,
+        "raw_bytes": d.raw_bytes, "there_bytes": d.there_bytes, "was_complete": d.was_complete, "left_out": d.left_out,
         "duration": round(d.seconds), "rows_duration": round(d.rows_seconds), "workers": d.threads,
         "verified": d.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": round(v.seconds)})),
         "held_back": d.held.as_ref().map(held_json),

@@ -34,7 +34,7 @@ use road::{Road, Roads};
 use rows::{Chunk, Loaders};
 use schedule::{Schedule, Work};
 use server::{Filter, Flavour, Identity};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -96,7 +96,7 @@ pub enum DeferKeys {
 }
 
 /// What was loaded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// The archive, in words.
     pub archive: String,
@@ -140,6 +140,8 @@ pub struct Summary {
     pub tuning: tune::Report,
     /// The data folder that was made for it.
     pub own: Option<own::Done>,
+    /// Whether there was nothing left to do: the load that was to be gone on with had come to its end.
+    pub was_complete: bool,
 }
 
 /// How many chunks of a table went best together.
@@ -230,7 +232,20 @@ fn housed(
     let _held = run
         .cancel
         .hold("the server of the load's own is shut down first");
-    let own = own::begin(run, wanted, password, what)?;
+    let own = match own::begin(run, wanted, password, what)? {
+        own::Begun::Ready(own) => *own,
+        own::Begun::Over(done) => {
+            return Ok(Summary {
+                archive: named(&options.from),
+                target: base::units::printable(&done.folder.display().to_string()),
+                there_bytes: bytes,
+                threads: options.threads,
+                own: Some(done),
+                was_complete: true,
+                ..Summary::default()
+            });
+        }
+    };
     let mut here = Options {
         target: own.wire(),
         server_command: Some(ServerCommand::Own(own.server().clone())),
@@ -256,7 +271,50 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
         planned(run, options, &plan)
     })?;
     done.seconds = start.elapsed().as_secs_f64();
+    if done.was_complete {
+        done.schemas = plan.schemas.len() as u64;
+        done.tables = plan.tables().count() as u64;
+        done.views = plan.schemas.iter().map(|p| p.views.len() as u64).sum();
+        done.rows = plan.tables().filter_map(|t| t.rows).sum();
+        done.there_bytes = bytes;
+    }
     Ok(done)
+}
+
+/// A load that is to go on finds no journal, and every object there: it was killed behind its last step, or somebody
+/// else made them. Equal rows settle it.
+fn complete(t: Target<'_>, plan: &Plan, there: &precheck::There) -> Result<Summary> {
+    let what = "there is no interrupted load to go on with, and all of its objects are there: comparing rows";
+    t.run.observer.note(what.to_owned());
+    let tables: Vec<_> = plan.tables().map(|t| (t, RowDigest::new())).collect();
+    let (target, options) = (&t.options.target, t.options);
+    match verify::archived::loaded(t.run, &plan.archive, &tables, target, options.threads) {
+        Ok(compared) => Ok(Summary {
+            archive: named(&options.from),
+            target: t.described(),
+            threads: options.threads,
+            verified: Some(compared),
+            digests: true,
+            was_complete: true,
+            ..Summary::default()
+        }),
+        Err(e) if e.kind == Kind::Differs => {
+            let more = format!(
+                "; there is no interrupted load to go on with, and {}",
+                e.what
+            );
+            Err(there
+                .refusal(&more)
+                .hint("nothing was touched: to load anew, drop them, or choose another server"))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// What is loaded from, for people.
+fn named(from: &Path) -> String {
+    let path = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
+    path.display().to_string()
 }
 
 fn planned(run: &Run, options: &Options, plan: &Plan) -> Result<Summary> {
@@ -270,7 +328,11 @@ fn planned(run: &Run, options: &Options, plan: &Plan) -> Result<Summary> {
         ));
     }
     precheck::target(&mut target, plan)?;
-    let journal = interrupted(&mut target, plan)?;
+    let journal = match interrupted(&mut target, plan)? {
+        Found::Nothing => None,
+        Found::Journal(journal) => Some(journal),
+        Found::All(there) => return complete(target, plan, &there),
+    };
     let mut roads = Roads::choose(&mut target, plan, journal.as_ref())?;
     target.by_file = roads.any();
     precheck::files(run, plan, options.threads)?;
@@ -340,10 +402,7 @@ fn planned(run: &Run, options: &Options, plan: &Plan) -> Result<Summary> {
     let loaded = tables.iter().flat_map(|t| &t.chunks);
     let loaded_bytes = loaded.filter_map(|c| c.raw_bytes).sum::<u64>() + road.raw_bytes;
     Ok(Summary {
-        archive: std::path::absolute(&options.from)
-            .unwrap_or_else(|_| options.from.clone())
-            .display()
-            .to_string(),
+        archive: named(&options.from),
         target: target.described(),
         schemas: plan.schemas.len() as u64,
         tables: tables.len() as u64,
@@ -377,6 +436,7 @@ fn planned(run: &Run, options: &Options, plan: &Plan) -> Result<Summary> {
         exceptions: target.exceptions,
         tuning,
         own: None,
+        was_complete: false,
     })
 }
 
@@ -431,13 +491,29 @@ fn left_behind(e: Error, plan: &Plan, target: &Target<'_>) -> Error {
     }
 }
 
+/// What a target has of an earlier load.
+enum Found {
+    /// Nothing, and nothing of the archive either.
+    Nothing,
+    /// The journal of one that was interrupted, and is gone on with.
+    Journal(Journal),
+    /// No journal, and every object, where a load was to be gone on with.
+    All(precheck::There),
+}
+
 /// Finds the journal of a load that was interrupted, or makes sure that there is nothing of the archive.
-fn interrupted(t: &mut Target<'_>, plan: &Plan) -> Result<Option<Journal>> {
+fn interrupted(t: &mut Target<'_>, plan: &Plan) -> Result<Found> {
     journal::name_is_free(plan)?;
     let identity = journal::identity(plan)?;
     let Some(journal) = t.interrupted(journal::home(plan), &identity)? else {
-        precheck::nothing_there(t, plan)?;
-        return Ok(None);
+        let there = precheck::There::look(t, plan)?;
+        let comparable = t.options.verify && plan.archive.has_manifest();
+        if t.options.resume && comparable && there.is_all() {
+            return Ok(Found::All(there));
+        }
+        there.refuse()?;
+        t.nothing_to_resume();
+        return Ok(Found::Nothing);
     };
     if !t.resuming {
         let e = refused("a load of this archive into this target was interrupted");
@@ -448,7 +524,7 @@ fn interrupted(t: &mut Target<'_>, plan: &Plan) -> Result<Option<Journal>> {
         "going on with the interrupted load: {} of {all} chunks are there",
         journal.chunks()
     ));
-    Ok(Some(journal))
+    Ok(Found::Journal(journal))
 }
 
 /// The tables as the loaders need them, without the chunks that are there.

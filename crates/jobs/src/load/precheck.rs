@@ -141,12 +141,55 @@ pub fn writable(conn: &mut wire::Conn, id: &Identity, level: tune::Level) -> Res
     Ok(())
 }
 
+/// What a target has of the objects that would be created.
+#[derive(Default)]
+pub(super) struct There {
+    /// Each that it has, in words.
+    found: Vec<String>,
+    /// How many it does not have.
+    missing: usize,
+}
+
+impl There {
+    /// Looks for them.
+    pub(super) fn look(t: &mut Target<'_>, plan: &Plan) -> Result<There> {
+        let mut there = There::default();
+        for part in &plan.schemas {
+            existing(t, part, &plan.archive.schemas()[part.at], &mut there)?;
+        }
+        Ok(there)
+    }
+
+    /// Whether it has every one.
+    pub(super) fn is_all(&self) -> bool {
+        self.missing == 0 && !self.found.is_empty()
+    }
+
+    /// Refuses a target that has any.
+    pub(super) fn refuse(&self) -> Result<()> {
+        if self.found.is_empty() {
+            return Ok(());
+        }
+        Err(self.refusal("").hint("nothing is ever overwritten: drop them, choose others with --include-tables or --exclude-tables, or another server"))
+    }
+
+    /// The same as an error that says more.
+    pub(super) fn refusal(&self, more: &str) -> Error {
+        let shown: Vec<String> = self.found.iter().take(5).map(|f| printable(f)).collect();
+        let others = match self.found.len().saturating_sub(5) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        refused(format!(
+            "the target already holds {}{others}{more}",
+            shown.join(", ")
+        ))
+    }
+}
+
 /// Refuses a target that already holds any of the objects.
 pub(super) fn nothing_there(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
-    for part in &plan.schemas {
-        existing(t, part, &plan.archive.schemas()[part.at])?;
-    }
-    Ok(())
+    There::look(t, plan)?.refuse()
 }
 
 fn privileges(t: &mut Target<'_>, plan: &Plan, schemas: &[&archive::open::Schema]) -> Result<()> {
@@ -196,73 +239,57 @@ fn names(t: &Target<'_>, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn existing(t: &mut Target<'_>, part: &Part, schema: &archive::open::Schema) -> Result<()> {
+fn existing(
+    t: &mut Target<'_>,
+    part: &Part,
+    schema: &archive::open::Schema,
+    there: &mut There,
+) -> Result<()> {
     let name = quote::text(&schema.name);
-    let mut wanted: BTreeSet<String> = part
-        .tables
-        .iter()
-        .map(|i| schema.tables[*i].name.clone())
-        .collect();
-    wanted.extend(part.views.iter().map(|i| schema.views[*i].name.clone()));
-    let mut found = Vec::new();
-    let mut look = |sql: String, word: &str, wanted: &BTreeSet<String>, any: bool| -> Result<()> {
-        let fold = t.id.lower_case_table_names != 0;
-        let lower: BTreeSet<String> = wanted.iter().map(|w| w.to_lowercase()).collect();
-        for row in t
+    let fold = t.id.lower_case_table_names != 0;
+    let mut look = |sql: String, word: &str, wanted: &[&String]| -> Result<()> {
+        let named = |n: &str| if fold { n.to_lowercase() } else { n.to_owned() };
+        let mut wanted: BTreeSet<String> = wanted.iter().map(|w| named(w)).collect();
+        let rows = t
             .conn
             .fetch(sql)
-            .map_err(|e| failure::wire("cannot look at the target's objects", e))?
-        {
-            let Some(Some(bytes)) = row.into_iter().next() else {
-                continue;
-            };
+            .map_err(|e| failure::wire("cannot look at the target's objects", e))?;
+        for bytes in rows.into_iter().flatten().flatten() {
             let object = String::from_utf8_lossy(&bytes).into_owned();
-            if any || wanted.contains(&object) || fold && lower.contains(&object.to_lowercase()) {
-                found.push(format!(
-                    "{word} {}",
-                    quote::qualified(&schema.name, &object)
-                ));
+            if wanted.remove(&named(&object)) {
+                let object = quote::qualified(&schema.name, &object);
+                there.found.push(format!("{word} {object}"));
             }
         }
+        there.missing += wanted.len();
         Ok(())
     };
+    let tables = part.tables.iter().map(|i| &schema.tables[*i].name);
+    let views = part.views.iter().map(|i| &schema.views[*i].name);
     look(
         format!("SELECT table_name FROM information_schema.tables WHERE table_schema = {name}"),
         "table",
-        &wanted,
-        false,
+        &tables.chain(views).collect::<Vec<_>>(),
     )?;
     if part.whole {
-        let list =
-            |l: &Option<Vec<String>>| -> BTreeSet<String> { l.iter().flatten().cloned().collect() };
-        let mut routines = list(&schema.meta.functions);
-        routines.extend(list(&schema.meta.procedures));
+        let meta = &schema.meta;
+        let functions = meta.functions.iter().flatten();
         look(
             format!(
                 "SELECT routine_name FROM information_schema.routines WHERE routine_schema = {name}"
             ),
             "routine",
-            &routines,
-            false,
+            &functions
+                .chain(meta.procedures.iter().flatten())
+                .collect::<Vec<_>>(),
         )?;
         look(
             format!("SELECT event_name FROM information_schema.events WHERE event_schema = {name}"),
             "event",
-            &list(&schema.meta.events),
-            false,
+            &meta.events.iter().flatten().collect::<Vec<_>>(),
         )?;
     }
-    if found.is_empty() {
-        return Ok(());
-    }
-    let shown: Vec<String> = found.iter().take(5).map(|f| printable(f)).collect();
-    let more = if found.len() > 5 {
-        format!(" and {} more", found.len() - 5)
-    } else {
-        String::new()
-    };
-    Err(refused(format!("the target already holds {}{more}", shown.join(", ")))
-        .hint("nothing is ever overwritten: drop them, choose others with --include-tables or --exclude-tables, or another server"))
+    Ok(())
 }
 
 /// Proves every file that will be read, before the first statement.

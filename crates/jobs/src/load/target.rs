@@ -102,11 +102,16 @@ impl<'a> Target<'a> {
             self.touched = true;
             self.created = journal.created().to_vec();
             self.resuming = self.options.resume;
-        } else if self.options.resume {
+        }
+        Ok(found)
+    }
+
+    /// Says that a load begins which was to be gone on with.
+    pub fn nothing_to_resume(&self) {
+        if self.options.resume {
             let what = "there is no interrupted load to go on with: beginning one";
             self.run.observer.note(what.to_owned());
         }
-        Ok(found)
     }
 }
 

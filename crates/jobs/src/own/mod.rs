@@ -77,10 +77,24 @@ enum Stage {
     Loaded,
 }
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Mark {
     stage: Stage,
     mariadb: bool,
+    /// Whether its root has a password.
+    #[serde(default)]
+    password: bool,
+}
+
+impl Mark {
+    /// Of a folder in which nothing is yet.
+    fn new(mariadb: bool, password: bool) -> Mark {
+        Mark {
+            stage: Stage::Initialising,
+            mariadb,
+            password,
+        }
+    }
 }
 
 /// What became of it.
@@ -120,13 +134,21 @@ pub struct Wanted {
     pub resume: bool,
 }
 
+/// What a folder was found or made to be.
+pub enum Begun {
+    /// There is a server on it.
+    Ready(Box<Own>),
+    /// An earlier load had come to its end: its server is shut down now, and nothing is left to do.
+    Over(Done),
+}
+
 /// Makes the folder and starts the server on it.
 pub fn begin(
     run: &Run,
     options: &Options,
     password: Option<Secret>,
     wanted: Wanted,
-) -> Result<Own> {
+) -> Result<Begun> {
     let folder =
         std::path::absolute(&options.folder).map_err(|e| storage("use", &options.folder, &e))?;
     let flavour = wanted.source.map(|f| f == Flavour::MariaDb);
@@ -152,9 +174,18 @@ pub fn begin(
     run.check()?;
     let created = folder_of(&server.folder)?;
     server.user = user(&server.folder).map_err(|e| storage("look at", &server.folder, &e))?;
-    let (mark, stage) = match taken(run, &server, wanted.resume)? {
+    // One without a letter is none.
+    let password = password.filter(|p| !p.is_empty());
+    let (
+        mark,
+        Mark {
+            stage,
+            password: has_password,
+            ..
+        },
+    ) = match taken(run, &server, wanted.resume)? {
         Some(taken) => taken,
-        None => (marked(&server)?, Stage::Initialising),
+        None => (marked(&server)?, Mark::new(mariadb, password.is_some())),
     };
     let mut own = Own {
         server,
@@ -162,17 +193,15 @@ pub fn begin(
         stage,
         made: None,
         created,
-        // One without a letter is none.
-        password: password.filter(|p| !p.is_empty()),
+        password,
     };
     if stage == Stage::Loaded {
-        let folder = printable(&own.server.folder.display().to_string());
+        let done = Done {
+            password: has_password,
+            ..own.done()
+        };
         own.ended()?;
-        return Err(Error::new(
-            Kind::Target,
-            format!("the interrupted load into {folder} had come to its end: all was there and proven, and the server is shut down now"),
-        )
-        .hint("nothing is left to do: start your own server on the folder"));
+        return Ok(Begun::Over(done));
     }
     let start = Instant::now();
     let _phase = run.phase("making the data folder", 1);
@@ -193,7 +222,7 @@ pub fn begin(
                 "a server of the load's own: {}",
                 own.server
             )));
-            Ok(own)
+            Ok(Begun::Ready(Box::new(own)))
         }
         Err(e) => Err(own.given_up(e)),
     }
@@ -249,7 +278,7 @@ fn given(file: &File, user: Option<u32>) -> io::Result<()> {
 }
 
 /// The mark that an interrupted load has left in the folder, if it is to be gone on with; none in an empty one.
-fn taken(run: &Run, server: &Server, resume: bool) -> Result<Option<(File, Stage)>> {
+fn taken(run: &Run, server: &Server, resume: bool) -> Result<Option<(File, Mark)>> {
     let folder = &server.folder;
     let shown = printable(&folder.display().to_string());
     let cannot = |e: io::Error| storage("read", folder, &e);
@@ -271,9 +300,14 @@ fn taken(run: &Run, server: &Server, resume: bool) -> Result<Option<(File, Stage
                 // New file systems have this one.
                 let known = name == "lost+found" || hidden && name == server::PRIVATE;
                 if !known {
+                    let over = resume && folder.join("ibdata1").exists();
                     return refused(
                         format!("--datadir {shown}: the folder is not empty"),
-                        "name one that is empty, or not there; nothing in it was touched",
+                        if over {
+                            "it is a data folder, and no load into it is under way: if one was interrupted, that was behind its last step, and the folder is ready for your server; nothing in it was touched"
+                        } else {
+                            "name one that is empty, or not there; nothing in it was touched"
+                        },
                     );
                 }
             }
@@ -327,10 +361,10 @@ fn taken(run: &Run, server: &Server, resume: bool) -> Result<Option<(File, Stage
             ),
             "name the program of that load with --server-program",
         ),
-        Some(read) => Ok(Some((mark, read.stage))),
+        Some(read) => Ok(Some((mark, read))),
         // It was made, and nothing written yet.
         None if text.is_empty() && !server.folder.join("ibdata1").exists() => {
-            Ok(Some((mark, Stage::Initialising)))
+            Ok(Some((mark, Mark::new(server.mariadb, false))))
         }
         None => refused(
             format!(
@@ -408,6 +442,7 @@ impl Own {
         let mark = Mark {
             stage,
             mariadb: self.server.mariadb,
+            password: self.password.is_some(),
         };
         let mut text = serde_json::to_vec(&mark)
             .map_err(|e| Error::new(Kind::Internal, format!("a mark is not written: {e}")))?;
@@ -573,14 +608,18 @@ impl Own {
             return Err(self.given_up(e));
         }
         failpoint::reached("all is there on a server of the load's own");
-        let done = Done {
+        let done = self.done();
+        self.ended()?;
+        Ok(done)
+    }
+
+    fn done(&self) -> Done {
+        Done {
             folder: self.server.folder.clone(),
             program: self.server.program.clone(),
             made: self.made,
             password: self.password.is_some(),
-        };
-        self.ended()?;
-        Ok(done)
+        }
     }
 
     /// Ends the server, and takes everything away that is the load's own.

@@ -135,10 +135,7 @@ fn surveyed(
         archive: if options.from.as_os_str() == "-" {
             "standard input".to_owned()
         } else {
-            std::path::absolute(&options.from)
-                .unwrap_or_else(|_| options.from.clone())
-                .display()
-                .to_string()
+            super::named(&options.from)
         },
         target: target.described(),
         schemas: done.schemas,
@@ -159,6 +156,7 @@ fn surveyed(
         notes: target.notes,
         exceptions: target.exceptions,
         own: None,
+        was_complete: false,
     })
 }
 
@@ -170,6 +168,7 @@ fn interrupted(t: &mut Target<'_>, survey: &survey::Survey) -> Result<Option<Jou
     };
     let Some(journal) = t.interrupted(home, &survey.identity)? else {
         survey::nothing_there(t, survey)?;
+        t.nothing_to_resume();
         return Ok(None);
     };
     if !t.resuming {
