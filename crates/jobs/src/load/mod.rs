@@ -211,12 +211,14 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     }
 }
 
-/// Has a load go into a server of its own, if that is wanted; `bytes` of rows, dumped from `source`.
+/// Has a load go into a server of its own, if that is wanted; `bytes` of rows, dumped from `source`. While that
+/// is made, `meanwhile` is done.
 fn housed(
     run: &Run,
     options: &Options,
     bytes: u64,
     source: Option<Flavour>,
+    meanwhile: impl FnOnce() -> Result<()>,
     load: impl FnOnce(&Options) -> Result<Summary>,
 ) -> Result<Summary> {
     let Some(wanted) = &options.own else {
@@ -233,7 +235,7 @@ fn housed(
         .cancel
         .hold("the server of the load's own is shut down first");
     let own = match own::begin(run, wanted, password, what)? {
-        own::Begun::Ready(own) => *own,
+        own::Begun::Ready(own) => own,
         own::Begun::Over(done) => {
             return Ok(Summary {
                 archive: named(&options.from),
@@ -246,6 +248,18 @@ fn housed(
             });
         }
     };
+    let (own, done) = std::thread::scope(|scope| {
+        // Its end is the run's: nobody need wait for the rest of what is done meanwhile.
+        let making = scope.spawn(|| own.up(run).inspect_err(|e| run.abort(e.clone())));
+        let done = meanwhile();
+        let _phase = (!making.is_finished()).then(|| run.phase("making the data folder", 1));
+        let own = making.join();
+        (own.unwrap_or_else(|p| std::panic::resume_unwind(p)), done)
+    });
+    let own = own?;
+    if let Err(e) = done {
+        return Err(own.given_up(e));
+    }
     let mut here = Options {
         target: own.wire(),
         server_command: Some(ServerCommand::Own(own.server().clone())),
@@ -267,7 +281,8 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
     let plan = precheck::plan(run, options)?;
     let bytes = plan.tables().map(raw_bytes).sum();
     let source = plan.source.as_ref().map(|id| id.flavour);
-    let mut done = housed(run, options, bytes, source, |options| {
+    let check = || precheck::files(run, &plan, options.threads);
+    let mut done = housed(run, options, bytes, source, check, |options| {
         planned(run, options, &plan)
     })?;
     done.seconds = start.elapsed().as_secs_f64();
@@ -335,7 +350,10 @@ fn planned(run: &Run, options: &Options, plan: &Plan) -> Result<Summary> {
     };
     let mut roads = Roads::choose(&mut target, plan, journal.as_ref())?;
     target.by_file = roads.any();
-    precheck::files(run, plan, options.threads)?;
+    // While a server of the load's own is made, that is done already.
+    if options.own.is_none() {
+        precheck::files(run, plan, options.threads)?;
+    }
     if !target.resuming {
         // The archive may have taken minutes to check: look again before the first statement.
         precheck::nothing_there(&mut target, plan)?;

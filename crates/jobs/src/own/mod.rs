@@ -134,15 +134,15 @@ pub struct Wanted {
     pub resume: bool,
 }
 
-/// What a folder was found or made to be.
+/// What a folder was found to be.
 pub enum Begun {
-    /// There is a server on it.
+    /// One for a server.
     Ready(Box<Own>),
     /// An earlier load had come to its end: its server is shut down now, and nothing is left to do.
     Over(Done),
 }
 
-/// Makes the folder and starts the server on it.
+/// Takes the folder; nothing of a server is in it yet, or what an interrupted load has left.
 pub fn begin(
     run: &Run,
     options: &Options,
@@ -187,7 +187,7 @@ pub fn begin(
         Some(taken) => taken,
         None => (marked(&server)?, Mark::new(mariadb, password.is_some())),
     };
-    let mut own = Own {
+    let own = Own {
         server,
         mark,
         stage,
@@ -203,29 +203,7 @@ pub fn begin(
         own.ended()?;
         return Ok(Begun::Over(done));
     }
-    let start = Instant::now();
-    let _phase = run.phase("making the data folder", 1);
-    let outcome = match stage {
-        Stage::Loading => own.started(),
-        _ => {
-            let made = own.initialised();
-            own.made = Some(start.elapsed().as_secs_f64());
-            made
-        }
-    };
-    match outcome
-        .and_then(|()| own.is_entered())
-        .and_then(|()| run.check())
-    {
-        Ok(()) => {
-            run.observer.note(printable(&format!(
-                "a server of the load's own: {}",
-                own.server
-            )));
-            Ok(Begun::Ready(Box::new(own)))
-        }
-        Err(e) => Err(own.given_up(e)),
-    }
+    Ok(Begun::Ready(Box::new(own)))
 }
 
 /// The folder, empty if it was not there; whether it was not.
@@ -424,6 +402,32 @@ fn storage(doing: &str, path: &Path, e: &io::Error) -> Error {
 }
 
 impl Own {
+    /// Makes what is missing of the data folder, and starts the server on it.
+    pub fn up(mut self, run: &Run) -> Result<Own> {
+        let start = Instant::now();
+        let outcome = match self.stage {
+            Stage::Loading => self.started(),
+            _ => {
+                let made = self.initialised();
+                self.made = Some(start.elapsed().as_secs_f64());
+                made
+            }
+        };
+        match outcome
+            .and_then(|()| self.is_entered())
+            .and_then(|()| run.check())
+        {
+            Ok(()) => {
+                run.observer.note(printable(&format!(
+                    "a server of the load's own: {}",
+                    self.server
+                )));
+                Ok(self)
+            }
+            Err(e) => Err(self.given_up(e)),
+        }
+    }
+
     /// The process.
     pub fn server(&self) -> &Server {
         &self.server

@@ -59,6 +59,12 @@ fn round_trips(store: &dyn Store) {
     let mut back = Vec::new();
     store.open("big").unwrap().read_to_end(&mut back).unwrap();
     assert!(back == big, "contents differ");
+    for time in ["the first time", "once more"] {
+        back.clear();
+        let mut once = store.open_once("big").unwrap();
+        once.read_to_end(&mut back).unwrap();
+        assert!(back == big, "contents differ {time}");
+    }
 
     store.put("empty", b"").unwrap();
     assert_eq!(store.size("empty").unwrap(), Some(0));
@@ -87,6 +93,7 @@ fn refuses_bad_names(store: &dyn Store) {
     ] {
         assert!(store.create(name).is_err(), "create {name:?}");
         assert!(store.open(name).is_err(), "open {name:?}");
+        assert!(store.open_once(name).is_err(), "open {name:?} once");
         assert!(store.size(name).is_err(), "size {name:?}");
         assert!(store.remove(name).is_err(), "remove {name:?}");
         assert!(store.put(name, b"x").is_err(), "put {name:?}");

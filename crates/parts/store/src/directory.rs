@@ -134,6 +134,22 @@ impl Inner {
     }
 }
 
+/// A file whose pages the kernel may give to others when it has been read.
+struct Once(File);
+
+impl Read for Once {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl Drop for Once {
+    fn drop(&mut self) {
+        // Advice only: what is not on the disk yet, or is somebody else's too, stays.
+        let _ = rfs::fadvise(&self.0, 0, None, rfs::Advice::DontNeed);
+    }
+}
+
 impl Store for Directory {
     fn create(&self, name: &str) -> Result<Box<dyn Writer>> {
         checked_new("create", name)?;
@@ -155,6 +171,10 @@ impl Store for Directory {
 
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
         Ok(Box::new(self.0.open_regular(name, "open")?.0))
+    }
+
+    fn open_once(&self, name: &str) -> Result<Box<dyn Read + Send>> {
+        Ok(Box::new(Once(self.0.open_regular(name, "open")?.0)))
     }
 
     fn size(&self, name: &str) -> Result<Option<u64>> {

@@ -59,6 +59,12 @@ pub trait Store: Send + Sync {
     /// Opens an object for reading from its start.
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>>;
 
+    /// The same for an object that is not needed any more when it has been read: the memory that the system has kept it in
+    /// is better used for what is made of it.
+    fn open_once(&self, name: &str) -> Result<Box<dyn Read + Send>> {
+        self.open(name)
+    }
+
     /// The size of an object in bytes; `None` if there is none of that name.
     fn size(&self, name: &str) -> Result<Option<u64>>;
 

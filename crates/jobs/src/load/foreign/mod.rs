@@ -83,7 +83,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         run.observer.note(what.to_owned());
     }
     let bytes = survey.as_ref().map_or(0, |s| s.bytes);
-    let mut done = super::housed(run, options, bytes, None, |options| {
+    let nothing = || Ok(());
+    let mut done = super::housed(run, options, bytes, None, nothing, |options| {
         surveyed(run, options, &parts, survey.as_ref())
     })?;
     done.seconds = start.elapsed().as_secs_f64();

@@ -68,7 +68,7 @@ impl ChunkReader {
         };
         Ok(Self {
             file: name.to_owned(),
-            source: store.open(name)?,
+            source: store.open_once(name)?,
             decoder,
             hasher: expected.stored.map(|_| blake3::Hasher::new()),
             expected: expected.stored.cloned(),
