@@ -312,7 +312,8 @@ impl Works<'_> {
         }
         if !ready.imported {
             // A server that imports a file writes all of it; here nobody else does.
-            file.sync_all().map_err(|e| storage("write", path, &e))?;
+            site.settled(&file)
+                .map_err(|e| storage("write", path, &e))?;
         }
         Ok(Ok(Built { building, bytes }))
     }
