@@ -31,6 +31,8 @@ pub struct Run {
     /// Why the run is to end, if not because somebody asked.
     aborted: Arc<Mutex<Option<Error>>>,
     closers: Arc<Mutex<Vec<wire::Closer>>>,
+    /// Sessions that were begun; a server forgets them some time after their end.
+    sessions: Arc<Mutex<Vec<u32>>>,
 }
 
 impl Run {
@@ -45,6 +47,7 @@ impl Run {
             board: Arc::default(),
             aborted: Arc::default(),
             closers: Arc::default(),
+            sessions: Arc::default(),
         }
     }
 
@@ -82,8 +85,16 @@ impl Run {
         }
     }
 
+    /// The server's numbers of all sessions so far that this run has watched.
+    pub fn sessions(&self) -> Vec<u32> {
+        let sessions = self.sessions.lock();
+        sessions.unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
     /// Remembers a connection so that a stop can break it if its owner is stuck in it.
     pub fn watch(&self, conn: &wire::Conn) {
+        let sessions = self.sessions.lock();
+        sessions.unwrap_or_else(|e| e.into_inner()).push(conn.id());
         if let Ok(closer) = conn.closer() {
             self.closers
                 .lock()

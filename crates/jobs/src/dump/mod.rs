@@ -220,7 +220,7 @@ fn into(
     options: &Options,
     source: &mut Source,
     catalog: &Catalog,
-    marks: Option<&[String]>,
+    marks: Option<&[unchanged::Mark]>,
     store: &dyn Store,
     throttle: Option<&Throttle>,
     begin: jiff::Timestamp,

@@ -70,8 +70,10 @@ pub fn swap(
         return Ok(Some(Outcome::Unfit("the server cannot be stopped".into())));
     };
     let _phase = t.run.phase("stopping the server for its files", 1);
-    let own = t.conn.id();
-    let others = service::others(&mut t.conn, &[own]);
+    // Those of this load that have ended may not be forgotten yet.
+    let mut ours = t.run.sessions();
+    ours.push(t.conn.id());
+    let others = service::others(&mut t.conn, &ours);
     if !others.is_empty() {
         t.run.observer.warn(printable(&format!(
             "the server is stopped, which ends the sessions of {}",
