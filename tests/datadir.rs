@@ -140,11 +140,13 @@ both! {
         scene.load(again).run().code(5).says(&["does not run", "--resume goes on"]);
         assert_eq!(processes(&scene.folder), 0);
         std::fs::write(&chunk, whole).expect("written");
-        // Behind the last step nothing is left to do, which the server's rows prove, or the mark says.
+        // Behind the last step nothing is left to do, which the server's rows prove.
         scene.load(again).env("PENSTOCK_KILL_AT", "the journal is gone#1").run().code(137);
         let end = "all is there on a server of the load's own#1";
-        scene.load(again).env("PENSTOCK_KILL_AT", end).run().code(137).says(&["all of its objects are there"]);
-        scene.load(again).run().ok().says(&["nothing: all of it was there", "by the interrupted load", "start yours on it"]);
+        scene.load(again).env("PENSTOCK_KILL_AT", end).run().code(137).says(&["had come to its end"]);
+        // Of another load that says nothing.
+        scene.load(&["--road", "cold", "--resume", "--exclude-tables", "f.r"]).run().code(10).says(&["already holds"]);
+        scene.load(again).run().ok().says(&["nothing: the interrupted load had come to its end", "equal:", "start yours on it"]);
         scene.load(again).run().code(10).says(&["is not empty", "ready for your server"]);
         scene.is_left_alone();
         assert_eq!(std::fs::read(scene.folder.join("mine")).expect("a file"), b"x");

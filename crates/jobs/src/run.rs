@@ -91,6 +91,12 @@ impl Run {
         sessions.unwrap_or_else(|e| e.into_inner()).clone()
     }
 
+    /// The server that they were on was restarted.
+    pub fn forget_sessions(&self) {
+        let sessions = self.sessions.lock();
+        sessions.unwrap_or_else(|e| e.into_inner()).clear();
+    }
+
     /// Remembers a connection so that a stop can break it if its owner is stuck in it.
     pub fn watch(&self, conn: &wire::Conn) {
         let sessions = self.sessions.lock();

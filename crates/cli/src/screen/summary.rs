@@ -240,7 +240,10 @@ pub fn load(d: &load::Summary) -> String {
         l.add("rows", count(d.rows));
     }
     if d.was_complete {
-        l.add("loaded", "nothing: all of it was there");
+        l.add(
+            "loaded",
+            "nothing: the interrupted load had come to its end",
+        );
     }
     let all = bytes(d.raw_bytes + d.there_bytes);
     match d.there_bytes {
@@ -279,7 +282,6 @@ pub fn load(d: &load::Summary) -> String {
                 seconds(v.seconds)
             ),
         ),
-        None if d.was_complete => l.add("verified", "by the interrupted load, before it ended"),
         None if !d.digests => l.add("verified", COUNTED),
         None => l.add(
             "verified",

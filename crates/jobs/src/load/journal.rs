@@ -11,6 +11,7 @@
 //!   transaction: two transactions can never both store it, and whoever reads
 //!   the journal with locks waits for the end of one that is under way.
 
+use super::ending::Ending;
 use super::{Plan, Target, refused};
 use crate::failure;
 use archive::{FileRecord, RowDigest};
@@ -33,6 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub struct Journal {
     /// Quoted, qualified.
     table: String,
+    /// Which load it is of.
+    identity: String,
     /// Chunks that are there, by file; with rows and digest where the archive has none.
     done: BTreeMap<String, Option<RowDigest>>,
     /// Rows of those, where the journal says.
@@ -66,6 +69,7 @@ impl Journal {
         let rows = settled(t, &table)?;
         let mut journal = Journal {
             table,
+            identity: identity.to_owned(),
             done: BTreeMap::new(),
             rows: BTreeMap::new(),
             created: Vec::new(),
@@ -132,6 +136,7 @@ impl Journal {
         failpoint::reached("the journal is there, and empty");
         let journal = Journal {
             table,
+            identity: identity.to_owned(),
             done: BTreeMap::new(),
             rows: BTreeMap::new(),
             created: Vec::new(),
@@ -261,8 +266,11 @@ impl Journal {
     /// The load is complete.
     pub(super) fn end(&self, t: &mut Target<'_>) -> Result<()> {
         failpoint::reached("all is loaded and compared");
+        Ending::note(t, &self.identity);
+        failpoint::reached("the end of the load is noted");
         t.run_sql(&format!("DROP TABLE {}", self.table))?;
         failpoint::reached("the journal is gone");
+        Ending::forget(t, &self.identity);
         Ok(())
     }
 

@@ -9,6 +9,7 @@
 //! touched; nothing on it is ever dropped or replaced that this load did not
 //! create.
 
+mod ending;
 mod foreign;
 mod journal;
 mod objects;
@@ -28,6 +29,7 @@ use crate::{Run, held, own, tune};
 use archive::open::Table;
 use archive::{Archive, RowDigest};
 use base::{Error, Kind, Result};
+use ending::Ending;
 use journal::Journal;
 use prepare::Prepared;
 use road::{Road, Roads};
@@ -234,28 +236,20 @@ fn housed(
     let _held = run
         .cancel
         .hold("the server of the load's own is shut down first");
-    let own = match own::begin(run, wanted, password, what)? {
-        own::Begun::Ready(own) => own,
-        own::Begun::Over(done) => {
-            return Ok(Summary {
-                archive: named(&options.from),
-                target: base::units::printable(&done.folder.display().to_string()),
-                there_bytes: bytes,
-                threads: options.threads,
-                own: Some(done),
-                was_complete: true,
-                ..Summary::default()
-            });
-        }
-    };
+    let own = own::begin(run, wanted, password, what)?;
     let (own, done) = std::thread::scope(|scope| {
-        // Its end is the run's: nobody need wait for the rest of what is done meanwhile.
-        let making = scope.spawn(|| own.up(run).inspect_err(|e| run.abort(e.clone())));
+        // Nobody need wait for the rest of what is done meanwhile, if it fails.
+        let up = || own.up(run).inspect_err(|e| run.abort(e.clone()));
+        let making = std::thread::Builder::new().spawn_scoped(scope, up);
+        let making = making.map_err(|e| {
+            let what = format!("cannot start a thread: {e}");
+            Error::new(Kind::Failed, what).hint("go on with --resume")
+        })?;
         let done = meanwhile();
         let _phase = (!making.is_finished()).then(|| run.phase("making the data folder", 1));
         let own = making.join();
-        (own.unwrap_or_else(|p| std::panic::resume_unwind(p)), done)
-    });
+        Ok((own.unwrap_or_else(|p| std::panic::resume_unwind(p)), done))
+    })?;
     let own = own?;
     if let Err(e) = done {
         return Err(own.given_up(e));
@@ -266,7 +260,7 @@ fn housed(
         ..options.clone()
     };
     // What is noted of it is where it is, and goes with it.
-    here.tune.state = Some(own.server().folder().to_owned());
+    here.tune.state = Some(own.server().private());
     match load(&here) {
         Ok(mut done) => {
             done.own = Some(own.finish(run)?);
@@ -296,35 +290,50 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
     Ok(done)
 }
 
-/// A load that is to go on finds no journal, and every object there: it was killed behind its last step, or somebody
-/// else made them. Equal rows settle it.
-fn complete(t: Target<'_>, plan: &Plan, there: &precheck::There) -> Result<Summary> {
-    let what = "there is no interrupted load to go on with, and all of its objects are there: comparing rows";
-    t.run.observer.note(what.to_owned());
+/// A load that was to be gone on with had come to its end: `Ending` says so, and rows are compared all the same.
+fn complete(
+    t: Target<'_>,
+    plan: &Plan,
+    there: &precheck::There,
+    ending: Ending,
+) -> Result<Summary> {
+    t.run.observer.note(ENDED.to_owned());
     let tables: Vec<_> = plan.tables().map(|t| (t, RowDigest::new())).collect();
     let (target, options) = (&t.options.target, t.options);
-    match verify::archived::loaded(t.run, &plan.archive, &tables, target, options.threads) {
-        Ok(compared) => Ok(Summary {
-            archive: named(&options.from),
-            target: t.described(),
-            threads: options.threads,
-            verified: Some(compared),
-            digests: true,
-            was_complete: true,
-            ..Summary::default()
-        }),
-        Err(e) if e.kind == Kind::Differs => {
-            let more = format!(
-                "; there is no interrupted load to go on with, and {}",
-                e.what
-            );
-            Err(there
-                .refusal(&more)
-                .hint("nothing was touched: to load anew, drop them, or choose another server"))
+    let digests = plan.archive.has_manifest();
+    let verified = if options.verify && digests {
+        let archive = &plan.archive;
+        match verify::archived::loaded(t.run, archive, &tables, target, options.threads) {
+            Ok(compared) => Some(compared),
+            Err(e) if e.kind == Kind::Differs => {
+                let more = format!(
+                    "; the interrupted load had come to its end, and since then rows were changed: {}",
+                    e.what
+                );
+                return Err(there.refusal(&more).hint(
+                    "nothing was touched: to load anew, drop them, or choose another server",
+                ));
+            }
+            Err(e) => return Err(e),
         }
-        Err(e) => Err(e),
-    }
+    } else {
+        None
+    };
+    Ending::forget(&t, &journal::identity(plan)?);
+    Ok(Summary {
+        archive: named(&options.from),
+        target: t.described(),
+        threads: options.threads,
+        verified,
+        digests,
+        exceptions: ending.exceptions,
+        was_complete: true,
+        ..Summary::default()
+    })
 }
+
+/// Said of a load that left nothing to do.
+const ENDED: &str = "the interrupted load had come to its end: all is there";
 
 /// What is loaded from, for people.
 fn named(from: &Path) -> String {
@@ -346,7 +355,7 @@ fn planned(run: &Run, options: &Options, plan: &Plan) -> Result<Summary> {
     let journal = match interrupted(&mut target, plan)? {
         Found::Nothing => None,
         Found::Journal(journal) => Some(journal),
-        Found::All(there) => return complete(target, plan, &there),
+        Found::All(there, ending) => return complete(target, plan, &there, ending),
     };
     let mut roads = Roads::choose(&mut target, plan, journal.as_ref())?;
     target.by_file = roads.any();
@@ -515,8 +524,8 @@ enum Found {
     Nothing,
     /// The journal of one that was interrupted, and is gone on with.
     Journal(Journal),
-    /// No journal, and every object, where a load was to be gone on with.
-    All(precheck::There),
+    /// Every object, and a note that the load which is to be gone on with had come to its end.
+    All(precheck::There, Ending),
 }
 
 /// Finds the journal of a load that was interrupted, or makes sure that there is nothing of the archive.
@@ -525,9 +534,11 @@ fn interrupted(t: &mut Target<'_>, plan: &Plan) -> Result<Found> {
     let identity = journal::identity(plan)?;
     let Some(journal) = t.interrupted(journal::home(plan), &identity)? else {
         let there = precheck::There::look(t, plan)?;
-        let comparable = t.options.verify && plan.archive.has_manifest();
-        if t.options.resume && comparable && there.is_all() {
-            return Ok(Found::All(there));
+        if t.options.resume
+            && there.is_all()
+            && let Some(ending) = Ending::find(t, &identity)
+        {
+            return Ok(Found::All(there, ending));
         }
         there.refuse()?;
         t.nothing_to_resume();

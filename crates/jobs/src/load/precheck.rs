@@ -160,7 +160,7 @@ impl There {
         Ok(there)
     }
 
-    /// Whether it has every one.
+    /// Whether it has every one, by name.
     pub(super) fn is_all(&self) -> bool {
         self.missing == 0 && !self.found.is_empty()
     }

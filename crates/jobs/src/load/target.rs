@@ -87,6 +87,8 @@ impl<'a> Target<'a> {
 
     /// Connects anew after a restart of the server.
     pub fn again(&mut self) -> Result<()> {
+        // It counts from the beginning.
+        self.run.forget_sessions();
         (self.conn, self.id) = connect::open(self.run, &self.options.target)?;
         match self.home.clone() {
             Some(home) => super::journal::lock(self, &home),

@@ -71,30 +71,14 @@ enum Stage {
     Initialising,
     /// It is whole, and on its way to its place.
     Moving,
-    /// It is in its place, and the archive is on its way.
+    /// It is in its place, and the archive is on its way, or there.
     Loading,
-    /// All is there, and the server is to end.
-    Loaded,
 }
 
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Mark {
     stage: Stage,
     mariadb: bool,
-    /// Whether its root has a password.
-    #[serde(default)]
-    password: bool,
-}
-
-impl Mark {
-    /// Of a folder in which nothing is yet.
-    fn new(mariadb: bool, password: bool) -> Mark {
-        Mark {
-            stage: Stage::Initialising,
-            mariadb,
-            password,
-        }
-    }
 }
 
 /// What became of it.
@@ -134,21 +118,13 @@ pub struct Wanted {
     pub resume: bool,
 }
 
-/// What a folder was found to be.
-pub enum Begun {
-    /// One for a server.
-    Ready(Box<Own>),
-    /// An earlier load had come to its end: its server is shut down now, and nothing is left to do.
-    Over(Done),
-}
-
-/// Takes the folder; nothing of a server is in it yet, or what an interrupted load has left.
+/// Takes the folder, with what an interrupted load may have left in it; [`Own::up`] does the rest.
 pub fn begin(
     run: &Run,
     options: &Options,
     password: Option<Secret>,
     wanted: Wanted,
-) -> Result<Begun> {
+) -> Result<Own> {
     let folder =
         std::path::absolute(&options.folder).map_err(|e| storage("use", &options.folder, &e))?;
     let flavour = wanted.source.map(|f| f == Flavour::MariaDb);
@@ -160,6 +136,7 @@ pub fn begin(
         options: options.options.clone(),
         user: None,
         sizes: sizes(&wanted),
+        by_file: wanted.by_file,
     };
     if !server.has_room_for_socket() || server.folder.to_str().is_none() {
         let text = format!(
@@ -174,36 +151,19 @@ pub fn begin(
     run.check()?;
     let created = folder_of(&server.folder)?;
     server.user = user(&server.folder).map_err(|e| storage("look at", &server.folder, &e))?;
-    // One without a letter is none.
-    let password = password.filter(|p| !p.is_empty());
-    let (
-        mark,
-        Mark {
-            stage,
-            password: has_password,
-            ..
-        },
-    ) = match taken(run, &server, wanted.resume)? {
+    let (mark, stage) = match taken(run, &server, wanted.resume)? {
         Some(taken) => taken,
-        None => (marked(&server)?, Mark::new(mariadb, password.is_some())),
+        None => (marked(&server)?, Stage::Initialising),
     };
-    let own = Own {
+    Ok(Own {
         server,
         mark,
         stage,
         made: None,
         created,
-        password,
-    };
-    if stage == Stage::Loaded {
-        let done = Done {
-            password: has_password,
-            ..own.done()
-        };
-        own.ended()?;
-        return Ok(Begun::Over(done));
-    }
-    Ok(Begun::Ready(Box::new(own)))
+        // One without a letter is none.
+        password: password.filter(|p| !p.is_empty()),
+    })
 }
 
 /// The folder, empty if it was not there; whether it was not.
@@ -256,7 +216,7 @@ fn given(file: &File, user: Option<u32>) -> io::Result<()> {
 }
 
 /// The mark that an interrupted load has left in the folder, if it is to be gone on with; none in an empty one.
-fn taken(run: &Run, server: &Server, resume: bool) -> Result<Option<(File, Mark)>> {
+fn taken(run: &Run, server: &Server, resume: bool) -> Result<Option<(File, Stage)>> {
     let folder = &server.folder;
     let shown = printable(&folder.display().to_string());
     let cannot = |e: io::Error| storage("read", folder, &e);
@@ -282,7 +242,7 @@ fn taken(run: &Run, server: &Server, resume: bool) -> Result<Option<(File, Mark)
                     return refused(
                         format!("--datadir {shown}: the folder is not empty"),
                         if over {
-                            "it is a data folder, and no load into it is under way: if one was interrupted, that was behind its last step, and the folder is ready for your server; nothing in it was touched"
+                            "it is somebody's data folder, or one that a load has made which was interrupted behind its last step, and then it is ready for your server; nothing in it was touched"
                         } else {
                             "name one that is empty, or not there; nothing in it was touched"
                         },
@@ -339,10 +299,10 @@ fn taken(run: &Run, server: &Server, resume: bool) -> Result<Option<(File, Mark)
             ),
             "name the program of that load with --server-program",
         ),
-        Some(read) => Ok(Some((mark, read))),
+        Some(read) => Ok(Some((mark, read.stage))),
         // It was made, and nothing written yet.
         None if text.is_empty() && !server.folder.join("ibdata1").exists() => {
-            Ok(Some((mark, Mark::new(server.mariadb, false))))
+            Ok(Some((mark, Stage::Initialising)))
         }
         None => refused(
             format!(
@@ -446,7 +406,6 @@ impl Own {
         let mark = Mark {
             stage,
             mariadb: self.server.mariadb,
-            password: self.password.is_some(),
         };
         let mut text = serde_json::to_vec(&mark)
             .map_err(|e| Error::new(Kind::Internal, format!("a mark is not written: {e}")))?;
@@ -606,24 +565,17 @@ impl Own {
     }
 
     /// All is loaded: the server ends, and the folder is the user's.
-    pub fn finish(mut self, run: &Run) -> Result<Done> {
+    pub fn finish(self, run: &Run) -> Result<Done> {
         let _phase = run.phase("shutting the server down", 1);
-        if let Err(e) = self.reached(Stage::Loaded) {
-            return Err(self.given_up(e));
-        }
         failpoint::reached("all is there on a server of the load's own");
-        let done = self.done();
-        self.ended()?;
-        Ok(done)
-    }
-
-    fn done(&self) -> Done {
-        Done {
+        let done = Done {
             folder: self.server.folder.clone(),
             program: self.server.program.clone(),
             made: self.made,
             password: self.password.is_some(),
-        }
+        };
+        self.ended()?;
+        Ok(done)
     }
 
     /// Ends the server, and takes everything away that is the load's own.

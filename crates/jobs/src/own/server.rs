@@ -45,6 +45,8 @@ pub struct Server {
     pub(super) user: Option<u32>,
     /// Bytes of its buffer pool and of its redo log, unless its options have their own.
     pub(super) sizes: (u64, u64),
+    /// Whether rows come as files: then nobody looks at what it spends its time on.
+    pub(super) by_file: bool,
 }
 
 impl fmt::Display for Server {
@@ -140,7 +142,9 @@ impl Server {
         );
         if !self.mariadb {
             list.push("--mysqlx=OFF".into());
-            // Nobody looks at it, and to start with it takes a quarter of a GB and a part of a second.
+        }
+        if !self.mariadb && self.by_file {
+            // To start with it takes a quarter of a GB and a part of a second.
             list.push("--performance-schema=OFF".into());
         }
         list.extend(self.more_arguments());

@@ -207,7 +207,7 @@ pub fn create(state: &Path, id: &str) -> Result<Opened> {
 }
 
 /// Makes the folder of journals, which only the user may read.
-pub(super) fn folder(state: &Path) -> std::io::Result<()> {
+pub(crate) fn folder(state: &Path) -> std::io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)

@@ -20,6 +20,7 @@ mod shape;
 mod stream;
 mod survey;
 
+use super::ending::Ending;
 use super::journal::Journal;
 use super::{Options, Summary, Target, precheck, refused, road};
 use crate::{Run, tune};
@@ -78,6 +79,13 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     } else {
         None
     };
+    if survey.is_none() && options.resume {
+        return Err(Error::new(
+            Kind::Usage,
+            "standard input cannot be read again, so there is nothing to resume",
+        )
+        .hint("load it from a file"));
+    }
     if options.road == road::Road::Tablespace {
         let what = "--road tablespace: only archives of penstock come as files; this comes as rows";
         run.observer.note(what.to_owned());
@@ -100,16 +108,25 @@ fn surveyed(
 ) -> Result<Summary> {
     let mut target = Target::open(run, options)?;
     precheck::writable(&mut target.conn, &target.id, target.options.tune.level)?;
-    let journal = match survey {
+    let found = match survey {
         Some(survey) => interrupted(&mut target, survey)?,
-        None if options.resume => {
-            return Err(Error::new(
-                Kind::Usage,
-                "standard input cannot be read again, so there is nothing to resume",
-            )
-            .hint("load it from a file"));
+        None => Found::Nothing,
+    };
+    let journal = match found {
+        Found::Nothing => None,
+        Found::Journal(journal) => Some(journal),
+        Found::Ending(ending) => {
+            run.observer.note(super::ENDED.to_owned());
+            return Ok(Summary {
+                archive: super::named(&options.from),
+                target: target.described(),
+                there_bytes: survey.map_or(0, |s| s.bytes),
+                threads: options.threads,
+                exceptions: ending.exceptions,
+                was_complete: true,
+                ..Summary::default()
+            });
         }
-        None => None,
     };
     // Whatever ends this function from here on, `tuning` puts the server's settings back.
     let work = tune::Work {
@@ -161,16 +178,33 @@ fn surveyed(
     })
 }
 
+/// What a target has of an earlier load.
+enum Found {
+    /// Nothing, and nothing of the dump either.
+    Nothing,
+    /// The journal of one that was interrupted, and is gone on with.
+    Journal(Journal),
+    /// A note that the load which is to be gone on with had come to its end.
+    Ending(Ending),
+}
+
 /// Finds the journal of an interrupted load of this dump, or makes sure that
 /// the target holds nothing of it.
-fn interrupted(t: &mut Target<'_>, survey: &survey::Survey) -> Result<Option<Journal>> {
+fn interrupted(t: &mut Target<'_>, survey: &survey::Survey) -> Result<Found> {
     let Some(home) = survey.home() else {
-        return Ok(None);
+        return Ok(Found::Nothing);
     };
     let Some(journal) = t.interrupted(home, &survey.identity)? else {
+        // Rows cannot be compared, but nobody else gets at a server of the load's own.
+        if t.options.resume
+            && t.options.own.is_some()
+            && let Some(ending) = Ending::find(t, &survey.identity)
+        {
+            return Ok(Found::Ending(ending));
+        }
         survey::nothing_there(t, survey)?;
         t.nothing_to_resume();
-        return Ok(None);
+        return Ok(Found::Nothing);
     };
     if !t.resuming {
         let e = refused("a load of this dump into this target was interrupted");
@@ -180,7 +214,7 @@ fn interrupted(t: &mut Target<'_>, survey: &survey::Survey) -> Result<Option<Jou
         "going on with the interrupted load: {} batches are there",
         journal.chunks()
     ));
-    Ok(Some(journal))
+    Ok(Found::Journal(journal))
 }
 
 /// What a load that failed in the middle has left, and how to go on.

@@ -42,7 +42,12 @@ pub fn load_begins(o: &Options) -> Record {
 /// What a load turned out to be.
 pub fn load(r: &mut Record, d: &Summary) {
     r.title = format!("Load into {}", d.target);
-    r.story = vec![
+    let came = if d.was_complete {
+        format!(
+            "The interrupted load had come to its end: all of it ({}) was there.",
+            bytes(d.there_bytes)
+        )
+    } else {
         format!(
             "{} in {} ({} of row data) were loaded in {}, at {} by {}.",
             things(d.rows, "row"),
@@ -51,7 +56,10 @@ pub fn load(r: &mut Record, d: &Summary) {
             duration(r),
             rate(d.raw_bytes, d.rows_seconds),
             things(d.threads as u64, "worker"),
-        ),
+        )
+    };
+    r.story = vec![
+        came,
         match &d.verified {
             Some(v) => format!(
                 "Proven: the rows of {} were read back from the server and have the archive's digests.",
@@ -73,7 +81,9 @@ pub fn load(r: &mut Record, d: &Summary) {
             .story
             .push(format!("There are {n} exceptions, listed below.")),
     }
-    moved(r, d.rows, d.raw_bytes, d.rows_seconds, d.threads);
+    if !d.was_complete {
+        moved(r, d.rows, d.raw_bytes, d.rows_seconds, d.threads);
+    }
     if let Some(v) = &d.verified {
         r.figures
             .push(Figure::new("comparison", v.seconds, "s", Better::Lower).note("at the end"));

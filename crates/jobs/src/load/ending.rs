@@ -1,0 +1,83 @@
+//! A note on this host that a load has come to its end, there only while the load takes its journal away. One
+//! that is killed at that moment leaves nothing else that tells its objects from somebody else's.
+
+use super::Target;
+use crate::tune;
+use archive::FileRecord;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Most bytes of a note.
+const MOST: u64 = 1 << 20;
+
+/// A file is never opened through a link: in a data folder that could be anybody's.
+const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+
+/// A load that had come to its end.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Ending {
+    /// Which one, as its journal knows it.
+    load: String,
+    /// Which server it went into.
+    server: String,
+    /// What it could not carry over.
+    pub exceptions: Vec<String>,
+}
+
+impl Ending {
+    /// Notes it. Without the note `--resume` is refused later: no reason to fail now.
+    pub(super) fn note(t: &Target<'_>, load: &str) {
+        let Some((state, path)) = place(t, load) else {
+            return;
+        };
+        let ending = Ending {
+            load: load.to_owned(),
+            server: tune::journal::id(&t.id),
+            exceptions: t.exceptions.clone(),
+        };
+        let _ = write(&ending, state, &path);
+    }
+
+    /// The note of this load into this server.
+    pub(super) fn find(t: &Target<'_>, load: &str) -> Option<Ending> {
+        let (_, path) = place(t, load)?;
+        let file = File::options().read(true).custom_flags(NO_LINK).open(path);
+        let mut bytes = Vec::new();
+        file.ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+        let ending: Ending = serde_json::from_slice(&bytes).ok()?;
+        let server = tune::journal::id(&t.id);
+        (ending.load == load && ending.server == server).then_some(ending)
+    }
+
+    /// Forgets it: whoever is told of the load's end has been. In a data folder of the load's own that is when all that
+    /// is the load's goes.
+    pub(super) fn forget(t: &Target<'_>, load: &str) {
+        if t.options.own.is_none()
+            && let Some((_, path)) = place(t, load)
+        {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// The folder, and the file in it.
+fn place<'a>(t: &Target<'a>, load: &str) -> Option<(&'a Path, PathBuf)> {
+    let state = t.options.tune.state.as_deref()?;
+    let name = format!("{} {load}", tune::journal::id(&t.id));
+    let digest = FileRecord::of(name.as_bytes()).blake3;
+    let path = state.join(format!("ended-{}.json", &digest[..24]));
+    Some((state, path))
+}
+
+fn write(ending: &Ending, state: &Path, path: &Path) -> io::Result<()> {
+    tune::journal::folder(state)?;
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    let mut file = options.mode(0o600).custom_flags(NO_LINK).open(path)?;
+    file.write_all(&serde_json::to_vec(ending)?)?;
+    file.sync_all()?;
+    File::open(state)?.sync_all()
+}
