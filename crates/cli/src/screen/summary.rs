@@ -29,6 +29,12 @@ impl Lines {
         Lines(format!("\n{title}\n"))
     }
 
+    fn objects(&mut self, schemas: u64, tables: u64, views: u64, rows: u64) {
+        let objects = [(schemas, "schema"), (tables, "table"), (views, "view")];
+        self.add("objects", things(&objects));
+        self.add("rows", count(rows));
+    }
+
     fn add(&mut self, name: &str, value: impl std::fmt::Display) {
         let _ = writeln!(self.0, "  {name:<20}{}", printable(&value.to_string()));
     }
@@ -129,15 +135,7 @@ pub fn dump(d: &dump::Summary) -> String {
     };
     let mut l = Lines::new(title);
     l.add("from", &d.source);
-    l.add(
-        "objects",
-        things(&[
-            (d.schemas, "schema"),
-            (d.tables, "table"),
-            (d.views, "view"),
-        ]),
-    );
-    l.add("rows", count(d.rows));
+    l.objects(d.schemas, d.tables, d.views, d.rows);
     l.add("row data", bytes(d.raw_bytes));
     let ratio = d.raw_bytes as f64 / d.stored_bytes.max(1) as f64;
     l.add(
@@ -229,15 +227,7 @@ pub fn load(d: &load::Summary) -> String {
     l.add("from", &d.archive);
     // Of another tool's dump these are known only when it has been read.
     if d.schemas > 0 || !d.was_complete {
-        l.add(
-            "objects",
-            things(&[
-                (d.schemas, "schema"),
-                (d.tables, "table"),
-                (d.views, "view"),
-            ]),
-        );
-        l.add("rows", count(d.rows));
+        l.objects(d.schemas, d.tables, d.views, d.rows);
     }
     if d.was_complete {
         l.add(
