@@ -16,7 +16,7 @@ use wire::Conn;
 /// What identifies a table.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// The time of its creation. A MariaDB does not know it of one that its purge has opened for values of virtual columns.
+    /// The time of its creation. A MariaDB does not always say: seen of tables with keys of virtual columns that were just filled.
     created: Option<Vec<u8>>,
     /// Its definition without the counter that moves with every row; none if there is no such table.
     definition: Option<String>,

@@ -4,7 +4,8 @@
 //! `script` (which statements may run), `prepare` (schemas and tables), `road`
 //! (tables that come as files), `rows` by `schedule` (all others), `objects`
 //! (what comes behind the rows); `journal` says on the target what is there, so
-//! that a load that was interrupted can go on.
+//! that a load that was interrupted can go on, `ending` that nothing was left to
+//! do, where it was killed while its journal went.
 //! Invariant: until all prechecks have passed, nothing on the target is
 //! touched; nothing on it is ever dropped or replaced that this load did not
 //! create.
