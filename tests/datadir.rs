@@ -146,8 +146,9 @@ both! {
         scene.load(again).env("PENSTOCK_KILL_AT", end).run().code(137).says(&["had come to its end"]);
         // Of another load that says nothing.
         scene.load(&["--road", "cold", "--resume", "--exclude-tables", "f.r"]).run().code(10).says(&["already holds"]);
-        scene.load(again).run().ok().says(&["nothing: the interrupted load had come to its end", "equal:", "start yours on it"]);
-        scene.load(again).run().code(10).says(&["is not empty", "ready for your server"]);
+        scene.load(again).env("PENSTOCK_KILL_AT", "a mark is gone#1").run().code(137).says(&["had come to its end"]);
+        scene.load(again).run().code(10).says(&["is not empty", "ready for your server", ".penstock-load"]);
+        std::fs::remove_dir_all(scene.folder.join(".penstock-load")).expect("removed");
         scene.is_left_alone();
         assert_eq!(std::fs::read(scene.folder.join("mine")).expect("a file"), b"x");
         let server = scene.serve();

@@ -1,5 +1,6 @@
-//! A note on this host that a load has come to its end, there only while the load takes its journal away. One
-//! that is killed at that moment leaves nothing else that tells its objects from somebody else's.
+//! A note on this host that a load has come to its end, there while the load takes its journal away (in a data folder
+//! of the load's own until that is handed over). One that is killed at that moment leaves nothing else that tells its
+//! objects from somebody else's.
 
 use super::Target;
 use crate::tune;
@@ -13,8 +14,11 @@ use std::path::{Path, PathBuf};
 /// Most bytes of a note.
 const MOST: u64 = 1 << 20;
 
-/// A file is never opened through a link: in a data folder that could be anybody's.
-const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+/// A file is never opened through a link, nor waited for: in a data folder that could be anybody's.
+const PLAIN: i32 = rustix::fs::OFlags::NOFOLLOW
+    .union(rustix::fs::OFlags::NONBLOCK)
+    .bits()
+    .cast_signed();
 
 /// A load that had come to its end.
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,11 +29,13 @@ pub struct Ending {
     server: String,
     /// What it could not carry over.
     pub exceptions: Vec<String>,
+    /// Objects that are not there for that reason.
+    pub missing: Vec<String>,
 }
 
 impl Ending {
     /// Notes it. Without the note `--resume` is refused later: no reason to fail now.
-    pub(super) fn note(t: &Target<'_>, load: &str) {
+    pub(super) fn note(t: &Target<'_>, load: &str, missing: Vec<String>) {
         let Some((state, path)) = place(t, load) else {
             return;
         };
@@ -37,6 +43,7 @@ impl Ending {
             load: load.to_owned(),
             server: tune::journal::id(&t.id),
             exceptions: t.exceptions.clone(),
+            missing,
         };
         let _ = write(&ending, state, &path);
     }
@@ -44,7 +51,7 @@ impl Ending {
     /// The note of this load into this server.
     pub(super) fn find(t: &Target<'_>, load: &str) -> Option<Ending> {
         let (_, path) = place(t, load)?;
-        let file = File::options().read(true).custom_flags(NO_LINK).open(path);
+        let file = File::options().read(true).custom_flags(PLAIN).open(path);
         let mut bytes = Vec::new();
         file.ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
         let ending: Ending = serde_json::from_slice(&bytes).ok()?;
@@ -73,10 +80,22 @@ fn place<'a>(t: &Target<'a>, load: &str) -> Option<(&'a Path, PathBuf)> {
 }
 
 fn write(ending: &Ending, state: &Path, path: &Path) -> io::Result<()> {
+    // A home that is not there is not made.
+    let mut above = state.ancestors().skip(1).take(3);
+    if !above.any(|folder| folder.parent().is_some() && folder.is_dir()) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
     tune::journal::folder(state)?;
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
     let mut options = File::options();
-    options.write(true).create(true).truncate(true);
-    let mut file = options.mode(0o600).custom_flags(NO_LINK).open(path)?;
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
     file.write_all(&serde_json::to_vec(ending)?)?;
     file.sync_all()?;
     File::open(state)?.sync_all()

@@ -263,10 +263,16 @@ impl Journal {
             .map(drop)
     }
 
-    /// The load is complete.
-    pub(super) fn end(&self, t: &mut Target<'_>) -> Result<()> {
+    /// The load is complete. Which objects are missing for an exception is noted, if a load that is killed here could be told
+    /// from others at all.
+    pub(super) fn end(&self, t: &mut Target<'_>, missing: Option<Vec<String>>) -> Result<()> {
         failpoint::reached("all is loaded and compared");
-        Ending::note(t, &self.identity);
+        // An earlier run of this load, which was killed here, may have found some of them as well.
+        let mut seen = BTreeSet::new();
+        t.exceptions.retain(|e| seen.insert(e.clone()));
+        if let Some(missing) = missing {
+            Ending::note(t, &self.identity, missing);
+        }
         failpoint::reached("the end of the load is noted");
         t.run_sql(&format!("DROP TABLE {}", self.table))?;
         failpoint::reached("the journal is gone");

@@ -291,7 +291,7 @@ fn archive(run: &Run, options: &Options) -> Result<Summary> {
     Ok(done)
 }
 
-/// A load that was to be gone on with had come to its end: `Ending` says so, and rows are compared all the same.
+/// A load that was to be gone on with had come to its end: `Ending` says so, and rows are compared all the same where they can be.
 fn complete(
     t: Target<'_>,
     plan: &Plan,
@@ -334,7 +334,7 @@ fn complete(
 }
 
 /// Said of a load that left nothing to do.
-const ENDED: &str = "the interrupted load had come to its end: all is there";
+const ENDED: &str = "the interrupted load had come to its end";
 
 /// What is loaded from, for people.
 fn named(from: &Path) -> String {
@@ -422,7 +422,12 @@ fn planned(run: &Run, options: &Options, plan: &Plan) -> Result<Summary> {
     } else {
         proven
     };
-    prepared.journal.end(&mut target)?;
+    let missing = match plan.archive.has_manifest() || options.own.is_some() {
+        true if target.exceptions.is_empty() => Some(Vec::new()),
+        true => Some(precheck::There::look(&mut target, plan)?.missing),
+        false => None,
+    };
+    prepared.journal.end(&mut target, missing)?;
     let tuning = tuning.finish();
     target.exceptions.extend(tuning.left.iter().cloned());
     target.notes.sort();
@@ -535,13 +540,18 @@ fn interrupted(t: &mut Target<'_>, plan: &Plan) -> Result<Found> {
     let identity = journal::identity(plan)?;
     let Some(journal) = t.interrupted(journal::home(plan), &identity)? else {
         let there = precheck::There::look(t, plan)?;
+        // Nobody else gets at a server of the load's own.
+        let comparable = t.options.verify && plan.archive.has_manifest() || t.options.own.is_some();
         if t.options.resume
-            && there.is_all()
+            && comparable
             && let Some(ending) = Ending::find(t, &identity)
+            && there.is_all_but(&ending.missing)
         {
             return Ok(Found::All(there, ending));
         }
         there.refuse()?;
+        // Whatever it spoke of is gone.
+        Ending::forget(t, &identity);
         t.nothing_to_resume();
         return Ok(Found::Nothing);
     };

@@ -146,8 +146,8 @@ pub fn writable(conn: &mut wire::Conn, id: &Identity, level: tune::Level) -> Res
 pub(super) struct There {
     /// Each that it has, in words.
     found: Vec<String>,
-    /// How many it does not have.
-    missing: usize,
+    /// Each that it does not have, in words.
+    pub(super) missing: Vec<String>,
 }
 
 impl There {
@@ -160,9 +160,9 @@ impl There {
         Ok(there)
     }
 
-    /// Whether it has every one, by name.
-    pub(super) fn is_all(&self) -> bool {
-        self.missing == 0 && !self.found.is_empty()
+    /// Whether it has every one, by name, but for these.
+    pub(super) fn is_all_but(&self, missing: &[String]) -> bool {
+        self.missing == missing && !self.found.is_empty()
     }
 
     /// Refuses a target that has any.
@@ -261,7 +261,10 @@ fn existing(
                 there.found.push(format!("{word} {object}"));
             }
         }
-        there.missing += wanted.len();
+        let names = wanted.iter().map(|w| quote::qualified(&schema.name, w));
+        there
+            .missing
+            .extend(names.map(|name| format!("{word} {name}")));
         Ok(())
     };
     let tables = part.tables.iter().map(|i| &schema.tables[*i].name);

@@ -1,6 +1,7 @@
 //! The server that is loaded into: its connections, each in a known session, and
 //! what an earlier load has left on it.
 
+use super::ending::Ending;
 use super::journal::Journal;
 use super::{ChunkSize, Options};
 use crate::{Run, connect, failure, tune};
@@ -104,6 +105,10 @@ impl<'a> Target<'a> {
             self.touched = true;
             self.created = journal.created().to_vec();
             self.resuming = self.options.resume;
+            // Killed between its last note and the end of its journal: what it could not carry over may not show again.
+            if let Some(ending) = Ending::find(self, identity) {
+                self.exceptions.extend(ending.exceptions);
+            }
         }
         Ok(found)
     }

@@ -242,7 +242,7 @@ fn taken(run: &Run, server: &Server, resume: bool) -> Result<Option<(File, Stage
                     return refused(
                         format!("--datadir {shown}: the folder is not empty"),
                         if over {
-                            "it is somebody's data folder, or one that a load has made which was interrupted behind its last step, and then it is ready for your server; nothing in it was touched"
+                            "it is somebody's data folder, or one that a load has made which was interrupted behind its last step, and then it is ready for your server (what is left in .penstock-load can be removed); nothing in it was touched"
                         } else {
                             "name one that is empty, or not there; nothing in it was touched"
                         },
@@ -589,10 +589,17 @@ impl Own {
         self.removed()
     }
 
-    /// Never through a link: the folder may be another account's.
+    /// Never through a link: the folder may be another account's. The mark goes before the note that the load has come to its
+    /// end: without both, and a journal, nobody could go on.
     fn removed(&self) -> Result<()> {
         let private = self.server.private();
-        fs::remove_dir_all(&private).map_err(|e| storage("remove", &private, &e))
+        let failed = |e: io::Error| storage("remove", &private, &e);
+        match fs::remove_file(private.join(MARK)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),
+            _ => {}
+        }
+        failpoint::reached("a mark is gone");
+        fs::remove_dir_all(&private).map_err(failed)
     }
 
     /// The load has failed: the server ends, and the folder stays for `--resume`, unless it was not made yet.

@@ -585,7 +585,10 @@ impl Stream<'_, '_> {
             .map(|l| printable(&format!("left out: {l}")));
         self.t.exceptions.extend(left_out);
         match self.journal.take() {
-            Some(journal) => journal.end(self.t),
+            Some(journal) => {
+                let own = self.t.options.own.is_some();
+                journal.end(self.t, own.then(Vec::new))
+            }
             None => Ok(()),
         }
     }
