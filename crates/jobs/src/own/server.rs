@@ -46,6 +46,7 @@ pub struct Server {
     /// Bytes of its buffer pool and of its redo log, unless its options have their own.
     pub(super) sizes: (u64, u64),
     /// Whether rows come as files: then nobody looks at what it spends its time on.
+    #[serde(default)]
     pub(super) by_file: bool,
 }
 
