@@ -136,10 +136,6 @@ impl Tool {
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .env("HOME", "/nonexistent")
-            .env(
-                "XDG_STATE_HOME",
-                concat!(env!("CARGO_TARGET_TMPDIR"), "/state"),
-            )
             .env("USER", "nobody");
         Tool {
             command,

@@ -145,7 +145,7 @@ impl Read for Once {
 
 impl Drop for Once {
     fn drop(&mut self) {
-        // Advice only: what is not on the disk yet, or is somebody else's too, stays.
+        // Advice only: what is not on the disk yet stays, and what somebody has mapped.
         let _ = rfs::fadvise(&self.0, 0, None, rfs::Advice::DontNeed);
     }
 }
