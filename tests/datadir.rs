@@ -215,3 +215,20 @@ fn what_does_not_go_together_is_refused() {
         .code(2)
         .says(&["--datadir"]);
 }
+
+both! {
+    fn a_script_that_was_killed_behind_its_last_step(pair) {
+        let script = "CREATE DATABASE f;\nUSE f;\nCREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=InnoDB;\nINSERT INTO t VALUES (1, 'a'), (2, 'b');\n-- Dump completed on 2026-11-23\n";
+        std::fs::write(pair.path("a"), script).expect("written");
+        let scene = Scene::new(pair);
+        scene.load(&[]).env("PENSTOCK_KILL_AT", "the journal is gone#1").run().code(137);
+        // Another script's load is not over.
+        std::fs::write(pair.path("a"), script.replace("'b'", "'c'")).expect("written");
+        scene.load(&["--resume"]).run().code(10).says(&["already holds", "`f`.`t`"]);
+        std::fs::write(pair.path("a"), script).expect("written");
+        scene.load(&["--resume"]).run().ok().says(&["nothing: the interrupted load had come to its end", "counted", "start yours on it"]);
+        scene.is_left_alone();
+        let server = scene.serve();
+        assert_eq!(server.value("SELECT GROUP_CONCAT(id, v ORDER BY id) FROM f.t").expect("rows"), "1a,2b");
+    }
+}

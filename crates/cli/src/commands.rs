@@ -11,7 +11,7 @@ use jobs::record::{self, told};
 use jobs::steer::Request;
 use jobs::{Run, doctor, dump, load, own, tune, verify};
 use server::Filter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -234,6 +234,7 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
                 config: config.clone(),
             }),
         },
+        notes: state_at_home(),
         server_command: a.server_command.clone().map(tune::ServerCommand::Shell),
         own: a.datadir.clone().map(|folder| own::Options {
             folder,
@@ -372,6 +373,13 @@ fn state() -> Option<PathBuf> {
     folder("PENSTOCK_STATE")
         .or_else(|| folder("XDG_STATE_HOME").map(|p| p.join("penstock")))
         .or_else(|| folder("HOME").map(|p| p.join(".local/state/penstock")))
+}
+
+/// The same for what a run can do without: nothing is made for a home that is not there.
+fn state_at_home() -> Option<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).is_some();
+    let home = || std::env::var_os("HOME").is_some_and(|home| Path::new(&home).is_dir());
+    state().filter(|_| named("PENSTOCK_STATE") || named("XDG_STATE_HOME") || home())
 }
 
 /// A run that did everything but what it lists ends with a code of its own.

@@ -25,3 +25,10 @@ pub mod tune;
 pub mod verify;
 
 pub use run::Run;
+
+/// How files are opened that stand in a folder which may be another account's: never through a link, which could lead
+/// anywhere, and without waiting for anybody.
+const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW
+    .union(rustix::fs::OFlags::NONBLOCK)
+    .bits()
+    .cast_signed();

@@ -1,6 +1,6 @@
 //! Steering runs from outside: where they listen, which one is meant, and what it is told.
 
-use super::state;
+use super::state_at_home;
 use crate::args::steer::{Set, Which};
 use crate::screen::{Screen, summary};
 use base::{Cancel, Error, Kind, Result, units};
@@ -15,20 +15,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Where runs listen. `PENSTOCK_STATE` says so for tests and for services; the folder of the user's session comes
 /// next, for it is gone when the machine restarts.
 fn folder() -> Option<PathBuf> {
-    let is_folder = |name: &str| {
-        let path = std::env::var_os(name).map(PathBuf::from)?;
-        (path.is_absolute() && path.is_dir()).then_some(path)
-    };
-    let state = || {
-        // Nothing is made for a home that is not there.
-        let home = std::env::var_os("XDG_STATE_HOME").is_some() || is_folder("HOME").is_some();
-        state().filter(|_| home)
+    let session = || {
+        let path = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?);
+        (path.is_absolute() && path.is_dir()).then(|| path.join("penstock"))
     };
     let folder = match std::env::var_os("PENSTOCK_STATE") {
-        Some(_) => super::state(),
-        None => is_folder("XDG_RUNTIME_DIR")
-            .map(|p| p.join("penstock"))
-            .or_else(state),
+        Some(_) => state_at_home(),
+        None => session().or_else(state_at_home),
     };
     folder.map(|p| p.join("run"))
 }

@@ -3,7 +3,7 @@
 //! objects from somebody else's.
 
 use super::Target;
-use crate::tune;
+use crate::{NO_LINK, tune};
 use archive::FileRecord;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -14,19 +14,9 @@ use std::path::{Path, PathBuf};
 /// Most bytes of a note.
 const MOST: u64 = 1 << 20;
 
-/// A file is never opened through a link, nor waited for: in a data folder that could be anybody's.
-const PLAIN: i32 = rustix::fs::OFlags::NOFOLLOW
-    .union(rustix::fs::OFlags::NONBLOCK)
-    .bits()
-    .cast_signed();
-
 /// A load that had come to its end.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Ending {
-    /// Which one, as its journal knows it.
-    load: String,
-    /// Which server it went into.
-    server: String,
     /// What it could not carry over.
     pub exceptions: Vec<String>,
     /// Objects that are not there for that reason.
@@ -36,27 +26,24 @@ pub struct Ending {
 impl Ending {
     /// Notes it. Without the note `--resume` is refused later: no reason to fail now.
     pub(super) fn note(t: &Target<'_>, load: &str, missing: Vec<String>) {
-        let Some((state, path)) = place(t, load) else {
+        let Some((folder, path)) = place(t, load) else {
             return;
         };
         let ending = Ending {
-            load: load.to_owned(),
-            server: tune::journal::id(&t.id),
             exceptions: t.exceptions.clone(),
             missing,
         };
-        let _ = write(&ending, state, &path);
+        let _ = write(&ending, folder, &path);
     }
 
     /// The note of this load into this server.
     pub(super) fn find(t: &Target<'_>, load: &str) -> Option<Ending> {
         let (_, path) = place(t, load)?;
-        let file = File::options().read(true).custom_flags(PLAIN).open(path);
+        let mut options = File::options();
+        let file = options.read(true).custom_flags(NO_LINK).open(path);
         let mut bytes = Vec::new();
         file.ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
-        let ending: Ending = serde_json::from_slice(&bytes).ok()?;
-        let server = tune::journal::id(&t.id);
-        (ending.load == load && ending.server == server).then_some(ending)
+        serde_json::from_slice(&bytes).ok()
     }
 
     /// Forgets it: whoever is told of the load's end has been. In a data folder of the load's own that is when all that
@@ -70,22 +57,17 @@ impl Ending {
     }
 }
 
-/// The folder, and the file in it.
+/// The folder, and the file in it, whose name says which load and which server.
 fn place<'a>(t: &Target<'a>, load: &str) -> Option<(&'a Path, PathBuf)> {
-    let state = t.options.tune.state.as_deref()?;
+    let folder = t.options.notes.as_deref()?;
     let name = format!("{} {load}", tune::journal::id(&t.id));
     let digest = FileRecord::of(name.as_bytes()).blake3;
-    let path = state.join(format!("ended-{}.json", &digest[..24]));
-    Some((state, path))
+    let path = folder.join(format!("ended-{}.json", &digest[..24]));
+    Some((folder, path))
 }
 
-fn write(ending: &Ending, state: &Path, path: &Path) -> io::Result<()> {
-    // A home that is not there is not made.
-    let mut above = state.ancestors().skip(1).take(3);
-    if !above.any(|folder| folder.parent().is_some() && folder.is_dir()) {
-        return Err(io::ErrorKind::NotFound.into());
-    }
-    tune::journal::folder(state)?;
+fn write(ending: &Ending, folder: &Path, path: &Path) -> io::Result<()> {
+    tune::journal::folder(folder)?;
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
@@ -98,5 +80,5 @@ fn write(ending: &Ending, state: &Path, path: &Path) -> io::Result<()> {
         .open(path)?;
     file.write_all(&serde_json::to_vec(ending)?)?;
     file.sync_all()?;
-    File::open(state)?.sync_all()
+    File::open(folder)?.sync_all()
 }

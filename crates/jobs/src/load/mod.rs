@@ -1,6 +1,7 @@
 //! Loads an archive into a server, and proves that it arrived whole.
 //!
-//! Steps, each a file: `precheck` (is the archive whole, is the target fit),
+//! `archived` loads an archive, `foreign` what another tool wrote; either may go into
+//! a server that is made for it. Steps, each a file: `precheck` (is the archive whole, is the target fit),
 //! `script` (which statements may run), `prepare` (schemas and tables), `road`
 //! (tables that come as files), `rows` by `schedule` (all others), `objects`
 //! (what comes behind the rows); `journal` says on the target what is there, so
@@ -10,6 +11,7 @@
 //! touched; nothing on it is ever dropped or replaced that this load did not
 //! create.
 
+mod archived;
 mod ending;
 mod foreign;
 mod journal;
@@ -24,24 +26,18 @@ mod script;
 mod target;
 mod trial;
 
+pub use archived::{Part, Plan};
+
 use crate::tune::ServerCommand;
-use crate::verify::{self, Compared};
+use crate::verify::Compared;
 use crate::{Run, held, own, tune};
-use archive::open::Table;
-use archive::{Archive, RowDigest};
+use archived::raw_bytes;
 use base::{Error, Kind, Result};
-use ending::Ending;
-use journal::Journal;
-use prepare::Prepared;
 use road::{Road, Roads};
-use rows::{Chunk, Loaders};
-use schedule::{Schedule, Work};
 use server::{Filter, Flavour, Identity};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
-use target::{Target, connections, refused};
+use std::sync::Arc;
+use target::{Target, refused};
 
 /// What to load, and where.
 #[derive(Clone, Debug)]
@@ -74,6 +70,8 @@ pub struct Options {
     pub filter: Arc<Filter>,
     /// How far the server may be tuned, and where that is journalled.
     pub tune: tune::Options,
+    /// Where it is noted that the load has come to its end; made if it is not there.
+    pub notes: Option<PathBuf>,
     /// Stops and starts the server, for [`Road::Cold`].
     pub server_command: Option<ServerCommand>,
     /// A server of the load's own instead of the target.
@@ -160,55 +158,10 @@ pub struct ChunkSize {
     pub tried: Vec<(usize, u64)>,
 }
 
-/// What is loaded: the part of the archive that the selection leaves.
-pub struct Plan {
-    /// The archive.
-    pub archive: Archive,
-    /// Schemas with their tables and views, by index into the archive's.
-    pub schemas: Vec<Part>,
-    /// The server that it came from, as far as the archive says.
-    pub source: Option<Identity>,
-}
-
-/// The wanted part of one schema.
-pub struct Part {
-    /// Index into [`Archive::schemas`].
-    pub at: usize,
-    /// Whether its routines and events are wanted too.
-    pub whole: bool,
-    /// Indexes of its tables.
-    pub tables: Vec<usize>,
-    /// Indexes of its views.
-    pub views: Vec<usize>,
-}
-
-impl Plan {
-    /// The tables that are loaded.
-    pub fn tables(&self) -> impl Iterator<Item = &Table> {
-        self.schemas.iter().flat_map(|p| {
-            p.tables
-                .iter()
-                .map(|t| &self.archive.schemas()[p.at].tables[*t])
-        })
-    }
-
-    /// How much it is, for tuning.
-    fn work(&self, target: &Target<'_>, roads: &Roads) -> tune::Work {
-        let size = |c: &archive::open::Chunk| c.raw_bytes.unwrap_or(c.stored_bytes);
-        tune::Work {
-            bytes: self.tables().flat_map(|t| &t.chunks).map(size).sum(),
-            split: self.tables().any(|t| t.chunks.len() > 1),
-            binlog: !target.options.skip_binlog,
-            redo: roads.any(),
-            session: target.conn.id(),
-        }
-    }
-}
-
 /// Loads an archive, or what another tool wrote.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     if foreign::is_archive(&options.from)? {
-        archive(run, options)
+        archived::run(run, options)
     } else {
         foreign::run(run, options)
     }
@@ -262,6 +215,7 @@ fn housed(
     };
     // What is noted of it is where it is, and goes with it.
     here.tune.state = Some(own.server().private());
+    here.notes.clone_from(&here.tune.state);
     match load(&here) {
         Ok(mut done) => {
             done.own = Some(own.finish(run)?);
@@ -271,459 +225,29 @@ fn housed(
     }
 }
 
-fn archive(run: &Run, options: &Options) -> Result<Summary> {
-    let start = Instant::now();
-    let plan = precheck::plan(run, options)?;
-    let bytes = plan.tables().map(raw_bytes).sum();
-    let source = plan.source.as_ref().map(|id| id.flavour);
-    let check = || precheck::files(run, &plan, options.threads);
-    let mut done = housed(run, options, bytes, source, check, |options| {
-        planned(run, options, &plan)
-    })?;
-    done.seconds = start.elapsed().as_secs_f64();
-    if done.was_complete {
-        done.schemas = plan.schemas.len() as u64;
-        done.tables = plan.tables().count() as u64;
-        done.views = plan.schemas.iter().map(|p| p.views.len() as u64).sum();
-        done.rows = plan.tables().filter_map(|t| t.rows).sum();
-        done.there_bytes = bytes;
-    }
-    Ok(done)
-}
-
-/// A load that was to be gone on with had come to its end: `Ending` says so, and rows are compared all the same where they can be.
-fn complete(
-    t: Target<'_>,
-    plan: &Plan,
-    there: &precheck::There,
-    ending: Ending,
-) -> Result<Summary> {
-    t.run.observer.note(ENDED.to_owned());
-    let tables: Vec<_> = plan.tables().map(|t| (t, RowDigest::new())).collect();
-    let (target, options) = (&t.options.target, t.options);
-    let digests = plan.archive.has_manifest();
-    let verified = if options.verify && digests {
-        let archive = &plan.archive;
-        match verify::archived::loaded(t.run, archive, &tables, target, options.threads) {
-            Ok(compared) => Some(compared),
-            Err(e) if e.kind == Kind::Differs => {
-                let more = format!(
-                    "; the interrupted load had come to its end, and since then rows were changed: {}",
-                    e.what
-                );
-                return Err(there.refusal(&more).hint(
-                    "nothing was touched: to load anew, drop them, or choose another server",
-                ));
-            }
-            Err(e) => return Err(e),
-        }
-    } else {
-        None
-    };
-    Ending::forget(&t, &journal::identity(plan)?);
-    Ok(Summary {
-        archive: named(&options.from),
-        target: t.described(),
-        threads: options.threads,
-        verified,
-        digests,
-        exceptions: ending.exceptions,
-        was_complete: true,
-        ..Summary::default()
-    })
-}
-
 /// Said of a load that left nothing to do.
 const ENDED: &str = "the interrupted load had come to its end";
 
 /// What is loaded from, for people.
 fn named(from: &Path) -> String {
+    if from.as_os_str() == "-" {
+        return "standard input".to_owned();
+    }
     let path = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
     path.display().to_string()
-}
-
-fn planned(run: &Run, options: &Options, plan: &Plan) -> Result<Summary> {
-    let mut wire = options.target.clone();
-    let mut target = Target::open(run, options)?;
-    if !plan.archive.has_manifest() {
-        run.observer.note(format!(
-            "{} was not written by penstock ({}): it has no digests, so sizes and counts are checked, and a digest is taken as the rows pass",
-            options.from.display(),
-            base::units::printable(&plan.archive.root().dumper)
-        ));
-    }
-    precheck::target(&mut target, plan)?;
-    let journal = match interrupted(&mut target, plan)? {
-        Found::Nothing => None,
-        Found::Journal(journal) => Some(journal),
-        Found::All(there, ending) => return complete(target, plan, &there, ending),
-    };
-    let mut roads = Roads::choose(&mut target, plan, journal.as_ref())?;
-    target.by_file = roads.any();
-    // While a server of the load's own is made, that is done already.
-    if options.own.is_none() {
-        precheck::files(run, plan, options.threads)?;
-    }
-    if !target.resuming {
-        // The archive may have taken minutes to check: look again before the first statement.
-        precheck::nothing_there(&mut target, plan)?;
-    }
-    // Whatever ends this function from here on, `tuning` puts the server's settings back.
-    let mut tuning = tune::begin(
-        run,
-        &options.tune,
-        &wire,
-        &target.id,
-        &plan.work(&target, &roads),
-    )?;
-    if tuning.restarted() {
-        target.again()?;
-    }
-    target.prepare()?;
-    let phase = run.phase("creating tables", 1);
-    let mut prepared = {
-        let cleared = match &journal {
-            Some(journal) => road::clear(&mut target, plan, journal, &mut roads),
-            None => Ok(()),
-        };
-        let outcome = cleared.and_then(|()| prepare::create(&mut target, plan, journal, &roads));
-        outcome.map_err(|e| left_behind(e, plan, &target))?
-    };
-    drop(phase);
-    let outcome = road::run(&mut target, plan, &mut roads, &mut prepared);
-    let (road, proven) = outcome.map_err(|e| left_behind(e, plan, &target))?;
-    wire.local_infile = true;
-    let tables = tables(&target, plan, &prepared)?;
-    let outcome = load_rows(&mut target, plan, &wire, &tables, &prepared.journal);
-    let (rows_seconds, held) = outcome.map_err(|e| left_behind(e, plan, &target))?;
-    let phase = run.phase("adding keys and programs", 1);
-    let outcome = objects::create(&mut target, plan, &prepared.foreign);
-    outcome.map_err(|e| left_behind(e, plan, &target))?;
-    drop(phase);
-    // The comparison only reads: it need not wait with durability.
-    tuning.put_back();
-    let loaded: Vec<_> = plan
-        .tables()
-        .zip(&tables)
-        // What came as a file was compared before it was counted as there.
-        .filter(|(_, t)| proven.is_none() || !road.files.contains(&t.name))
-        .map(|(table, t)| (table, *t.digest.lock().unwrap_or_else(|e| e.into_inner())))
-        .collect();
-    let verified = if options.verify && !(loaded.is_empty() && proven.is_some()) {
-        let compared = verify::archived::loaded(
-            run,
-            &plan.archive,
-            &loaded,
-            &options.target,
-            options.threads,
-        )
-        .map_err(|e| left_behind(adapted(e, &target.notes), plan, &target))?;
-        Some(compared.and(proven))
-    } else {
-        proven
-    };
-    let missing = match plan.archive.has_manifest() || options.own.is_some() {
-        true if target.exceptions.is_empty() => Some(Vec::new()),
-        true => Some(precheck::There::look(&mut target, plan)?.missing),
-        false => None,
-    };
-    prepared.journal.end(&mut target, missing)?;
-    let tuning = tuning.finish();
-    target.exceptions.extend(tuning.left.iter().cloned());
-    target.notes.sort();
-    target.notes.dedup();
-    let loaded = tables.iter().flat_map(|t| &t.chunks);
-    let loaded_bytes = loaded.filter_map(|c| c.raw_bytes).sum::<u64>() + road.raw_bytes;
-    Ok(Summary {
-        archive: named(&options.from),
-        target: target.described(),
-        schemas: plan.schemas.len() as u64,
-        tables: tables.len() as u64,
-        views: plan
-            .schemas
-            .iter()
-            .map(|p| p.views.len() as u64)
-            .sum::<u64>()
-            - target.refused_views,
-        rows: tables
-            .iter()
-            .map(|t| t.loaded.load(std::sync::atomic::Ordering::SeqCst))
-            .sum(),
-        raw_bytes: loaded_bytes,
-        there_bytes: plan
-            .tables()
-            .map(raw_bytes)
-            .sum::<u64>()
-            .saturating_sub(loaded_bytes),
-        left_out: Vec::new(),
-        // Whoever began knows when all is over.
-        seconds: 0.0,
-        rows_seconds: rows_seconds + road.seconds,
-        road,
-        threads: options.threads,
-        verified,
-        held,
-        sizes: target.sizes,
-        digests: true,
-        notes: target.notes,
-        exceptions: target.exceptions,
-        tuning,
-        own: None,
-        was_complete: false,
-    })
-}
-
-/// What differs may be what had to be changed for the target: say so.
-fn adapted(e: Error, notes: &[String]) -> Error {
-    if notes.is_empty() {
-        return e;
-    }
-    let list: Vec<String> = notes
-        .iter()
-        .map(|n| format!("\n  {}", base::units::printable(n)))
-        .collect();
-    Error {
-        what: format!("{}\nadapted for this target:{}", e.what, list.concat()),
-        ..e
-    }
-}
-
-/// A load that fails in the middle says what is on the target and how to begin again.
-fn left_behind(e: Error, plan: &Plan, target: &Target<'_>) -> Error {
-    if !target.touched {
-        return e;
-    }
-    let shown = |name: &String| base::units::printable(&server::quote::ident(name));
-    let created: Vec<String> = target.created.iter().map(shown).collect();
-    let mut hint = e.hint.clone().map(|h| h + "\n").unwrap_or_default();
-    hint += if e.kind == Kind::Differs {
-        "rows were changed on the target, or the archive's definitions do not fit it; to begin anew, "
-    } else {
-        "the target holds a part of the archive: penstock load --resume goes on from there; to begin anew, "
-    };
-    if created.len() < plan.schemas.len() {
-        hint += &format!(
-            "drop what this load created, `{}` with it{}",
-            journal::TABLE,
-            if created.is_empty() { "" } else { ", or " }
-        );
-    }
-    if !created.is_empty() {
-        hint += &format!(
-            "drop the schema{} that this load created ({})",
-            if created.len() == 1 { "" } else { "s" },
-            created.join(", ")
-        );
-    }
-    if target.by_file {
-        hint += "; after a crash of the server --resume comes first, for it removes files that DROP leaves";
-    }
-    Error {
-        hint: Some(hint),
-        ..e
-    }
-}
-
-/// What a target has of an earlier load.
-enum Found {
-    /// Nothing, and nothing of the archive either.
-    Nothing,
-    /// The journal of one that was interrupted, and is gone on with.
-    Journal(Journal),
-    /// Every object, and a note that the load which is to be gone on with had come to its end.
-    All(precheck::There, Ending),
-}
-
-/// Finds the journal of a load that was interrupted, or makes sure that there is nothing of the archive.
-fn interrupted(t: &mut Target<'_>, plan: &Plan) -> Result<Found> {
-    journal::name_is_free(plan)?;
-    let identity = journal::identity(plan)?;
-    let Some(journal) = t.interrupted(journal::home(plan), &identity)? else {
-        let there = precheck::There::look(t, plan)?;
-        // Nobody else gets at a server of the load's own.
-        let comparable = t.options.verify && plan.archive.has_manifest() || t.options.own.is_some();
-        if t.options.resume
-            && comparable
-            && let Some(ending) = Ending::find(t, &identity)
-            && there.is_all_but(&ending.missing)
-        {
-            return Ok(Found::All(there, ending));
-        }
-        there.refuse()?;
-        // Whatever it spoke of is gone.
-        Ending::forget(t, &identity);
-        t.nothing_to_resume();
-        return Ok(Found::Nothing);
-    };
-    if !t.resuming {
-        let e = refused("a load of this archive into this target was interrupted");
-        return Err(left_behind(e, plan, t));
-    }
-    let all: usize = plan.tables().map(|t| t.chunks.len()).sum();
-    t.run.observer.note(format!(
-        "going on with the interrupted load: {} of {all} chunks are there",
-        journal.chunks()
-    ));
-    Ok(Found::Journal(journal))
-}
-
-/// The tables as the loaders need them, without the chunks that are there.
-fn tables(target: &Target<'_>, plan: &Plan, prepared: &Prepared) -> Result<Vec<rows::Table>> {
-    let journal = &prepared.journal;
-    let bulk_most = bulk_most(target, plan);
-    plan.tables()
-        .map(|t| {
-            let statement = prepare::load_statement(t)?;
-            let mut digest = RowDigest::new();
-            let mut there = 0;
-            for c in t.chunks.iter().filter(|c| journal.has(&c.file)) {
-                let taken = journal.digest(&c.file);
-                there += c.rows.or(taken.map(|d| d.rows())).unwrap_or(0);
-                if let Some(taken) = taken {
-                    digest.merge(&taken);
-                }
-            }
-            let chunks: Vec<Chunk> = t
-                .chunks
-                .iter()
-                .filter(|c| !journal.has(&c.file))
-                .map(|c| Chunk {
-                    file: c.file.clone(),
-                    compression: t.compression,
-                    stored: c.record.clone(),
-                    raw_bytes: c.raw_bytes,
-                    rows: c.rows,
-                })
-                .collect();
-            let tee = (!plan.archive.has_manifest() && t.meta.is_default_dialect())
-                .then(|| t.meta.plan());
-            let name = server::quote::qualified(&t.schema, &t.name);
-            let plain = prepared.plain.contains(&name);
-            // A table that is not empty any more is none for a bulk insert.
-            let bulk = !plain
-                && !chunks.is_empty()
-                && chunks.len() == t.chunks.len()
-                && raw_bytes(t) <= bulk_most;
-            Ok(rows::Table {
-                schema: t.schema.clone(),
-                table: t.name.clone(),
-                plain,
-                bulk,
-                keys: prepared.keys.get(&name).cloned().unwrap_or_default(),
-                name,
-                statement,
-                columns: t.meta.options.columns.clone(),
-                left: AtomicU64::new(chunks.len() as u64),
-                chunks,
-                rows: t.rows,
-                tee,
-                digest: Mutex::new(digest),
-                loaded: AtomicU64::new(there),
-            })
-        })
-        .collect()
-}
-
-fn load_rows(
-    target: &mut Target<'_>,
-    plan: &Plan,
-    wire: &wire::Options,
-    tables: &[rows::Table],
-    journal: &Journal,
-) -> Result<(f64, Option<held::Report>)> {
-    let run = target.run;
-    let conns = connections(target, wire)?;
-    let phase = run.phase("loading rows", conns.len());
-    let size = |c: &Chunk| {
-        c.raw_bytes
-            .or(c.stored.as_ref().map(|s| s.bytes))
-            .unwrap_or(1)
-    };
-    let sizes: Vec<Vec<u64>> = tables
-        .iter()
-        .map(|t| t.chunks.iter().map(size).collect())
-        .collect();
-    phase
-        .counters
-        .bytes_expected
-        .set(sizes.iter().flatten().sum());
-    let schedule = Schedule::new(
-        sizes
-            .into_iter()
-            .zip(tables)
-            .map(|(sizes, t)| Work {
-                sizes,
-                keys: !t.keys.is_empty(),
-                whole: t.bulk,
-                // A digest that is taken on the way is one chunk's.
-                trial: t.tee.is_none(),
-            })
-            .collect(),
-    );
-    let store: Arc<dyn store::Store> = plan.archive.store().clone();
-    let job = held::Job::Load {
-        skip_binlog: target.options.skip_binlog,
-    };
-    let watch = held::Watch::start(
-        job,
-        &target.options.target,
-        &target.id,
-        conns.len(),
-        &run.observer,
-    );
-    let loaders = Loaders {
-        watch: &watch,
-        store: &*store,
-        tables,
-        schedule: &schedule,
-        counters: &phase.counters,
-        observer: &*run.observer,
-        journal,
-        resuming: target.resuming,
-    };
-    run.workers(conns, |_, mut conn, stop| loaders.work(&mut conn, stop))?;
-    let seconds = phase.seconds();
-    for (table, found) in schedule.found() {
-        target.sizes.push(ChunkSize {
-            table: tables[table].name.clone(),
-            chunks: found.chunks,
-            gain: found.gain,
-            tried: found.tried.to_vec(),
-        });
-    }
-    Ok((seconds, watch.finish()))
 }
 
 /// Most bytes of a table that is stored in one piece: as much may have to be
 /// sent again after a kill.
 const BULK_MOST: u64 = 2 << 30;
 
-/// Most bytes of a table that goes in as one piece, which MariaDB (10.6 and
-/// later) stores as a bulk insert: a sixth less time for TPC-C's tables. A
-/// bigger one goes in chunk by chunk, or the other workers would wait for it.
-fn bulk_most(target: &Target<'_>, plan: &Plan) -> u64 {
-    if !plan.archive.has_manifest() {
-        return 0;
-    }
-    let all = plan.tables().map(raw_bytes).sum();
-    bulk_insert(
-        &target.id,
-        &target.options.tune,
-        all,
-        target.options.threads,
-    )
-}
-
-/// The same for any rows: of `all` bytes, so many may be in a table that goes in as one piece.
+/// Most bytes of a table that goes in as one piece, where there are `all` bytes of rows. MariaDB (10.6 and later) stores such a
+/// table as a bulk insert: a sixth less time for TPC-C's. A bigger one goes in chunk by chunk, or the other workers would
+/// wait for it.
 pub(crate) fn bulk_insert(id: &Identity, tune: &tune::Options, all: u64, threads: usize) -> u64 {
     if id.mariadb_at_least(10, 6, 0) && tune.level != tune::Level::Off {
         BULK_MOST.min(all / threads.max(1) as u64)
     } else {
         0
     }
-}
-
-/// Bytes of a table's rows, as far as the archive says.
-fn raw_bytes(table: &Table) -> u64 {
-    table.chunks.iter().filter_map(|c| c.raw_bytes).sum()
 }

@@ -17,7 +17,7 @@ mod server;
 
 pub use server::{Server, socket};
 
-use crate::{Run, connect};
+use crate::{NO_LINK, Run, connect};
 use ::server::{Flavour, quote};
 use base::units::printable;
 use base::{Error, Kind, Result, Secret, failpoint};
@@ -45,9 +45,6 @@ const MARK_SIZE: usize = 128;
 
 /// How long an initialisation may go on whose load was killed.
 const ORPHAN: Duration = Duration::from_secs(20);
-
-/// A file is never opened through a link: as root that could be anybody's.
-const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 /// Why a program may fail in a folder that has nothing wrong with it.
 const DENIED: &str = "its account has to get to the folder, and AppArmor or SELinux may allow it the usual data folder only";
@@ -589,8 +586,8 @@ impl Own {
         self.removed()
     }
 
-    /// Never through a link: the folder may be another account's. The mark goes before the note that the load has come to its
-    /// end: without both, and a journal, nobody could go on.
+    /// Never through a link: the folder may be another account's. The mark, which a load would go on by, goes first: what is
+    /// needed to see that the load has come to its end goes with the rest.
     fn removed(&self) -> Result<()> {
         let private = self.server.private();
         let failed = |e: io::Error| storage("remove", &private, &e);

@@ -213,7 +213,7 @@ impl Server {
         let log = File::options()
             .create(true)
             .append(true)
-            .custom_flags(super::NO_LINK)
+            .custom_flags(crate::NO_LINK)
             .open(self.log())
             .map_err(|e| e.to_string())?;
         let again = log.try_clone().map_err(|e| e.to_string())?;

@@ -231,8 +231,7 @@ pub(super) fn locked(path: &Path, create: bool) -> Result<Option<Locked>> {
             .create(create)
             .truncate(false)
             .mode(0o600)
-            // In a data folder of a load's own, which is another account's, a link could lead anywhere.
-            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+            .custom_flags(crate::NO_LINK)
             .open(path);
         let file = match file {
             Ok(file) => file,

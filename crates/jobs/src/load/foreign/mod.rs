@@ -150,11 +150,7 @@ fn surveyed(
     Ok(Summary {
         there_bytes: 0,
         left_out: done.left_out,
-        archive: if options.from.as_os_str() == "-" {
-            "standard input".to_owned()
-        } else {
-            super::named(&options.from)
-        },
+        archive: super::named(&options.from),
         target: target.described(),
         schemas: done.schemas,
         tables: done.tables,

@@ -7,7 +7,8 @@ mod objects;
 
 use super::super::journal::Journal;
 use super::super::prepare::{ForeignKeys, KEYS_BEHIND, is_there};
-use super::super::{DeferKeys, Target, connections, script};
+use super::super::target::connections;
+use super::super::{DeferKeys, Target, script};
 use super::batch::{Batch, Content as Rows, Context, Loaders, Task};
 use super::begin;
 use super::parts::{Content, Part, Parts};
