@@ -4,7 +4,7 @@
 
 use crate::kit::{Done, Managed, Pair, Tool, on_both, own_server};
 use crate::resume::stopped;
-use crate::road::{equal, everything, left, names, three};
+use crate::road::{as_files, equal, everything, left, names, three};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 use testkit::{Kind, Server};
@@ -108,13 +108,7 @@ on_both! {
         let road = &done.summary()["road"];
         let mut files = names(&road["files"]);
         files.sort();
-        let mut wanted = vec!["`f`.`child`", "`f`.`filled`", "`f`.`keyed`", "`f`.`latin`", "`f`.`no_key`", "`f`.`no_primary`", "`f`.`odd name-#.$`", "`f`.`parts`", "`f`.`sorted_elsewhere`", "`f`.`wide_set`", "`f`.`worded`", "`f`.`受注`", "`g`.`worked_out`"];
-        if s.pair.is_mysql() {
-            wanted.extend(["`f`.`documents`", "`g`.`functional`"]);
-        } else {
-            wanted.push("`f`.`of_mariadb`");
-        }
-        wanted.sort_unstable();
+        let wanted = as_files(&s.pair);
         assert_eq!(files, wanted, "{road:#}");
         assert!(road["down"].as_f64().is_some_and(|d| d > 0.0), "{road:#}");
         s.equal("loaded");

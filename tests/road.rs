@@ -32,8 +32,8 @@ CREATE TABLE worded (id BIGINT AUTO_INCREMENT PRIMARY KEY, t TEXT, b LONGBLOB, F
 INSERT INTO worded (t, b) SELECT CONCAT('word', n, ' and more'), REPEAT(UNHEX(SHA2(n, 256)), IF(n % 100 = 0, 3000, n % 5)) FROM {COUNT} WHERE n < 4000;
 CREATE TABLE latin (a CHAR(20) CHARACTER SET latin1 PRIMARY KEY, e ENUM('\u{e4}', '\u{20ac}') CHARACTER SET latin1, s SET('x', '\u{f6}') CHARACTER SET latin1) ENGINE=InnoDB;
 INSERT INTO latin SELECT CONCAT(n, '\u{dc}'), 1 + n % 2, 'x,\u{f6}' FROM {COUNT} WHERE n < 3000;
-CREATE TABLE sorted_elsewhere (id INT PRIMARY KEY, a VARCHAR(50) CHARACTER SET cp1251, b VARCHAR(30) CHARACTER SET utf8mb4, KEY a (a), KEY b (b), KEY id (id, b)) ENGINE=InnoDB;
-INSERT INTO sorted_elsewhere SELECT n, '\u{416}', CONCAT(n, 'stra\u{df}e') FROM {COUNT} WHERE n < 3000;
+CREATE TABLE sorted_elsewhere (id INT PRIMARY KEY, a VARCHAR(50) CHARACTER SET gbk, b VARCHAR(30) CHARACTER SET utf8mb4, KEY a (a), KEY b (b), KEY id (id, b)) ENGINE=InnoDB;
+INSERT INTO sorted_elsewhere SELECT n, '\u{4f60}', CONCAT(n, 'stra\u{df}e') FROM {COUNT} WHERE n < 3000;
 CREATE TABLE wide_set (id INT PRIMARY KEY, a CHAR(9) CHARACTER SET gbk, z TIMESTAMP NULL, y YEAR, t TIME(2), bit BIT(13), f FLOAT, d DOUBLE) ENGINE=InnoDB;
 INSERT INTO wide_set SELECT n, '\u{4f60}', FROM_UNIXTIME(n * 1000), 1990 + n % 90, SEC_TO_TIME(n), n % 8000, n / 3, n / 7 FROM {COUNT} WHERE n > 1000 AND n < 3000;
 CREATE TABLE child (id INT PRIMARY KEY, k INT UNSIGNED NOT NULL, KEY k (k), CONSTRAINT child_of FOREIGN KEY (k) REFERENCES keyed (id) ON DELETE CASCADE) ENGINE=InnoDB;
@@ -47,6 +47,16 @@ CREATE TABLE no_primary (a INT NOT NULL, v VARCHAR(80), UNIQUE KEY a (a)) ENGINE
 CREATE TABLE parts (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 3; INSERT INTO parts VALUES (1), (2), (3);
 CREATE TABLE made (a INT PRIMARY KEY, b INT AS (a + 1) STORED) ENGINE=InnoDB; INSERT INTO made (a) VALUES (1);
 CREATE TABLE `öd` (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `öd` VALUES (1);
+CREATE TABLE down (at DATE NOT NULL, id INT NOT NULL, v VARCHAR(90), PRIMARY KEY (at DESC, id), KEY v (v)) ENGINE=InnoDB;
+INSERT INTO down SELECT '2000-01-01' + INTERVAL n % 900 DAY, n, SHA2(n, 256) FROM {COUNT};
+CREATE TABLE down_all (id INT PRIMARY KEY, n INT NOT NULL, v VARCHAR(90)) ENGINE=InnoDB; ALTER TABLE down_all DROP PRIMARY KEY, ADD PRIMARY KEY (n DESC, id DESC);
+INSERT INTO down_all SELECT n, n % 70, SHA2(n, 256) FROM {COUNT};
+CREATE TABLE beginning (v VARCHAR(80) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, id INT NOT NULL, PRIMARY KEY (v(6), id)) ENGINE=InnoDB;
+INSERT INTO beginning SELECT CONCAT('\u{e4}', SHA2(n, 256)), n FROM {COUNT} WHERE n < 3000;
+CREATE TABLE scripts (p VARCHAR(30) CHARACTER SET cp1251 PRIMARY KEY, l CHAR(20) COLLATE latin2_hungarian_ci, u CHAR(9) CHARACTER SET ucs2, s VARCHAR(9) CHARACTER SET utf16, e CHAR(5) CHARACTER SET utf16le, t TEXT CHARACTER SET utf32,
+  m ENUM('\u{416}', 'it''s') CHARACTER SET koi8r, KEY l (l), KEY m (m, l)) ENGINE=InnoDB;
+INSERT INTO scripts SELECT CONCAT('\u{416}', n), CONCAT('\u{151}', n % 700), '\u{6f22}', '\u{1f600}', 'e', REPEAT('\u{1f600}', IF(n % 500 = 0, 3000, n % 9)), 1 + n % 2 FROM {COUNT} WHERE n < 3000;
+CREATE TABLE con (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO con VALUES (1);
 CREATE TABLE `odd name-#.$` (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `odd name-#.$` VALUES (1);
 CREATE TABLE `受注` (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `受注` VALUES (1);
 CREATE TABLE isam (a INT PRIMARY KEY) ENGINE=MyISAM; INSERT INTO isam VALUES (1);
@@ -110,12 +120,49 @@ pub fn equal(pair: &Pair, target: &Server, when: &str) {
         let check = target.client(&format!("CHECK TABLE f.`{name}` EXTENDED"));
         let check = check.expect("a check");
         let last = check.last().expect("an answer");
-        assert_eq!(last[3].as_deref(), Some("OK"), "{when}: {check:?}");
+        assert_eq!(
+            last[3].as_deref(),
+            Some("OK"),
+            "{when}: {check:?}\n{}",
+            target.log()
+        );
     }
     assert_eq!(left(target), Vec::<PathBuf>::new(), "{when}");
     let journal =
         "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'penstock_load_journal'";
     assert_eq!(target.value(journal).expect("a count"), "0", "{when}");
+}
+
+/// Those of [`everything`] that come as files.
+pub fn as_files(pair: &Pair) -> Vec<&'static str> {
+    let mut all = vec![
+        "`f`.`beginning`",
+        "`f`.`child`",
+        "`f`.`con`",
+        "`f`.`down`",
+        "`f`.`down_all`",
+        "`f`.`filled`",
+        "`f`.`keyed`",
+        "`f`.`latin`",
+        "`f`.`no_key`",
+        "`f`.`no_primary`",
+        "`f`.`odd name-#.$`",
+        "`f`.`parts`",
+        "`f`.`scripts`",
+        "`f`.`sorted_elsewhere`",
+        "`f`.`wide_set`",
+        "`f`.`worded`",
+        "`f`.`öd`",
+        "`f`.`受注`",
+        "`g`.`worked_out`",
+    ];
+    if pair.is_mysql() {
+        all.extend(["`f`.`documents`", "`g`.`functional`"]);
+    } else {
+        all.push("`f`.`of_mariadb`");
+    }
+    all.sort_unstable();
+    all
 }
 
 pub fn names(list: &serde_json::Value) -> Vec<String> {
@@ -133,16 +180,10 @@ both! {
         let road = &summary["road"];
         let mut files = names(&road["files"]);
         files.sort();
-        let mut wanted = vec!["`f`.`child`", "`f`.`filled`", "`f`.`keyed`", "`f`.`latin`", "`f`.`no_key`", "`f`.`no_primary`", "`f`.`odd name-#.$`", "`f`.`parts`", "`f`.`sorted_elsewhere`", "`f`.`wide_set`", "`f`.`worded`", "`f`.`受注`", "`g`.`worked_out`"];
-        if pair.is_mysql() {
-            wanted.extend(["`f`.`documents`", "`g`.`functional`"]);
-        } else {
-            wanted.push("`f`.`of_mariadb`");
-        }
-        wanted.sort_unstable();
+        let wanted = as_files(pair);
         assert_eq!(files, wanted, "{road:#}");
         let reasons = road["rows"].as_array().expect("reasons");
-        for (table, word) in [("made", "are stored"), ("öd", "file names"), ("isam", "engine")] {
+        for (table, word) in [("made", "are stored"), ("isam", "engine")] {
             let name = format!("`f`.`{table}`");
             let reason = reasons.iter().find(|r| names(&r["tables"]).contains(&name));
             let reason = reason.unwrap_or_else(|| panic!("{table}: {road:#}"))["reason"].as_str().expect("a reason");
@@ -165,6 +206,8 @@ both! {
         }
         // Both count on from the same number, and go on being the same.
         for change in [
+            // Its number has to be one that none of the rows has.
+            "INSERT INTO f.no_key VALUES (5, 'the next row')",
             "INSERT INTO f.keyed (u) VALUES ('new')",
             "INSERT INTO f.worded (t) VALUES ('new words')",
             "UPDATE f.keyed SET v = CONCAT('zz', v), n = n + 1 WHERE id % 3 = 0",
@@ -174,6 +217,11 @@ both! {
             "UPDATE f.latin SET a = CONCAT('x', a) WHERE e = 1",
             "DELETE FROM f.wide_set WHERE id % 3 = 0",
             "UPDATE f.sorted_elsewhere SET b = REVERSE(b)",
+            "UPDATE f.down SET at = at + INTERVAL 40 DAY WHERE id % 5 = 0 ORDER BY at DESC",
+            "DELETE FROM f.down_all WHERE n < 9",
+            "INSERT INTO f.down_all SELECT id, n + 1000, v FROM f.down_all WHERE id % 3 = 0",
+            "UPDATE f.beginning SET v = CONCAT('b', v) WHERE id % 4 = 0",
+            "UPDATE f.scripts SET p = CONCAT('\u{44f}', p), l = UPPER(l), t = CONCAT(t, t) WHERE m = 1",
             "UPDATE f.filled SET code = CONCAT(code, '~'), v = REVERSE(v) WHERE code > 'm'",
             "DELETE FROM f.filled WHERE code < 'd'",
             "INSERT INTO f.no_key SELECT a, CONCAT(v, 'n') FROM f.no_key WHERE a = 1",
@@ -190,10 +238,14 @@ both! {
             for server in [pair.source(), pair.target()] {
                 server.client(change).unwrap_or_else(|e| panic!("{change}: {e:?}"));
             }
+            if change.contains("the next row") {
+                pair.same("SELECT COUNT(*), SUM(a) FROM f.no_key IGNORE INDEX (v)");
+            }
         }
         pair.same("SELECT MAX(id) FROM f.keyed");
         pair.same("SELECT v, COUNT(*) FROM f.filled FORCE INDEX (v) WHERE v >= '' GROUP BY v ORDER BY v");
         pair.same("SELECT COUNT(*) FROM f.filled FORCE INDEX (p) WHERE MBRContains(ST_GeomFromText('POLYGON((0 0, 900 0, 900 -2000, 0 -2000, 0 0))'), p)");
+        pair.same("SELECT l, COUNT(*) FROM f.scripts FORCE INDEX (l) WHERE l >= '' GROUP BY l ORDER BY l");
         pair.same("SELECT MAX(id) FROM f.worded");
         pair.same("SELECT COUNT(*) FROM f.worded WHERE MATCH (t) AGAINST ('word17')");
         equal(pair, pair.target(), "changed");
@@ -243,7 +295,7 @@ pub fn three(pair: &Pair) {
     pair.fill(&format!("CREATE DATABASE `a-f`; CREATE TABLE `a-f`.x (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `a-f`.x VALUES (1); CREATE DATABASE f; USE f;
 CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200), KEY v (v)) ENGINE=InnoDB; INSERT INTO a (v) SELECT SHA2(n, 512) FROM {COUNT};
 CREATE TABLE b (id INT PRIMARY KEY, v VARCHAR(100), UNIQUE KEY v (v, id)) ENGINE=InnoDB; INSERT INTO b SELECT n, SHA2(n, 224) FROM {COUNT} WHERE n < 4000;
-CREATE TABLE c (id INT PRIMARY KEY, v CHAR(30) CHARACTER SET cp1251, KEY back (id DESC), KEY known (id, v), KEY v (v)) ENGINE=InnoDB; INSERT INTO c SELECT n, '\u{416}' FROM {COUNT} WHERE n < 2000;
+CREATE TABLE c (id INT PRIMARY KEY, v CHAR(30) CHARACTER SET gbk, KEY back (id DESC), KEY known (id, v), KEY v (v)) ENGINE=InnoDB; INSERT INTO c SELECT n, '\u{4f60}' FROM {COUNT} WHERE n < 2000;
 CREATE TABLE r (id INT, s INT AS (id + 1) STORED) ENGINE=InnoDB; INSERT INTO r (id) SELECT n FROM {COUNT} WHERE n < 2000;"));
     pair.dump("a", &["--chunk-size", "256k"]).ok();
 }

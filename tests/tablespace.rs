@@ -5,7 +5,9 @@ mod random;
 
 use crate::kit::{Tool, own_server};
 use innodb::build::{Builder, Options, Template};
-use innodb::value::Kind as Column;
+use innodb::collation::Collation;
+use innodb::names::file_name;
+use innodb::value::{self, Kind as Column};
 use innodb::{Exported, Layout};
 use random::{Made, Random};
 use std::path::{Path, PathBuf};
@@ -166,6 +168,15 @@ fn a_servers_own_files_are_whole_and_damage_is_found() {
     }
 }
 
+/// The type of a column of `t.{table}`, with its members in their own character set.
+fn members(conn: &mut Conn, table: &str, column: &str, set: &str) -> Vec<u8> {
+    let sql = format!(
+        "SELECT CAST(CONVERT(column_type USING {set}) AS BINARY) FROM information_schema.columns WHERE table_schema = 't' AND table_name = '{table}' AND column_name = '{column}'"
+    );
+    let rows = conn.fetch(&sql).expect("a type");
+    rows[0][0].clone().expect("a type")
+}
+
 /// Fills `t.{table}`, which is empty, with a file that is built from these rows.
 fn import(
     server: &Server,
@@ -189,10 +200,13 @@ fn import(
         .into_iter()
         .map(|c| {
             let charset = Some(c[2].as_str()).filter(|c| *c != "NULL");
-            (
-                c[0].clone(),
-                Column::of(&c[1], charset).unwrap_or_else(|e| panic!("{e}")),
-            )
+            let words = if value::is_encoded(&c[1], charset) {
+                c[1].clone().into_bytes()
+            } else {
+                members(conn, table, &c[0], &c[2])
+            };
+            let kind = Column::of(&words, charset).unwrap_or_else(|e| panic!("{e}"));
+            (c[0].clone(), kind)
         })
         .collect();
     let template = Template::read(&blank, &exported)?;
@@ -377,4 +391,60 @@ fn built_files_cannot_be_told_from_the_servers_own_mariadb() {
 #[test]
 fn built_files_cannot_be_told_from_the_servers_own_mariadb118() {
     differential(Kind::MariaDb118);
+}
+
+/// Weights and names of files are tables that servers were asked for: they say the same today.
+fn tables_of_servers(kind: Kind) {
+    let Some(server) = own_server(kind, &[]) else {
+        return;
+    };
+    let mut conn = session(&server);
+    let bytes: String = (0..256).map(|b| format!("{b:02x}")).collect();
+    let all = text(
+        &mut conn,
+        "SELECT c.id, c.collation_name, s.character_set_name FROM information_schema.collations c JOIN information_schema.character_sets s ON s.character_set_name = c.character_set_name WHERE s.maxlen = 1 AND c.id <> 63",
+    );
+    let mut unknown = Vec::new();
+    for c in &all {
+        let number = c[0].parse().expect("a number");
+        let Some(collation) = Collation::of(number) else {
+            unknown.push(c[1].as_str());
+            continue;
+        };
+        let sql = format!(
+            "SELECT WEIGHT_STRING(_{} x'{bytes}' COLLATE {})",
+            c[2], c[1]
+        );
+        let weights = conn.fetch(&sql).expect("weights")[0][0].clone();
+        let ours: Option<Vec<u8>> = (0..=255).map(|b| collation.weight(b)).collect();
+        assert_eq!(ours, weights, "{}", c[1]);
+        assert_eq!(collation.pads(), !c[1].contains("_nopad_"), "{}", c[1]);
+    }
+    unknown.retain(|c| !c.starts_with("tis620_thai_"));
+    unknown.sort_unstable();
+    let wanted = ["cp1250_czech_cs", "latin1_german2_ci", "latin2_czech_cs"];
+    assert_eq!(unknown, wanted, "{}", all.len());
+    // MySQL does not say how it writes names.
+    if kind == Kind::MySql {
+        return;
+    }
+    let characters: Vec<char> = ('\u{1}'..='\u{ffff}').collect();
+    for some in characters.chunks(2000) {
+        let hex: String = some.iter().map(|c| format!("{:04x}", *c as u32)).collect();
+        let sql = format!("SELECT CONVERT(_utf16 x'{hex}' USING filename)");
+        let written = conn.fetch(&sql).expect("a name")[0][0].clone();
+        let written = String::from_utf8(written.expect("a name")).expect("ASCII");
+        let name: String = some.iter().collect();
+        assert_eq!(file_name(&name, false).as_deref(), Some(written.as_str()));
+    }
+}
+
+#[test]
+fn tables_of_servers_mysql() {
+    tables_of_servers(Kind::MySql);
+}
+
+#[test]
+fn tables_of_servers_mariadb() {
+    tables_of_servers(Kind::MariaDb);
 }

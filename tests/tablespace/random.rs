@@ -130,27 +130,25 @@ impl Random {
                 p.0 += 1;
             }
         }
-        let first = parts.iter().find(|p| !columns[p.0].nullable);
-        let (primary, order) = match first {
-            Some((n, part)) if composite => (
-                format!("{part}, `id`"),
-                format!("`{}`, `id`", columns[*n].name),
-            ),
-            _ => ("`id`".to_owned(), "`id`".to_owned()),
-        };
         // A prefix does not order rows as its column does.
-        let (primary, order) = if primary.contains('(') {
-            ("`id`".to_owned(), "`id`".to_owned())
-        } else {
-            (primary, order)
+        let whole = |p: &&(usize, String)| !columns[p.0].nullable && !p.1.contains('(');
+        let mut primary = match parts.iter().find(whole) {
+            Some((_, part)) if composite => vec![part.clone(), "`id`".to_owned()],
+            _ => vec!["`id`".to_owned()],
         };
+        for part in &mut primary {
+            if self.percent(20) {
+                *part += " DESC";
+            }
+        }
+        let primary = primary.join(", ");
         let made = lines.len() as u64;
         // Without one, nothing else may take its place.
         let is_keyed = !self.percent(15);
         if is_keyed {
             lines.push(format!("PRIMARY KEY ({primary})"));
         }
-        let order = if is_keyed { order } else { "`id`".to_owned() };
+        let order = if is_keyed { primary } else { "`id`".to_owned() };
         let mut keys = Vec::new();
         if unique {
             let order = self.one(&["", " DESC"]);

@@ -131,7 +131,7 @@ impl TablePlan {
             sql += &format!(" FORCE INDEX ({})", server::quote::ident(&key.index));
             sql += &range.where_clause(key);
             if range.nulls != crate::keys::Nulls::Only {
-                sql += &format!(" ORDER BY {}", key.order_by());
+                sql += &format!(" ORDER BY {}", key.order_of_index());
             }
         }
         sql

@@ -34,14 +34,68 @@ const LATIN: &[&str] = &["a", "ä", "É", "ß", "ÿ", "€", "z", " ", "0", "Å"
 pub const WIDE: &[&str] = &["a", "ä", "漢", "😀", "z", " ", "\t", "Ж", "0"];
 const BMP: &[&str] = &["a", "ä", "漢", "z", " ", "Ж", "0"];
 const GBK: &[&str] = &["a", "你", "好", " ", "0", "z"];
-const CYRILLIC: &[&str] = &["a", "Ж", "я", " ", "0", "z"];
+const CYRILLIC: &[&str] = &["a", "Ж", "я", "ж", " ", "\t", "0", "z"];
+const CENTRAL: &[&str] = &["a", "á", "Č", "ž", "Z", "ő", " ", "\t", "0", "A"];
+const GREEK: &[&str] = &["a", "α", "Ω", "ώ", "A", " ", "\t"];
+const TURKISH: &[&str] = &["a", "ı", "İ", "ş", "i", "I", " "];
+const HEBREW: &[&str] = &["a", "א", "ב", "B", " ", "0"];
+const BALTIC: &[&str] = &["a", "ą", "Ž", "õ", "Z", " ", "\t"];
+const DOS: &[&str] = &["a", "ä", "É", "ß", "z", " ", "0", "Å", "ö"];
+
+/// Collations of sets of one byte, and letters of those.
+const SIMPLE: &[(&str, &[&str])] = &[
+    ("latin1_general_ci", LATIN),
+    ("latin1_general_cs", LATIN),
+    ("latin1_danish_ci", LATIN),
+    ("latin1_german1_ci", LATIN),
+    ("latin1_spanish_ci", LATIN),
+    ("latin1_bin", LATIN),
+    ("cp1251_general_ci", CYRILLIC),
+    ("cp1251_bulgarian_ci", CYRILLIC),
+    ("cp1251_ukrainian_ci", CYRILLIC),
+    ("cp1251_bin", CYRILLIC),
+    ("koi8r_general_ci", CYRILLIC),
+    ("cp866_general_ci", CYRILLIC),
+    ("latin2_general_ci", CENTRAL),
+    ("latin2_hungarian_ci", CENTRAL),
+    ("latin2_croatian_ci", CENTRAL),
+    ("cp1250_polish_ci", CENTRAL),
+    ("cp852_bin", CENTRAL),
+    ("greek_general_ci", GREEK),
+    ("latin5_turkish_ci", TURKISH),
+    ("hebrew_general_ci", HEBREW),
+    ("latin7_estonian_cs", BALTIC),
+    ("cp1257_general_ci", BALTIC),
+    ("cp850_general_ci", DOS),
+];
+
+/// Collations of MariaDB that do not pad, and letters.
+const NOPAD: &[(&str, &[&str])] = &[
+    ("latin1_swedish_nopad_ci", LATIN),
+    ("latin1_nopad_bin", LATIN),
+    ("cp1251_general_nopad_ci", CYRILLIC),
+    ("latin2_general_nopad_ci", CENTRAL),
+    ("utf8mb4_nopad_bin", WIDE),
+    ("utf8mb4_general_nopad_ci", ASCII),
+    ("utf8mb4_unicode_nopad_ci", ASCII),
+    ("utf8mb3_uca1400_nopad_ai_ci", ASCII),
+];
+
+/// Sets whose spaces are longer than a byte.
+const LONG: &[(&str, &[&str])] = &[
+    ("ucs2", BMP),
+    ("utf16", WIDE),
+    ("utf16le", WIDE),
+    ("utf32", WIDE),
+];
 const MEMBERS: &[&str] = &["red", "green", "it's", "b l u e", "ß"];
+const CYRILLIC_MEMBERS: &[&str] = &["красный", "it's", "ж", "b l u e"];
 
 impl Random {
     /// A type: in words, its values, and whether it may be in a key (with a prefix of so many characters).
     pub fn of(&mut self, mysql: bool) -> (String, Of, Option<Option<u32>>) {
         let whole = Some(None);
-        match self.below(if mysql { 33 } else { 36 }) {
+        match self.below(if mysql { 37 } else { 42 }) {
             0 => ("TINYINT".into(), Of::Int(-128, 127), whole),
             1 => ("SMALLINT UNSIGNED".into(), Of::Int(0, 65_535), whole),
             2 => ("MEDIUMINT".into(), Of::Int(-8_388_608, 8_388_607), whole),
@@ -153,12 +207,12 @@ impl Random {
             }
             23 => ("YEAR".into(), Of::Year, whole),
             24 => (
-                format!("ENUM({}) CHARACTER SET utf8mb4", list()),
+                format!("ENUM({}) CHARACTER SET utf8mb4", list(MEMBERS)),
                 Of::Member(MEMBERS),
                 whole,
             ),
             25 => (
-                format!("ENUM({}) CHARACTER SET latin1", list()),
+                format!("ENUM({}) CHARACTER SET latin1", list(MEMBERS)),
                 Of::Member(MEMBERS),
                 whole,
             ),
@@ -187,13 +241,48 @@ impl Random {
                     (format!("CHAR({n})"), Of::Text(n, ASCII), whole)
                 }
             }
-            33 => ("UUID".into(), Of::Uuid, whole),
-            34 => ("INET4".into(), Of::Inet4, whole),
-            35 => ("INET6".into(), Of::Inet6, whole),
+            37 => ("UUID".into(), Of::Uuid, whole),
+            38 => ("INET4".into(), Of::Inet4, whole),
+            39 => ("INET6".into(), Of::Inet6, whole),
             31 => (self.one(&["GEOMETRY", "POINT"]).to_owned(), Of::Point, None),
+            32 | 33 => {
+                let (collation, text) = *self.pick(SIMPLE);
+                self.collated(collation, text)
+            }
+            40 | 41 => {
+                let (collation, text) = *self.pick(NOPAD);
+                self.collated(collation, text)
+            }
+            34 => {
+                let (set, text) = *self.pick(LONG);
+                let n = 1 + self.below(40) as u32;
+                let (of, n) = match self.below(3) {
+                    0 => (format!("CHAR({n})"), n),
+                    1 => (format!("VARCHAR({})", n * 5), n * 5),
+                    _ => ("TEXT".to_owned(), 9000),
+                };
+                (format!("{of} CHARACTER SET {set}"), Of::Text(n, text), None)
+            }
+            35 => {
+                let of = list(CYRILLIC_MEMBERS);
+                let set = self.one(&["cp1251", "koi8r", "cp866"]);
+                if self.percent(50) {
+                    (
+                        format!("ENUM({of}) CHARACTER SET {set}"),
+                        Of::Member(CYRILLIC_MEMBERS),
+                        whole,
+                    )
+                } else {
+                    (
+                        format!("SET({of}) CHARACTER SET {set}"),
+                        Of::Members(CYRILLIC_MEMBERS),
+                        whole,
+                    )
+                }
+            }
             29 | 30 => ("JSON".into(), Of::Json, None),
             _ => (
-                format!("SET({}) CHARACTER SET utf8mb4", list()),
+                format!("SET({}) CHARACTER SET utf8mb4", list(MEMBERS)),
                 Of::Members(MEMBERS),
                 whole,
             ),
@@ -201,8 +290,27 @@ impl Random {
     }
 }
 
-fn list() -> String {
-    let quoted: Vec<String> = MEMBERS
+impl Random {
+    /// CHAR or VARCHAR in a collation.
+    fn collated(
+        &mut self,
+        collation: &str,
+        text: &'static [&'static str],
+    ) -> (String, Of, Option<Option<u32>>) {
+        let n = 1 + self.below(60) as u32;
+        let prefix = 1 + self.below(u64::from(n)) as u32;
+        let of = self.one(&["CHAR", "VARCHAR"]);
+        let key = if self.percent(50) { None } else { Some(prefix) };
+        (
+            format!("{of}({n}) COLLATE {collation}"),
+            Of::Text(n, text),
+            Some(key),
+        )
+    }
+}
+
+fn list(members: &[&str]) -> String {
+    let quoted: Vec<String> = members
         .iter()
         .map(|m| format!("'{}'", m.replace('\'', "''")))
         .collect();

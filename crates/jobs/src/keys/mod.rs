@@ -62,6 +62,8 @@ pub struct ChunkKey {
     pub index: String,
     /// Its columns, or those of its start that all run in one direction.
     pub columns: Vec<KeyColumn>,
+    /// Whether that direction is down.
+    pub descending: bool,
 }
 
 impl ChunkKey {
@@ -82,10 +84,20 @@ impl ChunkKey {
         Some(ChunkKey {
             index: key.name.clone(),
             columns,
+            descending,
         })
     }
 
-    /// `c1, c2`, for ORDER BY.
+    /// For ORDER BY as the index runs: the server reads it forwards, and rows go back in the order in which it keeps them.
+    pub fn order_of_index(&self) -> String {
+        if self.descending {
+            self.order_by_descending()
+        } else {
+            self.order_by()
+        }
+    }
+
+    /// `c1, c2`, for ORDER BY: from the smallest to the largest.
     pub fn order_by(&self) -> String {
         self.list(|c| c.quoted(), ", ")
     }

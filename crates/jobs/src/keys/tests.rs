@@ -39,6 +39,7 @@ fn key(kinds: Vec<Kind>, nullable: bool) -> ChunkKey {
     ChunkKey {
         index: "PRIMARY".to_owned(),
         columns,
+        descending: false,
     }
 }
 

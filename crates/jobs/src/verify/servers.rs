@@ -63,8 +63,8 @@ pub fn servers(
                 p.key = match (p.key.take(), &plan.key) {
                     (Some(theirs), Some(ours)) if theirs.names() == ours.names() => {
                         Some(ChunkKey {
-                            index: theirs.index,
                             columns: ours.columns.clone(),
+                            ..theirs
                         })
                     }
                     _ => None,

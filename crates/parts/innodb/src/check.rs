@@ -21,7 +21,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use walk::Walk;
+use walk::{File, Walk};
 
 /// Problems that are kept in words; more are counted.
 const MOST: usize = 100;
@@ -152,7 +152,14 @@ pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Re
     let clean = report.is_whole();
     let found = shared(threads, roots.len(), |n| {
         let mut report = Report::default();
-        let walk = Walk::new(pages, format, &space, &met, roots[n], clean, &mut report);
+        let file = File {
+            pages,
+            space: &space,
+            seen: &each.seen,
+            met: &met,
+            clean,
+        };
+        let walk = Walk::new(&file, roots[n], &mut report);
         let index = walk.down(layouts, &each.tree)?;
         report.indexes.push(index);
         Ok(report)
@@ -181,10 +188,22 @@ pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Re
     Ok(report)
 }
 
+/// What the first pass saw of a page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// Its sum is right.
+    Right,
+    /// It is not, which was told.
+    Wrong,
+    /// Zeroes, as pages are that were never used.
+    Empty,
+}
+
 /// Every page by itself.
 #[derive(Default)]
 struct Each {
     kinds: Vec<u16>,
+    seen: Vec<Seen>,
     roots: Vec<u32>,
     tree: Vec<Node>,
 }
@@ -254,6 +273,7 @@ impl Each {
         for (each, found) in stretches {
             report.add(found);
             all.kinds.extend(each.kinds);
+            all.seen.extend(each.seen);
             all.roots.extend(each.roots);
             all.tree.extend(each.tree);
         }
@@ -273,9 +293,13 @@ impl Each {
             let of = u16_at(&page, fil::TYPE);
             each.kinds.push(of);
             if is_empty(&page) {
+                each.seen.push(Seen::Empty);
                 continue;
             }
-            if let Some(why) = wrong(&page, number, format, report.space) {
+            let is_right = format.sum_is_right(&page);
+            each.seen
+                .push(if is_right { Seen::Right } else { Seen::Wrong });
+            if let Some(why) = wrong(&page, is_right, number, format, report.space) {
                 // Neither server says in the head of a file that pages are encrypted or compressed.
                 if let Some(unsupported) = format.unsupported(&page) {
                     return Err(unsupported.into());
@@ -305,8 +329,14 @@ impl Each {
 }
 
 /// What is wrong with a page, whatever it holds.
-fn wrong(page: &[u8], number: u32, format: Format, space: u32) -> Option<String> {
-    if !format.sum_is_right(page) {
+fn wrong(
+    page: &[u8],
+    sum_is_right: bool,
+    number: u32,
+    format: Format,
+    space: u32,
+) -> Option<String> {
+    if !sum_is_right {
         return Some("its sum is wrong".into());
     }
     let says = u32_at(page, fil::NUMBER);

@@ -1,11 +1,17 @@
 //! In which order text stands in an index.
 //!
-//! Exact for the binary collations and for simple ones of one byte; for the
+//! Exact for the binary collations and for simple ones of one byte, which have a
+//! weight for each (`collation/weights.txt`: number, name, weights from byte 0 on); for the
 //! others only text of ASCII is compared (most keys are), and anything else is
 //! "not known", never a guess. Weights are what `WEIGHT_STRING` of the servers
-//! (MySQL 9.7, MariaDB 10.11) says of single characters.
+//! (MySQL 9.7 and MariaDB 10.11 alike) says of single characters.
+//! Not there: latin1_german2_ci, latin2_czech_cs, cp1250_czech_cs and tis620_thai_ci, which look at more than one
+//! character.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::LazyLock;
 
 /// How text compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,16 +19,14 @@ pub struct Collation {
     weights: Weights,
     /// Shorter text counts as if it had spaces behind it.
     pads: bool,
-    /// MariaDB does not have it.
-    of_mysql: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weights {
     /// Bytes as they are: single bytes, and UTF-8, whose bytes are in the order of code points.
     Bytes,
-    /// latin1_swedish_ci.
-    Swedish,
+    /// One for each byte.
+    Table(&'static [u8; 256]),
     /// Capitals and small letters alike, the rest as it is; ASCII only.
     Capitals,
     /// The Unicode collation algorithm, versions 4.0 and 5.2; ASCII only.
@@ -34,29 +38,33 @@ enum Weights {
 impl Collation {
     /// By the number that servers give it; `None`: not known.
     pub fn of(number: u32) -> Option<Collation> {
+        let pads = !NOPAD.contains(&number);
+        let number = if pads { number } else { number - NOPAD.start };
         let (weights, pads) = match number {
-            // binary, utf8mb4_0900_bin, and those of MariaDB without padding: latin1, ascii, utf8mb3, utf8mb4.
-            63 | 309 | 1071 | 1089 | 1107 | 1070 => (Weights::Bytes, false),
-            // latin1_bin, ascii_bin, utf8mb3_bin, utf8mb4_bin.
-            47 | 65 | 83 | 46 => (Weights::Bytes, true),
-            8 => (Weights::Swedish, true),
-            // ascii_general_ci, utf8mb3_general_ci, utf8mb4_general_ci.
-            11 | 33 | 45 => (Weights::Capitals, true),
+            // binary, utf8mb4_0900_bin.
+            63 | 309 => (Weights::Bytes, false),
+            // utf8mb4_bin, utf8mb3_bin.
+            46 | 83 => (Weights::Bytes, pads),
+            // The same of each character set of one byte.
+            43 | 47 | 50 | 53 | 58 | 64..=75 | 77..=82 | 89 | 93 => (Weights::Bytes, pads),
+            // utf8mb3_general_ci, utf8mb4_general_ci.
+            33 | 45 => (Weights::Capitals, pads),
             // unicode_ci and unicode_520_ci of utf8mb3 and utf8mb4.
-            192 | 214 | 224 | 246 => (Weights::Unicode, true),
+            192 | 214 | 224 | 246 => (Weights::Unicode, pads),
             // utf8mb4_0900_ai_ci.
             255 => (Weights::Unicode9, false),
             // utf8mb3_uca1400_ai_ci and utf8mb4_uca1400_ai_ci of MariaDB.
             2048 | 2304 => (Weights::Unicode9, true),
             // utf8mb3_uca1400_nopad_ai_ci and utf8mb4_uca1400_nopad_ai_ci.
             2052 | 2308 => (Weights::Unicode9, false),
-            _ => return None,
+            _ => (Weights::Table(TABLES.get(&number)?), pads),
         };
-        Some(Collation {
-            weights,
-            pads,
-            of_mysql: matches!(number, 255 | 309),
-        })
+        Some(Collation { weights, pads })
+    }
+
+    /// The same where shorter text counts as if it had spaces behind it.
+    pub fn padded(self) -> Collation {
+        Collation { pads: true, ..self }
     }
 
     /// How two texts compare; `None`: one has characters whose weights are not known.
@@ -83,22 +91,36 @@ impl Collation {
         self.pads
     }
 
-    /// Whether only MySQL has it.
-    pub fn is_of_mysql(self) -> bool {
-        self.of_mysql
-    }
-
     /// The weight of a byte, where it is known.
     pub fn weight(self, c: u8) -> Option<u8> {
         match self.weights {
             Weights::Bytes => Some(c),
-            Weights::Swedish => Some(swedish(c)),
+            Weights::Table(table) => Some(table[usize::from(c)]),
             Weights::Capitals => c.is_ascii().then(|| c.to_ascii_uppercase()),
             Weights::Unicode => known(RANKS[usize::from(c)]),
             Weights::Unicode9 => known(RANKS_9[usize::from(c)]),
         }
     }
 }
+
+/// Numbers of MariaDB's collations that do not pad: so much higher than those of the ones that do. In MySQL they are kept for
+/// users' own.
+pub const NOPAD: Range<u32> = 1024..2048;
+
+/// Weights of simple collations, by number.
+static TABLES: LazyLock<HashMap<u32, [u8; 256]>> = LazyLock::new(|| {
+    let table = |line: &str| {
+        let mut words = line.split(' ');
+        let (number, _name, hex) = (words.next()?, words.next()?, words.next()?);
+        let mut weights = [0; 256];
+        for (n, weight) in weights.iter_mut().enumerate() {
+            *weight = u8::from_str_radix(hex.get(2 * n..2 * n + 2)?, 16).ok()?;
+        }
+        Some((number.parse().ok()?, weights))
+    };
+    let lines = include_str!("collation/weights.txt").lines();
+    lines.filter_map(table).collect()
+});
 
 /// Without the spaces that fill a CHAR up.
 pub fn unfilled(mut text: &[u8]) -> &[u8] {
@@ -107,23 +129,6 @@ pub fn unfilled(mut text: &[u8]) -> &[u8] {
     }
     text
 }
-
-fn swedish(c: u8) -> u8 {
-    match c {
-        b'a'..=b'z' => c.to_ascii_uppercase(),
-        0xc0..=0xff => SWEDISH[usize::from(c - 0xc0)],
-        _ => c,
-    }
-}
-
-/// Weights of latin1_swedish_ci from 0xC0: letters with accents as the letter, but for Å, Ä, Ö and Ü.
-#[rustfmt::skip]
-const SWEDISH: [u8; 64] = [
-    65, 65, 65, 65, 92, 91, 92, 67, 69, 69, 69, 69, 73, 73, 73, 73,
-    68, 78, 79, 79, 79, 79, 93, 215, 216, 85, 85, 85, 89, 89, 222, 223,
-    65, 65, 65, 65, 92, 91, 92, 67, 69, 69, 69, 69, 73, 73, 73, 73,
-    68, 78, 79, 79, 79, 79, 93, 247, 216, 85, 85, 85, 89, 89, 222, 255,
-];
 
 /// The characters of ASCII that have a weight, in order, letters apart.
 const UNICODE: &[u8; 48] = b"\t\n\x0b\x0c\r `^_-,;:!?.'\"()[]{}@*/\\&#%+<=>|~$0123456789";
@@ -188,6 +193,22 @@ mod tests {
         assert_eq!(of(224).compare(b"a", b"a "), Some(Equal));
         assert_eq!(of(224).compare(b"`", b"_"), Some(Less));
         assert_eq!(of(255).compare(b"`", b"_"), Some(Greater));
+    }
+
+    #[test]
+    fn mariadbs_that_do_not_pad_have_the_same_weights() {
+        assert_eq!(of(8).compare(b"a", b"A "), Some(Equal));
+        assert_eq!(of(1032).compare(b"a", b"A "), Some(Less));
+        assert_eq!(of(1032).padded(), of(8));
+        // In cp1251_general_ci.
+        assert_eq!(of(51).compare(&[0xc6], &[0xe6]), Some(Equal));
+        assert_eq!(of(51).compare(&[0xc6], b"z"), Some(Greater));
+    }
+
+    #[test]
+    fn every_line_of_the_table_is_one() {
+        let lines = include_str!("collation/weights.txt").lines().count();
+        assert_eq!((TABLES.len(), lines), (39, 39));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! the fields that tell records apart, and a page number.
 
 use crate::cfg::{Column, Exported, Field, Index, index_kind, precise};
-use crate::collation::Collation;
+use crate::collation::{Collation, NOPAD};
 
 /// InnoDB's main types (`DATA_…`, data0type.h).
 mod main {
@@ -114,7 +114,7 @@ impl Layout {
         let fields = index.fields.iter().map(|f| {
             let column = table.column(&f.name);
             column
-                .map(|c| field(f, c))
+                .map(|c| field(f, c, table.dictionary.is_some()))
                 .ok_or_else(|| Error::Column(index.name.clone()))
         });
         let fields = fields.collect::<Result<Vec<_>, _>>()?;
@@ -157,13 +157,13 @@ impl Layout {
     }
 }
 
-fn field(f: &Field, c: &Column) -> FieldLayout {
+fn field(f: &Field, c: &Column, of_mysql: bool) -> FieldLayout {
     FieldLayout {
         name: f.name.clone(),
         fixed: (f.fixed != 0).then_some(f.fixed as usize),
         nullable: c.is_nullable(),
         big: c.length > 255 || matches!(c.main, main::BLOB | main::GEOMETRY),
-        order: order(c),
+        order: order(c, of_mysql),
         ascending: f.ascending,
     }
 }
@@ -171,7 +171,7 @@ fn field(f: &Field, c: &Column) -> FieldLayout {
 /// The server's own number of CHAR, in the low byte of the precise type.
 const CHAR_OF_SERVER: u32 = 254;
 
-fn order(c: &Column) -> Order {
+fn order(c: &Column, of_mysql: bool) -> Order {
     match c.main {
         main::INT | main::SYS | main::FIXBINARY | main::BINARY => Order::Bytes,
         main::FLOAT => Order::Float,
@@ -179,11 +179,15 @@ fn order(c: &Column) -> Order {
         main::BLOB if c.precise & precise::BINARY != 0 => Order::Bytes,
         main::VARCHAR | main::CHAR | main::VARMYSQL | main::MYSQL | main::BLOB => {
             let filled = c.precise & 0xff == CHAR_OF_SERVER;
-            match Collation::of(c.collation()) {
-                None => Order::Unknown,
+            let number = c.collation();
+            match Collation::of(number) {
+                // Those numbers are for users' own collations there.
+                Some(_) if of_mysql && NOPAD.contains(&number) => Order::Unknown,
                 Some(collation) if collation.pads() || !filled => Order::Text(collation),
-                Some(collation) if collation.is_of_mysql() => Order::Filled(collation),
-                Some(_) => Order::Unknown,
+                Some(collation) if of_mysql => Order::Filled(collation),
+                // Compared as long as the column may be, spaces included.
+                Some(collation) => Order::Text(collation.padded()),
+                None => Order::Unknown,
             }
         }
         main::DECIMAL | main::GEOMETRY => Order::Unknown,

@@ -5,7 +5,7 @@
 //! makes of that how records of an index lie, `collation` in which order,
 //! `record` walks them; `space` accounts for extents and segments, and `check`
 //! puts it together: every invariant of a whole file. `build` makes new files,
-//! of `value`s; it shares with the check what a page looks like, not how it is
+//! of `value`s, and `names` says what they are called; it shares with the check what a page looks like, not how it is
 //! judged.
 //! Only 16 KiB pages, the row formats COMPACT and DYNAMIC, no compression and
 //! no encryption: anything else is an error that names it.
@@ -18,6 +18,7 @@ pub mod check;
 pub mod collation;
 pub mod format;
 pub mod layout;
+pub mod names;
 pub mod page;
 pub mod record;
 pub mod space;

@@ -73,7 +73,7 @@ impl Roads {
                         .iter()
                         .any(|(s, t)| site.place(roads.lower_case, s, t).is_none())
                         .then(|| {
-                            "they, or the first schema, have names with letters that are written in another way in file names"
+                            "they, or the first schema, have capitals in their names, which this server makes small ones"
                                 .to_owned()
                         }),
                 };

@@ -397,6 +397,9 @@ impl Works<'_> {
             Err(wire::Error::Server(e)) => return Ok(Some(format!("its file was not taken: {e}"))),
             Err(e) => return Err(lost(name, e)),
         }
+        if ready.takes_number {
+            super::number::take(conn, &ready.table.schema).map_err(|e| lost(name, e))?;
+        }
         failpoint::reached("a file is imported");
         // The server does not need it any more, and some leave it.
         let _ = remove(&place.description);

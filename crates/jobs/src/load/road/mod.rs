@@ -4,7 +4,7 @@
 //! `choose` says which and why, `site` where the server has its files, `ready`
 //! takes the server's own empty ones as templates, `build` makes one from the
 //! archive's chunks, `hand` gives it to the server, `swap` to one that is stopped
-//! for it; `parts` has partitions come one by one, `turns` shares the processor.
+//! for it; `parts` has partitions come one by one, `number` keeps rows without a key apart, `turns` shares the processor.
 //! What comes as a file is compared with the archive before anything else is done
 //! with it.
 //! Invariants: the server never sees a file that has not passed the check of
@@ -15,6 +15,7 @@
 mod build;
 mod choose;
 mod hand;
+mod number;
 mod parts;
 mod ready;
 mod site;

@@ -4,6 +4,7 @@
 
 use super::Roads;
 use super::hand::{Outcome, lost};
+use super::number;
 use super::parts::{self, Part};
 use super::site::{Place, Site};
 use crate::failure;
@@ -13,7 +14,7 @@ use archive::open::{Chunk, Table};
 use base::{Error, Kind, Result, failpoint};
 use innodb::build::Template;
 use innodb::layout::Order;
-use innodb::value::Kind as Column;
+use innodb::value::{self, Kind as Column};
 use innodb::{Exported, Layout};
 use server::quote;
 use std::collections::HashMap;
@@ -53,6 +54,8 @@ pub struct Ready<'p> {
     pub columns: Vec<(String, Column)>,
     /// Whether the server imports its file, and need not be stopped for it.
     pub imported: bool,
+    /// Whether somebody has to take the number of a row then, before the table gets one that has it already.
+    pub takes_number: bool,
     /// If it is a partition only: this is the table that takes its rows first.
     pub part: Option<Part>,
 }
@@ -142,6 +145,10 @@ pub fn one_ready<'p>(
         .first()
         .and_then(|i| i.fields.first());
     let numbered = clustered.is_some_and(|f| f.name == NUMBER);
+    let takes_number = numbered && t.id.is_mariadb();
+    if takes_number && let Some(why) = number::barred(&mut t.conn, &table.schema)? {
+        return unfit(why);
+    }
     let imported = !t.options.is_cold() || numbered || part.is_some();
     let path = site.building(&name);
     journal.begin_file(&mut t.conn, &name, &path.display().to_string())?;
@@ -168,6 +175,7 @@ pub fn one_ready<'p>(
         blank,
         columns,
         imported,
+        takes_number,
         part: part.map(|p| p.0),
     }))
 }
@@ -295,6 +303,12 @@ fn columns(
                 "the archive has columns that the server's tables lack".into()
             ));
         };
+        let column_type = match &charset {
+            Some(set) if !value::is_encoded(&column_type, charset.as_deref()) => {
+                members(conn, table, column, set)?
+            }
+            _ => column_type.into_bytes(),
+        };
         match Column::of(&column_type, charset.as_deref()) {
             Ok(kind) => list.push((column.clone(), kind)),
             Err(why) => {
@@ -311,4 +325,21 @@ fn columns(
     } else {
         Err("they have columns that the archive has no values of".to_owned())
     })
+}
+
+/// The type of a column of ENUM or SET in words, with its members as rows have them.
+fn members(conn: &mut Conn, table: &Table, column: &str, charset: &str) -> Result<Vec<u8>> {
+    let name = || quote::qualified(&table.schema, &table.name);
+    let sql = format!(
+        "SELECT CAST(CONVERT(column_type USING {charset}) AS BINARY) FROM information_schema.columns \
+         WHERE table_schema = {} AND table_name = {} AND column_name = {}",
+        quote::text(&table.schema),
+        quote::text(&table.name),
+        quote::text(column),
+    );
+    let rows = conn
+        .fetch(sql)
+        .map_err(|e| failure::wire(format_args!("cannot read the columns of {}", name()), e))?;
+    let cell = rows.into_iter().next().and_then(|r| r.into_iter().next());
+    Ok(cell.flatten().unwrap_or_default())
 }

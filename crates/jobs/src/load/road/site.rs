@@ -3,6 +3,7 @@
 
 use super::super::Target;
 use archive::FileRecord;
+use innodb::names::file_name;
 use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
 use std::io;
@@ -172,44 +173,6 @@ fn is_direct(variables: &BTreeMap<String, String>) -> bool {
         && says("innodb_data_file_buffering") != "ON"
 }
 
-/// Letters that have codes of their own in file names: Latin, Greek, Cyrillic, Armenian and their like
-/// ("Mapping of Identifiers to File Names" in MySQL's manual has the list).
-const CODED: &[std::ops::RangeInclusive<char>] = &[
-    '\u{c0}'..='\u{58f}',
-    '\u{1e00}'..='\u{1fff}',
-    '\u{2160}'..='\u{217f}',
-    '\u{24b0}'..='\u{24ef}',
-    '\u{ff20}'..='\u{ff5f}',
-];
-
-/// A name as the servers write it in file names: letters, digits and `_` as they are, anything else as
-/// `@` with four hexadecimal digits, but for letters that have codes of their own, and names of devices an end of
-/// their own: those are not known here.
-fn file_name(name: &str, lower_case: bool) -> Option<String> {
-    let device = matches!(
-        name.to_ascii_lowercase().as_str(),
-        "con" | "prn" | "aux" | "nul" | "clock$"
-    ) || (name.len() == 4 && {
-        let lower = name.to_ascii_lowercase();
-        (lower.starts_with("com") || lower.starts_with("lpt"))
-            && lower.as_bytes()[3].is_ascii_digit()
-    });
-    let folded = lower_case && name.bytes().any(|b| b.is_ascii_uppercase());
-    let coded = |c| c > '\u{ffff}' || CODED.iter().any(|r| r.contains(&c));
-    if name.is_empty() || device || folded || name.chars().any(coded) {
-        return None;
-    }
-    let mut written = String::new();
-    for c in name.chars() {
-        if c.is_ascii_alphanumeric() || c == '_' {
-            written.push(c);
-        } else {
-            written += &format!("@{:04x}", c as u32);
-        }
-    }
-    Some(written)
-}
-
 /// Removes a file that may not be there.
 pub fn remove(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
@@ -235,21 +198,5 @@ mod tests {
         assert!(of(&[(method, "O_DIRECT"), (buffering, "OFF")]));
         assert!(!of(&[(method, "O_DIRECT"), (buffering, "ON")]));
         assert!(!of(&[]));
-    }
-
-    #[test]
-    fn names_are_written_as_servers_write_them() {
-        let of = |name| file_name(name, false);
-        assert_eq!(of("order_line2").as_deref(), Some("order_line2"));
-        assert_eq!(of("a-shop").as_deref(), Some("a@002dshop"));
-        assert_eq!(of("#x. $/").as_deref(), Some("@0023x@002e@0020@0024@002f"));
-        assert_eq!(of("受注_1").as_deref(), Some("@53d7@6ce8_1"));
-        assert_eq!(of("ü"), None);
-        assert_eq!(of("Ж"), None);
-        assert_eq!(of("😀"), None);
-        assert_eq!(of("CON"), None);
-        assert_eq!(of("lpt1"), None);
-        assert_eq!(file_name("Shop", true), None);
-        assert_eq!(file_name("Shop", false).as_deref(), Some("Shop"));
     }
 }

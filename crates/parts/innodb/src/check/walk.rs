@@ -2,8 +2,7 @@
 //! where the one above names it, and the levels' ends are kept, so that order
 //! and neighbours are checked across pages.
 
-use super::{Index, Node, Report};
-use crate::format::Format;
+use super::{Index, Node, Report, Seen};
 use crate::layout::Layout;
 use crate::page::{NONE, SIZE, fil, index, kind, u16_at, u32_at, u64_at};
 use crate::record::{self, Chain, Place, Value, info};
@@ -87,46 +86,44 @@ impl<'p> All<'p> {
     }
 }
 
+/// What all walks have in common.
+pub(super) struct File<'a> {
+    pub(super) pages: &'a dyn Pages,
+    pub(super) space: &'a Space,
+    /// By page, what the first pass saw.
+    pub(super) seen: &'a [Seen],
+    /// By page, whether something led to it.
+    pub(super) met: &'a [AtomicBool],
+    /// Whether nothing was wrong before.
+    pub(super) clean: bool,
+}
+
 /// An index, from its root down.
 pub(super) struct Walk<'a> {
-    pages: &'a dyn Pages,
-    format: Format,
-    space: &'a Space,
+    file: &'a File<'a>,
     layout: Option<&'a Layout>,
-    met: &'a [AtomicBool],
     found: Index,
     /// By level.
     ends: Vec<Option<End>>,
     /// Of the leaves, and of the others.
     segments: [u64; 2],
-    /// Whether nothing was wrong before.
-    clean: bool,
+    /// Room for pages, to be used again.
+    room: Vec<Vec<u8>>,
     report: &'a mut Report,
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(
-        pages: &'a dyn Pages,
-        format: Format,
-        space: &'a Space,
-        met: &'a [AtomicBool],
-        root: u32,
-        clean: bool,
-        report: &'a mut Report,
-    ) -> Walk<'a> {
+    pub(super) fn new(file: &'a File<'a>, root: u32, report: &'a mut Report) -> Walk<'a> {
         Walk {
-            pages,
-            format,
-            space,
+            file,
             layout: None,
-            met,
             found: Index {
                 root,
                 ..Index::default()
             },
             ends: Vec::new(),
             segments: [0; 2],
-            clean,
+            room: Vec::new(),
             report,
         }
     }
@@ -134,7 +131,7 @@ impl<'a> Walk<'a> {
     pub(super) fn down(mut self, layouts: &'a [Layout], tree: &[Node]) -> io::Result<Index> {
         let root = self.found.root;
         let mut page = vec![0; SIZE];
-        self.pages.read(root, &mut page)?;
+        self.file.pages.read(root, &mut page)?;
         self.found.id = u64_at(&page, index::ID);
         self.layout = layouts.iter().find(|l| l.root == root);
         if let Some(l) = self.layout {
@@ -142,8 +139,8 @@ impl<'a> Walk<'a> {
         }
         for (n, base) in [index::LEAVES, index::BRANCHES].into_iter().enumerate() {
             let (space, at) = (u32_at(&page, base), u32_at(&page, base + 4));
-            match self.space.segment_at(at, u16_at(&page, base + 8)) {
-                Some(s) if space == self.space.id => self.segments[n] = s.id,
+            match self.file.space.segment_at(at, u16_at(&page, base + 8)) {
+                Some(s) if space == self.file.space.id => self.segments[n] = s.id,
                 _ => self
                     .report
                     .tell(root, "it names a segment that is not there".into()),
@@ -178,26 +175,46 @@ impl<'a> Walk<'a> {
 
     /// A page and all below it; `above`: the key by which the page above names it.
     fn page(&mut self, number: u32, level: u16, above: Option<&[Owned]>) -> io::Result<()> {
-        if number >= self.space.size {
+        if number >= self.file.space.size {
             self.report.tell(
                 number,
                 format!("index {} leads to it, and it is not there", self.found.id),
             );
             return Ok(());
         }
-        if self.met[number as usize].swap(true, Relaxed) {
+        if self.file.met[number as usize].swap(true, Relaxed) {
             self.report.tell(number, "two pages lead to it".into());
             return Ok(());
         }
-        let mut page = vec![0; SIZE];
-        self.pages.read(number, &mut page)?;
-        if !self.format.sum_is_right(&page) {
-            // Told already; what is behind it cannot be known.
+        let seen = self.file.seen[number as usize];
+        if seen != Seen::Right {
+            if seen == Seen::Empty {
+                let what = format!("index {} leads to it, and it is empty", self.found.id);
+                self.report.tell(number, what);
+            }
+            // What is behind it cannot be known.
             self.ends[usize::from(level)] = None;
             return Ok(());
         }
+        let mut page = self.room.pop().unwrap_or_else(|| vec![0; SIZE]);
+        let outcome = match self.file.pages.read(number, &mut page) {
+            Ok(()) => self.of_index(&page, number, level, above),
+            Err(e) => Err(e),
+        };
+        self.room.push(page);
+        outcome
+    }
+
+    /// The same of a page that was read.
+    fn of_index(
+        &mut self,
+        page: &[u8],
+        number: u32,
+        level: u16,
+        above: Option<&[Owned]>,
+    ) -> io::Result<()> {
         self.found.pages += 1;
-        let of = u16_at(&page, fil::TYPE);
+        let of = u16_at(page, fil::TYPE);
         if !matches!(of, kind::INDEX | kind::SDI) {
             self.report.tell(
                 number,
@@ -205,10 +222,10 @@ impl<'a> Walk<'a> {
             );
             return Ok(());
         }
-        self.belongs(&page, number, level);
-        self.follows(&page, number, level);
-        match record::chain(&page) {
-            Ok(chain) if chain.level == level => self.records(&page, number, &chain, above),
+        self.belongs(page, number, level);
+        self.follows(page, number, level);
+        match record::chain(page) {
+            Ok(chain) if chain.level == level => self.records(page, number, &chain, above),
             Ok(chain) => {
                 self.report.tell(
                     number,
@@ -237,7 +254,7 @@ impl<'a> Walk<'a> {
         // The root is of the segment of branches, even while it is the only leaf.
         let leaf = level == 0 && number != self.found.root;
         let wanted = self.segments[usize::from(!leaf)];
-        match self.space.owner(number) {
+        match self.file.space.owner(number) {
             Owner::Segment(id) if id == wanted => {}
             Owner::Nobody => {}
             _ => self
@@ -272,7 +289,7 @@ impl<'a> Walk<'a> {
         };
         // Behind a page that could not be read nothing is known.
         if wanted.is_some_and(|w| w != previous)
-            || wanted.is_none() && previous != NONE && self.clean && self.report.is_whole()
+            || wanted.is_none() && previous != NONE && self.file.clean && self.report.is_whole()
         {
             self.report.tell(
                 number,
@@ -346,7 +363,7 @@ impl<'a> Walk<'a> {
                 n.id == self.found.id
                     && n.level == level
                     && n.previous == NONE
-                    && self.space.owner(n.number) != Owner::Nobody
+                    && self.file.space.owner(n.number) != Owner::Nobody
             };
             let first: Vec<u32> = tree.iter().filter(mine).map(|n| n.number).collect();
             let [mut at] = first[..] else {
@@ -359,7 +376,7 @@ impl<'a> Walk<'a> {
             };
             while at != NONE {
                 // Every turn meets another page, so this ends.
-                let met = self.met.get(at as usize).map(|m| m.load(Relaxed));
+                let met = self.file.met.get(at as usize).map(|m| m.load(Relaxed));
                 self.page(at, level, None)?;
                 if met != Some(false) {
                     break;
@@ -490,7 +507,7 @@ impl<'a> Walk<'a> {
             if !pointer.owned {
                 continue;
             }
-            if pointer.space != self.space.id {
+            if pointer.space != self.file.space.id {
                 self.report.tell(
                     number,
                     format!("a long value lies in tablespace {}", pointer.space),
@@ -506,17 +523,17 @@ impl<'a> Walk<'a> {
         let (mut at, mut left) = (pointer.page, pointer.length);
         let mut page = vec![0; SIZE];
         while left > 0 {
-            if at >= self.space.size {
+            if at >= self.file.space.size {
                 self.report.tell(
                     number,
                     format!("a long value goes on at page {at}, which is not there"),
                 );
                 return Ok(());
             }
-            self.pages.read(at, &mut page)?;
+            self.file.pages.read(at, &mut page)?;
             match u16_at(&page, fil::TYPE) {
                 kind::LOB_FIRST => {
-                    self.met[at as usize].store(true, Relaxed);
+                    self.file.met[at as usize].store(true, Relaxed);
                     self.found.outside += 1;
                     return Ok(());
                 }
@@ -529,11 +546,11 @@ impl<'a> Walk<'a> {
                     return Ok(());
                 }
             }
-            if self.met[at as usize].swap(true, Relaxed) {
+            if self.file.met[at as usize].swap(true, Relaxed) {
                 self.report.tell(at, "two long values hold it".into());
                 return Ok(());
             }
-            if self.space.owner(at) != Owner::Segment(self.segments[0]) {
+            if self.file.space.owner(at) != Owner::Segment(self.segments[0]) {
                 self.report.tell(
                     at,
                     "it holds a long value and belongs to another segment".into(),

@@ -112,10 +112,11 @@ pub struct Wrong(pub &'static str);
 
 impl Kind {
     /// From a type in words, as `information_schema.columns` has it: `int unsigned`, `varchar(20)`,
-    /// `enum('a','b')`; and the column's character set.
-    pub fn of(column_type: &str, charset: Option<&str>) -> Result<Kind, Unsupported> {
-        let unsupported = || Unsupported::Type(column_type.to_owned());
-        let lower = column_type.to_ascii_lowercase();
+    /// `enum('a','b')`; and the column's character set. Members of ENUM and SET are to be in that set ([`is_encoded`]).
+    pub fn of(column_type: &[u8], charset: Option<&str>) -> Result<Kind, Unsupported> {
+        let words = String::from_utf8_lossy(column_type);
+        let unsupported = || Unsupported::Type(words.clone().into_owned());
+        let lower = words.to_ascii_lowercase();
         let end = lower
             .find(|c: char| !c.is_ascii_alphanumeric())
             .unwrap_or(lower.len());
@@ -200,10 +201,10 @@ impl Kind {
             "inet4" => Ok(Kind::Inet4),
             "inet6" => Ok(Kind::Inet6),
             "enum" | "set" => {
-                let set = set()?;
+                if !set()?.has_ascii() {
+                    return Err(unsupported());
+                }
                 let members = members(&column_type[end..]).ok_or_else(unsupported)?;
-                let encoded = |m: &String| set.encoded(m).ok_or_else(unsupported);
-                let members = members.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
                 let all = members.len() as u64;
                 if name == "enum" {
                     let numbered = members.into_iter().zip(1..).collect();
@@ -310,29 +311,40 @@ impl Kind {
     }
 }
 
-/// `('a','it''s')`: the members, in UTF-8.
-fn members(list: &str) -> Option<Vec<String>> {
-    let mut rest = list.strip_prefix('(')?;
+/// Whether a type in words, in UTF-8, is as [`Kind::of`] takes it: it has no members, or they are the same in that character
+/// set, or it does not take it anyway.
+pub fn is_encoded(column_type: &str, charset: Option<&str>) -> bool {
+    let lower = column_type.to_ascii_lowercase();
+    let has_members = lower.starts_with("enum(") || lower.starts_with("set(");
+    let set = charset.and_then(Charset::of);
+    !has_members
+        || column_type.is_ascii()
+        || set.is_none_or(|s| matches!(s, Charset::Utf8 | Charset::Utf8Three) || !s.has_ascii())
+}
+
+/// `('a','it''s')`: the members. A quote is never a part of a longer character.
+fn members(list: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut rest = list.strip_prefix(b"(")?;
     let mut all = Vec::new();
     loop {
-        rest = rest.strip_prefix('\'')?;
-        let mut member = String::new();
+        rest = rest.strip_prefix(b"'")?;
+        let mut member = Vec::new();
         loop {
-            let at = rest.find('\'')?;
-            member.push_str(&rest[..at]);
+            let at = rest.iter().position(|b| *b == b'\'')?;
+            member.extend_from_slice(&rest[..at]);
             rest = &rest[at + 1..];
-            match rest.strip_prefix('\'') {
+            match rest.strip_prefix(b"'") {
                 Some(more) => {
-                    member.push('\'');
+                    member.push(b'\'');
                     rest = more;
                 }
                 None => break,
             }
         }
         all.push(member);
-        match rest.strip_prefix(',') {
+        match rest.strip_prefix(b",") {
             Some(more) => rest = more,
-            None => return rest.starts_with(')').then_some(all),
+            None => return rest.starts_with(b")").then_some(all),
         }
     }
 }
@@ -342,7 +354,7 @@ mod tests {
     use super::*;
 
     fn stored(column_type: &str, text: &str) -> Vec<u8> {
-        let kind = Kind::of(column_type, Some("utf8mb4")).expect("a type");
+        let kind = Kind::of(column_type.as_bytes(), Some("utf8mb4")).expect("a type");
         let mut out = Vec::new();
         kind.put(text.as_bytes(), &mut out)
             .unwrap_or_else(|e| panic!("{column_type} {text}: {e}"));
@@ -350,7 +362,7 @@ mod tests {
     }
 
     fn refused(column_type: &str, text: &str) {
-        let kind = Kind::of(column_type, Some("utf8mb4")).expect("a type");
+        let kind = Kind::of(column_type.as_bytes(), Some("utf8mb4")).expect("a type");
         let mut out = Vec::new();
         assert!(
             kind.put(text.as_bytes(), &mut out).is_err(),
@@ -448,25 +460,48 @@ mod tests {
         assert_eq!(stored("set('a','b','c')", "a,c"), [5]);
         assert_eq!(stored("set('a','b','c')", ""), [0]);
         refused("enum('a')", "b");
-        let latin = Kind::of("varchar(9)", Some("latin1")).expect("a type");
+        let latin = Kind::of(b"varchar(9)", Some("latin1")).expect("a type");
         let mut out = Vec::new();
         latin.put(&[0xe4, 0x80], &mut out).expect("in latin1");
         assert_eq!(out, [0xe4, 0x80]);
-        let list = Kind::of("enum('a','ä€')", Some("latin1")).expect("a type");
+        let list = Kind::of(b"enum('a','\xe4\x80')", Some("latin1")).expect("a type");
         out.clear();
         list.put(&[0xe4, 0x80], &mut out).expect("a member");
         assert_eq!(out, [2]);
-        assert!(Kind::of("enum('Ж')", Some("latin1")).is_err());
-        let gbk = Kind::of("char(3)", Some("gbk")).expect("a type");
+        assert!(is_encoded("enum('a')", Some("latin1")) && is_encoded("int", None));
+        assert!(is_encoded("set('ä')", Some("utf8mb3")));
+        assert!(!is_encoded("enum('ä')", Some("latin1")));
+        let gbk = Kind::of(b"char(3)", Some("gbk")).expect("a type");
         out.clear();
         gbk.put(&[0xc4, 0xe3, b' '], &mut out).expect("in gbk");
         assert_eq!(out, [0xc4, 0xe3, b' ']);
         assert!(gbk.put(&[0xc4; 8], &mut out).is_err());
-        let ascii = Kind::of("varchar(3)", Some("ascii")).expect("a type");
+        let ascii = Kind::of(b"varchar(3)", Some("ascii")).expect("a type");
         assert!(ascii.put(&[0xc4], &mut out).is_err());
-        assert_eq!(Kind::of("json", None), Ok(Kind::Json));
-        assert_eq!(Kind::of("point", None), Ok(Kind::Bytes { most: None }));
-        assert!(Kind::of("vector(3)", None).is_err());
-        assert!(Kind::of("varchar(3)", Some("utf16")).is_err());
+        assert_eq!(Kind::of(b"json", None), Ok(Kind::Json));
+        assert_eq!(Kind::of(b"point", None), Ok(Kind::Bytes { most: None }));
+        assert!(Kind::of(b"vector(3)", None).is_err());
+        assert!(Kind::of(b"enum('a')", Some("utf16")).is_err());
+    }
+
+    #[test]
+    fn text_whose_spaces_are_longer_than_a_byte() {
+        let stored = |column_type: &str, set, text: &[u8]| {
+            let kind = Kind::of(column_type.as_bytes(), Some(set)).expect("a type");
+            let mut out = Vec::new();
+            kind.put(text, &mut out).map(|()| out)
+        };
+        assert_eq!(stored("char(2)", "ucs2", b"\0a"), Ok(b"\0a\0 ".to_vec()));
+        let padded = b"a\0 \0 \0 \0".to_vec();
+        assert_eq!(stored("char(2)", "utf16le", b"a\0"), Ok(padded));
+        let two = b"\xd8\x3d\xde\x00\xd8\x3d\xde\x00";
+        assert_eq!(stored("char(2)", "utf16", two), Ok(two.to_vec()));
+        assert!(stored("char(1)", "utf16", two).is_err());
+        assert!(stored("varchar(9)", "utf16", &two[..6]).is_err());
+        assert!(stored("varchar(9)", "utf16", b"a").is_err());
+        let one = b"\0\0\0a".to_vec();
+        assert_eq!(stored("varchar(1)", "utf32", &one), Ok(one));
+        assert!(stored("varchar(1)", "utf32", b"\0a").is_err());
+        assert!(stored("varchar(1)", "ucs2", b"\0a\0b").is_err());
     }
 }
