@@ -160,7 +160,7 @@ both! {
 
 both! {
     fn folders_of_others_are_left_alone(pair) {
-        pair.fill("CREATE DATABASE f; CREATE TABLE f.t (id INT PRIMARY KEY, v VARCHAR(200), KEY v (v)); INSERT INTO f.t VALUES (1, 'a'), (2, 'b'); CREATE VIEW f.w AS SELECT id FROM f.t");
+        pair.fill("CREATE DATABASE f; CREATE TABLE f.t (id INT PRIMARY KEY, v VARCHAR(200), KEY v (v)); INSERT INTO f.t VALUES (1, 'a'), (2, 'b'); CREATE VIEW f.w AS SELECT id FROM f.t; CREATE TABLE f.`Été` (id INT PRIMARY KEY); INSERT INTO f.`Été` VALUES (7)");
         pair.dump("a", &[]).ok();
         let scene = Scene::new(pair);
         let refused = |tool: Tool, code: i32, text: &str| -> Done { tool.run().code(code).says(&[text]) };
@@ -197,6 +197,10 @@ both! {
         let server = setup.over(&scene.folder).start().expect("a server");
         assert_ne!(server.value(OPEN_ROOTS).expect("a count"), "0");
         assert_eq!(server.value("SELECT GROUP_CONCAT(v ORDER BY id) FROM F.T JOIN f.w USING (id)").expect("rows"), "a,b");
+        assert_eq!(server.value("SELECT id FROM f.`été`").expect("rows"), "7");
+        // Two servers that write names differently.
+        let verify = Tool::new(["verify", "--server", &pair.source().uri(), "--server", &server.uri(), "--include-schemas", "f"]);
+        verify.run().ok();
     }
 }
 

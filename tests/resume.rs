@@ -155,6 +155,11 @@ both! {
         // It was told.
         assert_eq!(notes(pair), 0);
         loading(pair, &["--resume"]).run().code(10).says(&["already holds"]);
+        // One that is over, and nobody was told.
+        empty(pair);
+        loading(pair, &[]).env("PENSTOCK_KILL_AT", "the load is over#1").run().code(137);
+        loading(pair, &["--resume"]).run().ok().says(&["nothing: the interrupted load had come to its end", "equal:"]);
+        assert_eq!(notes(pair), 0);
     }
 }
 

@@ -252,6 +252,7 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
     )?;
     let done = &kept.done;
     show(run, screen, summary::load(done), summary::load_json(done));
+    done.told();
     Ok(report::code(&kept, exceptions(&done.exceptions), run))
 }
 

@@ -160,7 +160,7 @@ fn columns(conn: &mut Conn, name: &str) -> Result<Vec<(String, Column)>> {
     rows.iter()
         .map(|r| {
             let column_type = text(&r[1]).unwrap_or_default();
-            let kind = Column::of(column_type.as_bytes(), text(&r[2]).as_deref())
+            let kind = Column::of(&column_type, text(&r[2]).as_deref(), None)
                 .map_err(Error::doing(name))?;
             Ok((text(&r[0]).unwrap_or_default(), kind))
         })

@@ -89,7 +89,9 @@ const LONG: &[(&str, &[&str])] = &[
     ("utf32", WIDE),
 ];
 const MEMBERS: &[&str] = &["red", "green", "it's", "b l u e", "ß"];
-const CYRILLIC_MEMBERS: &[&str] = &["красный", "it's", "ж", "b l u e"];
+const CYRILLIC_MEMBERS: &[&str] = &["красный", "it's", "ж", "b l u e", "back\\slash"];
+/// In sets of several bytes, one of which may be a backslash.
+const KANA_MEMBERS: &[&str] = &["ソ", "表", "it's", "\\", "a\nb"];
 
 impl Random {
     /// A type: in words, its values, and whether it may be in a key (with a prefix of so many characters).
@@ -264,18 +266,25 @@ impl Random {
                 (format!("{of} CHARACTER SET {set}"), Of::Text(n, text), None)
             }
             35 => {
-                let of = list(CYRILLIC_MEMBERS);
-                let set = self.one(&["cp1251", "koi8r", "cp866"]);
+                let (set, members) = *self.pick(&[
+                    ("cp1251", CYRILLIC_MEMBERS),
+                    ("koi8r", CYRILLIC_MEMBERS),
+                    ("cp866", CYRILLIC_MEMBERS),
+                    ("sjis", KANA_MEMBERS),
+                    ("cp932", KANA_MEMBERS),
+                    ("ujis", KANA_MEMBERS),
+                ]);
+                let of = list(members);
                 if self.percent(50) {
                     (
                         format!("ENUM({of}) CHARACTER SET {set}"),
-                        Of::Member(CYRILLIC_MEMBERS),
+                        Of::Member(members),
                         whole,
                     )
                 } else {
                     (
                         format!("SET({of}) CHARACTER SET {set}"),
-                        Of::Members(CYRILLIC_MEMBERS),
+                        Of::Members(members),
                         whole,
                     )
                 }
@@ -312,7 +321,7 @@ impl Random {
 fn list(members: &[&str]) -> String {
     let quoted: Vec<String> = members
         .iter()
-        .map(|m| format!("'{}'", m.replace('\'', "''")))
+        .map(|m| format!("'{}'", m.replace('\\', "\\\\").replace('\'', "''")))
         .collect();
     quoted.join(",")
 }

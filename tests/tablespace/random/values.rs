@@ -92,12 +92,12 @@ impl Random {
                     (1901 + self.below(255)).to_string()
                 }
             }
-            Of::Member(list) => format!("'{}'", self.one(list).replace('\'', "''")),
+            Of::Member(list) => format!("'{}'", escaped(self.one(list))),
             Of::Members(list) => {
                 let some: Vec<String> = list
                     .iter()
                     .filter(|_| self.percent(40))
-                    .map(|m| m.replace('\'', "''"))
+                    .map(|m| escaped(m))
                     .collect();
                 format!("'{}'", some.join(","))
             }
@@ -226,4 +226,8 @@ impl Random {
             .collect();
         format!(".{digits}")
     }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\'', "''")
 }

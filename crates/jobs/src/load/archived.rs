@@ -103,9 +103,9 @@ fn complete(t: Target<'_>, plan: &Plan, there: &There, ending: Ending) -> Result
     } else {
         None
     };
-    Ending::forget(&t, &journal::identity(plan)?);
     Ok(Summary {
         archive: named(&options.from),
+        ending: Ending::left(&t, &journal::identity(plan)?),
         target: t.described(),
         schemas: plan.schemas.len() as u64,
         tables: plan.tables().count() as u64,
@@ -217,6 +217,7 @@ fn planned(run: &Run, options: &Options, plan: &Plan) -> Result<Summary> {
     let loaded_bytes = loaded.filter_map(|c| c.raw_bytes).sum::<u64>() + road.raw_bytes;
     Ok(Summary {
         archive: named(&options.from),
+        ending: Ending::left(&target, &journal::identity(plan)?),
         target: target.described(),
         schemas: plan.schemas.len() as u64,
         tables: tables.len() as u64,
@@ -331,7 +332,6 @@ fn interrupted(t: &mut Target<'_>, plan: &Plan) -> Result<Found> {
             return Ok(Found::All(there, ending));
         }
         there.refuse()?;
-        // Whatever it spoke of is gone.
         Ending::forget(t, &identity);
         t.nothing_to_resume();
         return Ok(Found::Nothing);

@@ -1,5 +1,5 @@
-//! A note on this host that a load has come to its end, there while the load takes its journal away (in a data folder
-//! of the load's own until that is handed over). One that is killed at that moment leaves nothing else that tells its
+//! A note on this host that a load has come to its end, there from before its journal goes until the end has been told (in a
+//! data folder of the load's own until that is handed over). One that is killed at that moment leaves nothing else that tells its
 //! objects from somebody else's.
 
 use super::Target;
@@ -46,12 +46,16 @@ impl Ending {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Forgets it: whoever is told of the load's end has been. In a data folder of the load's own that is when all that
-    /// is the load's goes.
+    /// Where it is, to be removed when the load's end has been told. In a data folder of the load's own it goes with all that
+    /// is the load's.
+    pub(super) fn left(t: &Target<'_>, load: &str) -> Option<PathBuf> {
+        let own = t.options.own.is_some();
+        place(t, load).filter(|_| !own).map(|(_, path)| path)
+    }
+
+    /// Forgets it: what it spoke of is gone.
     pub(super) fn forget(t: &Target<'_>, load: &str) {
-        if t.options.own.is_none()
-            && let Some((_, path)) = place(t, load)
-        {
+        if let Some(path) = Ending::left(t, load) {
             let _ = fs::remove_file(path);
         }
     }

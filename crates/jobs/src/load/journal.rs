@@ -276,7 +276,6 @@ impl Journal {
         failpoint::reached("the end of the load is noted");
         t.run_sql(&format!("DROP TABLE {}", self.table))?;
         failpoint::reached("the journal is gone");
-        Ending::forget(t, &self.identity);
         Ok(())
     }
 

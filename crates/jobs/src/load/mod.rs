@@ -32,7 +32,7 @@ use crate::tune::ServerCommand;
 use crate::verify::Compared;
 use crate::{Run, held, own, tune};
 use archived::raw_bytes;
-use base::{Error, Kind, Result};
+use base::{Error, Kind, Result, failpoint};
 use road::{Road, Roads};
 use server::{Filter, Flavour, Identity};
 use std::path::{Path, PathBuf};
@@ -143,6 +143,17 @@ pub struct Summary {
     pub own: Option<own::Done>,
     /// Whether there was nothing left to do: the load that was to be gone on with had come to its end.
     pub was_complete: bool,
+    /// The note of its end, for [`Summary::told`].
+    pub ending: Option<PathBuf>,
+}
+
+impl Summary {
+    /// Whoever waits for the load's end has been told of it: `--resume` is not going to be asked for it.
+    pub fn told(&self) {
+        if let Some(path) = &self.ending {
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 /// How many chunks of a table went best together.
@@ -160,11 +171,13 @@ pub struct ChunkSize {
 
 /// Loads an archive, or what another tool wrote.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
-    if foreign::is_archive(&options.from)? {
+    let done = if foreign::is_archive(&options.from)? {
         archived::run(run, options)
     } else {
         foreign::run(run, options)
-    }
+    };
+    failpoint::reached("the load is over");
+    done
 }
 
 /// Has a load go into a server of its own, if that is wanted; `bytes` of rows, dumped from `source`. While that

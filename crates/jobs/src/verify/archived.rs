@@ -343,17 +343,8 @@ fn find<'c>(
     id: &Identity,
     record: &TableRecord,
 ) -> Option<&'c server::catalog::Table> {
-    catalog.table(&record.schema, &record.table).or_else(|| {
-        // A server that folds case has the table under its own spelling.
-        (id.lower_case_table_names != 0)
-            .then(|| {
-                catalog.tables().find(|t| {
-                    t.schema.eq_ignore_ascii_case(&record.schema)
-                        && t.name.eq_ignore_ascii_case(&record.table)
-                })
-            })
-            .flatten()
-    })
+    let folds = id.lower_case_table_names != 0;
+    catalog.table_folded(&record.schema, &record.table, folds)
 }
 
 /// Ranges of rows, with what each amounts to.

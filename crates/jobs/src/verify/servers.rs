@@ -48,11 +48,12 @@ pub fn servers(
     }
     session::for_rows(&mut cutter, &lid)
         .map_err(|e| failure::server("cannot prepare a session", e))?;
+    let folds = [&lid, &rid].iter().any(|id| id.lower_case_table_names != 0);
     let mut differences = Vec::new();
     let (mut plans, mut pieces) = (Vec::new(), Vec::new());
     let phase = run.phase("comparing rows", threads);
     for table in lcat.tables() {
-        let Some(other) = rcat.table(&table.schema, &table.name) else {
+        let Some(other) = rcat.table_folded(&table.schema, &table.name, folds) else {
             differences.push(format!("{}: not on {}", table.qualified(), names.1));
             continue;
         };
@@ -106,7 +107,8 @@ pub fn servers(
         });
     }
     for table in rcat.tables() {
-        if lcat.table(&table.schema, &table.name).is_none() {
+        let there = lcat.table_folded(&table.schema, &table.name, folds);
+        if there.is_none() {
             differences.push(format!("{}: not on {}", table.qualified(), names.0));
         }
     }

@@ -178,6 +178,12 @@ pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Re
             Owner::Nobody if met[at].load(Relaxed) => {
                 report.tell(number, "it is used and belongs to nobody".into())
             }
+            // What was never written cannot be in use. Told already if an index leads to it.
+            Owner::Segment(_) | Owner::Space
+                if each.seen[at] == Seen::Empty && !met[at].load(Relaxed) =>
+            {
+                report.tell(number, "it is in use, and empty".into())
+            }
             Owner::Segment(id) if in_tree && !met[at].load(Relaxed) => report.tell(
                 number,
                 format!("it belongs to segment {id}, and nothing leads to it"),

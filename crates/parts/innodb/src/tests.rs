@@ -86,7 +86,7 @@ fn table() -> Exported {
 
 fn columns() -> Vec<(String, Kind)> {
     let of = |name: &str, column_type: &str| {
-        let kind = Kind::of(column_type.as_bytes(), Some("utf8mb4")).expect("a type");
+        let kind = Kind::of(column_type, Some("utf8mb4"), None).expect("a type");
         (name.to_owned(), kind)
     };
     vec![

@@ -148,6 +148,7 @@ fn surveyed(
     target.notes.sort();
     target.notes.dedup();
     Ok(Summary {
+        ending: None,
         there_bytes: 0,
         left_out: done.left_out,
         archive: super::named(&options.from),

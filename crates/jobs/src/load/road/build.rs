@@ -7,6 +7,7 @@ use crate::load::passing::Lines;
 use crate::run::Stop;
 use archive::chunk::{ChunkReader, Expected};
 use archive::open::{Chunk, Table};
+use archive::row::RowError;
 use archive::{ArchiveError, RowPlan};
 use base::{Counters, Error, Result};
 use innodb::build::rows::Stretch;
@@ -124,7 +125,7 @@ impl Source<'_> {
         let mut reader = opened.map_err(|e| damaged(&e))?;
         let mut lines = Lines::default();
         let mut buffer = vec![0; PIECE];
-        let mut payload = Vec::new();
+        let mut room = Vec::new();
         let mut count = 0u64;
         loop {
             self.stop.check().map_err(Failed::Load)?;
@@ -137,7 +138,7 @@ impl Source<'_> {
             let before = count;
             lines.take(&buffer[..n], |line| {
                 count += 1;
-                row(&plan, line, &mut payload, &mut rows).map_err(|e| match e {
+                row(&plan, line, &mut room, &mut rows).map_err(|e| match e {
                     Wrong::Row(source) => damaged(&ArchiveError::Row {
                         file: chunk.file.clone(),
                         source,
@@ -158,22 +159,20 @@ impl Source<'_> {
 }
 
 enum Wrong {
-    Row(archive::row::RowError),
+    Row(RowError),
     Build(build::Error),
 }
 
+impl From<RowError> for Wrong {
+    fn from(e: RowError) -> Self {
+        Wrong::Row(e)
+    }
+}
+
 #[inline]
-fn row(
-    plan: &RowPlan,
-    line: &[u8],
-    payload: &mut Vec<u8>,
-    rows: &mut Rows<'_>,
-) -> Result<(), Wrong> {
-    payload.clear();
-    plan.decode_row(line, payload).map_err(Wrong::Row)?;
-    // What was just decoded has lengths that hold together.
-    let cells = wire::Row(payload).cells().map(|c| c.unwrap_or_default());
-    rows.push(cells).map_err(Wrong::Build)
+fn row(plan: &RowPlan, line: &[u8], room: &mut Vec<u8>, rows: &mut Rows<'_>) -> Result<(), Wrong> {
+    plan.cells(line, room, |cell| rows.cell(cell).map_err(Wrong::Build))?;
+    rows.row().map_err(Wrong::Build)
 }
 
 /// The file that is built, until somebody stops the load.

@@ -303,13 +303,12 @@ fn columns(
                 "the archive has columns that the server's tables lack".into()
             ));
         };
-        let column_type = match &charset {
-            Some(set) if !value::is_encoded(&column_type, charset.as_deref()) => {
-                members(conn, table, column, set)?
-            }
-            _ => column_type.into_bytes(),
+        let set = charset.as_deref();
+        let members = match value::to_encode(&column_type, set) {
+            Some(members) => Some(encoded(conn, name, &members, set.unwrap_or("binary"))?),
+            None => None,
         };
-        match Column::of(&column_type, charset.as_deref()) {
+        match Column::of(&column_type, set, members) {
             Ok(kind) => list.push((column.clone(), kind)),
             Err(why) => {
                 // A list of members would be a reason of its own for each table.
@@ -327,19 +326,16 @@ fn columns(
     })
 }
 
-/// The type of a column of ENUM or SET in words, with its members as rows have them.
-fn members(conn: &mut Conn, table: &Table, column: &str, charset: &str) -> Result<Vec<u8>> {
-    let name = || quote::qualified(&table.schema, &table.name);
-    let sql = format!(
-        "SELECT CAST(CONVERT(column_type USING {charset}) AS BINARY) FROM information_schema.columns \
-         WHERE table_schema = {} AND table_name = {} AND column_name = {}",
-        quote::text(&table.schema),
-        quote::text(&table.name),
-        quote::text(column),
-    );
+/// Members of an ENUM or SET as rows have them: the server knows every character set.
+fn encoded(conn: &mut Conn, name: &str, members: &[String], set: &str) -> Result<Vec<Vec<u8>>> {
+    let member = |m: &String| {
+        let hex: String = m.bytes().map(|b| format!("{b:02x}")).collect();
+        format!("CAST(CONVERT(_utf8mb4 x'{hex}' USING {set}) AS BINARY)")
+    };
+    let items: Vec<String> = members.iter().map(member).collect();
     let rows = conn
-        .fetch(sql)
-        .map_err(|e| failure::wire(format_args!("cannot read the columns of {}", name()), e))?;
-    let cell = rows.into_iter().next().and_then(|r| r.into_iter().next());
-    Ok(cell.flatten().unwrap_or_default())
+        .fetch(format!("SELECT {}", items.join(", ")))
+        .map_err(|e| failure::wire(format_args!("cannot read the columns of {name}"), e))?;
+    let row = rows.into_iter().next().unwrap_or_default();
+    Ok(row.into_iter().map(Option::unwrap_or_default).collect())
 }

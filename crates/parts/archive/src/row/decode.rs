@@ -17,6 +17,55 @@ const SHORT: usize = 2 * BLOCK;
 const LENGTH: usize = 9;
 
 impl RowPlan {
+    /// Hands over the cells of one line, given without its LF, one after the other: most as they stand in it, without a
+    /// copy. What has to be decoded is in `room` for the time of its turn.
+    #[inline]
+    pub fn cells<E: From<RowError>>(
+        &self,
+        line: &[u8],
+        room: &mut Vec<u8>,
+        mut each: impl FnMut(Option<&[u8]>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut rest = Some(line);
+        for (column, encoding) in self.columns.iter().enumerate() {
+            let field = rest.ok_or(RowError::Truncated { column })?;
+            let (_, len) = short_field(field);
+            if len < SHORT && *encoding == Encoding::Text && field.get(len) != Some(&b'\\') {
+                each(Some(&field[..len]))?;
+                rest = field.get(len + 1..);
+                continue;
+            }
+            let Field {
+                cell,
+                escaped,
+                next,
+            } = long_field(field, column)?;
+            rest = next;
+            if escaped && cell == b"\\N" {
+                each(None)?;
+                continue;
+            }
+            if *encoding == Encoding::Text && !escaped {
+                each(Some(cell))?;
+                continue;
+            }
+            // No cell gets longer by decoding.
+            room.resize(cell.len(), 0);
+            let binary = |encoding| RowError::Binary { column, encoding };
+            let n = match encoding {
+                Encoding::Text => unescape(cell, room).unwrap_or_default(),
+                Encoding::Base64 => unbase64(cell, room).ok_or(binary("base64"))?,
+                Encoding::Hex => unhex(cell, room).ok_or(binary("hexadecimal"))?,
+            };
+            each(Some(&room[..n]))?;
+        }
+        let columns = self.columns.len();
+        match rest {
+            Some(line) if columns > 0 || !line.is_empty() => Err(RowError::TooLong { columns })?,
+            _ => Ok(()),
+        }
+    }
+
     /// Appends the payload for one line, given without its LF.
     pub fn decode_row(&self, line: &[u8], out: &mut Vec<u8>) -> Result<(), RowError> {
         let start = out.len();
@@ -63,10 +112,7 @@ impl RowPlan {
                     used + cell.len()
                 }
                 Encoding::Text => decoded(cell, out, unescape).unwrap_or_default(),
-                Encoding::Base64 => decoded(cell, out, |cell, out| {
-                    STANDARD.decode(cell, out.as_out()).ok().map(|d| d.len())
-                })
-                .ok_or(binary("base64"))?,
+                Encoding::Base64 => decoded(cell, out, unbase64).ok_or(binary("base64"))?,
                 Encoding::Hex => decoded(cell, out, unhex).ok_or(binary("hexadecimal"))?,
             };
         }
@@ -187,6 +233,10 @@ fn unescape(mut cell: &[u8], out: &mut [u8]) -> Option<usize> {
     }
     out[o..o + cell.len()].copy_from_slice(cell);
     Some(o + cell.len())
+}
+
+fn unbase64(cell: &[u8], out: &mut [u8]) -> Option<usize> {
+    STANDARD.decode(cell, out.as_out()).ok().map(|d| d.len())
 }
 
 fn unhex(cell: &[u8], out: &mut [u8]) -> Option<usize> {

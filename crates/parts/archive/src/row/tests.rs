@@ -63,6 +63,15 @@ fn model(plan: &RowPlan, cells: &[Option<Vec<u8>>]) -> Vec<u8> {
     out
 }
 
+fn handed_over(plan: &RowPlan, line: &[u8]) -> Result<Vec<Option<Vec<u8>>>, RowError> {
+    let mut all = Vec::new();
+    plan.cells(line, &mut vec![b'x'; 3], |cell| {
+        all.push(cell.map(<[u8]>::to_vec));
+        Ok::<(), RowError>(())
+    })?;
+    Ok(all)
+}
+
 fn there_and_back(plan: &RowPlan, cells: &[Option<Vec<u8>>]) {
     let p = payload(cells);
     let mut line = b"before".to_vec();
@@ -73,6 +82,10 @@ fn there_and_back(plan: &RowPlan, cells: &[Option<Vec<u8>>]) {
     let mut back = b"x".to_vec();
     plan.decode_row(&line[..line.len() - 1], &mut back).unwrap();
     assert_eq!(&back[1..], p);
+    assert_eq!(
+        handed_over(plan, &line[..line.len() - 1]).as_deref(),
+        Ok(cells)
+    );
     let mut pieces = Vec::new();
     let n = plan
         .encode_pieces::<RowError>(&p, |piece| {
@@ -144,7 +157,9 @@ proptest! {
             plan.decode_row(&line[..line.len() - 1], &mut back).unwrap();
             prop_assert_eq!(&back, &bytes);
         }
-        let _ = plan.decode_row(&bytes, &mut line);
+        line.clear();
+        let decoded = plan.decode_row(&bytes, &mut line);
+        prop_assert_eq!(handed_over(&plan, &bytes).map(|c| payload(&c)), decoded.map(|()| line));
     }
 }
 

@@ -4,16 +4,39 @@ use super::page::Encoded;
 use crate::layout::Layout;
 use crate::record::{HEADER, Value};
 
-/// Encodes the first `count` fields of an index, each as `value` has it, and the page below for a
-/// record above the leaves.
+/// Where in the bytes of a row a value is; `None` for NULL.
+pub type Span = Option<(u32, u32)>;
+
+/// Encodes a leaf record of values that are all in it, each where its span says.
 #[inline]
-pub fn encode<'v>(
-    layout: &Layout,
-    value: impl Fn(usize) -> Value<'v>,
-    count: usize,
-    child: Option<u32>,
-    into: &mut Encoded,
-) {
+pub fn of_spans(layout: &Layout, row: &[u8], spans: &[Span], into: &mut Encoded) {
+    let value = |n: usize| in_row(row, spans[n]);
+    head(layout, value, spans.len(), into);
+    // Most values lie side by side in the row as well: those are copied at once.
+    let (mut from, mut to) = (0, 0);
+    for (begin, end) in spans.iter().flatten() {
+        if *begin != to {
+            into.bytes
+                .extend_from_slice(&row[from as usize..to as usize]);
+            from = *begin;
+        }
+        to = *end;
+    }
+    into.bytes
+        .extend_from_slice(&row[from as usize..to as usize]);
+}
+
+/// A value of a row.
+#[inline]
+pub fn in_row(row: &[u8], span: Span) -> Value<'_> {
+    span.map_or(Value::Null, |(from, to)| {
+        Value::Bytes(&row[from as usize..to as usize])
+    })
+}
+
+/// Lengths, NULLs, and room for the header.
+#[inline]
+fn head<'v>(layout: &Layout, value: impl Fn(usize) -> Value<'v>, count: usize, into: &mut Encoded) {
     let nulls = layout.null_bytes();
     let bytes = &mut into.bytes;
     bytes.clear();
@@ -47,6 +70,19 @@ pub fn encode<'v>(
         bit += 1;
     }
     into.origin = bytes.len();
+}
+
+/// Encodes the first `count` fields of an index, each as `value` has it, and the page below for a
+/// record above the leaves.
+pub fn encode<'v>(
+    layout: &Layout,
+    value: impl Fn(usize) -> Value<'v>,
+    count: usize,
+    child: Option<u32>,
+    into: &mut Encoded,
+) {
+    head(layout, &value, count, into);
+    let bytes = &mut into.bytes;
     for n in 0..count {
         match value(n) {
             Value::Null => {}

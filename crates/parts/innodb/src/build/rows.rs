@@ -1,7 +1,7 @@
 //! Rows into a file: records of the clustered index as they come, those of the
 //! others through a sort.
 
-use super::encode::{POINTER, encode};
+use super::encode::{POINTER, Span, encode, in_row, of_spans};
 use super::extents::own_page;
 use super::page::Encoded;
 use super::sort::{Batch, Shape, Sorter};
@@ -263,9 +263,6 @@ const NUMBER: std::ops::Range<usize> = 13..19;
 /// Numbers of rows are below.
 const NUMBERS: u64 = 1 << 48;
 
-/// Where in the bytes of a row a value is; `None` for NULL.
-type Span = Option<(u32, u32)>;
-
 /// A stretch of rows that follow each other in the primary key.
 pub struct Rows<'a> {
     builder: &'a Builder<'a>,
@@ -294,51 +291,65 @@ impl Rows<'_> {
         &mut self,
         row: impl IntoIterator<Item = Option<&'v [u8]>>,
     ) -> Result<(), Error> {
+        row.into_iter().try_for_each(|cell| self.cell(cell))?;
+        self.row()
+    }
+
+    /// The next value of a row.
+    #[inline]
+    pub fn cell(&mut self, text: Option<&[u8]>) -> Result<(), Error> {
+        let column = self.builder.columns.get(self.cells.len());
+        let column = column.ok_or(Error::Builder("a row has too many values"))?;
+        let Some(text) = text else {
+            if !column.nullable {
+                return Err(Error::Null(column.name.clone()));
+            }
+            self.cells.push(None);
+            return Ok(());
+        };
+        let at = self.bytes.len();
+        let wrong = |wrong| Error::Value(column.name.clone(), wrong);
+        column.kind.put(text, &mut self.bytes).map_err(wrong)?;
+        let end = self.bytes.len();
+        // Another length than the file's own description says would shift all that follow.
+        if column.fixed.is_some_and(|fixed| end - at != fixed) {
+            return Err(wrong(Wrong("length")));
+        }
+        self.cells.push(Some((at as u32, end as u32)));
+        Ok(())
+    }
+
+    /// All values of a row are there.
+    pub fn row(&mut self) -> Result<(), Error> {
+        if self.cells.len() < self.builder.columns.len() {
+            return Err(Error::Builder("a row has too few values"));
+        }
         if self.number >= NUMBERS {
             return Err(Error::Order);
         }
-        self.bytes.truncate(SYSTEM.len());
         self.bytes[NUMBER].copy_from_slice(&self.number.to_be_bytes()[2..]);
         self.number += 1;
+        self.entered()?;
+        self.bytes.truncate(SYSTEM.len());
         self.cells.clear();
-        let mut columns = self.builder.columns.iter();
-        for text in row {
-            let column = columns
-                .next()
-                .ok_or(Error::Builder("a row has too many values"))?;
-            match text {
-                None if column.nullable => self.cells.push(None),
-                None => return Err(Error::Null(column.name.clone())),
-                Some(text) => {
-                    let at = self.bytes.len();
-                    let wrong = |wrong| Error::Value(column.name.clone(), wrong);
-                    column.kind.put(text, &mut self.bytes).map_err(wrong)?;
-                    let end = self.bytes.len();
-                    // Another length than the file's own description says would shift all that follow.
-                    if column.fixed.is_some_and(|fixed| end - at != fixed) {
-                        return Err(wrong(Wrong("length")));
-                    }
-                    self.cells.push(Some((at as u32, end as u32)));
-                }
-            }
-        }
-        if columns.next().is_some() {
-            return Err(Error::Builder("a row has too few values"));
-        }
+        Ok(())
+    }
+
+    /// Puts the values into every index.
+    fn entered(&mut self) -> Result<(), Error> {
         if u32::try_from(self.bytes.len()).is_err() {
             return Err(Error::RowSize);
         }
         self.clustered()?;
         for (n, target) in self.builder.template.targets.iter().enumerate().skip(1) {
             self.spans(n);
-            let value = |n: usize| value(&self.bytes, self.spans[n]);
+            let value = |n: usize| in_row(&self.bytes, self.spans[n]);
             self.key.clear();
             let unique = key::key(&target.layout, value, &mut self.key);
             let unique = unique.ok_or_else(|| Error::Unknown(target.layout.name.clone()))?;
             let batch = &mut self.batches[n - 1];
             if !batch.is_of_keys() {
-                let count = self.spans.len();
-                encode(&target.layout, value, count, None, &mut self.record);
+                of_spans(&target.layout, &self.bytes, &self.spans, &mut self.record);
             }
             if batch.push(&self.key, unique, &self.record)? {
                 self.hand_over(n - 1)?;
@@ -375,9 +386,9 @@ impl Rows<'_> {
     fn clustered(&mut self) -> Result<(), Error> {
         let Target { layout, .. } = &self.builder.template.targets[0];
         self.spans(0);
-        let in_row = |n: usize| value(&self.bytes, self.spans[n]);
+        let value = |n: usize| in_row(&self.bytes, self.spans[n]);
         self.key.clear();
-        key::key(layout, in_row, &mut self.key)
+        key::key(layout, value, &mut self.key)
             .ok_or_else(|| Error::Unknown(layout.name.clone()))?;
         if self.first.is_none() {
             self.first = Some(self.key.clone());
@@ -385,8 +396,7 @@ impl Rows<'_> {
             return Err(Error::Order);
         }
         std::mem::swap(&mut self.last, &mut self.key);
-        let count = self.spans.len();
-        encode(layout, in_row, count, None, &mut self.record);
+        of_spans(layout, &self.bytes, &self.spans, &mut self.record);
         if self.record.bytes.len() > LONGEST {
             self.shortened()?;
         }
@@ -397,7 +407,7 @@ impl Rows<'_> {
     fn shortened(&mut self) -> Result<(), Error> {
         let Target { layout, .. } = &self.builder.template.targets[0];
         let mut values: Vec<Value<'_>> =
-            self.spans.iter().map(|s| value(&self.bytes, *s)).collect();
+            self.spans.iter().map(|s| in_row(&self.bytes, *s)).collect();
         while self.record.bytes.len() > LONGEST {
             let longest = values
                 .iter()
@@ -438,13 +448,6 @@ impl Rows<'_> {
             keys: self.first.map(|first| (first, self.last)),
         })
     }
-}
-
-#[inline]
-fn value(bytes: &[u8], span: Span) -> Value<'_> {
-    span.map_or(Value::Null, |(from, to)| {
-        Value::Bytes(&bytes[from as usize..to as usize])
-    })
 }
 
 /// As many characters as fit a prefix of so many bytes if each took the most.

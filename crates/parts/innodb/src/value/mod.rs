@@ -112,11 +112,15 @@ pub struct Wrong(pub &'static str);
 
 impl Kind {
     /// From a type in words, as `information_schema.columns` has it: `int unsigned`, `varchar(20)`,
-    /// `enum('a','b')`; and the column's character set. Members of ENUM and SET are to be in that set ([`is_encoded`]).
-    pub fn of(column_type: &[u8], charset: Option<&str>) -> Result<Kind, Unsupported> {
-        let words = String::from_utf8_lossy(column_type);
-        let unsupported = || Unsupported::Type(words.clone().into_owned());
-        let lower = words.to_ascii_lowercase();
+    /// `enum('a','b')`; and the column's character set. Members of ENUM and SET that rows have in other bytes than these are
+    /// to be given in those ([`to_encode`]).
+    pub fn of(
+        column_type: &str,
+        charset: Option<&str>,
+        encoded: Option<Vec<Vec<u8>>>,
+    ) -> Result<Kind, Unsupported> {
+        let unsupported = || Unsupported::Type(column_type.to_owned());
+        let lower = column_type.to_ascii_lowercase();
         let end = lower
             .find(|c: char| !c.is_ascii_alphanumeric())
             .unwrap_or(lower.len());
@@ -204,7 +208,11 @@ impl Kind {
                 if !set()?.has_ascii() {
                     return Err(unsupported());
                 }
-                let members = members(&column_type[end..]).ok_or_else(unsupported)?;
+                let plain = || {
+                    let members = members(&column_type[end..])?;
+                    Some(members.into_iter().map(String::into_bytes).collect())
+                };
+                let members: Vec<Vec<u8>> = encoded.or_else(plain).ok_or_else(unsupported)?;
                 let all = members.len() as u64;
                 if name == "enum" {
                     let numbered = members.into_iter().zip(1..).collect();
@@ -264,8 +272,13 @@ impl Kind {
             }
             Kind::Year => number::year(text, out),
             Kind::Enum { bytes, members } => {
-                let n = members.get(text).ok_or(Wrong("member of the ENUM"))?;
-                number::big_endian(*n, *bytes, out);
+                let n = match members.get(text) {
+                    Some(n) => *n,
+                    // What is kept of a value that was none of them.
+                    None if text.is_empty() => 0,
+                    None => return Err(Wrong("member of the ENUM")),
+                };
+                number::big_endian(n, *bytes, out);
                 Ok(())
             }
             Kind::Set { bytes, members } => {
@@ -311,40 +324,48 @@ impl Kind {
     }
 }
 
-/// Whether a type in words, in UTF-8, is as [`Kind::of`] takes it: it has no members, or they are the same in that character
-/// set, or it does not take it anyway.
-pub fn is_encoded(column_type: &str, charset: Option<&str>) -> bool {
+/// The members of an ENUM or SET that [`Kind::of`] takes in the column's character set: where that is not UTF-8 and has ASCII as it is,
+/// and some are more than that.
+pub fn to_encode(column_type: &str, charset: Option<&str>) -> Option<Vec<String>> {
+    let set = charset.and_then(Charset::of)?;
+    let known = matches!(set, Charset::Utf8 | Charset::Utf8Three) || !set.has_ascii();
+    if known || column_type.is_ascii() {
+        return None;
+    }
     let lower = column_type.to_ascii_lowercase();
-    let has_members = lower.starts_with("enum(") || lower.starts_with("set(");
-    let set = charset.and_then(Charset::of);
-    !has_members
-        || column_type.is_ascii()
-        || set.is_none_or(|s| matches!(s, Charset::Utf8 | Charset::Utf8Three) || !s.has_ascii())
+    let name = ["enum", "set"].iter().find(|n| lower.starts_with(**n))?;
+    members(&column_type[name.len()..])
 }
 
-/// `('a','it''s')`: the members. A quote is never a part of a longer character.
-fn members(list: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let mut rest = list.strip_prefix(b"(")?;
+/// `('a','it''s','back\\slash')`: the members.
+fn members(list: &str) -> Option<Vec<String>> {
+    let mut rest = list.strip_prefix('(')?.chars();
     let mut all = Vec::new();
     loop {
-        rest = rest.strip_prefix(b"'")?;
-        let mut member = Vec::new();
-        loop {
-            let at = rest.iter().position(|b| *b == b'\'')?;
-            member.extend_from_slice(&rest[..at]);
-            rest = &rest[at + 1..];
-            match rest.strip_prefix(b"'") {
-                Some(more) => {
-                    member.push(b'\'');
-                    rest = more;
-                }
-                None => break,
-            }
+        if rest.next() != Some('\'') {
+            return None;
         }
+        let mut member = String::new();
+        let behind = loop {
+            match rest.next()? {
+                '\'' => match rest.next()? {
+                    '\'' => member.push('\''),
+                    behind => break behind,
+                },
+                '\\' => member.push(match rest.next()? {
+                    '0' => '\0',
+                    'n' => '\n',
+                    'r' => '\r',
+                    itself => itself,
+                }),
+                c => member.push(c),
+            }
+        };
         all.push(member);
-        match rest.strip_prefix(b",") {
-            Some(more) => rest = more,
-            None => return rest.starts_with(b")").then_some(all),
+        match behind {
+            ',' => {}
+            ')' => return Some(all),
+            _ => return None,
         }
     }
 }
@@ -354,7 +375,7 @@ mod tests {
     use super::*;
 
     fn stored(column_type: &str, text: &str) -> Vec<u8> {
-        let kind = Kind::of(column_type.as_bytes(), Some("utf8mb4")).expect("a type");
+        let kind = Kind::of(column_type, Some("utf8mb4"), None).expect("a type");
         let mut out = Vec::new();
         kind.put(text.as_bytes(), &mut out)
             .unwrap_or_else(|e| panic!("{column_type} {text}: {e}"));
@@ -362,7 +383,7 @@ mod tests {
     }
 
     fn refused(column_type: &str, text: &str) {
-        let kind = Kind::of(column_type.as_bytes(), Some("utf8mb4")).expect("a type");
+        let kind = Kind::of(column_type, Some("utf8mb4"), None).expect("a type");
         let mut out = Vec::new();
         assert!(
             kind.put(text.as_bytes(), &mut out).is_err(),
@@ -460,34 +481,43 @@ mod tests {
         assert_eq!(stored("set('a','b','c')", "a,c"), [5]);
         assert_eq!(stored("set('a','b','c')", ""), [0]);
         refused("enum('a')", "b");
-        let latin = Kind::of(b"varchar(9)", Some("latin1")).expect("a type");
+        let latin = Kind::of("varchar(9)", Some("latin1"), None).expect("a type");
         let mut out = Vec::new();
         latin.put(&[0xe4, 0x80], &mut out).expect("in latin1");
         assert_eq!(out, [0xe4, 0x80]);
-        let list = Kind::of(b"enum('a','\xe4\x80')", Some("latin1")).expect("a type");
+        let members = vec![b"a".to_vec(), vec![0xe4, 0x80]];
+        let list = Kind::of("enum('a','ä€')", Some("latin1"), Some(members)).expect("a type");
         out.clear();
         list.put(&[0xe4, 0x80], &mut out).expect("a member");
         assert_eq!(out, [2]);
-        assert!(is_encoded("enum('a')", Some("latin1")) && is_encoded("int", None));
-        assert!(is_encoded("set('ä')", Some("utf8mb3")));
-        assert!(!is_encoded("enum('ä')", Some("latin1")));
-        let gbk = Kind::of(b"char(3)", Some("gbk")).expect("a type");
+        let of = |t, set| to_encode(t, Some(set));
+        assert_eq!(of("enum('a')", "latin1").or(of("int", "latin1")), None);
+        assert_eq!(of("set('ä')", "utf8mb3").or(of("set('ä')", "ucs2")), None);
+        let both = Some(vec!["ä".to_owned(), "'\\".to_owned()]);
+        assert_eq!(of(r"enum('ä','''\\')", "sjis"), both);
+        assert_eq!(stored(r"set('a','\\','\n')", "\\,\n"), [6]);
+        assert_eq!(stored("enum('a')", ""), [0]);
+        assert_eq!(stored("enum('a','')", ""), [2]);
+        let gbk = Kind::of("char(3)", Some("gbk"), None).expect("a type");
         out.clear();
         gbk.put(&[0xc4, 0xe3, b' '], &mut out).expect("in gbk");
         assert_eq!(out, [0xc4, 0xe3, b' ']);
         assert!(gbk.put(&[0xc4; 8], &mut out).is_err());
-        let ascii = Kind::of(b"varchar(3)", Some("ascii")).expect("a type");
+        let ascii = Kind::of("varchar(3)", Some("ascii"), None).expect("a type");
         assert!(ascii.put(&[0xc4], &mut out).is_err());
-        assert_eq!(Kind::of(b"json", None), Ok(Kind::Json));
-        assert_eq!(Kind::of(b"point", None), Ok(Kind::Bytes { most: None }));
-        assert!(Kind::of(b"vector(3)", None).is_err());
-        assert!(Kind::of(b"enum('a')", Some("utf16")).is_err());
+        assert_eq!(Kind::of("json", None, None), Ok(Kind::Json));
+        assert_eq!(
+            Kind::of("point", None, None),
+            Ok(Kind::Bytes { most: None })
+        );
+        assert!(Kind::of("vector(3)", None, None).is_err());
+        assert!(Kind::of("enum('a')", Some("utf16"), None).is_err());
     }
 
     #[test]
     fn text_whose_spaces_are_longer_than_a_byte() {
         let stored = |column_type: &str, set, text: &[u8]| {
-            let kind = Kind::of(column_type.as_bytes(), Some(set)).expect("a type");
+            let kind = Kind::of(column_type, Some(set), None).expect("a type");
             let mut out = Vec::new();
             kind.put(text, &mut out).map(|()| out)
         };

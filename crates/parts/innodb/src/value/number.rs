@@ -10,8 +10,18 @@ const DIGIT_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 const GROUP: usize = 9;
 
 /// The lowest bytes of a number, highest first.
+#[inline]
 pub fn big_endian(n: u64, bytes: u8, out: &mut Vec<u8>) {
-    out.extend_from_slice(&n.to_be_bytes()[8 - usize::from(bytes)..]);
+    let all = n.to_be_bytes();
+    // Copies of a length that is known are an instruction or two.
+    match bytes {
+        1 => out.push(all[7]),
+        2 => out.extend_from_slice(&all[6..]),
+        3 => out.extend_from_slice(&all[5..]),
+        4 => out.extend_from_slice(&all[4..]),
+        8 => out.extend_from_slice(&all),
+        n => out.extend_from_slice(&all[8 - usize::from(n)..]),
+    }
 }
 
 pub fn integer(text: &[u8], bytes: u8, unsigned: bool, out: &mut Vec<u8>) -> Result<(), Wrong> {
@@ -39,6 +49,9 @@ pub fn integer(text: &[u8], bytes: u8, unsigned: bool, out: &mut Vec<u8>) -> Res
     Ok(())
 }
 
+/// Digits of the longest whole number.
+const LONGEST: usize = 20;
+
 fn whole(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -49,7 +62,11 @@ fn whole(digits: &[u8]) -> Option<u64> {
         if d > 9 {
             return None;
         }
-        n = n.checked_mul(10)?.checked_add(u64::from(d))?;
+        n = if digits.len() < LONGEST {
+            n * 10 + u64::from(d)
+        } else {
+            n.checked_mul(10)?.checked_add(u64::from(d))?
+        };
     }
     Some(n)
 }

@@ -190,6 +190,15 @@ impl Catalog {
         self.schema(schema)?.tables.iter().find(|t| t.name == name)
     }
 
+    /// The same, however capitals are written if a server folds them.
+    pub fn table_folded(&self, schema: &str, name: &str, folds: bool) -> Option<&Table> {
+        self.table(schema, name).or_else(|| {
+            let folded = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
+            let same = |t: &&Table| folds && folded(&t.schema, schema) && folded(&t.name, name);
+            self.tables().find(same)
+        })
+    }
+
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.schemas.is_empty()
