@@ -28,42 +28,18 @@ impl RowPlan {
     ) -> Result<(), E> {
         let mut rest = Some(line);
         for (column, encoding) in self.columns.iter().enumerate() {
-            let field = rest.ok_or(RowError::Truncated { column })?;
-            let (_, len) = short_field(field);
-            if len < SHORT && *encoding == Encoding::Text && field.get(len) != Some(&b'\\') {
-                each(Some(&field[..len]))?;
-                rest = field.get(len + 1..);
-                continue;
+            match next(&mut rest, column, *encoding)? {
+                Cell::Short(_, cell) | Cell::Plain(cell) => each(Some(cell))?,
+                Cell::Null => each(None)?,
+                Cell::Coded(cell) => {
+                    // No cell gets longer by decoding.
+                    room.resize(cell.len(), 0);
+                    let n = decode(cell, room, *encoding, column)?;
+                    each(Some(&room[..n]))?;
+                }
             }
-            let Field {
-                cell,
-                escaped,
-                next,
-            } = long_field(field, column)?;
-            rest = next;
-            if escaped && cell == b"\\N" {
-                each(None)?;
-                continue;
-            }
-            if *encoding == Encoding::Text && !escaped {
-                each(Some(cell))?;
-                continue;
-            }
-            // No cell gets longer by decoding.
-            room.resize(cell.len(), 0);
-            let binary = |encoding| RowError::Binary { column, encoding };
-            let n = match encoding {
-                Encoding::Text => unescape(cell, room).unwrap_or_default(),
-                Encoding::Base64 => unbase64(cell, room).ok_or(binary("base64"))?,
-                Encoding::Hex => unhex(cell, room).ok_or(binary("hexadecimal"))?,
-            };
-            each(Some(&room[..n]))?;
         }
-        let columns = self.columns.len();
-        match rest {
-            Some(line) if columns > 0 || !line.is_empty() => Err(RowError::TooLong { columns })?,
-            _ => Ok(()),
-        }
+        Ok(self.ended(rest)?)
     }
 
     /// Appends the payload for one line, given without its LF.
@@ -78,48 +54,97 @@ impl RowPlan {
     }
 
     fn decode_into(&self, line: &[u8], out: &mut [u8]) -> Result<usize, RowError> {
-        let columns = self.columns.len();
         let mut rest = Some(line);
         let mut o = 0;
         for (column, encoding) in self.columns.iter().enumerate() {
-            let field = rest.ok_or(RowError::Truncated { column })?;
-            let (block, len) = short_field(field);
-            if len < SHORT && *encoding == Encoding::Text && field.get(len) != Some(&b'\\') {
-                out[o] = len as u8;
-                out[o + 1..o + 1 + SHORT].copy_from_slice(&block);
-                o += 1 + len;
-                rest = field.get(len + 1..);
-                continue;
-            }
-            let Field {
-                cell,
-                escaped,
-                next,
-            } = long_field(field, column)?;
-            rest = next;
-            if escaped && cell == b"\\N" {
-                out[o] = NULL;
-                o += 1;
-                continue;
-            }
-            let out = &mut out[o..];
-            let binary = |encoding| RowError::Binary { column, encoding };
-            o += match encoding {
-                Encoding::Text if !escaped => {
-                    let (bytes, used) = length(cell.len());
-                    out[..used].copy_from_slice(&bytes[..used]);
-                    out[used..used + cell.len()].copy_from_slice(cell);
-                    used + cell.len()
+            match next(&mut rest, column, *encoding)? {
+                Cell::Short(block, cell) => {
+                    out[o] = cell.len() as u8;
+                    out[o + 1..o + 1 + SHORT].copy_from_slice(&block);
+                    o += 1 + cell.len();
                 }
-                Encoding::Text => decoded(cell, out, unescape).unwrap_or_default(),
-                Encoding::Base64 => decoded(cell, out, unbase64).ok_or(binary("base64"))?,
-                Encoding::Hex => decoded(cell, out, unhex).ok_or(binary("hexadecimal"))?,
-            };
+                Cell::Null => {
+                    out[o] = NULL;
+                    o += 1;
+                }
+                Cell::Plain(cell) => {
+                    let (bytes, used) = length(cell.len());
+                    out[o..o + used].copy_from_slice(&bytes[..used]);
+                    o += used;
+                    out[o..o + cell.len()].copy_from_slice(cell);
+                    o += cell.len();
+                }
+                Cell::Coded(cell) => {
+                    o += decoded(cell, &mut out[o..], |cell, out| {
+                        decode(cell, out, *encoding, column)
+                    })?;
+                }
+            }
         }
+        self.ended(rest)?;
+        Ok(o)
+    }
+
+    /// Whether nothing is left of a line behind its last column.
+    fn ended(&self, rest: Option<&[u8]>) -> Result<(), RowError> {
+        let columns = self.columns.len();
         match rest {
             Some(line) if columns > 0 || !line.is_empty() => Err(RowError::TooLong { columns }),
-            _ => Ok(o),
+            _ => Ok(()),
         }
+    }
+}
+
+/// A cell as it stands in a line.
+enum Cell<'l> {
+    /// Text as it is, and the bytes from its beginning on.
+    Short([u8; SHORT], &'l [u8]),
+    /// Longer text as it is.
+    Plain(&'l [u8]),
+    /// NULL.
+    Null,
+    /// To be decoded.
+    Coded(&'l [u8]),
+}
+
+/// The next cell of what is left of a line.
+#[inline(always)]
+fn next<'l>(
+    rest: &mut Option<&'l [u8]>,
+    column: usize,
+    encoding: Encoding,
+) -> Result<Cell<'l>, RowError> {
+    let field = rest.ok_or(RowError::Truncated { column })?;
+    let (block, len) = short_field(field);
+    if len < SHORT && encoding == Encoding::Text && field.get(len) != Some(&b'\\') {
+        *rest = field.get(len + 1..);
+        return Ok(Cell::Short(block, &field[..len]));
+    }
+    let Field {
+        cell,
+        escaped,
+        next,
+    } = long_field(field, column)?;
+    *rest = next;
+    Ok(match encoding {
+        _ if escaped && cell == b"\\N" => Cell::Null,
+        Encoding::Text if !escaped => Cell::Plain(cell),
+        _ => Cell::Coded(cell),
+    })
+}
+
+/// Decodes a cell into a space of its own length; how many bytes it has.
+fn decode(
+    cell: &[u8],
+    out: &mut [u8],
+    encoding: Encoding,
+    column: usize,
+) -> Result<usize, RowError> {
+    let binary = |encoding| RowError::Binary { column, encoding };
+    match encoding {
+        Encoding::Text => Ok(unescape(cell, out).unwrap_or_default()),
+        Encoding::Base64 => unbase64(cell, out).ok_or(binary("base64")),
+        Encoding::Hex => unhex(cell, out).ok_or(binary("hexadecimal")),
     }
 }
 
@@ -201,8 +226,8 @@ fn length(len: usize) -> ([u8; LENGTH], usize) {
 fn decoded(
     cell: &[u8],
     out: &mut [u8],
-    write: impl FnOnce(&[u8], &mut [u8]) -> Option<usize>,
-) -> Option<usize> {
+    write: impl FnOnce(&[u8], &mut [u8]) -> Result<usize, RowError>,
+) -> Result<usize, RowError> {
     let (_, room) = length(cell.len());
     let n = write(cell, &mut out[room..room + cell.len()])?;
     let (bytes, used) = length(n);
@@ -210,7 +235,7 @@ fn decoded(
         out.copy_within(room..room + n, used);
     }
     out[..used].copy_from_slice(&bytes[..used]);
-    Some(used + n)
+    Ok(used + n)
 }
 
 fn unescape(mut cell: &[u8], out: &mut [u8]) -> Option<usize> {
