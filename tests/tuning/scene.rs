@@ -114,8 +114,9 @@ INSERT INTO t (v) SELECT REPEAT(v, 7) FROM t; INSERT INTO t (v) SELECT a.v FROM 
             .flatten()
             .flatten()
             .map(|e| e.path())
-            // Beside them is the folder of sockets.
-            .filter(|p| !p.is_dir())
+            // Beside them are the folder of sockets, and notes of loads that had come to their end and were killed before
+            // they could tell: `--resume` is to find those.
+            .filter(|p| !p.is_dir() && !p.file_name().is_some_and(is_note))
             .collect()
     }
 
@@ -175,4 +176,8 @@ pub fn tuned(kind: Kind, during: &BTreeMap<String, String>) {
             "{name} during the load"
         );
     }
+}
+
+fn is_note(name: &std::ffi::OsStr) -> bool {
+    name.to_string_lossy().starts_with("ended-")
 }

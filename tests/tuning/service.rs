@@ -157,6 +157,8 @@ on_both! {
         let places = m.path("places");
         m.load().env("PENSTOCK_PLACES", &places).run().ok();
         m.as_before();
+        let left = std::fs::read_dir(m.scene.state()).expect("a folder").flatten();
+        assert_eq!(left.filter(|e| !e.path().is_dir()).count(), 0, "a note is left");
         m.scene.empty();
         let places = std::fs::read_to_string(places).expect("places");
         let wanted = ["a file of settings", "the file of settings", "restart of the server", "the command has ended", "the journal has a setting"];
