@@ -112,10 +112,8 @@ on_both! {
         assert_eq!(files, wanted, "{road:#}");
         assert!(road["down"].as_f64().is_some_and(|d| d > 0.0), "{road:#}");
         s.equal("loaded");
-        for schema in ["f", "g"] {
-            let of = |server: &Server| crate::kit::same::definitions(server, schema);
-            assert_eq!(of(s.pair.source()), of(target));
-        }
+        let of = |server: &Server| crate::kit::same::definitions(server, "f");
+        assert_eq!(of(s.pair.source()), of(target));
         assert_eq!(target.value("SELECT @@GLOBAL.long_query_time").expect("a value"), "7.500000");
         for round in ["changed, and killed", "changed, and restarted"] {
             for change in [
@@ -128,7 +126,7 @@ on_both! {
                 "DELETE FROM f.wide_set WHERE id % 3 = 0",
                 "UPDATE f.sorted_elsewhere SET b = REVERSE(b)",
                 "UPDATE f.filled SET v = REVERSE(v) WHERE code > 'm'",
-                "UPDATE g.worked_out SET a = REVERSE(CONCAT(LEFT(a, 60), 'y')) WHERE id % 3 = 0",
+                "UPDATE f.worked_out SET a = REVERSE(CONCAT(LEFT(a, 60), 'y')) WHERE id % 3 = 0",
             ] {
                 for server in [s.pair.source(), target] {
                     let change = change.replace("{round}", round);

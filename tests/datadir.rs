@@ -104,9 +104,7 @@ both! {
         let server = Setup::new(kind).expect("a set-up").args(["--skip-grant-tables"]).over(&scene.folder).start().expect("a server");
         assert_eq!(server.value(OPEN_ROOTS).expect("a count"), "0");
         equal(pair, &server, "loaded");
-        for schema in ["f", "g"] {
-            assert_eq!(same::definitions(pair.source(), schema), same::definitions(&server, schema));
-        }
+        assert_eq!(same::definitions(pair.source(), "f"), same::definitions(&server, "f"));
     }
 }
 

@@ -14,7 +14,7 @@ fn change(server: &Server) {
         "UPDATE f.filled SET v = REVERSE(v) WHERE code > 'm'",
         "INSERT INTO f.no_key SELECT a + 10, v FROM f.no_key WHERE a = 1",
         "UPDATE f.of_mariadb SET l = CONCAT('x', l) WHERE a IS NOT NULL",
-        "UPDATE g.worked_out SET a = REVERSE(CONCAT(LEFT(a, 60), 'y')) WHERE id % 3 = 0",
+        "UPDATE f.worked_out SET a = REVERSE(CONCAT(LEFT(a, 60), 'y')) WHERE id % 3 = 0",
     ] {
         let done = server.client(change);
         done.unwrap_or_else(|e| panic!("{change}: {e:?}"));

@@ -65,6 +65,26 @@ fn sleeper(server: &Server) -> Sleeper<'_> {
     sleeping
 }
 
+/// Waits until a replica says that it is two seconds behind. Until its applier runs it says nothing.
+#[track_caller]
+fn falls_behind(replica: &Server) {
+    let status = match replica.kind() {
+        Kind::MySql => "SHOW REPLICA STATUS",
+        _ => "SHOW SLAVE STATUS",
+    };
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        // The 33rd column of either flavour is the number of seconds.
+        let row = replica.client(status).expect("a status").remove(0);
+        let behind = row[32].as_deref().and_then(|s| s.parse::<u64>().ok());
+        if behind.is_some_and(|s| s >= 2) {
+            return;
+        }
+        assert!(Instant::now() < end, "not behind: {row:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 both! {
     fn a_budget_is_held_while_an_application_works(pair) {
         let server = pair.source();
@@ -186,7 +206,7 @@ both! {
         let mut reader = wire::Conn::connect(&replica.options()).expect("a session");
         reader.execute("LOCK TABLES t_a.t READ").expect("locked");
         pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000000, 'late')");
-        std::thread::sleep(Duration::from_secs(3));
+        falls_behind(replica);
         let flags = ["--max-lag", "1s", "--lag-of", &replica.uri(), "--max-wait", "60s"];
         let dump = pair.dumping("dump", &flags).start();
         std::thread::sleep(Duration::from_secs(5));
@@ -196,7 +216,7 @@ both! {
         // One that is far behind ends a dump, if so asked.
         reader.execute("LOCK TABLES t_a.t READ").expect("locked");
         pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000001, 'later')");
-        std::thread::sleep(Duration::from_secs(3));
+        falls_behind(replica);
         let ended = pair.dump("other", &["--abort-if", "lag=1s", "--lag-of", &replica.uri()]);
         drop(reader);
         replica.script(forget.as_bytes()).expect("it forgets");

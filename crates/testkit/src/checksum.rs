@@ -3,9 +3,13 @@
 //!
 //! Both sides must be of one flavour and series: the checksum depends on how a
 //! server stores rows.
+//!
+//! Tables with generated columns or expressions in keys are summed by a query
+//! instead: for those CHECKSUM TABLE gives another figure from one time to the
+//! next while nothing changes (MariaDB: MDEV-32079, now and then also for a STORED column).
 
 use crate::{Error, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wire::{Conn, Options};
 
 /// Schemas that belong to the server.
@@ -14,39 +18,79 @@ const SYSTEM: &str = "'mysql','sys','information_schema','performance_schema'";
 /// The checksum of every base table, by `schema.table`; of `schemas` only, if any are named.
 pub fn tables(options: &Options, schemas: &[String]) -> Result<BTreeMap<String, String>> {
     let mut conn = Conn::connect(options)?;
-    let sql = format!(
-        "SELECT table_schema, table_name FROM information_schema.tables \
-         WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ({SYSTEM})"
-    );
+    let all = names(
+        &mut conn,
+        &format!(
+            "SELECT table_schema, table_name FROM information_schema.tables \
+             WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ({SYSTEM})"
+        ),
+    )?;
+    let computed = computed(&mut conn)?;
     let mut sums = BTreeMap::new();
-    for row in conn.fetch(sql)? {
-        let mut names = row
-            .into_iter()
-            .map(|c| String::from_utf8_lossy(&c.unwrap_or_default()).into_owned());
-        let (Some(schema), Some(table)) = (names.next(), names.next()) else {
-            continue;
-        };
+    for (schema, table) in all {
         if !schemas.is_empty() && !schemas.contains(&schema) {
             continue;
         }
-        let quoted = format!(
-            "`{}`.`{}`",
-            schema.replace('`', "``"),
-            table.replace('`', "``")
-        );
-        let answer = conn
-            .fetch(format!("CHECKSUM TABLE {quoted}"))
-            .map_err(Error::doing(&quoted))?;
+        let quoted = format!("{}.{}", quoted(&schema), quoted(&table));
+        let name = format!("{schema}.{table}");
+        let sql = if computed.contains(&(schema, table)) {
+            by_query(&mut conn, &quoted)?
+        } else {
+            format!("CHECKSUM TABLE {quoted}")
+        };
+        let answer = conn.fetch(sql).map_err(Error::doing(&quoted))?;
         let sum = answer
             .into_iter()
             .next()
             .and_then(|row| row.into_iter().nth(1).flatten());
-        let sum = sum.map_or("NULL".to_owned(), |s| {
-            String::from_utf8_lossy(&s).into_owned()
-        });
-        sums.insert(format!("{schema}.{table}"), sum);
+        sums.insert(name, sum.map_or("NULL".to_owned(), text));
     }
     Ok(sums)
+}
+
+/// Tables of which some value is worked out by the server.
+fn computed(conn: &mut Conn) -> Result<BTreeSet<(String, String)>> {
+    let mut sql = format!(
+        "SELECT table_schema, table_name FROM information_schema.columns \
+         WHERE generation_expression <> '' AND table_schema NOT IN ({SYSTEM})"
+    );
+    // Columns of expressions in keys are not shown, and only MySQL has them.
+    if !conn.server_version().contains("MariaDB") {
+        sql += " UNION SELECT table_schema, table_name FROM information_schema.statistics WHERE expression IS NOT NULL";
+    }
+    Ok(names(conn, &sql)?.into_iter().collect())
+}
+
+/// A query whose second column is a sum over all rows, whatever their order.
+fn by_query(conn: &mut Conn, table: &str) -> Result<String> {
+    let columns = conn.fetch(format!("SHOW COLUMNS FROM {table}"));
+    let cells = columns
+        .map_err(Error::doing(table))?
+        .into_iter()
+        .map(|row| {
+            let name = row.into_iter().next().flatten().map_or(String::new(), text);
+            format!("IFNULL(HEX(CONCAT('', {})), 'NULL')", quoted(&name))
+        });
+    let cells = cells.collect::<Vec<_>>().join(", ");
+    Ok(format!(
+        "SELECT '', CONCAT(COUNT(*), ' rows, ', IFNULL(SUM(CRC32(CONCAT_WS('/', {cells}))), 0)) FROM {table}"
+    ))
+}
+
+fn names(conn: &mut Conn, sql: &str) -> Result<Vec<(String, String)>> {
+    let rows = conn.fetch(sql)?.into_iter().filter_map(|row| {
+        let mut cells = row.into_iter().map(|c| text(c.unwrap_or_default()));
+        Some((cells.next()?, cells.next()?))
+    });
+    Ok(rows.collect())
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
 }
 
 /// What differs between two servers, one line for each table; empty when they are equal.
