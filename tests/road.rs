@@ -31,8 +31,8 @@ CREATE TABLE worded (id BIGINT AUTO_INCREMENT PRIMARY KEY, t TEXT, b LONGBLOB, F
 INSERT INTO worded (t, b) SELECT CONCAT('word', n, ' and more'), REPEAT(UNHEX(SHA2(n, 256)), IF(n % 100 = 0, 3000, n % 5)) FROM {COUNT} WHERE n < 4000;
 CREATE TABLE latin (a CHAR(20) CHARACTER SET latin1 PRIMARY KEY, e ENUM('\u{e4}', '\u{20ac}') CHARACTER SET latin1, s SET('x', '\u{f6}') CHARACTER SET latin1) ENGINE=InnoDB;
 INSERT INTO latin SELECT CONCAT(n, '\u{dc}'), 1 + n % 2, 'x,\u{f6}' FROM {COUNT} WHERE n < 3000;
-CREATE TABLE sorted_elsewhere (id INT PRIMARY KEY, a VARCHAR(50) CHARACTER SET gbk, b VARCHAR(30) CHARACTER SET utf8mb4, KEY a (a), KEY b (b), KEY id (id, b)) ENGINE=InnoDB;
-INSERT INTO sorted_elsewhere SELECT n, '\u{4f60}', CONCAT(n, 'stra\u{df}e') FROM {COUNT} WHERE n < 3000;
+CREATE TABLE sorted_elsewhere (id INT PRIMARY KEY, a VARCHAR(50) CHARACTER SET gbk, b VARCHAR(30) COLLATE utf8mb4_swedish_ci, c VARCHAR(30) CHARACTER SET utf8mb4, KEY c (c), KEY a (a), KEY b (b), KEY id (id, b)) ENGINE=InnoDB;
+INSERT INTO sorted_elsewhere SELECT n, '\u{4f60}', CONCAT(n, 'stra\u{df}e'), CONCAT('\u{df}\u{2014}\u{410}', n) FROM {COUNT} WHERE n < 3000;
 CREATE TABLE wide_set (id INT PRIMARY KEY, a CHAR(9) CHARACTER SET gbk, z TIMESTAMP NULL, y YEAR, t TIME(2), bit BIT(13), f FLOAT, d DOUBLE) ENGINE=InnoDB;
 INSERT INTO wide_set SELECT n, '\u{4f60}', FROM_UNIXTIME(n * 1000), 1990 + n % 90, SEC_TO_TIME(n), n % 8000, n / 3, n / 7 FROM {COUNT} WHERE n > 1000 AND n < 3000;
 CREATE TABLE child (id INT PRIMARY KEY, k INT UNSIGNED NOT NULL, KEY k (k), CONSTRAINT child_of FOREIGN KEY (k) REFERENCES keyed (id) ON DELETE CASCADE) ENGINE=InnoDB;

@@ -52,10 +52,12 @@ pub fn tables(options: &Options, schemas: &[String]) -> Result<BTreeMap<String, 
 fn computed(conn: &mut Conn) -> Result<BTreeSet<(String, String)>> {
     let mut sql = format!(
         "SELECT table_schema, table_name FROM information_schema.columns \
-         WHERE generation_expression <> '' AND table_schema NOT IN ({SYSTEM})"
+         WHERE extra LIKE '%GENERATED%' AND table_schema NOT IN ({SYSTEM})"
     );
-    // Columns of expressions in keys are not shown, and only MySQL has them.
-    if !conn.server_version().contains("MariaDB") {
+    // Columns of expressions in keys are not shown, and not every server has them.
+    let expressions = "SELECT table_schema, table_name FROM information_schema.columns \
+         WHERE table_schema = 'information_schema' AND table_name = 'STATISTICS' AND column_name = 'EXPRESSION'";
+    if !conn.fetch(expressions)?.is_empty() {
         sql += " UNION SELECT table_schema, table_name FROM information_schema.statistics WHERE expression IS NOT NULL";
     }
     Ok(names(conn, &sql)?.into_iter().collect())

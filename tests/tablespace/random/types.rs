@@ -33,6 +33,11 @@ const LATIN: &[&str] = &["a", "ä", "É", "ß", "ÿ", "€", "z", " ", "0", "Å"
 /// Of every length in UTF-8.
 pub const WIDE: &[&str] = &["a", "ä", "漢", "😀", "z", " ", "\t", "Ж", "0"];
 const BMP: &[&str] = &["a", "ä", "漢", "z", " ", "Ж", "0"];
+/// Letters whose weights are known in every collation of Unicode.
+const WORDS: &[&str] = &[
+    "a", "ä", "Å", "ß", "Æ", "z", "Z", " ", "\t", "0", "¿", "“", "Ж", "ж", "ё", "α", "Ώ", "ς",
+    "漢", "か", "ガ", "ữ", "½", "א", "€", "Ａ",
+];
 const GBK: &[&str] = &["a", "你", "好", " ", "0", "z"];
 const CYRILLIC: &[&str] = &["a", "Ж", "я", "ж", " ", "\t", "0", "z"];
 const CENTRAL: &[&str] = &["a", "á", "Č", "ž", "Z", "ő", " ", "\t", "0", "A"];
@@ -69,6 +74,16 @@ const SIMPLE: &[(&str, &[&str])] = &[
     ("cp850_general_ci", DOS),
 ];
 
+/// Collations of Unicode, and letters.
+const UNICODE: &[(&str, &[&str])] = &[
+    ("utf8mb4_bin", WIDE),
+    ("utf8mb4_general_ci", WIDE),
+    ("utf8mb3_general_ci", BMP),
+    ("utf8mb4_unicode_ci", WORDS),
+    ("utf8mb3_unicode_ci", WORDS),
+    ("utf8mb4_unicode_520_ci", WORDS),
+];
+
 /// Collations of MariaDB that do not pad, and letters.
 const NOPAD: &[(&str, &[&str])] = &[
     ("latin1_swedish_nopad_ci", LATIN),
@@ -76,9 +91,9 @@ const NOPAD: &[(&str, &[&str])] = &[
     ("cp1251_general_nopad_ci", CYRILLIC),
     ("latin2_general_nopad_ci", CENTRAL),
     ("utf8mb4_nopad_bin", WIDE),
-    ("utf8mb4_general_nopad_ci", ASCII),
-    ("utf8mb4_unicode_nopad_ci", ASCII),
-    ("utf8mb3_uca1400_nopad_ai_ci", ASCII),
+    ("utf8mb4_general_nopad_ci", WIDE),
+    ("utf8mb4_unicode_nopad_ci", WORDS),
+    ("utf8mb3_uca1400_nopad_ai_ci", WORDS),
 ];
 
 /// Sets whose spaces are longer than a byte.
@@ -146,15 +161,15 @@ impl Random {
             }
             13 => {
                 let n = 1 + self.below(300) as u32;
-                let collation =
-                    self.one(&["utf8mb4_bin", "utf8mb4_general_ci", "utf8mb4_unicode_ci"]);
-                let text = if collation == "utf8mb4_bin" {
-                    WIDE
+                let of_flavour = if mysql {
+                    "utf8mb4_0900_ai_ci"
                 } else {
-                    ASCII
+                    "utf8mb4_uca1400_ai_ci"
                 };
+                let at = self.below(UNICODE.len() as u64 + 1) as usize;
+                let (collation, text) = *UNICODE.get(at).unwrap_or(&(of_flavour, WORDS));
                 (
-                    format!("VARCHAR({n}) CHARACTER SET utf8mb4 COLLATE {collation}"),
+                    format!("VARCHAR({n}) COLLATE {collation}"),
                     Of::Text(n, text),
                     Some(Some(1 + self.below(u64::from(n.min(100))) as u32)),
                 )
@@ -240,7 +255,8 @@ impl Random {
                 if self.percent(30) {
                     (format!("CHAR({n})"), Of::Text(n, WIDE), None)
                 } else {
-                    (format!("CHAR({n})"), Of::Text(n, ASCII), whole)
+                    let letters = *self.pick(&[ASCII, WORDS]);
+                    (format!("CHAR({n})"), Of::Text(n, letters), whole)
                 }
             }
             37 => ("UUID".into(), Of::Uuid, whole),

@@ -1,17 +1,20 @@
 //! In which order text stands in an index.
 //!
-//! Exact for the binary collations and for simple ones of one byte, which have a
-//! weight for each (`collation/weights.txt`: number, name, weights from byte 0 on); for the
-//! others only text of ASCII is compared (most keys are), and anything else is
+//! Exact for the binary collations, for simple ones of one byte, which have a
+//! weight for each (`collation/weights.txt`: number, name, weights from byte 0 on), and for `general_ci`; for those
+//! of the Unicode collation algorithm as far as characters' weights are known (`unicode`): text with others is
 //! "not known", never a guess. Weights are what `WEIGHT_STRING` of the servers
 //! (MySQL 9.7 and MariaDB 10.11 alike) says of single characters.
 //! Not there: latin1_german2_ci, latin2_czech_cs, cp1250_czech_cs and tis620_thai_ci, which look at more than one
 //! character.
 
+mod unicode;
+
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
+use unicode::{GENERAL, UNKNOWN, Unicode, V4_0, V5_2, V9_0, V14_0};
 
 /// How text compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +30,8 @@ enum Weights {
     Bytes,
     /// One for each byte.
     Table(&'static [u8; 256]),
-    /// Capitals and small letters alike, the rest as it is; ASCII only.
-    Capitals,
-    /// The Unicode collation algorithm, versions 4.0 and 5.2; ASCII only.
-    Unicode,
-    /// The same, versions 9.0 and 14.0; ASCII only.
-    Unicode9,
+    /// Of characters in UTF-8.
+    Unicode(&'static Unicode),
 }
 
 impl Collation {
@@ -48,15 +47,17 @@ impl Collation {
             // The same of each character set of one byte.
             43 | 47 | 50 | 53 | 58 | 64..=75 | 77..=82 | 89 | 93 => (Weights::Bytes, pads),
             // utf8mb3_general_ci, utf8mb4_general_ci.
-            33 | 45 => (Weights::Capitals, pads),
-            // unicode_ci and unicode_520_ci of utf8mb3 and utf8mb4.
-            192 | 214 | 224 | 246 => (Weights::Unicode, pads),
+            33 | 45 => (Weights::Unicode(&GENERAL), pads),
+            // unicode_ci of utf8mb3 and utf8mb4.
+            192 | 224 => (Weights::Unicode(&V4_0), pads),
+            // unicode_520_ci of utf8mb3 and utf8mb4.
+            214 | 246 => (Weights::Unicode(&V5_2), pads),
             // utf8mb4_0900_ai_ci.
-            255 => (Weights::Unicode9, false),
+            255 => (Weights::Unicode(&V9_0), false),
             // utf8mb3_uca1400_ai_ci and utf8mb4_uca1400_ai_ci of MariaDB.
-            2048 | 2304 => (Weights::Unicode9, true),
+            2048 | 2304 => (Weights::Unicode(&V14_0), true),
             // utf8mb3_uca1400_nopad_ai_ci and utf8mb4_uca1400_nopad_ai_ci.
-            2052 | 2308 => (Weights::Unicode9, false),
+            2052 | 2308 => (Weights::Unicode(&V14_0), false),
             _ => (Weights::Table(TABLES.get(&number)?), pads),
         };
         Some(Collation { weights, pads })
@@ -69,21 +70,38 @@ impl Collation {
 
     /// How two texts compare; `None`: one has characters whose weights are not known.
     pub fn compare(self, a: &[u8], b: &[u8]) -> Option<Ordering> {
+        if self.by_byte(a) && self.by_byte(b) {
+            let weigh = |c: &u8| self.weight(*c);
+            return self.compare_weights(a.iter().map(weigh), b.iter().map(weigh));
+        }
+        let weights = |text| {
+            let mut weights = Vec::new();
+            self.weigh(text, &mut weights).map(|()| weights)
+        };
+        let (a, b) = (weights(a)?, weights(b)?);
+        self.compare_weights(a.into_iter().map(Some), b.into_iter().map(Some))
+    }
+
+    fn compare_weights(
+        self,
+        mut a: impl Iterator<Item = Option<u8>>,
+        mut b: impl Iterator<Item = Option<u8>>,
+    ) -> Option<Ordering> {
         let pad = if self.pads { self.weight(b' ') } else { None };
         let mut order = Ordering::Equal;
         // To the end, for what is not known may come behind what decides.
-        for n in 0..a.len().max(b.len()) {
-            let weight = |text: &[u8]| match text.get(n) {
-                Some(c) => self.weight(*c).map(Some),
-                None => Some(pad),
+        loop {
+            let (a, b) = match (a.next(), b.next()) {
+                (None, None) => return Some(order),
+                (Some(a), Some(b)) => (Some(a?), Some(b?)),
+                (Some(a), None) => (Some(a?), pad),
+                (None, Some(b)) => (pad, Some(b?)),
             };
-            let (a, b) = (weight(a)?, weight(b)?);
             if order == Ordering::Equal {
                 // The end of text that nothing fills up is before everything.
                 order = a.cmp(&b);
             }
         }
-        Some(order)
     }
 
     /// Whether shorter text counts as if it had spaces behind it.
@@ -91,15 +109,31 @@ impl Collation {
         self.pads
     }
 
-    /// The weight of a byte, where it is known.
+    /// Appends the weights of text, as bytes that compare as the text does; `None` where one is not known. What fills
+    /// text up has a single byte.
+    pub fn weigh(self, text: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        match self.weights {
+            Weights::Bytes => out.extend_from_slice(text),
+            Weights::Table(table) => out.extend(text.iter().map(|c| table[usize::from(*c)])),
+            Weights::Unicode(unicode) => unicode.weigh(text, out)?,
+        }
+        Some(())
+    }
+
+    /// The weight of a byte that is a character by itself, where it is known.
     pub fn weight(self, c: u8) -> Option<u8> {
         match self.weights {
             Weights::Bytes => Some(c),
             Weights::Table(table) => Some(table[usize::from(c)]),
-            Weights::Capitals => c.is_ascii().then(|| c.to_ascii_uppercase()),
-            Weights::Unicode => known(RANKS[usize::from(c)]),
-            Weights::Unicode9 => known(RANKS_9[usize::from(c)]),
+            Weights::Unicode(unicode) => {
+                Some(unicode.ascii[usize::from(c)]).filter(|w| *w != UNKNOWN)
+            }
         }
+    }
+
+    /// Whether every byte of text has a weight of its own.
+    fn by_byte(self, text: &[u8]) -> bool {
+        !matches!(self.weights, Weights::Unicode(_)) || text.is_ascii()
     }
 }
 
@@ -128,40 +162,6 @@ pub fn unfilled(mut text: &[u8]) -> &[u8] {
         text = shorter;
     }
     text
-}
-
-/// The characters of ASCII that have a weight, in order, letters apart.
-const UNICODE: &[u8; 48] = b"\t\n\x0b\x0c\r `^_-,;:!?.'\"()[]{}@*/\\&#%+<=>|~$0123456789";
-
-/// The same in later versions of the algorithm.
-const UNICODE_9: &[u8; 48] = b"\t\n\x0b\x0c\r _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789";
-
-/// No weight at all: control characters, and what lies outside of ASCII. Text with them is left to the server.
-const NO_WEIGHT: u8 = 0xff;
-
-const RANKS: [u8; 256] = ranks(UNICODE);
-const RANKS_9: [u8; 256] = ranks(UNICODE_9);
-
-/// Letters come behind everything else, small ones and capitals alike.
-const fn ranks(order: &[u8; 48]) -> [u8; 256] {
-    let mut table = [NO_WEIGHT; 256];
-    let mut n = 0;
-    while n < order.len() {
-        table[order[n] as usize] = n as u8;
-        n += 1;
-    }
-    let mut letter = 0;
-    while letter < 26 {
-        let weight = order.len() as u8 + letter;
-        table[(b'A' + letter) as usize] = weight;
-        table[(b'a' + letter) as usize] = weight;
-        letter += 1;
-    }
-    table
-}
-
-fn known(weight: u8) -> Option<u8> {
-    (weight != NO_WEIGHT).then_some(weight)
 }
 
 #[cfg(test)]
@@ -196,6 +196,29 @@ mod tests {
     }
 
     #[test]
+    fn letters_beyond_ascii_have_their_places() {
+        let compare = |n, a: &str, b: &str| of(n).compare(a.as_bytes(), b.as_bytes());
+        for n in [45, 224, 246, 255, 2304, 2308] {
+            assert_eq!(compare(n, "Ä", "a"), Some(Equal), "{n}");
+            assert_eq!(compare(n, "äb", "aC"), Some(Less), "{n}");
+            assert_eq!(compare(n, "ж", "Ж"), Some(Equal), "{n}");
+            assert_eq!(compare(n, "漢", "Ж"), Some(Greater), "{n}");
+            assert_eq!(compare(n, "漢", "漣"), Some(Less), "{n}");
+            assert_eq!(compare(n, "z", "α"), Some(Less), "{n}");
+        }
+        assert_eq!(compare(45, "ß", "s"), Some(Equal));
+        assert_eq!(compare(224, "straße", "STRASSE"), Some(Equal));
+        assert_eq!(compare(255, "“", "a"), Some(Less));
+        assert_eq!(compare(45, "“", "a"), Some(Greater));
+        // Ends that are filled up.
+        assert_eq!(compare(45, "ä", "a  "), Some(Equal));
+        assert_eq!(compare(255, "ä", "a "), Some(Less));
+        assert_eq!(compare(45, "😀", "\u{fffd}"), Some(Equal));
+        assert_eq!(compare(255, "가", "각"), None);
+        assert_eq!(compare(2304, "가", "각"), Some(Less));
+    }
+
+    #[test]
     fn mariadbs_that_do_not_pad_have_the_same_weights() {
         assert_eq!(of(8).compare(b"a", b"A "), Some(Equal));
         assert_eq!(of(1032).compare(b"a", b"A "), Some(Less));
@@ -213,7 +236,11 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_not_guessed() {
-        assert_eq!(of(255).compare("ä".as_bytes(), b"a"), None);
+        // What combines with others.
+        assert_eq!(of(255).compare("a\u{308}".as_bytes(), b"a"), None);
+        assert_eq!(of(224).compare("😀".as_bytes(), b"a"), None);
+        assert_eq!(of(2304).compare("l·l".as_bytes(), b"l"), None);
+        assert_eq!(of(45).compare(b"\xff", b"l"), None);
         assert_eq!(of(255).compare(b"\x01", b"a"), None);
         assert_eq!(of(8).compare(b"\xe4", b"z"), Some(Greater));
         assert_eq!(Collation::of(9999), None);

@@ -48,7 +48,7 @@ pub fn key<'v>(
 fn field(f: &FieldLayout, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
     match f.order {
         Order::Bytes if f.fixed.is_some() => out.extend_from_slice(bytes),
-        Order::Bytes => ended(bytes.iter().copied().map(Some), out)?,
+        Order::Bytes => ended(bytes, out),
         Order::Float => {
             let n = f32::from_le_bytes(bytes.try_into().ok()?);
             let bits = (n + 0.0).to_bits();
@@ -78,51 +78,51 @@ fn field(f: &FieldLayout, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
 
 /// Bytes so that none is the beginning of another: a zero is written as two, the end as two others below them.
 #[inline]
-fn ended(bytes: impl Iterator<Item = Option<u8>>, out: &mut Vec<u8>) -> Option<()> {
-    for b in bytes {
-        let b = b?;
-        out.push(b);
-        if b == 0 {
+fn ended(bytes: &[u8], out: &mut Vec<u8>) {
+    for part in bytes.split_inclusive(|b| *b == 0) {
+        out.extend_from_slice(part);
+        if part.ends_with(&[0]) {
             out.push(1);
         }
     }
     out.extend_from_slice(&[0, 0]);
-    Some(())
 }
 
 /// The weights of text. Where shorter text counts as if spaces followed: in groups, each with a mark that says whether the text goes on
 /// below what spaces would be (1), is over (2), or goes on above (3).
 fn text(collation: Collation, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let start = out.len();
+    collation.weigh(bytes, out)?;
     if !collation.pads() {
-        return ended(bytes.iter().map(|b| collation.weight(*b)), out);
+        if out[start..].contains(&0) {
+            let weights = out.split_off(start);
+            ended(&weights, out);
+        } else {
+            out.extend_from_slice(&[0, 0]);
+        }
+        return Some(());
     }
     let space = collation.weight(b' ')?;
-    let mut rest = bytes;
-    while let [shorter @ .., last] = rest
-        && collation.weight(*last)? == space
-    {
-        rest = shorter;
+    while out.len() > start && out.last() == Some(&space) {
+        out.pop();
     }
-    loop {
-        let (now, behind) = rest.split_at(rest.len().min(GROUP));
-        for b in now {
-            out.push(collation.weight(*b)?);
-        }
-        out.resize(out.len() + GROUP - now.len(), space);
-        rest = behind;
-        // What comes is spaces up to this one.
-        let mut next = None;
-        for b in rest {
-            let weight = collation.weight(*b)?;
-            if weight != space {
-                next = Some(weight);
-                break;
-            }
-        }
-        let Some(next) = next else {
-            out.push(2);
-            return Some(());
+    let groups = (out.len() - start).div_ceil(GROUP).max(1);
+    out.resize(start + groups * GROUP, space);
+    out.resize(start + groups * (GROUP + 1), 0);
+    // From the end, where every group knows what comes behind it.
+    let mut mark = 2;
+    for n in (0..groups).rev() {
+        let (from, to) = (start + n * GROUP, start + n * (GROUP + 1));
+        let now = from..from + GROUP;
+        let goes_on = out[now.clone()].iter().find(|b| **b != space);
+        let before = match goes_on {
+            Some(b) if *b < space => 1,
+            Some(_) => 3,
+            None => mark,
         };
-        out.push(if next < space { 1 } else { 3 });
+        out.copy_within(now, to);
+        out[to + GROUP] = mark;
+        mark = before;
     }
+    Some(())
 }
