@@ -13,8 +13,10 @@ pub struct Random(u64);
 pub struct Made {
     /// `CREATE TABLE t (…)`.
     pub create: String,
-    /// Columns of its primary key, as an order.
+    /// Columns of its primary key, as an order; without one, a number that its first rows have.
     pub primary: String,
+    /// Whether it has one.
+    pub is_keyed: bool,
     /// Names of its indexes.
     pub keys: Vec<String>,
     /// Whether it has a column `g` that no row holds.
@@ -210,6 +212,7 @@ impl Random {
                 lines.join(", ")
             ),
             primary: order,
+            is_keyed,
             keys,
             is_virtual,
             later,

@@ -5,7 +5,9 @@
 //! each; in it a line for each run of characters, with the first, and of each its weights. `general` has those that are
 //! not the character's own number; the others have Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew, Arabic, Kana,
 //! punctuation and currencies. None of these changes its weight beside another (`·` does behind `L` in version
-//! 14.0, and is left out there); what combines with others, or has no weight at all, is not known.
+//! 14.0, and is left out there); what combines with others, or has no weight at all, is not known. What later
+//! MariaDBs call `utf8mb4_0900_ai_ci` is of version 14.0: the letters that `unicode_9_0` has stand in the same order in both, and `·`
+//! is left out of it too.
 //!
 //! Weights are written as bytes that compare as they do: those of ASCII as one.
 
@@ -247,7 +249,7 @@ mod tests {
         for (name, characters) in [
             ("unicode_4_0", 2341),
             ("unicode_5_2", 2459),
-            ("unicode_9_0", 2494),
+            ("unicode_9_0", 2492),
             ("unicode_14_0", 2495),
         ] {
             let section = section(name);
