@@ -158,7 +158,7 @@ both! {
 
 both! {
     fn folders_of_others_are_left_alone(pair) {
-        pair.fill("CREATE DATABASE f; CREATE TABLE f.t (id INT PRIMARY KEY, v VARCHAR(200), KEY v (v)); INSERT INTO f.t VALUES (1, 'a'), (2, 'b'); CREATE VIEW f.w AS SELECT id FROM f.t; CREATE TABLE f.`Été` (id INT PRIMARY KEY); INSERT INTO f.`Été` VALUES (7)");
+        pair.fill("CREATE DATABASE f; CREATE TABLE f.t (id INT PRIMARY KEY, v VARCHAR(200), KEY v (v)); INSERT INTO f.t VALUES (1, 'a'), (2, 'b'); CREATE VIEW f.w AS SELECT id FROM f.t; CREATE TABLE f.`Été` (id INT PRIMARY KEY); INSERT INTO f.`Été` VALUES (7); CREATE DATABASE `CapÉ`; CREATE TABLE `CapÉ`.Tab (id INT PRIMARY KEY, KEY down (id DESC)); INSERT INTO `CapÉ`.Tab VALUES (8)");
         pair.dump("a", &[]).ok();
         let scene = Scene::new(pair);
         let refused = |tool: Tool, code: i32, text: &str| -> Done { tool.run().code(code).says(&[text]) };
@@ -196,8 +196,13 @@ both! {
         assert_ne!(server.value(OPEN_ROOTS).expect("a count"), "0");
         assert_eq!(server.value("SELECT GROUP_CONCAT(v ORDER BY id) FROM F.T JOIN f.w USING (id)").expect("rows"), "a,b");
         assert_eq!(server.value("SELECT id FROM f.`été`").expect("rows"), "7");
+        assert_eq!(server.value("SELECT id FROM `capé`.tab").expect("rows"), "8");
+        let load = || Tool::new(["load"]).arg(pair.path("a")).arg("--socket").arg(server.socket()).args(["--user", "root", "--allow-same-server"]);
+        load().run().code(10).says(&["already holds"]);
+        load().args(["--include-tables", "CapÉ.*"]).run().code(10).says(&["already holds"]);
+        Tool::new(["verify"]).arg(pair.path("a")).arg("--socket").arg(server.socket()).args(["--user", "root"]).run().ok();
         // Two servers that write names differently.
-        let verify = Tool::new(["verify", "--server", &pair.source().uri(), "--server", &server.uri(), "--include-schemas", "f"]);
+        let verify = Tool::new(["verify", "--server", &pair.source().uri(), "--server", &server.uri(), "--include-schemas", "f,CapÉ"]);
         verify.run().ok();
     }
 }

@@ -20,8 +20,12 @@ INSERT INTO documents (id, j) SELECT n, IF(n % 50 = 0, NULL, JSON_OBJECT('city',
         "CREATE TABLE of_mariadb (u UUID PRIMARY KEY, j JSON, i INET6 NOT NULL, a INET4, l VARCHAR(20) CHARACTER SET latin1, KEY i (i), KEY a (a, l)) ENGINE=InnoDB;
 INSERT INTO of_mariadb SELECT CONCAT(SUBSTR(SHA2(n, 256), 1, 8), '-0000-', n % 8, '000-8000-', LPAD(n, 12, '0')), '{\"a\": 1}', INET6_NTOA(UNHEX(MD5(n))), INET_NTOA(n * 999), '\u{e4}' FROM {COUNT} WHERE n < 3000;"
     };
+    // More than a row of an answer has columns.
+    let members: Vec<String> = (0..5000).map(|n| format!("'m\u{e4}{n}'")).collect();
+    let members = members.join(",");
     pair.fill(&format!(
         "CREATE DATABASE f; USE f;
+CREATE TABLE many (id INT PRIMARY KEY, e ENUM({members}) CHARACTER SET latin1, KEY e (e)) ENGINE=InnoDB; INSERT INTO many SELECT n, 1 + n % 5000 FROM {COUNT};
 CREATE TABLE worked_out (l INT AS (LENGTH(a)) VIRTUAL, id INT PRIMARY KEY, a VARCHAR(90), b INT, KEY b (b), KEY l (l, b), UNIQUE KEY u (b, l, id)) ENGINE=InnoDB;
 INSERT INTO worked_out (id, a, b) SELECT n, REPEAT('x', n % 80), n % 9 FROM {COUNT} WHERE n < 4000;
 CREATE TABLE keyed (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, u VARCHAR(40) NOT NULL, v VARCHAR(200), n DECIMAL(12,3), at DATETIME(3), UNIQUE KEY u (u), KEY v (v(20) DESC, id), KEY n (n, at)) ENGINE=InnoDB;
@@ -143,6 +147,7 @@ pub fn as_files(pair: &Pair) -> Vec<&'static str> {
         "`f`.`filled`",
         "`f`.`keyed`",
         "`f`.`latin`",
+        "`f`.`many`",
         "`f`.`no_key`",
         "`f`.`no_primary`",
         "`f`.`odd name-#.$`",

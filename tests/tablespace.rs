@@ -420,7 +420,7 @@ fn tables_of_servers(kind: Kind) {
     let mut unknown = Vec::new();
     for c in &all {
         let number = c[0].parse().expect("a number");
-        let Some(collation) = Collation::of(number) else {
+        let Some(collation) = Collation::of(number, kind == Kind::MySql) else {
             unknown.push(c[1].as_str());
             continue;
         };
@@ -463,7 +463,8 @@ fn weights_of_unicode(conn: &mut Conn, kind: Kind) {
     let characters = |last: char| ('\u{1}'..=last).collect::<Vec<_>>();
     let mut known = 0;
     for c in &all {
-        let Some(collation) = Collation::of(c[0].parse().expect("a number")) else {
+        let number = c[0].parse().expect("a number");
+        let Some(collation) = Collation::of(number, kind == Kind::MySql) else {
             continue;
         };
         known += 1;
@@ -506,14 +507,11 @@ fn weights_of_unicode(conn: &mut Conn, kind: Kind) {
             .find(|w| w[0].0.cmp(&w[1].0) != w[0].1.1.cmp(&w[1].1.1));
         assert_eq!(wrong, None, "{}", c[1]);
         assert!(weights.len() > 23_000, "{}: {}", c[1], weights.len());
-        // None becomes another beside one of the others; Han and Hangul have no tables of such, nor has `general`.
+        // None becomes another beside one of the others; what has no table has none of such either, nor has `general`.
         if set == "utf8mb3" || ["general", "nopad"].iter().any(|w| c[1].contains(w)) {
             continue;
         }
-        let letters = weights
-            .iter()
-            .map(|w| &w.1.0)
-            .filter(|c| !("\u{4e00}"..="\u{d7a3}").contains(&c.as_str()));
+        let letters = weights.iter().filter(|w| w.0[0] < 0xfb).map(|w| &w.1.0);
         let values: Vec<String> = letters
             .map(|c| format!("('{}')", c.replace('\'', "''").replace('\\', "\\\\")))
             .collect();

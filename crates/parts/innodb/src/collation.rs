@@ -35,9 +35,9 @@ enum Weights {
 }
 
 impl Collation {
-    /// By the number that servers give it; `None`: not known.
-    pub fn of(number: u32) -> Option<Collation> {
-        let pads = !NOPAD.contains(&number);
+    /// By the number that servers of a flavour give it; `None`: not known.
+    pub fn of(number: u32, of_mysql: bool) -> Option<Collation> {
+        let pads = of_mysql || !NOPAD.contains(&number);
         let number = if pads { number } else { number - NOPAD.start };
         let (weights, pads) = match number {
             // binary, utf8mb4_0900_bin.
@@ -53,7 +53,9 @@ impl Collation {
             // unicode_520_ci of utf8mb3 and utf8mb4.
             214 | 246 => (Weights::Unicode(&V5_2), pads),
             // utf8mb4_0900_ai_ci.
-            255 => (Weights::Unicode(&V9_0), false),
+            255 if of_mysql => (Weights::Unicode(&V9_0), false),
+            // What MariaDB calls so as of 11.4.
+            255 => (Weights::Unicode(&V14_0), false),
             // utf8mb3_uca1400_ai_ci and utf8mb4_uca1400_ai_ci of MariaDB.
             2048 | 2304 => (Weights::Unicode(&V14_0), true),
             // utf8mb3_uca1400_nopad_ai_ci and utf8mb4_uca1400_nopad_ai_ci.
@@ -139,7 +141,7 @@ impl Collation {
 
 /// Numbers of MariaDB's collations that do not pad: so much higher than those of the ones that do. In MySQL they are kept for
 /// users' own.
-pub const NOPAD: Range<u32> = 1024..2048;
+const NOPAD: Range<u32> = 1024..2048;
 
 /// Weights of simple collations, by number.
 static TABLES: LazyLock<HashMap<u32, [u8; 256]>> = LazyLock::new(|| {
@@ -170,7 +172,7 @@ mod tests {
     use Ordering::{Equal, Greater, Less};
 
     fn of(number: u32) -> Collation {
-        Collation::of(number).expect("a known one")
+        Collation::of(number, number < NOPAD.start).expect("a known one")
     }
 
     #[test]
@@ -223,6 +225,7 @@ mod tests {
         assert_eq!(of(8).compare(b"a", b"A "), Some(Equal));
         assert_eq!(of(1032).compare(b"a", b"A "), Some(Less));
         assert_eq!(of(1032).padded(), of(8));
+        assert_eq!(Collation::of(255, false), Collation::of(2308, false));
         // In cp1251_general_ci.
         assert_eq!(of(51).compare(&[0xc6], &[0xe6]), Some(Equal));
         assert_eq!(of(51).compare(&[0xc6], b"z"), Some(Greater));
@@ -243,6 +246,8 @@ mod tests {
         assert_eq!(of(45).compare(b"\xff", b"l"), None);
         assert_eq!(of(255).compare(b"\x01", b"a"), None);
         assert_eq!(of(8).compare(b"\xe4", b"z"), Some(Greater));
-        assert_eq!(Collation::of(9999), None);
+        assert_eq!(Collation::of(9999, false), None);
+        // A user's own in MySQL.
+        assert_eq!(Collation::of(1032, true), None);
     }
 }

@@ -6,7 +6,7 @@
 //! the fields that tell records apart, and a page number.
 
 use crate::cfg::{Column, Exported, Field, Index, index_kind, precise};
-use crate::collation::{Collation, NOPAD};
+use crate::collation::Collation;
 
 /// InnoDB's main types (`DATA_…`, data0type.h).
 mod main {
@@ -179,10 +179,7 @@ fn order(c: &Column, of_mysql: bool) -> Order {
         main::BLOB if c.precise & precise::BINARY != 0 => Order::Bytes,
         main::VARCHAR | main::CHAR | main::VARMYSQL | main::MYSQL | main::BLOB => {
             let filled = c.precise & 0xff == CHAR_OF_SERVER;
-            let number = c.collation();
-            match Collation::of(number) {
-                // Those numbers are for users' own collations there.
-                Some(_) if of_mysql && NOPAD.contains(&number) => Order::Unknown,
+            match Collation::of(c.collation(), of_mysql) {
                 Some(collation) if collation.pads() || !filled => Order::Text(collation),
                 Some(collation) if of_mysql => Order::Filled(collation),
                 // Compared as long as the column may be, spaces included.

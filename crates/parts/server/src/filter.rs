@@ -38,7 +38,7 @@ pub struct Filter {
     exclude_schemas: Vec<Pattern>,
     include_tables: Vec<Pattern>,
     exclude_tables: Vec<Pattern>,
-    fold_case: bool,
+    fold_case: AtomicBool,
 }
 
 /// One pattern and whether it has ever matched.
@@ -108,15 +108,14 @@ impl Filter {
             exclude_schemas: read(exclude_schemas, false)?,
             include_tables: read(include_tables, true)?,
             exclude_tables: read(exclude_tables, true)?,
-            fold_case: false,
+            fold_case: AtomicBool::new(false),
         })
     }
 
-    /// Follows the server's `lower_case_table_names`: with 1 and 2 case does not count.
-    #[must_use]
-    pub fn with_case_rule(mut self, lower_case_table_names: u8) -> Self {
-        self.fold_case = lower_case_table_names != 0;
-        self
+    /// Follows the `lower_case_table_names` of the server whose names it is asked about: with 1 and 2 case does not count.
+    pub fn follow_case_rule(&self, lower_case_table_names: u8) {
+        self.fold_case
+            .store(lower_case_table_names != 0, Ordering::Relaxed);
     }
 
     /// Whether anything of this schema is wanted.
@@ -182,7 +181,7 @@ impl Filter {
     }
 
     fn fits(&self, glob: &Glob, name: &str) -> bool {
-        glob.matches(name, self.fold_case)
+        glob.matches(name, self.fold_case.load(Ordering::Relaxed))
     }
 
     fn hit_schema(&self, list: &[Pattern], schema: &str) -> bool {
@@ -353,12 +352,10 @@ mod tests {
 
     #[test]
     fn case_counts_as_on_the_server() {
-        assert!(!filter(&["Shop"], &[], &[], &[]).schema("shop"));
-        assert!(
-            filter(&["Shop"], &[], &[], &[])
-                .with_case_rule(1)
-                .schema("shop")
-        );
+        let filter = filter(&["Shop"], &[], &[], &[]);
+        assert!(!filter.schema("shop"));
+        filter.follow_case_rule(1);
+        assert!(filter.schema("shop"));
     }
 
     #[test]

@@ -332,10 +332,15 @@ fn encoded(conn: &mut Conn, name: &str, members: &[String], set: &str) -> Result
         let hex: String = m.bytes().map(|b| format!("{b:02x}")).collect();
         format!("CAST(CONVERT(_utf8mb4 x'{hex}' USING {set}) AS BINARY)")
     };
-    let items: Vec<String> = members.iter().map(member).collect();
-    let rows = conn
-        .fetch(format!("SELECT {}", items.join(", ")))
-        .map_err(|e| failure::wire(format_args!("cannot read the columns of {name}"), e))?;
-    let row = rows.into_iter().next().unwrap_or_default();
-    Ok(row.into_iter().map(Option::unwrap_or_default).collect())
+    let mut all = Vec::new();
+    // A row has 4,096 columns at most, an ENUM 65,535 members.
+    for some in members.chunks(1000) {
+        let items: Vec<String> = some.iter().map(member).collect();
+        let rows = conn
+            .fetch(format!("SELECT {}", items.join(", ")))
+            .map_err(|e| failure::wire(format_args!("cannot read the columns of {name}"), e))?;
+        let row = rows.into_iter().next().unwrap_or_default();
+        all.extend(row.into_iter().map(Option::unwrap_or_default));
+    }
+    Ok(all)
 }

@@ -5,9 +5,7 @@
 //! each; in it a line for each run of characters, with the first, and of each its weights. `general` has those that are
 //! not the character's own number; the others have Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew, Arabic, Kana,
 //! punctuation and currencies. None of these changes its weight beside another (`·` does behind `L` in version
-//! 14.0, and is left out there); what combines with others, or has no weight at all, is not known. What later
-//! MariaDBs call `utf8mb4_0900_ai_ci` is of version 14.0: the letters that `unicode_9_0` has stand in the same order in both, and `·`
-//! is left out of it too.
+//! 14.0, and is left out there); what combines with others, or has no weight at all, is not known.
 //!
 //! Weights are written as bytes that compare as they do: those of ASCII as one.
 
@@ -18,16 +16,21 @@ use std::sync::LazyLock;
 /// No weight that is known.
 pub const UNKNOWN: u8 = 0xff;
 
-/// Stands in front of weights that are worked out from a character's number, which are above those of all tables.
-const IMPLICIT: u8 = 0xfe;
+/// Weights from this on are worked out from a character's number, the first of two, and above those of all tables.
+const IMPLICIT: u16 = 0xfb40;
 
-/// Characters that have such weights: Han,
+/// Stands in front of them.
+const BEFORE_IMPLICIT: u8 = 0xfe;
+
+/// Characters that have such weights, and what is added to the upper bits of their numbers: Han, its extension A,
 const HAN: RangeInclusive<u32> = 0x4e00..=0x9fa5;
-const BEFORE_HAN: u32 = 0xfb40;
+const TO_HAN: u32 = 0xfb40;
+const HAN_A: RangeInclusive<u32> = 0x3400..=0x4db5;
+const TO_HAN_A: u32 = 0xfb80;
 
 /// and Hangul, except in 9.0.
 const HANGUL: RangeInclusive<u32> = 0xac00..=0xd7a3;
-const BEFORE_HANGUL: u32 = 0xfbc0;
+const TO_HANGUL: u32 = 0xfbc0;
 
 /// The one weight of all characters above 65,535 in `general`.
 const BEYOND: u32 = 0xfffd;
@@ -101,11 +104,14 @@ impl Unicode {
         }
         for (c, weights) in section {
             let at = unicode.bytes.len();
-            for weight in weights {
-                match rest {
-                    Rest::Number => number(u32::from(weight), &mut unicode.bytes),
-                    Rest::Implicit { .. } => codes.put(weight, &mut unicode.bytes),
-                }
+            match rest {
+                Rest::Number => weights
+                    .iter()
+                    .for_each(|w| number(u32::from(*w), &mut unicode.bytes)),
+                Rest::Implicit { .. } => units(&weights).for_each(|some| match some {
+                    [weight] => codes.put(*weight, &mut unicode.bytes),
+                    two => implicit(two, &mut unicode.bytes),
+                }),
             }
             let len = unicode.bytes.len() - at;
             if let ([one], true) = (&unicode.bytes[at..], c.is_ascii()) {
@@ -148,18 +154,20 @@ impl Unicode {
 
     fn rest(&self, c: char, out: &mut Vec<u8>) -> Option<()> {
         let n = c as u32;
-        let before = match self.rest {
+        let upper = match self.rest {
             Rest::Number => {
                 number(if n < 0x1_0000 { n } else { BEYOND }, out);
                 return Some(());
             }
-            _ if HAN.contains(&n) => BEFORE_HAN,
-            Rest::Implicit { hangul: true } if HANGUL.contains(&n) => BEFORE_HANGUL,
+            _ if HAN.contains(&n) => TO_HAN,
+            _ if HAN_A.contains(&n) => TO_HAN_A,
+            Rest::Implicit { hangul: true } if HANGUL.contains(&n) => TO_HANGUL,
             Rest::Implicit { .. } => return None,
         };
-        out.push(IMPLICIT);
-        out.extend_from_slice(&((before + (n >> 15)) as u16).to_be_bytes());
-        out.extend_from_slice(&((n & 0x7fff | 0x8000) as u16).to_be_bytes());
+        implicit(
+            &[(upper + (n >> 15)) as u16, (n & 0x7fff | 0x8000) as u16],
+            out,
+        );
         Some(())
     }
 }
@@ -181,6 +189,23 @@ fn section(name: &str) -> Vec<(char, Vec<u16>)> {
         }
     }
     all
+}
+
+/// Weights one by one, those that are worked out in twos.
+fn units(weights: &[u16]) -> impl Iterator<Item = &[u16]> {
+    let mut rest = weights;
+    std::iter::from_fn(move || {
+        let count = 1 + usize::from(*rest.first()? >= IMPLICIT);
+        let (some, behind) = rest.split_at_checked(count)?;
+        rest = behind;
+        Some(some)
+    })
+}
+
+/// Two weights that are worked out.
+fn implicit(two: &[u16], out: &mut Vec<u8>) {
+    out.push(BEFORE_IMPLICIT);
+    out.extend(two.iter().flat_map(|w| w.to_be_bytes()));
 }
 
 /// A weight that may be any number below 65,536, as UTF-8 writes it: bytes in the order of numbers, ASCII as one.
@@ -205,7 +230,9 @@ impl Codes {
     fn of(section: &[(char, Vec<u16>)]) -> Codes {
         let weights = |ascii: bool| {
             let some = section.iter().filter(move |(c, _)| !ascii || c.is_ascii());
-            some.flat_map(|(_, w)| w.iter().copied())
+            some.flat_map(|(_, w)| units(w))
+                .filter_map(|some| <[u16; 1]>::try_from(some).ok())
+                .map(|[weight]| weight)
                 .collect::<BTreeSet<u16>>()
         };
         let single = weights(true);
@@ -247,10 +274,10 @@ mod tests {
     #[test]
     fn weights_stay_in_order_and_are_told_apart() {
         for (name, characters) in [
-            ("unicode_4_0", 2341),
-            ("unicode_5_2", 2459),
-            ("unicode_9_0", 2492),
-            ("unicode_14_0", 2495),
+            ("unicode_4_0", 3646),
+            ("unicode_5_2", 3646),
+            ("unicode_9_0", 3646),
+            ("unicode_14_0", 3644),
         ] {
             let section = section(name);
             assert_eq!(section.len(), characters, "{name}");
@@ -270,7 +297,10 @@ mod tests {
             let beginning = |w: &&[Vec<u8>]| w[1].starts_with(&w[0]);
             assert_eq!(written.windows(2).find(beginning), None, "{name}");
             assert!(written.iter().flatten().all(|b| *b != 0), "{name}");
-            assert!(written.last().is_some_and(|w| w[0] < IMPLICIT), "{name}");
+            assert!(
+                written.last().is_some_and(|w| w[0] < BEFORE_IMPLICIT),
+                "{name}"
+            );
             let ascii = section.iter().filter(|(c, _)| c.is_ascii());
             assert!(ascii.clone().all(|(_, w)| w.len() == 1), "{name}");
             assert_eq!(ascii.count(), 100, "{name}");

@@ -31,6 +31,7 @@ impl Catalog {
                 "SET SESSION information_schema_stats_expiry = 0",
             )?;
         }
+        filter.follow_case_rule(identity.lower_case_table_names);
         let mut schemas = read_schemas(conn, filter)?;
         let step = if identity.mysql_at_least(8, 0, 0) {
             SCHEMAS_AT_ONCE
