@@ -33,9 +33,7 @@ fn multi_valued_indexes_arrive() {
     };
     pair.fill("CREATE DATABASE mv; USE mv; CREATE TABLE t (id INT PRIMARY KEY, tags JSON, KEY m ((cast(tags->'$' AS UNSIGNED ARRAY))));
 INSERT INTO t VALUES (1, '[1, 2]'), (2, NULL), (3, '[]');");
-    // Not CHECKSUM TABLE: with such an index the server gives another figure each time it is asked.
-    pair.dump("a", &[]).ok();
-    pair.load("a", &[]).ok().says(&["equal:"]);
+    pair.carry("a", &[]);
     pair.same("SELECT id, tags FROM mv.t ORDER BY id");
     pair.same("SELECT id FROM mv.t WHERE 2 MEMBER OF (tags)");
     pair.same_definitions("mv");

@@ -38,6 +38,7 @@ pub struct Filter {
     exclude_schemas: Vec<Pattern>,
     include_tables: Vec<Pattern>,
     exclude_tables: Vec<Pattern>,
+    /// Known only once a server is asked, when others hold the filter already.
     fold_case: AtomicBool,
 }
 

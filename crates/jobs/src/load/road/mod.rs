@@ -102,6 +102,9 @@ pub struct Taken {
 /// Most tables that are under way at once, besides those that are built: the server takes them meanwhile.
 const IMPORTS: usize = 3;
 
+/// The same for a server that is stopped: the disk takes them meanwhile.
+const SYNCED: usize = 1;
+
 /// Most tables that are built at once, each with a part of the memory.
 const BUILT: usize = 4;
 
@@ -385,7 +388,7 @@ fn round<'p>(
         }
     }
     let threads = t.options.threads.max(1);
-    let drivers = threads.min(BUILT) + if cold { 0 } else { IMPORTS };
+    let drivers = threads.min(BUILT) + if cold { SYNCED } else { IMPORTS };
     let drivers = drivers.min(ready.len());
     let conns = connections(t, drivers)?;
     let phase = t.run.phase("building tablespaces", threads);

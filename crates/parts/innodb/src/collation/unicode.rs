@@ -4,7 +4,7 @@
 //! `unicode.txt` is what `WEIGHT_STRING` of the servers says (MySQL 9.7, MariaDB 10.11 and 11.8 alike): a section for
 //! each; in it a line for each run of characters, with the first, and of each its weights. `general` has those that are
 //! not the character's own number; the others have Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew, Arabic, Kana,
-//! punctuation and currencies. None of these changes its weight beside another (`·` does behind `L` in version
+//! their compatibility forms, punctuation and currencies; weights of Han and Hangul are worked out. None of these changes its weight beside another (`·` does behind `L` in version
 //! 14.0, and is left out there); what combines with others, or has no weight at all, is not known.
 //!
 //! Weights are written as bytes that compare as they do: those of ASCII as one.
@@ -104,14 +104,24 @@ impl Unicode {
         }
         for (c, weights) in section {
             let at = unicode.bytes.len();
-            match rest {
-                Rest::Number => weights
-                    .iter()
-                    .for_each(|w| number(u32::from(*w), &mut unicode.bytes)),
-                Rest::Implicit { .. } => units(&weights).for_each(|some| match some {
-                    [weight] => codes.put(*weight, &mut unicode.bytes),
-                    two => implicit(two, &mut unicode.bytes),
+            let out = &mut unicode.bytes;
+            let written = match rest {
+                Rest::Number => {
+                    weights.iter().for_each(|w| number(u32::from(*w), out));
+                    Some(())
+                }
+                Rest::Implicit { .. } => units(&weights).try_for_each(|some| match some {
+                    [weight] => codes.put(*weight, out),
+                    two => {
+                        implicit(two, out);
+                        Some(())
+                    }
                 }),
+            };
+            if written.is_none() {
+                // Half of it would stand for another character: it stays unknown.
+                unicode.bytes.truncate(at);
+                continue;
             }
             let len = unicode.bytes.len() - at;
             if let ([one], true) = (&unicode.bytes[at..], c.is_ascii()) {
@@ -256,14 +266,14 @@ impl Codes {
         Codes(all)
     }
 
-    fn put(&self, weight: u16, out: &mut Vec<u8>) {
-        let Ok(n) = self.0.binary_search_by_key(&weight, |(w, _)| *w) else {
-            return;
-        };
+    /// Writes a weight, if it is one of the section's.
+    fn put(&self, weight: u16, out: &mut Vec<u8>) -> Option<()> {
+        let n = self.0.binary_search_by_key(&weight, |(w, _)| *w).ok()?;
         match self.0[n].1 {
             [one, 0] => out.push(one),
             two => out.extend_from_slice(&two),
         }
+        Some(())
     }
 }
 
@@ -287,7 +297,7 @@ mod tests {
                 .iter()
                 .map(|(weight, _)| {
                     let mut out = Vec::new();
-                    codes.put(*weight, &mut out);
+                    codes.put(*weight, &mut out).expect("one of the section's");
                     out
                 })
                 .collect();
