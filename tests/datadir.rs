@@ -157,6 +157,22 @@ both! {
 }
 
 both! {
+    fn a_damaged_archive_leaves_nothing(pair) {
+        pair.fill("CREATE DATABASE f; CREATE TABLE f.t (id INT PRIMARY KEY); INSERT INTO f.t VALUES (1)");
+        pair.dump("a", &[]).ok();
+        let chunk = listed(&pair.path("a")).into_iter().find(|n| n.starts_with("f@t@@")).expect("a chunk");
+        std::fs::write(pair.path("a").join(chunk), "2\n").expect("written");
+        let scene = Scene::new(pair);
+        scene.load(&[]).run().code(5).says(&["nothing was loaded", "f@t@@"]);
+        assert!(!scene.folder.exists());
+        std::fs::create_dir(&scene.folder).expect("a folder");
+        scene.load(&[]).run().code(5);
+        assert_eq!(listed(&scene.folder), [""; 0]);
+        assert_eq!(processes(&scene.folder), 0);
+    }
+}
+
+both! {
     fn folders_of_others_are_left_alone(pair) {
         pair.fill("CREATE DATABASE f; CREATE TABLE f.t (id INT PRIMARY KEY, v VARCHAR(200), KEY v (v)); INSERT INTO f.t VALUES (1, 'a'), (2, 'b'); CREATE VIEW f.w AS SELECT id FROM f.t; CREATE TABLE f.`Été` (id INT PRIMARY KEY); INSERT INTO f.`Été` VALUES (7); CREATE DATABASE `CapÉ`; CREATE TABLE `CapÉ`.Tab (id INT PRIMARY KEY, KEY down (id DESC)); INSERT INTO `CapÉ`.Tab VALUES (8)");
         pair.dump("a", &[]).ok();

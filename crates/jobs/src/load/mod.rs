@@ -181,7 +181,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
 }
 
 /// Has a load go into a server of its own, if that is wanted; `bytes` of rows, dumped from `source`. While that
-/// is made, `meanwhile` is done.
+/// is made, `meanwhile` is done; if that fails, and nothing has its place yet, nothing is left.
 fn housed(
     run: &Run,
     options: &Options,
@@ -205,22 +205,30 @@ fn housed(
         .hold("the server of the load's own is shut down first");
     let own = own::begin(run, wanted, password, what)?;
     let (own, done) = std::thread::scope(|scope| {
+        let (tell, told) = std::sync::mpsc::channel();
         // Nobody need wait for the rest of what is done meanwhile, if it fails.
-        let up = || own.up(run).inspect_err(|e| run.abort(e.clone()));
+        let up = move || {
+            let goes_on = || told.recv().unwrap_or(false);
+            own.up(run, goes_on).inspect_err(|e| run.abort(e.clone()))
+        };
         let making = std::thread::Builder::new().spawn_scoped(scope, up);
         let making = making.map_err(|e| {
             let what = format!("cannot start a thread: {e}");
             Error::new(Kind::Failed, what).hint("go on with --resume")
         })?;
         let done = meanwhile();
+        // It may not wait for that any more.
+        let _ = tell.send(done.is_ok());
         let _phase = (!making.is_finished()).then(|| run.phase("making the data folder", 1));
         let own = making.join();
         Ok((own.unwrap_or_else(|p| std::panic::resume_unwind(p)), done))
     })?;
-    let own = own?;
-    if let Err(e) = done {
-        return Err(own.given_up(e));
-    }
+    let own = match (own, done) {
+        (Ok(own), Ok(())) => own,
+        (Ok(own), Err(e)) => return Err(own.given_up(e)),
+        // Of two the second is the first once more.
+        (Err(_), Err(e)) | (Err(e), Ok(())) => return Err(e),
+    };
     let mut here = Options {
         target: own.wire(),
         server_command: Some(ServerCommand::Own(own.server().clone())),

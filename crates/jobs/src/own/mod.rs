@@ -359,16 +359,16 @@ fn storage(doing: &str, path: &Path, e: &io::Error) -> Error {
 }
 
 impl Own {
-    /// Makes what is missing of the data folder, and starts the server on it.
-    pub fn up(mut self, run: &Run) -> Result<Own> {
+    /// Makes what is missing of the data folder, and starts the server on it. Before anything of a new one gets into its
+    /// place, `goes_on` is asked whether it is still wanted.
+    pub fn up(mut self, run: &Run, goes_on: impl FnOnce() -> bool) -> Result<Own> {
         let start = Instant::now();
         let outcome = match self.stage {
             Stage::Loading => self.started(),
-            _ => {
-                let made = self.initialised();
-                self.made = Some(start.elapsed().as_secs_f64());
-                made
-            }
+            _ => self.initialised(goes_on).map(|waited| {
+                let took = start.elapsed().saturating_sub(waited);
+                self.made = Some(took.as_secs_f64());
+            }),
         };
         match outcome
             .and_then(|()| self.is_entered())
@@ -416,12 +416,19 @@ impl Own {
         write().map_err(|e| storage("write", &path, &e))
     }
 
-    /// Makes the data folder, puts it into its place, and has its server's root be what it is to be.
-    fn initialised(&mut self) -> Result<()> {
+    /// Makes the data folder, puts it into its place, and has its server's root be what it is to be. Says how long it
+    /// waited for the answer.
+    fn initialised(&mut self, goes_on: impl FnOnce() -> bool) -> Result<Duration> {
+        let mut waited = Duration::ZERO;
         if self.stage == Stage::Initialising {
             self.reached(Stage::Initialising)?;
             failpoint::reached("a data folder is marked");
             self.made_new()?;
+            let asked = Instant::now();
+            if !goes_on() {
+                return Err(Error::new(Kind::Failed, "the data folder is not wanted"));
+            }
+            waited = asked.elapsed();
             self.reached(Stage::Moving)?;
         }
         self.moved()?;
@@ -433,7 +440,8 @@ impl Own {
             named?;
         }
         failpoint::reached("a server of the load's own is up");
-        self.reached(Stage::Loading)
+        self.reached(Stage::Loading)?;
+        Ok(waited)
     }
 
     fn made_new(&self) -> Result<()> {
