@@ -12,8 +12,8 @@ use server::privileges::{LoadNeeds, Privileges};
 use server::{Identity, quote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Opens an archive's folder.
 pub fn open(from: &Path) -> Result<Archive> {
@@ -324,11 +324,14 @@ pub fn files(run: &Run, plan: &Plan, threads: usize) -> Result<()> {
         .bytes_expected
         .set(list.iter().map(|(_, r)| r.bytes).sum());
     let next = AtomicUsize::new(0);
+    // Of several that are damaged the first is named, whoever comes to its end first.
+    let first: Mutex<Option<(usize, Error)>> = Mutex::new(None);
     let counters = &phase.counters;
     run.workers((0..threads).collect(), |_, _: usize, stop| {
         loop {
             stop.check()?;
-            let Some((name, record)) = list.get(next.fetch_add(1, Ordering::Relaxed)) else {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((name, record)) = list.get(at) else {
                 return Ok(());
             };
             counters.busy.add(1);
@@ -336,12 +339,21 @@ pub fn files(run: &Run, plan: &Plan, threads: usize) -> Result<()> {
                 counters.bytes.add(n)
             });
             counters.busy.sub(1);
-            outcome.map_err(|e| {
-                failure::archive(
-                    "nothing was loaded, the archive is not as it was written",
-                    &e,
-                )
-            })?;
+            let Err(e) = outcome else {
+                continue;
+            };
+            let e = failure::archive(
+                "nothing was loaded, the archive is not as it was written",
+                &e,
+            );
+            next.fetch_max(list.len(), Ordering::Relaxed);
+            let mut first = first.lock().unwrap_or_else(|e| e.into_inner());
+            if first.as_ref().is_none_or(|f| at < f.0) {
+                *first = Some((at, e));
+            }
         }
-    })
+    })?;
+    run.check()?;
+    let first = first.into_inner().unwrap_or_else(|e| e.into_inner());
+    first.map_or(Ok(()), |(_, e)| Err(e))
 }

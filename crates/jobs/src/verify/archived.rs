@@ -1,6 +1,7 @@
 //! An archive by itself, and an archive against a server.
 
 use super::Compared;
+use super::coarse::coarse;
 use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
 use crate::dump::unmatched;
 use crate::keys::Range;
@@ -262,8 +263,8 @@ fn compare_with(
     let alike = from == Some(&id.flavour.to_string());
     let mut differences = Vec::new();
     let (mut plans, mut pieces, mut compared) = (Vec::new(), Vec::new(), 0);
-    // By plan: which of the tables.
-    let mut of_plan = Vec::new();
+    // By plan: which of the tables, and the bytes of its rows.
+    let (mut of_plan, mut sizes) = (Vec::new(), Vec::new());
     for (number, (record, taken)) in tables.iter().enumerate() {
         let qualified = printable(&quote::qualified(&record.schema, &record.table));
         let Some(table) = find(catalog, id, record) else {
@@ -292,12 +293,13 @@ fn compare_with(
         } else {
             in_parts(record, table, plan, alike)
         };
-        counters
-            .bytes_expected
-            .add(record.chunks.iter().map(|c| c.raw_bytes).sum());
+        let bytes: u64 = record.chunks.iter().map(|c| c.raw_bytes).sum();
+        counters.bytes_expected.add(bytes);
         compared += 1;
         for (plan, ranges) in parts {
             let at = plans.len();
+            let rows: u64 = ranges.iter().map(|(_, digest)| digest.rows()).sum();
+            sizes.push(rows.saturating_mul(bytes / record.rows.max(1)));
             pieces.extend(ranges.into_iter().map(|(range, digest)| Piece {
                 table: at,
                 range,
@@ -310,21 +312,34 @@ fn compare_with(
             of_plan.push(number);
         }
     }
-    // The largest pieces first, so that no worker is left alone with one.
-    pieces.sort_by_key(|p| {
-        std::cmp::Reverse(match &p.expected {
-            Expected::Digest(d) => d.rows(),
-            Expected::Other => 0,
-        })
-    });
-    let mut workers = Vec::new();
-    for _ in 0..threads.min(pieces.len().max(1)) {
-        workers.push(Pair {
-            left: reader(run, server, id)?,
-            right: None,
-        });
+    let coarse = coarse(pieces, &sizes, threads);
+    let workers = |pieces: &[Piece]| -> Result<Vec<Pair>> {
+        let worker = |_| {
+            Ok(Pair {
+                left: reader(run, server, id)?,
+                right: None,
+            })
+        };
+        (0..threads.min(pieces.len().max(1))).map(worker).collect()
+    };
+    let mut outcome = compare(
+        run,
+        counters,
+        &plans,
+        &coarse.pieces,
+        workers(&coarse.pieces)?,
+    )?;
+    let differ: Vec<usize> = outcome.differences.iter().map(|d| d.0).collect();
+    let again = coarse.again(&differ);
+    if !again.is_empty() {
+        let places = compare(run, counters, &plans, &again, workers(&again)?)?.differences;
+        // A table that differs as a whole and in no piece, because it changes or has rows outside of them, still differs.
+        let whole = |plan: usize| again.iter().any(|p| p.table == plan);
+        let named = |plan: usize| places.iter().any(|p| p.0 == plan);
+        outcome.differences.retain(|d| !whole(d.0) || !named(d.0));
+        outcome.differences.extend(places);
+        outcome.differences.sort_by_key(|d| d.0);
     }
-    let outcome = compare(run, counters, &plans, &pieces, workers)?;
     let found = outcome.differences.into_iter();
     differences.extend(found.map(|(plan, what)| (of_plan[plan], what)));
     let compared = Compared {

@@ -5,6 +5,7 @@
 //! their values; columns by name.
 
 pub mod archived;
+mod coarse;
 pub mod compare;
 mod servers;
 mod tablespace;
