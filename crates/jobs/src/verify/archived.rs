@@ -1,7 +1,7 @@
 //! An archive by itself, and an archive against a server.
 
 use super::Compared;
-use super::coarse::coarse;
+use super::coarse::{self, coarse};
 use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
 use crate::dump::unmatched;
 use crate::keys::Range;
@@ -14,6 +14,7 @@ use archive::{Archive, CheckOptions, RowDigest};
 use base::units::printable;
 use base::{Counters, Error, Kind, Result};
 use server::{Catalog, Filter, Identity, quote, session};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -175,21 +176,58 @@ pub struct Proofs<'a> {
     pub catalog: &'a Catalog,
     /// Connections that read a table.
     pub threads: usize,
+    /// Tables that one connection reads, by schema and name.
+    pub whole: BTreeSet<(String, String)>,
+}
+
+/// Of tables that are compared at once, those that one connection reads, so that it need not ask for ranges.
+pub fn whole<'t>(
+    archive: &Archive,
+    tables: impl Iterator<Item = &'t Table>,
+    threads: usize,
+) -> BTreeSet<(String, String)> {
+    let Some(manifest) = archive.manifest() else {
+        return BTreeSet::new();
+    };
+    let records: Vec<&TableRecord> = tables
+        .filter_map(|t| manifest.table(&t.schema, &t.name))
+        .collect();
+    let costs: Vec<Option<u64>> = records
+        .iter()
+        .map(|r| Some(coarse::cost(r.rows, bytes(r))))
+        .collect();
+    let all = costs
+        .iter()
+        .flatten()
+        .fold(0u64, |a, c| a.saturating_add(*c));
+    let whole = coarse::whole(&costs, all, threads);
+    let name = |n: usize| (records[n].schema.clone(), records[n].table.clone());
+    whole.into_iter().map(name).collect()
+}
+
+fn bytes(record: &TableRecord) -> u64 {
+    record.chunks.iter().map(|c| c.raw_bytes).sum()
 }
 
 impl Proofs<'_> {
     /// Compares a table; says how it differs, if it does.
-    pub fn table(&self, table: &Table) -> Result<(Compared, Option<String>)> {
+    pub fn table(&self, table: &Table, counters: &Counters) -> Result<(Compared, Option<String>)> {
         let manifest = self.archive.manifest();
         let record = manifest.and_then(|m| m.table(&table.schema, &table.name));
         let wanted: Vec<_> = record.iter().map(|r| (*r, None)).collect();
+        let name = (table.schema.clone(), table.name.clone());
+        let threads = if self.whole.contains(&name) {
+            1
+        } else {
+            self.threads
+        };
         let (compared, differences) = compare_with(
             self.run,
             self.archive,
             &wanted,
             (self.server, self.id, self.catalog),
-            self.threads,
-            &Counters::default(),
+            threads,
+            counters,
         )?;
         let what = match record {
             None => Some("the archive has no digest of it".to_owned()),
@@ -219,6 +257,10 @@ fn compare_tables(
     let schemas = tables.iter().map(|(t, _)| t.schema.as_str());
     let (id, catalog) = catalog(run, server, schemas)?;
     let phase = run.phase("comparing rows", threads);
+    for (record, _) in tables {
+        phase.counters.rows_expected.add(record.rows);
+        phase.counters.bytes_expected.add(bytes(record));
+    }
     compare_with(
         run,
         archive,
@@ -279,7 +321,6 @@ fn compare_with(
                 continue;
             }
         };
-        counters.rows_expected.add(record.rows);
         let parts = if let Some(digest) = taken {
             // Rows were written by another tool: read them as it did.
             plan.as_client(
@@ -293,13 +334,11 @@ fn compare_with(
         } else {
             in_parts(record, table, plan, alike)
         };
-        let bytes: u64 = record.chunks.iter().map(|c| c.raw_bytes).sum();
-        counters.bytes_expected.add(bytes);
         compared += 1;
         for (plan, ranges) in parts {
             let at = plans.len();
             let rows: u64 = ranges.iter().map(|(_, digest)| digest.rows()).sum();
-            sizes.push(rows.saturating_mul(bytes / record.rows.max(1)));
+            sizes.push(rows.saturating_mul(bytes(record) / record.rows.max(1)));
             pieces.extend(ranges.into_iter().map(|(range, digest)| Piece {
                 table: at,
                 range,

@@ -21,6 +21,30 @@ pub struct Coarse {
     pub kept: Vec<Piece>,
 }
 
+/// What it takes to read so many rows of so many bytes.
+pub fn cost(rows: u64, bytes: u64) -> u64 {
+    bytes.saturating_add(rows.saturating_mul(ROW))
+}
+
+/// Which of these are read by one connection each, the dearest first, when `all` that is to be read costs so much. `None` is
+/// not asked about.
+pub fn whole(costs: &[Option<u64>], all: u64, threads: usize) -> Vec<usize> {
+    let mut loads = vec![0u64; threads.max(1)];
+    let share = all / loads.len() as u64;
+    let mut several: Vec<(usize, u64)> = Vec::new();
+    several.extend((costs.iter().enumerate()).filter_map(|(n, cost)| Some((n, (*cost)?))));
+    several.sort_by_key(|(_, cost)| std::cmp::Reverse(*cost));
+    let fits = |(n, cost): (usize, u64)| {
+        let least = loads.iter_mut().min()?;
+        let load = least.saturating_add(cost);
+        (load <= share).then(|| {
+            *least = load;
+            n
+        })
+    };
+    several.into_iter().filter_map(fits).collect()
+}
+
 /// Decides which tables are read whole. `bytes` has those of each table, by number.
 pub fn coarse(pieces: Vec<Piece>, bytes: &[u64], threads: usize) -> Coarse {
     let mut sums: Vec<(RowDigest, usize)> = vec![(RowDigest::new(), 0); bytes.len()];
@@ -30,23 +54,13 @@ pub fn coarse(pieces: Vec<Piece>, bytes: &[u64], threads: usize) -> Coarse {
             sums[piece.table].1 += 1;
         }
     }
-    let cost = |table: usize| bytes[table].saturating_add(sums[table].0.rows().saturating_mul(ROW));
-    let all = (0..bytes.len()).fold(0u64, |sum, t| sum.saturating_add(cost(t)));
-    let mut loads = vec![0u64; threads.max(1)];
-    let share = all / loads.len() as u64;
-    let mut several: Vec<usize> = (0..bytes.len()).filter(|t| sums[*t].1 > 1).collect();
-    several.sort_by_key(|t| std::cmp::Reverse(cost(*t)));
-    let mut whole = Vec::new();
-    for table in several {
-        let Some(least) = loads.iter_mut().min() else {
-            break;
-        };
-        let load = least.saturating_add(cost(table));
-        if load <= share {
-            *least = load;
-            whole.push(table);
-        }
-    }
+    let costs: Vec<Option<u64>> = sums
+        .iter()
+        .zip(bytes)
+        .map(|((sum, pieces), bytes)| (*pieces > 1).then(|| cost(sum.rows(), *bytes)))
+        .collect();
+    let all = (sums.iter().zip(bytes)).map(|((sum, _), bytes)| cost(sum.rows(), *bytes));
+    let whole = whole(&costs, all.fold(0, u64::saturating_add), threads);
     let (kept, mut fine): (Vec<Piece>, Vec<Piece>) =
         pieces.into_iter().partition(|p| whole.contains(&p.table));
     // The largest first, so that no worker is left alone with one.

@@ -10,7 +10,7 @@ use archive::RowDigest;
 use base::units::count;
 use base::{Counters, Error, Kind, Result};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use wire::Conn;
 
 /// Ranges with more rows than this are read as bulk.
@@ -90,6 +90,8 @@ pub fn compare(
 ) -> Result<Outcome> {
     let next = AtomicUsize::new(0);
     let found: Mutex<Vec<(usize, String)>> = Mutex::default();
+    // What others count beside this is not ours.
+    let (rows, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
     run.workers(workers, |_, mut pair, stop| {
         loop {
             stop.check()?;
@@ -100,7 +102,10 @@ pub fn compare(
             counters.busy.add(1);
             let outcome = one(&mut pair, &plans[piece.table], piece, counters, stop);
             counters.busy.sub(1);
-            if let Some(text) = outcome? {
+            let (read, differs) = outcome?;
+            rows.fetch_add(read.digest.rows(), Ordering::Relaxed);
+            bytes.fetch_add(read.bytes, Ordering::Relaxed);
+            if let Some(text) = differs {
                 found
                     .lock()
                     .unwrap_or_else(|e| e.into_inner())
@@ -111,8 +116,8 @@ pub fn compare(
     let mut found = found.into_inner().unwrap_or_else(|e| e.into_inner());
     found.sort();
     Ok(Outcome {
-        rows: counters.rows.get(),
-        bytes: counters.bytes.get(),
+        rows: rows.into_inner(),
+        bytes: bytes.into_inner(),
         differences: found
             .into_iter()
             .map(|(at, text)| (pieces[at].table, text))
@@ -126,12 +131,12 @@ fn one(
     piece: &Piece,
     counters: &Counters,
     stop: &Stop<'_>,
-) -> Result<Option<String>> {
+) -> Result<(Read, Option<String>)> {
     let bulk = match &piece.expected {
         Expected::Digest(d) => d.rows() > BULK_ROWS,
         Expected::Other => true,
     };
-    let left = digest(
+    let read = digest(
         &mut pair.left,
         &plans.left,
         &piece.range,
@@ -142,14 +147,15 @@ fn one(
     let right = match (&piece.expected, &mut pair.right, &plans.right) {
         (Expected::Digest(d), _, _) => *d,
         (Expected::Other, Some(conn), Some(plan)) => {
-            digest(conn, plan, &piece.range, bulk, None, stop)?
+            digest(conn, plan, &piece.range, bulk, None, stop)?.digest
         }
         (Expected::Other, _, _) => {
             return Err(Error::new(Kind::Internal, "nothing to compare with"));
         }
     };
+    let left = read.digest;
     if left == right {
-        return Ok(None);
+        return Ok((read, None));
     }
     let range = match &plans.left.key {
         Some(key) => piece.range.describe(key),
@@ -173,21 +179,25 @@ fn one(
             words.1
         )
     };
-    Ok(Some(base::units::printable(&format!(
-        "{}: {range}: {what}",
-        plans.left.name
-    ))))
+    let text = base::units::printable(&format!("{}: {range}: {what}", plans.left.name));
+    Ok((read, Some(text)))
+}
+
+/// What a range of rows amounts to.
+struct Read {
+    digest: RowDigest,
+    bytes: u64,
 }
 
 /// Reads a range and keeps its digest.
-pub fn digest(
+fn digest(
     conn: &mut Conn,
     plan: &TablePlan,
     range: &Range,
     bulk: bool,
     counters: Option<&Counters>,
     stop: &Stop<'_>,
-) -> Result<RowDigest> {
+) -> Result<Read> {
     const LOOK_EVERY: u64 = 2048;
     let lost = |e| failure::wire(format_args!("cannot read {}", plan.name), e);
     let mut digest = RowDigest::new();
@@ -206,7 +216,7 @@ pub fn digest(
         conn.query(sql)
     }
     .map_err(lost)?;
-    let (mut seen, mut bytes) = (0u64, 0u64);
+    let (mut seen, mut bytes, mut counted) = (0u64, 0u64, 0u64);
     while let Some(row) = rows.next().map_err(lost)? {
         digest.add(row.payload());
         seen += 1;
@@ -215,16 +225,16 @@ pub fn digest(
             stop.check()?;
             if let Some(c) = counters {
                 c.rows.add(LOOK_EVERY);
-                c.bytes.add(bytes);
-                bytes = 0;
+                c.bytes.add(bytes - counted);
+                counted = bytes;
             }
         }
     }
     if let Some(c) = counters {
         c.rows.add(seen % LOOK_EVERY);
-        c.bytes.add(bytes);
+        c.bytes.add(bytes - counted);
     }
-    Ok(digest)
+    Ok(Read { digest, bytes })
 }
 
 /// The error that lists what differs.

@@ -37,6 +37,7 @@ use base::{Counters, Error, Kind, Result, failpoint};
 use hand::{Built, Outcome, Works};
 use ready::Ready;
 use server::{Catalog, Identity, ddl, quote};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -206,7 +207,12 @@ pub fn run(
     }
     let schemas = wanted.iter().map(|t| t.schema.as_str());
     let (id, catalog) = verify::archived::catalog(t.run, &t.options.target, schemas)?;
-    let proofs = proofs(t, plan, &id, &catalog);
+    let mut proofs = proofs(t, plan, &id, &catalog);
+    if t.options.is_cold() {
+        // They are compared when all of them are there; those that are imported one after the other, as each comes.
+        let together = wanted.iter().copied();
+        proofs.whole = verify::archived::whole(&plan.archive, together, t.options.threads);
+    }
     // Those of a server that is stopped once for all of them.
     let mut built: Vec<(Ready<'_>, Built)> = Vec::new();
     while !wanted.is_empty() {
@@ -441,6 +447,15 @@ fn swapped(
     let threads = t.options.threads.clamp(1, built.len());
     let conns = connections(t, threads)?;
     let phase = t.run.phase("comparing tables that came as files", threads);
+    let tables = || built.iter().map(|(ready, _)| ready.table);
+    phase
+        .counters
+        .bytes_expected
+        .set(tables().map(super::raw_bytes).sum());
+    phase
+        .counters
+        .rows_expected
+        .set(tables().filter_map(|t| t.rows).sum());
     let works = works(t, plan, roads, prepared, proofs, &phase.counters, threads);
     each(t.run, conns, built, |conn, _, (ready, file), _| {
         works.enter(conn, ready)?;
@@ -515,6 +530,7 @@ fn proofs<'a>(
         id,
         catalog,
         threads: t.options.threads,
+        whole: BTreeSet::new(),
     }
 }
 
@@ -546,7 +562,7 @@ fn prove(
     let proofs = proofs(t, plan, &id, &catalog);
     let mut all = None;
     for table in unproven {
-        let (compared, what) = proofs.table(table)?;
+        let (compared, what) = proofs.table(table, &Counters::default())?;
         match what {
             Some(what) => differs(t, plan, table, roads, prepared, &what)?,
             None => {
