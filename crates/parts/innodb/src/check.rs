@@ -11,7 +11,11 @@
 //! (their pages are checked by themselves and for an owner), and the contents
 //! of the dictionary's index.
 
+mod inside;
 mod walk;
+mod written;
+
+pub use written::Written;
 
 use crate::format::{Format, Unsupported};
 use crate::layout::Layout;
@@ -136,8 +140,7 @@ pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Re
             );
         }
     }
-    let mut met = Vec::new();
-    met.resize_with(pages.count() as usize, AtomicBool::default);
+    let met = unmet(pages.count());
     // What is left of an index that was dropped leads nowhere.
     let used = |root: &u32| space.owner(*root) != Owner::Nobody;
     let roots: Vec<u32> = each.roots.iter().copied().filter(used).collect();
@@ -165,9 +168,22 @@ pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Re
         Ok(report)
     })?;
     found.into_iter().for_each(|found| report.add(found));
+    owners(&mut report, &space, &each, &met, layouts);
+    Ok(report)
+}
+
+/// For every page, that nothing has led to it yet.
+fn unmet(count: u32) -> Vec<AtomicBool> {
+    let mut met = Vec::new();
+    met.resize_with(count as usize, AtomicBool::default);
+    met
+}
+
+/// That what is in use was met, and what was met is somebody's.
+fn owners(report: &mut Report, space: &Space, each: &Each, met: &[AtomicBool], layouts: &[Layout]) {
     let followed = layouts.iter().any(|l| l.clustered);
-    for number in 0..pages.count() {
-        let at = number as usize;
+    for (at, met) in met.iter().enumerate() {
+        let number = at as u32;
         let in_tree = match each.kinds[at] {
             kind::INDEX | kind::SDI => true,
             // What leads to them stands in rows, which are read where their fields are known.
@@ -175,23 +191,22 @@ pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Re
             _ => false,
         };
         match space.owner(number) {
-            Owner::Nobody if met[at].load(Relaxed) => {
+            Owner::Nobody if met.load(Relaxed) => {
                 report.tell(number, "it is used and belongs to nobody".into())
             }
             // What was never written cannot be in use. Told already if an index leads to it.
             Owner::Segment(_) | Owner::Space
-                if each.seen[at] == Seen::Empty && !met[at].load(Relaxed) =>
+                if each.seen[at] == Seen::Empty && !met.load(Relaxed) =>
             {
                 report.tell(number, "it is in use, and empty".into())
             }
-            Owner::Segment(id) if in_tree && !met[at].load(Relaxed) => report.tell(
+            Owner::Segment(id) if in_tree && !met.load(Relaxed) => report.tell(
                 number,
                 format!("it belongs to segment {id}, and nothing leads to it"),
             ),
             _ => {}
         }
     }
-    Ok(report)
 }
 
 /// What the first pass saw of a page.
@@ -316,21 +331,25 @@ impl Each {
             if of == kind::INSTANT && format == Format::MariaDb {
                 return Err(Unsupported::Instant.into());
             }
-            let is_tree = matches!(of, kind::INDEX | kind::SDI);
-            let alone = u32_at(&page, fil::PREV) == NONE && u32_at(&page, fil::NEXT) == NONE;
-            if is_tree && alone && u32_at(&page, index::BRANCHES + 4) != 0 {
-                each.roots.push(number);
-            }
-            if is_tree {
-                each.tree.push(Node {
-                    id: u64_at(&page, index::ID),
-                    number,
-                    previous: u32_at(&page, fil::PREV),
-                    level: u16_at(&page, index::LEVEL),
-                });
+            if matches!(of, kind::INDEX | kind::SDI) {
+                each.tree(&page, number);
             }
         }
         Ok(each)
+    }
+
+    /// A page of an index.
+    fn tree(&mut self, page: &[u8], number: u32) {
+        let alone = u32_at(page, fil::PREV) == NONE && u32_at(page, fil::NEXT) == NONE;
+        if alone && u32_at(page, index::BRANCHES + 4) != 0 {
+            self.roots.push(number);
+        }
+        self.tree.push(Node {
+            id: u64_at(page, index::ID),
+            number,
+            previous: u32_at(page, fil::PREV),
+            level: u16_at(page, index::LEVEL),
+        });
     }
 }
 

@@ -216,13 +216,22 @@ pub struct Pointer {
 /// Bytes of a pointer to the rest of a value.
 const POINTER: usize = 20;
 
-/// A record's fields.
+/// A record's key.
 #[derive(Debug)]
 pub struct Fields<'a> {
-    /// Values; for a record above the leaves those of its key only.
+    /// Values of the fields that tell records apart.
     pub values: Vec<Value<'a>>,
     /// Above the leaves: the page below.
     pub child: Option<u32>,
+}
+
+/// What is kept of records that are read one behind the other.
+#[derive(Debug, Default)]
+pub struct Kept<'a> {
+    /// Values of the fields that tell them apart: [`Layout::keys`] of each.
+    pub keys: Vec<Value<'a>>,
+    /// Where the rest of long values lies.
+    pub outside: Vec<Pointer>,
 }
 
 /// What belongs to a record besides its values.
@@ -234,28 +243,28 @@ pub struct Place {
     pub bytes: Range<usize>,
 }
 
-/// Takes a record apart.
+/// The key of a record.
 pub fn fields<'a>(
     page: &'a [u8],
     record: Record,
     layout: &Layout,
     level: u16,
 ) -> Result<Fields<'a>, String> {
-    let mut values = Vec::with_capacity(layout.count(level));
-    let place = read(page, record, layout, level, &mut values)?;
+    let mut kept = Kept::default();
+    let place = read(page, record, layout, level, &mut kept)?;
     Ok(Fields {
-        values,
+        values: kept.keys,
         child: place.child,
     })
 }
 
-/// The same, with the values behind others.
+/// Takes a record apart; what is kept of it goes behind what others have left.
 pub fn read<'a>(
     page: &'a [u8],
     record: Record,
     layout: &Layout,
     level: u16,
-    values: &mut Vec<Value<'a>>,
+    kept: &mut Kept<'a>,
 ) -> Result<Place, String> {
     let broken = || format!("the record at byte {} does not hold together", record.at);
     if record.info & info::INSTANT != 0 {
@@ -272,7 +281,8 @@ pub fn read<'a>(
         *i = i.checked_sub(1).filter(|i| *i >= index::RECORDS_BEGIN)?;
         Some(page[*i])
     };
-    for f in &layout.fields[..layout.count(level)] {
+    for (n, f) in layout.fields[..layout.count(level)].iter().enumerate() {
+        let is_key = n < layout.keys;
         if f.nullable {
             if bit == 0 {
                 nulls -= 1;
@@ -280,7 +290,9 @@ pub fn read<'a>(
             let null = page[nulls] & (1 << bit) != 0;
             bit = (bit + 1) % 8;
             if null {
-                values.push(Value::Null);
+                if is_key {
+                    kept.keys.push(Value::Null);
+                }
                 continue;
             }
         }
@@ -303,21 +315,22 @@ pub fn read<'a>(
             return Err(broken());
         }
         let bytes = &page[at..end];
-        values.push(if outside {
+        if outside {
             let (own, pointer) = bytes.split_at(length - POINTER);
-            Value::Outside(
-                own,
-                Pointer {
-                    space: u32_at(pointer, 0),
-                    page: u32_at(pointer, 4),
-                    offset: u32_at(pointer, 8),
-                    length: u64::from(u32_at(pointer, 16)),
-                    owned: pointer[12] & 0x80 == 0,
-                },
-            )
-        } else {
-            Value::Bytes(bytes)
-        });
+            let pointer = Pointer {
+                space: u32_at(pointer, 0),
+                page: u32_at(pointer, 4),
+                offset: u32_at(pointer, 8),
+                length: u64::from(u32_at(pointer, 16)),
+                owned: pointer[12] & 0x80 == 0,
+            };
+            kept.outside.push(pointer);
+            if is_key {
+                kept.keys.push(Value::Outside(own, pointer));
+            }
+        } else if is_key {
+            kept.keys.push(Value::Bytes(bytes));
+        }
         at = end;
     }
     let mut child = None;

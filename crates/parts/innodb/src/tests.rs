@@ -6,8 +6,10 @@ use crate::build::{Builder, Error, Options, Sink, Template};
 use crate::cfg::{Column, Exported, Field, Index};
 use crate::format::{FLAGS, Format};
 use crate::page::{NONE, SIZE, fil, index, kind, u16_at};
+use crate::record::Kept;
 use crate::space::{Owner, Pages, Space, head, inode};
 use crate::value::Kind;
+use crate::check::Written;
 use crate::{Layout, Report, check};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -238,10 +240,47 @@ fn report(file: &[u8]) -> Report {
     check(&file, &layouts(), 2).expect("a file that is read")
 }
 
+/// The same file as the check sees it that looks at pages on their way to the disk, `at_once` of them.
+fn written(format: Format, file: &[u8], at_once: usize) -> Result<Report, crate::check::Error> {
+    let layouts = layouts();
+    let written = Written::new(format, SPACE, &layouts);
+    let pages: Vec<&[u8]> = file.chunks(SIZE).collect();
+    let mut from = 0;
+    while from < pages.len() {
+        let is_there = |page: &&&[u8]| page.iter().any(|b| *b != 0);
+        let run = pages[from..].iter().take(at_once).take_while(is_there).count();
+        written.pages(from as u32, &file[from * SIZE..(from + run) * SIZE]);
+        from += run.max(1);
+    }
+    written.end(pages.len() as u32)
+}
+
+/// Whether both checks find that something is wrong.
+fn is_found(format: Format, file: &[u8]) -> [bool; 2] {
+    let found = |report: Result<Report, _>| report.map_or(true, |r| !r.is_whole());
+    [
+        found(check(&file, &layouts(), 2)),
+        found(written(format, file, 7)),
+    ]
+}
+
 #[track_caller]
 fn whole(file: &[u8], rows: u64) {
+    let format = Format::of(&file[..SIZE]).expect("a format");
     let report = report(file);
     assert!(report.is_whole(), "{:#?}", report.problems);
+    for at_once in [1, 5, 64] {
+        let written = written(format, file, at_once).expect("a file that is written");
+        assert!(written.is_whole(), "{:#?}", written.problems);
+        let indexes = written.indexes.iter().cloned().map(|mut index| {
+            // What is first of its level is told apart by the one and not by the other.
+            index.ordered = 0;
+            index
+        });
+        let mut all = report.indexes.clone();
+        all.iter_mut().for_each(|index| index.ordered = 0);
+        assert_eq!(indexes.collect::<Vec<_>>(), all);
+    }
     assert_eq!(report.indexes.len(), 3);
     for i in &report.indexes {
         assert_eq!((i.records, i.unordered), (rows, 0), "{i:?}");
@@ -388,12 +427,9 @@ fn every_flipped_byte_is_found() {
             (0..file.len()).filter(|at| at % SIZE < 220 || at % SIZE > SIZE - 40 || at % 97 == 0)
         {
             damaged[at] ^= 1 << (at % 8);
-            let found = match check(&&damaged[..], &layouts(), 2) {
-                Ok(report) => !report.is_whole(),
-                Err(_) => true,
-            };
-            assert!(
-                found,
+            assert_eq!(
+                is_found(format, &damaged),
+                [true; 2],
                 "{format:?}: byte {} of page {}",
                 at % SIZE,
                 at / SIZE
@@ -415,7 +451,7 @@ fn every_page_of_zeroes_is_found() {
             }
             let mut damaged = file.clone();
             damaged[n * SIZE..][..SIZE].fill(0);
-            assert!(!report(&damaged).is_whole(), "{format:?}: page {n}");
+            assert_eq!(is_found(format, &damaged), [true; 2], "{format:?}: page {n}");
             tried += 1;
         }
         assert!(tried > 20, "{tried}");
@@ -447,7 +483,7 @@ fn every_swapped_pair_of_records_is_found() {
         let id = crate::page::u64_at(page, index::ID);
         let layout = layouts.iter().find(|l| l.id == id).expect("an index");
         let bytes = |r| {
-            let read = crate::record::read(page, r, layout, chain.level, &mut Vec::new());
+            let read = crate::record::read(page, r, layout, chain.level, &mut Kept::default());
             read.expect("fields").bytes
         };
         for pair in chain.records.windows(2) {
@@ -465,8 +501,9 @@ fn every_swapped_pair_of_records_is_found() {
             set(own, pair[0].at, &right);
             set(own, pair[1].at, &left);
             format.seal(own);
-            assert!(
-                !report(&damaged).is_whole(),
+            assert_eq!(
+                is_found(format, &damaged),
+                [true; 2],
                 "page {number}, byte {}",
                 pair[0].at
             );
@@ -512,6 +549,7 @@ fn damage_with_a_right_sum_is_found() {
         let own = &mut damaged[page * SIZE..][..SIZE];
         own[at] ^= 1;
         format.seal(own);
+        assert_eq!(is_found(format, &damaged), [true; 2], "{says}");
         let report = report(&damaged);
         let told = |p: &(u32, String)| p.1.contains(says);
         assert!(
@@ -519,6 +557,72 @@ fn damage_with_a_right_sum_is_found() {
             "{says}: {:#?}",
             report.problems
         );
+    }
+}
+
+/// What a file that is checked while it is written is held to besides, and what lies between two of its writes.
+#[test]
+fn what_a_new_file_promises_is_checked() {
+    let format = Format::MySql;
+    let file = build(format, &[&rows(3000)]).expect("a file");
+    let pages = || (0..).zip(file.chunks(SIZE));
+    let of = |id: u64, level: u16| {
+        move |page: &[u8]| {
+            u16_at(page, fil::TYPE) == kind::INDEX
+                && crate::page::u64_at(page, index::ID) == id
+                && u16_at(page, index::LEVEL) == level
+        }
+    };
+    let told = |damaged: &[u8], at_once: usize, says: &str| {
+        let report = written(format, damaged, at_once).expect("a file");
+        let found = report.problems.iter().any(|p| p.1.contains(says));
+        assert!(found, "{says}: {:#?}", report.problems);
+    };
+    let changed = |page: usize, at: usize, bytes: &[u8]| {
+        let mut damaged = file.clone();
+        let own = &mut damaged[page * SIZE..][..SIZE];
+        set(own, at, bytes);
+        format.seal(own);
+        damaged
+    };
+    let (leaf, bytes) = pages()
+        .find(|(_, page)| of(101, 0)(page))
+        .expect("a leaf of a secondary index");
+    let damaged = changed(leaf, index::MAX_TRX, &[0; 8]);
+    told(&damaged, 64, "it names no transaction");
+    let first = crate::record::chain(bytes).expect("a page").records[0];
+    let flags = bytes[first.at - 5];
+    let damaged = changed(leaf, first.at - 5, &[flags | 0x20]);
+    told(&damaged, 64, "marked as deleted");
+    let (root, bytes) = pages()
+        .find(|(_, page)| of(100, 1)(page))
+        .expect("a page above");
+    let first = crate::record::chain(bytes).expect("a page").records[0];
+    let damaged = changed(root, first.at - 5, &[bytes[first.at - 5] & !0x10]);
+    told(&damaged, 64, "the least of its level");
+    // A key that the page above names right, and that is not behind the page before: only their ends tell.
+    let leaves: Vec<_> = pages().filter(|(_, page)| of(100, 0)(page)).collect();
+    let (before, behind) = (leaves[3], leaves[4]);
+    assert_eq!(crate::page::u32_at(before.1, fil::NEXT), behind.0 as u32);
+    let key = crate::record::chain(before.1).expect("a page").records[1].at;
+    let key = &before.1[key..key + 8];
+    let place = crate::record::chain(behind.1).expect("a page").records[0].at;
+    let mut damaged = changed(behind.0, place, key);
+    let above = crate::record::chain(bytes).expect("a page").records[4].at;
+    let own = &mut damaged[root * SIZE..][..SIZE];
+    set(own, above, key);
+    format.seal(own);
+    told(&damaged, 1, "is not behind the last one of page");
+    told(&damaged, 64, "is not behind the one before it");
+    // Twice, and behind the end.
+    let layouts = layouts();
+    let twice = Written::new(format, SPACE, &layouts);
+    twice.pages(0, &file);
+    twice.pages(3, &file[3 * SIZE..4 * SIZE]);
+    let report = twice.end(file.len() as u32 / SIZE as u32 - 1).expect("a file");
+    for says in ["written twice", "behind the end of the file"] {
+        let found = report.problems.iter().any(|p| p.1.contains(says));
+        assert!(found, "{says}: {:#?}", report.problems);
     }
 }
 
@@ -541,7 +645,8 @@ proptest! {
             let page = at / SIZE * SIZE;
             format.seal(&mut file[page..page + SIZE]);
         }
-        let _ = check(&&file[..], &layouts(), 2);
+        let [found, by_written] = is_found(format, &file);
+        prop_assert!(by_written || !found);
         let _ = check(&&file[..], &[], 1);
     }
 

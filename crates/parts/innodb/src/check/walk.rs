@@ -2,14 +2,14 @@
 //! where the one above names it, and the levels' ends are kept, so that order
 //! and neighbours are checked across pages.
 
+use super::inside::{Before, Inside, Owned, Pairs, owned, values};
 use super::{Index, Node, Report, Seen};
 use crate::layout::Layout;
 use crate::page::{NONE, SIZE, fil, index, kind, u16_at, u32_at, u64_at};
-use crate::record::{self, Chain, Place, Value, info};
+use crate::record::{self, Chain, Pointer, Value, info};
 use crate::space::{Owner, Pages, Space};
 use std::cmp::Ordering;
 use std::io;
-use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -27,65 +27,6 @@ struct End {
     live: Option<Vec<Owned>>,
 }
 
-/// A value that is kept.
-#[derive(Clone, Debug)]
-enum Owned {
-    Null,
-    Bytes(Vec<u8>),
-    Unknown,
-}
-
-impl Owned {
-    fn of(value: &Value<'_>) -> Owned {
-        match value {
-            Value::Null => Owned::Null,
-            Value::Bytes(b) => Owned::Bytes(b.to_vec()),
-            Value::Outside(..) => Owned::Unknown,
-        }
-    }
-
-    fn value(&self) -> Value<'_> {
-        match self {
-            Owned::Null => Value::Null,
-            Owned::Bytes(b) => Value::Bytes(b),
-            Owned::Unknown => Value::Outside(
-                &[],
-                record::Pointer {
-                    space: 0,
-                    page: 0,
-                    offset: 0,
-                    length: 0,
-                    owned: false,
-                },
-            ),
-        }
-    }
-}
-
-/// The records of a page.
-struct All<'p> {
-    /// Values of one.
-    width: usize,
-    /// Of all of them, one behind the other.
-    values: Vec<Value<'p>>,
-    places: Vec<Place>,
-}
-
-impl<'p> All<'p> {
-    fn new(records: usize, width: usize) -> All<'p> {
-        All {
-            // A description may be of anybody's making.
-            width: width.max(1),
-            values: Vec::with_capacity(records * width),
-            places: Vec::with_capacity(records),
-        }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &[Value<'p>]> {
-        self.values.chunks_exact(self.width)
-    }
-}
-
 /// What all walks have in common.
 pub(super) struct File<'a> {
     pub(super) pages: &'a dyn Pages,
@@ -96,6 +37,37 @@ pub(super) struct File<'a> {
     pub(super) met: &'a [AtomicBool],
     /// Whether nothing was wrong before.
     pub(super) clean: bool,
+}
+
+/// The segments that a root names: of its leaves, and of its other pages. The root is of the second even while it is
+/// the only leaf.
+pub(super) fn segments(page: &[u8], root: u32, space: &Space, report: &mut Report) -> [u64; 2] {
+    [index::LEAVES, index::BRANCHES].map(|base| {
+        let of = u32_at(page, base);
+        match space.segment_at(u32_at(page, base + 4), u16_at(page, base + 8)) {
+            Some(s) if of == space.id => s.id,
+            _ => {
+                report.tell(root, "it names a segment that is not there".into());
+                0
+            }
+        }
+    })
+}
+
+/// That a page of an index is of this segment; that it is nobody's is told at the end.
+pub(super) fn owned_by(space: &Space, number: u32, segment: u64, report: &mut Report) {
+    match space.owner(number) {
+        Owner::Segment(id) if id == segment => {}
+        Owner::Nobody => {}
+        _ => report.tell(number, "it belongs to another segment".into()),
+    }
+}
+
+/// What is wrong with a page that is no root and names segments as one.
+pub(super) fn names_segments(page: &[u8]) -> Option<String> {
+    let named = &page[index::LEAVES..index::BRANCHES + 10];
+    let says = named.iter().any(|b| *b != 0);
+    says.then(|| "it names segments, which only a root does".into())
 }
 
 /// An index, from its root down.
@@ -137,15 +109,7 @@ impl<'a> Walk<'a> {
         if let Some(l) = self.layout {
             self.found.name = Some(l.name.clone());
         }
-        for (n, base) in [index::LEAVES, index::BRANCHES].into_iter().enumerate() {
-            let (space, at) = (u32_at(&page, base), u32_at(&page, base + 4));
-            match self.file.space.segment_at(at, u16_at(&page, base + 8)) {
-                Some(s) if space == self.file.space.id => self.segments[n] = s.id,
-                _ => self
-                    .report
-                    .tell(root, "it names a segment that is not there".into()),
-            }
-        }
+        self.segments = segments(&page, root, self.file.space, self.report);
         let level = u16_at(&page, index::LEVEL);
         if level > DEEPEST {
             self.report
@@ -251,20 +215,15 @@ impl<'a> Walk<'a> {
                 format!("it is of index {id}, the root says {}", self.found.id),
             );
         }
-        // The root is of the segment of branches, even while it is the only leaf.
-        let leaf = level == 0 && number != self.found.root;
-        let wanted = self.segments[usize::from(!leaf)];
-        match self.file.space.owner(number) {
-            Owner::Segment(id) if id == wanted => {}
-            Owner::Nobody => {}
-            _ => self
-                .report
-                .tell(number, "it belongs to another segment".into()),
-        }
-        let inner = &page[index::LEAVES..index::BRANCHES + 10];
-        if number != self.found.root && inner.iter().any(|b| *b != 0) {
-            self.report
-                .tell(number, "it names segments, which only a root does".into());
+        let is_root = number == self.found.root;
+        owned_by(
+            self.file.space,
+            number,
+            self.segments[usize::from(level > 0 || is_root)],
+            self.report,
+        );
+        if !is_root && let Some(why) = names_segments(page) {
+            self.report.tell(number, why);
         }
     }
 
@@ -323,35 +282,42 @@ impl<'a> Walk<'a> {
         let Some(layout) = self.layout else {
             return Ok(());
         };
-        let mut all = All::new(chain.records.len(), layout.count(level));
-        for r in &chain.records {
-            match record::read(page, *r, layout, level, &mut all.values) {
-                Ok(place) => all.places.push(place),
-                Err(why) => {
-                    self.report.tell(number, why);
-                    return Ok(());
-                }
+        let inside = match Inside::read(page, chain, layout) {
+            Ok(inside) => inside,
+            Err(why) => {
+                self.report.tell(number, why);
+                return Ok(());
             }
+        };
+        if let Err(why) = inside.heap(chain) {
+            self.report.tell(number, why);
         }
-        self.heap(number, chain, &all);
-        self.order(number, chain, &all, above);
+        self.order(number, chain, &inside, layout, above);
         let is_least = chain
             .records
             .last()
             .is_some_and(|r| r.info & info::LEAST != 0);
-        let last = all.iter().last().filter(|_| !is_least);
-        let kept = last.map(|f| f[..layout.keys].iter().map(Owned::of).collect());
+        let last = inside.keys().next_back().filter(|_| !is_least);
+        let kept = last.map(owned);
         if let (Some(end), Some(kept)) = (&mut self.ends[usize::from(level)], kept) {
             end.last = Some(kept);
         }
         if level == 0 {
-            return self.outside(number, &all.values);
+            return self.outside(number, inside.outside());
         }
-        for ((r, f), place) in chain.records.iter().zip(all.iter()).zip(&all.places) {
-            let key: Vec<Owned> = f.iter().map(Owned::of).collect();
+        for ((r, key), child) in chain
+            .records
+            .iter()
+            .zip(inside.keys())
+            .zip(inside.children())
+        {
+            let key = owned(key);
             let least = r.info & info::LEAST != 0;
-            let child = place.child.unwrap_or(NONE);
-            self.page(child, level - 1, (!least).then_some(&key[..]))?;
+            self.page(
+                child.unwrap_or(NONE),
+                level - 1,
+                (!least).then_some(&key[..]),
+            )?;
         }
         Ok(())
     }
@@ -389,95 +355,47 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// That records fill the heap without holes, and do not overlap.
-    fn heap(&mut self, number: u32, chain: &Chain, all: &All<'_>) {
-        let mut places: Vec<Range<usize>> = all.places.iter().map(|p| p.bytes.clone()).collect();
-        places.sort_unstable_by_key(|p| p.start);
-        let mut end = index::RECORDS_BEGIN;
-        let mut bytes = 0;
-        for p in &places {
-            if p.start < end || p.end > chain.heap_top {
-                self.report.tell(
-                    number,
-                    format!("the record at byte {} lies over another", p.start),
-                );
-                return;
-            }
-            end = p.end;
-            bytes += p.len();
-        }
-        let room = chain.heap_top - index::RECORDS_BEGIN;
-        if bytes + chain.garbage != room {
-            self.report.tell(
-                number,
-                format!(
-                    "its records take {bytes} bytes and {} are free, of {room}",
-                    chain.garbage
-                ),
-            );
-        }
-    }
-
-    fn order(&mut self, number: u32, chain: &Chain, all: &All<'_>, above: Option<&[Owned]>) {
-        let Some(layout) = self.layout else { return };
-        let keys = layout.keys;
+    fn order(
+        &mut self,
+        number: u32,
+        chain: &Chain,
+        inside: &Inside<'_>,
+        layout: &Layout,
+        above: Option<&[Owned]>,
+    ) {
         let end = self.ends[usize::from(chain.level)].as_ref();
-        let kept = end.and_then(|e| e.last.clone());
-        let before: Option<Vec<Value<'_>>> =
-            kept.as_ref().map(|k| k.iter().map(Owned::value).collect());
-        let mut previous: Option<&[Value<'_>]> = before.as_deref();
-        let kept_live = end.and_then(|e| e.live.clone());
-        let live_before: Option<Vec<Value<'_>>> = kept_live
-            .as_ref()
-            .map(|k| k.iter().map(Owned::value).collect());
-        let mut live: Option<&[Value<'_>]> = live_before.as_deref();
-        for (r, f) in chain.records.iter().zip(all.iter()) {
-            if let Some(p) = previous {
-                match record::compare(layout, p, f, keys) {
-                    Some(Ordering::Less) => self.found.ordered += 1,
-                    Some(_) => {
-                        self.report.tell(
-                            number,
-                            format!(
-                                "the record at byte {} is not behind the one before it",
-                                r.at
-                            ),
-                        );
-                        return;
-                    }
-                    None => self.found.unordered += 1,
-                }
+        let last = end.and_then(|e| e.last.clone());
+        let last = last.as_deref().map(values);
+        let live = end.and_then(|e| e.live.clone());
+        let live = live.as_deref().map(values);
+        let mut before = Before {
+            last: last.as_deref(),
+            live: live.as_deref(),
+        };
+        let mut pairs = Pairs::default();
+        let mut in_order = Ok(());
+        for (r, key) in chain.records.iter().zip(inside.keys()) {
+            in_order = before.next(layout, chain.level, *r, key, &mut pairs);
+            if in_order.is_err() {
+                break;
             }
-            // Rows that are deleted may stand between two that must not be equal.
-            if let (Some(n), 0) = (layout.unique, chain.level)
-                && r.info & info::DELETED == 0
-            {
-                let equal = |l| record::compare(layout, l, f, n) == Some(Ordering::Equal);
-                if !f[..n].contains(&Value::Null) && live.is_some_and(equal) {
-                    self.report.tell(
-                        number,
-                        format!(
-                            "the record at byte {} is equal to one before it, in a unique index",
-                            r.at
-                        ),
-                    );
-                    return;
-                }
-                live = Some(f);
-            }
-            // The least of its level keeps the key that it once had, whatever comes in front of that later.
-            previous = (r.info & info::LEAST == 0).then_some(f);
         }
-        let live = live.map(|l| l[..keys].iter().map(Owned::of).collect());
+        self.found.ordered += pairs.ordered;
+        self.found.unordered += pairs.unordered;
+        if let Err(why) = in_order {
+            self.report.tell(number, why);
+            return;
+        }
+        let live = before.live.map(owned);
         // The page above names this one by its first key, or by one between that and the page before.
-        if let (Some(above), Some(first)) = (above, all.iter().next()) {
-            let above: Vec<_> = above.iter().map(Owned::value).collect();
-            let n = layout.branch.min(keys);
+        if let (Some(above), Some(first)) = (above, inside.keys().next()) {
+            let above = values(above);
+            let n = layout.branch.min(layout.keys);
             let behind = |b: &[Value<'_>]| match record::compare(layout, b, &above, n) {
                 Some(order) => order == Ordering::Less,
                 None => true,
             };
-            if !before.as_deref().is_none_or(behind) {
+            if !last.as_deref().is_none_or(behind) {
                 self.report.tell(
                     number,
                     "the key by which the page above names it is in front of the page before it"
@@ -498,11 +416,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Follows long values to their pages.
-    fn outside(&mut self, number: u32, values: &[Value<'_>]) -> io::Result<()> {
-        for value in values {
-            let Value::Outside(_, pointer) = value else {
-                continue;
-            };
+    fn outside(&mut self, number: u32, pointers: &[Pointer]) -> io::Result<()> {
+        for pointer in pointers {
             // A newer version of the row has it now.
             if !pointer.owned {
                 continue;
@@ -519,7 +434,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn long(&mut self, number: u32, pointer: record::Pointer) -> io::Result<()> {
+    fn long(&mut self, number: u32, pointer: Pointer) -> io::Result<()> {
         let (mut at, mut left) = (pointer.page, pointer.length);
         let mut page = vec![0; SIZE];
         while left > 0 {
