@@ -5,7 +5,10 @@
 //! this name, which holds where others come as often as the machine is fast;
 //! `PENSTOCK_STOP_AT` stops it there as `kill -STOP` would, so that a test can
 //! kill the server and let it go on; `PENSTOCK_PLACES=FILE` has their names
-//! written there, in order. Release builds do not have this.
+//! written there, in order. Bytes that pass one ([`passed`]) are damaged by
+//! `PENSTOCK_DAMAGE_AT`. Release builds do not have this.
+
+use std::borrow::Cow;
 
 #[cfg(debug_assertions)]
 mod places {
@@ -36,12 +39,12 @@ mod places {
 
     static COUNTS: Mutex<Option<Counts>> = Mutex::new(None);
 
-    /// Counts a place; says which of the two variables mean it.
-    pub fn count(place: &str) -> [bool; 2] {
+    /// Counts a place; says which of the three variables mean it.
+    pub fn count(place: &str) -> [bool; 3] {
         let mut counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = counts.get_or_insert_default();
         counts.count(place);
-        ["PENSTOCK_KILL_AT", "PENSTOCK_STOP_AT"].map(|name| {
+        ["PENSTOCK_KILL_AT", "PENSTOCK_STOP_AT", "PENSTOCK_DAMAGE_AT"].map(|name| {
             let asked = std::env::var(name);
             asked.is_ok_and(|asked| counts.is(place, &asked))
         })
@@ -51,6 +54,32 @@ mod places {
 /// Marks a place in the code; the name is for its reader.
 #[cfg(debug_assertions)]
 pub fn reached(place: &str) {
+    is_damaged(place);
+}
+
+/// The same for a place that bytes pass: one bit of those in the middle may be turned over.
+#[cfg(debug_assertions)]
+pub fn passed<'b>(place: &str, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+    let mut bytes = Cow::Borrowed(bytes);
+    if is_damaged(place) {
+        let middle = bytes.len() / 2;
+        if let Some(byte) = bytes.to_mut().get_mut(middle) {
+            *byte ^= 1;
+        }
+    }
+    bytes
+}
+
+/// Marks a place in the code that bytes pass.
+#[cfg(not(debug_assertions))]
+#[inline]
+pub fn passed<'b>(_place: &str, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+    Cow::Borrowed(bytes)
+}
+
+/// Counts a place, and does what is asked for at it; whether bytes that pass it are to be damaged.
+#[cfg(debug_assertions)]
+fn is_damaged(place: &str) -> bool {
     if let Some(list) = std::env::var_os("PENSTOCK_PLACES") {
         use std::io::Write;
         let list = std::fs::File::options()
@@ -59,14 +88,16 @@ pub fn reached(place: &str) {
             .open(list);
         let _ = list.and_then(|mut f| f.write_all(format!("{place}\n").as_bytes()));
     }
-    let signal = match places::count(place) {
-        [true, _] => rustix::process::Signal::KILL,
-        [false, true] => rustix::process::Signal::STOP,
-        [false, false] => return,
+    let [killed, stopped, damaged] = places::count(place);
+    let signal = match (killed, stopped) {
+        (true, _) => rustix::process::Signal::KILL,
+        (false, true) => rustix::process::Signal::STOP,
+        (false, false) => return damaged,
     };
     let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
     // Another thread may be the one that takes the signal: until it has, this one must not go on.
     std::thread::sleep(std::time::Duration::from_millis(300));
+    damaged
 }
 
 /// Marks a place in the code.

@@ -4,12 +4,12 @@ use crate::build::extents::{Extents, SegmentAt, own_page};
 use crate::build::page::{Belongs, Filling, place};
 use crate::build::{Builder, Error, Options, Sink, Template};
 use crate::cfg::{Column, Exported, Field, Index};
+use crate::check::Written;
 use crate::format::{FLAGS, Format};
 use crate::page::{NONE, SIZE, fil, index, kind, u16_at};
 use crate::record::Kept;
 use crate::space::{Owner, Pages, Space, head, inode};
 use crate::value::Kind;
-use crate::check::Written;
 use crate::{Layout, Report, check};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -248,7 +248,11 @@ fn written(format: Format, file: &[u8], at_once: usize) -> Result<Report, crate:
     let mut from = 0;
     while from < pages.len() {
         let is_there = |page: &&&[u8]| page.iter().any(|b| *b != 0);
-        let run = pages[from..].iter().take(at_once).take_while(is_there).count();
+        let run = pages[from..]
+            .iter()
+            .take(at_once)
+            .take_while(is_there)
+            .count();
         written.pages(from as u32, &file[from * SIZE..(from + run) * SIZE]);
         from += run.max(1);
     }
@@ -451,7 +455,11 @@ fn every_page_of_zeroes_is_found() {
             }
             let mut damaged = file.clone();
             damaged[n * SIZE..][..SIZE].fill(0);
-            assert_eq!(is_found(format, &damaged), [true; 2], "{format:?}: page {n}");
+            assert_eq!(
+                is_found(format, &damaged),
+                [true; 2],
+                "{format:?}: page {n}"
+            );
             tried += 1;
         }
         assert!(tried > 20, "{tried}");
@@ -619,7 +627,9 @@ fn what_a_new_file_promises_is_checked() {
     let twice = Written::new(format, SPACE, &layouts);
     twice.pages(0, &file);
     twice.pages(3, &file[3 * SIZE..4 * SIZE]);
-    let report = twice.end(file.len() as u32 / SIZE as u32 - 1).expect("a file");
+    let report = twice
+        .end(file.len() as u32 / SIZE as u32 - 1)
+        .expect("a file");
     for says in ["written twice", "behind the end of the file"] {
         let found = report.problems.iter().any(|p| p.1.contains(says));
         assert!(found, "{says}: {:#?}", report.problems);

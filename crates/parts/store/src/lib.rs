@@ -11,6 +11,7 @@
 //! A store knows nothing of what the bytes mean: digests, formats and retries
 //! belong to others, and are added around it.
 
+pub mod direct;
 mod directory;
 mod error;
 mod name;

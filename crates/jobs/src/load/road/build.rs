@@ -11,10 +11,8 @@ use archive::row::RowError;
 use archive::{ArchiveError, RowPlan};
 use base::{Counters, Error, Result};
 use innodb::build::rows::Stretch;
-use innodb::build::{self, Builder, Rows, Sink};
-use innodb::page::SIZE;
-use std::fs::File;
-use std::io::{self, Read};
+use innodb::build::{self, Builder, Rows};
+use std::io::Read;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use store::Store;
@@ -173,40 +171,4 @@ impl From<RowError> for Wrong {
 fn row(plan: &RowPlan, line: &[u8], room: &mut Vec<u8>, rows: &mut Rows<'_>) -> Result<(), Wrong> {
     plan.cells(line, room, |cell| rows.cell(cell).map_err(Wrong::Build))?;
     rows.row().map_err(Wrong::Build)
-}
-
-/// The file that is built, until somebody stops the load.
-pub struct Out<'a> {
-    /// Where it goes.
-    pub file: &'a File,
-    /// Whether to go on.
-    pub stop: &'a Stop<'a>,
-    /// Told of every byte.
-    pub counters: &'a Counters,
-}
-
-impl Sink for Out<'_> {
-    fn write(&self, page: u32, bytes: &[u8]) -> io::Result<()> {
-        if self.stop.asked() {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
-        self.counters.stored.add(bytes.len() as u64);
-        Sink::write(self.file, page, bytes)
-    }
-}
-
-impl innodb::space::Pages for Out<'_> {
-    fn count(&self) -> u32 {
-        let bytes = self.file.metadata().map_or(0, |m| m.len());
-        u32::try_from(bytes / SIZE as u64).unwrap_or(u32::MAX)
-    }
-
-    fn read(&self, number: u32, page: &mut [u8]) -> io::Result<()> {
-        use std::os::unix::fs::FileExt;
-        if number.is_multiple_of(1024) && self.stop.asked() {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
-        self.file
-            .read_exact_at(page, u64::from(number) * SIZE as u64)
-    }
 }

@@ -4,7 +4,8 @@
 //! into the journal, and its rows compared.
 
 use super::Roads;
-use super::build::{Failed, Out, Source};
+use super::build::{Failed, Source};
+use super::out::Out;
 use super::parts::{self, Part};
 use super::ready::Ready;
 use super::site::{Place, Site, remove};
@@ -18,6 +19,7 @@ use crate::{connect, failure};
 use base::units::printable;
 use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
 use innodb::build::{self, Builder, Options};
+use innodb::check::Written;
 use innodb::page::SIZE;
 use innodb::{Exported, Layout};
 use server::{quote, session};
@@ -265,15 +267,18 @@ impl Works<'_> {
                 "the server's files are not known".into(),
             )));
         };
-        let file = site
-            .create(path, ready.blank.mode)
-            .map_err(|e| storage("create", path, &e))?;
-        let out = Out {
-            file: &file,
-            stop,
-            counters: self.counters,
+        let blank = &ready.blank;
+        let layouts = match layouts(&blank.exported) {
+            Ok(layouts) => layouts,
+            Err(why) => return Ok(Err(Outcome::Doubted(why))),
         };
-        let pages = match self.build(rank, ready, &out, site) {
+        let check = Written::new(blank.template.format, blank.template.space, &layouts);
+        let out = site.create(path, blank.mode).and_then(|file| {
+            let direct = site.is_direct();
+            Out::new(file, direct, self.threads, check, stop, self.counters)
+        });
+        let out = out.map_err(|e| storage("create", path, &e))?;
+        let pages = match self.build(rank, ready, &out, stop, site) {
             Ok(pages) => pages,
             Err(Failed::Load(e)) => return Err(e),
             Err(Failed::Road(build::Error::Io(e))) => {
@@ -291,21 +296,9 @@ impl Works<'_> {
             }
         };
         let bytes = u64::from(pages) * SIZE as u64;
-        file.set_len(bytes)
-            .map_err(|e| storage("build", path, &e))?;
+        let ended = out.end(pages).map_err(|e| storage("write", path, &e));
+        let (file, doubt) = ended?;
         failpoint::reached("a file is built");
-        let turn = self.turns.take(rank);
-        self.counters.busy.add(1);
-        let doubt = match whole(&out, &ready.blank.exported, self.threads) {
-            Ok(doubt) => doubt,
-            Err(e) => {
-                stop.check()?;
-                return Err(storage("read", path, &e));
-            }
-        };
-        self.counters.busy.sub(1);
-        // The server spends a good part of an import on waiting for the disk, and on one core.
-        drop(turn);
         if let Some(why) = doubt {
             let why = format!("the file that was built for it {why}");
             return Ok(Err(Outcome::Doubted(why)));
@@ -332,6 +325,7 @@ impl Works<'_> {
         rank: usize,
         ready: &Ready<'_>,
         out: &Out<'_>,
+        stop: &Stop<'_>,
         site: &Site,
     ) -> Result<u32, Failed> {
         let (blank, columns) = (&ready.blank, ready.columns.clone());
@@ -346,7 +340,7 @@ impl Works<'_> {
             table: ready.table,
             chunks: ready.chunks(),
             counters: self.counters,
-            stop: out.stop,
+            stop,
             threads: self.threads,
             turns: &self.turns,
             rank,
@@ -450,24 +444,8 @@ impl Works<'_> {
     }
 }
 
-/// What is wrong with a file that was built, if anything.
-fn whole(file: &Out<'_>, exported: &Exported, threads: usize) -> io::Result<Option<String>> {
-    let mut layouts = Vec::new();
-    for i in &exported.indexes {
-        match Layout::of(exported, i) {
-            Ok(layout) => layouts.push(layout),
-            Err(e) => return Ok(Some(format!("is not understood: {e}"))),
-        }
-    }
-    match innodb::check(file, &layouts, threads) {
-        Ok(report) if report.is_whole() && report.indexes.iter().all(|i| i.unordered == 0) => {
-            Ok(None)
-        }
-        Ok(report) => Ok(Some(match report.problems.first() {
-            Some((page, what)) => format!("is not whole: page {page}: {what}"),
-            None => "has records whose order is not known".to_owned(),
-        })),
-        Err(innodb::check::Error::Io(e)) => Err(e),
-        Err(e) => Ok(Some(format!("is not whole: {e}"))),
-    }
+/// How the records of a table's file lie.
+fn layouts(exported: &Exported) -> std::result::Result<Vec<Layout>, String> {
+    let of = |i| Layout::of(exported, i).map_err(|e| format!("its file is not understood: {e}"));
+    exported.indexes.iter().map(of).collect()
 }

@@ -3,11 +3,11 @@
 //!
 //! `choose` says which and why, `site` where the server has its files, `ready`
 //! takes the server's own empty ones as templates, `build` makes one from the
-//! archive's chunks, `hand` gives it to the server, `swap` to one that is stopped
+//! archive's chunks, which `out` checks and writes, `hand` gives it to the server, `swap` to one that is stopped
 //! for it; `parts` has partitions come one by one, `number` keeps rows without a key apart, `turns` shares the processor.
 //! What comes as a file is compared with the archive before anything else is done
 //! with it.
-//! Invariants: the server never sees a file that has not passed the check of
+//! Invariants: the server never sees a file whose pages have not passed the check of
 //! [`innodb::check`]; a table whose file was refused, or differs, is dropped and
 //! loaded as rows; from before the first byte of a file until the server has
 //! taken it the journal names it, so that nothing of it is ever left.
@@ -16,6 +16,7 @@ mod build;
 mod choose;
 mod hand;
 mod number;
+mod out;
 mod parts;
 mod ready;
 mod site;

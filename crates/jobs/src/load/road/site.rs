@@ -61,7 +61,7 @@ impl Site {
             shared: Arc::new(open),
             owner: (meta.uid(), meta.gid()),
             device: of_folder.dev(),
-            direct: is_direct(&t.id.variables),
+            direct: reads_direct(&t.id.variables),
         };
         let denied = |e: io::Error| {
             format!(
@@ -140,6 +140,11 @@ impl Site {
         Ok(file)
     }
 
+    /// Whether the server reads its files around the system's cache, so that new ones need not be there.
+    pub fn is_direct(&self) -> bool {
+        self.direct
+    }
+
     /// Has a file that is complete be on the disk. In memory nobody needs it if the server does not look there: what it
     /// is going to read it with can have the room.
     pub fn settled(&self, file: &File) -> io::Result<()> {
@@ -167,7 +172,7 @@ impl Site {
 
 /// Whether a server with these variables reads its tablespaces around the system's cache. From MariaDB 11.0 on the second one
 /// decides.
-fn is_direct(variables: &BTreeMap<String, String>) -> bool {
+fn reads_direct(variables: &BTreeMap<String, String>) -> bool {
     let says = |name: &str| variables.get(name).map_or("", String::as_str);
     says("innodb_flush_method").starts_with("O_DIRECT")
         && says("innodb_data_file_buffering") != "ON"
@@ -189,7 +194,7 @@ mod tests {
     fn who_reads_around_the_cache() {
         let of = |pairs: &[(&str, &str)]| {
             let own = |(a, b): &(&str, &str)| ((*a).to_owned(), (*b).to_owned());
-            is_direct(&pairs.iter().map(own).collect())
+            reads_direct(&pairs.iter().map(own).collect())
         };
         assert!(of(&[("innodb_flush_method", "O_DIRECT")]));
         assert!(of(&[("innodb_flush_method", "O_DIRECT_NO_FSYNC")]));

@@ -212,12 +212,18 @@ impl<'a> Written<'a> {
 
     /// There are no more pages, and the file has so many: whether they make a whole one.
     pub fn end(self, count: u32) -> Result<Report, Error> {
-        let mut known = self.known.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self
+            .known
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut report = std::mem::take(&mut known.report);
         report.pages = count;
         report.space = self.space;
         if known.pages.len() > count as usize {
-            report.tell(count, "it is written, and behind the end of the file".into());
+            report.tell(
+                count,
+                "it is written, and behind the end of the file".into(),
+            );
         }
         known.pages.resize(count as usize, None);
         let first = known.kept.get(&0).ok_or(Error::Head)?;
@@ -305,7 +311,10 @@ fn records<'p>(
         };
     };
     let is_first = page.previous == NONE;
-    let says = chain.records.first().is_some_and(|r| r.info & info::LEAST != 0);
+    let says = chain
+        .records
+        .first()
+        .is_some_and(|r| r.info & info::LEAST != 0);
     if page.level > 0 && is_first && !says {
         return Err("its first record does not say that it is the least of its level".into());
     }
@@ -325,7 +334,8 @@ fn records<'p>(
     }
     if page.level == 0 {
         counts.records += chain.records.len() as u64;
-        new.long.extend(inside.outside().iter().map(|p| (number, *p)));
+        new.long
+            .extend(inside.outside().iter().map(|p| (number, *p)));
     } else {
         let keys = inside.keys().map(|key| sum(key, &mut room));
         let below = inside.children().map(|c| c.unwrap_or(NONE)).zip(keys);
@@ -474,7 +484,10 @@ impl<'a> Levels<'a> {
         if let Some(Some((number, page))) = front
             && page.next != NONE
         {
-            let what = format!("it goes on with page {}, which no page above names", page.next);
+            let what = format!(
+                "it goes on with page {}, which no page above names",
+                page.next
+            );
             self.report.tell(number, what);
         }
         below
@@ -529,7 +542,10 @@ impl<'a> Levels<'a> {
             return;
         };
         if front.next != number {
-            let what = format!("it goes on with page {}, the page above with {number}", front.next);
+            let what = format!(
+                "it goes on with page {}, the page above with {number}",
+                front.next
+            );
             self.report.tell(before, what);
         }
         if page.joined {
@@ -568,7 +584,10 @@ impl<'a> Levels<'a> {
         }
         let (mut at, mut left) = (pointer.page, pointer.length);
         while left > 0 {
-            let page = self.known.page(at).filter(|p| p.right && p.kind == kind::BLOB);
+            let page = self
+                .known
+                .page(at)
+                .filter(|p| p.right && p.kind == kind::BLOB);
             let (Some(page), Some(met)) = (page, self.met.get(at as usize)) else {
                 let what = format!("a long value goes on at page {at}, which holds none");
                 self.report.tell(number, what);
@@ -588,7 +607,8 @@ impl<'a> Levels<'a> {
             }
             left -= here;
             if (left == 0) != (page.next == NONE) {
-                self.report.tell(at, "a long value ends too early or too late".into());
+                self.report
+                    .tell(at, "a long value ends too early or too late".into());
                 return;
             }
             at = page.next;

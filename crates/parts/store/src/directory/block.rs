@@ -11,26 +11,19 @@
 //! gate here, and not where bytes are taken in: whole blocks of many files could
 //! otherwise become full at the same moment.
 
+use crate::direct::{self, ALIGNMENT, BLOCK, Block};
 use base::Gate;
-#[cfg(target_os = "linux")]
-use rustix::fs::{self as rfs, OFlags};
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-/// Bytes of a write. From here on a bigger one is no faster.
-pub(super) const BLOCK: usize = 1 << 20;
-
 /// Blocks a file may have: one being filled, the others on their way to the disk.
 const BLOCKS: usize = 4;
 
 /// Least that is written at a time when a limit holds, in bytes.
 const PIECE: usize = 64 * 1024;
-
-/// No device in use has larger sectors, no page of memory is smaller.
-const ALIGNMENT: usize = 4096;
 
 /// Writes a file in blocks.
 pub(super) struct BlockWriter {
@@ -113,7 +106,7 @@ impl BlockWriter {
             return Err(io::Error::other("an earlier write failed"));
         }
         let done = self.join().and_then(|()| {
-            set_direct(&self.file, false)?;
+            direct::set(&self.file, false)?;
             let mut bytes = self.block.filled();
             while !bytes.is_empty() {
                 let (now, later) = bytes.split_at(admitted(self.gate.as_deref(), bytes.len())?);
@@ -176,7 +169,7 @@ fn write_blocks(
     free: &SyncSender<Block>,
 ) -> io::Result<()> {
     // A file system that cannot do it says so here, or at the first write.
-    let _ = set_direct(file, true);
+    let _ = direct::set(file, true);
     for mut block in full {
         let mut bytes = block.filled();
         let mut may = 0;
@@ -192,11 +185,11 @@ fn write_blocks(
                     may -= n;
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if is_direct(file) && may_be_about_direct(&e) => set_direct(file, false)?,
+                Err(e) if direct::is_refused(file, &e) => direct::set(file, false)?,
                 Err(e) => return Err(e),
             }
         }
-        block.fill = 0;
+        block.clear();
         // Nobody wants it back at the end.
         let _ = free.send(block);
     }
@@ -225,67 +218,4 @@ fn admitted(gate: Option<&Gate>, want: usize) -> io::Result<usize> {
         }
     }
     Ok(got)
-}
-
-/// Whether an error may be about the way of writing, not about the file.
-fn may_be_about_direct(e: &io::Error) -> bool {
-    e.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error())
-}
-
-#[cfg(target_os = "linux")]
-fn set_direct(file: &File, on: bool) -> io::Result<()> {
-    let mut flags = rfs::fcntl_getfl(file)?;
-    if flags.contains(OFlags::DIRECT) != on {
-        flags.set(OFlags::DIRECT, on);
-        rfs::fcntl_setfl(file, flags)?;
-    }
-    Ok(())
-}
-
-#[cfg(target_os = "linux")]
-fn is_direct(file: &File) -> bool {
-    rfs::fcntl_getfl(file).is_ok_and(|flags| flags.contains(OFlags::DIRECT))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn set_direct(_: &File, _: bool) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_direct(_: &File) -> bool {
-    false
-}
-
-/// Bytes on their way to a file, where a write around the page cache can take
-/// them from: at an address and of a size that any device's sectors divide.
-#[derive(Default)]
-struct Block {
-    room: Vec<u8>,
-    /// Where the aligned part begins.
-    start: usize,
-    fill: usize,
-}
-
-impl Block {
-    /// Takes as much as it has room for; the first bytes make it allocate.
-    fn fill(&mut self, bytes: &[u8]) -> usize {
-        if self.room.is_empty() {
-            self.room = vec![0; BLOCK + ALIGNMENT];
-            self.start = self.room.as_ptr().align_offset(ALIGNMENT);
-        }
-        let n = bytes.len().min(BLOCK - self.fill);
-        let at = self.start + self.fill;
-        self.room[at..at + n].copy_from_slice(&bytes[..n]);
-        self.fill += n;
-        n
-    }
-
-    fn is_full(&self) -> bool {
-        self.fill == BLOCK
-    }
-
-    fn filled(&self) -> &[u8] {
-        &self.room[self.start..self.start + self.fill]
-    }
 }

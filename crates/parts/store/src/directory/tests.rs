@@ -98,7 +98,7 @@ fn a_full_disk_is_told_apart() {
 #[test]
 fn files_of_any_length_come_back() {
     let (_tmp, dir) = fresh();
-    let block = block::BLOCK;
+    let block = crate::direct::BLOCK;
     let bytes: Vec<u8> = (0..3 * block + 5).map(|n| (n / 7) as u8).collect();
     for len in [0, 1, block - 1, block, block + 1, 2 * block, 3 * block + 5] {
         // Pieces that never fit the block evenly, and one bigger than it.
@@ -128,8 +128,8 @@ fn a_limited_disk_gets_every_byte_and_counts_it() {
         1,
         4095,
         70_000,
-        block::BLOCK,
-        3 * block::BLOCK + 12_345,
+        crate::direct::BLOCK,
+        3 * crate::direct::BLOCK + 12_345,
     ] {
         let bytes: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
         dir.put("x", &bytes).unwrap();
@@ -149,7 +149,7 @@ fn the_end_of_a_run_fails_what_waits_for_the_disk() {
         .through(&gate);
     let writing = {
         let dir = dir.clone();
-        std::thread::spawn(move || dir.put("x", &vec![1; 5 * block::BLOCK]))
+        std::thread::spawn(move || dir.put("x", &vec![1; 5 * crate::direct::BLOCK]))
     };
     gate.end();
     let e = writing.join().unwrap().unwrap_err();
