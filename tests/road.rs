@@ -504,12 +504,14 @@ both! {
                 damage(path, at);
             }
         };
-        // Found by the check before the server sees it, in a page that the smallest has too: the root.
-        let root = if pair.is_mysql() { 4 } else { 3 };
-        let done = meanwhile(pair, "a file is built#1", || damage(16_384 * root + 500));
-        let says = format!("the file that was built for it is not whole: page {root}: its sum is wrong");
-        done.code(3).says(&[&says, "dropped and loaded as rows"]);
-        equal(pair, pair.target(), "a damaged file");
+        // Found by the check before it is on the disk.
+        pair.target()
+            .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+            .expect("an empty target");
+        let run = loading(pair, &["--threads", "1"]).env("PENSTOCK_DAMAGE_AT", "pages are written#1");
+        let done = run.run().code(3);
+        done.says(&["the file that was built for it is not whole: page ", ": its sum is wrong", "dropped and loaded as rows"]);
+        equal(pair, pair.target(), "a damaged page");
         // Found by the server.
         let done = meanwhile(pair, "a file is about to be handed over#1", || damage(60));
         done.code(3).says(&["its file was not taken", "dropped and loaded as rows"]);

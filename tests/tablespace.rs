@@ -4,11 +4,12 @@
 mod random;
 
 use crate::kit::{Tool, own_server};
-use innodb::build::{Builder, Options, Template};
+use innodb::build::{Builder, Options, Sink, Template};
+use innodb::check::{Index, Written};
 use innodb::collation::Collation;
 use innodb::names::file_name;
 use innodb::value::{self, Kind as Column};
-use innodb::{Exported, Layout};
+use innodb::{Exported, Layout, Report};
 use random::{Made, Random};
 use std::path::{Path, PathBuf};
 use testkit::{Kind, Server};
@@ -189,6 +190,19 @@ fn encoded(conn: &mut Conn, members: &[String], set: &str) -> Vec<Vec<u8>> {
     members.iter().map(&mut one).collect()
 }
 
+/// A file whose pages are checked on their way to it, as those of a load are.
+struct Checked<'a> {
+    file: std::fs::File,
+    check: Written<'a>,
+}
+
+impl Sink for Checked<'_> {
+    fn write(&self, page: u32, bytes: &[u8]) -> std::io::Result<()> {
+        self.check.pages(page, bytes);
+        Sink::write(&self.file, page, bytes)
+    }
+}
+
 /// Fills `t.{table}`, which is empty, with a file that is built from these rows.
 fn import(
     server: &Server,
@@ -219,13 +233,21 @@ fn import(
         .collect();
     let template = Template::read(&blank, &exported)?;
     std::fs::remove_file(&path).expect("removed");
-    let file = std::fs::File::create(&path).expect("a file");
+    let layouts: Vec<Layout> = exported
+        .indexes
+        .iter()
+        .map(|i| Layout::of(&exported, i).expect("a layout"))
+        .collect();
+    let out = Checked {
+        file: std::fs::File::create(&path).expect("a file"),
+        check: Written::new(template.format, template.space, &layouts),
+    };
     let options = Options {
         memory: 1 << 20,
         folder: folder.to_owned(),
         threads: 2,
     };
-    let builder = Builder::new(&template, &exported, columns, &file, &options)?;
+    let builder = Builder::new(&template, &exported, columns, &out, &options)?;
     let mut stretches = Vec::new();
     let each = rows.len().div_ceil(3).max(1);
     for (n, part) in rows.chunks(each).enumerate() {
@@ -236,16 +258,21 @@ fn import(
         stretches.push(to.end()?);
     }
     let pages = builder.finish(stretches)?;
-    file.set_len(u64::from(pages) * innodb::page::SIZE as u64)
+    out.file
+        .set_len(u64::from(pages) * innodb::page::SIZE as u64)
         .expect("a length");
-    let layouts: Vec<Layout> = exported
-        .indexes
-        .iter()
-        .map(|i| Layout::of(&exported, i).expect("a layout"))
-        .collect();
+    let written = out.check.end(pages).expect("a file that is written");
+    assert!(written.is_whole(), "{:#?}", written.problems);
     let built = std::fs::read(&path).expect("the file");
     let report = innodb::check(&&built[..], &layouts, 2).expect("a file that is read");
     assert!(report.is_whole(), "{:#?}", report.problems);
+    let counts = |r: &Report| -> Vec<_> {
+        let of = |i: &Index| (i.id, i.levels, i.pages, i.outside, i.records, i.unordered);
+        let mut all: Vec<_> = r.indexes.iter().map(of).collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(counts(&written), counts(&report), "t.{table}");
     run(conn, &format!("ALTER TABLE t.{table} DISCARD TABLESPACE"));
     for extension in ["ibd", "cfg"] {
         let name = format!("{table}.{extension}");
