@@ -547,6 +547,7 @@ fn damage_with_a_right_sum_is_found() {
         (leaf, SIZE - fil::TRAILER - 3, "the directory"),
         (root, key + 6, "by which the page above names it"),
         (root, index::LEAVES + 9, "a segment that is not there"),
+        (0, head::SIZE + 3, ""),
         (0, head::FRAGMENTS_USED + 3, "counted wrongly"),
         (0, head::EXTENTS + 24 + 4, "nobody's"),
         (0, head::FREE_FRAGMENTS + 3, "a list of extents"),

@@ -10,6 +10,9 @@ use rustix::fs::{self as rfs, OFlags};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{Builder, JoinHandle};
 
 /// Bytes of a write. From here on a bigger one is no faster.
 pub const BLOCK: usize = 1 << 20;
@@ -100,6 +103,105 @@ impl Block {
     }
 }
 
+/// Blocks of a file: those being filled, and those on their way to the disk.
+const BLOCKS: usize = 4;
+
+/// A thread that writes blocks of one file around the cache, while others are filled.
+pub struct Ahead {
+    full: Option<SyncSender<(Block, u64)>>,
+    free: Mutex<Receiver<Block>>,
+    failed: Arc<OnceLock<io::Error>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ahead {
+    /// Has `write` write blocks of this file, each at its place.
+    pub fn start(
+        file: Arc<File>,
+        mut write: impl FnMut(&File, &[u8], u64) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<Ahead> {
+        let (full, next) = sync_channel::<(Block, u64)>(BLOCKS);
+        let (back, free) = sync_channel(BLOCKS);
+        for _ in 0..BLOCKS {
+            // Without room until it is needed.
+            let _ = back.send(Block::default());
+        }
+        let failed = Arc::new(OnceLock::new());
+        let told = Arc::clone(&failed);
+        let thread = Builder::new().name("write".into()).spawn(move || {
+            // A file system that cannot do it says so here, or at the first write.
+            let _ = set(&file, true);
+            for (mut block, offset) in next {
+                // Behind a write that failed blocks only come back, so that nobody waits for one.
+                if told.get().is_none()
+                    && let Err(e) = write(&file, block.filled(), offset)
+                {
+                    let _ = told.set(e);
+                }
+                block.clear();
+                // Nobody wants it back at the end.
+                let _ = back.send(block);
+            }
+        })?;
+        Ok(Ahead {
+            full: Some(full),
+            free: Mutex::new(free),
+            failed,
+            thread: Some(thread),
+        })
+    }
+
+    /// An empty block, as soon as there is one; fails as an earlier write did.
+    pub fn block(&self) -> io::Result<Block> {
+        self.is_well()?;
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.recv().map_err(|_| self.ended())
+    }
+
+    /// Has a block be written at this place in the file.
+    pub fn write(&self, block: Block, offset: u64) -> io::Result<()> {
+        let sent = self.full.as_ref().map(|full| full.send((block, offset)));
+        match sent {
+            Some(Ok(())) => Ok(()),
+            _ => Err(self.ended()),
+        }
+    }
+
+    /// Waits until all is written; fails as any write did.
+    pub fn end(&mut self) -> io::Result<()> {
+        self.full = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            return Err(io::Error::other("the thread that writes broke off"));
+        }
+        self.is_well()
+    }
+
+    fn ended(&self) -> io::Error {
+        let early = || io::Error::other("the thread that writes ended early");
+        self.is_well().err().unwrap_or_else(early)
+    }
+
+    /// Fails as a write did; everybody who has blocks gets to know it.
+    fn is_well(&self) -> io::Result<()> {
+        match self.failed.get() {
+            None => Ok(()),
+            Some(e) => Err(match e.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code),
+                None => io::Error::new(e.kind(), e.to_string()),
+            }),
+        }
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        // Whoever dropped it is already failing for a better reason.
+        let _ = self.end();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,5 +228,57 @@ mod tests {
         assert_eq!((all[0], all[3], all[102], all[103]), (8, 9, 9, 8));
         assert!(all[ALIGNMENT..BLOCK].iter().all(|b| *b == 0));
         assert!(all[BLOCK..].iter().all(|b| *b == 7));
+    }
+
+    /// Blocks come from several threads, and each gets to its place.
+    #[test]
+    fn blocks_are_written_ahead() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("f");
+        let file = Arc::new(File::create_new(&path).expect("a file"));
+        let mut ahead = Ahead::start(file, write_all_at).expect("a thread");
+        std::thread::scope(|scope| {
+            for n in 0..3u64 {
+                let ahead = &ahead;
+                scope.spawn(move || {
+                    for i in 0..20 {
+                        let mut block = ahead.block().expect("a block");
+                        block.fill(&vec![(n * 20 + i) as u8; ALIGNMENT]);
+                        let place = (i * 3 + n) * ALIGNMENT as u64;
+                        ahead.write(block, place).expect("taken");
+                    }
+                });
+            }
+        });
+        ahead.end().expect("all written");
+        let all = std::fs::read(&path).expect("the file");
+        assert_eq!(all.len(), 60 * ALIGNMENT);
+        for (at, page) in all.chunks(ALIGNMENT).enumerate() {
+            let is = (at % 3 * 20 + at / 3) as u8;
+            assert!(page.iter().all(|b| *b == is), "page {at}");
+        }
+    }
+
+    /// A write that fails is told to everybody, by its own error, and nobody waits for a block for ever.
+    #[test]
+    fn a_write_that_fails_is_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = Arc::new(File::create_new(folder.path().join("f")).expect("a file"));
+        let full = rustix::io::Errno::NOSPC.raw_os_error();
+        let mut ahead = Ahead::start(file, move |_, _, _| Err(io::Error::from_raw_os_error(full)))
+            .expect("a thread");
+        let failed = (0..100).find_map(|n| {
+            let block = match ahead.block() {
+                Ok(block) => block,
+                Err(e) => return Some(e),
+            };
+            ahead.write(block, n * BLOCK as u64).err()
+        });
+        for e in [
+            failed.expect("an error"),
+            ahead.end().expect_err("an error"),
+        ] {
+            assert_eq!(e.raw_os_error(), Some(full));
+        }
     }
 }

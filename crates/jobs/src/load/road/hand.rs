@@ -18,15 +18,19 @@ use crate::verify::archived::Proofs;
 use crate::{connect, failure};
 use base::units::printable;
 use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
+use innodb::Layout;
 use innodb::build::{self, Builder, Options};
 use innodb::check::Written;
 use innodb::page::SIZE;
-use innodb::{Exported, Layout};
 use server::{quote, session};
 use std::io;
 use std::path::{Path, PathBuf};
 use store::Store;
 use wire::Conn;
+
+/// Bytes of rows from which on a file is written around the cache: most of what is smaller is written page by page, and
+/// each would have to wait for the disk.
+const AROUND_CACHE: u64 = store::direct::BLOCK as u64;
 
 /// What became of a table.
 #[derive(Clone)]
@@ -268,16 +272,17 @@ impl Works<'_> {
             )));
         };
         let blank = &ready.blank;
-        let layouts = match layouts(&blank.exported) {
-            Ok(layouts) => layouts,
-            Err(why) => return Ok(Err(Outcome::Doubted(why))),
-        };
+        let targets = &blank.template.targets;
+        let layouts: Vec<Layout> = targets.iter().map(|t| t.layout.clone()).collect();
         let check = Written::new(blank.template.format, blank.template.space, &layouts);
-        let out = site.create(path, blank.mode).and_then(|file| {
-            let direct = site.is_direct();
-            Out::new(file, direct, self.threads, check, stop, self.counters)
-        });
-        let out = out.map_err(|e| storage("create", path, &e))?;
+        let file = site
+            .create(path, blank.mode)
+            .map_err(|e| storage("create", path, &e))?;
+        let chunks = ready.chunks();
+        let rows: u64 = chunks.iter().filter_map(|c| c.raw_bytes).sum();
+        // An import reads each page once more and writes it: from the cache, often before the disk has had it.
+        let direct = site.is_direct() && !ready.imported && rows >= AROUND_CACHE;
+        let out = Out::new(file, direct, check, stop, self.counters);
         let pages = match self.build(rank, ready, &out, stop, site) {
             Ok(pages) => pages,
             Err(Failed::Load(e)) => return Err(e),
@@ -296,7 +301,7 @@ impl Works<'_> {
             }
         };
         let bytes = u64::from(pages) * SIZE as u64;
-        let ended = out.end(pages).map_err(|e| storage("write", path, &e));
+        let ended = out.end(pages).map_err(|e| storage("build", path, &e));
         let (file, doubt) = ended?;
         failpoint::reached("a file is built");
         if let Some(why) = doubt {
@@ -442,10 +447,4 @@ impl Works<'_> {
         failpoint::reached("a file is entered");
         Ok(())
     }
-}
-
-/// How the records of a table's file lie.
-fn layouts(exported: &Exported) -> std::result::Result<Vec<Layout>, String> {
-    let of = |i| Layout::of(exported, i).map_err(|e| format!("its file is not understood: {e}"));
-    exported.indexes.iter().map(of).collect()
 }

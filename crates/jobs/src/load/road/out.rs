@@ -1,26 +1,21 @@
 //! The file that is built, on its way to the disk.
 //!
 //! Every page is checked as it passes, by a reader that knows nothing of how it
-//! was built; at the end, whether they make a whole file. Where the server reads
-//! its files around the system's cache, they are written around it too: in the
-//! cache they would take memory from others, and nobody would look for them
-//! there. A thread of the file's own writes then, so that whoever builds does not
-//! wait for the disk.
+//! was built; at the end, whether they make a whole file. Where a server that is
+//! stopped for its files reads them around the system's cache, they are written
+//! around it too: in the cache they would take memory from others, and nobody
+//! would look for them there. A thread of the file's own writes then, so that
+//! whoever builds does not wait for the disk.
 
 use crate::run::Stop;
 use base::{Counters, failpoint};
-use crossbeam_channel::{Receiver, Sender, bounded};
 use innodb::build::Sink;
 use innodb::check::{Error, Written};
 use innodb::page::SIZE;
 use std::fs::File;
 use std::io;
-use std::sync::{Arc, OnceLock};
-use std::thread::{Builder, JoinHandle};
-use store::direct::{self, BLOCK, Block};
-
-/// Blocks of a file that may wait for the disk, besides those that are being filled.
-const WAITING: usize = 2;
+use std::sync::Arc;
+use store::direct::{self, Ahead, BLOCK};
 
 /// Takes the pages of a file.
 pub struct Out<'a> {
@@ -33,26 +28,24 @@ pub struct Out<'a> {
 }
 
 impl<'a> Out<'a> {
-    /// Into this file, around the cache (`direct`) or through it; pages come from so many threads at once.
+    /// Into this file, around the cache (`direct`) or through it.
     pub fn new(
         file: File,
         direct: bool,
-        threads: usize,
         check: Written<'a>,
         stop: &'a Stop<'a>,
         counters: &'a Counters,
-    ) -> io::Result<Out<'a>> {
+    ) -> Out<'a> {
         let file = Arc::new(file);
-        // A file system that cannot do it says so here, or at the first write.
-        let direct = direct && direct::set(&file, true).is_ok();
-        let ahead = direct.then(|| Ahead::start(Arc::clone(&file), threads + WAITING));
-        Ok(Out {
-            ahead: ahead.transpose()?,
+        // Without a thread to be had it goes through the cache.
+        let start = || Ahead::start(Arc::clone(&file), direct::write_all_at).ok();
+        Out {
+            ahead: direct.then(start).flatten(),
             file,
             check,
             stop,
             counters,
-        })
+        }
     }
 
     /// All pages were given, and the file has so many: the file, and what is wrong with it, if anything.
@@ -66,10 +59,10 @@ impl<'a> Out<'a> {
                 let unknown = report.indexes.iter().any(|i| i.unordered > 0);
                 unknown.then(|| "has records whose order is not known".to_owned())
             }
-            Ok(report) => report
-                .problems
-                .first()
-                .map(|(page, what)| format!("is not whole: page {page}: {what}")),
+            Ok(report) => Some(match report.problems.first() {
+                Some((page, what)) => format!("is not whole: page {page}: {what}"),
+                None => "is not whole".to_owned(),
+            }),
             Err(Error::Io(e)) => return Err(e),
             Err(e) => Some(format!("is not whole: {e}")),
         };
@@ -86,90 +79,17 @@ impl Sink for Out<'_> {
         self.check.pages(page, &bytes);
         self.counters.stored.add(bytes.len() as u64);
         match &self.ahead {
-            Some(ahead) => ahead.write(page, &bytes),
+            Some(ahead) => {
+                let mut offset = u64::from(page) * SIZE as u64;
+                for piece in bytes.chunks(BLOCK) {
+                    let mut block = ahead.block()?;
+                    block.fill(piece);
+                    ahead.write(block, offset)?;
+                    offset += piece.len() as u64;
+                }
+                Ok(())
+            }
             None => Sink::write(&*self.file, page, &bytes),
         }
-    }
-}
-
-/// The thread that writes, and the blocks that go to it and come back.
-struct Ahead {
-    full: Option<Sender<(u64, Block)>>,
-    free: Receiver<Block>,
-    failed: Arc<OnceLock<io::Error>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Ahead {
-    fn start(file: Arc<File>, blocks: usize) -> io::Result<Ahead> {
-        let (full, next) = bounded::<(u64, Block)>(blocks);
-        let (back, free) = bounded(blocks);
-        for _ in 0..blocks {
-            // Empty, and without room until it is needed.
-            let _ = back.send(Block::default());
-        }
-        let failed = Arc::new(OnceLock::new());
-        let told = Arc::clone(&failed);
-        let thread = Builder::new().name("write".into()).spawn(move || {
-            for (offset, mut block) in next {
-                // Behind a write that failed blocks only come back, so that nobody waits for one.
-                if told.get().is_none()
-                    && let Err(e) = direct::write_all_at(&file, block.filled(), offset)
-                {
-                    let _ = told.set(e);
-                }
-                block.clear();
-                let _ = back.send(block);
-            }
-        })?;
-        Ok(Ahead {
-            full: Some(full),
-            free,
-            failed,
-            thread: Some(thread),
-        })
-    }
-
-    fn write(&self, page: u32, bytes: &[u8]) -> io::Result<()> {
-        let mut offset = u64::from(page) * SIZE as u64;
-        for piece in bytes.chunks(BLOCK) {
-            self.is_well()?;
-            let ended = || io::Error::other("the thread that writes ended early");
-            let mut block = self.free.recv().map_err(|_| ended())?;
-            block.fill(piece);
-            let full = self.full.as_ref().ok_or_else(ended)?;
-            full.send((offset, block)).map_err(|_| ended())?;
-            offset += piece.len() as u64;
-        }
-        Ok(())
-    }
-
-    /// Fails as a write did; every thread that builds gets to know it.
-    fn is_well(&self) -> io::Result<()> {
-        match self.failed.get() {
-            None => Ok(()),
-            Some(e) => Err(match e.raw_os_error() {
-                Some(code) => io::Error::from_raw_os_error(code),
-                None => io::Error::new(e.kind(), e.to_string()),
-            }),
-        }
-    }
-
-    /// Waits until all is written.
-    fn end(&mut self) -> io::Result<()> {
-        self.full = None;
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            return Err(io::Error::other("the thread that writes broke off"));
-        }
-        self.is_well()
-    }
-}
-
-impl Drop for Ahead {
-    fn drop(&mut self) {
-        // Whoever dropped it is already failing for a better reason.
-        let _ = self.end();
     }
 }

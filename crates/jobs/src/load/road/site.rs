@@ -145,8 +145,8 @@ impl Site {
         self.direct
     }
 
-    /// Has a file that is complete be on the disk. In memory nobody needs it if the server does not look there: what it
-    /// is going to read it with can have the room.
+    /// Has a file that is complete be on the disk. What of it went through the system's cache nobody needs there if the
+    /// server does not look for it: what it is going to read it with can have the room.
     pub fn settled(&self, file: &File) -> io::Result<()> {
         file.sync_all()?;
         if self.direct {

@@ -5,6 +5,7 @@
 #![no_main]
 
 use innodb::build::page::{Belongs, Filling, place};
+use innodb::check::Written;
 use innodb::cfg::{Column, Exported, Field, Index};
 use innodb::page::SIZE;
 use innodb::{Exported as Description, Format, Layout, record};
@@ -104,6 +105,11 @@ fuzz_target!(|data: &[u8]| {
             file.resize(data.len().next_multiple_of(SIZE).min(8 * SIZE), 0);
             let _ = innodb::check(&&file[..], std::slice::from_ref(layout()), 2);
             let _ = innodb::check(&&file[..], &[], 1);
+            for format in [Format::MySql, Format::MariaDb] {
+                let written = Written::new(format, 0, std::slice::from_ref(layout()));
+                written.pages(0, &file);
+                let _ = written.end((file.len() / SIZE) as u32);
+            }
         }
         1 => {
             let _ = Description::read(data);
@@ -124,6 +130,11 @@ fuzz_target!(|data: &[u8]| {
             for format in [Format::MySql, Format::MariaDb] {
                 format.seal(&mut page);
                 let _ = innodb::check(&&page[..], std::slice::from_ref(layout()), 1);
+                let space = innodb::page::u32_at(&page, innodb::page::fil::SPACE);
+                let number = innodb::page::u32_at(&page, innodb::page::fil::NUMBER);
+                let written = Written::new(format, space, std::slice::from_ref(layout()));
+                written.pages(number % 64, &page);
+                let _ = written.end(64);
             }
         }
     }

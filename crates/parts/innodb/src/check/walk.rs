@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A table's indexes are not deeper.
-const DEEPEST: u16 = 16;
+pub(super) const DEEPEST: u16 = 16;
 
 /// The end of a level so far.
 #[derive(Clone, Debug)]

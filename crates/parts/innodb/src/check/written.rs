@@ -13,18 +13,17 @@
 //! has, and no leaf of a secondary index lacks its transaction.
 //! It knows nothing of how a file is built: bytes of pages are all that it sees.
 
-use super::inside::{Before, Inside, Owned, Pairs, owned, values};
-use super::walk::{File, Walk, names_segments, owned_by, segments};
-use super::{Each, Error, Index, Report, Seen, owners, unmet, wrong};
+use super::inside::{Before, Inside, Owned, Pairs, owned};
+use super::levels::Levels;
+use super::walk::{File, Walk, names_segments};
+use super::{Each, Error, Report, Seen, owners, unmet, wrong};
 use crate::format::Format;
 use crate::layout::Layout;
 use crate::page::{NONE, SIZE, fil, index, kind, u16_at, u32_at, u64_at};
-use crate::record::{self, Pointer, Record, Value, info};
+use crate::record::{self, Pointer, Value, info};
 use crate::space::{Owner, Pages, Space};
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
 /// Checks pages on their way to a file.
@@ -37,50 +36,50 @@ pub struct Written<'a> {
 
 /// What is known of the pages so far.
 #[derive(Default)]
-struct Known {
+pub(super) struct Known {
     /// By number; `None`: not written.
-    pages: Vec<Option<Page>>,
+    pub(super) pages: Vec<Option<Page>>,
     /// The first and the last key of pages, unless they were compared with those of their neighbours.
-    ends: BTreeMap<u32, Ends>,
+    pub(super) ends: BTreeMap<u32, Ends>,
     /// The pages that a page names, each with a sum of the key.
-    below: BTreeMap<u32, Vec<(u32, u64)>>,
+    pub(super) below: BTreeMap<u32, Vec<(u32, u64)>>,
     /// Long values, with the pages whose rows they belong to.
-    long: Vec<(u32, Pointer)>,
+    pub(super) long: Vec<(u32, Pointer)>,
     /// Heads, segments, roots, the dictionary: whole.
-    kept: BTreeMap<u32, Vec<u8>>,
+    pub(super) kept: BTreeMap<u32, Vec<u8>>,
     /// Of each layout.
-    counts: Vec<Counts>,
+    pub(super) counts: Vec<Counts>,
     report: Report,
 }
 
 /// What is kept of a page.
 #[derive(Clone, Copy)]
-struct Page {
-    kind: u16,
-    /// Whether its sum, number and space are right.
-    right: bool,
-    level: u16,
+pub(super) struct Page {
+    pub(super) kind: u16,
+    /// Whether nothing is wrong with it by itself.
+    pub(super) right: bool,
+    pub(super) level: u16,
     /// The place of its index among the layouts.
-    layout: Option<usize>,
-    previous: u32,
+    pub(super) layout: Option<u16>,
+    pub(super) previous: u32,
     /// Also the page where a long value goes on.
-    next: u32,
-    /// Of its first key; of a piece of a long value, its bytes.
-    first: u64,
+    pub(super) next: u32,
+    /// A sum of its first key; of a piece of a long value, its bytes.
+    pub(super) first: u64,
     /// Whether its first key was seen to stand behind the last one of the page before.
-    joined: bool,
+    pub(super) joined: bool,
 }
 
 #[derive(Default)]
-struct Ends {
-    first: Option<Vec<Owned>>,
-    last: Option<Vec<Owned>>,
+pub(super) struct Ends {
+    pub(super) first: Option<Vec<Owned>>,
+    pub(super) last: Option<Vec<Owned>>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Counts {
-    records: u64,
-    pairs: Pairs,
+pub(super) struct Counts {
+    pub(super) records: u64,
+    pub(super) pairs: Pairs,
 }
 
 /// The page in front of the next one.
@@ -153,8 +152,11 @@ impl<'a> Written<'a> {
         } else if of == kind::BLOB {
             page.first = u64::from(u32_at(bytes, fil::BODY));
             page.next = u32_at(bytes, fil::BODY + 4);
-        } else if of != kind::BITMAP {
+        } else if matches!(of, kind::HEAD | kind::EXTENTS | kind::INODE | kind::SDI) {
             new.kept.insert(number, bytes.to_vec());
+        } else if of == kind::INSTANT && self.format == Format::MariaDb {
+            new.report
+                .tell(number, "it is of a table that was altered instantly".into());
         }
         if let Some(last) = last
             && !page.joined
@@ -175,12 +177,11 @@ impl<'a> Written<'a> {
     ) -> Option<Last<'p>> {
         page.level = u16_at(bytes, index::LEVEL);
         let id = u64_at(bytes, index::ID);
-        let Some(at) = self.layouts.iter().position(|l| l.id == id) else {
+        let Some((at, layout)) = (0..).zip(self.layouts).find(|(_, l)| l.id == id) else {
             let what = format!("it is of index {id}, which the table does not have");
             new.report.tell(number, what);
             return None;
         };
-        let layout = &self.layouts[at];
         page.layout = Some(at);
         if number == layout.root {
             new.kept.insert(number, bytes.to_vec());
@@ -226,10 +227,14 @@ impl<'a> Written<'a> {
             );
         }
         known.pages.resize(count as usize, None);
-        let first = known.kept.get(&0).ok_or(Error::Head)?;
-        if u16_at(first, fil::TYPE) != kind::HEAD {
-            return Err(Error::Head);
-        }
+        let first = known.kept.get(&0);
+        let Some(first) = first.filter(|page| u16_at(page, fil::TYPE) == kind::HEAD) else {
+            if report.is_whole() {
+                return Err(Error::Head);
+            }
+            // What is wrong with it was told.
+            return Ok(report);
+        };
         if Format::of(first)? != self.format {
             report.tell(0, "its flags are those of another server".into());
         }
@@ -255,19 +260,16 @@ impl<'a> Written<'a> {
         if space.id != self.space {
             report.tell(0, "it is of another tablespace than its pages".into());
         }
+        if space.size != count {
+            let says = space.size;
+            report.tell(
+                0,
+                format!("the head speaks of {says} pages, and {count} were built"),
+            );
+        }
         let met = unmet(count);
-        for at in 0..self.layouts.len() {
-            let levels = Levels {
-                known: &known,
-                space: &space,
-                met: &met,
-                layout: &self.layouts[at],
-                at,
-                segments: [0; 2],
-                found: Index::default(),
-                report: &mut report,
-            };
-            let index = levels.down();
+        for (at, layout) in (0..).zip(self.layouts) {
+            let index = Levels::new(&known, &space, &met, layout, at, &mut report).down();
             report.indexes.push(index);
         }
         let file = File {
@@ -296,7 +298,7 @@ fn records<'p>(
     layout: &Layout,
     before: Option<&Last<'p>>,
     new: &mut Known,
-    at: usize,
+    at: u16,
 ) -> Result<Vec<Value<'p>>, String> {
     let chain = record::chain(bytes)?;
     let inside = Inside::read(bytes, &chain, layout)?;
@@ -323,7 +325,7 @@ fn records<'p>(
     }
     let last = before.map(|l| &l.key[..]);
     let mut behind = Before { last, live: last };
-    let counts = &mut new.counts[at];
+    let counts = &mut new.counts[usize::from(at)];
     for (r, key) in chain.records.iter().zip(inside.keys()) {
         behind.next(layout, page.level, *r, key, &mut counts.pairs)?;
     }
@@ -390,7 +392,7 @@ impl Known {
         }
     }
 
-    fn page(&self, number: u32) -> Option<&Page> {
+    pub(super) fn page(&self, number: u32) -> Option<&Page> {
         self.pages.get(number as usize)?.as_ref()
     }
 }
@@ -412,206 +414,5 @@ impl Pages for Kept<'_> {
             None => page.fill(0),
         }
         Ok(())
-    }
-}
-
-/// An index, level by level from its root.
-struct Levels<'a> {
-    known: &'a Known,
-    space: &'a Space,
-    met: &'a [AtomicBool],
-    layout: &'a Layout,
-    /// Its place among the layouts.
-    at: usize,
-    /// Of the leaves, and of the others.
-    segments: [u64; 2],
-    found: Index,
-    report: &'a mut Report,
-}
-
-impl<'a> Levels<'a> {
-    fn down(mut self) -> Index {
-        let Counts { records, pairs } = self.known.counts[self.at];
-        let root = self.layout.root;
-        self.found = Index {
-            id: self.layout.id,
-            name: Some(self.layout.name.clone()),
-            root,
-            records,
-            ordered: pairs.ordered,
-            unordered: pairs.unordered,
-            ..Index::default()
-        };
-        let page = self.known.page(root).filter(|p| p.layout == Some(self.at));
-        let (Some(page), Some(bytes)) = (page, self.known.kept.get(&root)) else {
-            let name = &self.layout.name;
-            let what = format!("it is not the root of index {name}, as the description says");
-            self.report.tell(root, what);
-            return self.found;
-        };
-        self.segments = segments(bytes, root, self.space, self.report);
-        self.found.levels = page.level + 1;
-        let mut row = vec![(root, page.first)];
-        for level in (0..=page.level).rev() {
-            row = self.level(level, &row);
-        }
-        if self.layout.clustered {
-            for (number, pointer) in &self.known.long {
-                self.long(*number, *pointer);
-            }
-        }
-        self.found
-    }
-
-    /// The pages of a level, as the one above names them; those of the level below.
-    fn level(&mut self, level: u16, row: &[(u32, u64)]) -> Vec<(u32, u64)> {
-        let mut below = Vec::new();
-        // The page in front, if it is one that can be known.
-        let mut front = Some(None);
-        for (number, first) in row {
-            let Some(page) = self.page(*number, level, *first) else {
-                front = None;
-                continue;
-            };
-            if let Some(front) = front {
-                self.behind(front, *number, page);
-            }
-            front = Some(Some((*number, page)));
-            if level > 0 {
-                below.extend(self.known.below.get(number).into_iter().flatten());
-            }
-        }
-        if let Some(Some((number, page))) = front
-            && page.next != NONE
-        {
-            let what = format!(
-                "it goes on with page {}, which no page above names",
-                page.next
-            );
-            self.report.tell(number, what);
-        }
-        below
-    }
-
-    /// A page that the one above names, by a key with this sum.
-    fn page(&mut self, number: u32, level: u16, first: u64) -> Option<&'a Page> {
-        let id = self.found.id;
-        let Some(met) = self.met.get(number as usize) else {
-            let what = format!("index {id} leads to it, and it is not there");
-            self.report.tell(number, what);
-            return None;
-        };
-        if met.swap(true, Relaxed) {
-            self.report.tell(number, "two pages lead to it".into());
-            return None;
-        }
-        let Some(page) = self.known.page(number) else {
-            let what = format!("index {id} leads to it, and it is empty");
-            self.report.tell(number, what);
-            return None;
-        };
-        // Told when it was met.
-        if !page.right {
-            return None;
-        }
-        if page.layout != Some(self.at) || page.level != level {
-            let what = format!("it is not of level {level} of index {id}, as the page above says");
-            self.report.tell(number, what);
-            return None;
-        }
-        self.found.pages += 1;
-        let is_root = number == self.found.root;
-        let segment = self.segments[usize::from(level > 0 || is_root)];
-        owned_by(self.space, number, segment, self.report);
-        if page.first != first {
-            let what = "its first record is not the one by which the page above names it";
-            self.report.tell(number, what.into());
-        }
-        Some(page)
-    }
-
-    /// That a page and the one in front of it know each other, and stand in order.
-    fn behind(&mut self, front: Option<(u32, &Page)>, number: u32, page: &Page) {
-        let before = front.map_or(NONE, |(front, _)| front);
-        if page.previous != before {
-            let says = page.previous;
-            let what = format!("it says that page {says} is before it, and it is not");
-            self.report.tell(number, what);
-        }
-        let Some((before, front)) = front else {
-            return;
-        };
-        if front.next != number {
-            let what = format!(
-                "it goes on with page {}, the page above with {number}",
-                front.next
-            );
-            self.report.tell(before, what);
-        }
-        if page.joined {
-            return;
-        }
-        let ends = |number: u32| self.known.ends.get(&number);
-        let last = ends(before).and_then(|e| e.last.as_deref()).map(values);
-        let first = ends(number).and_then(|e| e.first.as_deref()).map(values);
-        let in_order = match (&last, &first) {
-            (Some(last), Some(first)) => {
-                let mut behind = Before {
-                    last: Some(last),
-                    live: Some(last),
-                };
-                let mut pairs = Pairs::default();
-                let record = Record { at: 0, info: 0 };
-                let next = behind.next(self.layout, page.level, record, first, &mut pairs);
-                self.found.ordered += pairs.ordered;
-                self.found.unordered += pairs.unordered;
-                next.is_ok()
-            }
-            _ => false,
-        };
-        if !in_order {
-            let what = format!("its first record is not behind the last one of page {before}");
-            self.report.tell(number, what);
-        }
-    }
-
-    /// The pages of a long value.
-    fn long(&mut self, number: u32, pointer: Pointer) {
-        if !pointer.owned || pointer.space != self.space.id {
-            let what = "a long value of it is another row's, or lies in another tablespace";
-            self.report.tell(number, what.into());
-            return;
-        }
-        let (mut at, mut left) = (pointer.page, pointer.length);
-        while left > 0 {
-            let page = self
-                .known
-                .page(at)
-                .filter(|p| p.right && p.kind == kind::BLOB);
-            let (Some(page), Some(met)) = (page, self.met.get(at as usize)) else {
-                let what = format!("a long value goes on at page {at}, which holds none");
-                self.report.tell(number, what);
-                return;
-            };
-            if met.swap(true, Relaxed) {
-                self.report.tell(at, "two long values hold it".into());
-                return;
-            }
-            owned_by(self.space, at, self.segments[0], self.report);
-            self.found.outside += 1;
-            let here = page.first;
-            if here == 0 || here > left || here as usize > SIZE - fil::BODY - fil::TRAILER - 8 {
-                let what = format!("it says that it holds {here} bytes of a long value");
-                self.report.tell(at, what);
-                return;
-            }
-            left -= here;
-            if (left == 0) != (page.next == NONE) {
-                self.report
-                    .tell(at, "a long value ends too early or too late".into());
-                return;
-            }
-            at = page.next;
-        }
     }
 }

@@ -11,16 +11,12 @@
 //! gate here, and not where bytes are taken in: whole blocks of many files could
 //! otherwise become full at the same moment.
 
-use crate::direct::{self, ALIGNMENT, BLOCK, Block};
+use crate::direct::{self, ALIGNMENT, Ahead, BLOCK, Block};
 use base::Gate;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
-
-/// Blocks a file may have: one being filled, the others on their way to the disk.
-const BLOCKS: usize = 4;
 
 /// Least that is written at a time when a limit holds, in bytes.
 const PIECE: usize = 64 * 1024;
@@ -35,15 +31,6 @@ pub(super) struct BlockWriter {
     taken: u64,
     /// A write failed: the file is short.
     failed: bool,
-}
-
-/// The thread that writes, and the blocks that go to it and come back.
-struct Ahead {
-    full: SyncSender<Block>,
-    free: Receiver<Block>,
-    /// Blocks made so far.
-    made: usize,
-    thread: JoinHandle<io::Result<()>>,
 }
 
 impl BlockWriter {
@@ -62,42 +49,22 @@ impl BlockWriter {
     fn pass_on(&mut self) -> io::Result<()> {
         let ahead = match &mut self.ahead {
             Some(ahead) => ahead,
-            None => self
-                .ahead
-                .insert(Ahead::start(Arc::clone(&self.file), self.gate.clone())?),
-        };
-        let full = std::mem::take(&mut self.block);
-        if ahead.full.send(full).is_err() {
-            return Err(self.why());
-        }
-        self.block = if ahead.made < BLOCKS {
-            ahead.made += 1;
-            Block::default()
-        } else {
-            match ahead.free.recv() {
-                Ok(block) => block,
-                Err(_) => return Err(self.why()),
+            None => {
+                let gate = self.gate.clone();
+                let write = move |file: &File, bytes: &[u8], offset| {
+                    write_block(file, gate.as_deref(), bytes, offset)
+                };
+                let ahead = Ahead::start(Arc::clone(&self.file), write)?;
+                self.ahead.insert(ahead)
             }
         };
+        let full = std::mem::take(&mut self.block);
+        // Only whole blocks are written ahead.
+        let passed = ahead.write(full, self.taken - BLOCK as u64);
+        let block = passed.and_then(|()| ahead.block());
+        self.failed = block.is_err();
+        self.block = block?;
         Ok(())
-    }
-
-    /// Waits for the thread.
-    fn join(&mut self) -> io::Result<()> {
-        let Some(Ahead { full, thread, .. }) = self.ahead.take() else {
-            return Ok(());
-        };
-        drop(full);
-        thread
-            .join()
-            .unwrap_or_else(|_| Err(io::Error::other("the thread that writes broke off")))
-    }
-
-    /// Why the thread has ended.
-    fn why(&mut self) -> io::Error {
-        self.failed = true;
-        let early = || io::Error::other("the thread that writes ended early");
-        self.join().err().unwrap_or_else(early)
     }
 
     /// Writes what is left; returns the file and the bytes that it was given.
@@ -105,15 +72,13 @@ impl BlockWriter {
         if self.failed {
             return Err(io::Error::other("an earlier write failed"));
         }
-        let done = self.join().and_then(|()| {
+        let ahead = self.ahead.take().map_or(Ok(()), |mut ahead| ahead.end());
+        let done = ahead.and_then(|()| {
+            // The rest is of any size.
             direct::set(&self.file, false)?;
-            let mut bytes = self.block.filled();
-            while !bytes.is_empty() {
-                let (now, later) = bytes.split_at(admitted(self.gate.as_deref(), bytes.len())?);
-                (&*self.file).write_all(now)?;
-                bytes = later;
-            }
-            Ok(())
+            let rest = self.block.filled();
+            let offset = self.taken - rest.len() as u64;
+            write_block(&self.file, self.gate.as_deref(), rest, offset)
         });
         self.failed = true; // what was finished takes no more
         done.map(|()| (Arc::clone(&self.file), self.taken))
@@ -139,59 +104,29 @@ impl Write for BlockWriter {
     }
 }
 
-impl Drop for BlockWriter {
-    fn drop(&mut self) {
-        // Whoever dropped it is already failing for a better reason.
-        let _ = self.join();
-    }
-}
-
-impl Ahead {
-    fn start(file: Arc<File>, gate: Option<Arc<Gate>>) -> io::Result<Self> {
-        let (full, blocks) = sync_channel(BLOCKS);
-        let (back, free) = sync_channel(BLOCKS);
-        let write = move || write_blocks(&file, gate.as_deref(), &blocks, &back);
-        let thread = thread::Builder::new().name("write".into()).spawn(write)?;
-        Ok(Self {
-            full,
-            free,
-            made: 1,
-            thread,
-        })
-    }
-}
-
-/// Writes whole blocks until no more come.
-fn write_blocks(
+/// Writes a block at its place, no faster than the gate lets it pass.
+fn write_block(
     file: &File,
     gate: Option<&Gate>,
-    full: &Receiver<Block>,
-    free: &SyncSender<Block>,
+    mut bytes: &[u8],
+    mut offset: u64,
 ) -> io::Result<()> {
-    // A file system that cannot do it says so here, or at the first write.
-    let _ = direct::set(file, true);
-    for mut block in full {
-        let mut bytes = block.filled();
-        let mut may = 0;
-        while !bytes.is_empty() {
-            let mut file = file;
-            if may == 0 {
-                may = admitted(gate, bytes.len())?;
-            }
-            match file.write(&bytes[..may]) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(n) => {
-                    bytes = &bytes[n..];
-                    may -= n;
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if direct::is_refused(file, &e) => direct::set(file, false)?,
-                Err(e) => return Err(e),
-            }
+    let mut may = 0;
+    while !bytes.is_empty() {
+        if may == 0 {
+            may = admitted(gate, bytes.len())?;
         }
-        block.clear();
-        // Nobody wants it back at the end.
-        let _ = free.send(block);
+        match file.write_at(&bytes[..may], offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => {
+                bytes = &bytes[n..];
+                offset += n as u64;
+                may -= n;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if direct::is_refused(file, &e) => direct::set(file, false)?,
+            Err(e) => return Err(e),
+        }
     }
     Ok(())
 }
