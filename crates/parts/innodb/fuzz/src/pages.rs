@@ -5,8 +5,8 @@
 #![no_main]
 
 use innodb::build::page::{Belongs, Filling, place};
-use innodb::check::Written;
 use innodb::cfg::{Column, Exported, Field, Index};
+use innodb::check::Written;
 use innodb::page::SIZE;
 use innodb::{Exported as Description, Format, Layout, record};
 use libfuzzer_sys::fuzz_target;
