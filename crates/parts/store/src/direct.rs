@@ -10,7 +10,7 @@ use rustix::fs::{self as rfs, OFlags};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
@@ -121,7 +121,8 @@ impl Ahead {
         mut write: impl FnMut(&File, &[u8], u64) -> io::Result<()> + Send + 'static,
     ) -> io::Result<Ahead> {
         let (full, next) = sync_channel::<(Block, u64)>(BLOCKS);
-        let (back, free) = sync_channel(BLOCKS);
+        // Never full: whoever writes may have begun with a block of its own, and the thread must not wait for anybody.
+        let (back, free) = channel();
         for _ in 0..BLOCKS {
             // Without room until it is needed.
             let _ = back.send(Block::default());
@@ -257,6 +258,24 @@ mod tests {
             let is = (at % 3 * 20 + at / 3) as u8;
             assert!(page.iter().all(|b| *b == is), "page {at}");
         }
+    }
+
+    /// Who writes may have begun with a block of its own: it comes back as well, and nobody is left waiting for room.
+    #[test]
+    fn more_blocks_than_were_given_out_come_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = Arc::new(File::create_new(folder.path().join("f")).expect("a file"));
+        let mut ahead = Ahead::start(file, write_all_at).expect("a thread");
+        let given: Vec<Block> = (0..BLOCKS).map(|_| ahead.block().expect("one")).collect();
+        let own = (0..3).map(|_| Block::default());
+        for (n, mut block) in (0..).zip(given.into_iter().chain(own)) {
+            block.fill(&[1; ALIGNMENT]);
+            ahead.write(block, n * ALIGNMENT as u64).expect("taken");
+        }
+        let (told, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || told.send(ahead.end().is_ok()));
+        let ended = ended.recv_timeout(std::time::Duration::from_secs(60));
+        assert_eq!(ended, Ok(true), "it waits for ever");
     }
 
     /// A write that fails is told to everybody, by its own error, and nobody waits for a block for ever.
