@@ -54,14 +54,14 @@ mod places {
 /// Marks a place in the code; the name is for its reader.
 #[cfg(debug_assertions)]
 pub fn reached(place: &str) {
-    is_damaged(place);
+    counted(place);
 }
 
 /// The same for a place that bytes pass: one bit of those in the middle may be turned over.
 #[cfg(debug_assertions)]
 pub fn passed<'b>(place: &str, bytes: &'b [u8]) -> Cow<'b, [u8]> {
     let mut bytes = Cow::Borrowed(bytes);
-    if is_damaged(place) {
+    if counted(place) {
         let middle = bytes.len() / 2;
         if let Some(byte) = bytes.to_mut().get_mut(middle) {
             *byte ^= 1;
@@ -79,7 +79,7 @@ pub fn passed<'b>(_place: &str, bytes: &'b [u8]) -> Cow<'b, [u8]> {
 
 /// Counts a place, and does what is asked for at it; whether bytes that pass it are to be damaged.
 #[cfg(debug_assertions)]
-fn is_damaged(place: &str) -> bool {
+fn counted(place: &str) -> bool {
     if let Some(list) = std::env::var_os("PENSTOCK_PLACES") {
         use std::io::Write;
         let list = std::fs::File::options()
