@@ -445,6 +445,12 @@ bench_restore_files() {
         "${STOCK_DUMP[@]}" --no-data --databases "$schema" >"$WORK/ddl.sql"
         mkdir -p "$WORK/tab"
         "${STOCK_DUMP[@]}" --tab="$WORK/tab" "$schema" # the server writes the files with the rows
+        "${STOCK_DUMP[@]}" --no-data --databases five_keys >"$WORK/ddl-five.sql"
+        mkdir -p "$WORK/tab-five"
+        "${STOCK_DUMP[@]}" --tab="$WORK/tab-five" five_keys
+        # Two files of one table, so that both threads have something to load; no value has a line break in it.
+        split --number=l/2 --additional-suffix=.txt "$WORK/tab-five/t.txt" "$WORK/tab-five/t."
+        rm "$WORK/tab-five/t.txt"
     fi
     record bytes "$group" "$bytes"
     fresh_target
@@ -469,6 +475,9 @@ bench_restore_files() {
         fresh_target
         restore_run "$keys" 'myloader, best settings' five_keys "$MYLOADER" --user root --socket "$TARGET_SOCKET" --threads 2 --directory "$WORK/five-mydumper"
     fi
+    fresh_target
+    "${CLIENT[@]}" "${login[@]}" <"$WORK/ddl-five.sql"
+    restore_run "$keys" "$import" five_keys "${IMPORT[@]}" "${login[@]}" --use-threads=2 five_keys "$WORK/tab-five"/t.*.txt
     fresh_target
     restore_run "$keys" 'penstock --road rows, best settings' five_keys \
         penstock load "$WORK/dump-five" --socket "$TARGET_SOCKET" --user root --threads 2 --road rows
@@ -525,8 +534,9 @@ bench_restore_reach() {
         done
         record reach "$files" 'penstock --road cold' 2 'cp of the files, and sync'
         record reach "$files" 'penstock --datadir' 2 'cp of the files, and sync'
-        for other in 'penstock --road rows, best settings' 'myloader, best settings'; do
+        for other in 'penstock --road rows, best settings' 'myloader, best settings' "${IMPORT[-1]##*/} --use-threads=2"; do
             record reach 'five keys by files, compared' 'penstock --road tablespace' 0.1 "$other"
+            record reach 'five keys by files, compared' 'penstock --road cold' 0.1 "$other"
             record reach 'five keys by files, compared' 'penstock --datadir' 0.1 "$other"
         done
     fi
