@@ -219,7 +219,7 @@ impl Server {
             .open(self.log())
             .map_err(|e| e.to_string())?;
         let again = log.try_clone().map_err(|e| e.to_string())?;
-        super::given(&log, self.user).map_err(|e| e.to_string())?;
+        super::mark::given(&log, self.user).map_err(|e| e.to_string())?;
         // Left by one that was killed.
         let _ = std::fs::remove_file(self.socket());
         Command::new(&self.program)
