@@ -186,8 +186,11 @@ impl<'a> Builder<'a> {
         let runs = stretches.into_iter().map(|s| s.done).collect();
         let rows = tree::finish(&self.shared, &self.template.targets[0], runs)?;
         let work = self.sorters.into_iter().zip(&self.template.targets[1..]);
+        let mut work: Vec<_> = work.collect();
+        // The largest first: a large one that begins last keeps one thread at work and the others waiting.
+        work.sort_by_key(|(sorter, _)| sorter.size());
         let work = Mutex::new(work);
-        let next = || work.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let next = || work.lock().unwrap_or_else(PoisonError::into_inner).pop();
         std::thread::scope(|scope| {
             let shared = &self.shared;
             let workers: Vec<_> = (0..self.threads)

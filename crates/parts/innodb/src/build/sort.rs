@@ -264,6 +264,11 @@ impl Sorter {
         lock(&self.files).len()
     }
 
+    /// Bytes that were taken, about.
+    pub fn size(&self) -> usize {
+        self.spills() * self.most + lock(&self.held).size()
+    }
+
     /// Hands every record over, in order; `index` is what an error names.
     pub fn drain(
         self,
