@@ -447,7 +447,9 @@ fn swapped(
     }
     let threads = t.options.threads.clamp(1, built.len());
     let conns = connections(t, threads)?;
-    let phase = t.run.phase("comparing tables that came as files", threads);
+    // One table may be read by all.
+    let readers = t.options.threads.max(1);
+    let phase = t.run.phase("comparing tables that came as files", readers);
     let tables = || built.iter().map(|(ready, _)| ready.table);
     phase
         .counters

@@ -71,10 +71,15 @@ impl<'a> Out<'a> {
 }
 
 impl Sink for Out<'_> {
-    fn write(&self, page: u32, bytes: &[u8]) -> io::Result<()> {
+    fn goes_on(&self) -> io::Result<()> {
         if self.stop.asked() {
             return Err(io::ErrorKind::Interrupted.into());
         }
+        Ok(())
+    }
+
+    fn write(&self, page: u32, bytes: &[u8]) -> io::Result<()> {
+        self.goes_on()?;
         let bytes = failpoint::passed("pages are written", bytes);
         self.check.pages(page, &bytes);
         self.counters.stored.add(bytes.len() as u64);

@@ -26,6 +26,11 @@ use crate::value::Wrong;
 pub trait Sink: Sync {
     /// Writes whole pages from this one on.
     fn write(&self, page: u32, bytes: &[u8]) -> std::io::Result<()>;
+
+    /// Whether more is wanted; asked where pages are long in coming.
+    fn goes_on(&self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Sink for std::fs::File {

@@ -62,7 +62,7 @@ pub struct Builder<'a> {
     /// By index, the clustered one first.
     sources: Vec<Vec<Source>>,
     columns: Vec<Column>,
-    sorters: Vec<Sorter>,
+    sorters: Vec<Sorter<'a>>,
     threads: usize,
 }
 
@@ -141,7 +141,8 @@ impl<'a> Builder<'a> {
         let threads = options.threads.max(1);
         // Each thread may be sorting what it has taken from one of them.
         let each = options.memory / (others.len() + threads);
-        let sorter = |t: &Target| Sorter::new(Shape::of(&t.layout), each, options.folder.clone());
+        let sorter =
+            |t: &Target| Sorter::new(Shape::of(&t.layout), each, options.folder.clone(), sink);
         Ok(Builder {
             shared,
             template,
@@ -232,7 +233,12 @@ impl<'a> Builder<'a> {
 }
 
 /// An index from its sorted records.
-fn secondary(shared: &Shared<'_>, target: &Target, sorter: Sorter, rows: u64) -> Result<(), Error> {
+fn secondary(
+    shared: &Shared<'_>,
+    target: &Target,
+    sorter: Sorter<'_>,
+    rows: u64,
+) -> Result<(), Error> {
     let mut run = Run::new(shared, target);
     sorter.drain(&target.layout.name, |record| run.push(record))?;
     if tree::finish(shared, target, vec![run.end()?])? == rows {

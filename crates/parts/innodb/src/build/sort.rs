@@ -1,5 +1,7 @@
 //! Records of a secondary index, sorted by key: in memory as long as they fit,
-//! then as sorted stretches in files that are merged.
+//! then as sorted stretches in files that are merged. Once there are many of
+//! about one size, they are merged into one: however large the index, only so
+//! many files are open, and have room in memory, as there are sizes.
 //!
 //! What is moved while sorting is a number of 16 bytes for each record. Most
 //! keys are columns of fixed length whose bytes are in order as they are stored,
@@ -7,8 +9,8 @@
 //! from it at the end. Elsewhere it is the first 12 bytes of the key, and where
 //! key and record are.
 
-use super::Error;
 use super::page::Encoded;
+use super::{Error, Sink};
 use crate::layout::{Layout, Order};
 use crate::record::HEADER;
 use std::collections::BinaryHeap;
@@ -23,6 +25,12 @@ const HEAD: usize = 8;
 
 /// Bytes of a place that say where the entry is, behind the first bytes of its key.
 const WHERE: u32 = u32::BITS;
+
+/// Files of about one size that are kept before they become one.
+const FILES: usize = 32;
+
+/// Bytes that are read from a file at once: the least, and the most.
+const ROOM: (usize, usize) = (1 << 16, 1 << 22);
 
 /// How the entries of an index are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,9 +188,7 @@ impl Held {
 
     /// Writes what was sorted into a file.
     fn spill(&self, shape: Shape, folder: &PathBuf) -> Result<File, Error> {
-        // Without a name: it goes with the process.
-        let file = tempfile::tempfile_in(folder)?;
-        let mut out = BufWriter::with_capacity(1 << 20, file);
+        let mut out = begun(folder)?;
         for place in &self.places {
             match shape {
                 Shape::Key { bytes, .. } => out.write_all(&place.to_be_bytes()[..bytes])?,
@@ -193,36 +199,63 @@ impl Held {
                 }
             }
         }
-        let mut file = out
-            .into_inner()
-            .map_err(std::io::IntoInnerError::into_error)?;
-        file.rewind()?;
-        Ok(file)
+        ended(out)
     }
 }
 
+/// A file for what is sorted. Without a name: it goes with the process.
+fn begun(folder: &PathBuf) -> Result<BufWriter<File>, Error> {
+    let file = tempfile::tempfile_in(folder)?;
+    Ok(BufWriter::with_capacity(1 << 20, file))
+}
+
+/// The file, to be read.
+fn ended(out: BufWriter<File>) -> Result<File, Error> {
+    let mut file = out
+        .into_inner()
+        .map_err(std::io::IntoInnerError::into_error)?;
+    file.rewind()?;
+    Ok(file)
+}
+
 /// Collects records with their keys, from several threads.
-pub struct Sorter {
+pub struct Sorter<'a> {
     shape: Shape,
+    /// Whoever is waiting for it all.
+    sink: &'a dyn Sink,
     folder: PathBuf,
+    /// Bytes in memory.
     most: usize,
+    /// Files of about one size.
+    together: usize,
     held: Mutex<Held>,
-    files: Mutex<Vec<File>>,
+    files: Mutex<Spilled>,
+}
+
+/// Sorted stretches.
+#[derive(Default)]
+struct Spilled {
+    /// Those that came from memory, then those that were made of many of these, and so on.
+    sizes: Vec<Vec<File>>,
+    /// How many came from memory.
+    count: usize,
 }
 
 fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Sorter {
+impl<'a> Sorter<'a> {
     /// Collects about `memory` bytes before they are sorted and go to a file in `folder`; each thread that hands
     /// over may be sorting as many more.
-    pub fn new(shape: Shape, memory: usize, folder: PathBuf) -> Sorter {
+    pub fn new(shape: Shape, memory: usize, folder: PathBuf, sink: &'a dyn Sink) -> Self {
         Sorter {
             shape,
+            sink,
             folder,
             // Places are addressed with four bytes.
             most: memory.clamp(1 << 16, u32::MAX as usize >> 1),
+            together: FILES,
             held: Mutex::default(),
             files: Mutex::default(),
         }
@@ -254,14 +287,58 @@ impl Sorter {
 
     fn spill(&self, mut full: Held) -> Result<(), Error> {
         full.sort(self.shape);
-        let file = full.spill(self.shape, &self.folder)?;
-        lock(&self.files).push(file);
+        let mut file = full.spill(self.shape, &self.folder)?;
+        drop(full);
+        for size in 0.. {
+            let many = {
+                let mut files = lock(&self.files);
+                files.count += usize::from(size == 0);
+                if files.sizes.len() == size {
+                    files.sizes.push(Vec::with_capacity(self.together));
+                }
+                files.sizes[size].push(file);
+                if files.sizes[size].len() < self.together {
+                    break;
+                }
+                std::mem::take(&mut files.sizes[size])
+            };
+            // Others go on meanwhile.
+            file = self.joined(many)?;
+        }
         Ok(())
     }
 
-    /// How many files were needed so far.
+    /// One file of many.
+    fn joined(&self, many: Vec<File>) -> Result<File, Error> {
+        let mut out = begun(&self.folder)?;
+        let mut count = 0u32;
+        merge(self.streams(many)?, |s| {
+            // It may be many GB.
+            count = count.wrapping_add(1);
+            if count.is_multiple_of(1 << 16) {
+                self.sink.goes_on()?;
+            }
+            match self.shape {
+                Shape::Key { bytes, .. } => out.write_all(&s.first.to_be_bytes()[..bytes]),
+                Shape::Record => out.write_all(&s.now),
+            }?;
+            Ok(())
+        })?;
+        ended(out)
+    }
+
+    /// Files at their first entries. What they have in memory is what this thread may.
+    fn streams(&self, files: Vec<File>) -> Result<BinaryHeap<Box<Stream>>, Error> {
+        let room = (self.most / files.len().max(1)).clamp(ROOM.0, ROOM.1);
+        let begun = files
+            .into_iter()
+            .map(|file| Stream::begin(file, self.shape, room).transpose());
+        begun.flatten().collect()
+    }
+
+    /// How many stretches did not fit into memory so far.
     pub fn spills(&self) -> usize {
-        lock(&self.files).len()
+        lock(&self.files).count
     }
 
     /// Bytes that were taken, about.
@@ -276,16 +353,12 @@ impl Sorter {
         each: impl FnMut(&Encoded) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut held = std::mem::take(&mut *lock(&self.held));
-        let files = || std::mem::take(&mut *lock(&self.files));
         let mut merged = BinaryHeap::new();
         if self.spills() > 0 {
             self.spill(held)?;
             held = Held::default();
-            let files = files();
-            let room = (self.most / files.len()).clamp(1 << 16, 1 << 22);
-            for file in files {
-                merged.extend(Stream::begin(file, self.shape, room)?);
-            }
+            let files = std::mem::take(&mut lock(&self.files).sizes);
+            merged = self.streams(files.into_iter().flatten().collect())?;
         } else {
             held.sort(self.shape);
         }
@@ -474,6 +547,14 @@ impl Eq for Stream {}
 mod tests {
     use super::*;
 
+    struct Nowhere;
+
+    impl Sink for Nowhere {
+        fn write(&self, _: u32, _: &[u8]) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
     const SHAPES: [Shape; 2] = [
         Shape::Record,
         Shape::Key {
@@ -482,8 +563,8 @@ mod tests {
         },
     ];
 
-    fn sorted(shape: Shape, memory: usize, n: u32) -> (Vec<Vec<u8>>, usize) {
-        let sorter = Sorter::new(shape, memory, std::env::temp_dir());
+    /// Hands over `n` records whose keys come in no order.
+    fn fill(sorter: &Sorter<'_>, n: u32) -> Result<(), Error> {
         let mut batch = sorter.batch();
         for i in 0..n {
             let key = (i.wrapping_mul(2_654_435_761)).to_be_bytes();
@@ -491,30 +572,68 @@ mod tests {
                 bytes: [&[0; 5][..], &key].concat(),
                 origin: 5,
             };
-            if batch.push(&key, 4, &record).expect("a short key") {
-                sorter.take(&mut batch).expect("taken");
+            if batch.push(&key, 4, &record)? {
+                sorter.take(&mut batch)?;
             }
         }
-        sorter.take(&mut batch).expect("taken");
-        let spills = sorter.spills();
-        let mut all = Vec::new();
+        sorter.take(&mut batch)
+    }
+
+    /// Whether so many come, each behind the one before it.
+    fn come_in_order(sorter: Sorter<'_>, n: u32) {
+        let mut last = None;
+        let mut count = 0;
         let handed = sorter.drain("k", |r| {
-            all.push(r.bytes[r.origin..].to_vec());
+            let key = r.bytes[r.origin..].to_vec();
+            assert!(last.as_ref().is_none_or(|last| *last < key));
+            last = Some(key);
+            count += 1;
             Ok(())
         });
         handed.expect("no key is there twice");
-        (all, spills)
+        assert_eq!(count, n);
     }
 
     #[test]
     fn records_come_in_order_from_memory_and_from_files() {
         for shape in SHAPES {
             for memory in [1 << 30, 1 << 16] {
-                let (all, spills) = sorted(shape, memory, 100_000);
-                assert_eq!(all.len(), 100_000);
-                assert!(all.windows(2).all(|w| w[0] < w[1]));
-                assert_eq!(spills > 3, memory == 1 << 16);
+                let sorter = Sorter::new(shape, memory, std::env::temp_dir(), &Nowhere);
+                fill(&sorter, 100_000).expect("taken");
+                assert_eq!(sorter.spills() > 3, memory == 1 << 16);
+                come_in_order(sorter, 100_000);
             }
+        }
+    }
+
+    #[test]
+    fn however_much_comes_there_are_few_files() {
+        for shape in SHAPES {
+            let mut sorter = Sorter::new(shape, 1 << 16, std::env::temp_dir(), &Nowhere);
+            sorter.together = 3;
+            fill(&sorter, 1_000_000).expect("taken");
+            assert!(sorter.spills() > 50, "{}", sorter.spills());
+            let sizes: Vec<usize> = lock(&sorter.files).sizes.iter().map(Vec::len).collect();
+            assert!(sizes.len() > 3 && sizes.iter().all(|n| *n < 3), "{sizes:?}");
+            come_in_order(sorter, 1_000_000);
+        }
+    }
+
+    #[test]
+    fn files_are_not_joined_for_nobody() {
+        struct Stopped;
+        impl Sink for Stopped {
+            fn write(&self, _: u32, _: &[u8]) -> std::io::Result<()> {
+                Ok(())
+            }
+            fn goes_on(&self) -> std::io::Result<()> {
+                Err(std::io::ErrorKind::Interrupted.into())
+            }
+        }
+        for shape in SHAPES {
+            let mut sorter = Sorter::new(shape, 1 << 16, std::env::temp_dir(), &Stopped);
+            sorter.together = 8;
+            assert!(fill(&sorter, 1_000_000).is_err());
         }
     }
 
@@ -522,7 +641,7 @@ mod tests {
     #[test]
     fn long_keys_that_begin_alike_come_in_order() {
         for memory in [1 << 30, 1 << 16] {
-            let sorter = Sorter::new(Shape::Record, memory, std::env::temp_dir());
+            let sorter = Sorter::new(Shape::Record, memory, std::env::temp_dir(), &Nowhere);
             let mut batch = sorter.batch();
             for i in 0..20_000u32 {
                 let key = format!("{:02}-the same for many-{:05}", i % 7, i * 7919 % 20_000);
@@ -555,7 +674,7 @@ mod tests {
             (0, b"aa", false),
         ] {
             for shape in [Shape::Record, Shape::Key { bytes: 2, unique }] {
-                let sorter = Sorter::new(shape, 1 << 20, std::env::temp_dir());
+                let sorter = Sorter::new(shape, 1 << 20, std::env::temp_dir(), &Nowhere);
                 let record = Encoded {
                     bytes: vec![0; 6],
                     origin: 5,
