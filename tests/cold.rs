@@ -254,6 +254,16 @@ on_both! {
         });
         done.ok().says(&["equal:"]);
         s.equal("started meanwhile");
+        // Nor where the server runs, and the load has no session on it.
+        for place in ["the load has left the server#1", "the server is up again#1"] {
+            let done = s.meanwhile(place, || {
+                for more in [&["--resume"][..], &[]] {
+                    s.cold(more).run().code(11).says(&["another penstock has stopped this server"]);
+                }
+            });
+            done.ok().says(&["equal:"]);
+            s.equal(place);
+        }
         // Nobody ends it by mistake.
         s.empty();
         let run = s.cold(&[]).env("PENSTOCK_STOP_AT", "the server is stopped#1").start();

@@ -155,6 +155,29 @@ fn a_servers_own_files_are_whole_and_damage_is_found() {
         std::fs::remove_file(file.with_extension("cfg")).expect("removed");
         let done = Tool::new(["verify", "--tablespace"]).arg(&file).run().ok();
         done.says(&["without a description beside it", "Tablespace is whole"]);
+        run(
+            &mut conn,
+            "CREATE TABLE t.old (id INT PRIMARY KEY, v VARCHAR(20), KEY (v)) ROW_FORMAT=REDUNDANT",
+        );
+        run(
+            &mut conn,
+            "INSERT INTO t.old SELECT id, LEFT(v, 20) FROM t.b WHERE id < 2000",
+        );
+        let file = export(&server, "old", folder.path());
+        Tool::new(["verify", "--tablespace"])
+            .arg(&file)
+            .run()
+            .code(5)
+            .says(&["rows in the REDUNDANT format", "what is checked:"]);
+        // A pipe that nobody writes to.
+        let pipe = folder.path().join("pipe.ibd");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo").success());
+        Tool::new(["verify", "--tablespace"])
+            .arg(&pipe)
+            .run()
+            .code(2)
+            .says(&["is not a file"]);
     }
     for (args, code, says) in [
         (

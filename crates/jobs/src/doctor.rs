@@ -77,7 +77,7 @@ fn every(options: &Options) -> Result<Summary> {
     for stopped in down::all(&options.state)? {
         if stopped.held {
             summary.in_use.push(format!(
-                "a load is running and has stopped {}; it starts it itself",
+                "a load is running and has stopped {}, or is about to; it starts it itself",
                 printable(&stopped.server)
             ));
             continue;

@@ -90,6 +90,14 @@ pub fn source(doing: impl std::fmt::Display, file: &str, error: std::io::Error) 
 /// Error numbers of the servers' manuals that deserve a kind of their own.
 fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
     let hint = |s: &str| Some(s.to_owned());
+    let room = || hint("make room on the target server's disk, then start over");
+    // Of any statement that writes a file, under numbers of all kinds.
+    if ["Errcode: 28 ", "errno: 28 "]
+        .iter()
+        .any(|full| e.message.contains(full))
+    {
+        return (Kind::Storage, room());
+    }
     match e.code {
         1045 | 1698 => (
             Kind::Connection,
@@ -153,10 +161,7 @@ fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
                 "LOAD DATA LOCAL may be off on the target: SET GLOBAL local_infile = ON for the time of the load",
             ),
         ),
-        1114 | 1021 | 3675 => (
-            Kind::Storage,
-            hint("make room on the target server's disk, then start over"),
-        ),
+        1114 | 1021 | 3675 => (Kind::Storage, room()),
         1153 => (
             Kind::Privilege,
             hint("raise max_allowed_packet on the server; 1 GiB is its largest value"),

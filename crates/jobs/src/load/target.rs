@@ -101,6 +101,10 @@ impl<'a> Target<'a> {
     pub fn interrupted(&mut self, home: &str, identity: &str) -> Result<Option<Journal>> {
         self.home = Some(home.to_owned());
         let found = Journal::find(self, home, identity)?;
+        // A load that stops the server for its files has no lock on it meanwhile.
+        if let Some(state) = &self.options.tune.state {
+            tune::down::is_held(&self.options.target, state)?;
+        }
         if let Some(journal) = &found {
             self.touched = true;
             self.created = journal.created().to_vec();

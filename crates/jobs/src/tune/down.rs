@@ -4,7 +4,9 @@
 //! how it is started; the note goes when the server is up and has the variables
 //! again that were set while it ran; while a process of penstock lives that has
 //! stopped the server, no other one starts it, and nobody can: the lock on the
-//! system tablespace, which a server holds for as long as it runs, is penstock's.
+//! system tablespace, which a server holds for as long as it runs, is penstock's;
+//! and no other one loads into it: the note is locked from before the load's own
+//! lock on the server goes until it is there again.
 
 use super::command::ServerCommand;
 use super::journal::{self, Locked, failed, locked};
@@ -54,13 +56,38 @@ struct Note {
     runtime: Vec<(String, String)>,
 }
 
+/// A note that is locked: somebody is at work on this server.
+#[must_use = "the note stays until it is forgotten"]
+pub struct Noted {
+    path: PathBuf,
+    _held: File,
+}
+
+impl Noted {
+    /// The server is up, and only its own lock keeps others away.
+    pub fn forget(self) -> Result<()> {
+        forget(&self.path)
+    }
+}
+
+/// Why a server is not stopped.
+pub enum NotStopped {
+    /// It runs, and everybody has to connect to it anew.
+    Runs(Error, Noted),
+    /// It does not, or nothing was done.
+    Error(Error),
+}
+
+impl From<Error> for NotStopped {
+    fn from(e: Error) -> Self {
+        NotStopped::Error(e)
+    }
+}
+
 /// A stopped server.
 #[must_use = "it stays down until it is started"]
 pub struct Down {
     note: Note,
-    path: PathBuf,
-    /// Locked: somebody is at work on this server.
-    _held: File,
     wire: wire::Options,
     id: Identity,
     state: PathBuf,
@@ -103,15 +130,14 @@ pub fn possible(datadir: &Path, state: &Path) -> Result<(), String> {
         })
 }
 
-/// Stops the server that `conn` leads to, which is over with that, and waits for its end. An error of the
-/// kind [`Kind::Failed`] leaves it running.
+/// Stops the server that `conn` leads to, which is over with that, and waits for its end.
 pub fn stop(
     conn: &mut Conn,
     id: &Identity,
     wire: &wire::Options,
     command: &ServerCommand,
     state: &Path,
-) -> Result<Down> {
+) -> Result<(Noted, Down), NotStopped> {
     let endpoint = wire.endpoint.to_string();
     let note = Note {
         id: journal::id(id),
@@ -122,12 +148,13 @@ pub fn stop(
         endpoint,
     };
     let path = path(state, &note.endpoint);
-    let held = write(&note, &path, state)?;
+    let noted = Noted {
+        _held: write(&note, &path, state)?,
+        path,
+    };
     let datadir = PathBuf::from(&id.datadir);
     let mut down = Down {
         note,
-        path,
-        _held: held,
         wire: wire.clone(),
         id: id.clone(),
         state: state.to_owned(),
@@ -140,6 +167,7 @@ pub fn stop(
     // MySQL waits two seconds for those that are still connected, also for one that is about to be gone.
     conn.quit();
     std::thread::sleep(LEAVE);
+    failpoint::reached("the load has left the server");
     let said = command.call("stop", state, None);
     let why = |what: &str| {
         let failed = said.as_ref().err().map(|e| format!(" ({e})"));
@@ -153,14 +181,14 @@ pub fn stop(
         )
     };
     if !service::gone(wire, said.is_ok()) {
-        forget(&down.path)?;
-        return Err(why("the command did not stop the server"));
+        let why = why("the command did not stop the server");
+        return Err(NotStopped::Runs(why, noted));
     }
     match lock(&datadir.join(SYSTEM), END) {
         Ok(Some(file)) => {
             down.system = Some(file);
             failpoint::reached("the server is stopped");
-            Ok(down)
+            Ok((noted, down))
         }
         outcome => {
             let what = match outcome {
@@ -168,8 +196,8 @@ pub fn stop(
                 _ => "the server did not end, or came up again by itself".to_owned(),
             };
             down.start().map_err(|e| down.lost(&e))?;
-            down.end()?;
-            Err(why(&what))
+            down.restored()?;
+            Err(NotStopped::Runs(why(&what), noted))
         }
     }
 }
@@ -245,13 +273,11 @@ impl Down {
     }
 
     /// Gives the server that is up the variables again that it had; says which it could not.
-    pub fn end(mut self) -> Result<Vec<String>> {
+    pub fn restored(&mut self) -> Result<Vec<String>> {
         let Some(conn) = &mut self.conn else {
             return Err(Error::new(Kind::Internal, "a server that was not started"));
         };
-        let left = service::set_again(conn, &self.id, &self.note.runtime)?;
-        forget(&self.path)?;
-        Ok(left)
+        service::set_again(conn, &self.id, &self.note.runtime)
     }
 
     /// For how long it was down, in seconds.
@@ -287,6 +313,14 @@ pub struct Stopped {
     pub endpoint: String,
     /// Whether a process of penstock sees to it.
     pub held: bool,
+}
+
+/// Whether another process is at work on this server, as its note says, if not the server itself.
+pub fn is_held(wire: &wire::Options, state: &Path) -> Result<()> {
+    match locked(&path(state, &wire.endpoint.to_string()), false) {
+        Ok(Some(Locked::Held(_))) => Err(busy()),
+        _ => Ok(()),
+    }
 }
 
 /// All notes in the folder.

@@ -74,12 +74,14 @@ fn one(
 ) -> Result<std::result::Result<Tablespace, String>> {
     let name = printable(&path.display().to_string());
     let unread = |e: &io::Error| Error::new(Kind::Storage, format!("cannot read {name}: {e}"));
-    let file = File::open(path).map_err(|e| unread(&e))?;
-    let meta = file.metadata().map_err(|e| unread(&e))?;
+    // Opening a pipe would wait for somebody who writes to it.
+    let meta = std::fs::metadata(path).map_err(|e| unread(&e))?;
     if !meta.is_file() {
         return Err(Error::new(Kind::Usage, format!("{name} is not a file"))
             .hint("name the .ibd file of a table or of a partition"));
     }
+    let file = File::open(path).map_err(|e| unread(&e))?;
+    let meta = file.metadata().map_err(|e| unread(&e))?;
     let exported = description(run, path)?;
     let mut layouts = Vec::new();
     for i in exported.iter().flat_map(|e| &e.indexes) {
@@ -106,7 +108,7 @@ fn one(
         }
         Err(e) => {
             return Err(Error::new(Kind::Archive, format!("{name}: {e}"))
-                .hint("what is checked: file-per-table tablespaces of MySQL 8 and later and of MariaDB 10.5 and later, pages of 16 KiB, neither compressed nor encrypted"));
+                .hint("what is checked: file-per-table tablespaces of MySQL 8 and later and of MariaDB 10.5 and later, pages of 16 KiB, neither compressed nor encrypted, with rows that are not REDUNDANT"));
         }
     };
     if report.is_whole() && whole {

@@ -145,6 +145,12 @@ pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Re
     // What is left of an index that was dropped leads nowhere.
     let used = |root: &u32| space.owner(*root) != Owner::Nobody;
     let roots: Vec<u32> = each.roots.iter().copied().filter(used).collect();
+    for root in &roots {
+        pages.read(*root, &mut page)?;
+        if index::is_redundant(&page) && format.sum_is_right(&page) {
+            return Err(Unsupported::Redundant.into());
+        }
+    }
     // Each has two segments of its own, so that a file full of false ones does not take for ever.
     if roots.len() * 2 > space.segments.len() {
         report.tell(

@@ -27,6 +27,9 @@ pub enum Unsupported {
     /// Pages are encrypted.
     #[error("encrypted pages")]
     Encrypted,
+    /// Rows have the oldest of formats.
+    #[error("rows in the REDUNDANT format")]
+    Redundant,
     /// Rows of before and after an ALTER that changed nothing but the definition.
     #[error("a table that was altered instantly")]
     Instant,

@@ -95,6 +95,11 @@ pub mod index {
     pub const RECORDS_BEGIN: usize = 120;
     /// Bytes of a slot of the directory.
     pub const SLOT: usize = 2;
+
+    /// Whether its records are in the format of before COMPACT.
+    pub fn is_redundant(page: &[u8]) -> bool {
+        super::u16_at(page, HEAP) & 0x8000 == 0
+    }
 }
 
 /// Two bytes as a number.

@@ -68,7 +68,7 @@ pub fn chain(page: &[u8]) -> Result<Chain, String> {
     let garbage = usize::from(u16_at(page, index::GARBAGE));
     let level = u16_at(page, index::LEVEL);
     let wanted = usize::from(u16_at(page, index::RECORDS));
-    if heap & 0x8000 == 0 {
+    if index::is_redundant(page) {
         return Err("its records are of the old format (REDUNDANT)".into());
     }
     let directory = (SIZE - fil::TRAILER).checked_sub(slots * index::SLOT);

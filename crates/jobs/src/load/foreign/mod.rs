@@ -59,7 +59,7 @@ fn is_empty(folder: &Path) -> bool {
 /// Loads a dump that another tool wrote.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     if matches!(options.road, road::Road::Tablespace | road::Road::Cold) {
-        run.observer.note(format!(
+        run.observer.warn(format!(
             "--road {}: what another tool wrote has no digests to prove a file with, and comes as rows",
             options.road.name()
         ));
@@ -85,10 +85,6 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             "standard input cannot be read again, so there is nothing to resume",
         )
         .hint("load it from a file"));
-    }
-    if options.road == road::Road::Tablespace {
-        let what = "--road tablespace: only archives of penstock come as files; this comes as rows";
-        run.observer.note(what.to_owned());
     }
     let bytes = survey.as_ref().map_or(0, |s| s.bytes);
     let nothing = || Ok(());

@@ -12,14 +12,21 @@ use super::Taken;
 use super::hand::{Built, Outcome};
 use super::ready::Ready;
 use super::site::{Site, remove};
+use crate::Run;
 use crate::load::Target;
-use crate::tune::{down, service};
+use crate::tune::down::{self, NotStopped};
+use crate::tune::{ServerCommand, service};
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+/// How long a server may take to stop or to start until somebody is told.
+const LONG: Duration = Duration::from_secs(60);
 
 /// The server's empty files, kept until it has come up with the new ones: where one is, and where it belongs.
 #[derive(Default)]
@@ -85,18 +92,23 @@ pub fn swap(
         .run
         .cancel
         .hold("the server is stopped, and started first; it takes seconds");
-    let stopped = down::stop(&mut t.conn, &t.id, &t.options.target, command, state);
-    let mut down = match stopped {
-        Ok(down) => down,
-        Err(e) if e.kind == Kind::Failed => {
-            t.again()?;
+    let (run, conn) = (t.run, &mut t.conn);
+    let stopped = patiently(run, command, "stop", || {
+        down::stop(conn, &t.id, &t.options.target, command, state)
+    });
+    let (noted, mut down) = match stopped {
+        Ok(stopped) => stopped,
+        Err(NotStopped::Runs(e, noted)) => {
+            let again = t.again();
+            noted.forget()?;
+            again?;
             t.prepare()?;
             // Asked for, and not done: a script should notice.
             t.run.observer.warn(e.what.clone());
             t.exceptions.push(e.what.clone());
             return Ok(Some(Outcome::Unfit(e.what)));
         }
-        Err(e) => return Err(e),
+        Err(NotStopped::Error(e)) => return Err(e),
     };
     // Whatever happens from here on, the server is started.
     let mut kept = Kept::default();
@@ -105,7 +117,7 @@ pub fn swap(
         kept.back().map_err(|e| unclear(&e))?;
     }
     let mut refused = None;
-    if let Err(why) = down.start() {
+    if let Err(why) = patiently(run, command, "start", || down.start()) {
         // One that is still on its way up has these files open.
         if put.is_err() || !down.has_ended() {
             return Err(down.lost(&why));
@@ -115,9 +127,13 @@ pub fn swap(
         refused = Some(why);
     }
     taken.down = Some(down.seconds());
-    let left = down.end()?;
+    let left = down.restored()?;
+    drop(down);
     drop(kept);
-    t.again()?;
+    // Somebody may want us to end: no other load keeps the note then, and the server needs nothing of it.
+    let again = t.again();
+    noted.forget()?;
+    again?;
     t.prepare()?;
     for line in left {
         let line = printable(&line);
@@ -132,6 +148,25 @@ pub fn swap(
             "the server did not come up with the files that were built: {why}"
         ))),
         _ => None,
+    })
+}
+
+/// Says what can be done if this takes long: a command of the user's may hang, and is never ended by us.
+fn patiently<T>(run: &Run, command: &ServerCommand, word: &str, work: impl FnOnce() -> T) -> T {
+    std::thread::scope(|scope| {
+        let (over, is_over) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            if is_over.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
+                run.observer.warn(printable(&format!(
+                    "the server takes more than {} s to {word}: {command} {word}; if that hangs, end it: it is a child of process {}",
+                    LONG.as_secs(),
+                    std::process::id()
+                )));
+            }
+        });
+        let done = work();
+        drop(over);
+        done
     })
 }
 
