@@ -30,6 +30,20 @@ fn nothing_written(pair: &Pair) {
 }
 
 both! {
+    fn definitions_that_a_server_does_not_show_are_named(pair) {
+        pair.fill("SET NAMES utf8mb4; CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, m ENUM('x', '😀') CHARACTER SET utf8mb4, \
+            s SET('it''s', 'why?') CHARACTER SET utf8mb4, v VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT '😀', old ENUM('why?') CHARACTER SET latin1, \
+            plain ENUM('a', 'b') CHARACTER SET utf8mb4, w VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT 'it''s' COMMENT 'why?');");
+        let done = pair.dump("a", &["-q"]).ok();
+        let named = |c: &str| done.said().contains(&format!("table `shop`.`t`, column {c}: the server shows a ?"));
+        assert!(named("m") && named("s"), "{}", done.said());
+        // MySQL shows it in another way.
+        assert_eq!(named("v"), !pair.is_mysql(), "{}", done.said());
+        assert!(!named("old") && !named("plain") && !named("w"), "{}", done.said());
+    }
+}
+
+both! {
     fn logins_that_fail(pair) {
         shop(pair);
         pair.fill("CREATE USER t_known@localhost IDENTIFIED BY 'Right-1-word';");

@@ -149,7 +149,7 @@ impl Writing<'_> {
             let base = names.table(&schema.name, &table.name);
             meta.tables.push(table.name.clone());
             meta.basenames.insert(table.name.clone(), base.clone());
-            self.table(schema, table, base, names)?;
+            self.table(run, schema, table, base, names)?;
         }
         for view in &schema.views {
             let base = names.table(&schema.name, &view.name);
@@ -162,6 +162,7 @@ impl Writing<'_> {
 
     fn table(
         &mut self,
+        run: &Run,
         schema: &Schema,
         table: &Table,
         base: String,
@@ -198,6 +199,12 @@ impl Writing<'_> {
                 "table {} has a folder of its own (DATA DIRECTORY): a load refuses such a definition; load without the table (--exclude-tables), and create it by hand",
                 table.qualified()
             ));
+        }
+        for column in unsure(table, &create) {
+            run.observer.warn(printable(&format!(
+                "table {}, column {column}: the server shows a ? in its definition, which also stands for a character that its dictionary does not hold (an emoji, say): if it is one, the archive has another definition, and a load refuses rows that have it: correct the column on the target then (ALTER TABLE), and go on with --resume",
+                table.qualified()
+            )));
         }
         if table.kind == TableKind::SystemVersioned {
             self.out.exceptions.push(format!(
@@ -302,4 +309,29 @@ fn program(kind: ProgramKind, d: &Definition) -> Program {
         database_collation: or(&d.database_collation, ""),
         time_zone: or(&d.time_zone, ""),
     }
+}
+
+/// Columns whose members or default may not be what the definition says: servers hand it on in utf8mb3, with a `?` for what is
+/// not in that.
+fn unsure<'t>(table: &'t Table, create: &str) -> Vec<&'t str> {
+    const LARGER: [&str; 5] = ["utf8mb4", "utf16", "utf16le", "utf32", "gb18030"];
+    let larger = |c: &&server::catalog::Column| {
+        c.charset
+            .as_deref()
+            .is_some_and(|set| LARGER.contains(&set))
+    };
+    let default = |name: &str| {
+        let begin = format!("  {} ", server::quote::ident(name));
+        let line = create.lines().find(|l| l.starts_with(&begin))?;
+        let text = line.split_once(" DEFAULT '")?.1;
+        // Up to its end: a quote in it stands there twice.
+        let end = text.replace("''", "  ").find('\'')?;
+        Some(text[..end].contains('?'))
+    };
+    let columns = table.columns.iter().filter(larger);
+    let doubtful = columns.filter(|c| match c.data_type.as_str() {
+        "enum" | "set" => c.column_type.contains('?'),
+        _ => default(&c.name).unwrap_or(false),
+    });
+    doubtful.map(|c| c.name.as_str()).collect()
 }
