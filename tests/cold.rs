@@ -154,6 +154,7 @@ on_both! {
         for (round, place) in [
             "a file is built#2",
             "the server is about to be stopped#1",
+            "the load has left the server#1",
             "the server is stopped#1",
             "a file is in its place#1",
             "a file is in its place#3",

@@ -87,15 +87,26 @@ pub fn source(doing: impl std::fmt::Display, file: &str, error: std::io::Error) 
     archive(doing, &ArchiveError::from_io(file, error))
 }
 
+/// Whether a server's words are about a disk without room; they number it in many ways.
+pub fn says_full(said: &str) -> bool {
+    const NO_ROOM: [&str; 6] = [
+        "No space left",
+        "Errcode: 28",
+        "OS errno 28",
+        "error number 28",
+        "Error number 28",
+        "error 28",
+    ];
+    NO_ROOM.iter().any(|words| said.contains(words))
+}
+
 /// Error numbers of the servers' manuals that deserve a kind of their own.
 fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
     let hint = |s: &str| Some(s.to_owned());
     let room = || hint("make room on the target server's disk, then start over");
-    // Of any statement that writes a file, under numbers of all kinds.
-    if ["Errcode: 28 ", "errno: 28 "]
-        .iter()
-        .any(|full| e.message.contains(full))
-    {
+    // Of any statement that writes a file. Messages of higher numbers may quote values of the user's.
+    const LAST_OF_FILES: u16 = 1030;
+    if e.code <= LAST_OF_FILES && says_full(&e.message) {
         return (Kind::Storage, room());
     }
     match e.code {
@@ -179,6 +190,42 @@ mod tests {
         let e = wire("x", wire::Error::Untrusted("no authority".into()));
         assert_eq!(e.kind, Kind::Connection);
         assert!(e.hint.is_some_and(|h| h.contains("--ssl-ca")));
+    }
+
+    #[test]
+    fn a_full_disk_is_one_whatever_its_number() {
+        let of = |code: u16, message: &str| {
+            let (state, message) = ("HY000".to_owned(), message.to_owned());
+            wire(
+                "x",
+                wire::Error::Server(wire::ServerError {
+                    code,
+                    state,
+                    message,
+                }),
+            )
+            .kind
+        };
+        for (code, message) in [
+            (
+                3,
+                "Error writing file './ddl_recovery.log' (Errcode: 28 \"No space left on device\")",
+            ),
+            (
+                3,
+                "Error writing file '/tmp/MLfd' (OS errno 28 - No space left on device)",
+            ),
+            (
+                1030,
+                "Got error 28 - 'No space left on device' from storage engine",
+            ),
+            (1114, "The table 't' is full"),
+        ] {
+            assert_eq!(of(code, message), Kind::Storage, "{message}");
+        }
+        let quoted = "Duplicate entry 'No space left' for key 'PRIMARY'";
+        assert_eq!(of(1062, quoted), Kind::Failed);
+        assert_eq!(of(3, "Error writing file 'x' (Errcode: 5)"), Kind::Failed);
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl<'a> Target<'a> {
         let found = Journal::find(self, home, identity)?;
         // A load that stops the server for its files has no lock on it meanwhile.
         if let Some(state) = &self.options.tune.state {
-            tune::down::is_held(&self.options.target, state)?;
+            tune::down::not_held(&self.options.target, state)?;
         }
         if let Some(journal) = &found {
             self.touched = true;

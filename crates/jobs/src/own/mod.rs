@@ -19,7 +19,7 @@ mod server;
 
 pub use server::{Server, socket};
 
-use crate::{Run, connect};
+use crate::{Run, connect, failure};
 use ::server::{Flavour, quote};
 use base::units::printable;
 use base::{Error, Kind, Result, Secret, failpoint};
@@ -424,14 +424,7 @@ impl Own {
 /// What helps against what a server's program has said.
 fn way_out(said: &str) -> &'static str {
     let says = |list: &[&str]| list.iter().any(|w| said.contains(w));
-    if says(&[
-        "No space left",
-        "Errcode: 28",
-        "OS errno 28",
-        "error number 28",
-        "Error number 28",
-        "error 28",
-    ]) {
+    if failure::says_full(said) {
         "make room on the disk of the folder"
     } else if says(&["denied", "Errcode: 13", "OS errno 13"]) {
         DENIED

@@ -315,8 +315,8 @@ pub struct Stopped {
     pub held: bool,
 }
 
-/// Whether another process is at work on this server, as its note says, if not the server itself.
-pub fn is_held(wire: &wire::Options, state: &Path) -> Result<()> {
+/// An error if another process is about to stop this server, or has stopped it: it has no session on it then that would say so.
+pub fn not_held(wire: &wire::Options, state: &Path) -> Result<()> {
     match locked(&path(state, &wire.endpoint.to_string()), false) {
         Ok(Some(Locked::Held(_))) => Err(busy()),
         _ => Ok(()),

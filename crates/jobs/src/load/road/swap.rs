@@ -123,7 +123,7 @@ pub fn swap(
             return Err(down.lost(&why));
         }
         kept.back().map_err(|e| unclear(&e))?;
-        down.start().map_err(|why| down.lost(&why))?;
+        patiently(run, command, "start", || down.start()).map_err(|why| down.lost(&why))?;
         refused = Some(why);
     }
     taken.down = Some(down.seconds());
