@@ -6,10 +6,13 @@ mod steer;
 
 use crate::args::{self, Cli, Command, Selection};
 use crate::screen::{Screen, summary};
+use ::report::record::{self, told};
 use base::{Cancel, Error, Kind, Result};
-use jobs::record::{self, told};
-use jobs::steer::Request;
-use jobs::{Run, doctor, dump, load, own, tune, verify};
+use instance::doctor;
+use instance::managed;
+use instance::tune;
+use run::Run;
+use run::steer::Request;
 use server::Filter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -193,7 +196,7 @@ fn target(a: &args::Load) -> Result<wire::Options> {
     };
     // Of all that may be said of a server, only a password is for one that is still to be made.
     let mut root = a.connection.clone();
-    root.socket = Some(own::socket(folder));
+    root.socket = Some(managed::socket(folder));
     root.user = Some("root".to_owned());
     root.resolve(None)
 }
@@ -236,7 +239,7 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
         },
         notes: state_at_home(),
         server_command: a.server_command.clone().map(tune::ServerCommand::Shell),
-        own: a.datadir.clone().map(|folder| own::Options {
+        own: a.datadir.clone().map(|folder| managed::Options {
             folder,
             program: a.server_program.clone(),
             options: a.server_option.clone(),

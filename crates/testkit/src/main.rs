@@ -14,8 +14,8 @@ mod tablespaces;
 
 use args::Args;
 use base::events::Silent;
-use jobs::Run;
-use jobs::bench::tpcc;
+use bench::tpcc;
+use run::Run;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;

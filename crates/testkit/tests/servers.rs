@@ -5,7 +5,7 @@
     reason = "a skipped test has to say why, and the test harness shows standard error"
 )]
 
-use jobs::bench::tpcc;
+use bench::tpcc;
 use std::path::Path;
 use testkit::sample::Sample;
 use testkit::{Kind, Server, Setup, available, checksum, debian};
@@ -141,7 +141,7 @@ fn samples_load_and_checksums_tell_servers_apart() {
 fn tpcc_is_consistent_before_and_after_writes() {
     each(|kind| {
         let server = Server::start(kind, &[]).expect("a server");
-        let run = jobs::Run::new(
+        let run = run::Run::new(
             std::sync::Arc::new(base::events::Silent),
             base::Cancel::new(),
         );

@@ -109,7 +109,7 @@ pub struct TpccLoad {
     #[arg(short = 'w', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub warehouses: u32,
     /// Schema to create; must not exist yet
-    #[arg(long, value_name = "NAME", default_value = jobs::bench::tpcc::SCHEMA)]
+    #[arg(long, value_name = "NAME", default_value = bench::tpcc::SCHEMA)]
     pub schema: String,
     /// Connections that load rows [default: one per core, at most 8]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -145,7 +145,7 @@ pub struct TpccRun {
     #[arg(value_name = "SERVER")]
     pub server: Option<String>,
     /// Schema that holds the tables; its warehouses are counted
-    #[arg(long, value_name = "NAME", default_value = jobs::bench::tpcc::SCHEMA)]
+    #[arg(long, value_name = "NAME", default_value = bench::tpcc::SCHEMA)]
     pub schema: String,
     /// Connections, each with one transaction at a time
     #[arg(short = 'c', long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=4096))]
@@ -177,7 +177,7 @@ pub struct TpccCheck {
     #[arg(value_name = "SERVER")]
     pub server: Option<String>,
     /// Schema that holds the tables
-    #[arg(long, value_name = "NAME", default_value = jobs::bench::tpcc::SCHEMA)]
+    #[arg(long, value_name = "NAME", default_value = bench::tpcc::SCHEMA)]
     pub schema: String,
     /// Connections that ask [default: one per core, at most 8]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]

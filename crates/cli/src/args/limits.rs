@@ -2,7 +2,8 @@
 
 use base::{Error, Kind, Result};
 use clap::Args;
-use jobs::{Run, steer};
+use run::Run;
+use run::steer;
 
 /// What every job that moves rows can be held to.
 #[derive(Args, Debug, Clone, Default)]

@@ -241,7 +241,7 @@ pub struct Load {
     pub server_program: Option<PathBuf>,
     /// With --datadir: an option that the server has from the first, for what a data folder is made with
     /// once and for all (lower_case_table_names=1, innodb_data_file_path=…); may be given several times
-    #[arg(long, value_name = "NAME=VALUE", requires = "datadir", value_parser = jobs::own::options::checked)]
+    #[arg(long, value_name = "NAME=VALUE", requires = "datadir", value_parser = instance::managed::options::checked)]
     pub server_option: Vec<String>,
     /// Which objects
     #[command(flatten)]

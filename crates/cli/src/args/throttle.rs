@@ -2,7 +2,7 @@
 
 use base::{Error, Kind, Result};
 use clap::Args;
-use jobs::throttle::{self, Limit, limits};
+use run::throttle::{self, Limit, limits};
 use std::time::Duration;
 
 use super::connection::Connection;

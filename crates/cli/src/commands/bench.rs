@@ -4,11 +4,13 @@ use super::{level, state};
 use crate::args;
 use crate::args::bench::{Bench, Impact, Tpcc, TpccCheck, TpccLoad, TpccRun};
 use crate::screen::{Screen, summary};
+use ::report::html;
+use ::report::record::{self, told};
+use ::run::Run;
 use base::{Error, Kind, Result};
-use jobs::bench::impact::{self, Method, Programs};
-use jobs::bench::tpcc::{self, check, load, run};
-use jobs::record::{self, told};
-use jobs::{Run, report, tune};
+use bench::impact::{self, Method, Programs};
+use bench::tpcc::{self, check, load, run};
+use instance::tune;
 
 /// Runs the benchmark.
 pub fn bench(b: &Bench, run: &Run, screen: &Screen) -> Result<u8> {
@@ -102,9 +104,9 @@ fn impact(a: &Impact, run: &Run, screen: &Screen) -> Result<u8> {
     )?;
     let mut page = None;
     if let (Some(folder), None) = (&a.to, &kept.lost) {
-        page = report::run(&report::Options {
+        page = html::run(&html::Options {
             runs: vec![folder.clone()],
-            to: report::To::Beside,
+            to: html::To::Beside,
             force: false,
         })?
         .path;

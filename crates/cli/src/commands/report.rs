@@ -2,24 +2,25 @@
 
 use crate::args::report::Report;
 use crate::screen::{Screen, report as shown};
+use ::report::html;
+use ::run::Run;
 use base::{Kind, Result};
-use jobs::record::Kept;
-use jobs::{Run, report};
+use report::record::Kept;
 use std::path::Path;
 
 /// Makes the page, and shows the same in short.
 pub fn report(a: &Report, screen: &Screen) -> Result<u8> {
     let to = match &a.to {
-        None => report::To::Beside,
-        Some(path) if path == Path::new("-") => report::To::Caller,
-        Some(path) => report::To::File(path.clone()),
+        None => html::To::Beside,
+        Some(path) if path == Path::new("-") => html::To::Caller,
+        Some(path) => html::To::File(path.clone()),
     };
-    let options = report::Options {
+    let options = html::Options {
         runs: a.runs.clone(),
         to,
         force: a.force,
     };
-    let done = report::run(&options)?;
+    let done = html::run(&options)?;
     match &done.html {
         Some(html) => screen.document(html)?,
         None => screen.summary(&shown::text(&done), shown::json(&done)),

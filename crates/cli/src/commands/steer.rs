@@ -4,8 +4,8 @@ use super::state_at_home;
 use crate::args::steer::{Set, Which};
 use crate::screen::{Screen, summary};
 use base::{Cancel, Error, Kind, Result, units};
-use jobs::Run;
-use jobs::steer::{self, Control, Request, Running, Runs, Status};
+use run::Run;
+use run::steer::{self, Control, Request, Running, Runs, Status};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

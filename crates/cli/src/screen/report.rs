@@ -2,8 +2,8 @@
 //! the first curve in one line.
 
 use base::units::printable;
-use jobs::record::{Record, Series, State};
-use jobs::report::{Summary, show};
+use report::html::{Summary, show};
+use report::record::{Record, Series, State};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::io::IsTerminal;

@@ -3,9 +3,9 @@
 
 use super::round;
 use base::units::{bytes, count, printable, seconds};
-use jobs::dump::{self, Compression};
-use jobs::held::Report;
-use jobs::{load, throttle, verify};
+use dump::{self, Compression};
+use run::held::Report;
+use run::throttle;
 
 mod impact;
 mod steer;
@@ -369,7 +369,7 @@ pub fn load_json(d: &load::Summary) -> Value {
 }
 
 /// The data folder that a load has made.
-fn add_own(l: &mut Lines, own: &jobs::own::Done) {
+fn add_own(l: &mut Lines, own: &instance::managed::Done) {
     let made = own.made.map(|s| format!("; made in {}", seconds(s)));
     let folder = printable(&own.folder.display().to_string());
     l.add(

@@ -2,7 +2,7 @@
 
 use super::{Lines, round};
 use base::units::{bytes, count, printable, seconds};
-use jobs::bench::impact::{MethodResult, Spread, Summary};
+use bench::impact::{MethodResult, Spread, Summary};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -79,7 +79,7 @@ fn row(m: &MethodResult) -> [String; 7] {
     let p95 = |during: bool| {
         mean(&m.each(|r| {
             let window = if during { &r.during } else { &r.alone };
-            let order = window.figures.of(jobs::bench::tpcc::Transaction::NewOrder);
+            let order = window.figures.of(bench::tpcc::Transaction::NewOrder);
             order.quantile(0.95).map(|d| d.as_secs_f64() * 1e3)
         }))
     };

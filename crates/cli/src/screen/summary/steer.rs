@@ -3,8 +3,8 @@
 use super::super::round;
 use super::Lines;
 use base::units::{bytes, count, printable, seconds};
-use jobs::run::Flow;
-use jobs::steer::Status;
+use run::Flow;
+use run::steer::Status;
 use serde_json::{Value, json};
 
 /// One run on one line.

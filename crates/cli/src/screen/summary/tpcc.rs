@@ -2,7 +2,7 @@
 
 use super::{Lines, rate, round, tuning};
 use base::units::{bytes, count, printable, seconds};
-use jobs::bench::tpcc::{Constraint, Figures, Measured, Second, Transaction, check, load, run};
+use bench::tpcc::{Constraint, Figures, Measured, Second, Transaction, check, load, run};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::time::Duration;

@@ -3,8 +3,8 @@
 
 use super::Lines;
 use base::units::printable;
-use jobs::doctor;
-use jobs::tune::{Level, Report};
+use instance::doctor;
+use instance::tune::{Level, Report};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ pub(super) fn add(l: &mut Lines, r: &Report) {
     if r.level != Level::Max {
         return;
     }
-    let back = |c: &&jobs::tune::Changed| c.after.as_ref() == Some(&c.before);
+    let back = |c: &&instance::tune::Changed| c.after.as_ref() == Some(&c.before);
     let (all, again) = (r.changes.len(), r.changes.iter().filter(back).count());
     l.add(
         "tuned",

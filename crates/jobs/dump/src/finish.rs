@@ -1,0 +1,252 @@
+//! The end of a dump: metadata of the whole, everything made durable, and last
+//! the manifest that makes the archive an archive.
+
+use super::tables::TableState;
+use super::{Compression, Consistency, Options, snapshot::Achieved};
+use archive::manifest::{self, ChunkEntry, TableRecord};
+use archive::meta::{self, Capability, Done, Root};
+use archive::{FileRecord, Manifest, WriteOptions};
+use base::Result;
+use run::Run;
+use run::failure;
+use serde_json::json;
+use server::{Catalog, Identity};
+use std::sync::Arc;
+use store::{EntryKind, Store};
+
+/// What the manifest tells.
+pub struct Facts<'a> {
+    pub id: &'a Identity,
+    pub catalog: &'a Catalog,
+    pub tables: &'a [Arc<TableState>],
+    pub achieved: &'a Achieved,
+    pub exceptions: &'a [String],
+    pub begin: jiff::Timestamp,
+}
+
+/// Sums for the summary.
+pub struct Finished {
+    pub rows: u64,
+    pub raw_bytes: u64,
+    pub stored_bytes: u64,
+    pub chunks: u64,
+}
+
+/// Writes the rest and takes the marker away.
+pub fn finish(
+    run: &Run,
+    store: &dyn Store,
+    options: &Options,
+    facts: &Facts<'_>,
+) -> Result<Finished> {
+    let wrong = |e: archive::ArchiveError| failure::archive("cannot finish the archive", &e);
+    close_series(store, options, facts).map_err(wrong)?;
+    let mut manifest = Manifest::new("penstock", env!("CARGO_PKG_VERSION"));
+    let mut done = Done::default();
+    for schema in &facts.catalog.schemas {
+        done.table_rows.entry(schema.name.clone()).or_default();
+        done.table_data_bytes
+            .entry(schema.name.clone())
+            .or_default();
+    }
+    let mut chunks = 0;
+    for state in facts.tables {
+        let (schema, table) = (&state.table.schema, &state.table.name);
+        let mut record = TableRecord {
+            schema: schema.clone(),
+            table: table.clone(),
+            columns: state.plan.columns.clone(),
+            row_expressions: None,
+            key: state
+                .plan
+                .key
+                .as_ref()
+                .map(|k| k.names())
+                .unwrap_or_default(),
+            rows: 0,
+            row_digest: String::new(),
+            chunks: Vec::new(),
+        };
+        for chunk in state.chunks() {
+            let mut entry = ChunkEntry::of(&chunk.record);
+            entry
+                .partition
+                .clone_from(&state.series[chunk.series].partition);
+            (entry.from, entry.to) = chunk.range.record();
+            record.chunks.push(entry);
+            manifest.add_files_of(&chunk.record);
+            done.chunk_file_bytes
+                .insert(chunk.record.file.clone(), chunk.record.raw_bytes);
+            chunks += 1;
+        }
+        record.sum_up();
+        let bytes = record.chunks.iter().map(|c| c.raw_bytes).sum::<u64>();
+        done.data_bytes += bytes;
+        done.table_rows
+            .entry(schema.clone())
+            .or_default()
+            .insert(table.clone(), record.rows);
+        done.table_data_bytes
+            .entry(schema.clone())
+            .or_default()
+            .insert(table.clone(), bytes);
+        manifest.tables.push(record);
+    }
+    manifest
+        .tables
+        .sort_by(|a, b| (&a.schema, &a.table).cmp(&(&b.schema, &b.table)));
+    let tool = super::tool();
+    let header = archive::sqlfile::Header {
+        tool: &tool,
+        host: &facts.id.hostname,
+        server_version: &facts.id.version_text,
+    };
+    let put = |name: &str, text: &str| {
+        archive::file::put(store, name, text.as_bytes(), false).map_err(wrong)
+    };
+    put("@.sql", &archive::sqlfile::empty_sql(&header))?;
+    put("@.post.sql", &archive::sqlfile::empty_sql(&header))?;
+    put(meta::ROOT, &meta::to_json(&root(options, facts)))?;
+    done.end = meta::time_text(jiff::Timestamp::now());
+    put(meta::DONE, &meta::to_json(&done))?;
+
+    // Small files are read back for the manifest; chunks were hashed as they were written.
+    let entries = store.list().map_err(|e| wrong(e.into()))?;
+    for e in entries {
+        run.check()?;
+        if e.kind == EntryKind::File
+            && e.name != archive::marker::INCOMPLETE
+            && !manifest.files.contains_key(&e.name)
+        {
+            let bytes = store
+                .read_all(&e.name, 1 << 30)
+                .map_err(|e| wrong(e.into()))?;
+            manifest.files.insert(e.name, FileRecord::of(&bytes));
+        }
+    }
+    let p = &facts.achieved.position;
+    manifest.created = manifest::Created {
+        begin: facts.begin.to_string(),
+        end: jiff::Timestamp::now().to_string(),
+    };
+    manifest.source = manifest::Source {
+        flavour: facts.id.flavour.to_string(),
+        version: facts.id.version_text.clone(),
+        uuid: facts.id.uuid.clone().unwrap_or_default(),
+        hostname: facts.id.hostname.clone(),
+        port: facts.id.port,
+        socket: facts.id.socket.clone(),
+        datadir: facts.id.datadir.clone(),
+    };
+    manifest.consistency = manifest::Consistency {
+        mode: facts.achieved.mode.clone(),
+        lock_ms: facts.achieved.lock_ms.ceil() as u64,
+        exceptions: facts.exceptions.to_vec(),
+    };
+    manifest.position = manifest::Position {
+        binlog_file: p.binlog_file.clone(),
+        binlog_position: p.binlog_position,
+        gtid_executed: p.gtid_executed.clone(),
+        gtid_binlog_pos: p.gtid_binlog_pos.clone(),
+    };
+    manifest.options = option_map(options);
+    manifest.sum_up();
+    let totals = manifest.totals;
+    run.check()?;
+    // Everything the manifest speaks of is on stable storage before it speaks.
+    store.sync().map_err(|e| wrong(e.into()))?;
+    manifest.write(store).map_err(wrong)?;
+    archive::marker::clear(store).map_err(wrong)?;
+    Ok(Finished {
+        rows: totals.rows,
+        raw_bytes: totals.raw_bytes,
+        stored_bytes: totals.stored_bytes,
+        chunks,
+    })
+}
+
+/// A series of chunks ends with one that carries `@@`; where nobody could know
+/// which would be the last, it is an empty one.
+fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> archive::Result<()> {
+    let mut scratch = archive::Scratch::new();
+    for state in facts.tables {
+        let chunks = state.chunks();
+        for (n, series) in state.series.iter().enumerate() {
+            let mut own = chunks.iter().filter(|c| c.series == n);
+            if own.any(|c| c.record.file.contains("@@")) {
+                continue;
+            }
+            let number = series.number();
+            let file = series.file(number, true, options.compression.extension());
+            let chunk = archive::ChunkWriter::create(
+                store,
+                &file,
+                options.compression,
+                WriteOptions::default(),
+                &mut scratch,
+            )?;
+            let record = chunk.finish()?;
+            // It holds no range of its own: the rows are all in the others.
+            state.done(super::tables::DoneChunk {
+                record,
+                range: rows::keys::Range::whole(),
+                series: n,
+                number,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn root(options: &Options, facts: &Facts<'_>) -> Root {
+    let mut names = archive::Basenames::new();
+    let mut root = Root::default();
+    let p = &facts.achieved.position;
+    root.dumper = super::tool();
+    root.origin = if options.filter.takes_all() {
+        "dumpInstance"
+    } else {
+        "dumpSchemas"
+    }
+    .to_owned();
+    root.options = option_map(options);
+    for schema in &facts.catalog.schemas {
+        root.schemas.push(schema.name.clone());
+        root.basenames
+            .insert(schema.name.clone(), names.schema(&schema.name));
+    }
+    if facts.tables.iter().any(|t| t.series[0].partition.is_some()) {
+        root.capabilities.push(Capability::partitions());
+    }
+    root.bytes_per_chunk = options.chunk_bytes;
+    root.user.clone_from(&options.source.user);
+    root.hostname.clone_from(&facts.id.hostname);
+    root.server.clone_from(&facts.id.hostname);
+    root.server_version.clone_from(&facts.id.version_text);
+    root.binlog_file.clone_from(&p.binlog_file);
+    root.binlog_position = p.binlog_position;
+    // MySQL syntax only; MariaDB's position is in the manifest.
+    root.gtid_executed = p.gtid_executed.clone().unwrap_or_default();
+    root.consistent = options.consistency == Consistency::Lock;
+    root.begin = meta::time_text(facts.begin);
+    root
+}
+
+fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Value> {
+    let mut map = serde_json::Map::new();
+    let compression = match options.compression {
+        Compression::Zstd(level) => format!("zstd:{level}"),
+        other => other.name().to_owned(),
+    };
+    map.insert("threads".into(), json!(options.threads));
+    map.insert("compression".into(), json!(compression));
+    map.insert("bytesPerChunk".into(), json!(options.chunk_bytes));
+    map.insert(
+        "consistent".into(),
+        json!(options.consistency == Consistency::Lock),
+    );
+    map.insert("routines".into(), json!(options.routines));
+    map.insert("events".into(), json!(options.events));
+    map.insert("triggers".into(), json!(options.triggers));
+    map
+}

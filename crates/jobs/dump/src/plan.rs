@@ -1,0 +1,101 @@
+//! Cuts the tables into tasks, the largest first, while the readers already
+//! work on them.
+
+use super::tables::{Series, TableState};
+use base::{Counters, Result};
+use crossbeam_channel::Sender;
+use rows::keys::{Range, Splitter, split};
+use run::Run;
+use run::Stop;
+use server::Identity;
+use std::sync::Arc;
+use wire::Conn;
+
+/// One piece of work for a reader.
+#[derive(Debug)]
+pub struct Task {
+    /// The table it belongs to.
+    pub table: Arc<TableState>,
+    /// Which of its series.
+    pub series: usize,
+    /// Which rows.
+    pub range: Range,
+    /// Whether it is the whole table, written as one file however large.
+    pub single: bool,
+}
+
+impl Task {
+    /// The series that its chunks belong to.
+    pub fn series(&self) -> &Series {
+        &self.table.series[self.series]
+    }
+}
+
+/// Rows are assumed to be at least this long, so that a table without statistics is still cut.
+const SHORTEST_ROW: u64 = 20;
+
+/// A small table with more than this many times its estimated rows …
+const STALE: u64 = 4;
+
+/// … and this many more has statistics that cannot be believed.
+const STALE_ROWS: u64 = 10_000;
+
+/// Row length to assume then, in bytes.
+const UNKNOWN_ROW: u64 = 128;
+
+/// Sends the tasks of all tables; the channel closes when the sender is dropped.
+#[allow(clippy::too_many_arguments)] // one call, at the top of the phase
+pub fn plan(
+    conn: &mut Conn,
+    id: &Identity,
+    tables: &[Arc<TableState>],
+    chunk_bytes: u64,
+    tasks: &Sender<Task>,
+    counters: &Counters,
+    run: &Run,
+    stop: &Stop<'_>,
+) -> Result<()> {
+    for table in tables {
+        for (n, series) in table.series.iter().enumerate() {
+            stop.check()?;
+            let send = |range: Range, single: bool| -> Result<()> {
+                let task = Task {
+                    table: table.clone(),
+                    series: n,
+                    range,
+                    single,
+                };
+                table.begin();
+                // Readers that failed have hung up; their error is the one to show.
+                tasks.send(task).map_err(|_| {
+                    base::Error::new(base::Kind::Interrupted, "the readers have stopped")
+                })
+            };
+            let small = series.data_bytes < chunk_bytes + chunk_bytes / 4;
+            let Some(key) = &series.plan.key else {
+                send(Range::whole(), small)?;
+                continue;
+            };
+            let row = (series.data_bytes / series.rows_estimate.max(1)).max(SHORTEST_ROW);
+            let mut splitter = Splitter {
+                conn,
+                cancel: &run.cancel,
+                table: &series.plan.name,
+                key,
+                target: (chunk_bytes / row).max(1),
+                explain: split::explain(id),
+            };
+            if !small {
+                splitter.split(&Range::whole(), &mut |range, _| send(range, false))?;
+            } else if splitter.has_more_than(STALE * series.rows_estimate + STALE_ROWS)? {
+                // Just loaded, or never analysed: its figures say nothing.
+                splitter.target = (chunk_bytes / UNKNOWN_ROW).max(1);
+                splitter.walk_all(&mut |range, _| send(range, false))?;
+            } else {
+                send(Range::whole(), true)?;
+            }
+        }
+        table.end(counters, &*run.observer);
+    }
+    Ok(())
+}

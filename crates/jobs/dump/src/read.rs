@@ -1,0 +1,181 @@
+//! A reader: one connection inside the snapshot, one task after the other,
+//! rows straight from the read buffer into a chunk.
+
+use super::plan::Task;
+use super::tables::DoneChunk;
+use archive::ArchiveError;
+use archive::chunk::{ChunkWriter, Compression, Scratch, WriteOptions};
+use base::{Counters, Error, Kind, Observer, Result};
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use run::Stop;
+use run::failure;
+use run::held::Watch;
+use std::time::Duration;
+use store::Store;
+use wire::Conn;
+
+/// How often a reader shows its figures and looks whether to stop, in rows.
+const LOOK_EVERY: u64 = 2048;
+
+/// Tables from this size on are read as bulk, in bytes.
+const BULK: u64 = 1 << 20;
+
+/// What all readers share.
+pub struct Readers<'a> {
+    /// Where chunks go.
+    pub store: &'a dyn Store,
+    /// How they are written.
+    pub compression: Compression,
+    /// Row bytes after which a range goes on in another file.
+    pub cut_at: u64,
+    /// Figures of the phase.
+    pub counters: &'a Counters,
+    /// Told when a table is done.
+    pub observer: &'a dyn Observer,
+    /// Told where the time goes.
+    pub watch: &'a Watch,
+}
+
+impl Readers<'_> {
+    /// Works until the tasks are over.
+    pub fn work(&self, conn: &mut Conn, tasks: &Receiver<Task>, stop: &Stop<'_>) -> Result<()> {
+        let mut scratch = Scratch::new();
+        loop {
+            stop.check()?;
+            let task = match tasks.recv_timeout(Duration::from_millis(20)) {
+                Ok(task) => task,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
+            self.counters.busy.add(1);
+            let spell = self.watch.begin(conn);
+            let outcome = self.task(conn, &task, &mut scratch, stop);
+            self.watch.end(&spell, conn, &task.series().plan.name);
+            self.counters.busy.sub(1);
+            stop.rest();
+            outcome?;
+            task.table.end(self.counters, self.observer);
+        }
+    }
+
+    fn task(
+        &self,
+        conn: &mut Conn,
+        task: &Task,
+        scratch: &mut Scratch,
+        stop: &Stop<'_>,
+    ) -> Result<()> {
+        let table = task.series();
+        let name = &table.plan.name;
+        let sql = table.plan.select(&task.range);
+        // The padding that makes a server write in large pieces is not worth it for small tables.
+        let bulk = !task.single || table.data_bytes > BULK;
+        let mut rows = if bulk {
+            conn.query_bulk(sql)
+        } else {
+            conn.query(sql)
+        }
+        .map_err(|e| failure::wire(format_args!("cannot read {name}"), e))?;
+        let expected = table.plan.columns.len().max(1);
+        if rows.columns().len() != expected {
+            return Err(Error::new(
+                Kind::Connection,
+                format!(
+                    "cannot read {name}: the server answered with {} columns instead of {expected}",
+                    rows.columns().len()
+                ),
+            ));
+        }
+        let mut number = table.number();
+        let mut chunk = self.create(task, number, scratch)?;
+        let (mut seen, mut shown) = (0u64, 0u64);
+        loop {
+            let row = match rows.next() {
+                Ok(Some(row)) => row,
+                Ok(None) => break,
+                Err(e) => {
+                    return Err(failure::wire(
+                        format_args!(
+                            "lost in the middle of {name}, after {seen} rows of {}",
+                            self.where_(task)
+                        ),
+                        e,
+                    ));
+                }
+            };
+            chunk
+                .push(&table.plan.rows, row.payload())
+                .map_err(|e| written(name, &e))?;
+            seen += 1;
+            if seen % LOOK_EVERY == 0 {
+                stop.check()?;
+                let raw = chunk.raw_bytes();
+                self.counters.rows.add(LOOK_EVERY);
+                self.counters.bytes.add(raw - shown);
+                shown = raw;
+                if raw >= self.cut_at && !task.single {
+                    self.finish(task, chunk, number)?;
+                    number = table.number();
+                    chunk = self.create(task, number, scratch)?;
+                    shown = 0;
+                }
+            }
+        }
+        self.counters.rows.add(seen % LOOK_EVERY);
+        self.counters.bytes.add(chunk.raw_bytes() - shown);
+        self.finish(task, chunk, number)
+    }
+
+    fn create<'s>(
+        &'s self,
+        task: &Task,
+        number: u64,
+        scratch: &'s mut Scratch,
+    ) -> Result<ChunkWriter<'s>> {
+        let file = task
+            .series()
+            .file(number, task.single, self.compression.extension());
+        ChunkWriter::create(
+            self.store,
+            &file,
+            self.compression,
+            WriteOptions::default(),
+            scratch,
+        )
+        .map_err(|e| written(&file, &e))
+    }
+
+    fn finish(&self, task: &Task, chunk: ChunkWriter<'_>, number: u64) -> Result<()> {
+        let record = chunk
+            .finish()
+            .map_err(|e| written(&task.series().plan.name, &e))?;
+        self.counters.stored.add(record.stored.bytes);
+        task.table.done(DoneChunk {
+            record,
+            range: task.range.clone(),
+            series: task.series,
+            number,
+        });
+        Ok(())
+    }
+
+    fn where_(&self, task: &Task) -> String {
+        match &task.series().plan.key {
+            Some(key) => task.range.describe(key),
+            None => "all rows".to_owned(),
+        }
+    }
+}
+
+/// What a chunk that could not be written means.
+pub fn written(doing: &str, e: &ArchiveError) -> Error {
+    let failed = failure::archive(format_args!("cannot write {doing}"), e);
+    match e {
+        ArchiveError::Row { .. } => Error {
+            kind: Kind::Connection,
+            hint: Some("the server sent a row that does not fit its own column list".to_owned()),
+            ..failed
+        },
+        _ => failed,
+    }
+}

@@ -1,0 +1,163 @@
+//! What becomes of each table while its chunks are written by several readers:
+//! chunk numbers, finished chunks, and the moment when the last one is done.
+
+use archive::chunk::ChunkRecord;
+use base::{Counters, Event, Observer};
+use rows::keys::{Nulls, Range};
+use rows::table_plan::TablePlan;
+use server::Identity;
+use server::catalog::{Table, TableKind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A chunk that is on disk.
+#[derive(Clone, Debug)]
+pub struct DoneChunk {
+    /// Its file, size, rows and digests.
+    pub record: ChunkRecord,
+    /// The rows it holds (or a part of them, where a range was written as several files).
+    pub range: Range,
+    /// The series it belongs to, by its place among the table's.
+    pub series: usize,
+    /// Its number in the series.
+    pub number: u64,
+}
+
+/// What has a series of files of its own: a table, or one of its partitions.
+#[derive(Debug)]
+pub struct Series {
+    /// The partition, if it is one.
+    pub partition: Option<String>,
+    /// `schema@table`, or `schema@table@partition`, encoded.
+    pub basename: String,
+    /// How its rows are read.
+    pub plan: TablePlan,
+    /// The engine's estimate of its rows.
+    pub rows_estimate: u64,
+    /// Bytes of them.
+    pub data_bytes: u64,
+    next: AtomicU64,
+}
+
+impl Series {
+    /// The number of the next chunk.
+    pub fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// Name of data file `number`; `last` carries the mark that ends the series.
+    pub fn file(&self, number: u64, last: bool, extension: &str) -> String {
+        let mark = if last { "@@" } else { "@" };
+        format!("{}{mark}{number}.{extension}", self.basename)
+    }
+}
+
+/// Partitions that have files of their own whatever their size.
+const FEW: usize = 64;
+
+/// Where there are more, each has so many bytes on the average.
+const WORTH_FILES: u64 = 128 << 10;
+
+/// Whether the partitions of a table get a series each, so that each can be read, and come back, by itself.
+pub fn by_partition(id: &Identity, table: &Table) -> bool {
+    // Earlier servers cannot be asked for the rows of a partition.
+    id.at_least(5, 6, 2)
+        && table.transactional
+        && table.kind == TableKind::Base
+        && !table.partitions.is_empty()
+        && (table.partitions.len() <= FEW
+            || table.data_bytes / table.partitions.len() as u64 >= WORTH_FILES)
+}
+
+/// A table that is being dumped.
+#[derive(Debug)]
+pub struct TableState {
+    /// As the catalog has it.
+    pub table: Table,
+    /// How its rows are read and written.
+    pub plan: TablePlan,
+    /// One for all, or one for each partition, in order.
+    pub series: Vec<Series>,
+    /// Tasks begun and not ended, plus one while the planner is not through.
+    open: AtomicU64,
+    chunks: Mutex<Vec<DoneChunk>>,
+}
+
+impl TableState {
+    /// Before anything is planned. `partitions`: basenames of the table's partitions, if each gets a series.
+    pub fn new(table: Table, basename: String, partitions: Vec<String>) -> TableState {
+        let plan = TablePlan::of(&table);
+        let series = if partitions.is_empty() {
+            vec![Series {
+                partition: None,
+                basename,
+                plan: plan.clone(),
+                rows_estimate: table.rows_estimate,
+                data_bytes: table.data_bytes,
+                next: AtomicU64::new(0),
+            }]
+        } else {
+            let named = table.partitions.iter().zip(partitions);
+            let series = named.map(|(p, basename)| Series {
+                partition: Some(p.name.clone()),
+                basename,
+                plan: plan.of_partition(&p.name),
+                rows_estimate: p.rows_estimate,
+                data_bytes: p.data_bytes,
+                next: AtomicU64::new(0),
+            });
+            series.collect()
+        };
+        TableState {
+            plan,
+            series,
+            table,
+            open: AtomicU64::new(1),
+            chunks: Mutex::default(),
+        }
+    }
+
+    /// One task more.
+    pub fn begin(&self) {
+        self.open.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// One task less, or the planner is through; whoever ends the last one tells that the table is done.
+    pub fn end(&self, counters: &Counters, observer: &dyn Observer) {
+        if self.open.fetch_sub(1, Ordering::SeqCst) > 1 {
+            return;
+        }
+        let chunks = self.chunks();
+        counters.tables.add(1);
+        observer.event(Event::Table {
+            schema: self.table.schema.clone(),
+            table: self.table.name.clone(),
+            rows: chunks.iter().map(|c| c.record.rows).sum(),
+            bytes: chunks.iter().map(|c| c.record.raw_bytes).sum(),
+        });
+    }
+
+    /// A chunk is on disk.
+    pub fn done(&self, chunk: DoneChunk) {
+        self.chunks
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .push(chunk);
+    }
+
+    /// The chunks, series by series, in order of their numbers.
+    pub fn chunks(&self) -> Vec<DoneChunk> {
+        let mut chunks = self
+            .chunks
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .clone();
+        chunks.sort_by_key(|c| (c.series, c.number));
+        chunks
+    }
+}
+
+/// Whether a range can hold any rows worth a key in the record.
+pub fn has_bounds(range: &Range) -> bool {
+    range.from.is_some() || range.to.is_some() || range.nulls != Nulls::Included
+}

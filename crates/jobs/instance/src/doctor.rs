@@ -1,0 +1,269 @@
+//! Says what an interrupted load left changed on a server, and puts it back.
+//!
+//! The journals of this user on this host are all it knows: it changes nothing
+//! that is not in one, and compares no setting with a taste of its own.
+
+use crate::tune::journal::{self, Journal, Opened};
+use crate::tune::revert::{self, Decision, Outcome};
+use crate::tune::{self, belongs, down, service, settings};
+use base::{Error, Kind, Result, units::printable};
+use run::Run;
+use server::Identity;
+use std::path::PathBuf;
+use wire::Conn;
+
+/// What to look at.
+#[derive(Debug)]
+pub struct Options {
+    /// The server; without one, all journals are listed and no server is asked.
+    pub server: Option<wire::Options>,
+    /// The folder of journals.
+    pub state: PathBuf,
+    /// Put back what was left.
+    pub revert: bool,
+}
+
+/// A setting that is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The server, in words.
+    pub server: String,
+    /// The variable, or `innodb_redo_log`.
+    pub name: String,
+    /// What it was before the load.
+    pub before: String,
+    /// What the load set.
+    pub during: String,
+    /// What it is now, if the server was asked.
+    pub now: Option<String>,
+}
+
+/// What was found, and done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// What was looked at, in words.
+    pub looked_at: String,
+    /// What is still changed.
+    pub left: Vec<Left>,
+    /// What was done, in words.
+    pub done: Vec<String>,
+    /// Worth knowing.
+    pub notes: Vec<String>,
+    /// Loads that run and have changed settings, which they put back themselves.
+    pub in_use: Vec<String>,
+    /// Commands that put back what is left.
+    pub commands: Vec<String>,
+}
+
+/// Looks, and puts back if that was asked for.
+pub fn run(run: &Run, options: &Options) -> Result<Summary> {
+    match &options.server {
+        Some(server) => one(run, options, server),
+        None if options.revert => Err(Error::new(
+            Kind::Usage,
+            "putting settings back needs the server",
+        )
+        .hint("penstock doctor --revert SERVER")),
+        None => every(options),
+    }
+}
+
+/// All journals, by themselves.
+fn every(options: &Options) -> Result<Summary> {
+    let mut summary = Summary {
+        looked_at: format!("journals in {}", options.state.display()),
+        ..Summary::default()
+    };
+    for stopped in down::all(&options.state)? {
+        if stopped.held {
+            summary.in_use.push(format!(
+                "a load is running and has stopped {}, or is about to; it starts it itself",
+                printable(&stopped.server)
+            ));
+            continue;
+        }
+        summary.commands.push(command(&stopped.endpoint));
+        summary.left.push(itself(stopped, None));
+    }
+    for path in journal::all(&options.state)? {
+        match journal::existing(&path)? {
+            None => {}
+            Some(Opened::Held(pid)) => summary.in_use.push(running(pid)),
+            Some(Opened::Ours(j)) => {
+                if let Some((server, _)) = j.begin.as_ref().filter(|_| !j.is_settled()) {
+                    summary.commands.push(command(&server.endpoint));
+                }
+                let server = j.begin.as_ref().map_or_else(String::new, |(s, _)| {
+                    format!("{} at {}", s.name, s.endpoint)
+                });
+                summary.left.extend(j.entries.iter().map(|e| Left {
+                    server: server.clone(),
+                    name: e.setting.clone(),
+                    before: e.before.clone(),
+                    during: e.during.clone().unwrap_or_else(|| e.wanted.clone()),
+                    now: None,
+                }));
+                summary.left.extend(fragment(&j, &server));
+            }
+        }
+    }
+    Ok(summary)
+}
+
+fn itself(stopped: down::Stopped, now: Option<&str>) -> Left {
+    Left {
+        server: stopped.server,
+        name: "the server itself".to_owned(),
+        before: "up".to_owned(),
+        during: "stopped".to_owned(),
+        now: now.map(str::to_owned),
+    }
+}
+
+fn one(run: &Run, options: &Options, wire: &wire::Options) -> Result<Summary> {
+    let state = options.revert.then_some(options.state.as_path());
+    let endpoint = wire.endpoint.to_string();
+    let stopped = down::all(&options.state)?
+        .into_iter()
+        .find(|s| s.endpoint == endpoint && !s.held && !options.revert);
+    let (mut conn, id) = match (service::connected(run, wire, state), &stopped) {
+        (Err(e), Some(_)) if e.kind == Kind::Connection => {
+            return Err(e.hint(format!(
+                "a load had stopped this server and was killed: {}",
+                tune::doctor(wire)
+            )));
+        }
+        (outcome, _) => outcome?,
+    };
+    let server = format!("{id} at {}", wire.endpoint);
+    let mut summary = Summary {
+        looked_at: server.clone(),
+        ..Summary::default()
+    };
+    let key = journal::id(&id);
+    match journal::existing(&journal::path(&options.state, &key))? {
+        None => {}
+        Some(Opened::Held(pid)) if options.revert => {
+            return Err(Error::new(Kind::Lock, running(pid))
+                .hint("wait for its end; it puts everything back by itself"));
+        }
+        Some(Opened::Held(pid)) => {
+            summary.in_use.push(running(pid));
+            return Ok(summary);
+        }
+        Some(Opened::Ours(journal)) => {
+            belongs(&journal, &key)?;
+            if options.revert {
+                put_back(&mut conn, options, wire, journal, &server, &mut summary)?;
+            } else {
+                summary.left = compare(&mut conn, &journal, &server)?;
+            }
+        }
+    }
+    summary.left.extend(stopped.map(|s| {
+        itself(
+            s,
+            Some("up, perhaps without variables that were set while it ran"),
+        )
+    }));
+    if !summary.left.is_empty() {
+        summary.commands.push(tune::doctor(wire));
+    }
+    redo_log(&mut conn, &id, &mut summary)?;
+    Ok(summary)
+}
+
+fn put_back(
+    conn: &mut Conn,
+    options: &Options,
+    wire: &wire::Options,
+    mut journal: Journal,
+    server: &str,
+    summary: &mut Summary,
+) -> Result<()> {
+    let mut outcome = Outcome::default();
+    revert::revert(conn, &mut journal, &mut outcome)?;
+    summary.done = outcome.lines();
+    if outcome.failed.is_empty() {
+        if let Some(fragment) = journal.fragment.clone() {
+            let left = service::undo(conn, wire, &mut journal, &options.state)?;
+            summary.notes.extend(left);
+            summary.done.push(format!(
+                "{} is removed, and the server runs without it",
+                fragment.file.display()
+            ));
+        }
+        return journal.remove();
+    }
+    summary.left = compare(conn, &journal, server)?;
+    Ok(())
+}
+
+/// What is in the journal and still has the load's value.
+fn compare(conn: &mut Conn, journal: &Journal, server: &str) -> Result<Vec<Left>> {
+    let restarted = revert::restarted(conn, journal)?;
+    let mut left = Vec::new();
+    for e in &journal.entries {
+        let Some(now) = revert::read(conn, &e.setting)? else {
+            continue;
+        };
+        match revert::decide(e, &now, restarted) {
+            Decision::Back | Decision::Restarted => {}
+            Decision::PutBack | Decision::Foreign => left.push(Left {
+                server: server.to_owned(),
+                name: e.setting.clone(),
+                before: e.before.clone(),
+                during: e.during.clone().unwrap_or_else(|| e.wanted.clone()),
+                now: Some(now),
+            }),
+        }
+    }
+    left.extend(fragment(journal, server));
+    Ok(left)
+}
+
+/// The file for which the server was restarted, as long as the journal speaks of it.
+fn fragment(journal: &Journal, server: &str) -> Option<Left> {
+    let f = journal.fragment.as_ref()?;
+    let lines: Vec<String> = f
+        .lines
+        .iter()
+        .map(|l| format!("{} = {}", l.setting, l.wanted))
+        .collect();
+    let there = f.file.symlink_metadata().is_ok();
+    Some(Left {
+        server: server.to_owned(),
+        name: f.file.display().to_string(),
+        before: "not there".to_owned(),
+        during: format!("{}, and a restart", lines.join(", ")),
+        now: Some(if there { "there" } else { "not there" }.to_owned()),
+    })
+}
+
+/// The one setting that outlives a restart and costs the server: said even if it is not ours.
+fn redo_log(conn: &mut Conn, id: &Identity, summary: &mut Summary) -> Result<()> {
+    let off = id.mysql_at_least(8, 0, 21)
+        && revert::read(conn, settings::REDO_LOG)?.is_some_and(|v| settings::same(&v, "OFF"));
+    if off && !summary.left.iter().any(|l| l.name == settings::REDO_LOG) {
+        summary.notes.push(
+            "the redo log is off, and no journal here says why: if nobody means it, ALTER INSTANCE ENABLE INNODB REDO_LOG".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// The command for a server that is known by its address alone.
+fn command(endpoint: &str) -> String {
+    let server = match endpoint.rsplit_once(':') {
+        Some((host, port)) if !endpoint.starts_with('/') => format!("--host {host} --port {port}"),
+        _ => format!("--socket {endpoint}"),
+    };
+    printable(&format!("penstock doctor --revert {server}"))
+}
+
+fn running(pid: Option<u32>) -> String {
+    let who = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
+    format!(
+        "a load{who} is running and has changed settings of the server; it puts them back itself"
+    )
+}

@@ -1,0 +1,165 @@
+//! How a server is stopped and started: by the user's own shell line, or, if it is one of a load's
+//! own, by penstock itself.
+//!
+//! A shell line that is under way is never ended: it has a process group of its
+//! own, so that Ctrl-C and a kill of penstock do not reach it.
+
+use crate::managed;
+use base::failpoint;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Stops and starts a server. In a journal a shell line is a text, as it always was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ServerCommand {
+    /// A shell line; `$1` in it is `restart`, `start` or `stop`, and is added if it is not there.
+    Shell(String),
+    /// A server on a data folder that a load has made.
+    Own(managed::Server),
+}
+
+impl ServerCommand {
+    /// Does what the word says, in another folder than this one if that is given; `Err` says how it failed.
+    pub(super) fn call(
+        &self,
+        word: &str,
+        state: &Path,
+        folder: Option<&Path>,
+    ) -> Result<(), String> {
+        match self {
+            ServerCommand::Shell(line) => shell(line, word, state, folder),
+            ServerCommand::Own(server) => match word {
+                "stop" => server.stop(),
+                "start" => server.start(),
+                _ => server.stop().and_then(|()| server.start()),
+            },
+        }
+    }
+
+    /// Whether it is a load's own server, which nobody else uses.
+    pub fn is_own(&self) -> bool {
+        matches!(self, ServerCommand::Own(_))
+    }
+}
+
+impl fmt::Display for ServerCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServerCommand::Shell(line) => f.write_str(line),
+            ServerCommand::Own(server) => server.fmt(f),
+        }
+    }
+}
+
+/// Runs a shell line.
+fn shell(command: &str, word: &str, state: &Path, folder: Option<&Path>) -> Result<(), String> {
+    let takes = ["$1", "${1", "$@", "$*"]
+        .iter()
+        .any(|p| command.contains(p));
+    let line = if takes {
+        command.to_owned()
+    } else {
+        format!("{command} \"$1\"")
+    };
+    // Not a pipe: the server may inherit it, and must never find it closed.
+    let (out, mut said) = match scratch(state) {
+        Ok(file) => (file.try_clone().ok(), Some(file)),
+        Err(_) => (None, None),
+    };
+    let to = |file: Option<File>| file.map_or_else(Stdio::null, Stdio::from);
+    let again = out.as_ref().and_then(|f| f.try_clone().ok());
+    let mut shell = Command::new("/bin/sh");
+    // One that is gone by now does not keep a server from being started.
+    if let Some(folder) = folder.filter(|f| f.is_dir()) {
+        shell.current_dir(folder);
+    }
+    let status = shell
+        .args(["-c", &line, "penstock", word])
+        .env_remove("PENSTOCK_PASSWORD")
+        .env_remove("MYSQL_PWD")
+        .stdin(Stdio::null())
+        .stdout(to(out))
+        .stderr(to(again))
+        .process_group(0)
+        .status();
+    failpoint::reached("the command has ended");
+    let status = status.map_err(|e| format!("/bin/sh: {e}"))?;
+    if status.success() {
+        return Ok(());
+    }
+    let mut text = String::new();
+    if let Some(file) = &mut said {
+        let from = file.metadata().map_or(0, |m| m.len().saturating_sub(2000));
+        let mut bytes = Vec::new();
+        let _ = file.seek(SeekFrom::Start(from));
+        let _ = file.take(2000).read_to_end(&mut bytes);
+        text = String::from_utf8_lossy(&bytes).trim().replace('\n', "; ");
+    }
+    Err(format!(
+        "{status}{}{text}",
+        if text.is_empty() { "" } else { ": " }
+    ))
+}
+
+/// A file without a name, for what the command says.
+fn scratch(state: &Path) -> std::io::Result<File> {
+    let path = state.join(format!("server-command-{}.out", std::process::id()));
+    let file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)?;
+    fs::remove_file(&path)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_of_before_is_read() {
+        let shell = ServerCommand::Shell("systemctl \"$1\" mysql".to_owned());
+        let text = serde_json::to_string(&shell).expect("a text");
+        assert_eq!(text, r#""systemctl \"$1\" mysql""#);
+        let read = |text: &str| serde_json::from_str::<ServerCommand>(text).expect(text);
+        assert_eq!(read(&text), shell);
+        let own = r#"{"folder":"/d","program":"/usr/sbin/mysqld","mariadb":false,"options":[],"user":null,"sizes":[1,2]}"#;
+        assert!(read(own).is_own());
+    }
+
+    #[test]
+    fn the_word_is_added_where_the_command_does_not_take_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("out");
+        for command in [
+            "echo x \"$1\" > OUT; exit 0",
+            "echo >OUT x",
+            "${1+echo} x $1 > OUT",
+        ] {
+            let command = command.replace("OUT", &out.display().to_string());
+            shell(&command, "restart", folder.path(), None).expect(&command);
+            assert_eq!(
+                fs::read_to_string(&out).expect("text"),
+                "x restart\n",
+                "{command}"
+            );
+        }
+        let e =
+            shell("echo no such unit; exit 5; :", "start", folder.path(), None).expect_err("fails");
+        assert!(e.contains('5') && e.contains("no such unit"), "{e}");
+        assert_eq!(
+            fs::read_dir(folder.path()).expect("a list").count(),
+            1,
+            "nothing stays"
+        );
+    }
+}

@@ -1,0 +1,215 @@
+//! What comes behind the rows: foreign keys, triggers, routines, views, events.
+//!
+//! An object that the target refuses does not take the rows with it: it is
+//! listed by name, and the run ends with the code for exceptions.
+
+use super::prepare::{ForeignKeys, is_there, sql};
+use super::script::{self, Sort, Statement};
+use super::{Plan, Target};
+use base::{Result, failpoint};
+use run::failure;
+use server::quote;
+
+/// Creates the rest, in the order in which one may need the other.
+pub fn create(t: &mut Target<'_>, plan: &Plan, keys: &[ForeignKeys]) -> Result<()> {
+    for k in keys {
+        t.run.check()?;
+        t.add_foreign_keys(k)?;
+    }
+    for part in &plan.schemas {
+        let schema = &plan.archive.schemas()[part.at];
+        for at in &part.tables {
+            let table = &schema.tables[*at];
+            if let Some(file) = &table.triggers {
+                let text = sql(plan, file)?;
+                let statements = script::statements_in(Some(&schema.name), file, &text)?;
+                t.programs(&schema.name, &statements, &[Sort::Trigger], file)?;
+            }
+        }
+    }
+    // Functions before views, which may call them; events last, for they start to run.
+    t.schema_programs(plan, Sort::Routine)?;
+    let mut refused = Vec::new();
+    for part in &plan.schemas {
+        let schema = &plan.archive.schemas()[part.at];
+        for at in &part.views {
+            let view = &schema.views[*at];
+            let mut statements = script::statements(&view.ddl, &sql(plan, &view.ddl)?)?;
+            for s in statements.iter_mut().filter(|s| s.sort == Sort::View) {
+                s.text = script::or_replace(&s.text);
+            }
+            if !t.view(&schema.name, &view.name, &statements, &view.ddl)? {
+                refused.push(quote::qualified(&schema.name, &view.name));
+            }
+        }
+    }
+    // A stand-in that found no view to replace it would pass for one.
+    for view in &refused {
+        t.attempt(
+            &format!("DROP VIEW IF EXISTS {view}"),
+            &format!("the stand-in for view {view}"),
+        )?;
+    }
+    t.refused_views = refused.len() as u64;
+    t.schema_programs(plan, Sort::Event)
+}
+
+impl Target<'_> {
+    fn schema_programs(&mut self, plan: &Plan, sort: Sort) -> Result<()> {
+        for part in plan.schemas.iter().filter(|p| p.whole) {
+            let schema = &plan.archive.schemas()[part.at];
+            for file in &schema.ddl {
+                let statements = script::statements(file, &sql(plan, file)?)?;
+                let statements: Vec<Statement> = statements
+                    .into_iter()
+                    .filter(|s| !(s.sort == Sort::Database && s.text.contains("CREATE")))
+                    .collect();
+                if statements.iter().any(|s| s.sort == sort) {
+                    self.programs(&schema.name, &statements, &[sort, Sort::Database], file)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a script with the settings it carries; of its objects, only those of these sorts.
+    fn programs(
+        &mut self,
+        schema: &str,
+        statements: &[Statement],
+        sorts: &[Sort],
+        file: &str,
+    ) -> Result<()> {
+        self.run.check()?;
+        self.execute(
+            &format!("USE {}", quote::ident(schema)),
+            "cannot use the schema",
+        )?;
+        for s in statements {
+            match s.sort {
+                Sort::Set => {
+                    let (text, note) = script::adapt_set(&s.text, &self.id);
+                    self.notes.extend(note);
+                    self.attempt(&text, &format!("a setting in {file}"))?;
+                }
+                sort if sorts.contains(&sort) => {
+                    let start: String = s
+                        .text
+                        .split_whitespace()
+                        .take(12)
+                        .collect::<Vec<_>>()
+                        .join(" ");
+                    self.attempt(&s.text, &format!("{start} … ({file})"))?;
+                    failpoint::reached("an object is created");
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a view in the place of its stand-in; false if the target refuses it.
+    ///
+    /// A view that calls a function which reads the view cannot replace what it
+    /// is itself made from: it is made under another name, while the stand-in
+    /// still answers, and then takes the name.
+    fn view(
+        &mut self,
+        schema: &str,
+        name: &str,
+        statements: &[Statement],
+        file: &str,
+    ) -> Result<bool> {
+        self.execute(
+            &format!("USE {}", quote::ident(schema)),
+            "cannot use the schema",
+        )?;
+        let mut made = true;
+        for s in statements {
+            if s.sort != Sort::View {
+                let one = std::slice::from_ref(s);
+                self.programs(schema, one, &[], file)?;
+                continue;
+            }
+            let Err(error) = self.conn.execute(&s.text) else {
+                continue;
+            };
+            let wire::Error::Server(refusal) = error else {
+                return Err(failure::wire(
+                    format_args!("cannot create view {name}"),
+                    error,
+                ));
+            };
+            let (own, other) = (
+                quote::ident(name),
+                quote::ident(&format!("penstock {name}")),
+            );
+            let text = s
+                .text
+                .replacen(&format!(" VIEW {own}"), &format!(" VIEW {other}"), 1);
+            let detour = text != s.text
+                && self.conn.execute(&text).is_ok()
+                && self.conn.execute(format!("DROP VIEW {own}")).is_ok()
+                && self
+                    .conn
+                    .execute(format!("RENAME TABLE {other} TO {own}"))
+                    .is_ok();
+            if !detour {
+                let _ = self.conn.execute(format!("DROP VIEW IF EXISTS {other}"));
+                let text = format!("view {}: {refusal}", quote::qualified(schema, name));
+                self.run.observer.warn(text.clone());
+                self.exceptions.push(text);
+                made = false;
+            }
+        }
+        Ok(made)
+    }
+
+    /// Adds foreign keys; a refusal is an exception.
+    pub fn add_foreign_keys(&mut self, k: &ForeignKeys) -> Result<()> {
+        failpoint::reached("foreign keys are about to be added");
+        self.execute(
+            &format!("USE {}", quote::ident(&k.schema)),
+            "cannot use the schema",
+        )?;
+        if self.resuming && self.has_foreign_keys(k)? {
+            return Ok(());
+        }
+        let clauses: Vec<String> = k.clauses.iter().map(|c| format!("ADD {c}")).collect();
+        self.attempt(
+            &format!("ALTER TABLE {} {}", k.table, clauses.join(", ")),
+            &format!("foreign keys of table {}", k.table),
+        )
+    }
+
+    /// Whether the load that was interrupted has added them: one ALTER adds all or none.
+    fn has_foreign_keys(&mut self, k: &ForeignKeys) -> Result<bool> {
+        let sql = format!(
+            "SELECT COUNT(*) FROM information_schema.table_constraints WHERE constraint_type = 'FOREIGN KEY' \
+             AND table_schema = {} AND table_name = {}",
+            quote::text(&k.schema),
+            quote::text(&k.name)
+        );
+        let rows = self
+            .conn
+            .fetch(sql)
+            .map_err(|e| failure::wire("cannot look at the foreign keys", e))?;
+        let cell = rows.into_iter().flatten().flatten().next();
+        Ok(cell.is_some_and(|c| c != b"0"))
+    }
+
+    /// Runs a statement whose failure is an exception, not the end.
+    fn attempt(&mut self, sql: &str, what: &str) -> Result<()> {
+        match self.conn.execute(sql) {
+            Ok(_) => Ok(()),
+            Err(e) if self.resuming && is_there(&e) => Ok(()),
+            Err(wire::Error::Server(e)) => {
+                let text = format!("{what}: {e}");
+                self.run.observer.warn(text.clone());
+                self.exceptions.push(text);
+                Ok(())
+            }
+            Err(e) => Err(failure::wire(what, e)),
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Everything that can be known before the target is touched: the archive is
+//! whole, the target is another server, it may be written to, and it holds
+//! none of the objects.
+
+use super::{Options, Part, Plan, Target, refused};
+use archive::Archive;
+use base::units::printable;
+use base::{Error, Kind, Result};
+use instance::tune;
+use rows::archives::open;
+use rows::selection::unmatched;
+use run::Run;
+use run::failure;
+use server::privileges::{LoadNeeds, Privileges};
+use server::{Identity, quote};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What the selection leaves of the archive.
+pub fn plan(run: &Run, options: &Options) -> Result<Plan> {
+    let archive = open(&options.from)?;
+    let filter = &options.filter;
+    let mut schemas = Vec::new();
+    for (at, schema) in archive.schemas().iter().enumerate() {
+        if !filter.schema(&schema.name) {
+            continue;
+        }
+        let wanted = |names: Vec<&String>| -> Vec<usize> {
+            names
+                .iter()
+                .enumerate()
+                .filter(|(_, n)| filter.table(&schema.name, n))
+                .map(|(i, _)| i)
+                .collect()
+        };
+        schemas.push(Part {
+            at,
+            whole: filter.whole_schema(&schema.name),
+            tables: wanted(schema.tables.iter().map(|t| &t.name).collect()),
+            views: wanted(schema.views.iter().map(|v| &v.name).collect()),
+        });
+    }
+    unmatched(filter)?;
+    run.check()?;
+    let left_out: Vec<&str> = archive
+        .schemas()
+        .iter()
+        .map(|s| s.name.as_str())
+        .filter(|s| server::filter::is_system_schema(s) && !filter.schema(s))
+        .collect();
+    if !left_out.is_empty() {
+        run.observer.warn(format!(
+            "system schemas are not loaded unless they are named with --include-schemas: {}",
+            left_out.join(", ")
+        ));
+    }
+    if schemas.is_empty() {
+        return Err(Error::new(
+            Kind::Usage,
+            "there is nothing to load: the selection leaves no schema of the archive",
+        ));
+    }
+    Ok(Plan {
+        source: source(&archive),
+        archive,
+        schemas,
+    })
+}
+
+/// The source server, as far as the archive describes it.
+fn source(archive: &Archive) -> Option<Identity> {
+    let mut v = BTreeMap::new();
+    if let Some(m) = archive.manifest() {
+        let s = &m.source;
+        v.insert("version".to_owned(), s.version.clone());
+        v.insert("version_comment".to_owned(), s.flavour.clone());
+        v.insert("server_uuid".to_owned(), s.uuid.clone());
+        v.insert("hostname".to_owned(), s.hostname.clone());
+        v.insert("port".to_owned(), s.port.to_string());
+        v.insert("socket".to_owned(), s.socket.clone());
+        v.insert("datadir".to_owned(), s.datadir.clone());
+    } else {
+        v.insert("version".to_owned(), archive.root().server_version.clone());
+    }
+    Identity::from_variables(v)
+}
+
+/// Whether the target may and can take the archive.
+pub(super) fn target(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
+    if let Some(source) = &plan.source
+        && !t.options.allow_same_server
+        && plan.archive.has_manifest()
+        && source.same_server(&t.id)
+    {
+        return Err(refused(format!(
+            "{} is the server that the archive was taken from",
+            t.options.target.endpoint
+        ))
+        .hint("check --into; to put a lost schema back on purpose, add --allow-same-server"));
+    }
+    writable(&mut t.conn, &t.id, t.options.tune.level)?;
+    let schemas: Vec<&archive::open::Schema> = plan
+        .schemas
+        .iter()
+        .map(|p| &plan.archive.schemas()[p.at])
+        .collect();
+    privileges(t, plan, &schemas)?;
+    names(t, plan)
+}
+
+/// Whether the target takes rows at all.
+pub fn writable(conn: &mut wire::Conn, id: &Identity, level: tune::Level) -> Result<()> {
+    // `tune::begin` switches it on where that is allowed, and refuses where it is not.
+    if !id.local_infile && level != tune::Level::Max {
+        return Err(tune::local_infile_off());
+    }
+    if id.read_only || id.super_read_only {
+        let held = Privileges::read(conn, id)
+            .map_err(|e| failure::server("cannot read the account's privileges", e))?;
+        let may = held.has("CONNECTION_ADMIN") || held.has("READ ONLY ADMIN") || held.has("SUPER");
+        if id.super_read_only || !may {
+            return Err(refused("the target is read only (a replica?)")
+                .hint("SET GLOBAL read_only = OFF, if this server is meant"));
+        }
+    }
+    Ok(())
+}
+
+/// What a target has of the objects that would be created.
+#[derive(Default)]
+pub(super) struct There {
+    /// Each that it has, in words.
+    found: Vec<String>,
+    /// Each that it does not have, in words.
+    pub(super) missing: Vec<String>,
+}
+
+impl There {
+    /// Looks for them.
+    pub(super) fn look(t: &mut Target<'_>, plan: &Plan) -> Result<There> {
+        let mut there = There::default();
+        for part in &plan.schemas {
+            existing(t, part, &plan.archive.schemas()[part.at], &mut there)?;
+        }
+        Ok(there)
+    }
+
+    /// Whether it has every one, by name, but for these.
+    pub(super) fn is_all_but(&self, missing: &[String]) -> bool {
+        self.missing == missing && !self.found.is_empty()
+    }
+
+    /// Refuses a target that has any.
+    pub(super) fn refuse(&self) -> Result<()> {
+        if self.found.is_empty() {
+            return Ok(());
+        }
+        Err(self.refusal("").hint("nothing is ever overwritten: drop them, choose others with --include-tables or --exclude-tables, or another server"))
+    }
+
+    /// The same as an error that says more.
+    pub(super) fn refusal(&self, more: &str) -> Error {
+        let shown: Vec<String> = self.found.iter().take(5).map(|f| printable(f)).collect();
+        let others = match self.found.len().saturating_sub(5) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        refused(format!(
+            "the target already holds {}{others}{more}",
+            shown.join(", ")
+        ))
+    }
+}
+
+/// Refuses a target that already holds any of the objects.
+pub(super) fn nothing_there(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
+    There::look(t, plan)?.refuse()
+}
+
+fn privileges(t: &mut Target<'_>, plan: &Plan, schemas: &[&archive::open::Schema]) -> Result<()> {
+    let held = Privileges::read(&mut t.conn, &t.id)
+        .map_err(|e| failure::server("cannot read the account's privileges", e))?;
+    let has = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|l| !l.is_empty());
+    let routines = schemas
+        .iter()
+        .any(|s| has(&s.meta.functions) || has(&s.meta.procedures));
+    let events = schemas.iter().any(|s| has(&s.meta.events));
+    let needs = LoadNeeds {
+        schemas: schemas.iter().map(|s| s.name.clone()).collect(),
+        views: plan.schemas.iter().any(|p| !p.views.is_empty()),
+        triggers: plan.tables().any(|t| t.triggers.is_some()),
+        routines,
+        events,
+        definers: false,
+        skip_binlog: t.options.skip_binlog,
+    };
+    let missing = held.missing_for_load(&t.id, &needs);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Privilege,
+        format!("account {} may not do what this load needs", held.account),
+    )
+    .hint(missing.join(";\n") + ";"))
+}
+
+/// Names that differ only in case cannot live together on a server that folds it.
+fn names(t: &Target<'_>, plan: &Plan) -> Result<()> {
+    if t.id.lower_case_table_names == 0 {
+        return Ok(());
+    }
+    let mut seen = BTreeSet::new();
+    for table in plan.tables() {
+        let folded = (table.schema.to_lowercase(), table.name.to_lowercase());
+        if !seen.insert(folded) {
+            return Err(refused(format!(
+                "the target folds case in names (lower_case_table_names = {}), and {} has a twin that differs only in case",
+                t.id.lower_case_table_names, quote::qualified(&table.schema, &table.name)
+            ))
+            .hint("load the twins separately with --exclude-tables"));
+        }
+    }
+    Ok(())
+}
+
+fn existing(
+    t: &mut Target<'_>,
+    part: &Part,
+    schema: &archive::open::Schema,
+    there: &mut There,
+) -> Result<()> {
+    let name = quote::text(&schema.name);
+    let fold = t.id.lower_case_table_names != 0;
+    let mut look = |sql: String, word: &str, wanted: &[&String]| -> Result<()> {
+        let named = |n: &str| if fold { n.to_lowercase() } else { n.to_owned() };
+        let mut wanted: BTreeSet<String> = wanted.iter().map(|w| named(w)).collect();
+        let rows = t
+            .conn
+            .fetch(sql)
+            .map_err(|e| failure::wire("cannot look at the target's objects", e))?;
+        for bytes in rows.into_iter().flatten().flatten() {
+            let object = String::from_utf8_lossy(&bytes).into_owned();
+            if wanted.remove(&named(&object)) {
+                let object = quote::qualified(&schema.name, &object);
+                there.found.push(format!("{word} {object}"));
+            }
+        }
+        let names = wanted.iter().map(|w| quote::qualified(&schema.name, w));
+        there
+            .missing
+            .extend(names.map(|name| format!("{word} {name}")));
+        Ok(())
+    };
+    let tables = part.tables.iter().map(|i| &schema.tables[*i].name);
+    let views = part.views.iter().map(|i| &schema.views[*i].name);
+    look(
+        format!("SELECT table_name FROM information_schema.tables WHERE table_schema = {name}"),
+        "table",
+        &tables.chain(views).collect::<Vec<_>>(),
+    )?;
+    if part.whole {
+        let meta = &schema.meta;
+        let functions = meta.functions.iter().flatten();
+        look(
+            format!(
+                "SELECT routine_name FROM information_schema.routines WHERE routine_schema = {name}"
+            ),
+            "routine",
+            &functions
+                .chain(meta.procedures.iter().flatten())
+                .collect::<Vec<_>>(),
+        )?;
+        look(
+            format!("SELECT event_name FROM information_schema.events WHERE event_schema = {name}"),
+            "event",
+            &meta.events.iter().flatten().collect::<Vec<_>>(),
+        )?;
+    }
+    Ok(())
+}
+
+/// Proves every file that will be read, before the first statement.
+pub fn files(run: &Run, plan: &Plan, threads: usize) -> Result<()> {
+    let Some(manifest) = plan.archive.manifest() else {
+        return Ok(());
+    };
+    let phase = run.phase("checking the archive", threads);
+    let store = plan.archive.store();
+    let chunks: BTreeSet<&str> = plan
+        .archive
+        .tables()
+        .flat_map(|t| &t.chunks)
+        .map(|c| c.file.as_str())
+        .collect();
+    let wanted: BTreeSet<&str> = plan
+        .tables()
+        .flat_map(|t| &t.chunks)
+        .map(|c| c.file.as_str())
+        .collect();
+    // All metadata, and the chunks of the tables that are loaded.
+    let list: Vec<_> = manifest
+        .files
+        .iter()
+        .filter(|(name, _)| !chunks.contains(name.as_str()) || wanted.contains(name.as_str()))
+        .collect();
+    phase
+        .counters
+        .bytes_expected
+        .set(list.iter().map(|(_, r)| r.bytes).sum());
+    let next = AtomicUsize::new(0);
+    // Of several that are damaged the first is named, whoever comes to its end first.
+    let first: Mutex<Option<(usize, Error)>> = Mutex::new(None);
+    let counters = &phase.counters;
+    run.workers((0..threads).collect(), |_, _: usize, stop| {
+        loop {
+            stop.check()?;
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((name, record)) = list.get(at) else {
+                return Ok(());
+            };
+            counters.busy.add(1);
+            let outcome = archive::file::verify(&**store, name, record, &run.cancel, |n| {
+                counters.bytes.add(n)
+            });
+            counters.busy.sub(1);
+            let Err(e) = outcome else {
+                continue;
+            };
+            let e = failure::archive(
+                "nothing was loaded, the archive is not as it was written",
+                &e,
+            );
+            next.fetch_max(list.len(), Ordering::Relaxed);
+            let mut first = first.lock().unwrap_or_else(|e| e.into_inner());
+            if first.as_ref().is_none_or(|f| at < f.0) {
+                *first = Some((at, e));
+            }
+        }
+    })?;
+    run.check()?;
+    let first = first.into_inner().unwrap_or_else(|e| e.into_inner());
+    first.map_or(Ok(()), |(_, e)| Err(e))
+}

@@ -1,0 +1,364 @@
+//! What backups cost the online load, in words, bars and tables.
+
+use super::{fact, setting, things};
+use crate::record::{
+    Bar, Bars, Better, Cell, Chart, Column, Figure, Kind, Record, Section, Series, Span, SpanKind,
+    Table, Timeline,
+};
+use base::units::{bytes, seconds};
+use bench::impact::{Measured, Method, MethodResult, Options, Spread, Summary, Window};
+use bench::tpcc::{Second, Transaction};
+use std::time::Duration;
+
+/// Unit of what a backup costs.
+const PRICE: &str = "tpmC·s/GB";
+
+/// What is known before.
+pub fn impact_begins(o: &Options) -> Record {
+    let mut r = Record::new(
+        Kind::Impact,
+        format!("The price of a backup of {}", o.server.endpoint),
+    );
+    setting(&mut r, "server", &o.server.endpoint);
+    if let Some(replica) = &o.replica {
+        setting(&mut r, "replica", &replica.endpoint);
+    }
+    setting(&mut r, "warehouses", o.warehouses);
+    setting(&mut r, "connections", o.connections);
+    setting(&mut r, "ramp", seconds(o.ramp.as_secs_f64()));
+    setting(
+        &mut r,
+        "windows alone",
+        format!("{} before and after", seconds(o.reference.as_secs_f64())),
+    );
+    setting(
+        &mut r,
+        "window with backups",
+        format!(
+            "{}, longer until one backup is through",
+            seconds(o.measure.as_secs_f64())
+        ),
+    );
+    setting(&mut r, "runs", o.runs);
+    setting(&mut r, "connections of a backup", o.programs.threads);
+    let methods: Vec<String> = o.methods.iter().map(ToString::to_string).collect();
+    setting(&mut r, "methods", methods.join("; "));
+    r
+}
+
+/// What was found out.
+pub fn impact(r: &mut Record, d: &Summary) {
+    r.title = format!("The price of a backup of {}", d.server);
+    r.story = story(d);
+    r.figures = figures(d);
+    // What this process itself did says nothing here.
+    r.sections.clear();
+    r.sections.push(Section {
+        title: "What each method costs".to_owned(),
+        text: vec![format!(
+            "Each run begins from the same rows. The load is measured alone for {}, then for {} or longer while backups are taken one after the other, then alone again; \"alone\" is the middle of the two. The method \"alone\" takes no backups: what it shows is how much the machine differs from itself.",
+            seconds(d.windows.0.as_secs_f64()),
+            seconds(d.windows.1.as_secs_f64()),
+        )],
+        bars: bars(d),
+        tables: vec![costs(d), backups(d)],
+        ..Section::default()
+    });
+    r.sections.push(Section {
+        title: "The load second by second".to_owned(),
+        text: vec![
+            "The first run of each method; the time in which backups were taken is shaded."
+                .to_owned(),
+        ],
+        timelines: d.methods.iter().filter_map(timeline).collect(),
+        ..Section::default()
+    });
+    r.sections.push(Section {
+        title: "Latencies".to_owned(),
+        tables: vec![latencies(d), constraints(d)],
+        ..Section::default()
+    });
+    fact(r, "server", &d.server);
+    fact(r, "rows at the start", bytes(d.bytes));
+    for (method, why) in &d.left_out {
+        fact(r, "left out", format!("{method}: {why}"));
+    }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    Spread::of(values).map(|s| s.mean)
+}
+
+/// Methods that take backups.
+fn costly(d: &Summary) -> impl Iterator<Item = &MethodResult> {
+    d.methods.iter().filter(|m| m.method != Method::Alone)
+}
+
+fn story(d: &Summary) -> Vec<String> {
+    let mut story = vec![format!(
+        "TPC-C on {}: {} and {} without think time, {} of rows, measured alone and while backups are taken.",
+        d.server,
+        things(d.warehouses.into(), "warehouse"),
+        things(d.connections as u64, "connection"),
+        bytes(d.bytes),
+    )];
+    let of = |m: &MethodResult| {
+        let loss = mean(&m.loss())?;
+        let took = mean(&m.duration())?;
+        Some(format!(
+            "{}: {:.1} % of the throughput for {} a backup",
+            m.method,
+            loss * 100.0,
+            seconds(took)
+        ))
+    };
+    let lines: Vec<String> = costly(d).filter_map(of).collect();
+    if !lines.is_empty() {
+        story.push(format!("It cost {}.", lines.join("; ")));
+    }
+    let alone = d.methods.iter().find(|m| m.method == Method::Alone);
+    if let Some(spread) = alone.and_then(|m| Spread::of(&m.loss())) {
+        story.push(format!(
+            "Without any backup the window in the middle differed from the others by {:+.1} to {:+.1} %: differences of that size mean nothing.",
+            -spread.high * 100.0,
+            -spread.low * 100.0
+        ));
+    }
+    story
+}
+
+fn figures(d: &Summary) -> Vec<Figure> {
+    costly(d)
+        .filter_map(|m| {
+            let loss = mean(&m.loss())? * 100.0;
+            let name = format!("loss, {}", m.method);
+            Some(
+                Figure::new(&name, loss, "%", Better::Lower)
+                    .note(things(m.runs.len() as u64, "run")),
+            )
+        })
+        .collect()
+}
+
+fn bars(d: &Summary) -> Vec<Bars> {
+    let bar = |m: &MethodResult, values: &[f64]| Bar {
+        strong: matches!(m.method, Method::Penstock(_)),
+        ..Bar::of(&m.method.to_string(), values)
+    };
+    vec![
+        Bars {
+            title: "Throughput while a backup is taken, as a share of that alone".to_owned(),
+            unit: "%".to_owned(),
+            note: "mean of the runs, with least and most".to_owned(),
+            better: Better::Higher,
+            to_first: false,
+            items: d
+                .methods
+                .iter()
+                .map(|m| {
+                    let kept: Vec<f64> = m.loss().iter().map(|l| (1.0 - l) * 100.0).collect();
+                    bar(m, &kept)
+                })
+                .collect(),
+        },
+        Bars {
+            title: "Throughput lost for each gigabyte that is backed up".to_owned(),
+            unit: PRICE.to_owned(),
+            note: "however fast the backup is: tpmC lost, times seconds, for each GB of rows"
+                .to_owned(),
+            better: Better::Lower,
+            to_first: false,
+            items: costly(d).map(|m| bar(m, &m.price())).collect(),
+        },
+    ]
+}
+
+fn percent(values: &[f64]) -> Cell {
+    let values: Vec<f64> = values.iter().map(|v| v * 100.0).collect();
+    Cell::spread(&values)
+}
+
+fn costs(d: &Summary) -> Table {
+    let windows = |m: &MethodResult, f: &dyn Fn(&Window) -> Option<f64>| {
+        [
+            Cell::spread(&m.each(|r| f(&r.alone))),
+            Cell::spread(&m.each(|r| f(&r.during))),
+        ]
+    };
+    let rows = d.methods.iter().map(|m| {
+        let mut row = vec![
+            Cell::text(m.method.to_string()),
+            Cell::spread(&m.alone()),
+            Cell::spread(&m.during()),
+            percent(&m.loss()),
+            Cell::spread(&m.price()),
+        ];
+        row.extend(windows(m, &|w| w.cores));
+        row.extend(windows(m, &|w| w.hits.map(|h| h * 100.0)));
+        row.push(Cell::spread(&m.each(|r| r.during.disks.map(|d| d.1))));
+        row.push(Cell::spread(
+            &m.each(|r| r.during.history.map(|n| n as f64)),
+        ));
+        row
+    });
+    Table {
+        title: "What it costs".to_owned(),
+        note: "Mean of the runs with the least and the most. Cores and disks: of everything on this host, backups included. Memory: page requests that the server answered without its disk.".to_owned(),
+        columns: vec![
+            Column::new("method", ""),
+            Column::new("alone", "tpmC"),
+            Column::new("during", "tpmC"),
+            Column::new("loss", "%"),
+            Column::new("price", PRICE),
+            Column::new("cores alone", "cores"),
+            Column::new("cores during", "cores"),
+            Column::new("memory alone", "%"),
+            Column::new("memory during", "%"),
+            Column::new("written", "B/s"),
+            Column::new("history list", ""),
+        ],
+        rows: rows.collect(),
+    }
+}
+
+fn backups(d: &Summary) -> Table {
+    let rows = costly(d).map(|m| {
+        vec![
+            Cell::text(m.method.to_string()),
+            Cell::spread(&m.duration()),
+            Cell::spread(&m.size()),
+            Cell::spread(&m.each(|r| r.taken.count())),
+            Cell::spread(&m.each(|r| Some(r.during.figures.length.as_secs_f64()))),
+        ]
+    });
+    Table {
+        title: "The backups".to_owned(),
+        note: "One that was not through when the window ended counts by its share of the time."
+            .to_owned(),
+        columns: vec![
+            Column::new("method", ""),
+            Column::new("duration", "s"),
+            Column::new("size", "B"),
+            Column::new("backups in the window", ""),
+            Column::new("window", "s"),
+        ],
+        rows: rows.collect(),
+    }
+}
+
+fn ms(d: Option<Duration>) -> Option<f64> {
+    d.map(|d| d.as_secs_f64() * 1e3)
+}
+
+fn latencies(d: &Summary) -> Table {
+    let mut rows = Vec::new();
+    for m in &d.methods {
+        for t in Transaction::ALL {
+            let at = |share: f64, window: fn(&Measured) -> &Window| {
+                Cell::spread(&m.each(|r| ms(window(r).figures.of(t).quantile(share))))
+            };
+            rows.push(vec![
+                Cell::text(m.method.to_string()),
+                Cell::text(t.name()),
+                at(0.50, |r| &r.alone),
+                at(0.50, |r| &r.during),
+                at(0.95, |r| &r.alone),
+                at(0.95, |r| &r.during),
+                at(0.99, |r| &r.alone),
+                at(0.99, |r| &r.during),
+            ]);
+        }
+    }
+    Table {
+        title: "Response times of each transaction".to_owned(),
+        note: "Alone and during the backups; mean of the runs with the least and the most."
+            .to_owned(),
+        columns: vec![
+            Column::new("method", ""),
+            Column::new("transaction", ""),
+            Column::new("p50 alone", "ms"),
+            Column::new("p50 during", "ms"),
+            Column::new("p95 alone", "ms"),
+            Column::new("p95 during", "ms"),
+            Column::new("p99 alone", "ms"),
+            Column::new("p99 during", "ms"),
+        ],
+        rows,
+    }
+}
+
+/// The article's check: whether the load was still one that its users would have taken.
+fn constraints(d: &Summary) -> Table {
+    let verdict = |m: &MethodResult, response_time: bool| {
+        let missed: Vec<&str> = m
+            .runs
+            .iter()
+            .flat_map(|r| r.during.figures.constraints())
+            .filter(|c| c.response_time == response_time && !c.is_kept())
+            .map(|c| c.transaction.name())
+            .collect();
+        if missed.is_empty() {
+            Cell::text("[OK]")
+        } else {
+            let mut names = missed;
+            names.sort_unstable();
+            names.dedup();
+            Cell::text(format!("[NG] {}", names.join(", ")))
+        }
+    };
+    Table {
+        title: "Constraints of the specification during the backups".to_owned(),
+        note: "90 % of each transaction within its time, and its share of the mix.".to_owned(),
+        columns: vec![
+            Column::new("method", ""),
+            Column::new("response times", ""),
+            Column::new("mix", ""),
+        ],
+        rows: d
+            .methods
+            .iter()
+            .map(|m| {
+                vec![
+                    Cell::text(m.method.to_string()),
+                    verdict(m, true),
+                    verdict(m, false),
+                ]
+            })
+            .collect(),
+    }
+}
+
+fn timeline(m: &MethodResult) -> Option<Timeline> {
+    let run = m.runs.first()?;
+    let line = |f: &dyn Fn(&Second) -> Option<f64>| {
+        run.seconds.iter().map(|s| (s.at as f64, f(s))).collect()
+    };
+    let spans = run.span.map(|(from, to)| Span {
+        name: "backups".to_owned(),
+        kind: SpanKind::Backup,
+        from,
+        to,
+    });
+    Some(Timeline {
+        title: m.method.to_string(),
+        charts: vec![
+            Chart {
+                title: "Throughput".to_owned(),
+                unit: "tpmC".to_owned(),
+                series: vec![Series::line(
+                    "tpmC",
+                    line(&|s| Some(s.new_orders as f64 * 60.0)),
+                )],
+                ..Chart::default()
+            },
+            Chart {
+                title: "95th percentile of New-Order".to_owned(),
+                unit: "ms".to_owned(),
+                series: vec![Series::line("p95", line(&|s| ms(s.p95_new_order)))],
+                ..Chart::default()
+            },
+        ],
+        spans: spans.into_iter().collect(),
+        ..Timeline::default()
+    })
+}

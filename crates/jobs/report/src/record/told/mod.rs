@@ -1,0 +1,112 @@
+//! What a dump, a load or a comparison was, in words and main figures: the part
+//! of a record that is written from options and summaries.
+//!
+//! Invariant: settings are written one by one from what was meant, so that a
+//! new option cannot bring a secret in by itself.
+
+mod dump;
+mod impact;
+mod load;
+mod verify;
+
+pub use dump::{dump, dump_begins};
+pub use impact::{impact, impact_begins};
+pub use load::{load, load_begins};
+pub use verify::{compared, offline, verify_begins};
+
+use super::{Bar, Bars, Better, Figure, Record, Section};
+use base::units::{bytes, count, seconds};
+use run::held;
+use server::Filter;
+
+/// "1 table", "16 tables".
+fn things(n: u64, word: &str) -> String {
+    format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// "91.44 MB/s".
+fn rate(amount: u64, time: f64) -> String {
+    format!("{}/s", bytes(per_second(amount, time) as u64))
+}
+
+/// Below a millisecond a rate says nothing.
+fn per_second(amount: u64, time: f64) -> f64 {
+    amount as f64 / time.max(0.001)
+}
+
+/// "0.39 s", "3m04s".
+fn duration(record: &Record) -> String {
+    seconds(record.seconds)
+}
+
+/// The figures that every moving of rows has: how long, how fast, how much.
+fn moved(record: &mut Record, rows: u64, raw: u64, rows_seconds: f64, workers: usize) {
+    let throughput = per_second(raw, rows_seconds);
+    record.figures = vec![
+        Figure::new("duration", record.seconds, "s", Better::Lower)
+            .note(format!("{} for the rows", seconds(rows_seconds))),
+        Figure::new("throughput", throughput, "B/s", Better::Higher)
+            .note(format!("of row data, {}", things(workers as u64, "worker"))),
+        Figure::new("row data", raw as f64, "B", Better::Neither),
+        Figure::new("rows", rows as f64, "", Better::Neither),
+    ];
+}
+
+fn setting(record: &mut Record, name: &str, value: impl std::fmt::Display) {
+    record.settings.push((name.to_owned(), value.to_string()));
+}
+
+fn fact(record: &mut Record, name: &str, value: impl std::fmt::Display) {
+    record.facts.push((name.to_owned(), value.to_string()));
+}
+
+fn filter(record: &mut Record, filter: &Filter) {
+    if filter.is_empty() {
+        setting(record, "selection", "everything");
+    }
+    for (name, list) in filter.lists() {
+        setting(record, name, list.join(", "));
+    }
+}
+
+fn yes(what: bool) -> &'static str {
+    if what { "yes" } else { "no" }
+}
+
+/// What held the rows back: a sentence, bars, and what is worth trying.
+fn held(record: &mut Record, report: Option<&held::Report>) {
+    let Some(r) = report else { return };
+    let mut text = vec![format!("{}.", capital(&r.sentence))];
+    text.extend(r.advice.iter().map(|a| {
+        let gain = (a.gain * 100.0).round();
+        format!(
+            "Worth trying: {}, for up to {gain} % less time for the rows ({}).",
+            a.what, a.why
+        )
+    }));
+    text.extend(r.unseen.iter().map(|u| format!("Not seen: {u}.")));
+    let bars = r.shares.iter().filter(|s| s.share >= 0.005).map(|s| Bar {
+        label: s.cause.words().to_owned(),
+        mean: Some(s.share * 100.0),
+        strong: s.cause == r.dominant,
+        ..Bar::default()
+    });
+    record.sections.push(Section {
+        title: "Where the workers' time went".to_owned(),
+        text,
+        bars: vec![Bars {
+            unit: "%".to_owned(),
+            items: bars.collect(),
+            ..Bars::default()
+        }],
+        ..Section::default()
+    });
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars
+        .next()
+        .map(|c| c.to_uppercase().chain(chars).collect())
+        .unwrap_or_default()
+}

@@ -1,0 +1,24 @@
+//! How a job opens an archive.
+
+use archive::Archive;
+use base::units::printable;
+use base::{Error, Kind, Result};
+use run::failure;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Opens an archive's folder.
+pub fn open(from: &Path) -> Result<Archive> {
+    let directory = store::Directory::open(from).map_err(|e| unopened(from, &e))?;
+    Archive::open(Arc::new(directory))
+        .map_err(|e| failure::archive(format_args!("cannot use {}", from.display()), &e))
+}
+
+/// A folder that cannot be opened says nothing about the archive that should be in it.
+pub fn unopened(from: &Path, e: &store::Error) -> Error {
+    Error::new(
+        Kind::Storage,
+        printable(&format!("cannot open the archive {}: {e}", from.display())),
+    )
+    .hint("check the path and the permissions")
+}

@@ -1,0 +1,7 @@
+//! What dump, load and verify share: how a table is read (`table_plan`), how it is cut into key ranges (`keys`),
+//! what a selection leaves (`selection`), and how an archive is opened (`archives`).
+
+pub mod archives;
+pub mod keys;
+pub mod selection;
+pub mod table_plan;

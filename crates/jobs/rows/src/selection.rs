@@ -1,0 +1,24 @@
+//! What a selection of schemas and tables leaves.
+
+use base::{Error, Kind, Result};
+use server::Filter;
+
+/// A pattern that matched nothing is a typo until proven otherwise.
+pub fn unmatched(filter: &Filter) -> Result<()> {
+    let missed = filter.unmatched();
+    if missed.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Usage,
+        format!(
+            "matched nothing: {}",
+            missed
+                .iter()
+                .map(|p| base::units::printable(p))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+    )
+    .hint("patterns are `schema` or `schema.table` with * and ?; an account sees only what it has privileges on; nothing was written"))
+}

@@ -1,0 +1,138 @@
+//! One server against another: ranges are cut on the first and read on both.
+
+use super::Compared;
+use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
+use base::{Error, Kind, Result};
+use rows::keys::{ChunkKey, Range, Splitter, split};
+use rows::selection::unmatched;
+use rows::table_plan::TablePlan;
+use run::Run;
+use run::connect;
+use run::failure;
+use server::{Catalog, Filter, Identity, session};
+use std::time::Instant;
+
+/// Rows of a range when two servers are compared: small enough to name a place, large enough to be quick.
+const RANGE_ROWS: u64 = 100_000;
+
+/// Compares the rows of all tables of two servers.
+pub fn servers(
+    run: &Run,
+    left: &wire::Options,
+    right: &wire::Options,
+    threads: usize,
+    filter: &Filter,
+) -> Result<Compared> {
+    let start = Instant::now();
+    let side = |options: &wire::Options| -> Result<(wire::Conn, Identity, Catalog)> {
+        let (mut conn, id) = connect::open(run, options)?;
+        session::for_catalog(&mut conn, &id)
+            .map_err(|e| failure::server("cannot prepare a session", e))?;
+        let catalog = Catalog::read(&mut conn, &id, filter)
+            .map_err(|e| failure::server("cannot read the catalog", e))?;
+        Ok((conn, id, catalog))
+    };
+    let (mut cutter, lid, lcat) = side(left)?;
+    let (_, rid, rcat) = side(right)?;
+    unmatched(filter)?;
+    let names = (
+        format!("{lid} at {}", left.endpoint),
+        format!("{rid} at {}", right.endpoint),
+    );
+    if lid.same_server(&rid) {
+        return Err(Error::new(
+            Kind::Usage,
+            format!(
+                "{} and {} are the same server",
+                left.endpoint, right.endpoint
+            ),
+        ));
+    }
+    session::for_rows(&mut cutter, &lid)
+        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    let folds = [&lid, &rid].iter().any(|id| id.lower_case_table_names != 0);
+    let mut differences = Vec::new();
+    let (mut plans, mut pieces) = (Vec::new(), Vec::new());
+    let phase = run.phase("comparing rows", threads);
+    for table in lcat.tables() {
+        let Some(other) = rcat.table_folded(&table.schema, &table.name, folds) else {
+            differences.push(format!("{}: not on {}", table.qualified(), names.1));
+            continue;
+        };
+        let plan = TablePlan::of(table);
+        let theirs = match TablePlan::of_names(other, &plan.columns) {
+            Ok(mut p) => {
+                // Bounds are the first server's values: its column types, the second's index.
+                p.key = match (p.key.take(), &plan.key) {
+                    (Some(theirs), Some(ours)) if theirs.names() == ours.names() => {
+                        Some(ChunkKey {
+                            columns: ours.columns.clone(),
+                            ..theirs
+                        })
+                    }
+                    _ => None,
+                };
+                p
+            }
+            Err(why) => {
+                differences.push(format!("{}: on {} it {why}", table.qualified(), names.1));
+                continue;
+            }
+        };
+        let at = plans.len();
+        let mut add = |range: Range, _: u64| -> Result<()> {
+            pieces.push(Piece {
+                table: at,
+                range,
+                expected: Expected::Other,
+            });
+            Ok(())
+        };
+        match (&plan.key, &theirs.key) {
+            (Some(key), Some(_)) => {
+                let mut splitter = Splitter {
+                    conn: &mut cutter,
+                    cancel: &run.cancel,
+                    table: &plan.name,
+                    key,
+                    target: RANGE_ROWS,
+                    explain: split::explain(&lid),
+                };
+                splitter.split(&Range::whole(), &mut add)?;
+            }
+            _ => add(Range::whole(), 0)?,
+        }
+        phase.counters.bytes_expected.add(table.data_bytes);
+        plans.push(Plans {
+            left: plan,
+            right: Some(theirs),
+        });
+    }
+    for table in rcat.tables() {
+        let there = lcat.table_folded(&table.schema, &table.name, folds);
+        if there.is_none() {
+            differences.push(format!("{}: not on {}", table.qualified(), names.0));
+        }
+    }
+    let mut workers = Vec::new();
+    for _ in 0..threads {
+        workers.push(Pair {
+            left: reader(run, left, &lid)?,
+            right: Some(reader(run, right, &rid)?),
+        });
+    }
+    let outcome = compare(run, &phase.counters, &plans, &pieces, workers)?;
+    drop(phase);
+    differences.extend(outcome.differences.into_iter().map(|(_, what)| what));
+    if !differences.is_empty() {
+        return Err(differs(&names.0, &names.1, &differences));
+    }
+    Ok(Compared {
+        left: names.0,
+        right: names.1,
+        tables: plans.len() as u64,
+        rows: outcome.rows,
+        bytes: outcome.bytes,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
