@@ -12,7 +12,7 @@ use instance::doctor;
 use instance::managed;
 use instance::tune;
 use run::Run;
-use run::steer::Request;
+use run::control::Request;
 use server::Filter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub fn run(cli: &Cli, screen: &Arc<Screen>, cancel: &Cancel) -> Result<u8> {
 
 /// A summary, and what passed the gates.
 fn show(run: &Run, screen: &Screen, mut text: String, mut value: serde_json::Value) {
-    let flows = run.board.flows();
+    let flows = run.status.traffic();
     text += &summary::limits(&flows);
     if let Some(map) = value.as_object_mut() {
         map.insert("traffic".into(), summary::limits_json(&flows));
@@ -98,7 +98,7 @@ fn dump(a: &args::Dump, run: &Run, screen: &Screen) -> Result<u8> {
     };
     if a.throttle.min_rate.is_some()
         && let Some(most) = run
-            .gate
+            .limiter
             .rate()
             .filter(|most| *most < options.throttle.floor)
     {
@@ -215,31 +215,31 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
         skip_binlog: a.skip_binlog,
         resume: a.resume,
         schema: a.schema.clone(),
-        skip_refused: a.skip_refused,
-        defer_keys: match a.defer_keys {
-            args::DeferKeys::Auto => load::DeferKeys::Auto,
-            args::DeferKeys::All => load::DeferKeys::All,
-            args::DeferKeys::Off => load::DeferKeys::Off,
+        skip_unsupported: a.skip_refused,
+        defer_indexes: match a.defer_keys {
+            args::DeferKeys::Auto => load::DeferIndexes::Auto,
+            args::DeferKeys::All => load::DeferIndexes::All,
+            args::DeferKeys::Off => load::DeferIndexes::Off,
         },
-        road: match a.road {
-            args::Road::Auto => load::road::Road::Auto,
-            args::Road::Rows => load::road::Road::Rows,
-            args::Road::Tablespace => load::road::Road::Tablespace,
-            args::Road::Cold => load::road::Road::Cold,
+        import_mode: match a.road {
+            args::Road::Auto => load::tablespace::ImportMode::Auto,
+            args::Road::Rows => load::tablespace::ImportMode::Sql,
+            args::Road::Tablespace => load::tablespace::ImportMode::Tablespace,
+            args::Road::Cold => load::tablespace::ImportMode::Offline,
         },
-        memory: memory(&a.memory)?,
+        sort_memory: memory(&a.memory)?,
         filter: Arc::new(filter(&a.selection)?),
         tune: tune::Options {
             level,
             state: state(),
-            service: service.map(|(command, config)| tune::service::Service {
+            restart: service.map(|(command, config)| tune::restart::Restart {
                 command: tune::ServerCommand::Shell(command.clone()),
                 config: config.clone(),
             }),
         },
-        notes: state_at_home(),
+        state: state_at_home(),
         server_command: a.server_command.clone().map(tune::ServerCommand::Shell),
-        own: a.datadir.clone().map(|folder| managed::Options {
+        managed: a.datadir.clone().map(|folder| managed::Options {
             folder,
             program: a.server_program.clone(),
             options: a.server_option.clone(),
@@ -255,7 +255,7 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
     )?;
     let done = &kept.done;
     show(run, screen, summary::load(done), summary::load_json(done));
-    done.told();
+    done.acknowledged();
     Ok(report::code(&kept, exceptions(&done.exceptions), run))
 }
 
@@ -322,7 +322,7 @@ fn verify(a: &args::Verify, run: &Run, screen: &Screen) -> Result<u8> {
     Ok(compared(&kept, run, screen))
 }
 
-fn compared(kept: &record::Kept<verify::Compared>, run: &Run, screen: &Screen) -> u8 {
+fn compared(kept: &record::Kept<verify::Comparison>, run: &Run, screen: &Screen) -> u8 {
     let done = &kept.done;
     show(
         run,

@@ -22,7 +22,7 @@ pub fn watch(cancel: &Cancel, screen: Arc<dyn Observer>) {
     std::thread::spawn(move || {
         for _ in signals.forever() {
             if cancel.is_raised() {
-                if let Some(why) = cancel.held() {
+                if let Some(why) = cancel.exit_delay() {
                     screen.note(why);
                     continue;
                 }

@@ -3,7 +3,7 @@
 use base::{Error, Kind, Result};
 use clap::Args;
 use run::Run;
-use run::steer;
+use run::control;
 
 /// What every job that moves rows can be held to.
 #[derive(Args, Debug, Clone, Default)]
@@ -27,7 +27,7 @@ impl Limits {
     /// Sets the gate.
     pub fn apply(&self, run: &Run) -> Result<()> {
         if let Some(text) = &self.max_rate {
-            run.gate.set_rate(Some(rate("--max-rate", text)?));
+            run.limiter.set_rate(Some(rate("--max-rate", text)?));
         }
         Ok(())
     }
@@ -37,7 +37,8 @@ impl StoreLimits {
     /// Sets the gate.
     pub fn apply(&self, run: &Run) -> Result<()> {
         if let Some(text) = &self.max_rate_disk {
-            run.disk.set_rate(Some(rate("--max-rate-disk", text)?));
+            run.disk_limiter
+                .set_rate(Some(rate("--max-rate-disk", text)?));
         }
         Ok(())
     }
@@ -45,7 +46,7 @@ impl StoreLimits {
 
 /// `40M`, `40M/s`, `1.5G`: as a size, in a second. `option` is what it was typed for.
 pub fn rate(option: &str, text: &str) -> Result<u64> {
-    steer::rate(text).map_err(|why| {
+    control::rate(text).map_err(|why| {
         Error::new(Kind::Usage, format!("{option}: {why}"))
             .hint("bytes per second, with k, M or G: 40M, 1.5G")
     })

@@ -63,21 +63,21 @@ impl Throttle {
                 .as_ref()
                 .map(|t| time("--max-lag", t))
                 .transpose()?,
-            max_running: self.max_running,
-            max_history: self.max_history,
+            max_threads_running: self.max_running,
+            max_history_list: self.max_history,
             ..throttle::Options::default()
         };
         if let Some(text) = &self.min_rate {
             meant.floor = super::limits::rate("--min-rate", text)?;
         }
         if let Some(text) = &self.max_wait {
-            meant.patience = Duration::from_secs_f64(time("--max-wait", text)?.min(1e9));
+            meant.limit_timeout = Duration::from_secs_f64(time("--max-wait", text)?.min(1e9));
         }
         for text in &self.abort_if {
             meant.abort_if.push(Limit::parse(text)?);
         }
         for server in &self.lag_of {
-            meant.lag_of.push(connection.another(server)?);
+            meant.replicas.push(connection.another(server)?);
         }
         if self.max_wait.is_some() && meant.is_empty() {
             return Err(Error::new(
@@ -88,9 +88,12 @@ impl Throttle {
                 "add --max-running 32, --max-lag 2s or another one; the read lock has --lock-wait",
             ));
         }
-        let lag =
-            meant.max_lag.is_some() || meant.abort_if.iter().any(|l| l.what == throttle::What::Lag);
-        if !meant.lag_of.is_empty() && !lag {
+        let lag = meant.max_lag.is_some()
+            || meant
+                .abort_if
+                .iter()
+                .any(|l| l.what == throttle::LimitKind::Lag);
+        if !meant.replicas.is_empty() && !lag {
             return Err(Error::new(
                 Kind::Usage,
                 "--lag-of names replicas, but no limit on their lag is set",

@@ -142,12 +142,12 @@ fn tpcc_load(a: &TpccLoad, run: &Run, screen: &Screen) -> Result<u8> {
         tune: tune::Options {
             level: level(&a.tune)?,
             state: state(),
-            service: None,
+            restart: None,
         },
     };
     let done = load::run(run, &options)?;
     screen.summary(&summary::tpcc_load(&done), summary::tpcc_load_json(&done));
-    Ok(super::exceptions(&done.tuning.left))
+    Ok(super::exceptions(&done.tuning.not_reverted))
 }
 
 fn tpcc_run(a: &TpccRun, run: &Run, screen: &Screen) -> Result<u8> {

@@ -5,7 +5,7 @@ use crate::args::steer::{Set, Which};
 use crate::screen::{Screen, summary};
 use base::{Cancel, Error, Kind, Result, units};
 use run::Run;
-use run::steer::{self, Control, Request, Running, Runs, Status};
+use run::control::{self, Control, Request, Running, Runs, Status};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -28,9 +28,9 @@ fn folder() -> Option<PathBuf> {
 
 /// Makes the run listen until the result is dropped. One that cannot goes on without.
 pub fn listen(run: &Run, job: &str, about: String) -> Option<Control> {
-    run.board.job(job, about);
+    run.status.job(job, about);
     let folder = folder()?;
-    match steer::open(&folder, run) {
+    match control::open(&folder, run) {
         Ok(control) => Some(control),
         Err(e) => {
             run.observer.note(units::printable(&format!(
@@ -44,7 +44,7 @@ pub fn listen(run: &Run, job: &str, about: String) -> Option<Control> {
 
 fn running() -> Result<Runs> {
     match folder() {
-        Some(folder) => steer::running(&folder),
+        Some(folder) => control::running(&folder),
         None => Ok(Runs::default()),
     }
 }
@@ -125,8 +125,8 @@ pub fn set(a: &Set, screen: &Screen) -> Result<u8> {
     let mut set = Vec::new();
     for text in &a.values {
         let (name, value) = text.split_once('=').ok_or_else(|| {
-            let example = |k: &steer::Knob| format!("{}={}", k.name, k.example);
-            let examples: Vec<String> = steer::KNOBS.iter().map(example).collect();
+            let example = |k: &control::Tunable| format!("{}={}", k.name, k.example);
+            let examples: Vec<String> = control::TUNABLES.iter().map(example).collect();
             Error::new(Kind::Usage, format!("{text:?} is not NAME=VALUE")).hint(format!(
                 "one of {}; none lifts a limit",
                 examples.join(", ")

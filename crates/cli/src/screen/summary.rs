@@ -4,7 +4,7 @@
 use super::round;
 use base::units::{bytes, count, printable, seconds};
 use dump::{self, Compression};
-use run::held::Report;
+use run::bottleneck::Report;
 use run::throttle;
 
 mod impact;
@@ -43,7 +43,7 @@ impl Lines {
     fn held(&mut self, report: Option<&Report>) {
         let Some(r) = report else { return };
         self.add("held back by", &r.sentence);
-        for a in &r.advice {
+        for a in &r.suggestions {
             let gain = (a.gain * 100.0).round();
             self.add(
                 "worth trying",
@@ -59,7 +59,7 @@ impl Lines {
     fn price(&mut self, report: Option<&throttle::Report>) {
         let Some(r) = report else { return };
         if let Some(effect) = r.effect {
-            let before = r.usual.and_then(|u| u.mean);
+            let before = r.baseline.and_then(|u| u.mean);
             let before = before.map_or(String::new(), |m| {
                 format!("; {:.2} ms a statement before", m * 1e3)
             });
@@ -71,7 +71,7 @@ impl Lines {
                 ),
             );
         }
-        if let Some(s) = r.standing.filter(|s| *s >= TELLING_STANDING) {
+        if let Some(s) = r.baseline_shift.filter(|s| *s >= TELLING_STANDING) {
             self.add(
                 "in rests too",
                 format!(
@@ -80,10 +80,10 @@ impl Lines {
                 ),
             );
         }
-        if r.rested + r.held >= 0.5 {
+        if r.rested + r.paused >= 0.5 {
             let mut parts = vec![format!("{} to compare", seconds(r.rested))];
-            if r.held > 0.0 {
-                parts.push(format!("{} held by a limit", seconds(r.held)));
+            if r.paused > 0.0 {
+                parts.push(format!("{} held by a limit", seconds(r.paused)));
             }
             self.add("gate shut for", parts.join(", "));
         }
@@ -180,8 +180,8 @@ pub fn dump(d: &dump::Summary) -> String {
             d.threads
         ),
     );
-    l.held(d.held.as_ref());
-    l.price(d.throttle.as_ref());
+    l.held(d.bottleneck.as_ref());
+    l.price(d.impact.as_ref());
     l.list("exceptions", &d.exceptions);
     l.add("archive", d.path.display());
     l.0
@@ -199,8 +199,8 @@ pub fn dump_json(d: &dump::Summary) -> Value {
         "lock_ms": round(d.achieved.lock_ms), "lock_wait_ms": round(d.achieved.wait_ms),
         "binlog_file": p.binlog_file, "binlog_position": p.binlog_position,
         "gtid_executed": p.gtid_executed, "gtid_binlog_pos": p.gtid_binlog_pos,
-        "held_back": d.held.as_ref().map(held_json),
-        "price": d.throttle.as_ref().map(price_json),
+        "held_back": d.bottleneck.as_ref().map(held_json),
+        "price": d.impact.as_ref().map(price_json),
         "exceptions": d.exceptions,
     })
 }
@@ -209,8 +209,8 @@ pub fn dump_json(d: &dump::Summary) -> Value {
 fn price_json(r: &throttle::Report) -> Value {
     json!({
         "latency_from": r.source,
-        "usual": r.usual.map(|u| json!({"statements_per_second": round(u.statements), "mean_seconds": u.mean, "p95_seconds": u.p95})),
-        "effect": r.effect.map(round), "effect_in_rests": r.standing.map(round), "held_seconds": round(r.held), "rested_seconds": round(r.rested),
+        "usual": r.baseline.map(|u| json!({"statements_per_second": round(u.statements), "mean_seconds": u.mean, "p95_seconds": u.p95})),
+        "effect": r.effect.map(round), "effect_in_rests": r.baseline_shift.map(round), "held_seconds": round(r.paused), "rested_seconds": round(r.rested),
         "history_list": r.history, "replica_lag_seconds": r.lag,
     })
 }
@@ -226,17 +226,17 @@ pub fn load(d: &load::Summary) -> String {
     l.add("into", &d.target);
     l.add("from", &d.archive);
     // Of another tool's dump these are known only when it has been read.
-    if d.schemas > 0 || !d.was_complete {
+    if d.schemas > 0 || !d.already_complete {
         l.objects(d.schemas, d.tables, d.views, d.rows);
     }
-    if d.was_complete {
+    if d.already_complete {
         l.add(
             "loaded",
             "nothing: the interrupted load had come to its end",
         );
     }
-    let all = bytes(d.raw_bytes + d.there_bytes);
-    match d.there_bytes {
+    let all = bytes(d.raw_bytes + d.already_loaded_bytes);
+    match d.already_loaded_bytes {
         0 => l.add("row data", all),
         there => l.add(
             "row data",
@@ -278,11 +278,11 @@ pub fn load(d: &load::Summary) -> String {
             "NO: --no-verify; nobody has compared the target's rows with the archive",
         ),
     }
-    add_road(&mut l, &d.road);
-    if let Some(own) = &d.own {
+    add_road(&mut l, &d.import);
+    if let Some(own) = &d.managed {
         add_own(&mut l, own);
     }
-    for c in &d.sizes {
+    for c in &d.batch_sizes {
         let found = match (c.chunks, c.gain) {
             (1, _) => "one by one, as good as any".to_owned(),
             (n, gain) => format!("{n} at a time, {gain} % faster than one by one"),
@@ -291,7 +291,7 @@ pub fn load(d: &load::Summary) -> String {
         let found = format!("{found} (tried {})", tried.join(", "));
         l.add("chunks", format!("{}: {found}", printable(&c.table)));
     }
-    l.held(d.held.as_ref());
+    l.held(d.bottleneck.as_ref());
     tuning::add(&mut l, &d.tuning);
     l.list("adapted", &d.notes);
     l.list("exceptions", &d.exceptions);
@@ -299,18 +299,18 @@ pub fn load(d: &load::Summary) -> String {
 }
 
 /// What came as files, and why the rest did not.
-fn add_road(l: &mut Lines, d: &load::road::Taken) {
-    if !d.files.is_empty() {
+fn add_road(l: &mut Lines, d: &load::tablespace::ImportSummary) {
+    if !d.tables.is_empty() {
         l.add(
             "as files",
             format!(
                 "{}, {} of row data, {} of files, built, handed over and compared in {} ({}){}",
-                things(&[(d.files.len() as u64, "table")]),
+                things(&[(d.tables.len() as u64, "table")]),
                 bytes(d.raw_bytes),
                 bytes(d.bytes),
                 seconds(d.seconds),
                 rate(d.bytes, d.seconds),
-                d.down.map_or_else(String::new, |down| format!(
+                d.downtime_seconds.map_or_else(String::new, |down| format!(
                     "; the server was down for {} of it",
                     seconds(down)
                 )),
@@ -328,7 +328,7 @@ fn add_road(l: &mut Lines, d: &load::road::Taken) {
             format!("{}{more}: {}", shown.join(", "), printable(why)),
         );
     }
-    for key in &d.keys {
+    for key in &d.indexes_built_by_server {
         l.add(
             "key",
             format!("{}: built by the server, behind the file", printable(key)),
@@ -347,29 +347,29 @@ pub fn load_json(d: &load::Summary) -> Value {
     json!({
         "event": "summary", "job": "load", "archive": d.archive, "target": d.target,
         "schemas": d.schemas, "tables": d.tables, "views": d.views, "rows": d.rows,
-        "raw_bytes": d.raw_bytes, "there_bytes": d.there_bytes, "was_complete": d.was_complete, "left_out": d.left_out,
+        "raw_bytes": d.raw_bytes, "there_bytes": d.already_loaded_bytes, "was_complete": d.already_complete, "left_out": d.skipped_statements,
         "duration": round(d.seconds), "rows_duration": round(d.rows_seconds), "workers": d.threads,
         "verified": d.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": round(v.seconds)})),
-        "held_back": d.held.as_ref().map(held_json),
+        "held_back": d.bottleneck.as_ref().map(held_json),
         "road": json!({
-            "files": d.road.files, "raw_bytes": d.road.raw_bytes, "bytes": d.road.bytes, "duration": round(d.road.seconds),
-            "rows": d.road.reasons.iter().map(|(why, tables)| json!({"reason": why, "tables": tables})).collect::<Vec<_>>(),
-            "keys_of_server": d.road.keys, "down": d.road.down.map(round),
+            "files": d.import.tables, "raw_bytes": d.import.raw_bytes, "bytes": d.import.bytes, "duration": round(d.import.seconds),
+            "rows": d.import.reasons.iter().map(|(why, tables)| json!({"reason": why, "tables": tables})).collect::<Vec<_>>(),
+            "keys_of_server": d.import.indexes_built_by_server, "down": d.import.downtime_seconds.map(round),
         }),
-        "chunks_together": d.sizes.iter().map(|c| json!({
+        "chunks_together": d.batch_sizes.iter().map(|c| json!({
             "table": c.table, "chunks": c.chunks, "gain_percent": c.gain,
             "tried": c.tried.iter().map(|(n, rate)| json!({"chunks": n, "bytes_per_second": rate})).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "digests": d.digests,
         "adapted": d.notes, "exceptions": d.exceptions, "tuning": tuning::json(&d.tuning),
-        "datadir": d.own.as_ref().map(|own| json!({
+        "datadir": d.managed.as_ref().map(|own| json!({
             "folder": own.folder, "program": own.program, "made": own.made.map(round), "root_has_password": own.password,
         })),
     })
 }
 
 /// The data folder that a load has made.
-fn add_own(l: &mut Lines, own: &instance::managed::Done) {
+fn add_own(l: &mut Lines, own: &instance::managed::Summary) {
     let made = own.made.map(|s| format!("; made in {}", seconds(s)));
     let folder = printable(&own.folder.display().to_string());
     l.add(
@@ -481,7 +481,7 @@ pub fn tablespaces_json(d: &verify::Tablespaces) -> Value {
 }
 
 /// After a comparison that found everything equal.
-pub fn compared(d: &verify::Compared) -> String {
+pub fn compared(d: &verify::Comparison) -> String {
     let mut l = Lines::new("Equal");
     l.add("left", &d.left);
     l.add("right", &d.right);
@@ -498,7 +498,7 @@ pub fn compared(d: &verify::Compared) -> String {
 }
 
 /// The same for programs.
-pub fn compared_json(d: &verify::Compared) -> Value {
+pub fn compared_json(d: &verify::Comparison) -> Value {
     json!({
         "event": "summary", "job": "verify", "left": d.left, "right": d.right, "tables": d.tables,
         "rows": d.rows, "bytes": d.bytes, "duration": round(d.seconds), "equal": true,
@@ -516,7 +516,7 @@ fn held_json(r: &Report) -> Value {
         "dominant": r.dominant.name(), "sentence": r.sentence, "seconds": round(r.seconds), "cores": r.cores,
         "client_cpu": round(r.client_cpu), "server_cpu": r.server_cpu.map(round), "other_cpu": r.other_cpu.map(round),
         "worker_time": shares,
-        "advice": r.advice.iter().map(|a| json!({"try": a.what, "why": a.why, "gain_up_to": round(a.gain)})).collect::<Vec<_>>(),
-        "unseen": r.unseen,
+        "advice": r.suggestions.iter().map(|a| json!({"try": a.what, "why": a.why, "gain_up_to": round(a.gain)})).collect::<Vec<_>>(),
+        "unseen": r.not_measured,
     })
 }

@@ -189,7 +189,7 @@ fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> arch
             // It holds no range of its own: the rows are all in the others.
             state.done(super::tables::DoneChunk {
                 record,
-                range: rows::keys::Range::whole(),
+                range: rows::key_ranges::KeyRange::whole(),
                 series: n,
                 number,
             });

@@ -10,16 +10,16 @@ mod finish;
 pub mod plan;
 pub mod read;
 pub mod snapshot;
+mod table_versions;
 pub mod tables;
-mod unchanged;
 
 pub use archive::chunk::Compression;
 
 use base::{Error, Kind, Result};
 use run::Run;
+use run::bottleneck;
 use run::connect;
 use run::failure;
-use run::held;
 use run::throttle;
 use server::privileges::{DumpNeeds, LockPlan};
 use server::session;
@@ -98,9 +98,9 @@ pub struct Summary {
     /// Reading and writing rows, in seconds.
     pub rows_seconds: f64,
     /// What held the rows back, if they took long enough to tell.
-    pub held: Option<held::Report>,
+    pub bottleneck: Option<bottleneck::Report>,
     /// What it cost the server's other users, and what was done about it, if that was asked for.
-    pub throttle: Option<throttle::Report>,
+    pub impact: Option<throttle::Report>,
     /// The moment and the lock.
     pub achieved: Achieved,
     /// What falls short of one consistent moment, by name.
@@ -173,7 +173,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let marks = if snapshot::can_hold(&source.id, options) {
         None
     } else {
-        Some(unchanged::marks(&mut source.control, &catalog)?)
+        Some(table_versions::marks(&mut source.control, &catalog)?)
     };
     // The last step with nothing locked and nothing written: what may take long waits here.
     let throttle = Throttle::begin(
@@ -185,7 +185,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     )?;
     let directory = store::Directory::create(&options.to)
         .map_err(|e| folder(&options.to, &e))?
-        .through(&run.disk);
+        .through(&run.disk_limiter);
     let outcome = match archive::marker::set(&directory, env!("CARGO_PKG_VERSION")) {
         // Not ours, so nothing there is ours to remove.
         Err(archive::ArchiveError::Store(e)) if e.busy() => return Err(busy(&options.to)),
@@ -204,7 +204,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     match outcome {
         Ok(mut summary) => {
             summary.seconds = start.elapsed().as_secs_f64();
-            summary.throttle = throttle.map(Throttle::finish);
+            summary.impact = throttle.map(Throttle::finish);
             Ok(summary)
         }
         Err(e) => {
@@ -224,7 +224,7 @@ fn into(
     options: &Options,
     source: &mut Source,
     catalog: &Catalog,
-    marks: Option<&[unchanged::Mark]>,
+    marks: Option<&[table_versions::TableVersion]>,
     store: &dyn Store,
     throttle: Option<&Throttle>,
     begin: jiff::Timestamp,
@@ -270,7 +270,7 @@ fn into(
     )?;
     let (rows_seconds, tables, held) = moved;
     if let Some(before) = marks {
-        unchanged::compare(catalog, before, &unchanged::marks(control, catalog)?)?;
+        table_versions::compare(catalog, before, &table_versions::marks(control, catalog)?)?;
     }
     for t in tables.iter().filter(|t| !t.table.transactional) {
         exceptions.push(format!(
@@ -301,8 +301,8 @@ fn into(
         chunks: finished.chunks,
         seconds: 0.0,
         rows_seconds,
-        held,
-        throttle: None,
+        bottleneck: held,
+        impact: None,
         achieved,
         exceptions,
         threads: options.threads,
@@ -418,7 +418,7 @@ fn privileges(
 fn catalog(source: &mut Source, options: &Options) -> Result<Catalog> {
     let catalog = Catalog::read(&mut source.control, &source.id, &options.filter)
         .map_err(|e| failure::server("cannot read the catalog", e))?;
-    rows::selection::unmatched(&options.filter)?;
+    rows::selection::check_matched(&options.filter)?;
     if catalog.schemas.is_empty() {
         return Err(Error::new(Kind::Usage, "there is nothing to dump: no schema is left after the selection")
             .hint("the account may see no schema, or the selection leaves none; SHOW DATABASES tells which it sees"));
@@ -440,10 +440,10 @@ fn rows(
     store: &dyn Store,
     options: &Options,
     throttle: Option<&Throttle>,
-) -> Result<(f64, Vec<Arc<TableState>>, Option<held::Report>)> {
+) -> Result<(f64, Vec<Arc<TableState>>, Option<bottleneck::Report>)> {
     let phase = run.phase("dumping rows", readers.len());
     if let Some(throttle) = throttle {
-        throttle.moving(&phase.counters);
+        throttle.rows_started(&phase.counters);
     }
     let mut tables = tables.to_vec();
     tables.sort_by_key(|t| std::cmp::Reverse(t.table.data_bytes));
@@ -456,18 +456,18 @@ fn rows(
         .bytes_expected
         .set(tables.iter().map(|t| t.table.data_bytes).sum());
     let (send, receive) = crossbeam_channel::bounded(256);
-    let job = held::Job::Dump {
+    let job = bottleneck::Job::Dump {
         level: match options.compression {
             Compression::Zstd(level) => Some(level),
             _ => None,
         },
     };
-    let counted = run.counted(&options.source, wire::Direction::Received);
-    let watch = held::Watch::start(job, &counted, id, readers.len(), &run.observer)
-        .writing_through(&run.disk);
+    let counted = run.with_limiter(&options.source, wire::Direction::Received);
+    let watch = bottleneck::Profiler::start(job, &counted, id, readers.len(), &run.observer)
+        .writing_through(&run.disk_limiter);
     // Only now: what came before the release of the read lock must not wait.
     for conn in readers.iter_mut() {
-        conn.wait_at_gate(true);
+        conn.set_limited(true);
     }
     let shared = read::Readers {
         watch: &watch,
@@ -496,7 +496,7 @@ fn rows(
             // others are still read, so that little is left to wait for at the end.
             // Rarely: a sync costs the writers something too.
             let (mut synced, mut looked) = (0, 0u32);
-            while reading.load(Ordering::Acquire) > 0 && !stop.asked() {
+            while reading.load(Ordering::Acquire) > 0 && !stop.is_requested() {
                 std::thread::sleep(Duration::from_millis(20));
                 looked += 1;
                 let stored = phase.counters.stored.get();

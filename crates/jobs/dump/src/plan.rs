@@ -4,7 +4,7 @@
 use super::tables::{Series, TableState};
 use base::{Counters, Result};
 use crossbeam_channel::Sender;
-use rows::keys::{Range, Splitter, split};
+use rows::key_ranges::{KeyRange, Splitter, split};
 use run::Run;
 use run::Stop;
 use server::Identity;
@@ -19,7 +19,7 @@ pub struct Task {
     /// Which of its series.
     pub series: usize,
     /// Which rows.
-    pub range: Range,
+    pub range: KeyRange,
     /// Whether it is the whole table, written as one file however large.
     pub single: bool,
 }
@@ -58,7 +58,7 @@ pub fn plan(
     for table in tables {
         for (n, series) in table.series.iter().enumerate() {
             stop.check()?;
-            let send = |range: Range, single: bool| -> Result<()> {
+            let send = |range: KeyRange, single: bool| -> Result<()> {
                 let task = Task {
                     table: table.clone(),
                     series: n,
@@ -73,7 +73,7 @@ pub fn plan(
             };
             let small = series.data_bytes < chunk_bytes + chunk_bytes / 4;
             let Some(key) = &series.plan.key else {
-                send(Range::whole(), small)?;
+                send(KeyRange::whole(), small)?;
                 continue;
             };
             let row = (series.data_bytes / series.rows_estimate.max(1)).max(SHORTEST_ROW);
@@ -86,13 +86,13 @@ pub fn plan(
                 explain: split::explain(id),
             };
             if !small {
-                splitter.split(&Range::whole(), &mut |range, _| send(range, false))?;
+                splitter.split(&KeyRange::whole(), &mut |range, _| send(range, false))?;
             } else if splitter.has_more_than(STALE * series.rows_estimate + STALE_ROWS)? {
                 // Just loaded, or never analysed: its figures say nothing.
                 splitter.target = (chunk_bytes / UNKNOWN_ROW).max(1);
                 splitter.walk_all(&mut |range, _| send(range, false))?;
             } else {
-                send(Range::whole(), true)?;
+                send(KeyRange::whole(), true)?;
             }
         }
         table.end(counters, &*run.observer);

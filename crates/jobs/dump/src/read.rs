@@ -8,8 +8,8 @@ use archive::chunk::{ChunkWriter, Compression, Scratch, WriteOptions};
 use base::{Counters, Error, Kind, Observer, Result};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use run::Stop;
+use run::bottleneck::Profiler;
 use run::failure;
-use run::held::Watch;
 use std::time::Duration;
 use store::Store;
 use wire::Conn;
@@ -33,7 +33,7 @@ pub struct Readers<'a> {
     /// Told when a table is done.
     pub observer: &'a dyn Observer,
     /// Told where the time goes.
-    pub watch: &'a Watch,
+    pub watch: &'a Profiler,
 }
 
 impl Readers<'_> {
@@ -52,7 +52,7 @@ impl Readers<'_> {
             let outcome = self.task(conn, &task, &mut scratch, stop);
             self.watch.end(&spell, conn, &task.series().plan.name);
             self.counters.busy.sub(1);
-            stop.rest();
+            stop.release_slot();
             outcome?;
             task.table.end(self.counters, self.observer);
         }

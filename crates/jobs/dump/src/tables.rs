@@ -3,7 +3,7 @@
 
 use archive::chunk::ChunkRecord;
 use base::{Counters, Event, Observer};
-use rows::keys::{Nulls, Range};
+use rows::key_ranges::{KeyRange, Nulls};
 use rows::table_plan::TablePlan;
 use server::Identity;
 use server::catalog::{Table, TableKind};
@@ -16,7 +16,7 @@ pub struct DoneChunk {
     /// Its file, size, rows and digests.
     pub record: ChunkRecord,
     /// The rows it holds (or a part of them, where a range was written as several files).
-    pub range: Range,
+    pub range: KeyRange,
     /// The series it belongs to, by its place among the table's.
     pub series: usize,
     /// Its number in the series.
@@ -158,6 +158,6 @@ impl TableState {
 }
 
 /// Whether a range can hold any rows worth a key in the record.
-pub fn has_bounds(range: &Range) -> bool {
+pub fn has_bounds(range: &KeyRange) -> bool {
     range.from.is_some() || range.to.is_some() || range.nulls != Nulls::Included
 }

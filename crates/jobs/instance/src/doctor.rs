@@ -5,7 +5,7 @@
 
 use crate::tune::journal::{self, Journal, Opened};
 use crate::tune::revert::{self, Decision, Outcome};
-use crate::tune::{self, belongs, down, service, settings};
+use crate::tune::{self, belongs, restart, settings, stopped};
 use base::{Error, Kind, Result, units::printable};
 use run::Run;
 use server::Identity;
@@ -74,7 +74,7 @@ fn every(options: &Options) -> Result<Summary> {
         looked_at: format!("journals in {}", options.state.display()),
         ..Summary::default()
     };
-    for stopped in down::all(&options.state)? {
+    for stopped in stopped::all(&options.state)? {
         if stopped.held {
             summary.in_use.push(format!(
                 "a load is running and has stopped {}, or is about to; it starts it itself",
@@ -110,7 +110,7 @@ fn every(options: &Options) -> Result<Summary> {
     Ok(summary)
 }
 
-fn itself(stopped: down::Stopped, now: Option<&str>) -> Left {
+fn itself(stopped: stopped::Stopped, now: Option<&str>) -> Left {
     Left {
         server: stopped.server,
         name: "the server itself".to_owned(),
@@ -123,10 +123,10 @@ fn itself(stopped: down::Stopped, now: Option<&str>) -> Left {
 fn one(run: &Run, options: &Options, wire: &wire::Options) -> Result<Summary> {
     let state = options.revert.then_some(options.state.as_path());
     let endpoint = wire.endpoint.to_string();
-    let stopped = down::all(&options.state)?
+    let stopped = stopped::all(&options.state)?
         .into_iter()
         .find(|s| s.endpoint == endpoint && !s.held && !options.revert);
-    let (mut conn, id) = match (service::connected(run, wire, state), &stopped) {
+    let (mut conn, id) = match (restart::connected(run, wire, state), &stopped) {
         (Err(e), Some(_)) if e.kind == Kind::Connection => {
             return Err(e.hint(format!(
                 "a load had stopped this server and was killed: {}",
@@ -186,7 +186,7 @@ fn put_back(
     summary.done = outcome.lines();
     if outcome.failed.is_empty() {
         if let Some(fragment) = journal.fragment.clone() {
-            let left = service::undo(conn, wire, &mut journal, &options.state)?;
+            let left = restart::undo(conn, wire, &mut journal, &options.state)?;
             summary.notes.extend(left);
             summary.done.push(format!(
                 "{} is removed, and the server runs without it",

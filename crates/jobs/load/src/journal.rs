@@ -11,8 +11,8 @@
 //!   transaction: two transactions can never both store it, and whoever reads
 //!   the journal with locks waits for the end of one that is under way.
 
-use super::ending::Ending;
-use super::{Plan, Target, refused};
+use super::completion::Completion;
+use super::{LoadPlan, Target, refused};
 use archive::{FileRecord, RowDigest};
 use base::units::printable;
 use base::{Error, Event, Kind, Result, failpoint};
@@ -271,7 +271,7 @@ impl Journal {
         let mut seen = BTreeSet::new();
         t.exceptions.retain(|e| seen.insert(e.clone()));
         if let Some(missing) = missing {
-            Ending::note(t, &self.identity, missing);
+            Completion::note(t, &self.identity, missing);
         }
         failpoint::reached("the end of the load is noted");
         t.run_sql(&format!("DROP TABLE {}", self.table))?;
@@ -298,7 +298,7 @@ impl Journal {
 }
 
 /// Which archive and which part of it.
-pub(super) fn identity(plan: &Plan) -> Result<String> {
+pub(super) fn identity(plan: &LoadPlan) -> Result<String> {
     let store = plan.archive.store();
     let name = if plan.archive.has_manifest() {
         archive::manifest::MANIFEST
@@ -325,7 +325,7 @@ pub(super) fn identity(plan: &Plan) -> Result<String> {
 }
 
 /// The schema that holds the journal of an archive's load.
-pub(super) fn home(plan: &Plan) -> &str {
+pub(super) fn home(plan: &LoadPlan) -> &str {
     &plan.archive.schemas()[plan.schemas[0].at].name
 }
 
@@ -398,7 +398,7 @@ fn told(conn: &mut Conn, sql: &str) -> Result<()> {
 }
 
 /// Refuses an archive that has a table of the journal's name.
-pub fn name_is_free(plan: &Plan) -> Result<()> {
+pub fn name_is_free(plan: &LoadPlan) -> Result<()> {
     match plan.tables().find(|t| t.name == TABLE) {
         None => Ok(()),
         Some(t) => Err(Error::new(

@@ -11,36 +11,36 @@
 //! touched; nothing on it is ever dropped or replaced that this load did not
 //! create.
 
-mod archived;
-mod ending;
-mod foreign;
+mod batch_size;
+mod chunk_stream;
+mod completion;
+mod from_archive;
 mod journal;
 pub mod loaders;
 mod objects;
-mod passing;
+mod other_dumps;
 pub mod precheck;
 mod prepare;
-pub mod road;
 pub mod schedule;
 mod script;
+pub mod tablespace;
 mod target;
-mod trial;
 
-pub use archived::{Part, Plan};
+pub use from_archive::{LoadPlan, SchemaSelection};
 
-use archived::raw_bytes;
 use base::{Error, Kind, Result, failpoint};
+use from_archive::raw_bytes;
 use instance::managed;
 use instance::tune;
 use instance::tune::ServerCommand;
-use road::{Road, Roads};
 use run::Run;
-use run::held;
+use run::bottleneck;
 use server::{Filter, Flavour, Identity};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tablespace::{ImportMode, MethodPlan};
 use target::{Target, refused};
-use verify::Compared;
+use verify::Comparison;
 
 /// What to load, and where.
 #[derive(Clone, Debug)]
@@ -62,35 +62,35 @@ pub struct Options {
     /// The schema for names without one, in dumps of other tools.
     pub schema: Option<String>,
     /// Leave out statements that no dump needs, instead of refusing the dump.
-    pub skip_refused: bool,
+    pub skip_unsupported: bool,
     /// Which secondary keys are added behind the rows.
-    pub defer_keys: DeferKeys,
+    pub defer_indexes: DeferIndexes,
     /// How rows get into tables.
-    pub road: Road,
+    pub import_mode: ImportMode,
     /// Memory for sorting the keys of tables that come as files, in bytes.
-    pub memory: usize,
+    pub sort_memory: usize,
     /// Which schemas and tables.
     pub filter: Arc<Filter>,
     /// How far the server may be tuned, and where that is journalled.
     pub tune: tune::Options,
     /// Where it is noted that the load has come to its end; made if it is not there.
-    pub notes: Option<PathBuf>,
+    pub state: Option<PathBuf>,
     /// Stops and starts the server, for [`Road::Cold`].
     pub server_command: Option<ServerCommand>,
     /// A server of the load's own instead of the target.
-    pub own: Option<managed::Options>,
+    pub managed: Option<managed::Options>,
 }
 
 impl Options {
     /// Whether the server is stopped for tables that come as files.
-    fn is_cold(&self) -> bool {
-        self.road.stops(self.server_command.as_ref())
+    fn is_offline(&self) -> bool {
+        self.import_mode.stops(self.server_command.as_ref())
     }
 }
 
 /// Which tables get their secondary keys behind their rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeferKeys {
+pub enum DeferIndexes {
     /// Those that are big enough for it to be quicker.
     Auto,
     /// Every one.
@@ -117,7 +117,7 @@ pub struct Summary {
     /// Bytes of rows that this run loaded.
     pub raw_bytes: u64,
     /// Bytes of rows that an interrupted load had brought there before.
-    pub there_bytes: u64,
+    pub already_loaded_bytes: u64,
     /// The whole run, in seconds.
     pub seconds: f64,
     /// Loading rows, in seconds.
@@ -125,13 +125,13 @@ pub struct Summary {
     /// Connections that loaded.
     pub threads: usize,
     /// The comparison at the end, unless it was not wanted.
-    pub verified: Option<Compared>,
+    pub verified: Option<Comparison>,
     /// What held the rows back, if they took long enough to tell.
-    pub held: Option<held::Report>,
+    pub bottleneck: Option<bottleneck::Report>,
     /// What came by which road.
-    pub road: road::Taken,
+    pub import: tablespace::ImportSummary,
     /// Sizes that were found by trying, of tables that were big enough for it.
-    pub sizes: Vec<ChunkSize>,
+    pub batch_sizes: Vec<BatchSize>,
     /// Whether there is anything to compare with: what other tools write has no digests.
     pub digests: bool,
     /// Changes that the target's version made necessary.
@@ -139,21 +139,21 @@ pub struct Summary {
     /// What could not be carried over, by name.
     pub exceptions: Vec<String>,
     /// Statements of a script that were left out, each; `exceptions` has them in groups.
-    pub left_out: Vec<String>,
+    pub skipped_statements: Vec<String>,
     /// What was done to the server to make it fast, and undone.
     pub tuning: tune::Report,
     /// The data folder that was made for it.
-    pub own: Option<managed::Done>,
+    pub managed: Option<managed::Summary>,
     /// Whether there was nothing left to do: the load that was to be gone on with had come to its end.
-    pub was_complete: bool,
+    pub already_complete: bool,
     /// The note of its end, for [`Summary::told`].
-    pub ending: Option<PathBuf>,
+    pub completion: Option<PathBuf>,
 }
 
 impl Summary {
     /// Whoever waits for the load's end has been told of it: `--resume` is not going to be asked for it.
-    pub fn told(&self) {
-        if let Some(path) = &self.ending {
+    pub fn acknowledged(&self) {
+        if let Some(path) = &self.completion {
             let _ = std::fs::remove_file(path);
         }
     }
@@ -161,7 +161,7 @@ impl Summary {
 
 /// How many chunks of a table went best together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChunkSize {
+pub struct BatchSize {
     /// Quoted, qualified.
     pub table: String,
     /// Chunks in one statement and transaction.
@@ -174,10 +174,10 @@ pub struct ChunkSize {
 
 /// Loads an archive, or what another tool wrote.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
-    let done = if foreign::is_archive(&options.from)? {
-        archived::run(run, options)
+    let done = if other_dumps::is_archive(&options.from)? {
+        from_archive::run(run, options)
     } else {
-        foreign::run(run, options)
+        other_dumps::run(run, options)
     };
     failpoint::reached("the load is over");
     done
@@ -185,7 +185,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
 
 /// Has a load go into a server of its own, if that is wanted; `bytes` of rows, dumped from `source`. While that
 /// is made, `meanwhile` is done; if that fails, and nothing has its place yet, nothing is left.
-fn housed(
+fn with_managed_instance(
     run: &Run,
     options: &Options,
     bytes: u64,
@@ -193,26 +193,27 @@ fn housed(
     meanwhile: impl FnOnce() -> Result<()>,
     load: impl FnOnce(&Options) -> Result<Summary>,
 ) -> Result<Summary> {
-    let Some(wanted) = &options.own else {
+    let Some(wanted) = &options.managed else {
         return load(options);
     };
     let password = options.target.password.clone();
-    let what = managed::Wanted {
+    let what = managed::Purpose {
         source,
         bytes,
-        by_file: source.is_some() && options.road != Road::Rows,
+        tablespaces: source.is_some() && options.import_mode != ImportMode::Sql,
         resume: options.resume,
     };
     let _held = run
         .cancel
-        .hold("the server of the load's own is shut down first");
+        .delay_exit("the server of the load's own is shut down first");
     let own = managed::begin(run, wanted, password, what)?;
     let (own, done) = std::thread::scope(|scope| {
         let (tell, told) = std::sync::mpsc::channel();
         // Nobody need wait for the rest of what is done meanwhile, if it fails.
         let up = move || {
             let goes_on = || told.recv().unwrap_or(false);
-            own.up(run, goes_on).inspect_err(|e| run.abort(e.clone()))
+            own.start(run, goes_on)
+                .inspect_err(|e| run.abort(e.clone()))
         };
         let making = std::thread::Builder::new().spawn_scoped(scope, up);
         let making = making.map_err(|e| {
@@ -228,24 +229,24 @@ fn housed(
     })?;
     let own = match (own, done) {
         (Ok(own), Ok(())) => own,
-        (Ok(own), Err(e)) => return Err(own.given_up(e)),
+        (Ok(own), Err(e)) => return Err(own.abandoned(e)),
         // Of two the second is the first once more.
         (Err(_), Err(e)) | (Err(e), Ok(())) => return Err(e),
     };
     let mut here = Options {
         target: own.wire(),
-        server_command: Some(ServerCommand::Own(own.server().clone())),
+        server_command: Some(ServerCommand::Managed(own.mysqld().clone())),
         ..options.clone()
     };
     // What is noted of it is where it is, and goes with it.
-    here.tune.state = Some(own.server().private());
-    here.notes.clone_from(&here.tune.state);
+    here.tune.state = Some(own.mysqld().state_directory());
+    here.state.clone_from(&here.tune.state);
     match load(&here) {
         Ok(mut done) => {
-            done.own = Some(own.finish(run)?);
+            done.managed = Some(own.finish(run)?);
             Ok(done)
         }
-        Err(e) => Err(own.given_up(e)),
+        Err(e) => Err(own.abandoned(e)),
     }
 }
 

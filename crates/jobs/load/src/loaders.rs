@@ -6,16 +6,16 @@
 //! LOCAL turns errors into warnings and skips what it cannot store; here a
 //! warning, a skipped row or another count fails the chunk and rolls it back.
 
+use super::chunk_stream::{Passing, Tee};
 use super::journal::Journal;
-use super::passing::{Passing, Tee};
 use super::schedule::{Schedule, Task};
 use archive::chunk::Compression;
 use archive::{RowDigest, RowPlan};
 use base::units::{count, printable};
 use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
 use run::Stop;
+use run::bottleneck::Profiler;
 use run::failure;
-use run::held::Watch;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -89,7 +89,7 @@ pub struct Loaders<'a> {
     /// Whether this load goes on with one that was interrupted.
     pub resuming: bool,
     /// Told where the time goes.
-    pub watch: &'a Watch,
+    pub watch: &'a Profiler,
 }
 
 impl Loaders<'_> {
@@ -121,7 +121,7 @@ impl Loaders<'_> {
             let outcome = self.piece(conn, t, chunks.clone(), stop);
             self.watch.end(&spell, conn, &t.name);
             self.counters.busy.sub(1);
-            stop.rest();
+            stop.release_slot();
             outcome?;
             let n = chunks.len() as u64;
             if t.left.fetch_sub(n, Ordering::SeqCst) == n {

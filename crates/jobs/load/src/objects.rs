@@ -5,13 +5,13 @@
 
 use super::prepare::{ForeignKeys, is_there, sql};
 use super::script::{self, Sort, Statement};
-use super::{Plan, Target};
+use super::{LoadPlan, Target};
 use base::{Result, failpoint};
 use run::failure;
 use server::quote;
 
 /// Creates the rest, in the order in which one may need the other.
-pub fn create(t: &mut Target<'_>, plan: &Plan, keys: &[ForeignKeys]) -> Result<()> {
+pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Result<()> {
     for k in keys {
         t.run.check()?;
         t.add_foreign_keys(k)?;
@@ -55,7 +55,7 @@ pub fn create(t: &mut Target<'_>, plan: &Plan, keys: &[ForeignKeys]) -> Result<(
 }
 
 impl Target<'_> {
-    fn schema_programs(&mut self, plan: &Plan, sort: Sort) -> Result<()> {
+    fn schema_programs(&mut self, plan: &LoadPlan, sort: Sort) -> Result<()> {
         for part in plan.schemas.iter().filter(|p| p.whole) {
             let schema = &plan.archive.schemas()[part.at];
             for file in &schema.ddl {

@@ -2,13 +2,13 @@
 //! whole, the target is another server, it may be written to, and it holds
 //! none of the objects.
 
-use super::{Options, Part, Plan, Target, refused};
+use super::{LoadPlan, Options, SchemaSelection, Target, refused};
 use archive::Archive;
 use base::units::printable;
 use base::{Error, Kind, Result};
 use instance::tune;
 use rows::archives::open;
-use rows::selection::unmatched;
+use rows::selection::check_matched;
 use run::Run;
 use run::failure;
 use server::privileges::{LoadNeeds, Privileges};
@@ -18,7 +18,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What the selection leaves of the archive.
-pub fn plan(run: &Run, options: &Options) -> Result<Plan> {
+pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
     let archive = open(&options.from)?;
     let filter = &options.filter;
     let mut schemas = Vec::new();
@@ -34,14 +34,14 @@ pub fn plan(run: &Run, options: &Options) -> Result<Plan> {
                 .map(|(i, _)| i)
                 .collect()
         };
-        schemas.push(Part {
+        schemas.push(SchemaSelection {
             at,
             whole: filter.whole_schema(&schema.name),
             tables: wanted(schema.tables.iter().map(|t| &t.name).collect()),
             views: wanted(schema.views.iter().map(|v| &v.name).collect()),
         });
     }
-    unmatched(filter)?;
+    check_matched(filter)?;
     run.check()?;
     let left_out: Vec<&str> = archive
         .schemas()
@@ -61,7 +61,7 @@ pub fn plan(run: &Run, options: &Options) -> Result<Plan> {
             "there is nothing to load: the selection leaves no schema of the archive",
         ));
     }
-    Ok(Plan {
+    Ok(LoadPlan {
         source: source(&archive),
         archive,
         schemas,
@@ -87,7 +87,7 @@ fn source(archive: &Archive) -> Option<Identity> {
 }
 
 /// Whether the target may and can take the archive.
-pub(super) fn target(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
+pub(super) fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     if let Some(source) = &plan.source
         && !t.options.allow_same_server
         && plan.archive.has_manifest()
@@ -138,7 +138,7 @@ pub(super) struct There {
 
 impl There {
     /// Looks for them.
-    pub(super) fn look(t: &mut Target<'_>, plan: &Plan) -> Result<There> {
+    pub(super) fn look(t: &mut Target<'_>, plan: &LoadPlan) -> Result<There> {
         let mut there = There::default();
         for part in &plan.schemas {
             existing(t, part, &plan.archive.schemas()[part.at], &mut there)?;
@@ -174,11 +174,15 @@ impl There {
 }
 
 /// Refuses a target that already holds any of the objects.
-pub(super) fn nothing_there(t: &mut Target<'_>, plan: &Plan) -> Result<()> {
+pub(super) fn nothing_there(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     There::look(t, plan)?.refuse()
 }
 
-fn privileges(t: &mut Target<'_>, plan: &Plan, schemas: &[&archive::open::Schema]) -> Result<()> {
+fn privileges(
+    t: &mut Target<'_>,
+    plan: &LoadPlan,
+    schemas: &[&archive::open::Schema],
+) -> Result<()> {
     let held = Privileges::read(&mut t.conn, &t.id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     let has = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|l| !l.is_empty());
@@ -207,7 +211,7 @@ fn privileges(t: &mut Target<'_>, plan: &Plan, schemas: &[&archive::open::Schema
 }
 
 /// Names that differ only in case cannot live together on a server that folds it.
-fn names(t: &Target<'_>, plan: &Plan) -> Result<()> {
+fn names(t: &Target<'_>, plan: &LoadPlan) -> Result<()> {
     if t.id.lower_case_table_names == 0 {
         return Ok(());
     }
@@ -227,7 +231,7 @@ fn names(t: &Target<'_>, plan: &Plan) -> Result<()> {
 
 fn existing(
     t: &mut Target<'_>,
-    part: &Part,
+    part: &SchemaSelection,
     schema: &archive::open::Schema,
     there: &mut There,
 ) -> Result<()> {
@@ -282,7 +286,7 @@ fn existing(
 }
 
 /// Proves every file that will be read, before the first statement.
-pub fn files(run: &Run, plan: &Plan, threads: usize) -> Result<()> {
+pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
     let Some(manifest) = plan.archive.manifest() else {
         return Ok(());
     };

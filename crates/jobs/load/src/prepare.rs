@@ -6,7 +6,7 @@
 
 use super::journal::{self, Journal};
 use super::script::{self, Sort};
-use super::{DeferKeys, Plan, Roads, Target};
+use super::{DeferIndexes, LoadPlan, MethodPlan, Target};
 use archive::open::Table;
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
@@ -45,9 +45,9 @@ pub struct ForeignKeys {
 /// Creates everything that rows need; begins the journal, unless there is one to go on with.
 pub fn create(
     t: &mut Target<'_>,
-    plan: &Plan,
+    plan: &LoadPlan,
     mut journal: Option<Journal>,
-    roads: &Roads,
+    roads: &MethodPlan,
 ) -> Result<Prepared> {
     let mut foreign = Vec::new();
     let mut keys = HashMap::new();
@@ -115,7 +115,7 @@ pub fn create(
 }
 
 /// The tables of the plan whose engine, on the target, has no transactions.
-fn without_transactions(t: &mut Target<'_>, plan: &Plan) -> Result<HashSet<String>> {
+fn without_transactions(t: &mut Target<'_>, plan: &LoadPlan) -> Result<HashSet<String>> {
     let mut found = HashSet::new();
     for part in &plan.schemas {
         let schema = &plan.archive.schemas()[part.at].name;
@@ -139,7 +139,7 @@ fn without_transactions(t: &mut Target<'_>, plan: &Plan) -> Result<HashSet<Strin
 /// and loaded from its beginning, unless all of it is there.
 fn begin_anew(
     t: &mut Target<'_>,
-    plan: &Plan,
+    plan: &LoadPlan,
     plain: &HashSet<String>,
     journal: &mut Journal,
 ) -> Result<()> {
@@ -162,14 +162,14 @@ fn begin_anew(
 }
 
 /// The text of a file, checked against the manifest.
-pub fn sql(plan: &Plan, file: &str) -> Result<String> {
+pub fn sql(plan: &LoadPlan, file: &str) -> Result<String> {
     plan.archive
         .sql(file)
         .map_err(|e| failure::archive("cannot read a definition", &e))
 }
 
 /// Creates a schema; false if it was there.
-fn database(t: &mut Target<'_>, plan: &Plan, schema: &archive::open::Schema) -> Result<bool> {
+fn database(t: &mut Target<'_>, plan: &LoadPlan, schema: &archive::open::Schema) -> Result<bool> {
     let before = t.collation_of(&schema.name)?;
     create_database(t, plan, schema)?;
     let Some(before) = before else {
@@ -194,7 +194,7 @@ fn database(t: &mut Target<'_>, plan: &Plan, schema: &archive::open::Schema) -> 
 /// The default collation that the archive's CREATE DATABASE names, as this target spells it.
 fn schema_collation(
     t: &Target<'_>,
-    plan: &Plan,
+    plan: &LoadPlan,
     schema: &archive::open::Schema,
 ) -> Result<Option<String>> {
     for file in &schema.ddl {
@@ -214,7 +214,11 @@ fn schema_collation(
     Ok(None)
 }
 
-fn create_database(t: &mut Target<'_>, plan: &Plan, schema: &archive::open::Schema) -> Result<()> {
+fn create_database(
+    t: &mut Target<'_>,
+    plan: &LoadPlan,
+    schema: &archive::open::Schema,
+) -> Result<()> {
     let doing = format!("cannot create schema {}", quote::ident(&schema.name));
     for file in &schema.ddl {
         for s in script::statements(file, &sql(plan, file)?)? {
@@ -237,7 +241,7 @@ fn create_database(t: &mut Target<'_>, plan: &Plan, schema: &archive::open::Sche
     )
 }
 
-fn adapted(t: &Target<'_>, plan: &Plan, text: &str) -> (String, Vec<String>) {
+fn adapted(t: &Target<'_>, plan: &LoadPlan, text: &str) -> (String, Vec<String>) {
     match &plan.source {
         Some(source) => ddl::adapt(text, source, &t.id),
         None => (text.to_owned(), Vec::new()),
@@ -257,9 +261,9 @@ struct Later {
 /// behind its rows may be something else now.
 pub fn again(
     t: &mut Target<'_>,
-    plan: &Plan,
+    plan: &LoadPlan,
     this: &Table,
-    roads: &Roads,
+    roads: &MethodPlan,
     prepared: &mut Prepared,
 ) -> Result<()> {
     let name = quote::qualified(&this.schema, &this.name);
@@ -280,7 +284,7 @@ pub fn again(
 }
 
 /// The statement that creates a table, as this target is to get it.
-pub fn definition(t: &Target<'_>, plan: &Plan, table: &Table) -> Result<Option<String>> {
+pub fn definition(t: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Option<String>> {
     let Some(file) = &table.ddl else {
         return Ok(None);
     };
@@ -289,7 +293,7 @@ pub fn definition(t: &Target<'_>, plan: &Plan, table: &Table) -> Result<Option<S
     Ok(create.map(|s| adapted(t, plan, &s.text).0))
 }
 
-fn table(t: &mut Target<'_>, plan: &Plan, table: &Table, roads: &Roads) -> Result<Later> {
+fn table(t: &mut Target<'_>, plan: &LoadPlan, table: &Table, roads: &MethodPlan) -> Result<Later> {
     let name = quote::qualified(&table.schema, &table.name);
     let Some(file) = &table.ddl else {
         return Err(Error::new(
@@ -343,10 +347,10 @@ fn table(t: &mut Target<'_>, plan: &Plan, table: &Table, roads: &Roads) -> Resul
 /// Whether a table's keys are better added behind its rows.
 fn keys_behind(t: &Target<'_>, table: &Table) -> bool {
     let bytes: u64 = table.chunks.iter().filter_map(|c| c.raw_bytes).sum();
-    match t.options.defer_keys {
-        DeferKeys::All => true,
-        DeferKeys::Off => false,
-        DeferKeys::Auto => bytes >= KEYS_BEHIND,
+    match t.options.defer_indexes {
+        DeferIndexes::All => true,
+        DeferIndexes::Off => false,
+        DeferIndexes::Auto => bytes >= KEYS_BEHIND,
     }
 }
 

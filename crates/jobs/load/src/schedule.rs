@@ -9,7 +9,7 @@
 //! as their table's rows are there, the biggest first, while other tables'
 //! rows still come in.
 
-use super::trial::{Found, Trial};
+use super::batch_size::{Found, Trial};
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

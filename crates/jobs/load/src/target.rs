@@ -1,9 +1,9 @@
 //! The server that is loaded into: its connections, each in a known session, and
 //! what an earlier load has left on it.
 
-use super::ending::Ending;
+use super::completion::Completion;
 use super::journal::Journal;
-use super::{ChunkSize, Options};
+use super::{BatchSize, Options};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use instance::tune;
@@ -38,7 +38,7 @@ pub struct Target<'a> {
     /// Whether tables come as files.
     pub by_file: bool,
     /// Sizes that were found by trying.
-    pub sizes: Vec<ChunkSize>,
+    pub sizes: Vec<BatchSize>,
     /// The schema of the load's journal, which no other load may work on.
     home: Option<String>,
 }
@@ -48,7 +48,7 @@ impl<'a> Target<'a> {
     /// anything is judged by it.
     pub fn open(run: &'a Run, options: &'a Options) -> Result<Target<'a>> {
         let state = options.tune.state.as_deref();
-        let (mut conn, id) = tune::service::connected(run, &options.target, state)?;
+        let (mut conn, id) = tune::restart::connected(run, &options.target, state)?;
         let id = tune::recover(run, &options.tune, &options.target, &mut conn, id)?;
         let target = Target {
             run,
@@ -71,7 +71,7 @@ impl<'a> Target<'a> {
 
     /// What the server is, and where, for people.
     pub fn described(&self) -> String {
-        match &self.options.own {
+        match &self.options.managed {
             Some(own) => printable(&format!("{} in {}", self.id, own.folder.display())),
             None => format!("{} at {}", self.id, self.options.target.endpoint),
         }
@@ -106,14 +106,14 @@ impl<'a> Target<'a> {
         let found = Journal::find(self, home, identity)?;
         // A load that stops the server for its files has no lock on it meanwhile.
         if let Some(state) = &self.options.tune.state {
-            tune::down::not_held(&self.options.target, state)?;
+            tune::stopped::check_not_in_use(&self.options.target, state)?;
         }
         if let Some(journal) = &found {
             self.touched = true;
             self.created = journal.created().to_vec();
             self.resuming = self.options.resume;
             // Killed between its last note and the end of its journal: what it could not carry over may not show again.
-            if let Some(ending) = Ending::find(self, identity) {
+            if let Some(ending) = Completion::find(self, identity) {
                 self.exceptions.extend(ending.exceptions);
             }
         }
@@ -132,7 +132,7 @@ impl<'a> Target<'a> {
 /// The connections that load rows, each in a session prepared for it.
 pub fn connections(target: &Target<'_>, wire: &wire::Options) -> Result<Vec<Conn>> {
     let mut conns = Vec::new();
-    let wire = &target.run.counted(wire, Direction::Sent);
+    let wire = &target.run.with_limiter(wire, Direction::Sent);
     for _ in 0..target.options.threads {
         let mut conn = connect::connection(target.run, wire)?;
         session::for_load(&mut conn, &target.id)
@@ -145,7 +145,7 @@ pub fn connections(target: &Target<'_>, wire: &wire::Options) -> Result<Vec<Conn
             session::skip_binlog(&mut conn, &target.id)
                 .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
         }
-        conn.wait_at_gate(true);
+        conn.set_limited(true);
         conns.push(conn);
     }
     Ok(conns)

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 /// Opens an archive's folder.
 pub fn open(from: &Path) -> Result<Archive> {
-    let directory = store::Directory::open(from).map_err(|e| unopened(from, &e))?;
+    let directory = store::Directory::open(from).map_err(|e| open_error(from, &e))?;
     Archive::open(Arc::new(directory))
         .map_err(|e| failure::archive(format_args!("cannot use {}", from.display()), &e))
 }
 
 /// A folder that cannot be opened says nothing about the archive that should be in it.
-pub fn unopened(from: &Path, e: &store::Error) -> Error {
+pub fn open_error(from: &Path, e: &store::Error) -> Error {
     Error::new(
         Kind::Storage,
         printable(&format!("cannot open the archive {}: {e}", from.display())),

@@ -2,6 +2,6 @@
 //! what a selection leaves (`selection`), and how an archive is opened (`archives`).
 
 pub mod archives;
-pub mod keys;
+pub mod key_ranges;
 pub mod selection;
 pub mod table_plan;

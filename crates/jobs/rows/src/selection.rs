@@ -4,7 +4,7 @@ use base::{Error, Kind, Result};
 use server::Filter;
 
 /// A pattern that matched nothing is a typo until proven otherwise.
-pub fn unmatched(filter: &Filter) -> Result<()> {
+pub fn check_matched(filter: &Filter) -> Result<()> {
     let missed = filter.unmatched();
     if missed.is_empty() {
         return Ok(());

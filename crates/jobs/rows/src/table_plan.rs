@@ -5,7 +5,7 @@
 //! under a session without character set conversion: the stored bytes of every
 //! value, FLOAT widened so that no bit is lost.
 
-use crate::keys::{ChunkKey, Range};
+use crate::key_ranges::{ChunkKey, KeyRange};
 use archive::row::{Encoding, RowPlan};
 use server::catalog::{Column, Table};
 use std::collections::BTreeMap;
@@ -117,7 +117,7 @@ impl TablePlan {
     }
 
     /// The SELECT for one range, in key order where there is a key.
-    pub fn select(&self, range: &Range) -> String {
+    pub fn select(&self, range: &KeyRange) -> String {
         let mut sql = format!(
             "SELECT /*!40001 SQL_NO_CACHE */ {} FROM {}",
             if self.items.is_empty() {
@@ -130,7 +130,7 @@ impl TablePlan {
         if let Some(key) = &self.key {
             sql += &format!(" FORCE INDEX ({})", server::quote::ident(&key.index));
             sql += &range.where_clause(key);
-            if range.nulls != crate::keys::Nulls::Only {
+            if range.nulls != crate::key_ranges::Nulls::Only {
                 sql += &format!(" ORDER BY {}", key.order_of_index());
             }
         }

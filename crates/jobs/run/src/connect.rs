@@ -29,16 +29,16 @@ pub fn open(run: &Run, options: &Options) -> Result<(Conn, Identity)> {
 pub fn connection(run: &Run, options: &Options) -> Result<Conn> {
     run.check()?;
     let counts = options
-        .gated
+        .limited
         .as_ref()
         .map_or(Direction::Received, |g| g.counts);
-    let conn = unwatched(&run.counted(options, counts))?;
-    run.watch(&conn);
+    let conn = untracked(&run.with_limiter(options, counts))?;
+    run.track(&conn);
     Ok(conn)
 }
 
 /// A connection that a stop does not break: its owner ends it.
-pub fn unwatched(options: &Options) -> Result<Conn> {
+pub fn untracked(options: &Options) -> Result<Conn> {
     Conn::connect(options).map_err(|e| match e {
         wire::Error::Connect { .. } => failure::wire("no connection", e),
         e => failure::wire(

@@ -4,21 +4,21 @@
 //!
 //! Nothing here knows what a particular job does.
 
-mod board;
+pub mod bottleneck;
 pub mod connect;
+pub mod control;
 pub mod failure;
-pub mod held;
 pub mod host;
 pub mod memory;
 mod run;
-pub mod status;
-pub mod steer;
+mod run_status;
+pub mod server_counters;
+mod setpoints;
 pub mod throttle;
-mod wishes;
 
-pub use crate::run::{Flow, Phase, Run, Stop};
-pub use board::Board;
-pub use wishes::Wishes;
+pub use crate::run::{Phase, PhaseTraffic, Run, Stop};
+pub use run_status::RunStatus;
+pub use setpoints::Setpoints;
 
 /// Flags for opening a file in a directory that another account may write to: never through a link, which could
 /// lead anywhere, and without waiting for a writer.

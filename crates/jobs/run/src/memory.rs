@@ -9,7 +9,7 @@ use std::path::Path;
 use wire::Conn;
 
 /// Bytes that the server could still take, before any headroom.
-pub fn room(conn: &Conn) -> Option<u64> {
+pub fn spare(conn: &Conn) -> Option<u64> {
     let pid = conn.peer_process()?;
     let proc = Path::new("/proc").join(pid.to_string());
     // With a socket that systemd opened, the other end is not the server.

@@ -2,9 +2,9 @@
 //! asks it to stop, and the gates that its bytes go through; and how it starts
 //! and ends its worker threads.
 
-use crate::board::Board;
-use crate::wishes::Wishes;
-use base::{Cancel, Counters, Error, Event, Gate, Kind, Observer, Result};
+use crate::run_status::RunStatus;
+use crate::setpoints::Setpoints;
+use base::{Cancel, Counters, Error, Event, Kind, Observer, RateLimiter, Result};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -22,13 +22,13 @@ pub struct Run {
     /// Raised to ask for a stop.
     pub cancel: Cancel,
     /// What is received from servers (in a load: sent to the target) goes through here.
-    pub gate: Arc<Gate>,
+    pub limiter: Arc<RateLimiter>,
     /// What is written to the store goes through here.
-    pub disk: Arc<Gate>,
+    pub disk_limiter: Arc<RateLimiter>,
     /// What a throttle is asked for; may change while it runs.
-    pub wishes: Arc<Wishes>,
+    pub setpoints: Arc<Setpoints>,
     /// What it tells of itself to those who ask.
-    pub board: Arc<Board>,
+    pub status: Arc<RunStatus>,
     /// Why the run is to end, if not because somebody asked.
     aborted: Arc<Mutex<Option<Error>>>,
     closers: Arc<Mutex<Vec<wire::Closer>>>,
@@ -42,10 +42,10 @@ impl Run {
         Self {
             observer,
             cancel,
-            gate: Gate::new(),
-            disk: Gate::limiting("the disk rate limit"),
-            wishes: Arc::default(),
-            board: Arc::default(),
+            limiter: RateLimiter::new(),
+            disk_limiter: RateLimiter::named("the disk rate limit"),
+            setpoints: Arc::default(),
+            status: Arc::default(),
             aborted: Arc::default(),
             closers: Arc::default(),
             sessions: Arc::default(),
@@ -61,7 +61,7 @@ impl Run {
     }
 
     /// The same surroundings with somebody else to hear what happens.
-    pub fn heard_by(&self, observer: Arc<dyn Observer>) -> Run {
+    pub fn with_observer(&self, observer: Arc<dyn Observer>) -> Run {
         Run {
             observer,
             ..self.clone()
@@ -99,7 +99,7 @@ impl Run {
     }
 
     /// Remembers a connection so that a stop can break it if its owner is stuck in it.
-    pub fn watch(&self, conn: &wire::Conn) {
+    pub fn track(&self, conn: &wire::Conn) {
         let sessions = self.sessions.lock();
         sessions.unwrap_or_else(|e| e.into_inner()).push(conn.id());
         if let Ok(closer) = conn.closer() {
@@ -112,10 +112,10 @@ impl Run {
 
     /// The options of a connection whose bytes of this direction are counted at the run's gate; none waits there
     /// until its owner says so.
-    pub fn counted(&self, options: &wire::Options, counts: wire::Direction) -> wire::Options {
+    pub fn with_limiter(&self, options: &wire::Options, counts: wire::Direction) -> wire::Options {
         let mut options = options.clone();
-        options.gated = Some(wire::Gated {
-            gate: self.gate.clone(),
+        options.limited = Some(wire::Limited {
+            limiter: self.limiter.clone(),
             counts,
             waits: false,
         });
@@ -124,13 +124,15 @@ impl Run {
 
     /// What the workers wait for at the gates, to go behind "waiting for".
     pub fn waiting(&self) -> Option<String> {
-        self.gate.waiting().or_else(|| self.disk.waiting())
+        self.limiter
+            .waiting()
+            .or_else(|| self.disk_limiter.waiting())
     }
 
     /// Nobody waits at a gate any more.
-    fn open_for_the_end(&self) {
-        self.gate.end();
-        self.disk.end();
+    fn end_limits(&self) {
+        self.limiter.end();
+        self.disk_limiter.end();
     }
 
     /// Announces a phase and returns the figures it is to move.
@@ -141,14 +143,14 @@ impl Run {
             counters: counters.clone(),
             workers,
         });
-        self.board.begin(name, &counters, workers);
+        self.status.begin(name, &counters, workers);
         Phase {
             run: self,
             name,
             counters,
             start: Instant::now(),
-            passed: (self.gate.passed(), self.disk.passed()),
-            limits: (self.gate.rate(), self.disk.rate()),
+            passed: (self.limiter.passed(), self.disk_limiter.passed()),
+            limits: (self.limiter.rate(), self.disk_limiter.rate()),
         }
     }
 
@@ -218,8 +220,8 @@ impl Run {
                         self.observer.event(Event::Waiting(waiting));
                     }
                 }
-                if stop.asked() {
-                    self.open_for_the_end();
+                if stop.is_requested() {
+                    self.end_limits();
                     let since = *since.get_or_insert_with(Instant::now);
                     if since.elapsed() > GRACE {
                         self.break_connections();
@@ -253,7 +255,7 @@ impl Run {
 
 /// What passed a gate during a phase.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Flow {
+pub struct PhaseTraffic {
     /// The phase.
     pub phase: &'static str,
     /// How long it took.
@@ -274,18 +276,18 @@ pub struct Stop<'a> {
 
 impl Stop<'_> {
     /// This worker has come to the end of a piece: another may have its place at the gate.
-    pub fn rest(&self) {
-        self.run.gate.leave();
+    pub fn release_slot(&self) {
+        self.run.limiter.release_slot();
     }
 
     /// Whether to end now.
-    pub fn asked(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.failed.is_raised() || self.run.cancel.is_raised()
     }
 
     /// Fails if the worker should end now.
     pub fn check(&self) -> Result<()> {
-        if self.asked() {
+        if self.is_requested() {
             Err(self.run.interrupted())
         } else {
             Ok(())
@@ -316,16 +318,16 @@ impl Drop for Phase<'_> {
     fn drop(&mut self) {
         let seconds = self.start.elapsed().as_secs_f64();
         let run = self.run;
-        let flow = |gate: &Gate, passed: u64, limit| Flow {
+        let flow = |gate: &RateLimiter, passed: u64, limit| PhaseTraffic {
             phase: self.name,
             seconds,
             bytes: gate.passed() - passed.min(gate.passed()),
             limit: gate.rate(),
             changed: gate.rate() != limit,
         };
-        run.board.end(
-            flow(&run.gate, self.passed.0, self.limits.0),
-            flow(&run.disk, self.passed.1, self.limits.1),
+        run.status.end(
+            flow(&run.limiter, self.passed.0, self.limits.0),
+            flow(&run.disk_limiter, self.passed.1, self.limits.1),
         );
         run.observer.event(Event::PhaseEnd {
             name: self.name,

@@ -5,7 +5,7 @@
 use archive::RowDigest;
 use base::units::count;
 use base::{Counters, Error, Kind, Result};
-use rows::keys::Range;
+use rows::key_ranges::KeyRange;
 use rows::table_plan::TablePlan;
 use run::Run;
 use run::Stop;
@@ -24,7 +24,7 @@ pub struct Piece {
     /// Which table, as an index into the plans.
     pub table: usize,
     /// Which rows.
-    pub range: Range,
+    pub range: KeyRange,
     /// What they should be.
     pub expected: Expected,
 }
@@ -78,7 +78,7 @@ pub fn reader(run: &Run, options: &wire::Options, id: &server::Identity) -> Resu
         conn.execute(sql)
             .map_err(|e| failure::wire("cannot open a snapshot", e))?;
     }
-    conn.wait_at_gate(true);
+    conn.set_limited(true);
     Ok(conn)
 }
 
@@ -195,7 +195,7 @@ struct Read {
 fn digest(
     conn: &mut Conn,
     plan: &TablePlan,
-    range: &Range,
+    range: &KeyRange,
     bulk: bool,
     counters: Option<&Counters>,
     stop: &Stop<'_>,

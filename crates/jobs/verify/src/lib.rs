@@ -4,19 +4,19 @@
 //! What it does not do: compare definitions. Rows are compared by digests of
 //! their values; columns by name.
 
-pub mod archived;
-mod coarse;
+pub mod against_archive;
 pub mod compare;
+mod reading_order;
 mod servers;
 mod tablespace;
 
-pub use archived::{Offline, against, offline};
+pub use against_archive::{Offline, against, offline};
 pub use servers::servers;
 pub use tablespace::{Tablespace, Tablespaces, tablespaces};
 
 /// A comparison that found everything equal; anything else is an error that names it.
 #[derive(Clone, Debug)]
-pub struct Compared {
+pub struct Comparison {
     /// The first side, in words.
     pub left: String,
     /// The second.
@@ -31,12 +31,12 @@ pub struct Compared {
     pub seconds: f64,
 }
 
-impl Compared {
+impl Comparison {
     /// This one and an earlier one of other tables.
-    pub fn and(self, earlier: Option<Compared>) -> Compared {
+    pub fn and(self, earlier: Option<Comparison>) -> Comparison {
         match earlier {
             None => self,
-            Some(e) => Compared {
+            Some(e) => Comparison {
                 tables: self.tables + e.tables,
                 rows: self.rows + e.rows,
                 bytes: self.bytes + e.bytes,

@@ -1,10 +1,10 @@
 //! One server against another: ranges are cut on the first and read on both.
 
-use super::Compared;
+use super::Comparison;
 use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
 use base::{Error, Kind, Result};
-use rows::keys::{ChunkKey, Range, Splitter, split};
-use rows::selection::unmatched;
+use rows::key_ranges::{ChunkKey, KeyRange, Splitter, split};
+use rows::selection::check_matched;
 use rows::table_plan::TablePlan;
 use run::Run;
 use run::connect;
@@ -22,7 +22,7 @@ pub fn servers(
     right: &wire::Options,
     threads: usize,
     filter: &Filter,
-) -> Result<Compared> {
+) -> Result<Comparison> {
     let start = Instant::now();
     let side = |options: &wire::Options| -> Result<(wire::Conn, Identity, Catalog)> {
         let (mut conn, id) = connect::open(run, options)?;
@@ -34,7 +34,7 @@ pub fn servers(
     };
     let (mut cutter, lid, lcat) = side(left)?;
     let (_, rid, rcat) = side(right)?;
-    unmatched(filter)?;
+    check_matched(filter)?;
     let names = (
         format!("{lid} at {}", left.endpoint),
         format!("{rid} at {}", right.endpoint),
@@ -80,7 +80,7 @@ pub fn servers(
             }
         };
         let at = plans.len();
-        let mut add = |range: Range, _: u64| -> Result<()> {
+        let mut add = |range: KeyRange, _: u64| -> Result<()> {
             pieces.push(Piece {
                 table: at,
                 range,
@@ -98,9 +98,9 @@ pub fn servers(
                     target: RANGE_ROWS,
                     explain: split::explain(&lid),
                 };
-                splitter.split(&Range::whole(), &mut add)?;
+                splitter.split(&KeyRange::whole(), &mut add)?;
             }
-            _ => add(Range::whole(), 0)?,
+            _ => add(KeyRange::whole(), 0)?,
         }
         phase.counters.bytes_expected.add(table.data_bytes);
         plans.push(Plans {
@@ -127,7 +127,7 @@ pub fn servers(
     if !differences.is_empty() {
         return Err(differs(&names.0, &names.1, &differences));
     }
-    Ok(Compared {
+    Ok(Comparison {
         left: names.0,
         right: names.1,
         tables: plans.len() as u64,

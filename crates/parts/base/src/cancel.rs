@@ -15,12 +15,12 @@ pub struct Cancel(Arc<AtomicBool>, Arc<Mutex<Option<String>>>);
 
 /// While it lives, a second interrupt does not end the process.
 #[must_use]
-pub struct Held(Cancel, Option<String>);
+pub struct ExitDelay(Cancel, Option<String>);
 
-impl Drop for Held {
+impl Drop for ExitDelay {
     fn drop(&mut self) {
         // What else was held goes on being so.
-        self.0.set_held(self.1.take());
+        self.0.set_exit_delay(self.1.take());
     }
 }
 
@@ -36,21 +36,21 @@ impl Cancel {
     }
 
     /// Keeps a second interrupt from ending the process; `why` is for people.
-    pub fn hold(&self, why: &str) -> Held {
-        let before = self.held();
-        self.set_held(Some(why.to_owned()));
-        Held(self.clone(), before)
+    pub fn delay_exit(&self, why: &str) -> ExitDelay {
+        let before = self.exit_delay();
+        self.set_exit_delay(Some(why.to_owned()));
+        ExitDelay(self.clone(), before)
     }
 
     /// Why a second interrupt must not end the process.
-    pub fn held(&self) -> Option<String> {
+    pub fn exit_delay(&self) -> Option<String> {
         self.1
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    fn set_held(&self, why: Option<String>) {
+    fn set_exit_delay(&self, why: Option<String>) {
         *self.1.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
@@ -82,12 +82,12 @@ mod tests {
     #[test]
     fn what_was_held_before_is_held_again() {
         let cancel = Cancel::new();
-        let outer = cancel.hold("outer");
-        let inner = cancel.hold("inner");
-        assert_eq!(cancel.held().as_deref(), Some("inner"));
+        let outer = cancel.delay_exit("outer");
+        let inner = cancel.delay_exit("inner");
+        assert_eq!(cancel.exit_delay().as_deref(), Some("inner"));
         drop(inner);
-        assert_eq!(cancel.held().as_deref(), Some("outer"));
+        assert_eq!(cancel.exit_delay().as_deref(), Some("outer"));
         drop(outer);
-        assert_eq!(cancel.held(), None);
+        assert_eq!(cancel.exit_delay(), None);
     }
 }

@@ -12,7 +12,7 @@
 use self::block::BlockWriter;
 use crate::name::{PARTIAL_SUFFIX, checked, checked_new};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
-use base::Gate;
+use base::RateLimiter;
 use rustix::fs::{self as rfs, AtFlags, FileType, Mode, OFlags};
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
@@ -36,7 +36,7 @@ struct Inner {
     /// a later sync would report a success that is none.
     lost: AtomicBool,
     /// What is written goes through here.
-    gate: OnceLock<Arc<Gate>>,
+    gate: OnceLock<Arc<RateLimiter>>,
 }
 
 impl Directory {
@@ -93,7 +93,7 @@ impl Directory {
 
     /// From now on, what new files are given goes to the disk through this gate; for all clones, and once only.
     #[must_use]
-    pub fn through(self, gate: &Arc<Gate>) -> Self {
+    pub fn through(self, gate: &Arc<RateLimiter>) -> Self {
         self.0.gate.get_or_init(|| Arc::clone(gate));
         self
     }

@@ -120,18 +120,18 @@ impl Conn {
     /// Time spent so far in reading from the server and in sending data to it:
     /// what a worker did not spend on its own work. Statements are too short to count.
     pub fn waited(&self) -> Duration {
-        self.buffer.waited.saturating_sub(self.held())
+        self.buffer.waited.saturating_sub(self.limited())
     }
 
     /// Time that this connection waited at the gate since the beginning.
-    pub fn held(&self) -> Duration {
+    pub fn limited(&self) -> Duration {
         self.stream.socket().map_or(Duration::ZERO, Socket::held)
     }
 
     /// Whether bytes are held back at the gate of [`Options::gated`] from now on, or only counted.
     ///
     /// Never while a lock is held that others wait for.
-    pub fn wait_at_gate(&mut self, waits: bool) {
+    pub fn set_limited(&mut self, waits: bool) {
         if let Some(socket) = self.stream.socket_mut() {
             socket.wait_at_gate(waits);
         }
@@ -257,7 +257,7 @@ impl Conn {
 
 impl Drop for Conn {
     fn drop(&mut self) {
-        self.wait_at_gate(false);
+        self.set_limited(false);
         self.quit();
     }
 }

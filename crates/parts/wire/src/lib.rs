@@ -14,7 +14,7 @@ mod auth;
 mod buffer;
 pub mod conn;
 pub mod error;
-pub mod gated;
+pub mod limited;
 mod load;
 mod login;
 pub mod options;
@@ -32,6 +32,6 @@ mod tls;
 
 pub use conn::{Closer, Conn, Done};
 pub use error::{Error, Result, ServerError};
-pub use gated::{Direction, Gated};
+pub use limited::{Direction, Limited};
 pub use options::{Endpoint, Options, SslMode};
 pub use rows::{Cells, Column, Row, Rows};

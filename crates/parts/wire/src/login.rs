@@ -52,7 +52,7 @@ pub(crate) fn login(options: &Options) -> Result<Session> {
     let deadline = now
         .checked_add(options.connect_timeout)
         .unwrap_or_else(|| now + Duration::from_secs(86_400));
-    let socket = Socket::open(&options.endpoint, options.gated.as_ref(), deadline)?;
+    let socket = Socket::open(&options.endpoint, options.limited.as_ref(), deadline)?;
     let mut session = Session {
         stream: Stream::Plain(socket),
         buffer: Buffer::new(),
@@ -87,7 +87,7 @@ pub(crate) fn login(options: &Options) -> Result<Session> {
     session.prove(options, &greeting, caps, channel)?;
     if let Some(socket) = session.stream.socket_mut() {
         socket.settle(options.write_timeout)?;
-        socket.wait_at_gate(options.gated.as_ref().is_some_and(|g| g.waits));
+        socket.wait_at_gate(options.limited.as_ref().is_some_and(|g| g.waits));
     }
     Ok(session)
 }

@@ -1,7 +1,7 @@
 //! How to reach a server and as whom. Where these come from (URI, flags, option
 //! files) is the business of the terminal crate.
 
-use crate::Gated;
+use crate::Limited;
 use base::Secret;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub struct Options {
     /// Whether this connection will run LOAD DATA LOCAL INFILE.
     pub local_infile: bool,
     /// The gate that its bytes go through, if they are counted at all.
-    pub gated: Option<Gated>,
+    pub limited: Option<Limited>,
     /// Statements sent by all connections that are made from these options or a clone of them.
     pub statements: Arc<AtomicU64>,
 }
@@ -100,7 +100,7 @@ impl Options {
             answer_timeout: None,
             write_timeout: None,
             local_infile: false,
-            gated: None,
+            limited: None,
             statements: Arc::default(),
         }
     }

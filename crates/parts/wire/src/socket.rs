@@ -5,8 +5,8 @@
 //! kernel's own timeouts apply and a read costs one system call, nothing else,
 //! unless it is held back at the gate of the run.
 
-use crate::gated::{Direction, Road, Toll};
-use crate::{Endpoint, Error, Gated, Result};
+use crate::limited::{Direction, SocketLimiter, Transport};
+use crate::{Endpoint, Error, Limited, Result};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{RecvFlags, SendFlags};
@@ -24,7 +24,7 @@ pub(crate) struct Socket {
     deadline: Option<Instant>,
     /// Longest time a write may be stuck; the kernel knows it, too.
     write_timeout: Option<Duration>,
-    toll: Option<Toll>,
+    toll: Option<SocketLimiter>,
 }
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Socket {
     /// Opens `endpoint`; all traffic is held to `deadline` until [`Socket::settle`].
     pub(crate) fn open(
         endpoint: &Endpoint,
-        gated: Option<&Gated>,
+        gated: Option<&Limited>,
         deadline: Instant,
     ) -> Result<Socket> {
         let kind = match endpoint {
@@ -52,7 +52,7 @@ impl Socket {
             kind,
             deadline: Some(deadline),
             write_timeout: None,
-            toll: gated.map(Toll::new),
+            toll: gated.map(SocketLimiter::new),
         })
     }
 
@@ -83,7 +83,9 @@ impl Socket {
 
     /// Time spent waiting at the gate.
     pub(crate) fn held(&self) -> Duration {
-        self.toll.as_ref().map_or(Duration::ZERO, Toll::held)
+        self.toll
+            .as_ref()
+            .map_or(Duration::ZERO, SocketLimiter::held)
     }
 
     /// Shuts both directions down; the peer sees it at once.
@@ -157,17 +159,19 @@ impl Kind {
         }
     }
 
-    fn road(&self) -> Road {
+    fn road(&self) -> Transport {
         match self {
-            Kind::Unix(_) => Road::Unix,
-            Kind::Tcp(s) if s.peer_addr().is_ok_and(|a| a.ip().is_loopback()) => Road::Loopback,
-            Kind::Tcp(_) => Road::Network,
+            Kind::Unix(_) => Transport::Unix,
+            Kind::Tcp(s) if s.peer_addr().is_ok_and(|a| a.ip().is_loopback()) => {
+                Transport::Loopback
+            }
+            Kind::Tcp(_) => Transport::Network,
         }
     }
 
     /// Reads what has arrived, once the gate lets it through.
     #[cold]
-    fn read_gated(&mut self, toll: &mut Toll, buf: &mut [u8]) -> io::Result<usize> {
+    fn read_gated(&mut self, toll: &mut SocketLimiter, buf: &mut [u8]) -> io::Result<usize> {
         if toll.is_outdated() {
             toll.size_buffer(self.fd(), self.road());
         }
@@ -189,7 +193,7 @@ impl Kind {
     #[cold]
     fn write_gated(
         &mut self,
-        toll: &mut Toll,
+        toll: &mut SocketLimiter,
         timeout: Option<Duration>,
         buf: &[u8],
     ) -> io::Result<usize> {
@@ -226,7 +230,7 @@ impl Read for Socket {
         let Some(toll) = &mut self.toll else {
             return self.kind.read(buf);
         };
-        if toll.bars(Direction::Received) {
+        if toll.limits(Direction::Received) {
             return self.kind.read_gated(toll, buf);
         }
         let read = self.kind.read(buf);
@@ -247,7 +251,7 @@ impl Write for Socket {
         let Some(toll) = &mut self.toll else {
             return self.kind.write_vectored(bufs);
         };
-        if toll.bars(Direction::Sent) {
+        if toll.limits(Direction::Sent) {
             let Some(first) = bufs.iter().find(|b| !b.is_empty()) else {
                 return Ok(0);
             };

@@ -3,8 +3,8 @@
 use super::super::round;
 use super::Lines;
 use base::units::{bytes, count, printable, seconds};
-use run::Flow;
-use run::steer::Status;
+use run::PhaseTraffic;
+use run::control::Status;
 use serde_json::{Value, json};
 
 /// One run on one line.
@@ -114,9 +114,9 @@ pub fn stopped_json(s: &Status, gone: bool) -> Value {
 
 /// What the limits were, and what was measured under them: lines below a summary. Phases that moved next to nothing
 /// are left out.
-pub fn limits(flows: &[(Flow, Flow)]) -> String {
+pub fn limits(flows: &[(PhaseTraffic, PhaseTraffic)]) -> String {
     let mut l = Lines(String::new());
-    let gates: [(&str, Vec<&Flow>); 2] = [
+    let gates: [(&str, Vec<&PhaseTraffic>); 2] = [
         ("rate limit", flows.iter().map(|(g, _)| g).collect()),
         ("disk rate limit", flows.iter().map(|(_, d)| d).collect()),
     ];
@@ -148,8 +148,9 @@ pub fn limits(flows: &[(Flow, Flow)]) -> String {
 }
 
 /// The same for programs.
-pub fn limits_json(flows: &[(Flow, Flow)]) -> Value {
-    let one = |f: &Flow| json!({"bytes": f.bytes, "limit": f.limit, "limit_changed": f.changed});
+pub fn limits_json(flows: &[(PhaseTraffic, PhaseTraffic)]) -> Value {
+    let one =
+        |f: &PhaseTraffic| json!({"bytes": f.bytes, "limit": f.limit, "limit_changed": f.changed});
     let list = flows.iter().filter(|(g, d)| g.bytes + d.bytes > 0).map(|(g, d)| {
         json!({"phase": g.phase, "seconds": round(g.seconds), "server": one(g), "disk": one(d)})
     });

@@ -13,7 +13,7 @@ pub(super) fn add(l: &mut Lines, r: &Report) {
     if r.level != Level::Max {
         return;
     }
-    let back = |c: &&instance::tune::Changed| c.after.as_ref() == Some(&c.before);
+    let back = |c: &&instance::tune::ChangedSetting| c.after.as_ref() == Some(&c.before);
     let (all, again) = (r.changes.len(), r.changes.iter().filter(back).count());
     l.add(
         "tuned",
@@ -72,7 +72,7 @@ pub(super) fn json(r: &Report) -> Value {
         .collect();
     json!({
         "level": r.level.name(), "changes": changes, "not_changed": r.not_changed,
-        "restart": r.restart, "restarts": r.restarts, "left": r.left,
+        "restart": r.restart, "restarts": r.restarts, "left": r.not_reverted,
     })
 }
 

@@ -176,9 +176,9 @@ impl<'a> Scene<'a> {
 
     fn reconnect(&mut self) -> Result<()> {
         if let (Some((conn, _)), Some(server)) = (&mut self.replica, &self.options.replica) {
-            *conn = connect::unwatched(server)?;
+            *conn = connect::untracked(server)?;
         }
-        *self.conn = connect::unwatched(&self.options.server)?;
+        *self.conn = connect::untracked(&self.options.server)?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 use super::super::tpcc::Figures;
 use base::Result;
 use run::host::{self, Disks, Host};
-use run::status;
+use run::server_counters;
 use std::time::Instant;
 use wire::Conn;
 
@@ -100,7 +100,7 @@ impl<'a> Meter<'a> {
 fn pages(conn: &mut Conn) -> Pages {
     const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_buffer_pool_read_requests', 'Innodb_buffer_pool_reads', 'Innodb_history_list_length')";
     let mut pages = Pages::default();
-    for (name, value) in status::pairs(conn, STATUS).unwrap_or_default() {
+    for (name, value) in server_counters::pairs(conn, STATUS).unwrap_or_default() {
         let value = value.parse().ok();
         match name.as_str() {
             "innodb_buffer_pool_read_requests" => pages.requests = value,
@@ -109,6 +109,8 @@ fn pages(conn: &mut Conn) -> Pages {
             _ => {}
         }
     }
-    pages.history = pages.history.or_else(|| status::history(conn));
+    pages.history = pages
+        .history
+        .or_else(|| server_counters::history_list_length(conn));
     pages
 }

@@ -102,7 +102,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         .note(format!("target: {id} at {}", options.server.endpoint));
     fit(&mut conn, &id, options)?;
     let bytes = |t: &Table| t.bytes() * u64::from(chunks(*t, options.warehouses));
-    let work = tune::Work {
+    let work = tune::LoadProfile {
         bytes: Table::ALL.iter().map(bytes).sum(),
         split: options.warehouses > 1,
         binlog: !options.skip_binlog,

@@ -51,7 +51,7 @@ pub(super) struct Passing<'a> {
 
 impl Read for Passing<'_> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        if self.stop.asked() {
+        if self.stop.is_requested() {
             return Err(std::io::Error::other("stopped"));
         }
         let n = self.feed.read(out)?;

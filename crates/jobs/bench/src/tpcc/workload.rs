@@ -97,7 +97,7 @@ impl Workload {
         let mut sessions = Vec::new();
         for _ in 0..count {
             run.check()?;
-            let mut conn = connect::unwatched(&options.server)?;
+            let mut conn = connect::untracked(&options.server)?;
             let doing = "cannot prepare a session";
             for sql in [
                 "SET NAMES utf8mb4".to_owned(),

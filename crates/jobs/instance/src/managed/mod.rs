@@ -12,20 +12,20 @@
 //! lock on the mark; it goes when all of the archive is there and the server has
 //! ended in good order.
 
-mod mark;
+mod mysqld;
 pub mod options;
 mod program;
-mod server;
+mod state_file;
 
-pub use server::{Server, socket};
+pub use mysqld::{Mysqld, socket};
 
 use ::server::{Flavour, quote};
 use base::units::printable;
 use base::{Error, Kind, Result, Secret, failpoint};
-use mark::{MARK, Stage};
 use run::Run;
 use run::connect;
 use run::failure;
+use state_file::{MARK, Stage};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, lchown};
@@ -57,7 +57,7 @@ pub struct Options {
 
 /// What became of it.
 #[derive(Clone, Debug)]
-pub struct Done {
+pub struct Summary {
     /// The data folder.
     pub folder: PathBuf,
     /// The program that it was made with.
@@ -69,8 +69,8 @@ pub struct Done {
 }
 
 /// A server that was made for this load, or for the one that it goes on with.
-pub struct Own {
-    server: Server,
+pub struct ManagedInstance {
+    server: Mysqld,
     mark: File,
     stage: Stage,
     made: Option<f64>,
@@ -81,13 +81,13 @@ pub struct Own {
 
 /// What it is to hold.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct Purpose {
     /// Whose dump it is, if the dump says.
     pub source: Option<Flavour>,
     /// Bytes of rows.
     pub bytes: u64,
     /// Whether most of them come as files.
-    pub by_file: bool,
+    pub tablespaces: bool,
     /// Whether an interrupted load is to be gone on with.
     pub resume: bool,
 }
@@ -97,20 +97,20 @@ pub fn begin(
     run: &Run,
     options: &Options,
     password: Option<Secret>,
-    wanted: Wanted,
-) -> Result<Own> {
+    wanted: Purpose,
+) -> Result<ManagedInstance> {
     let folder =
         std::path::absolute(&options.folder).map_err(|e| storage("use", &options.folder, &e))?;
     let flavour = wanted.source.map(|f| f == Flavour::MariaDb);
     let (program, mariadb) = program::find(options.program.as_deref(), flavour)?;
-    let mut server = Server {
+    let mut server = Mysqld {
         folder,
         program,
         mariadb,
         options: options.options.clone(),
         user: None,
         sizes: sizes(&wanted),
-        by_file: wanted.by_file,
+        by_file: wanted.tablespaces,
     };
     if !server.has_room_for_socket() || server.folder.to_str().is_none() {
         let text = format!(
@@ -123,13 +123,14 @@ pub fn begin(
     // Before anything is made.
     program::initialiser(&server, Path::new(HERE))?;
     run.check()?;
-    let created = mark::folder_of(&server.folder)?;
-    server.user = mark::user(&server.folder).map_err(|e| storage("look at", &server.folder, &e))?;
-    let (mark, stage) = match mark::taken(run, &server, wanted.resume)? {
+    let created = state_file::folder_of(&server.folder)?;
+    server.user =
+        state_file::user(&server.folder).map_err(|e| storage("look at", &server.folder, &e))?;
+    let (mark, stage) = match state_file::taken(run, &server, wanted.resume)? {
         Some(taken) => taken,
-        None => (mark::marked(&server)?, Stage::Initialising),
+        None => (state_file::marked(&server)?, Stage::Initialising),
     };
-    Ok(Own {
+    Ok(ManagedInstance {
         server,
         mark,
         stage,
@@ -141,10 +142,10 @@ pub fn begin(
 }
 
 /// Bytes of the buffer pool and of the redo log.
-fn sizes(wanted: &Wanted) -> (u64, u64) {
+fn sizes(wanted: &Purpose) -> (u64, u64) {
     const MIB: u64 = 1 << 20;
     let bytes = wanted.bytes;
-    if wanted.by_file {
+    if wanted.tablespaces {
         // Rows of files are read once. A pool that had room for all of them would cost more than that: every page of it
         // is new to the process.
         return (256 * MIB, 128 * MIB);
@@ -161,10 +162,10 @@ fn storage(doing: &str, path: &Path, e: &io::Error) -> Error {
     Error::new(Kind::Storage, printable(&text))
 }
 
-impl Own {
+impl ManagedInstance {
     /// Makes what is missing of the data folder, and starts the server on it. Before anything of a new one gets into its
     /// place, `goes_on` is asked whether it is still wanted.
-    pub fn up(mut self, run: &Run, goes_on: impl FnOnce() -> bool) -> Result<Own> {
+    pub fn start(mut self, run: &Run, goes_on: impl FnOnce() -> bool) -> Result<ManagedInstance> {
         let start = Instant::now();
         let outcome = match self.stage {
             Stage::Loading => self.started(),
@@ -184,12 +185,12 @@ impl Own {
                 )));
                 Ok(self)
             }
-            Err(e) => Err(self.given_up(e)),
+            Err(e) => Err(self.abandoned(e)),
         }
     }
 
     /// The process.
-    pub fn server(&self) -> &Server {
+    pub fn mysqld(&self) -> &Mysqld {
         &self.server
     }
 
@@ -202,7 +203,7 @@ impl Own {
 
     fn reached(&mut self, stage: Stage) -> Result<()> {
         self.stage = stage;
-        mark::written(&self.mark, &self.server, stage)
+        state_file::written(&self.mark, &self.server, stage)
     }
 
     /// Makes the data folder, puts it into its place, and has its server's root be what it is to be. Says how long it
@@ -234,18 +235,18 @@ impl Own {
     }
 
     fn made_new(&self) -> Result<()> {
-        let new = self.server.private().join(NEW);
+        let new = self.server.state_directory().join(NEW);
         if new.exists() {
             fs::remove_dir_all(&new).map_err(|e| storage("remove", &new, &e))?;
         }
-        let path = self.server.private().join(MARK);
+        let path = self.server.state_directory().join(MARK);
         let held = self
             .mark
             .try_clone()
             .map_err(|e| storage("hold", &path, &e))?;
         // By a name without the user's letters in it: what makes MariaDB's does not take all of them.
         let out = program::initialiser(&self.server, Path::new(HERE))?
-            .current_dir(self.server.private())
+            .current_dir(self.server.state_directory())
             .env("TMPDIR", self.with_scratch()?)
             .env_remove("PENSTOCK_PASSWORD")
             .env_remove("MYSQL_PWD")
@@ -256,7 +257,7 @@ impl Own {
             .map_err(|e| storage("run", &self.server.program, &e))?;
         if !out.status.success() {
             let said = [out.stderr, out.stdout].concat();
-            let said = server::complaints(&String::from_utf8_lossy(&said));
+            let said = mysqld::complaints(&String::from_utf8_lossy(&said));
             let text = format!(
                 "a data folder cannot be made in {}: {said}",
                 self.server.folder.display(),
@@ -268,7 +269,7 @@ impl Own {
 
     /// Puts what was made into its place, entry by entry.
     fn moved(&self) -> Result<()> {
-        let (new, folder) = (self.server.private().join(NEW), &self.server.folder);
+        let (new, folder) = (self.server.state_directory().join(NEW), &self.server.folder);
         let list = match fs::read_dir(&new) {
             Ok(list) => list,
             // All were moved before.
@@ -309,7 +310,7 @@ impl Own {
             Error::new(Kind::Target, text)
                 .hint("try another one, or load without: the server may have rules for passwords")
         };
-        let mut conn = connect::unwatched(&self.wire())?;
+        let mut conn = connect::untracked(&self.wire())?;
         for sql in [
             "SET NAMES utf8mb4",
             "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES'",
@@ -353,16 +354,16 @@ impl Own {
 
     /// Whether we get in.
     fn is_entered(&self) -> Result<()> {
-        connect::unwatched(&self.wire()).map(drop).map_err(|e| {
+        connect::untracked(&self.wire()).map(drop).map_err(|e| {
             e.hint("root has the password that the load was given which made the folder, or none if it was given none")
         })
     }
 
     /// All is loaded: the server ends, and the folder is the user's.
-    pub fn finish(self, run: &Run) -> Result<Done> {
+    pub fn finish(self, run: &Run) -> Result<Summary> {
         let _phase = run.phase("shutting the server down", 1);
         failpoint::reached("all is there on a server of the load's own");
-        let done = Done {
+        let done = Summary {
             folder: self.server.folder.clone(),
             program: self.server.program.clone(),
             made: self.made,
@@ -386,7 +387,7 @@ impl Own {
     /// Never through a link: the folder may be another account's. The mark, which a load would go on by, goes first: what is
     /// needed to see that the load has come to its end goes with the rest.
     fn removed(&self) -> Result<()> {
-        let private = self.server.private();
+        let private = self.server.state_directory();
         let failed = |e: io::Error| storage("remove", &private, &e);
         match fs::remove_file(private.join(MARK)) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),
@@ -397,7 +398,7 @@ impl Own {
     }
 
     /// The load has failed: the server ends, and the folder stays for `--resume`, unless it was not made yet.
-    pub fn given_up(self, e: Error) -> Error {
+    pub fn abandoned(self, e: Error) -> Error {
         if let Err(why) = self.server.stop() {
             let hint = format!(
                 "the server of the load's own may still run: {} ({why})",

@@ -1,6 +1,6 @@
 //! Which program is the server, and which one makes its first data folder.
 
-use super::server::Server;
+use super::mysqld::Mysqld;
 use base::units::printable;
 use base::{Error, Kind, Result};
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ fn is_mariadb(program: &Path) -> std::result::Result<bool, String> {
 }
 
 /// What makes a data folder of this name in the folder where it is run.
-pub fn initialiser(server: &Server, datadir: &Path) -> Result<Command> {
+pub fn initialiser(server: &Mysqld, datadir: &Path) -> Result<Command> {
     if !server.mariadb {
         let mut command = Command::new(&server.program);
         command

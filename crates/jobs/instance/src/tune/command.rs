@@ -22,7 +22,7 @@ pub enum ServerCommand {
     /// A shell line; `$1` in it is `restart`, `start` or `stop`, and is added if it is not there.
     Shell(String),
     /// A server on a data folder that a load has made.
-    Own(managed::Server),
+    Managed(managed::Mysqld),
 }
 
 impl ServerCommand {
@@ -35,7 +35,7 @@ impl ServerCommand {
     ) -> Result<(), String> {
         match self {
             ServerCommand::Shell(line) => shell(line, word, state, folder),
-            ServerCommand::Own(server) => match word {
+            ServerCommand::Managed(server) => match word {
                 "stop" => server.stop(),
                 "start" => server.start(),
                 _ => server.stop().and_then(|()| server.start()),
@@ -44,8 +44,8 @@ impl ServerCommand {
     }
 
     /// Whether it is a load's own server, which nobody else uses.
-    pub fn is_own(&self) -> bool {
-        matches!(self, ServerCommand::Own(_))
+    pub fn is_managed(&self) -> bool {
+        matches!(self, ServerCommand::Managed(_))
     }
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for ServerCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ServerCommand::Shell(line) => f.write_str(line),
-            ServerCommand::Own(server) => server.fmt(f),
+            ServerCommand::Managed(server) => server.fmt(f),
         }
     }
 }
@@ -133,7 +133,7 @@ mod tests {
         let read = |text: &str| serde_json::from_str::<ServerCommand>(text).expect(text);
         assert_eq!(read(&text), shell);
         let own = r#"{"folder":"/d","program":"/usr/sbin/mysqld","mariadb":false,"options":[],"user":null,"sizes":[1,2]}"#;
-        assert!(read(own).is_own());
+        assert!(read(own).is_managed());
     }
 
     #[test]

@@ -6,11 +6,11 @@
 
 use super::journal::{self, Journal, Opened, Record};
 use super::replicas::{self, Found};
+use super::restart::{self, Restart};
 use super::revert::{self, Outcome};
-use super::service::{self, Service};
 use super::{
-    Changed, Options, Report, Tuning, Work, belongs, doctor, held, local_infile_off, lost, open,
-    settings,
+    ChangedSetting, LoadProfile, Options, Report, Tuning, belongs, doctor, held, local_infile_off,
+    lost, open, settings,
 };
 use base::{Error, Kind, Result, units::printable};
 use run::failure;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use wire::Conn;
 
 impl Tuning<'_> {
-    pub(super) fn change(&mut self, options: &Options, work: &Work) -> Result<()> {
+    pub(super) fn change(&mut self, options: &Options, work: &LoadProfile) -> Result<()> {
         let state = options.state.as_ref().ok_or_else(|| {
             Error::new(Kind::Usage, "--tune=max has no folder for its journal")
                 .hint("set PENSTOCK_STATE, or HOME")
@@ -90,9 +90,9 @@ impl Tuning<'_> {
         self.report.not_changed.push(text);
     }
 
-    fn apply(&mut self, options: &Options, held: &Privileges, work: &Work) -> Result<()> {
+    fn apply(&mut self, options: &Options, held: &Privileges, work: &LoadProfile) -> Result<()> {
         let (mut now, mut plan) = self.plan(held, work)?;
-        if let Some(service) = &options.service
+        if let Some(service) = &options.restart
             && self.restart(service, work, &now, &plan)?
         {
             self.run.check()?;
@@ -124,7 +124,7 @@ impl Tuning<'_> {
                         setting: change.name.to_owned(),
                         during: during.clone(),
                     })?;
-                    self.report.changes.push(Changed {
+                    self.report.changes.push(ChangedSetting {
                         name: change.name.to_owned(),
                         before,
                         during,
@@ -163,27 +163,31 @@ impl Tuning<'_> {
 
     /// What the server is now, and what is to be changed. The archive may have taken
     /// minutes to check: what was true then may not be now.
-    fn plan(&mut self, held: &Privileges, work: &Work) -> Result<(Identity, settings::Plan)> {
+    fn plan(
+        &mut self,
+        held: &Privileges,
+        work: &LoadProfile,
+    ) -> Result<(Identity, settings::Plan)> {
         let conn = self.conn.as_mut().ok_or_else(lost)?;
-        let now = service::identity(conn)?;
+        let now = restart::identity(conn)?;
         let redo_log = if now.mysql_at_least(8, 0, 21) {
             revert::read(conn, settings::REDO_LOG)?.map(|v| settings::same(&v, "ON"))
         } else {
             None
         };
-        let plan = settings::plan(&now, held, work, run::memory::room(conn), redo_log);
+        let plan = settings::plan(&now, held, work, run::memory::spare(conn), redo_log);
         Ok((now, plan))
     }
 
     /// Restarts the server with what only a restart can change; whether it did.
     fn restart(
         &mut self,
-        service: &Service,
-        work: &Work,
+        service: &Restart,
+        work: &LoadProfile,
         now: &Identity,
         plan: &settings::Plan,
     ) -> Result<bool> {
-        let file = service::check(service)?;
+        let file = restart::check(service)?;
         let lines = settings::lines(now, &plan.restart);
         if lines.is_empty() {
             self.run
@@ -195,14 +199,14 @@ impl Tuning<'_> {
             return Err(lost());
         };
         let _phase = self.run.phase("restarting the server", 1);
-        let others = service::others(conn, &[conn.id(), work.session]);
+        let others = restart::others(conn, &[conn.id(), work.session]);
         if !others.is_empty() {
             self.run.observer.warn(printable(&format!(
                 "the server is restarted, which ends the sessions of {}",
                 others.join(", ")
             )));
         }
-        let runtime = service::runtime(conn, now);
+        let runtime = restart::runtime(conn, now);
         if runtime.is_none() {
             self.run.observer.warn(
                 "the account may not see which settings were made while the server ran: the restart forgets them".to_owned(),
@@ -215,18 +219,18 @@ impl Tuning<'_> {
             runtime: runtime.unwrap_or_default(),
         };
         journal.add(Record::Fragment(fragment.clone()))?;
-        service::write(&fragment)?;
+        restart::write(&fragment)?;
         self.report.restarts += 1;
-        let outcome = service::restart(conn, now, &self.wire, &service.command, &self.state);
+        let outcome = restart::restart(conn, now, &self.wire, &service.command, &self.state);
         if let Err(e) = outcome {
-            service::remove(&fragment)?;
+            restart::remove(&fragment)?;
             if conn.fetch("SELECT 1").is_err() {
                 // From here on there may be no server to put anything back on.
-                let revived = service::start(now, &self.wire, &service.command, &self.state)?;
+                let revived = restart::start(now, &self.wire, &service.command, &self.state)?;
                 *conn = revived;
             }
-            let mut left = service::undo(conn, &self.wire, journal, &self.state)?;
-            self.report.left.append(&mut left);
+            let mut left = restart::undo(conn, &self.wire, journal, &self.state)?;
+            self.report.not_reverted.append(&mut left);
             let text = format!("settings that need a restart were left alone: {}", e.what);
             self.run.observer.warn(text.clone());
             self.report.not_changed.push(text);
@@ -236,10 +240,10 @@ impl Tuning<'_> {
             })?;
             return lock(conn).map(|_| true);
         }
-        let again = service::identity(conn)?;
+        let again = restart::identity(conn)?;
         belongs(journal, &journal::id(&again))?;
         lock(conn)?;
-        for line in service::set_again(conn, now, &fragment.runtime)? {
+        for line in restart::set_again(conn, now, &fragment.runtime)? {
             self.run.observer.warn(printable(&line));
         }
         journal.add(Record::Restarted {
@@ -254,7 +258,7 @@ impl Tuning<'_> {
                     fragment.file.display()
                 ));
             }
-            self.report.changes.push(Changed {
+            self.report.changes.push(ChangedSetting {
                 name: line.setting.clone(),
                 before: line.before.clone(),
                 during,
@@ -309,7 +313,7 @@ impl Tuning<'_> {
             let done = opened.and_then(|mut conn| {
                 // Another server may have come up in this one's place.
                 if attempt > 0 {
-                    let now = service::identity(&mut conn)?;
+                    let now = restart::identity(&mut conn)?;
                     belongs(&journal, &journal::id(&now))?;
                 }
                 let done = revert::revert(&mut conn, &mut journal, &mut outcome);
@@ -341,10 +345,10 @@ impl Tuning<'_> {
             Some(conn) => Ok(conn),
             // It went away by itself, or was never seen again after a restart.
             None => open(&self.wire, &self.id)
-                .or_else(|e| service::revive(&self.wire, &journal, &self.state)?.ok_or(e)),
+                .or_else(|e| restart::revive(&self.wire, &journal, &self.state)?.ok_or(e)),
         };
         let outcome = opened.and_then(|mut conn| {
-            let left = service::undo(&mut conn, &self.wire, &mut journal, &self.state)?;
+            let left = restart::undo(&mut conn, &self.wire, &mut journal, &self.state)?;
             self.report.restarts += 1;
             for change in self.report.changes.iter_mut().filter(|c| c.after.is_none()) {
                 change.after = revert::read(&mut conn, &change.name)?;
@@ -356,13 +360,13 @@ impl Tuning<'_> {
             Ok(mut left) => {
                 let what = "the server was restarted with its own settings".to_owned();
                 self.run.observer.note(what);
-                self.report.left.append(&mut left);
+                self.report.not_reverted.append(&mut left);
             }
             Err(e) => {
                 let hint = e.hint.map(|h| format!(" ({h})")).unwrap_or_default();
                 let text = printable(&format!("{}{hint}", e.what));
                 self.run.observer.warn(text.clone());
-                self.report.left.push(text);
+                self.report.not_reverted.push(text);
             }
         }
     }
@@ -408,7 +412,7 @@ impl Tuning<'_> {
         if !outcome.back.is_empty() {
             self.run.observer.note(printable(&outcome.back_line()));
         }
-        self.report.left.append(&mut left);
+        self.report.not_reverted.append(&mut left);
     }
 }
 

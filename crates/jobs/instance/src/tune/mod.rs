@@ -11,22 +11,22 @@
 //! started for files that are put into its folder.
 
 mod command;
-pub mod down;
 mod guard;
 pub mod journal;
 pub mod replicas;
+pub mod restart;
 pub mod revert;
-pub mod service;
 pub mod settings;
+pub mod stopped;
 
 use base::{Error, Kind, Result, units::printable};
 pub use command::ServerCommand;
 use journal::{Journal, Opened};
+use restart::Restart;
 use revert::Outcome;
 use run::Run;
 use run::failure;
 use server::{Identity, session};
-use service::Service;
 use std::path::PathBuf;
 use wire::{Conn, Endpoint};
 
@@ -61,12 +61,12 @@ pub struct Options {
     /// The folder of journals; without one, nothing global is changed.
     pub state: Option<PathBuf>,
     /// How the server is restarted, if that is allowed.
-    pub service: Option<Service>,
+    pub restart: Option<Restart>,
 }
 
 /// What is going to be loaded.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Work {
+pub struct LoadProfile {
     /// Bytes of rows, as text.
     pub bytes: u64,
     /// Whether several workers may load one table.
@@ -81,7 +81,7 @@ pub struct Work {
 
 /// A setting before, during and after the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedSetting {
     /// The variable, or `innodb_redo_log`.
     pub name: String,
     /// What it was.
@@ -98,7 +98,7 @@ pub struct Report {
     /// The level that was asked for.
     pub level: Level,
     /// What was changed.
-    pub changes: Vec<Changed>,
+    pub changes: Vec<ChangedSetting>,
     /// What was not, and why.
     pub not_changed: Vec<String>,
     /// Lines of a `my.cnf` that would help after a restart.
@@ -106,7 +106,7 @@ pub struct Report {
     /// How often the server was restarted.
     pub restarts: u32,
     /// What is not as it was, in words.
-    pub left: Vec<String>,
+    pub not_reverted: Vec<String>,
 }
 
 /// A tuned server; ends by putting everything back.
@@ -167,7 +167,7 @@ pub fn recover(
     if outcome.failed.is_empty() {
         if let Some(fragment) = journal.fragment.clone() {
             let phase = run.phase("restarting the server", 1);
-            let left = service::undo(conn, wire, &mut journal, state)?;
+            let left = restart::undo(conn, wire, &mut journal, state)?;
             drop(phase);
             run.observer.warn(format!(
                 "an earlier run left {}: it is removed, and the server runs without it",
@@ -191,7 +191,7 @@ pub fn begin<'a>(
     options: &Options,
     wire: &wire::Options,
     id: &Identity,
-    work: &Work,
+    work: &LoadProfile,
 ) -> Result<Tuning<'a>> {
     let mut tuning = Tuning {
         run,

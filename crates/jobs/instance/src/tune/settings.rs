@@ -6,7 +6,7 @@
 //! somebody else's when it is to be put back. Nothing is lowered that
 //! correctness or a replica depends on, and nothing is persisted.
 
-use super::Work;
+use super::LoadProfile;
 use super::journal::Line;
 use server::{Identity, Privileges};
 
@@ -74,7 +74,7 @@ pub fn same(a: &str, b: &str) -> bool {
 pub fn plan(
     id: &Identity,
     held: &Privileges,
-    work: &Work,
+    work: &LoadProfile,
     room: Option<u64>,
     redo_log: Option<bool>,
 ) -> Plan {
@@ -152,7 +152,7 @@ impl Planner<'_> {
 
 /// A pool that holds what is loaded spares writing and reading each page many
 /// times. It takes half of what memory there is to spare at most.
-fn buffer_pool(p: &mut Planner<'_>, work: &Work, room: Option<u64>) {
+fn buffer_pool(p: &mut Planner<'_>, work: &LoadProfile, room: Option<u64>) {
     let number = |name: &str| p.id.variable(name).and_then(|v| v.parse::<u64>().ok());
     let Some(now) = number(BUFFER_POOL) else {
         return;
@@ -208,7 +208,7 @@ fn bytes(value: &str) -> String {
 }
 
 /// What the server would need a restart for.
-fn restart(id: &Identity, work: &Work, redo_off: bool, lines: &mut Vec<String>) {
+fn restart(id: &Identity, work: &LoadProfile, redo_off: bool, lines: &mut Vec<String>) {
     // Without a redo log nothing is written twice.
     let doublewrite = id.variable("innodb_doublewrite");
     if !redo_off && doublewrite.is_some_and(|v| !same(v, "OFF")) {

@@ -26,7 +26,7 @@ const MYSQL: &[(&str, &str)] = &[
 
 const GIB: u64 = 1 << 30;
 
-const WORK: Work = Work {
+const WORK: LoadProfile = LoadProfile {
     bytes: GIB,
     split: true,
     binlog: true,
@@ -94,7 +94,7 @@ fn a_redo_log_that_is_off_already_is_not_ours_to_switch_on() {
 
 #[test]
 fn a_load_without_binary_log_leaves_it_alone() {
-    let work = Work {
+    let work = LoadProfile {
         binlog: false,
         ..WORK
     };
@@ -106,7 +106,7 @@ fn a_load_without_binary_log_leaves_it_alone() {
 #[test]
 fn memory_is_taken_only_where_there_is_some() {
     let pool = |room: u64, bytes: u64| {
-        let work = Work { bytes, ..WORK };
+        let work = LoadProfile { bytes, ..WORK };
         let found = plan(&server(MYSQL), &all(), &work, Some(room), Some(true));
         found
             .changes
@@ -133,7 +133,7 @@ fn mariadb_by_version() {
     assert_eq!(names(&found), ["innodb_flush_log_at_trx_commit"]);
     assert_eq!(found.restart, ["innodb_autoinc_lock_mode = 2"]);
     // A larger log takes seconds to make, so it has to be worth it.
-    let long = Work {
+    let long = LoadProfile {
         bytes: 6 * GIB,
         ..WORK
     };

@@ -31,7 +31,7 @@ pub fn keep<T>(
     let place = Place::take(file)?;
     let mut record = begins();
     let recorder = Recorder::start(run.observer.clone());
-    let outcome = job(&run.heard_by(recorder.clone()));
+    let outcome = job(&run.with_observer(recorder.clone()));
     record.ends(&recorder);
     match outcome {
         Ok(done) => {

@@ -11,7 +11,7 @@ use wire::{Conn, Options};
 
 /// What a limit is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum LimitKind {
     /// Statements under way on the server, without the run's own.
     Running,
     /// Seconds that a replica is behind.
@@ -22,13 +22,13 @@ pub enum What {
     Impact,
 }
 
-impl What {
+impl LimitKind {
     fn word(self) -> &'static str {
         match self {
-            What::Running => "running",
-            What::Lag => "lag",
-            What::History => "history",
-            What::Impact => "impact",
+            LimitKind::Running => "running",
+            LimitKind::Lag => "lag",
+            LimitKind::History => "history",
+            LimitKind::Impact => "impact",
         }
     }
 }
@@ -37,7 +37,7 @@ impl What {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
     /// About what.
-    pub what: What,
+    pub what: LimitKind,
     /// The most that is allowed.
     pub most: f64,
 }
@@ -50,15 +50,22 @@ impl Limit {
                 .hint("one of running=N, lag=SECONDS, history=N, impact=PERCENT, e.g. running=100; for several, give the option several times")
         };
         let (name, value) = text.split_once('=').ok_or_else(bad)?;
-        let what = [What::Running, What::Lag, What::History, What::Impact]
-            .into_iter()
-            .find(|w| w.word() == name.trim())
-            .ok_or_else(bad)?;
+        let what = [
+            LimitKind::Running,
+            LimitKind::Lag,
+            LimitKind::History,
+            LimitKind::Impact,
+        ]
+        .into_iter()
+        .find(|w| w.word() == name.trim())
+        .ok_or_else(bad)?;
         let value = value.trim();
         let most = match what {
-            What::Lag => time(value).ok_or_else(bad)?,
-            What::Impact => percent(value).ok_or_else(bad)?,
-            What::Running | What::History => value.parse::<u64>().map_err(|_| bad())? as f64,
+            LimitKind::Lag => time(value).ok_or_else(bad)?,
+            LimitKind::Impact => percent(value).ok_or_else(bad)?,
+            LimitKind::Running | LimitKind::History => {
+                value.parse::<u64>().map_err(|_| bad())? as f64
+            }
         };
         Ok(Limit { what, most })
     }
@@ -66,10 +73,14 @@ impl Limit {
     /// Whether this figure is over it, in words with both figures.
     pub fn over(&self, figure: f64) -> Option<String> {
         (figure > self.most).then(|| match self.what {
-            What::Running => format!("{figure:.0} statements under way, {:.0} allowed", self.most),
-            What::Lag => format!("a replica {figure:.0} s behind, {:.0} s allowed", self.most),
-            What::History => format!("a history list of {figure:.0}, {:.0} allowed", self.most),
-            What::Impact => format!(
+            LimitKind::Running => {
+                format!("{figure:.0} statements under way, {:.0} allowed", self.most)
+            }
+            LimitKind::Lag => format!("a replica {figure:.0} s behind, {:.0} s allowed", self.most),
+            LimitKind::History => {
+                format!("a history list of {figure:.0}, {:.0} allowed", self.most)
+            }
+            LimitKind::Impact => format!(
                 "an effect of {:.1} %, {:.1} % allowed",
                 figure * 100.0,
                 self.most * 100.0
@@ -81,8 +92,8 @@ impl Limit {
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.what {
-            What::Lag => write!(f, "lag={}s", self.most),
-            What::Impact => write!(f, "impact={}%", self.most * 100.0),
+            LimitKind::Lag => write!(f, "lag={}s", self.most),
+            LimitKind::Impact => write!(f, "impact={}%", self.most * 100.0),
             _ => write!(f, "{}={}", self.what.word(), self.most),
         }
     }
@@ -196,7 +207,7 @@ impl Replica {
 }
 
 /// Longest that a run is held by a limit before it gives up, unless asked otherwise.
-pub const PATIENCE: Duration = Duration::from_secs(600);
+pub const LIMIT_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[cfg(test)]
 mod tests {
@@ -205,7 +216,7 @@ mod tests {
     #[test]
     fn limits_are_read_and_said() {
         let l = Limit::parse("running=64").unwrap();
-        assert_eq!((l.what, l.most), (What::Running, 64.0));
+        assert_eq!((l.what, l.most), (LimitKind::Running, 64.0));
         assert_eq!(l.over(64.0), None);
         assert_eq!(
             l.over(65.0).as_deref(),

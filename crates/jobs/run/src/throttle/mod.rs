@@ -10,20 +10,20 @@
 //! a limit that stays broken ends the run with the figure, never silently.
 //! Not here: the rate that the operator asks for, which is the gate's own.
 
-mod control;
+mod control_loop;
+mod controller;
 mod effect;
-mod keeper;
 pub mod limits;
 mod probe;
-mod story;
+mod timeline;
 
-pub use limits::{Limit, PATIENCE, What};
-pub use story::{Report, Usual};
+pub use limits::{LIMIT_TIMEOUT, Limit, LimitKind};
+pub use timeline::{Baseline, Report};
 
 use crate::Run;
 use base::{Counters, Error, Kind, Result};
-use control::Control;
-use keeper::{Keeper, SHORTEST};
+use control_loop::{ControlLoop, SHORTEST};
+use controller::Controller;
 use limits::Replica;
 use probe::Probe;
 use server::Identity;
@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use story::Story;
+use timeline::Timeline;
 
 /// A server that does not answer the probe for so long counts as stalled.
 const STALLED: Duration = Duration::from_secs(3);
@@ -49,15 +49,15 @@ pub struct Options {
     /// Seconds that the slowest of the replicas may be behind.
     pub max_lag: Option<f64>,
     /// The replicas; none: the server itself, which then must be one.
-    pub lag_of: Vec<wire::Options>,
+    pub replicas: Vec<wire::Options>,
     /// Statements under way on the server, without the run's own.
-    pub max_running: Option<u64>,
+    pub max_threads_running: Option<u64>,
     /// Length of the history list. Only the end of the run's snapshot shortens it, so over this the run ends.
-    pub max_history: Option<u64>,
+    pub max_history_list: Option<u64>,
     /// What ends the run at once.
     pub abort_if: Vec<Limit>,
     /// How long a limit may hold the run before it gives up.
-    pub patience: Duration,
+    pub limit_timeout: Duration,
 }
 
 impl Default for Options {
@@ -66,11 +66,11 @@ impl Default for Options {
             impact: None,
             floor: FLOOR,
             max_lag: None,
-            lag_of: Vec::new(),
-            max_running: None,
-            max_history: None,
+            replicas: Vec::new(),
+            max_threads_running: None,
+            max_history_list: None,
             abort_if: Vec::new(),
-            patience: PATIENCE,
+            limit_timeout: LIMIT_TIMEOUT,
         }
     }
 }
@@ -80,17 +80,17 @@ impl Options {
     pub fn is_empty(&self) -> bool {
         self.impact.is_none()
             && self.max_lag.is_none()
-            && self.max_running.is_none()
-            && self.max_history.is_none()
+            && self.max_threads_running.is_none()
+            && self.max_history_list.is_none()
             && self.abort_if.is_empty()
     }
 
     fn wants_lag(&self) -> bool {
-        self.max_lag.is_some() || self.abort_if.iter().any(|l| l.what == What::Lag)
+        self.max_lag.is_some() || self.abort_if.iter().any(|l| l.what == LimitKind::Lag)
     }
 
     fn wants_impact(&self) -> bool {
-        self.impact.is_some() || self.abort_if.iter().any(|l| l.what == What::Impact)
+        self.impact.is_some() || self.abort_if.iter().any(|l| l.what == LimitKind::Impact)
     }
 }
 
@@ -103,7 +103,7 @@ pub struct Throttle {
 struct Shared {
     end: AtomicBool,
     counters: Mutex<Option<Arc<Counters>>>,
-    story: Mutex<Story>,
+    story: Mutex<Timeline>,
 }
 
 impl Shared {
@@ -112,7 +112,7 @@ impl Shared {
         counters.as_ref().map_or(0, |c| c.busy.get())
     }
 
-    fn story(&self) -> std::sync::MutexGuard<'_, Story> {
+    fn story(&self) -> std::sync::MutexGuard<'_, Timeline> {
         self.story.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -144,18 +144,19 @@ impl Throttle {
         let shared = Arc::new(Shared {
             end: AtomicBool::new(false),
             counters: Mutex::default(),
-            story: Mutex::new(Story::new(probe.source())),
+            story: Mutex::new(Timeline::new(probe.source())),
         });
-        run.wishes.watch(true);
-        run.wishes.set_impact(options.impact);
-        run.wishes.set_max_running(options.max_running);
-        let mut control = Control::new(options.impact.unwrap_or(f64::INFINITY), options.floor);
+        run.setpoints.set_watched(true);
+        run.setpoints.set_impact(options.impact);
+        run.setpoints
+            .set_max_threads_running(options.max_threads_running);
+        let mut control = Controller::new(options.impact.unwrap_or(f64::INFINITY), options.floor);
         if !probe.is_exact() {
             control.trust_less();
         }
-        let mut keeper = Keeper {
+        let mut keeper = ControlLoop {
             run: run.clone(),
-            gate: run.gate.clone(),
+            limiter: run.limiter.clone(),
             options: options.clone(),
             server: watcher,
             id: id.clone(),
@@ -170,11 +171,11 @@ impl Throttle {
             last_lag: None,
             doing: None,
         };
-        keeper.learn()?;
-        keeper.calm()?;
+        keeper.measure_baseline()?;
+        keeper.wait_for_limits()?;
         let spawned = std::thread::Builder::new()
             .name("throttle".into())
-            .spawn(move || keeper.keep())
+            .spawn(move || keeper.run())
             .map_err(|e| Error::new(Kind::Failed, format!("cannot start a thread: {e}")))?;
         Ok(Some(Throttle {
             shared,
@@ -183,7 +184,7 @@ impl Throttle {
     }
 
     /// The rows begin to move: these figures tell how many workers are at it.
-    pub fn moving(&self, counters: &Arc<Counters>) {
+    pub fn rows_started(&self, counters: &Arc<Counters>) {
         *self
             .shared
             .counters
@@ -217,7 +218,7 @@ fn watching(server: &wire::Options) -> wire::Options {
         read_timeout: Some(STALLED),
         answer_timeout: Some(STALLED),
         connect_timeout: server.connect_timeout.min(STALLED),
-        gated: None,
+        limited: None,
         local_infile: false,
         ..server.clone()
     }
@@ -227,9 +228,9 @@ fn replicas(options: &Options, server: &wire::Options) -> Result<Vec<Replica>> {
     if !options.wants_lag() {
         return Ok(Vec::new());
     }
-    if options.lag_of.is_empty() {
+    if options.replicas.is_empty() {
         return Ok(vec![Replica::open(&watching(server))?]);
     }
-    let each = options.lag_of.iter();
+    let each = options.replicas.iter();
     each.map(|o| Replica::open(&watching(o))).collect()
 }

@@ -9,8 +9,8 @@
 //! Invariant: what the run itself asks, on this connection and on its others, is
 //! taken out of the figures.
 
-use super::control::Look;
-use crate::status;
+use super::controller::Sample;
+use crate::server_counters;
 use server::Identity;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +49,7 @@ struct Raw {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
     /// What the application saw.
-    pub look: Look,
+    pub look: Sample,
     /// Statements under way, without the run's own.
     pub running: u64,
     /// Length of the history list, where it can be seen.
@@ -102,7 +102,7 @@ impl Probe {
         } else {
             (false, Some("MariaDB has no statement histogram".to_owned()))
         };
-        let history = id.is_mysql() && status::history(&mut conn).is_some();
+        let history = id.is_mysql() && server_counters::history_list_length(&mut conn).is_some();
         // It waits for its next event, and is counted for as long as it is there.
         let scheduler = conn.fetch("SELECT @@global.event_scheduler").ok();
         let scheduler = scheduler.and_then(|rows| text(rows.first()?.first()));
@@ -176,7 +176,7 @@ impl Probe {
         let own = sent.saturating_sub(self.sent_before);
         let seconds = (now - self.last.0).as_secs_f64().max(1e-3);
         let others = raw.running.saturating_sub(busy());
-        let mut look = Look {
+        let mut look = Sample {
             seconds,
             statements: raw
                 .questions
@@ -184,7 +184,7 @@ impl Probe {
                 .saturating_sub(own) as f64,
             bytes: passed().saturating_sub(before),
             under_way: others,
-            ..Look::default()
+            ..Sample::default()
         };
         if self.histogram {
             let moved = moved(&self.last.1.buckets, &raw.buckets, own);
@@ -219,7 +219,7 @@ impl Probe {
 
     fn status(&mut self) -> Option<Raw> {
         let mut raw = Raw::default();
-        for (name, value) in status::pairs(&mut self.conn, STATUS)? {
+        for (name, value) in server_counters::pairs(&mut self.conn, STATUS)? {
             match (name.as_str(), value.parse().ok()) {
                 ("questions", Some(n)) => raw.questions = n,
                 // This statement is among them.
@@ -240,7 +240,7 @@ impl Probe {
             raw.buckets = rows.iter().filter_map(|r| bucket(r)).collect();
         }
         if self.history {
-            raw.history = status::history(&mut self.conn);
+            raw.history = server_counters::history_list_length(&mut self.conn);
         }
         Some(raw)
     }

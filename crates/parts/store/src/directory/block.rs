@@ -12,7 +12,7 @@
 //! otherwise become full at the same moment.
 
 use crate::direct::{self, ALIGNMENT, Ahead, BLOCK, Block};
-use base::Gate;
+use base::RateLimiter;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -24,7 +24,7 @@ const PIECE: usize = 64 * 1024;
 /// Writes a file in blocks.
 pub(super) struct BlockWriter {
     file: Arc<File>,
-    gate: Option<Arc<Gate>>,
+    gate: Option<Arc<RateLimiter>>,
     block: Block,
     /// From the second block on.
     ahead: Option<Ahead>,
@@ -34,7 +34,7 @@ pub(super) struct BlockWriter {
 }
 
 impl BlockWriter {
-    pub(super) fn new(file: File, gate: Option<Arc<Gate>>) -> Self {
+    pub(super) fn new(file: File, gate: Option<Arc<RateLimiter>>) -> Self {
         Self {
             file: Arc::new(file),
             gate,
@@ -107,7 +107,7 @@ impl Write for BlockWriter {
 /// Writes a block at its place, no faster than the gate lets it pass.
 fn write_block(
     file: &File,
-    gate: Option<&Gate>,
+    gate: Option<&RateLimiter>,
     mut bytes: &[u8],
     mut offset: u64,
 ) -> io::Result<()> {
@@ -133,7 +133,7 @@ fn write_block(
 
 /// How many of the next `want` bytes may be written: all without a limit, else as many as 10 ms bring, in a size that
 /// a write around the page cache can have.
-fn admitted(gate: Option<&Gate>, want: usize) -> io::Result<usize> {
+fn admitted(gate: Option<&RateLimiter>, want: usize) -> io::Result<usize> {
     let Some(gate) = gate else {
         return Ok(want);
     };
@@ -147,7 +147,7 @@ fn admitted(gate: Option<&Gate>, want: usize) -> io::Result<usize> {
     };
     let mut got = 0;
     while got < piece {
-        match gate.take(piece - got) {
+        match gate.acquire(piece - got) {
             0 => return Err(io::Error::other("the run was stopped")),
             n => got += n,
         }

@@ -117,7 +117,7 @@ fn files_of_any_length_come_back() {
 #[test]
 fn a_limited_disk_gets_every_byte_and_counts_it() {
     let tmp = tempfile::tempdir().unwrap();
-    let gate = Gate::limiting("the disk rate limit");
+    let gate = RateLimiter::named("the disk rate limit");
     gate.set_rate(Some(64 << 20));
     let dir = Directory::create(tmp.path().join("d"))
         .unwrap()
@@ -142,7 +142,7 @@ fn a_limited_disk_gets_every_byte_and_counts_it() {
 #[test]
 fn the_end_of_a_run_fails_what_waits_for_the_disk() {
     let tmp = tempfile::tempdir().unwrap();
-    let gate = Gate::limiting("the disk rate limit");
+    let gate = RateLimiter::named("the disk rate limit");
     gate.set_paused(true);
     let dir = Directory::create(tmp.path().join("d"))
         .unwrap()

@@ -2,8 +2,8 @@
 
 use super::{rogue, text};
 use crate::rogue::{Reply, Rogue, Script};
-use crate::{Conn, Direction, Error, Gated, Options};
-use base::Gate;
+use crate::{Conn, Direction, Error, Limited, Options};
+use base::RateLimiter;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -22,11 +22,11 @@ fn many() -> Script {
     })
 }
 
-fn gated(rogue: &Rogue, gate: &Arc<Gate>, counts: Direction, waits: bool) -> Options {
+fn gated(rogue: &Rogue, gate: &Arc<RateLimiter>, counts: Direction, waits: bool) -> Options {
     let mut options = rogue.options();
     options.local_infile = true;
-    options.gated = Some(Gated {
-        gate: gate.clone(),
+    options.limited = Some(Limited {
+        limiter: gate.clone(),
         counts,
         waits,
     });
@@ -58,7 +58,7 @@ fn received_bytes_are_counted_with_and_without_a_rate() {
             (Some(1 << 30), false),
             (Some(4 << 20), true),
         ] {
-            let gate = Gate::new();
+            let gate = RateLimiter::new();
             gate.set_rate(rate);
             let mut conn =
                 Conn::connect(&gated(&rogue, &gate, Direction::Received, waits)).unwrap();
@@ -79,7 +79,7 @@ fn sent_bytes_are_counted_and_arrive_whole() {
         let mut sizes = Vec::new();
         let mut open = Vec::new(); // a farewell would be heard in the middle of the next
         for (rate, waits) in [(None, false), (Some(8 << 20), true)] {
-            let gate = Gate::new();
+            let gate = RateLimiter::new();
             gate.set_rate(rate);
             let before = rogue.heard().len();
             let mut conn = Conn::connect(&gated(&rogue, &gate, Direction::Sent, waits)).unwrap();
@@ -96,14 +96,14 @@ fn sent_bytes_are_counted_and_arrive_whole() {
 #[test]
 fn a_paused_gate_holds_rows_and_lets_go() {
     both(|rogue| {
-        let gate = Gate::new();
+        let gate = RateLimiter::new();
         let mut conn = Conn::connect(&gated(&rogue, &gate, Direction::Received, true)).unwrap();
         gate.set_paused(true);
         let (send, receive) = channel();
         let reading = thread::spawn(move || {
             let n = count(&mut conn);
             let _ = send.send(n);
-            conn.held()
+            conn.limited()
         });
         let early = receive.recv_timeout(Duration::from_millis(100));
         assert_eq!(early, Err(RecvTimeoutError::Timeout));
@@ -121,7 +121,7 @@ fn a_paused_gate_holds_rows_and_lets_go() {
 #[test]
 fn the_end_of_a_run_fails_what_waits() {
     both(|rogue| {
-        let gate = Gate::new();
+        let gate = RateLimiter::new();
         gate.set_paused(true);
         let mut conn = Conn::connect(&gated(&rogue, &gate, Direction::Received, true)).unwrap();
         let reading = thread::spawn(move || {
@@ -137,7 +137,7 @@ fn the_end_of_a_run_fails_what_waits() {
 #[test]
 fn a_paused_load_can_be_dropped() {
     both(|rogue| {
-        let gate = Gate::new();
+        let gate = RateLimiter::new();
         let mut conn = Conn::connect(&gated(&rogue, &gate, Direction::Sent, true)).unwrap();
         conn.execute("SET a = 1").unwrap();
         gate.set_paused(true);
@@ -151,7 +151,7 @@ fn a_silent_server_runs_into_the_timeout_at_a_gate_too() {
         b"half" => Reply::Raw(vec![1, 0, 0, 1, 1]),
         _ => Reply::Rows(vec!["a".into()], vec![vec![text("x")]]),
     }));
-    let gate = Gate::new();
+    let gate = RateLimiter::new();
     gate.set_rate(Some(1 << 20));
     let mut options = gated(&rogue, &gate, Direction::Received, true);
     options.read_timeout = Some(Duration::from_millis(50));

@@ -1,6 +1,6 @@
 //! A dump in words and figures.
 
-use super::{duration, fact, filter, held, moved, rate, setting, things, yes};
+use super::{bottleneck, duration, fact, filter, moved, rate, setting, things, yes};
 use crate::record::{Better, Figure, Kind, Record};
 use base::units::{bytes, count, seconds};
 use dump::{Compression, Consistency, Options, Summary};
@@ -92,7 +92,7 @@ pub fn dump(r: &mut Record, d: &Summary) {
     if let Some(gtid) = p.gtid_executed.as_ref().or(p.gtid_binlog_pos.as_ref()) {
         fact(r, "GTID", gtid);
     }
-    held(r, d.held.as_ref());
+    bottleneck(r, d.bottleneck.as_ref());
 }
 
 fn method(c: Compression) -> String {

@@ -1,9 +1,9 @@
 //! A load in words and figures.
 
-use super::{duration, fact, filter, held, moved, rate, setting, things, yes};
+use super::{bottleneck, duration, fact, filter, moved, rate, setting, things, yes};
 use crate::record::{Better, Cell, Column, Figure, Kind, Record, Section, Table};
 use base::units::{bytes, count};
-use load::{DeferKeys, Options, Summary};
+use load::{DeferIndexes, Options, Summary};
 
 /// What is known before a load begins.
 pub fn load_begins(o: &Options) -> Record {
@@ -16,14 +16,14 @@ pub fn load_begins(o: &Options) -> Record {
     setting(
         &mut r,
         "secondary keys behind the rows",
-        match o.defer_keys {
-            DeferKeys::Auto => "of big tables",
-            DeferKeys::All => "of all tables",
-            DeferKeys::Off => "of none",
+        match o.defer_indexes {
+            DeferIndexes::Auto => "of big tables",
+            DeferIndexes::All => "of all tables",
+            DeferIndexes::Off => "of none",
         },
     );
-    setting(&mut r, "road of the rows", o.road.name());
-    if let Some(own) = &o.own {
+    setting(&mut r, "road of the rows", o.import_mode.name());
+    if let Some(own) = &o.managed {
         setting(
             &mut r,
             "a data folder of the load's own",
@@ -42,10 +42,10 @@ pub fn load_begins(o: &Options) -> Record {
 /// What a load turned out to be.
 pub fn load(r: &mut Record, d: &Summary) {
     r.title = format!("Load into {}", d.target);
-    let came = if d.was_complete {
+    let came = if d.already_complete {
         format!(
             "The interrupted load had come to its end: all of it ({}) was there.",
-            bytes(d.there_bytes)
+            bytes(d.already_loaded_bytes)
         )
     } else {
         format!(
@@ -81,7 +81,7 @@ pub fn load(r: &mut Record, d: &Summary) {
             .story
             .push(format!("There are {n} exceptions, listed below.")),
     }
-    if !d.was_complete {
+    if !d.already_complete {
         moved(r, d.rows, d.raw_bytes, d.rows_seconds, d.threads);
     }
     if let Some(v) = &d.verified {
@@ -97,26 +97,26 @@ pub fn load(r: &mut Record, d: &Summary) {
     for note in &d.notes {
         fact(r, "adapted", note);
     }
-    if !d.road.files.is_empty() {
-        let n = things(d.road.files.len() as u64, "table");
+    if !d.import.tables.is_empty() {
+        let n = things(d.import.tables.len() as u64, "table");
         fact(
             r,
             "as files",
-            format!("{n}, {} of files", bytes(d.road.bytes)),
+            format!("{n}, {} of files", bytes(d.import.bytes)),
         );
     }
-    for (why, tables) in &d.road.reasons {
+    for (why, tables) in &d.import.reasons {
         let n = things(tables.len() as u64, "table");
         fact(r, "as rows", format!("{n}: {why}"));
     }
-    for c in &d.sizes {
+    for c in &d.batch_sizes {
         let found = match c.chunks {
             1 => "chunks one by one, as good as any".to_owned(),
             n => format!("{n} chunks at a time, {} % faster", c.gain),
         };
         fact(r, "chunk size found", format!("{}: {found}", c.table));
     }
-    held(r, d.held.as_ref());
+    bottleneck(r, d.bottleneck.as_ref());
     if !d.tuning.changes.is_empty() {
         let column = |name| Column::new(name, "");
         r.sections.push(Section {
@@ -140,10 +140,10 @@ pub fn load(r: &mut Record, d: &Summary) {
             }],
             ..Section::default()
         });
-        if !d.tuning.left.is_empty()
+        if !d.tuning.not_reverted.is_empty()
             && let Some(s) = r.sections.last_mut()
         {
-            s.text = d.tuning.left.clone();
+            s.text = d.tuning.not_reverted.clone();
         }
     }
 }

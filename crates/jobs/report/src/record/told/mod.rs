@@ -16,7 +16,7 @@ pub use verify::{compared, offline, verify_begins};
 
 use super::{Bar, Bars, Better, Figure, Record, Section};
 use base::units::{bytes, count, seconds};
-use run::held;
+use run::bottleneck;
 use server::Filter;
 
 /// "1 table", "16 tables".
@@ -74,17 +74,17 @@ fn yes(what: bool) -> &'static str {
 }
 
 /// What held the rows back: a sentence, bars, and what is worth trying.
-fn held(record: &mut Record, report: Option<&held::Report>) {
+fn bottleneck(record: &mut Record, report: Option<&bottleneck::Report>) {
     let Some(r) = report else { return };
     let mut text = vec![format!("{}.", capital(&r.sentence))];
-    text.extend(r.advice.iter().map(|a| {
+    text.extend(r.suggestions.iter().map(|a| {
         let gain = (a.gain * 100.0).round();
         format!(
             "Worth trying: {}, for up to {gain} % less time for the rows ({}).",
             a.what, a.why
         )
     }));
-    text.extend(r.unseen.iter().map(|u| format!("Not seen: {u}.")));
+    text.extend(r.not_measured.iter().map(|u| format!("Not seen: {u}.")));
     let bars = r.shares.iter().filter(|s| s.share >= 0.005).map(|s| Bar {
         label: s.cause.words().to_owned(),
         mean: Some(s.share * 100.0),

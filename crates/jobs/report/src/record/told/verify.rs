@@ -4,7 +4,7 @@ use super::{duration, fact, filter, rate, setting, things};
 use crate::record::{Better, Figure, Kind, Record};
 use base::units::bytes;
 use server::Filter;
-use verify::{Compared, Offline};
+use verify::{Comparison, Offline};
 
 /// What is known before a comparison begins; the sides in words.
 pub fn verify_begins(sides: &[String], threads: usize, selection: &Filter) -> Record {
@@ -49,7 +49,7 @@ pub fn offline(r: &mut Record, d: &Offline) {
 }
 
 /// Two sides that were found equal.
-pub fn compared(r: &mut Record, d: &Compared) {
+pub fn compared(r: &mut Record, d: &Comparison) {
     r.title = format!("Comparison of {} and {}", d.left, d.right);
     r.story = vec![
         format!(

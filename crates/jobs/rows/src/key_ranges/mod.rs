@@ -1,0 +1,211 @@
+//! Key ranges: how a table is cut into pieces that cover every row exactly
+//! once, whatever its key is made of.
+//!
+//! The invariant: bounds are values that the server itself gave, or values that
+//! the server compares; *which* bounds are used decides only how even the
+//! pieces are. Neighbouring ranges share one bound, inclusive on one side and
+//! exclusive on the other, and all comparing is done by the server under the
+//! column's own collation, so no row can fall between two or into both.
+
+pub mod middle;
+pub mod range;
+pub mod split;
+#[cfg(test)]
+mod tests;
+
+pub use range::{Bound, KeyRange, Nulls};
+pub use split::Splitter;
+
+use server::catalog::{Column, Key, Table};
+
+/// What sort of values a key column holds, as far as cutting it needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Whole numbers, BIT, YEAR, and ENUM and SET by their number.
+    Integer,
+    /// DECIMAL, as digits with a point.
+    Decimal,
+    /// FLOAT and DOUBLE, as shortest digits of the double.
+    Float,
+    /// Text of a character set.
+    Text {
+        /// Name that the server uses as introducer, e.g. `utf8mb4`.
+        charset: String,
+        /// Whether its collation sees no difference between upper and lower case.
+        folds: bool,
+    },
+    /// BINARY, VARBINARY and other bytes.
+    Binary,
+    /// DATE, DATETIME, TIMESTAMP, TIME.
+    Temporal,
+    /// Anything else that orders and prints (UUID, INET6).
+    Other,
+}
+
+/// One column of the key that a table is cut by.
+#[derive(Clone, Debug)]
+pub struct KeyColumn {
+    /// Column name.
+    pub name: String,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether NULL is possible.
+    pub nullable: bool,
+    /// The SELECT item that gives the value in the form a [`Bound`] holds it.
+    select: String,
+}
+
+/// The key that a table is cut and read by.
+#[derive(Clone, Debug)]
+pub struct ChunkKey {
+    /// Index name, for FORCE INDEX.
+    pub index: String,
+    /// Its columns, or those of its start that all run in one direction.
+    pub columns: Vec<KeyColumn>,
+    /// Whether that direction is down.
+    pub descending: bool,
+}
+
+impl ChunkKey {
+    /// The key to use for `table`, if it has a usable one.
+    pub fn of(table: &Table) -> Option<ChunkKey> {
+        let key: &Key = server::catalog::chunk_key(table)?;
+        let descending = key.parts.first()?.descending;
+        let mut columns = Vec::new();
+        for part in &key.parts {
+            // A change of direction ends what ORDER BY can follow in one pass.
+            if part.descending != descending {
+                break;
+            }
+            let name = part.column.as_deref()?;
+            let column = table.columns.iter().find(|c| c.name == name)?;
+            columns.push(KeyColumn::of(column)?);
+        }
+        Some(ChunkKey {
+            index: key.name.clone(),
+            columns,
+            descending,
+        })
+    }
+
+    /// For ORDER BY as the index runs: the server reads it forwards, and rows go back in the order in which it keeps them.
+    pub fn order_of_index(&self) -> String {
+        if self.descending {
+            self.order_by_descending()
+        } else {
+            self.order_by()
+        }
+    }
+
+    /// `c1, c2`, for ORDER BY: from the smallest to the largest.
+    pub fn order_by(&self) -> String {
+        self.list(|c| c.quoted(), ", ")
+    }
+
+    /// `c1 DESC, c2 DESC`.
+    pub fn order_by_descending(&self) -> String {
+        self.list(|c| format!("{} DESC", c.quoted()), ", ")
+    }
+
+    /// The SELECT items that give a [`Bound`].
+    pub fn select(&self) -> String {
+        self.list(|c| c.select.clone(), ", ")
+    }
+
+    /// Names of the columns.
+    pub fn names(&self) -> Vec<String> {
+        self.columns.iter().map(|c| c.name.clone()).collect()
+    }
+
+    /// Whether rows with a NULL in the key can exist.
+    pub fn nullable(&self) -> bool {
+        self.columns.iter().any(|c| c.nullable)
+    }
+
+    fn list(&self, f: impl Fn(&KeyColumn) -> String, between: &str) -> String {
+        self.columns.iter().map(f).collect::<Vec<_>>().join(between)
+    }
+}
+
+impl KeyColumn {
+    fn of(column: &Column) -> Option<KeyColumn> {
+        let quoted = server::quote::ident(&column.name);
+        let mut select = quoted.clone();
+        let kind = match column.data_type.as_str() {
+            "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "year" => Kind::Integer,
+            // Ordered by number, not by text; `+0` gives that number.
+            "bit" | "enum" | "set" => {
+                select = format!("{quoted}+0");
+                Kind::Integer
+            }
+            "decimal" => Kind::Decimal,
+            "float" | "double" => {
+                select = column.select_expression();
+                Kind::Float
+            }
+            "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" => Kind::Text {
+                charset: column.charset.clone()?,
+                folds: !column
+                    .collation
+                    .as_deref()
+                    .is_some_and(|c| c.ends_with("_bin") || c.ends_with("_cs") || c == "binary"),
+            },
+            "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => {
+                Kind::Binary
+            }
+            "date" | "datetime" | "timestamp" | "time" => Kind::Temporal,
+            "uuid" | "inet4" | "inet6" => Kind::Other,
+            _ => return None,
+        };
+        Some(KeyColumn {
+            name: column.name.clone(),
+            kind,
+            nullable: column.nullable,
+            select,
+        })
+    }
+
+    fn quoted(&self) -> String {
+        server::quote::ident(&self.name)
+    }
+
+    /// The value as an SQL literal that compares under this column's rules.
+    fn literal(&self, value: &[u8]) -> String {
+        let number = |extra: &[u8]| {
+            !value.is_empty()
+                && value
+                    .iter()
+                    .all(|b| b.is_ascii_digit() || extra.contains(b))
+        };
+        let text = || String::from_utf8_lossy(value).into_owned();
+        match &self.kind {
+            Kind::Integer if number(b"-") => text(),
+            Kind::Decimal if number(b"-.") => text(),
+            // The exponent makes it a double; a plain decimal would compare as DECIMAL.
+            Kind::Float if number(b"-+.eE") => {
+                let t = text();
+                if t.contains(['e', 'E']) {
+                    t
+                } else {
+                    format!("{t}e0")
+                }
+            }
+            Kind::Text { charset, .. } => {
+                let charset: String = charset
+                    .chars()
+                    .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+                    .collect();
+                format!("_{charset} {}", server::quote::hex(value))
+            }
+            Kind::Binary => server::quote::hex(value),
+            // Temporal and other values are ASCII; anything else is made harmless by hex.
+            _ if value.iter().all(|b| b.is_ascii_graphic() || *b == b' ')
+                && !value.contains(&b'\'')
+                && !value.contains(&b'\\') =>
+            {
+                format!("'{}'", text())
+            }
+            _ => server::quote::hex(value),
+        }
+    }
+}

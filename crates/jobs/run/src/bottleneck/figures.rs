@@ -1,0 +1,242 @@
+//! The figures of a run, put together from what workers, host and server said.
+//!
+//! All times are seconds. A figure that is not known is `None`: a rule that
+//! needs it then keeps silent.
+
+use super::Seen;
+use super::sample::{Sample, moved, redo};
+use crate::host::Host;
+use std::collections::BTreeMap;
+
+/// What the rows were moved for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Job {
+    /// Out of a server, compressed with this zstd level; `None` without compression.
+    Dump {
+        /// The level.
+        level: Option<i32>,
+    },
+    /// Into a server.
+    Load {
+        /// Whether the load keeps itself out of the binary log.
+        skip_binlog: bool,
+    },
+}
+
+/// What a server wrote and waited for during the rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Traffic {
+    /// Syncs of files.
+    pub fsyncs: u64,
+    /// Bytes of redo.
+    pub redo_bytes: u64,
+    /// Pages written to data files.
+    pub pages: u64,
+    /// Pages that went through the doublewrite area as well.
+    pub twice: u64,
+    /// Times that a session had to wait for a free page.
+    pub wait_free: u64,
+    /// Pages read from disk because they were not in memory.
+    pub reads: u64,
+    /// Seconds that sessions waited for row locks.
+    pub row_locks: f64,
+    /// Times that a session waited for room in the log buffer.
+    pub log_waits: u64,
+}
+
+/// The redo log, over all looks at it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Redo {
+    /// Greatest age of the last checkpoint, in bytes.
+    pub age: u64,
+    /// What the age may become.
+    pub most: u64,
+    /// Share of the looks that found it near that.
+    pub full: f64,
+}
+
+/// The figures of one run's rows.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Which job.
+    pub job: Option<Job>,
+    /// From the first row to the last.
+    pub wall: f64,
+    /// Connections that moved rows.
+    pub workers: usize,
+    /// Cores of this host.
+    pub cores: usize,
+    /// Workers' time with something at hand.
+    pub busy: f64,
+    /// Thereof in calls to the socket.
+    pub waited: f64,
+    /// Beside that, until the run's limits let bytes pass.
+    pub limited: f64,
+    /// What writing to the archive waited for its limit, in all its threads.
+    pub limited_disk: f64,
+    /// Thereof until a commit was answered.
+    pub commit: f64,
+    /// Workers' time after their last piece, until the last worker's.
+    pub tail: f64,
+    /// How long the last worker was alone, and its table.
+    pub last: Option<(f64, String)>,
+    /// Processor time of penstock.
+    pub own_cpu: f64,
+    /// Processor time of the server, if it runs here.
+    pub server_cpu: Option<f64>,
+    /// Thereof in the threads that serve the workers, and their wait for a core.
+    pub served: Option<(f64, f64)>,
+    /// Processor time of everything on this host.
+    pub host_busy: Option<f64>,
+    /// Core time idle because of disks.
+    pub iowait: Option<f64>,
+    /// Time in which something on this host waited for a disk.
+    pub pressure: Option<f64>,
+    /// Whether the server runs here.
+    pub same_host: bool,
+    /// What the server did.
+    pub traffic: Option<Traffic>,
+    /// Its redo log.
+    pub redo: Option<Redo>,
+    /// Time that sessions waited for metadata locks.
+    pub metadata: Option<f64>,
+    /// Time that transactions waited for their turn at an AUTO_INCREMENT.
+    pub auto_inc: Option<f64>,
+    /// Its time in files, by kind.
+    pub files: BTreeMap<String, f64>,
+    /// Its settings.
+    pub settings: BTreeMap<String, String>,
+    /// What could not be seen, in words.
+    pub not_measured: Vec<String>,
+}
+
+/// Share of its capacity from which redo counts as full: servers hold writers
+/// back some way before the end, MySQL further from it than MariaDB, whose
+/// figure for the most is net of that.
+const FULL: f64 = 0.7;
+
+impl Figures {
+    /// What the host did between two looks.
+    pub(super) fn host(&mut self, a: &Host, b: &Host) {
+        let over = |a: f64, b: f64| (b >= a).then_some(b - a);
+        self.host_busy = over(a.busy, b.busy);
+        self.iowait = over(a.iowait, b.iowait);
+        self.pressure = a.pressure.zip(b.pressure).and_then(|(a, b)| over(a, b));
+    }
+
+    /// When each worker was last through with something, since the beginning, and with what.
+    pub(super) fn ends(&mut self, ends: impl Iterator<Item = (f64, String)>) {
+        let mut ends: Vec<_> = ends.collect();
+        ends.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let Some((end, table)) = ends.first().cloned() else {
+            return;
+        };
+        // A worker that never got a piece was waiting from the beginning.
+        let others = ends.iter().map(|e| end - e.0).sum::<f64>();
+        let never = self.workers.saturating_sub(ends.len()) as f64 * end;
+        self.tail = others + never;
+        let alone = end - ends.get(1).map_or(0.0, |e| e.0);
+        if self.workers > 1 {
+            self.last = Some((alone, table));
+        }
+    }
+
+    /// Something that could not be seen.
+    pub(super) fn unseen(&mut self, what: &str) {
+        self.not_measured.push(what.to_owned());
+    }
+
+    /// What the server's counters say.
+    pub(super) fn server(&mut self, seen: &Seen) {
+        self.settings.clone_from(&seen.settings);
+        self.same_host = seen.here;
+        let (Some(a), Some(b)) = (seen.samples.first(), seen.samples.last()) else {
+            return self.unseen("the server gave no counters");
+        };
+        if moved(&a.status, &b.status, "uptime").is_none() {
+            return self.unseen(if b.status.contains_key("uptime") {
+                "the server was started anew, and its counters with it"
+            } else {
+                "the server gave no counters"
+            });
+        }
+        self.server_cpu = a
+            .cpu
+            .zip(b.cpu)
+            .and_then(|(a, b)| (b >= a).then_some(b - a));
+        self.served = seen.served.map(|t| (t.cpu, t.delay));
+        if !seen.here {
+            self.unseen("the server runs elsewhere: its processors and disks are not seen");
+        }
+        self.traffic = Some(traffic(a, b));
+        self.redo = ages(&seen.samples);
+        self.metadata = waited(&seen.samples, "metadata", self.wall);
+        self.auto_inc = waited(&seen.samples, "auto_inc", self.wall);
+        self.files = b
+            .files
+            .iter()
+            .filter_map(|(k, v)| Some((k.clone(), v - a.files.get(k)?)))
+            .filter(|(_, v)| *v >= 0.0)
+            .collect();
+    }
+
+    /// A setting of the server, if it gave it.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.get(name).map(String::as_str)
+    }
+}
+
+fn traffic(a: &Sample, b: &Sample) -> Traffic {
+    let n = |name| moved(&a.status, &b.status, name);
+    // InnoDB's own count of redo, or how far its log sequence number went.
+    let redo = [
+        "innodb_redo_log_current_lsn",
+        "innodb_lsn_current",
+        "innodb_os_log_written",
+    ];
+    Traffic {
+        fsyncs: n("innodb_data_fsyncs").unwrap_or(0),
+        redo_bytes: redo.iter().find_map(|r| n(r)).unwrap_or(0),
+        pages: n("innodb_pages_written").unwrap_or(0),
+        twice: n("innodb_dblwr_pages_written").unwrap_or(0),
+        wait_free: n("innodb_buffer_pool_wait_free").unwrap_or(0),
+        reads: n("innodb_buffer_pool_reads").unwrap_or(0),
+        row_locks: n("innodb_row_lock_time").unwrap_or(0) as f64 / 1e3,
+        log_waits: n("innodb_log_waits").unwrap_or(0),
+    }
+}
+
+/// Sessions found waiting, on the average of all looks, as time.
+fn waited(samples: &[Sample], what: &str, wall: f64) -> Option<f64> {
+    let found: Vec<u64> = samples
+        .iter()
+        // The first look was before the first row.
+        .skip(usize::from(samples.len() > 1))
+        .filter_map(|s| s.waiting.get(what).copied())
+        .collect();
+    let looks = found.len();
+    (looks > 0).then(|| found.iter().sum::<u64>() as f64 / looks as f64 * wall)
+}
+
+fn ages(samples: &[Sample]) -> Option<Redo> {
+    let ages: Vec<_> = samples.iter().filter_map(|s| redo(&s.status)).collect();
+    // The first look was before the first row.
+    let during = if ages.len() > 1 {
+        &ages[1..]
+    } else {
+        &ages[..]
+    };
+    let (age, most) = *during.iter().max_by(|a, b| {
+        let of = |x: &(u64, u64)| x.0 as f64 / x.1 as f64;
+        of(a).total_cmp(&of(b))
+    })?;
+    let near = during
+        .iter()
+        .filter(|(age, most)| *age as f64 >= FULL * *most as f64)
+        .count();
+    Some(Redo {
+        age,
+        most,
+        full: near as f64 / during.len() as f64,
+    })
+}

@@ -1,0 +1,225 @@
+//! What held a run back: measured while the rows move, said at the end in one
+//! sentence, with what is worth trying next.
+//!
+//! A [`Watch`] begins with the first row and ends with the last. Workers tell
+//! it how long each piece took and how much of that they waited for the
+//! server; `host` adds processor time, `sample` the server's own counters.
+//! `figures` puts them together, `rules` judges. Invariants: nothing here fails
+//! or delays a job (a server that does not answer is left behind), and no
+//! advice is given that a counter of this very run does not speak for.
+
+mod figures;
+mod suggestions;
+use crate::host;
+mod rules;
+mod sample;
+#[cfg(test)]
+mod tests;
+
+pub use figures::{Figures, Job, Redo, Traffic};
+pub use rules::{Report, Share, Suggestion, WaitClass, judge};
+
+use base::{Event, Observer, RateLimiter};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use sample::{Sample, Source};
+use server::Identity;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+use wire::{Conn, Options};
+
+/// Time between two looks at the server's counters.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// How long the end of a run waits for a server's last counters.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Shorter runs say nothing: a counter of hundredths of a second would decide.
+const SHORTEST: f64 = 0.5;
+
+/// Looks on while rows move.
+pub struct Profiler {
+    job: Job,
+    workers: usize,
+    start: Instant,
+    own_cpu: f64,
+    host: Option<host::Host>,
+    tally: Mutex<Tally>,
+    /// Writing waits here, and had waited so long when the rows began.
+    disk: Option<(Arc<RateLimiter>, Duration)>,
+    server: Result<Sampler, String>,
+}
+
+/// What workers reported.
+#[derive(Default)]
+struct Tally {
+    busy: Duration,
+    waited: Duration,
+    /// At the gate of the run.
+    limited: Duration,
+    commit: Duration,
+    /// When each worker was last through with something, and with what.
+    last: HashMap<ThreadId, (Instant, String)>,
+}
+
+/// A worker's piece of work that is not finished.
+pub struct Span {
+    since: Instant,
+    waited: Duration,
+    limited: Duration,
+}
+
+impl Profiler {
+    /// Begins to look; `workers` connections are about to move rows.
+    ///
+    /// What the server's counters say meanwhile is told to `observer`.
+    pub fn start(
+        job: Job,
+        server: &Options,
+        id: &Identity,
+        workers: usize,
+        observer: &Arc<dyn Observer>,
+    ) -> Profiler {
+        let server =
+            Source::open(server, id).map(|source| Sampler::start(source, observer.clone()));
+        Profiler {
+            job,
+            workers,
+            start: Instant::now(),
+            own_cpu: host::own_cpu(),
+            host: host::host(),
+            tally: Mutex::default(),
+            disk: None,
+            server,
+        }
+    }
+
+    /// What the run writes goes through this gate.
+    #[must_use]
+    pub fn writing_through(mut self, gate: &Arc<RateLimiter>) -> Profiler {
+        self.disk = Some((gate.clone(), gate.waited()));
+        self
+    }
+
+    /// A worker takes up a piece of work.
+    pub fn begin(&self, conn: &Conn) -> Span {
+        Span {
+            since: Instant::now(),
+            waited: conn.waited(),
+            limited: conn.limited(),
+        }
+    }
+
+    /// A worker is through with it.
+    pub fn end(&self, spell: &Span, conn: &Conn, table: &str) {
+        let now = Instant::now();
+        let mut t = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        t.busy += now - spell.since;
+        t.waited += conn.waited().saturating_sub(spell.waited);
+        t.limited += conn.limited().saturating_sub(spell.limited);
+        t.last
+            .insert(std::thread::current().id(), (now, table.to_owned()));
+    }
+
+    /// A worker's commit, which began at this moment, is done.
+    pub fn committed(&self, began: Instant) {
+        let mut t = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        t.commit += began.elapsed();
+    }
+
+    /// The rows are through: what held them back. `None` if it was over too soon to tell.
+    pub fn finish(self) -> Option<Report> {
+        let wall = self.start.elapsed().as_secs_f64();
+        if wall < SHORTEST {
+            return None;
+        }
+        let mut f = Figures {
+            job: Some(self.job),
+            wall,
+            workers: self.workers,
+            cores: host::cores(),
+            own_cpu: host::own_cpu() - self.own_cpu,
+            ..Figures::default()
+        };
+        if let (Some(a), Some(b)) = (self.host, host::host()) {
+            f.host(&a, &b);
+        }
+        let t = self
+            .tally
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        f.busy = t.busy.as_secs_f64();
+        f.waited = t.waited.as_secs_f64();
+        f.limited = t.limited.as_secs_f64();
+        if let Some((gate, before)) = &self.disk {
+            f.limited_disk = gate.waited().saturating_sub(*before).as_secs_f64();
+        }
+        f.commit = t.commit.as_secs_f64();
+        let ends = t.last.into_values();
+        f.ends(ends.map(|(at, table)| ((at - self.start).as_secs_f64(), table)));
+        match self.server.map(Sampler::finish) {
+            Ok(Some(seen)) => f.server(&seen),
+            Ok(None) => f.unseen("the server stopped answering questions about its counters"),
+            Err(why) => f.unseen(&format!("no connection for the server's counters: {why}")),
+        }
+        Some(judge(&f))
+    }
+}
+
+/// What was seen of a server.
+struct Seen {
+    settings: std::collections::BTreeMap<String, String>,
+    here: bool,
+    served: Option<host::Thread>,
+    samples: Vec<Sample>,
+}
+
+/// The thread that asks.
+struct Sampler {
+    stop: Sender<()>,
+    seen: Receiver<Seen>,
+}
+
+impl Sampler {
+    fn start(mut source: Source, observer: Arc<dyn Observer>) -> Sampler {
+        let (stop, stopped) = bounded::<()>(1);
+        let (send, seen) = bounded(1);
+        // The first look is taken before the rows begin, the others beside them.
+        let first = source.sample();
+        let look = move || {
+            let mut samples: Vec<Sample> = first.into_iter().collect();
+            let mut looked = Instant::now();
+            loop {
+                let over = !matches!(stopped.recv_timeout(EVERY), Err(RecvTimeoutError::Timeout));
+                let Some(sample) = source.sample() else {
+                    return;
+                };
+                if let Some(before) = samples.last() {
+                    let list = sample::measures(before, &sample, looked.elapsed().as_secs_f64());
+                    observer.event(Event::Measured(list));
+                }
+                looked = Instant::now();
+                samples.push(sample);
+                if over {
+                    break;
+                }
+            }
+            let _ = send.send(Seen {
+                here: source.here(),
+                served: source.served(),
+                settings: source.settings,
+                samples,
+            });
+        };
+        // Without a thread there are no counters, and the report says so.
+        let _ = std::thread::Builder::new().name("held".into()).spawn(look);
+        Sampler { stop, seen }
+    }
+
+    /// Waits for the last look, but not for ever: the thread ends with its connection.
+    fn finish(self) -> Option<Seen> {
+        let _ = self.stop.send(());
+        self.seen.recv_timeout(PATIENCE).ok()
+    }
+}

@@ -1,0 +1,195 @@
+//! The socket that a run listens on: `PID.sock` in a folder that only its user can enter.
+//!
+//! It appears under its name only once it answers, so that one that does not is
+//! certain to be left over, and can be removed by anybody who meets it.
+
+use super::{Answer, LONGEST, PATIENCE, Request, client, short, tunables};
+use crate::Run;
+use rustix::net::sockopt;
+use std::fs::{DirBuilder, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Time between two looks at the run.
+const TICK: Duration = Duration::from_millis(250);
+
+/// A run that listens; it stops when this is dropped.
+#[derive(Debug)]
+pub struct Control {
+    path: PathBuf,
+    end: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Makes `run` listen in `folder`, which is made if it is not there.
+pub fn open(folder: &Path, run: &Run) -> io::Result<Control> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    private(folder)?;
+    // What dead runs left behind.
+    client::sockets(folder)?;
+    let pid = std::process::id();
+    let new = folder.join(format!(".{pid}.new"));
+    let _ = std::fs::remove_file(&new);
+    let listener = {
+        let (address, _folder) = short(&new)?;
+        UnixListener::bind(address)?
+    };
+    std::fs::set_permissions(&new, Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    // Somebody of this number may run on another host, or in another container, with the same folder.
+    let names = (0..).map(|n| match n {
+        0 => format!("{pid}.sock"),
+        n => format!("{pid}-{n}.sock"),
+    });
+    let path = names
+        .take(100)
+        .map(|name| folder.join(name))
+        .find(|p| std::fs::hard_link(&new, p).is_ok());
+    let _ = std::fs::remove_file(&new);
+    let path = path.ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
+    let end = Arc::new(AtomicBool::new(false));
+    let (run, over) = (run.clone(), end.clone());
+    let listen = move || {
+        while !over.load(Ordering::SeqCst) {
+            run.status.tick();
+            match listener.accept() {
+                // What goes wrong with one is its own affair.
+                Ok((client, _)) => drop(serve(&run, client)),
+                Err(_) => wait(&listener),
+            }
+        }
+    };
+    let spawned = std::thread::Builder::new()
+        .name("control".into())
+        .spawn(listen);
+    let thread = spawned.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+    Ok(Control {
+        path,
+        end,
+        thread: Some(thread),
+    })
+}
+
+/// Refuses a folder that others can enter.
+pub(super) fn private(folder: &Path) -> io::Result<()> {
+    let meta = std::fs::symlink_metadata(folder)?;
+    let mine = meta.uid() == rustix::process::geteuid().as_raw();
+    if !meta.is_dir() || !mine || meta.mode() & 0o077 != 0 {
+        let why = "it is not a folder of this user alone (mode 0700)";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(())
+}
+
+fn wait(listener: &UnixListener) {
+    use rustix::event::{PollFd, PollFlags, Timespec};
+    let mut polled = [PollFd::new(listener, PollFlags::IN)];
+    let time = Timespec::try_from(TICK).ok();
+    if rustix::event::poll(&mut polled, time.as_ref()).is_err() {
+        std::thread::sleep(TICK);
+    }
+}
+
+fn serve(run: &Run, mut client: UnixStream) -> io::Result<()> {
+    client.set_nonblocking(false)?;
+    let who = sockopt::socket_peercred(&client)?.uid;
+    if who != rustix::process::geteuid() && !who.is_root() {
+        return Ok(());
+    }
+    let answer = match request(&client) {
+        Ok(Some(line)) => match serde_json::from_str::<Request>(&line) {
+            Ok(request) => act(run, &request),
+            Err(e) => refused(format!("this is no request: {e}")),
+        },
+        Ok(None) => refused("this is no request".to_owned()),
+        Err(e) => return Err(e),
+    };
+    client.set_write_timeout(Some(PATIENCE))?;
+    let mut line = serde_json::to_vec(&answer)?;
+    line.push(b'\n');
+    client.write_all(&line)
+}
+
+/// One line, of limited length and within limited time; `None` if it is none.
+fn request(client: &UnixStream) -> io::Result<Option<String>> {
+    /// Held to one moment, however slowly bytes drip.
+    struct Until<'a>(&'a UnixStream, Instant);
+    impl Read for Until<'_> {
+        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            let left = self.1.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.0.set_read_timeout(Some(left))?;
+            let mut socket = self.0;
+            socket.read(buf)
+        }
+    }
+    let until = Until(client, Instant::now() + PATIENCE);
+    let mut line = Vec::new();
+    BufReader::new(until.take(LONGEST)).read_until(b'\n', &mut line)?;
+    if line.pop() != Some(b'\n') {
+        return Ok(None);
+    }
+    Ok(String::from_utf8(line).ok())
+}
+
+fn refused(why: String) -> Answer {
+    Answer {
+        error: Some(why),
+        status: None,
+    }
+}
+
+fn act(run: &Run, request: &Request) -> Answer {
+    match request {
+        Request::Status => {}
+        Request::Set { set } => match tunables::read(run, set) {
+            Ok(changes) => {
+                for change in changes {
+                    change(run);
+                }
+                let said: Vec<String> = set.iter().map(|(n, v)| format!("{n}={v}")).collect();
+                run.observer.note(format!("set: {}", said.join(" ")));
+            }
+            Err(why) => return refused(why),
+        },
+        Request::Pause if !run.limiter.paused() => {
+            run.limiter.set_paused(true);
+            run.observer.note("paused by the operator".to_owned());
+        }
+        Request::Resume if run.limiter.paused() => {
+            run.limiter.set_paused(false);
+            run.observer.note("resumed by the operator".to_owned());
+        }
+        Request::Pause | Request::Resume => {}
+        Request::Stop => {
+            run.cancel.raise();
+            run.observer
+                .note("stopping, as penstock stop asked".to_owned());
+        }
+    }
+    Answer {
+        error: None,
+        status: Some(super::status(run)),
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.end.store(true, Ordering::SeqCst);
+        let _ = std::fs::remove_file(&self.path);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Counters of a server by name: small questions that any account may ask, whose
+//! answers are for people and controllers. What the server refuses, or answers
+//! in a way that makes no sense, is `None`; nothing here fails a job.
+
+use wire::Conn;
+
+/// MySQL's length of the history list; needs PROCESS.
+const HISTORY: &str =
+    "SELECT NAME, COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'";
+
+/// Two columns as text, the first in lower case.
+pub fn pairs(conn: &mut Conn, sql: &str) -> Option<Vec<(String, String)>> {
+    let text = |v: &Option<Vec<u8>>| {
+        v.as_ref()
+            .map(|v| String::from_utf8_lossy(v).into_owned())
+            .unwrap_or_default()
+    };
+    let rows = conn.fetch(sql).ok()?;
+    Some(
+        rows.iter()
+            .filter_map(|r| Some((text(r.first()?).to_ascii_lowercase(), text(r.get(1)?))))
+            .collect(),
+    )
+}
+
+/// Transactions in the history list of InnoDB, where MySQL tells; MariaDB has it among its status.
+pub fn history_list_length(conn: &mut Conn) -> Option<u64> {
+    pairs(conn, HISTORY)?.first()?.1.parse().ok()
+}

@@ -1,0 +1,483 @@
+//! An archive by itself, and an archive against a server.
+
+use super::Comparison;
+use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
+use super::reading_order::{self, reading_order};
+use archive::manifest::{ChunkEntry, TableRecord};
+use archive::open::Table;
+use archive::{Archive, CheckOptions, RowDigest};
+use base::units::printable;
+use base::{Counters, Error, Kind, Result};
+use rows::archives;
+use rows::key_ranges::KeyRange;
+use rows::selection::check_matched;
+use rows::table_plan::TablePlan;
+use run::Run;
+use run::connect;
+use run::failure;
+use server::{Catalog, Filter, Identity, quote, session};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// An archive that was found whole.
+#[derive(Clone, Debug)]
+pub struct Offline {
+    /// Its folder.
+    pub path: PathBuf,
+    /// Files read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Rows decoded.
+    pub rows: u64,
+    /// Whether it has digests.
+    pub digests: bool,
+    /// Seconds it took.
+    pub seconds: f64,
+}
+
+/// Checks every byte of an archive without a server.
+pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Offline> {
+    let start = Instant::now();
+    let store = store::Directory::open(from).map_err(|e| archives::open_error(from, &e))?;
+    let phase = run.phase("checking the archive", threads);
+    let options = CheckOptions { threads, rows };
+    let report = archive::check(
+        &store,
+        &options,
+        &|p| progress(&phase.counters, &p),
+        &run.cancel,
+    )
+    .map_err(|e| failure::archive(format_args!("cannot check {}", from.display()), &e))?;
+    drop(phase);
+    run.check()?;
+    for note in &report.notes {
+        run.observer.note(note.clone());
+    }
+    if !report.problems.is_empty() {
+        let n = report.problems.len();
+        let mut text = format!(
+            "the archive {} is damaged in {}:",
+            from.display(),
+            if n == 1 {
+                "one place".to_owned()
+            } else {
+                format!("{n} places")
+            }
+        );
+        for p in report.problems.iter().take(50) {
+            text += &format!("\n  {}", place(p));
+        }
+        if n > 50 {
+            text += &format!("\n  … and {} more", n - 50);
+        }
+        return Err(Error::new(Kind::Archive, text).hint("do not rely on it: take the dump again, or fetch the archive again from its other copy"));
+    }
+    Ok(Offline {
+        path: std::path::absolute(from).unwrap_or_else(|_| from.to_owned()),
+        files: report.files,
+        bytes: report.bytes,
+        rows: report.rows,
+        digests: report.has_manifest,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+/// File, table and chunk, and what is wrong.
+fn place(p: &archive::Problem) -> String {
+    let mut text = p.file.clone();
+    if let (Some(schema), Some(table)) = (&p.schema, &p.table) {
+        text += &format!(" (table {}", printable(&quote::qualified(schema, table)));
+        if let Some(chunk) = p.chunk {
+            text += &format!(", chunk {chunk}");
+        }
+        text += ")";
+    }
+    let what = p.what.strip_prefix(&p.file).unwrap_or(&p.what);
+    format!("{text}: {}", what.trim_start_matches([':', ' ']))
+}
+
+fn progress(counters: &Counters, p: &archive::Progress) {
+    counters.bytes.add(p.raw_bytes);
+    counters.stored.add(p.stored_bytes);
+    counters.rows.add(p.rows);
+}
+
+/// Compares the rows of an archive with a server's.
+pub fn against(
+    run: &Run,
+    from: &Path,
+    server: &wire::Options,
+    threads: usize,
+    filter: &Filter,
+) -> Result<Comparison> {
+    let archive = archives::open(from)?;
+    let Some(manifest) = archive.manifest() else {
+        return Err(Error::new(Kind::Archive, format!("{} has no row digests: penstock did not write it", from.display()))
+            .hint("load it into a server (the load compares as it goes), then compare two servers with --server A --server B"));
+    };
+    let wanted: Vec<(&TableRecord, Option<RowDigest>)> = manifest
+        .tables
+        .iter()
+        .filter(|t| filter.table(&t.schema, &t.table))
+        .map(|t| (t, None))
+        .collect();
+    check_matched(filter)?;
+    all_equal(compare_tables(run, &archive, &wanted, server, threads)?)
+}
+
+/// Compares what was just loaded. An archive of penstock has its digests; for
+/// another one they were taken while the rows passed.
+pub fn loaded(
+    run: &Run,
+    archive: &Archive,
+    tables: &[(&Table, RowDigest)],
+    server: &wire::Options,
+    threads: usize,
+) -> Result<Comparison> {
+    if let Some(manifest) = archive.manifest() {
+        let wanted: Vec<_> = tables
+            .iter()
+            .filter_map(|(t, _)| manifest.table(&t.schema, &t.name).map(|r| (r, None)))
+            .collect();
+        return all_equal(compare_tables(run, archive, &wanted, server, threads)?);
+    }
+    let records: Vec<(TableRecord, RowDigest)> = tables
+        .iter()
+        .filter(|(t, _)| t.meta.includes_data && t.meta.is_default_dialect())
+        .map(|(t, digest)| {
+            let record = TableRecord {
+                schema: t.schema.clone(),
+                table: t.name.clone(),
+                columns: t.meta.options.columns.clone(),
+                row_expressions: Some(vec![t.meta.options.default_character_set.clone()]),
+                key: Vec::new(),
+                rows: digest.rows(),
+                row_digest: digest.to_hex(),
+                chunks: Vec::new(),
+            };
+            (record, *digest)
+        })
+        .collect();
+    let wanted: Vec<_> = records.iter().map(|(r, d)| (r, Some(*d))).collect();
+    all_equal(compare_tables(run, archive, &wanted, server, threads)?)
+}
+
+/// What it takes to compare tables of an archive that has digests, one by one, as soon as each is there.
+pub struct TableVerifier<'a> {
+    /// The surroundings.
+    pub run: &'a Run,
+    /// What was dumped.
+    pub archive: &'a Archive,
+    /// What it was loaded into.
+    pub server: &'a wire::Options,
+    /// What the server is.
+    pub id: &'a Identity,
+    /// Its tables.
+    pub catalog: &'a Catalog,
+    /// Connections that read a table.
+    pub threads: usize,
+    /// Tables that one connection reads, by schema and name.
+    pub single_reader: BTreeSet<(String, String)>,
+}
+
+/// Of tables that are compared at once, those that one connection reads, so that it need not ask for ranges.
+pub fn single_reader_tables<'t>(
+    archive: &Archive,
+    tables: impl Iterator<Item = &'t Table>,
+    threads: usize,
+) -> BTreeSet<(String, String)> {
+    let Some(manifest) = archive.manifest() else {
+        return BTreeSet::new();
+    };
+    let records: Vec<&TableRecord> = tables
+        .filter_map(|t| manifest.table(&t.schema, &t.name))
+        .collect();
+    let costs: Vec<Option<u64>> = records
+        .iter()
+        .map(|r| Some(reading_order::cost(r.rows, bytes(r))))
+        .collect();
+    let all = costs
+        .iter()
+        .flatten()
+        .fold(0u64, |a, c| a.saturating_add(*c));
+    let whole = reading_order::single_reader(&costs, all, threads);
+    let name = |n: usize| (records[n].schema.clone(), records[n].table.clone());
+    whole.into_iter().map(name).collect()
+}
+
+fn bytes(record: &TableRecord) -> u64 {
+    record.chunks.iter().map(|c| c.raw_bytes).sum()
+}
+
+impl TableVerifier<'_> {
+    /// Compares a table; says how it differs, if it does.
+    pub fn table(
+        &self,
+        table: &Table,
+        counters: &Counters,
+    ) -> Result<(Comparison, Option<String>)> {
+        let manifest = self.archive.manifest();
+        let record = manifest.and_then(|m| m.table(&table.schema, &table.name));
+        let wanted: Vec<_> = record.iter().map(|r| (*r, None)).collect();
+        let name = (table.schema.clone(), table.name.clone());
+        let threads = if self.single_reader.contains(&name) {
+            1
+        } else {
+            self.threads
+        };
+        let (compared, differences) = compare_with(
+            self.run,
+            self.archive,
+            &wanted,
+            (self.server, self.id, self.catalog),
+            threads,
+            counters,
+        )?;
+        let what = match record {
+            None => Some("the archive has no digest of it".to_owned()),
+            Some(_) => differences.into_iter().next().map(|(_, what)| what),
+        };
+        Ok((compared, what))
+    }
+}
+
+/// Fails if anything differs.
+fn all_equal((compared, differences): (Comparison, Vec<(usize, String)>)) -> Result<Comparison> {
+    if differences.is_empty() {
+        return Ok(compared);
+    }
+    let texts: Vec<String> = differences.into_iter().map(|(_, what)| what).collect();
+    Err(differs(&compared.left, &compared.right, &texts))
+}
+
+/// Compares tables; what differs comes with its place among them.
+fn compare_tables(
+    run: &Run,
+    archive: &Archive,
+    tables: &[(&TableRecord, Option<RowDigest>)],
+    server: &wire::Options,
+    threads: usize,
+) -> Result<(Comparison, Vec<(usize, String)>)> {
+    let schemas = tables.iter().map(|(t, _)| t.schema.as_str());
+    let (id, catalog) = catalog(run, server, schemas)?;
+    let phase = run.phase("comparing rows", threads);
+    for (record, _) in tables {
+        phase.counters.rows_expected.add(record.rows);
+        phase.counters.bytes_expected.add(bytes(record));
+    }
+    compare_with(
+        run,
+        archive,
+        tables,
+        (server, &id, &catalog),
+        threads,
+        &phase.counters,
+    )
+}
+
+/// What a server is, and the tables of these schemas on it.
+pub fn catalog<'s>(
+    run: &Run,
+    server: &wire::Options,
+    schemas: impl Iterator<Item = &'s str>,
+) -> Result<(Identity, Catalog)> {
+    let (mut conn, id) = connect::open(run, server)?;
+    session::for_catalog(&mut conn, &id)
+        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    let mut patterns: Vec<String> = schemas.map(quote::ident).collect();
+    patterns.sort();
+    patterns.dedup();
+    let filter = Filter::new(&patterns, &[], &[], &[])
+        .map_err(|e| failure::server("cannot select schemas", e))?;
+    let catalog = Catalog::read(&mut conn, &id, &filter)
+        .map_err(|e| failure::server("cannot read the catalog", e))?;
+    Ok((id, catalog))
+}
+
+fn compare_with(
+    run: &Run,
+    archive: &Archive,
+    tables: &[(&TableRecord, Option<RowDigest>)],
+    (server, id, catalog): (&wire::Options, &Identity, &Catalog),
+    threads: usize,
+    counters: &Counters,
+) -> Result<(Comparison, Vec<(usize, String)>)> {
+    let start = Instant::now();
+    let name = format!("{id} at {}", server.endpoint);
+    let from = archive.manifest().map(|m| m.source.flavour.as_str());
+    // Another server may put rows into other partitions, for all that their names are the same.
+    let alike = from == Some(&id.flavour.to_string());
+    let mut differences = Vec::new();
+    let (mut plans, mut pieces, mut compared) = (Vec::new(), Vec::new(), 0);
+    // By plan: which of the tables, and the bytes of its rows.
+    let (mut of_plan, mut sizes) = (Vec::new(), Vec::new());
+    for (number, (record, taken)) in tables.iter().enumerate() {
+        let qualified = printable(&quote::qualified(&record.schema, &record.table));
+        let Some(table) = find(catalog, id, record) else {
+            differences.push((number, format!("{qualified}: not on the server")));
+            continue;
+        };
+        let mut plan = match TablePlan::of_names(table, &record.columns) {
+            Ok(plan) => plan,
+            Err(why) => {
+                let what = format!("{qualified}: on the server it {}", printable(&why));
+                differences.push((number, what));
+                continue;
+            }
+        };
+        let parts = if let Some(digest) = taken {
+            // Rows were written by another tool: read them as it did.
+            plan.as_client(
+                record
+                    .row_expressions
+                    .as_ref()
+                    .and_then(|v| v.first())
+                    .map_or("utf8mb4", String::as_str),
+            );
+            vec![(plan, vec![(KeyRange::whole(), *digest)])]
+        } else {
+            in_parts(record, table, plan, alike)
+        };
+        compared += 1;
+        for (plan, ranges) in parts {
+            let at = plans.len();
+            let rows: u64 = ranges.iter().map(|(_, digest)| digest.rows()).sum();
+            sizes.push(rows.saturating_mul(bytes(record) / record.rows.max(1)));
+            pieces.extend(ranges.into_iter().map(|(range, digest)| Piece {
+                table: at,
+                range,
+                expected: Expected::Digest(digest),
+            }));
+            plans.push(Plans {
+                left: plan,
+                right: None,
+            });
+            of_plan.push(number);
+        }
+    }
+    let coarse = reading_order(pieces, &sizes, threads);
+    let workers = |pieces: &[Piece]| -> Result<Vec<Pair>> {
+        let worker = |_| {
+            Ok(Pair {
+                left: reader(run, server, id)?,
+                right: None,
+            })
+        };
+        (0..threads.min(pieces.len().max(1))).map(worker).collect()
+    };
+    let mut outcome = compare(
+        run,
+        counters,
+        &plans,
+        &coarse.pieces,
+        workers(&coarse.pieces)?,
+    )?;
+    let differ: Vec<usize> = outcome.differences.iter().map(|d| d.0).collect();
+    let again = coarse.again(&differ);
+    if !again.is_empty() {
+        let places = compare(run, counters, &plans, &again, workers(&again)?)?.differences;
+        // A table that differs as a whole and in no piece, because it changes or has rows outside of them, still differs.
+        let whole = |plan: usize| again.iter().any(|p| p.table == plan);
+        let named = |plan: usize| places.iter().any(|p| p.0 == plan);
+        outcome.differences.retain(|d| !whole(d.0) || !named(d.0));
+        outcome.differences.extend(places);
+        outcome.differences.sort_by_key(|d| d.0);
+    }
+    let found = outcome.differences.into_iter();
+    differences.extend(found.map(|(plan, what)| (of_plan[plan], what)));
+    let compared = Comparison {
+        left: archive.store().describe(),
+        right: name,
+        tables: compared,
+        rows: outcome.rows,
+        bytes: outcome.bytes,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    Ok((compared, differences))
+}
+
+fn find<'c>(
+    catalog: &'c Catalog,
+    id: &Identity,
+    record: &TableRecord,
+) -> Option<&'c server::catalog::Table> {
+    let folds = id.lower_case_table_names != 0;
+    catalog.table_folded(&record.schema, &record.table, folds)
+}
+
+/// Ranges of rows, with what each amounts to.
+type Ranges = Vec<(KeyRange, RowDigest)>;
+
+/// How the table is read: partition by partition, if it was dumped so and has them on the server too, and that is `alike`.
+fn in_parts(
+    record: &TableRecord,
+    table: &server::catalog::Table,
+    mut plan: TablePlan,
+    alike: bool,
+) -> Vec<(TablePlan, Ranges)> {
+    let mut parts: Vec<(&str, Vec<&ChunkEntry>)> = Vec::new();
+    for chunk in &record.chunks {
+        let partition = chunk.partition.as_deref().unwrap_or_default();
+        match parts.iter_mut().find(|p| p.0 == partition) {
+            Some((_, chunks)) => chunks.push(chunk),
+            None => parts.push((partition, vec![chunk])),
+        }
+    }
+    let all: Vec<&ChunkEntry> = record.chunks.iter().collect();
+    let there = |name: &str| alike && table.partitions.iter().any(|p| p.name == name);
+    if parts.iter().all(|(name, _)| name.is_empty()) {
+        let ranges = ranges(record, &all, &mut plan);
+        return vec![(plan, ranges)];
+    }
+    if parts.len() != table.partitions.len() || !parts.iter().all(|(name, _)| there(name)) {
+        // Other partitions: each of the archive's has ranges of its own over the same keys.
+        plan.key = None;
+        let ranges = ranges(record, &all, &mut plan);
+        return vec![(plan, ranges)];
+    }
+    let of_part = |(name, chunks): (&str, Vec<&ChunkEntry>)| {
+        let mut plan = plan.of_partition(name);
+        let ranges = ranges(record, &chunks, &mut plan);
+        (plan, ranges)
+    };
+    parts.into_iter().map(of_part).collect()
+}
+
+/// The ranges that these chunks were dumped in, with what each amounts to. Several
+/// files of one range count together; without a common key it is all of them.
+fn ranges(record: &TableRecord, chunks: &[&ChunkEntry], plan: &mut TablePlan) -> Ranges {
+    let whole = || {
+        let mut all = RowDigest::new();
+        for digest in chunks.iter().filter_map(|c| c.digest()) {
+            all.merge(&digest);
+        }
+        vec![(KeyRange::whole(), all)]
+    };
+    let Some(key) = plan.key.as_ref().filter(|k| k.names() == record.key) else {
+        plan.key = None;
+        return whole();
+    };
+    let mut list: Vec<(KeyRange, RowDigest)> = Vec::new();
+    for chunk in chunks {
+        let (Some(range), Some(digest)) = (
+            KeyRange::of_record(chunk.from.as_deref(), chunk.to.as_deref(), key),
+            chunk.digest(),
+        ) else {
+            return whole();
+        };
+        match list.iter_mut().find(|(r, _)| *r == range) {
+            Some((_, sum)) => sum.merge(&digest),
+            None => list.push((range, digest)),
+        }
+    }
+    // The empty chunk that closes a series says "whole", and holds nothing.
+    if list.len() > 1 {
+        list.retain(|(r, d)| !r.is_whole() || d.rows() > 0);
+    }
+    if list.iter().any(|(r, _)| r.is_whole()) && list.len() > 1 {
+        return whole();
+    }
+    list
+}

@@ -1,0 +1,378 @@
+//! One gate for all bytes of a run: how many may pass in a second, whether any
+//! may pass at all, and how many workers may pass at a time.
+//!
+//! One budget for everybody who takes from it, so the total is what was asked
+//! for, at any number of workers. Invariants: over any stretch of time no more
+//! bytes are granted than the rate allows, plus [`CREDIT`] worth of it and one
+//! quantum; what was not granted while nobody asked, or while the gate was
+//! closed, is gone; every change takes effect at once, also for those who wait.
+//!
+//! The operator's wishes (rate, pause) and those of a controller (ceiling,
+//! hold, workers) are kept apart: neither undoes the other's, and the stricter
+//! one holds. What it does not do: decide anything.
+
+mod budget;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+use crate::units;
+use budget::Budget;
+use slots::Slots;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Time whose bytes may be caught up with, so that a late wake-up costs no rate: a fiftieth of 5 s.
+pub const CREDIT: Duration = Duration::from_millis(100);
+
+/// Lowest rate that makes sense, in bytes per second: below it a connection is all but dead.
+pub const LOWEST: u64 = 1024;
+
+/// For so long after somebody last waited for the rate, the rate is what the run waits for.
+const RECENT: u64 = 1_000_000_000;
+
+/// See the module.
+#[derive(Debug)]
+pub struct RateLimiter {
+    /// What the rate is called in [`Gate::waiting`].
+    limit: &'static str,
+    /// Nothing is held back: the one thing that is looked at while there is no limit.
+    open: AtomicBool,
+    passed: AtomicU64,
+    /// Nanoseconds that takers waited, all together.
+    waited: AtomicU64,
+    /// Changes whenever [`Gate::ahead`] may.
+    version: AtomicU64,
+    /// Those who take turns, so that what is buffered for them can be divided.
+    sources: AtomicUsize,
+    begin: Instant,
+    state: Mutex<State>,
+    /// The first in the queue sleeps here until the budget has something for it …
+    head: Condvar,
+    /// … the others here until it has left …
+    queue: Condvar,
+    /// … and those here that are one worker too many.
+    places: Condvar,
+}
+
+/// What is behind the lock.
+#[derive(Debug, Default)]
+struct State {
+    asked: Option<u64>,
+    ceiling: Option<u64>,
+    paused: bool,
+    suspended: Option<String>,
+    ended: bool,
+    budget: Budget,
+    slots: Slots,
+    /// Somebody is first in the queue.
+    led: bool,
+    /// When somebody last had to wait for the rate, in nanoseconds.
+    for_rate: Option<u64>,
+}
+
+impl State {
+    fn closed(&self) -> bool {
+        self.paused || self.suspended.is_some()
+    }
+
+    fn rate(&self) -> Option<u64> {
+        match (self.asked, self.ceiling) {
+            (Some(a), Some(c)) => Some(a.min(c)),
+            (a, c) => a.or(c),
+        }
+    }
+}
+
+impl RateLimiter {
+    /// A gate that stands open.
+    #[allow(clippy::new_ret_no_self, reason = "a gate is always shared")]
+    pub fn new() -> Arc<RateLimiter> {
+        RateLimiter::named("the rate limit")
+    }
+
+    /// As [`Gate::new`], for a limit that goes by another name, e.g. "the disk rate limit".
+    pub fn named(limit: &'static str) -> Arc<RateLimiter> {
+        Arc::new(RateLimiter {
+            limit,
+            open: AtomicBool::new(true),
+            passed: AtomicU64::new(0),
+            waited: AtomicU64::new(0),
+            version: AtomicU64::new(0),
+            sources: AtomicUsize::new(0),
+            begin: Instant::now(),
+            state: Mutex::default(),
+            head: Condvar::new(),
+            queue: Condvar::new(),
+            places: Condvar::new(),
+        })
+    }
+
+    // ------------------------------------------------------------ those who steer
+
+    /// What the operator asks for, in bytes per second; at least [`LOWEST`].
+    pub fn set_rate(&self, rate: Option<u64>) {
+        self.change(|s| s.asked = rate.map(|r| r.max(LOWEST)));
+    }
+
+    /// What a controller allows at the moment, in bytes per second; at least [`LOWEST`].
+    pub fn set_ceiling(&self, rate: Option<u64>) {
+        self.change(|s| s.ceiling = rate.map(|r| r.max(LOWEST)));
+    }
+
+    /// Nothing passes, or something again, by the operator's wish.
+    pub fn set_paused(&self, paused: bool) {
+        self.change(|s| s.paused = paused);
+    }
+
+    /// Nothing passes for this reason, which ends a sentence that begins with "waiting for"; or something again.
+    pub fn suspend(&self, reason: Option<String>) {
+        self.change(|s| s.suspended = reason);
+    }
+
+    /// At most so many workers (threads) pass at a time, at least one; those that began go on first.
+    pub fn set_workers(&self, most: Option<usize>) {
+        self.change(|s| s.slots.set_most(most.map(|n| n.max(1))));
+    }
+
+    /// The run ends: nobody waits any more, and [`Gate::take`] grants nothing.
+    pub fn end(&self) {
+        self.change(|s| s.ended = true);
+    }
+
+    fn change(&self, f: impl FnOnce(&mut State)) {
+        let mut s = self.lock();
+        let (now, was_closed) = (self.now(), s.closed());
+        f(&mut s);
+        let rate = s.rate();
+        s.budget.set_rate(now, rate);
+        if was_closed || s.closed() {
+            // A closed gate saves nothing up.
+            s.budget.forfeit(now);
+        }
+        let open = rate.is_none() && !s.closed() && !s.slots.limited() && !s.ended;
+        self.open.store(open, Ordering::Relaxed);
+        self.version.fetch_add(1, Ordering::Relaxed);
+        drop(s);
+        for all in [&self.head, &self.queue, &self.places] {
+            all.notify_all();
+        }
+    }
+
+    // ------------------------------------------------------------ those who look
+
+    /// What the operator asked for.
+    pub fn rate(&self) -> Option<u64> {
+        self.lock().asked
+    }
+
+    /// What a controller allows.
+    pub fn ceiling(&self) -> Option<u64> {
+        self.lock().ceiling
+    }
+
+    /// The lower of the two.
+    pub fn allowed(&self) -> Option<u64> {
+        self.lock().rate()
+    }
+
+    /// Whether the operator wants nothing to pass.
+    pub fn paused(&self) -> bool {
+        self.lock().paused
+    }
+
+    /// Why a controller lets nothing pass.
+    pub fn suspended(&self) -> Option<String> {
+        self.lock().suspended.clone()
+    }
+
+    /// How many workers may pass at a time.
+    pub fn workers(&self) -> Option<usize> {
+        self.lock().slots.most()
+    }
+
+    /// Bytes that passed so far, limited or not.
+    pub fn passed(&self) -> u64 {
+        self.passed.load(Ordering::Relaxed)
+    }
+
+    /// Time that takers waited here, added up over all of them.
+    pub fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited.load(Ordering::Relaxed))
+    }
+
+    /// Whether nothing is held back: one relaxed load.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// What those who want to pass are waiting for, to go behind "waiting for".
+    pub fn waiting(&self) -> Option<String> {
+        let s = self.lock();
+        if s.ended {
+            return None;
+        }
+        if s.paused {
+            return Some("resume (paused by the operator)".to_owned());
+        }
+        if let Some(reason) = &s.suspended {
+            return Some(reason.clone());
+        }
+        let last = s.for_rate?;
+        if self.now().saturating_sub(last) > RECENT {
+            return None;
+        }
+        match (s.asked, s.ceiling) {
+            (Some(rate), None) => Some(format!("{} of {}", self.limit, units::rate(rate))),
+            (Some(rate), Some(c)) if rate <= c => {
+                Some(format!("{} of {}", self.limit, units::rate(rate)))
+            }
+            // A controller that narrows the gate tells what it does itself.
+            (_, Some(_)) | (None, None) => None,
+        }
+    }
+
+    // ------------------------------------------------------------ those who pass
+
+    /// Waits until at least one byte may pass; returns how many may, at most `want`, and at most 10 ms worth
+    /// of the rate. 0 only if `want` is 0 or the run ends.
+    ///
+    /// A thread counts as one worker from here until [`Gate::leave`].
+    #[inline]
+    pub fn acquire(&self, want: usize) -> usize {
+        if self.is_open() {
+            self.passed.fetch_add(want as u64, Ordering::Relaxed);
+            return want;
+        }
+        self.acquire_in_turn(want)
+    }
+
+    #[cold]
+    fn acquire_in_turn(&self, want: usize) -> usize {
+        let me = std::thread::current().id();
+        let began = Instant::now();
+        let mut s = self.lock();
+        while !s.ended && !s.slots.enter(me, self.now()) {
+            // A place may fall free because its owner shows no sign of life, of which nobody tells.
+            s = wait(&self.places, s, Some(slots::QUIET / 4));
+        }
+        while s.led && !s.ended {
+            s = wait(&self.queue, s, None);
+        }
+        s.led = true;
+        let granted = loop {
+            if s.ended {
+                break 0;
+            }
+            let now = self.now();
+            let pause = if s.closed() {
+                None
+            } else {
+                match s.budget.ask(now, want) {
+                    Ok(n) => break n,
+                    Err(pause) => {
+                        s.for_rate = Some(now);
+                        Some(pause)
+                    }
+                }
+            };
+            s = wait(&self.head, s, pause);
+        };
+        s.led = false;
+        let now = self.now();
+        s.slots.granted(me, now);
+        drop(s);
+        self.queue.notify_one();
+        self.passed.fetch_add(granted as u64, Ordering::Relaxed);
+        let waited = began.elapsed().as_nanos() as u64;
+        self.waited.fetch_add(waited, Ordering::Relaxed);
+        granted
+    }
+
+    /// Counts bytes that cannot wait: they pass, and the others make up for them.
+    #[inline]
+    pub fn charge(&self, n: usize) {
+        self.passed.fetch_add(n as u64, Ordering::Relaxed);
+        if !self.is_open() {
+            let mut s = self.lock();
+            let now = self.now();
+            s.budget.charge(now, n);
+        }
+    }
+
+    /// Gives back what was taken and not used.
+    #[inline]
+    pub fn give_back(&self, n: usize) {
+        if n == 0 {
+            return;
+        }
+        self.passed.fetch_sub(n as u64, Ordering::Relaxed);
+        if !self.is_open() {
+            let mut s = self.lock();
+            let now = self.now();
+            s.budget.give_back(now, n);
+            drop(s);
+            self.head.notify_one();
+        }
+    }
+
+    /// This thread passes nothing for a while: another may have its place.
+    pub fn release_slot(&self) {
+        if !self.is_open() {
+            self.lock().slots.leave(std::thread::current().id());
+            self.places.notify_all();
+        }
+    }
+
+    // ------------------------------------------------------------ what lies ready in front of the gate
+
+    /// One more (or one less) source of bytes that arrive by themselves, such as a socket.
+    pub fn add_source(&self, more: bool) {
+        if more {
+            self.sources.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.sources.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Changes whenever [`Gate::ahead`] may have changed.
+    #[inline]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes may lie ready in front of the gate for each taker: all together no more than 50 ms of the
+    /// rate, a hundredth of what passes in 5 s. `None` without a rate.
+    pub fn read_ahead(&self) -> Option<usize> {
+        let rate = self.allowed()?;
+        let takers = self.sources.load(Ordering::Relaxed).max(1) as u64;
+        Some(usize::try_from(rate / 20 / takers).unwrap_or(usize::MAX))
+    }
+
+    fn now(&self) -> u64 {
+        self.begin.elapsed().as_nanos() as u64
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn wait<'a>(
+    on: &Condvar,
+    s: MutexGuard<'a, State>,
+    most: Option<Duration>,
+) -> MutexGuard<'a, State> {
+    match most {
+        None => on.wait(s).unwrap_or_else(PoisonError::into_inner),
+        Some(most) => {
+            let (s, _) = on
+                .wait_timeout(s, most)
+                .unwrap_or_else(PoisonError::into_inner);
+            s
+        }
+    }
+}
