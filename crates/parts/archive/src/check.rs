@@ -6,7 +6,7 @@
 //! were dumped. Without one (MySQL Shell's archives) only the structure can be
 //! checked, and the report says so.
 //!
-//! A damaged file is a [`Problem`] in the report, and the check goes on, so
+//! A damaged file is a [`Problem`] in the report, and the check continues, so
 //! that one run finds all of them; only what makes checking pointless (another
 //! version, an unfinished dump, a store that cannot be listed) is an error.
 
@@ -44,7 +44,7 @@ pub struct Progress {
     pub rows: u64,
 }
 
-/// What sort of damage it is.
+/// The kind of damage it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
     /// A file differs from its record, or cannot be read or decoded.
@@ -60,7 +60,7 @@ pub enum ProblemKind {
 /// Something that is not as it should be. Texts are safe for a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What sort.
+    /// The kind.
     pub kind: ProblemKind,
     /// The file concerned.
     pub file: String,

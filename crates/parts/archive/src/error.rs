@@ -1,4 +1,4 @@
-//! What can be wrong with an archive, told apart by what a caller can do
+//! What can be wrong with an archive, grouped by what a caller can do
 //! about it. Texts taken from an archive are made safe for a terminal.
 
 use crate::row::RowError;

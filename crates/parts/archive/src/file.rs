@@ -47,7 +47,7 @@ pub fn put(store: &dyn Store, name: &str, bytes: &[u8], durable: bool) -> Result
 }
 
 /// Reads a file through and compares it with its record; call it before a
-/// file's contents are sent anywhere. `progress` is told the bytes of each piece.
+/// file's contents are sent anywhere. `progress` receives the bytes of each piece.
 pub fn verify(
     store: &dyn Store,
     name: &str,

@@ -1,7 +1,7 @@
 //! `penstock.incomplete`: the file that says a dump is running or has died.
 //!
 //! It is written, durably, before anything else of a dump and removed after
-//! everything, the manifest included, is in place. So a folder in which it
+//! everything, the manifest included, is in place. So a directory in which it
 //! stands is never complete, whatever else it holds; and an archive without
 //! it and without a manifest was written by MySQL Shell.
 

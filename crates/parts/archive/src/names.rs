@@ -1,5 +1,5 @@
 //! File names made from object names, after MySQL Shell's rules (dump format,
-//! "Name escaping"), so that no name can leave the folder or clash in it.
+//! "Name escaping"), so that no name can leave the directory or clash in it.
 //!
 //! Reading never computes a name: the `basenames` maps in the metadata say
 //! which file belongs to what. That is why [`Basenames`] is free to give an

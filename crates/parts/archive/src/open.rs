@@ -103,7 +103,7 @@ pub struct View {
     pub schema: String,
     /// View name.
     pub name: String,
-    /// SQL file with the stand-in.
+    /// SQL file with the placeholder.
     pub pre: String,
     /// SQL file with the view itself.
     pub ddl: String,

@@ -21,7 +21,7 @@ mod tests;
 
 pub use split::{last_row_end, row_end};
 
-/// The byte that stands for NULL where a length would be.
+/// The byte that is NULL in the place of a length.
 pub const NULL: u8 = 0xFB;
 
 /// How a column's bytes are written in a data file.
@@ -76,7 +76,7 @@ pub enum RowError {
     /// A length of a form that the protocol does not have, or not its shortest form.
     #[error("malformed length in column {column}")]
     Length {
-        /// The column it stands before.
+        /// The column it precedes.
         column: usize,
     },
     /// The text of a binary column is not base64 or hexadecimal.

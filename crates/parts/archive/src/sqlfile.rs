@@ -106,7 +106,7 @@ pub fn table_sql(header: &Header<'_>, schema: &str, table: &str, create: &str) -
     out
 }
 
-/// `S@V.pre.sql`: a stand-in with the view's columns, so that views which use
+/// `S@V.pre.sql`: a placeholder with the view's columns, so that views which use
 /// each other can be made in any order. It replaces a view of that name, and
 /// fails, rather than drop anything, where a table has the name.
 pub fn view_pre_sql(header: &Header<'_>, schema: &str, view: &str, columns: &[String]) -> String {
@@ -166,7 +166,7 @@ pub fn triggers_sql(
     out
 }
 
-/// Inserts `clause` behind the leading `create`, unless it is there already.
+/// Inserts `clause` after the leading `create`, unless it is there already.
 fn if_not_exists(statement: &str, create: &str, clause: &str) -> String {
     match statement.trim_start().strip_prefix(create) {
         Some(rest) if !rest.starts_with("IF NOT EXISTS") && !rest.starts_with("/*!32312 IF") => {

@@ -1,9 +1,8 @@
-//! One flag that every worker looks at between units of work.
+//! The stop flag, which every worker checks between units of work.
 //!
 //! The first interrupt asks for a clean stop; a second one ends the process at
-//! once (the terminal code does that), unless something is held that must not
-//! be left as it is. Waking a thread that is blocked in a
-//! socket read is the business of whoever owns the socket.
+//! once (the terminal code does that), unless a job has delayed the exit. Waking a
+//! thread that is blocked in a socket read is up to the owner of the socket.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,23 +18,23 @@ pub struct ExitDelay(Cancel, Option<String>);
 
 impl Drop for ExitDelay {
     fn drop(&mut self) {
-        // What else was held goes on being so.
+        // An outer delay stays in force.
         self.0.set_exit_delay(self.1.take());
     }
 }
 
 impl Cancel {
-    /// A flag that nobody has raised yet.
+    /// A flag that is not raised.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks everybody to stop.
+    /// Asks all workers to stop.
     pub fn raise(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Keeps a second interrupt from ending the process; `why` is for people.
+    /// Keeps a second interrupt from ending the process; `why` is shown to the user.
     pub fn delay_exit(&self, why: &str) -> ExitDelay {
         let before = self.exit_delay();
         self.set_exit_delay(Some(why.to_owned()));

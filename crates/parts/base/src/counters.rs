@@ -1,11 +1,11 @@
-//! The figures of a running job, written by workers and read by the screen.
+//! The counters of a running job, written by workers and read by the screen.
 //!
-//! Each is a relaxed atomic: they are for people, and no decision of a job
+//! Each is a relaxed atomic: they are for display, and no decision of a job
 //! depends on them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Live figures of one phase of a job.
+/// The counters of one phase of a job.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Rows read, written or compared so far.

@@ -1,16 +1,16 @@
-//! How a job says that it failed: what kind of failure (which decides the exit
-//! code and whether a retry can help), what happened, and the way out.
+//! The error of a job: the kind (which decides the exit code and whether a retry
+//! can help), what happened, and a hint.
 //!
 //! Messages are lower case, name the object, and have no full stop; the hint
-//! says what to do. Parts have small typed errors of their own; jobs turn them
-//! into this one where they know which object was at stake.
+//! says what to do. Parts have their own small typed errors; jobs turn them into
+//! this one where they know which object was concerned.
 
 use std::fmt;
 
 /// A job's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What sort of failure it is. The number is the process exit code, and part
+/// The kind of failure. The number is the process exit code, and part
 /// of the public interface (docs/messages.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -21,7 +21,7 @@ pub enum Kind {
     Usage = 2,
     /// Everything asked for was done, except for the objects named.
     Exceptions = 3,
-    /// Compared and found different.
+    /// A comparison found differences.
     Differs = 4,
     /// An archive is incomplete, damaged, or of a version not known here.
     Archive = 5,
@@ -33,9 +33,9 @@ pub enum Kind {
     Storage = 8,
     /// Stopped on request.
     Interrupted = 9,
-    /// The target is not fit to be written to: it holds the objects, or is the source.
+    /// The target must not be written to: it holds the objects, or is the source.
     Target = 10,
-    /// A lock was not to be had in the time allowed.
+    /// A lock was not available within the allowed time.
     Lock = 11,
     /// A limit that was set for the run ended it.
     Limit = 12,
@@ -76,7 +76,7 @@ pub struct Error {
     pub kind: Kind,
     /// What happened, naming the object; one line unless several objects are listed.
     pub what: String,
-    /// The way out, if there is one to name.
+    /// What to do, if that is known.
     pub hint: Option<String>,
 }
 
@@ -90,7 +90,7 @@ impl Error {
         }
     }
 
-    /// Adds the way out.
+    /// Adds the hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -1,10 +1,10 @@
-//! What a job tells while it runs. Jobs never print: they call an [`Observer`],
+//! What a job reports while it runs. Jobs never print: they call an [`Observer`],
 //! and the terminal decides what a person, a log or a program sees.
 
 use crate::Counters;
 use std::sync::Arc;
 
-/// Something worth telling.
+/// An event of a running job.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -12,12 +12,12 @@ pub enum Event {
     Phase {
         /// Shown to people and used as the name in `--json`, e.g. "rows".
         name: &'static str,
-        /// Figures of this phase.
+        /// The counters of this phase.
         counters: Arc<Counters>,
         /// Workers that the phase may use.
         workers: usize,
     },
-    /// The phase that was running is over.
+    /// The current phase has ended.
     PhaseEnd {
         /// As in [`Event::Phase`].
         name: &'static str,
@@ -26,15 +26,15 @@ pub enum Event {
     },
     /// A fact for the reader, in one line.
     Note(String),
-    /// Something the reader should act upon or know about; the run goes on.
+    /// Something the reader should act upon or know about; the run continues.
     Warning(String),
-    /// What the job is waiting for, or `None` once it goes on.
+    /// What the job is waiting for, or `None` once it continues.
     Waiting(Option<String>),
-    /// What a controller is doing to keep the run to its budget, in a few words; `None` once it no longer does.
+    /// What a controller does to keep the run within its impact limit, in a few words; `None` when it stops.
     Steering(Option<String>),
     /// What the job changed about its own pace, and why, with the figure; for the record of the run.
     Decision(String),
-    /// What was measured at this moment; for the record of the run.
+    /// What was measured now; for the record of the run.
     Measured(Vec<Measure>),
     /// A table is done.
     Table {
@@ -60,7 +60,7 @@ pub struct Measure {
     pub unit: &'static str,
     /// The value now.
     pub value: f64,
-    /// Whether the value holds until the next one is told.
+    /// Whether the value holds until the next one is reported.
     pub steps: bool,
 }
 
@@ -80,7 +80,7 @@ pub trait Observer: Send + Sync {
     }
 }
 
-/// An observer that hears nothing, for tests and embedded use.
+/// An observer that ignores all events, for tests and embedded use.
 #[derive(Debug, Default)]
 pub struct Silent;
 

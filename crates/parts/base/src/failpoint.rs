@@ -1,12 +1,12 @@
-//! Places where a test may end the process, to see what it leaves behind.
+//! Named failpoints, where a test may end the process to see what it leaves behind.
 //!
-//! Each call of [`reached`] is a place. `PENSTOCK_KILL_AT=n` kills the process
+//! Each call of [`reached`] is a failpoint. `PENSTOCK_KILL_AT=n` kills the process
 //! at the n-th one as `kill -9` would, `PENSTOCK_KILL_AT=name#n` at the n-th of
-//! this name, which holds where others come as often as the machine is fast;
-//! `PENSTOCK_STOP_AT` stops it there as `kill -STOP` would, so that a test can
-//! kill the server and let it go on; `PENSTOCK_PLACES=FILE` has their names
-//! written there, in order. Bytes that pass one ([`passed`]) are damaged by
-//! `PENSTOCK_DAMAGE_AT`. Release builds do not have this.
+//! this name, which is stable where the number of others depends on the machine's
+//! speed; `PENSTOCK_STOP_AT` stops it there as `kill -STOP` would, so that a test
+//! can kill the server and let penstock continue; `PENSTOCK_PLACES=FILE` writes
+//! their names to a file, in order. Bytes that pass one ([`passed`]) are damaged
+//! by `PENSTOCK_DAMAGE_AT`. Release builds do not have failpoints.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ mod places {
     use std::collections::HashMap;
     use std::sync::{Mutex, PoisonError};
 
-    /// How often places were reached: all of them, and by name.
+    /// How often failpoints were reached: all of them, and by name.
     #[derive(Default)]
     pub struct Counts {
         all: u64,
@@ -28,7 +28,7 @@ mod places {
             *self.named.entry(place.to_owned()).or_default() += 1;
         }
 
-        /// Whether the place just counted is the one that `asked` means.
+        /// Whether the failpoint just counted is the one that `asked` means.
         pub fn is(&self, place: &str, asked: &str) -> bool {
             match asked.rsplit_once('#') {
                 Some((name, n)) => name == place && n.parse().ok() == self.named.get(name).copied(),
@@ -39,7 +39,7 @@ mod places {
 
     static COUNTS: Mutex<Option<Counts>> = Mutex::new(None);
 
-    /// Counts a place; says which of the three variables mean it.
+    /// Counts a failpoint; says which of the three variables mean it.
     pub fn count(place: &str) -> [bool; 3] {
         let mut counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = counts.get_or_insert_default();
@@ -51,13 +51,13 @@ mod places {
     }
 }
 
-/// Marks a place in the code; the name is for its reader.
+/// A failpoint; the name is its address in tests.
 #[cfg(debug_assertions)]
 pub fn reached(place: &str) {
     counted(place);
 }
 
-/// The same for a place that bytes pass: one bit of those in the middle may be turned over.
+/// A failpoint that bytes pass: one bit in the middle of them may be flipped.
 #[cfg(debug_assertions)]
 pub fn passed<'b>(place: &str, bytes: &'b [u8]) -> Cow<'b, [u8]> {
     let mut bytes = Cow::Borrowed(bytes);
@@ -70,14 +70,14 @@ pub fn passed<'b>(place: &str, bytes: &'b [u8]) -> Cow<'b, [u8]> {
     bytes
 }
 
-/// Marks a place in the code that bytes pass.
+/// A failpoint that bytes pass.
 #[cfg(not(debug_assertions))]
 #[inline]
 pub fn passed<'b>(_place: &str, bytes: &'b [u8]) -> Cow<'b, [u8]> {
     Cow::Borrowed(bytes)
 }
 
-/// Counts a place, and does what is asked for at it; whether bytes that pass it are to be damaged.
+/// Counts a failpoint and does what was asked for; returns whether bytes that pass it are to be damaged.
 #[cfg(debug_assertions)]
 fn counted(place: &str) -> bool {
     if let Some(list) = std::env::var_os("PENSTOCK_PLACES") {
@@ -95,12 +95,12 @@ fn counted(place: &str) -> bool {
         (false, false) => return damaged,
     };
     let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
-    // Another thread may be the one that takes the signal: until it has, this one must not go on.
+    // Another thread may receive the signal: until then this one must not continue.
     std::thread::sleep(std::time::Duration::from_millis(300));
     damaged
 }
 
-/// Marks a place in the code.
+/// A failpoint.
 #[cfg(not(debug_assertions))]
 #[inline]
 pub fn reached(_place: &str) {}

@@ -1,5 +1,5 @@
-//! What every other crate stands on: how a failure is described, how a run is
-//! counted, stopped and told about, and how secrets are kept out of sight.
+//! What every other crate uses: errors and exit codes, counters, events, the stop
+//! flag, the rate limiter, units, and secrets that are never printed.
 //!
 //! Nothing here knows a server, an archive or a screen.
 

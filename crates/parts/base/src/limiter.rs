@@ -1,15 +1,15 @@
-//! One gate for all bytes of a run: how many may pass in a second, whether any
-//! may pass at all, and how many workers may pass at a time.
+//! The rate limiter of a run: how many bytes may pass in a second, whether any
+//! may pass at all, and how many workers may pass bytes at a time.
 //!
-//! One budget for everybody who takes from it, so the total is what was asked
-//! for, at any number of workers. Invariants: over any stretch of time no more
-//! bytes are granted than the rate allows, plus [`CREDIT`] worth of it and one
-//! quantum; what was not granted while nobody asked, or while the gate was
-//! closed, is gone; every change takes effect at once, also for those who wait.
+//! All connections share one budget, so the total is what was asked for, at any
+//! number of workers. Invariants: over any period no more bytes are granted than
+//! the rate allows, plus [`CREDIT`] worth of it and one quantum; rate that was
+//! not used, or that fell into a pause, is lost; every change takes effect at
+//! once, also for threads that wait.
 //!
-//! The operator's wishes (rate, pause) and those of a controller (ceiling,
-//! hold, workers) are kept apart: neither undoes the other's, and the stricter
-//! one holds. What it does not do: decide anything.
+//! The operator's settings (rate, pause) and those of a controller (ceiling,
+//! suspension, workers) are separate: neither undoes the other, and the stricter
+//! one applies. The limiter itself decides nothing.
 
 mod budget;
 mod slots;
@@ -23,40 +23,40 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time whose bytes may be caught up with, so that a late wake-up costs no rate: a fiftieth of 5 s.
+/// Unused rate of this time may be used later, so that a late wake-up costs no rate: a fiftieth of 5 s.
 pub const CREDIT: Duration = Duration::from_millis(100);
 
-/// Lowest rate that makes sense, in bytes per second: below it a connection is all but dead.
+/// Lowest rate that makes sense, in bytes per second: below it a connection hardly moves.
 pub const LOWEST: u64 = 1024;
 
-/// For so long after somebody last waited for the rate, the rate is what the run waits for.
+/// For this long after a thread last waited for the rate, the run is said to wait for the rate; in nanoseconds.
 const RECENT: u64 = 1_000_000_000;
 
 /// See the module.
 #[derive(Debug)]
 pub struct RateLimiter {
-    /// What the rate is called in [`Gate::waiting`].
+    /// The name of the limit in [`RateLimiter::waiting`].
     limit: &'static str,
-    /// Nothing is held back: the one thing that is looked at while there is no limit.
+    /// There is no limit: the only field that is read while that is so.
     open: AtomicBool,
     passed: AtomicU64,
-    /// Nanoseconds that takers waited, all together.
+    /// Nanoseconds that all threads together have waited.
     waited: AtomicU64,
-    /// Changes whenever [`Gate::ahead`] may.
+    /// Changes whenever [`RateLimiter::read_ahead`] may.
     version: AtomicU64,
-    /// Those who take turns, so that what is buffered for them can be divided.
+    /// Connections that share the rate, so that buffer space can be divided among them.
     sources: AtomicUsize,
     begin: Instant,
     state: Mutex<State>,
-    /// The first in the queue sleeps here until the budget has something for it …
+    /// The first thread of the queue waits here for the budget …
     head: Condvar,
-    /// … the others here until it has left …
+    /// … the others wait here until it has left …
     queue: Condvar,
-    /// … and those here that are one worker too many.
+    /// … and threads without a worker slot wait here.
     places: Condvar,
 }
 
-/// What is behind the lock.
+/// What the lock protects.
 #[derive(Debug, Default)]
 struct State {
     asked: Option<u64>,
@@ -66,9 +66,9 @@ struct State {
     ended: bool,
     budget: Budget,
     slots: Slots,
-    /// Somebody is first in the queue.
+    /// A thread is first in the queue.
     led: bool,
-    /// When somebody last had to wait for the rate, in nanoseconds.
+    /// When a thread last had to wait for the rate, in nanoseconds.
     for_rate: Option<u64>,
 }
 
@@ -86,13 +86,13 @@ impl State {
 }
 
 impl RateLimiter {
-    /// A gate that stands open.
-    #[allow(clippy::new_ret_no_self, reason = "a gate is always shared")]
+    /// A limiter without a limit.
+    #[allow(clippy::new_ret_no_self, reason = "a limiter is always shared")]
     pub fn new() -> Arc<RateLimiter> {
         RateLimiter::named("the rate limit")
     }
 
-    /// As [`Gate::new`], for a limit that goes by another name, e.g. "the disk rate limit".
+    /// As [`RateLimiter::new`], for a limit with another name, e.g. "the disk rate limit".
     pub fn named(limit: &'static str) -> Arc<RateLimiter> {
         Arc::new(RateLimiter {
             limit,
@@ -109,34 +109,34 @@ impl RateLimiter {
         })
     }
 
-    // ------------------------------------------------------------ those who steer
+    // ------------------------------------------------------------ setting limits
 
-    /// What the operator asks for, in bytes per second; at least [`LOWEST`].
+    /// Sets the operator's rate, in bytes per second; at least [`LOWEST`].
     pub fn set_rate(&self, rate: Option<u64>) {
         self.change(|s| s.asked = rate.map(|r| r.max(LOWEST)));
     }
 
-    /// What a controller allows at the moment, in bytes per second; at least [`LOWEST`].
+    /// Sets a controller's rate, in bytes per second; at least [`LOWEST`].
     pub fn set_ceiling(&self, rate: Option<u64>) {
         self.change(|s| s.ceiling = rate.map(|r| r.max(LOWEST)));
     }
 
-    /// Nothing passes, or something again, by the operator's wish.
+    /// Pauses or resumes for the operator.
     pub fn set_paused(&self, paused: bool) {
         self.change(|s| s.paused = paused);
     }
 
-    /// Nothing passes for this reason, which ends a sentence that begins with "waiting for"; or something again.
+    /// Suspends for a controller, with the reason as it follows "waiting for"; `None` ends the suspension.
     pub fn suspend(&self, reason: Option<String>) {
         self.change(|s| s.suspended = reason);
     }
 
-    /// At most so many workers (threads) pass at a time, at least one; those that began go on first.
+    /// Sets how many workers (threads) may pass bytes at a time, at least one; those that have begun continue first.
     pub fn set_workers(&self, most: Option<usize>) {
         self.change(|s| s.slots.set_most(most.map(|n| n.max(1))));
     }
 
-    /// The run ends: nobody waits any more, and [`Gate::take`] grants nothing.
+    /// The run ends: no thread waits any more, and [`RateLimiter::acquire`] grants nothing.
     pub fn end(&self) {
         self.change(|s| s.ended = true);
     }
@@ -148,7 +148,7 @@ impl RateLimiter {
         let rate = s.rate();
         s.budget.set_rate(now, rate);
         if was_closed || s.closed() {
-            // A closed gate saves nothing up.
+            // A pause saves nothing up.
             s.budget.forfeit(now);
         }
         let open = rate.is_none() && !s.closed() && !s.slots.limited() && !s.ended;
@@ -160,14 +160,14 @@ impl RateLimiter {
         }
     }
 
-    // ------------------------------------------------------------ those who look
+    // ------------------------------------------------------------ reading
 
-    /// What the operator asked for.
+    /// The operator's rate.
     pub fn rate(&self) -> Option<u64> {
         self.lock().asked
     }
 
-    /// What a controller allows.
+    /// A controller's rate.
     pub fn ceiling(&self) -> Option<u64> {
         self.lock().ceiling
     }
@@ -177,17 +177,17 @@ impl RateLimiter {
         self.lock().rate()
     }
 
-    /// Whether the operator wants nothing to pass.
+    /// Whether the operator has paused the run.
     pub fn paused(&self) -> bool {
         self.lock().paused
     }
 
-    /// Why a controller lets nothing pass.
+    /// Why a controller has suspended the run.
     pub fn suspended(&self) -> Option<String> {
         self.lock().suspended.clone()
     }
 
-    /// How many workers may pass at a time.
+    /// How many workers may pass bytes at a time.
     pub fn workers(&self) -> Option<usize> {
         self.lock().slots.most()
     }
@@ -197,18 +197,18 @@ impl RateLimiter {
         self.passed.load(Ordering::Relaxed)
     }
 
-    /// Time that takers waited here, added up over all of them.
+    /// Time that all threads together have waited here.
     pub fn waited(&self) -> Duration {
         Duration::from_nanos(self.waited.load(Ordering::Relaxed))
     }
 
-    /// Whether nothing is held back: one relaxed load.
+    /// Whether there is no limit: one relaxed load.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// What those who want to pass are waiting for, to go behind "waiting for".
+    /// What threads wait for, as it follows "waiting for".
     pub fn waiting(&self) -> Option<String> {
         let s = self.lock();
         if s.ended {
@@ -229,17 +229,17 @@ impl RateLimiter {
             (Some(rate), Some(c)) if rate <= c => {
                 Some(format!("{} of {}", self.limit, units::rate(rate)))
             }
-            // A controller that narrows the gate tells what it does itself.
+            // A controller reports its own ceiling.
             (_, Some(_)) | (None, None) => None,
         }
     }
 
-    // ------------------------------------------------------------ those who pass
+    // ------------------------------------------------------------ passing bytes
 
     /// Waits until at least one byte may pass; returns how many may, at most `want`, and at most 10 ms worth
     /// of the rate. 0 only if `want` is 0 or the run ends.
     ///
-    /// A thread counts as one worker from here until [`Gate::leave`].
+    /// A thread counts as one worker from here until [`RateLimiter::release_slot`].
     #[inline]
     pub fn acquire(&self, want: usize) -> usize {
         if self.is_open() {
@@ -255,7 +255,7 @@ impl RateLimiter {
         let began = Instant::now();
         let mut s = self.lock();
         while !s.ended && !s.slots.enter(me, self.now()) {
-            // A place may fall free because its owner shows no sign of life, of which nobody tells.
+            // A slot may become free because its owner is quiet, which no notification says.
             s = wait(&self.places, s, Some(slots::QUIET / 4));
         }
         while s.led && !s.ended {
@@ -291,7 +291,7 @@ impl RateLimiter {
         granted
     }
 
-    /// Counts bytes that cannot wait: they pass, and the others make up for them.
+    /// Counts bytes that cannot wait: they pass, and other bytes wait longer for it.
     #[inline]
     pub fn charge(&self, n: usize) {
         self.passed.fetch_add(n as u64, Ordering::Relaxed);
@@ -302,7 +302,7 @@ impl RateLimiter {
         }
     }
 
-    /// Gives back what was taken and not used.
+    /// Returns bytes that were granted and not used.
     #[inline]
     pub fn give_back(&self, n: usize) {
         if n == 0 {
@@ -318,7 +318,7 @@ impl RateLimiter {
         }
     }
 
-    /// This thread passes nothing for a while: another may have its place.
+    /// This thread passes nothing for a while: another may have its slot.
     pub fn release_slot(&self) {
         if !self.is_open() {
             self.lock().slots.leave(std::thread::current().id());
@@ -326,9 +326,9 @@ impl RateLimiter {
         }
     }
 
-    // ------------------------------------------------------------ what lies ready in front of the gate
+    // ------------------------------------------------------------ bytes in kernel buffers
 
-    /// One more (or one less) source of bytes that arrive by themselves, such as a socket.
+    /// Adds or removes a source of bytes that arrive on their own, such as a socket.
     pub fn add_source(&self, more: bool) {
         if more {
             self.sources.fetch_add(1, Ordering::Relaxed);
@@ -338,14 +338,14 @@ impl RateLimiter {
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Changes whenever [`Gate::ahead`] may have changed.
+    /// Changes whenever [`RateLimiter::read_ahead`] may have changed.
     #[inline]
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Relaxed)
     }
 
-    /// How many bytes may lie ready in front of the gate for each taker: all together no more than 50 ms of the
-    /// rate, a hundredth of what passes in 5 s. `None` without a rate.
+    /// How many bytes may be buffered for each source: together no more than 50 ms of the rate, a hundredth of
+    /// what passes in 5 s. `None` without a rate.
     pub fn read_ahead(&self) -> Option<usize> {
         let rate = self.allowed()?;
         let takers = self.sources.load(Ordering::Relaxed).max(1) as u64;

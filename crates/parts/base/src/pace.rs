@@ -1,21 +1,21 @@
-//! How fast something goes lately, and when it will be through: over the last
-//! seconds, not since the beginning, so that a changed limit is soon seen.
+//! The recent rate of a counter, and the remaining time: over the last seconds,
+//! not since the start, so that a changed limit shows soon.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// What "lately" means.
+/// The period of the rate.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Least time between two marks that are kept.
+/// Least time between two samples.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Marks of a number that grows.
+/// Samples of a growing number.
 #[derive(Debug, Default)]
 pub struct Pace(VecDeque<(Instant, u64)>);
 
 impl Pace {
-    /// Begins at this moment.
+    /// Starts now.
     pub fn new(now: Instant) -> Pace {
         Pace(VecDeque::from([(now, 0)]))
     }
@@ -29,7 +29,7 @@ impl Pace {
         {
             self.0.push_back((now, n));
         }
-        // One mark from before the window stays, so that it is covered whole.
+        // One sample from before the period stays, so that the period is covered.
         while self
             .0
             .get(1)
@@ -39,16 +39,16 @@ impl Pace {
         }
     }
 
-    /// So many in a second, lately, if it is `n` now; `None` before there is anything to judge by.
+    /// The recent rate per second if the number is `n` now; `None` before there are samples.
     pub fn rate(&self, now: Instant, n: u64) -> Option<f64> {
         let (at, before) = self.0.front()?;
         let time = now.saturating_duration_since(*at);
-        // What was sent in vain is taken back: the number can fall.
+        // Bytes of a failed attempt are subtracted: the number can fall.
         (time >= Duration::from_secs(1))
             .then(|| n.saturating_sub(*before) as f64 / time.as_secs_f64())
     }
 
-    /// Seconds until it is `all`.
+    /// Seconds until the number is `all`.
     pub fn eta(&self, now: Instant, n: u64, all: u64) -> Option<f64> {
         let rate = self.rate(now, n).filter(|r| *r > 0.0)?;
         (all > n).then(|| (all - n) as f64 / rate)

@@ -1,7 +1,7 @@
-//! Quantities as people type them: the one place that knows their letters.
-//! What a wrong one is called, and what is too much, is the caller's.
+//! Quantities as people type them: the one place that knows the suffixes.
+//! Callers decide on error texts and limits.
 
-/// What the letters behind a size stand for, in bytes: binary multiples, as in the servers' own options.
+/// What the suffix of a size means, in bytes: binary multiples, as in the servers' own options.
 pub fn multiple(letters: &str) -> Option<u64> {
     match letters.to_ascii_lowercase().as_str() {
         "" | "b" => Some(1),
@@ -12,7 +12,7 @@ pub fn multiple(letters: &str) -> Option<u64> {
     }
 }
 
-/// `90s`, `500ms`, `1.5m`, `1h`, `2`: seconds, also where no unit is named.
+/// `90s`, `500ms`, `1.5m`, `1h`, `2`: seconds, also without a unit.
 pub fn time(text: &str) -> Option<f64> {
     let at = text.find(|c: char| c.is_ascii_alphabetic());
     let (number, unit) = text.split_at(at.unwrap_or(text.len()));

@@ -1,10 +1,10 @@
-//! How quantities look to people: bytes in decimal units (as disks and
-//! networks are sold), counts with thousands set apart, durations, and text
-//! from strangers made safe for a terminal.
+//! How quantities are printed: bytes in decimal units (as disks and
+//! networks are sold), counts with thousands separators, durations, and untrusted
+//! text made safe for a terminal.
 
 use std::fmt::Write;
 
-/// `714.23 MB`: decimal units, at most two digits behind the point.
+/// `714.23 MB`: decimal units, at most two digits after the point.
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
     let (mut v, mut u) = (n as f64, 0);
@@ -55,7 +55,7 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
-/// Text from a server or an archive as one line that cannot steer a terminal:
+/// Text from a server or an archive as one line that cannot control a terminal:
 /// control characters and marks that change the reading direction are written
 /// as `\u{…}`.
 pub fn printable(text: &str) -> String {

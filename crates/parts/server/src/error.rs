@@ -1,5 +1,5 @@
 //! What can go wrong while asking a server about itself: always with what was
-//! being read, because "access denied" alone tells nobody what to do.
+//! being read, because "access denied" alone does not say what to do.
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

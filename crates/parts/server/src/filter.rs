@@ -1,7 +1,7 @@
 //! Which schemas and tables a job is about.
 //!
 //! A pattern is a name or `schema.table`, with `*` for any run of characters
-//! and `?` for one. A name in backticks is taken as it stands, dots, `*` and
+//! and `?` for one. A name in backticks is taken as it is, dots, `*` and
 //! `?` included; a backtick in it is doubled.
 //!
 //! Invariant: a pattern that never matched anything can be named afterwards, so
@@ -20,7 +20,7 @@ pub const SYSTEM_SCHEMAS: [&str; 5] = [
     "ndbinfo",
 ];
 
-/// Whether a schema belongs to the server itself, or is a folder that an old
+/// Whether a schema belongs to the server itself, or is a directory that an old
 /// server found in its data and shows as a schema (`#mysql50#lost+found`).
 pub fn is_system_schema(name: &str) -> bool {
     SYSTEM_SCHEMAS.iter().any(|s| name.eq_ignore_ascii_case(s)) || name.starts_with("#mysql50#")
@@ -236,7 +236,7 @@ impl Pattern {
     }
 }
 
-/// Cuts a pattern at the dots that stand outside backticks.
+/// Cuts a pattern at the dots that are outside backticks.
 fn split(text: &str) -> Result<Vec<Glob>, &'static str> {
     let mut parts = vec![Vec::new()];
     let mut chars = text.chars().peekable();
@@ -271,7 +271,7 @@ impl Glob {
         self.0.iter().all(|p| matches!(p, Piece::Char(_)))
     }
 
-    /// Linear in memory and never exponential: only the last `*` is tried anew.
+    /// Linear in memory and never exponential: only the last `*` is tried again.
     fn matches(&self, name: &str, fold_case: bool) -> bool {
         let same =
             |a: char, b: char| a == b || (fold_case && a.to_lowercase().eq(b.to_lowercase()));

@@ -186,10 +186,10 @@ impl Identity {
     }
 
     /// Whether both describe one running server. An id alone is not proof: a
-    /// copied data folder carries the uuid along, and MariaDB computes
+    /// copied data directory carries the uuid along, and MariaDB computes
     /// `server_uid` from the network card. So ids must not differ, and host,
-    /// port, socket and data folder must all agree; each is the server's own
-    /// word, the same by whatever road one came.
+    /// port, socket and data directory must all agree; each is the server's own
+    /// word, the same however one connected.
     pub fn same_server(&self, other: &Identity) -> bool {
         let ids_agree = match (&self.uuid, &other.uuid) {
             (Some(a), Some(b)) => a == b,

@@ -1,5 +1,5 @@
 //! What a server is: flavour and version, what the account may do, which
-//! objects there are and how they are defined, where its binary log stands,
+//! objects there are and how they are defined, where its binary log is,
 //! how names and values are quoted, and how an SQL script falls into
 //! statements.
 //!

@@ -85,7 +85,7 @@ mod tests {
             let q = ident(&name);
             let inner = &q[1..q.len() - 1];
             prop_assert_eq!(inner.replace("``", "`"), name.clone());
-            // No backtick stands alone, so the name cannot end early.
+            // No backtick is alone, so the name cannot end early.
             prop_assert_eq!(inner.matches('`').count(), 2 * name.matches('`').count());
         }
 

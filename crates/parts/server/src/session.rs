@@ -95,11 +95,11 @@ pub fn for_load(conn: &mut Conn, identity: &Identity) -> Result<Vec<String>> {
     let mut list = base(&crate::quote::text(LOAD_SQL_MODE));
     list.push(set("SET SESSION foreign_key_checks = 0"));
     // MariaDB takes the two together as leave for a bulk insert into an empty table: it locks the
-    // whole table against the other workers, and hides a duplicate key behind error 1180.
+    // whole table against the other workers, and hides a duplicate key in error 1180.
     let unique = if identity.is_mariadb() { 1 } else { 0 };
     list.push(set(format!("SET SESSION unique_checks = {unique}")));
     list.push(set("SET SESSION autocommit = 0"));
-    // For the keys that are added behind the rows: 16 MiB took a fifth less time than the default of 1 MiB.
+    // For the keys that are added after the rows: 16 MiB took a fifth less time than the default of 1 MiB.
     list.push(if_allowed("innodb_ddl_buffer_size", 16 << 20));
     // Every warning is looked at, so the server has to keep them; this is the most it can. MySQL asks for a privilege:
     // without it a chunk with more warnings than it keeps is refused.

@@ -1,9 +1,9 @@
-//! Writes around the page cache: what they need of memory, and what becomes of
-//! them where a file system cannot do it.
+//! Direct I/O: writes that bypass the page cache, the memory they need, and the
+//! fallback where a file system refuses them.
 //!
-//! Addresses, sizes and places in the file have to be multiples of
-//! [`ALIGNMENT`]; whoever writes sees to the last two. Elsewhere than on Linux,
-//! and where it is refused, files are written through the cache.
+//! Addresses, sizes and file offsets must be multiples of [`ALIGNMENT`]; the
+//! caller takes care of the last two. On other systems than Linux, and where it is
+//! refused, files are written through the cache.
 
 #[cfg(target_os = "linux")]
 use rustix::fs::{self as rfs, OFlags};
@@ -14,13 +14,13 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// Bytes of a write. From here on a bigger one is no faster.
+/// Bytes of a write; a larger one is no faster.
 pub const BLOCK: usize = 1 << 20;
 
 /// No device in use has larger sectors, no page of memory is smaller.
 pub const ALIGNMENT: usize = 4096;
 
-/// Has a file be written around the cache, or through it.
+/// Switches direct I/O of a file on or off.
 #[cfg(target_os = "linux")]
 pub fn set(file: &File, on: bool) -> io::Result<()> {
     let mut flags = rfs::fcntl_getfl(file)?;
@@ -36,7 +36,7 @@ fn is_set(file: &File) -> bool {
     rfs::fcntl_getfl(file).is_ok_and(|flags| flags.contains(OFlags::DIRECT))
 }
 
-/// Has a file be written around the cache, or through it.
+/// Switches direct I/O of a file on or off.
 #[cfg(not(target_os = "linux"))]
 pub fn set(_: &File, _: bool) -> io::Result<()> {
     Ok(())
@@ -47,12 +47,12 @@ fn is_set(_: &File) -> bool {
     false
 }
 
-/// Whether an error of a write may be about its way around the cache, not about the file.
+/// Whether a write error may be about direct I/O, not about the file.
 pub fn is_refused(file: &File, e: &io::Error) -> bool {
     is_set(file) && e.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error())
 }
 
-/// Writes all of it at this place; through the cache if the way around it is refused.
+/// Writes all bytes at this offset; through the cache if direct I/O is refused.
 pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     match file.write_all_at(bytes, offset) {
         Err(e) if is_refused(file, &e) => {
@@ -63,8 +63,8 @@ pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     }
 }
 
-/// Bytes on their way to a file, where a write around the page cache can take
-/// them from: at an address and of a size that any device's sectors divide.
+/// A buffer for direct I/O: at an address and of a size that are multiples of any
+/// device's sectors.
 #[derive(Default)]
 pub struct Block {
     room: Vec<u8>,
@@ -74,7 +74,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Takes as much as it has room for, [`BLOCK`] bytes in all; the first bytes make it allocate. Says how much.
+    /// Takes as many bytes as fit, up to [`BLOCK`]; allocates at the first ones. Returns how many.
     pub fn fill(&mut self, bytes: &[u8]) -> usize {
         if self.room.is_empty() {
             self.room = vec![0; BLOCK + ALIGNMENT];
@@ -87,17 +87,17 @@ impl Block {
         n
     }
 
-    /// Whether it takes no more.
+    /// Whether it is full.
     pub fn is_full(&self) -> bool {
         self.fill == BLOCK
     }
 
-    /// What it has taken.
+    /// Its bytes.
     pub fn filled(&self) -> &[u8] {
         &self.room[self.start..self.start + self.fill]
     }
 
-    /// Gives its bytes up, and keeps its room.
+    /// Drops its bytes, and keeps its memory.
     pub fn clear(&mut self) {
         self.fill = 0;
     }
@@ -106,7 +106,7 @@ impl Block {
 /// Blocks of a file: those being filled, and those on their way to the disk.
 const BLOCKS: usize = 4;
 
-/// A thread that writes blocks of one file around the cache, while others are filled.
+/// A thread that writes blocks of one file with direct I/O while others are filled.
 pub struct Ahead {
     full: Option<SyncSender<(Block, u64)>>,
     free: Mutex<Receiver<Block>>,
@@ -115,16 +115,16 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Has `write` write blocks of this file, each at its place.
+    /// Starts a thread that calls `write` for blocks of this file, each with its offset.
     pub fn start(
         file: Arc<File>,
         mut write: impl FnMut(&File, &[u8], u64) -> io::Result<()> + Send + 'static,
     ) -> io::Result<Ahead> {
         let (full, next) = sync_channel::<(Block, u64)>(BLOCKS);
-        // Never full: whoever writes may have begun with a block of its own, and the thread must not wait for anybody.
+        // Never full: the caller may have started with its own block, and the thread must not wait for a receiver.
         let (back, free) = channel();
         for _ in 0..BLOCKS {
-            // Without room until it is needed.
+            // Allocated when needed.
             let _ = back.send(Block::default());
         }
         let failed = Arc::new(OnceLock::new());
@@ -133,14 +133,14 @@ impl Ahead {
             // A file system that cannot do it says so here, or at the first write.
             let _ = set(&file, true);
             for (mut block, offset) in next {
-                // Behind a write that failed blocks only come back, so that nobody waits for one.
+                // After a failed write blocks only come back, so that no thread waits for one.
                 if told.get().is_none()
                     && let Err(e) = write(&file, block.filled(), offset)
                 {
                     let _ = told.set(e);
                 }
                 block.clear();
-                // Nobody wants it back at the end.
+                // At the end no thread wants it back.
                 let _ = back.send(block);
             }
         })?;
@@ -152,14 +152,14 @@ impl Ahead {
         })
     }
 
-    /// An empty block, as soon as there is one; fails as an earlier write did.
+    /// An empty block, as soon as there is one; fails if an earlier write failed.
     pub fn block(&self) -> io::Result<Block> {
         self.is_well()?;
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         free.recv().map_err(|_| self.ended())
     }
 
-    /// Has a block be written at this place in the file.
+    /// Queues a block for this file offset.
     pub fn write(&self, block: Block, offset: u64) -> io::Result<()> {
         let sent = self.full.as_ref().map(|full| full.send((block, offset)));
         match sent {
@@ -168,7 +168,7 @@ impl Ahead {
         }
     }
 
-    /// Waits until all is written; fails as any write did.
+    /// Waits until all is written; fails if any write failed.
     pub fn end(&mut self) -> io::Result<()> {
         self.full = None;
         if let Some(thread) = self.thread.take()
@@ -184,7 +184,7 @@ impl Ahead {
         self.is_well().err().unwrap_or_else(early)
     }
 
-    /// Fails as a write did; everybody who has blocks gets to know it.
+    /// Fails if a write failed; every holder of blocks gets the error.
     fn is_well(&self) -> io::Result<()> {
         match self.failed.get() {
             None => Ok(()),
@@ -198,7 +198,7 @@ impl Ahead {
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        // Whoever dropped it is already failing for a better reason.
+        // The caller that dropped it is already failing for a better reason.
         let _ = self.end();
     }
 }
@@ -207,7 +207,7 @@ impl Drop for Ahead {
 mod tests {
     use super::*;
 
-    /// On any file system: one that refuses is written through the cache.
+    /// Works on any file system: one that refuses direct I/O is written through the cache.
     #[test]
     fn what_is_written_is_there() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -222,7 +222,7 @@ mod tests {
         block.clear();
         assert_eq!(block.fill(&[8; ALIGNMENT]), ALIGNMENT);
         write_all_at(&file, block.filled(), 0).expect("written");
-        // Bytes that lie anywhere.
+        // Unaligned bytes.
         write_all_at(&file, &[9; 100], 3).expect("written all the same");
         let all = std::fs::read(&path).expect("the file");
         assert_eq!(all.len(), 2 * BLOCK);
@@ -231,7 +231,7 @@ mod tests {
         assert!(all[BLOCK..].iter().all(|b| *b == 7));
     }
 
-    /// Blocks come from several threads, and each gets to its place.
+    /// Blocks come from several threads, and each is written at its offset.
     #[test]
     fn blocks_are_written_ahead() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Who writes may have begun with a block of its own: it comes back as well, and nobody is left waiting for room.
+    /// A caller may have started with its own block: it comes back as well, and no thread is left waiting.
     #[test]
     fn more_blocks_than_were_given_out_come_back() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(ended, Ok(true), "it waits for ever");
     }
 
-    /// A write that fails is told to everybody, by its own error, and nobody waits for a block for ever.
+    /// Every holder of blocks gets the error of a failed write, and no thread waits for a block forever.
     #[test]
     fn a_write_that_fails_is_told() {
         let folder = tempfile::tempdir().expect("a folder");

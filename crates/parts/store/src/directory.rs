@@ -1,13 +1,13 @@
-//! A folder as a store.
+//! A directory as a store.
 //!
-//! Every access is relative to the folder's own descriptor, never follows a
-//! link in the last component, and touches regular files only, so a folder
+//! Every access is relative to the directory's own descriptor, never follows a
+//! link in the last component, and touches regular files only, so a directory
 //! prepared by an attacker (links out of it, pipes, devices) can make an
 //! operation fail but not reach elsewhere or hang.
 //!
-//! Order of a write, which is what survives a loss of power at any point:
+//! The order of a write makes it survive a loss of power at any point:
 //! `<name>.dumping` is written, its bytes are synced, it is renamed, and the
-//! folder is synced.
+//! directory is synced.
 
 use self::block::BlockWriter;
 use crate::name::{PARTIAL_SUFFIX, checked, checked_new};
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A folder; cloning shares it.
+/// A directory; clones share it.
 #[derive(Clone, Debug)]
 pub struct Directory(Arc<Inner>);
 
@@ -33,17 +33,17 @@ struct Inner {
     /// Finished without being synced; [`Store::sync`] does it.
     unsynced: Mutex<Vec<String>>,
     /// A sync failed. The kernel may have dropped what it could not write, so
-    /// a later sync would report a success that is none.
+    /// a later sync would wrongly report success.
     lost: AtomicBool,
-    /// What is written goes through here.
+    /// Limits what is written.
     gate: OnceLock<Arc<RateLimiter>>,
 }
 
 impl Directory {
-    /// A folder to fill: made (mode 0700, with missing parents) unless it
-    /// exists, and refused if it exists and holds anything. While the result or
-    /// a clone of it lives nobody else can fill it: [`Error::busy`]. Where the
-    /// file system cannot lock a folder, exclusive creation of files is all there is.
+    /// A directory to fill: created (mode 0700, with missing parents) unless it
+    /// exists, and refused if it exists and is not empty. While the result or a
+    /// clone of it lives no other process can fill it: [`Error::busy`]. Where the
+    /// file system cannot lock a directory, only the exclusive creation of files protects it.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let shown = path.display().to_string();
@@ -60,7 +60,7 @@ impl Directory {
             sync_parent(made).map_err(|e| Error::new("sync the folder above", &shown, e))?;
         }
         let dir = Self::open(path)?;
-        // Before the look inside: of two that find it empty at the same moment one must not go on.
+        // Before reading it: of two processes that find it empty at the same time only one may continue.
         if let Err(e @ rustix::io::Errno::WOULDBLOCK) =
             rfs::flock(&dir.0.fd, rfs::FlockOperation::NonBlockingLockExclusive)
         {
@@ -76,7 +76,7 @@ impl Directory {
         Ok(dir)
     }
 
-    /// A folder that is there already, to read from or add to.
+    /// An existing directory, to read from or add to.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -91,7 +91,7 @@ impl Directory {
         })))
     }
 
-    /// From now on, what new files are given goes to the disk through this gate; for all clones, and once only.
+    /// From now on this limiter applies to what new files write; for all clones, and once only.
     #[must_use]
     pub fn through(self, gate: &Arc<RateLimiter>) -> Self {
         self.0.gate.get_or_init(|| Arc::clone(gate));
@@ -107,7 +107,7 @@ impl Directory {
 impl Inner {
     fn open_regular(&self, name: &str, op: &'static str) -> Result<(File, u64)> {
         checked(op, name)?;
-        // NONBLOCK: opening a pipe must not wait for somebody at its other end.
+        // NONBLOCK: opening a pipe must not wait for its other end.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rfs::openat(&self.fd, name, flags, Mode::empty())
             .map_err(|e| Error::new(op, name, e))?;
@@ -134,7 +134,7 @@ impl Inner {
     }
 }
 
-/// A file whose pages the kernel may give to others when it has been read.
+/// A file whose pages leave the page cache when it has been read.
 struct Once(File);
 
 impl Read for Once {
@@ -145,7 +145,7 @@ impl Read for Once {
 
 impl Drop for Once {
     fn drop(&mut self) {
-        // Advice only: what is not on the disk yet stays, and what somebody has mapped.
+        // Advice only: dirty and mapped pages stay.
         let _ = rfs::fadvise(&self.0, 0, None, rfs::Advice::DontNeed);
     }
 }
@@ -155,7 +155,7 @@ impl Store for Directory {
         checked_new("create", name)?;
         let partial = format!("{name}{PARTIAL_SUFFIX}");
         // EXCL: a file of that name is either another writer's or left by a
-        // dead one; taking it over could publish somebody else's half.
+        // dead one; reusing it could publish another writer's half.
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rfs::openat(&self.0.fd, &partial, flags, Mode::RUSR | Mode::WUSR)
@@ -274,13 +274,13 @@ impl Writer for Partial {
         };
         if durable {
             // Not repeated on failure: the kernel may have dropped the pages,
-            // and a second call would then report a success that is none.
+            // and a second call would then wrongly report success.
             if let Err(e) = rfs::fsync(&*file) {
                 self.dir.lost.store(true, Ordering::SeqCst);
                 return fail("sync", &self.name, e.into());
             }
         }
-        // A disk that filled up late, or a file cut by somebody else.
+        // A disk that filled up late, or a file cut by another process.
         match rfs::fstat(&*file) {
             Ok(stat) if u64::try_from(stat.st_size) == Ok(written) => {}
             Ok(_) => return fail("finish", &self.name, io::Error::other("size changed")),
@@ -300,7 +300,7 @@ impl Writer for Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.published {
-            // Best effort: whoever dropped it is already failing for a better reason.
+            // Best effort: the caller that dropped it is already failing for a better reason.
             let _ = rfs::unlinkat(&self.dir.fd, &self.partial, AtFlags::empty());
         }
     }
@@ -315,7 +315,7 @@ fn lock(names: &Mutex<Vec<String>>) -> std::sync::MutexGuard<'_, Vec<String>> {
     names.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the entry of a new folder durable in the one above it.
+/// Makes the entry of a new directory durable in its parent.
 fn sync_parent(made: &Path) -> io::Result<()> {
     let parent = match made.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,
@@ -324,7 +324,7 @@ fn sync_parent(made: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match rfs::open(parent, flags, Mode::empty()) {
         Ok(fd) => rfs::fsync(fd).map_err(io::Error::from),
-        // A folder may be writable without being readable; nothing to do then.
+        // A directory may be writable without being readable; nothing to do then.
         Err(rustix::io::Errno::ACCESS) => Ok(()),
         Err(e) => Err(e.into()),
     }

@@ -35,7 +35,7 @@ impl Error {
     }
 
     /// Whether the system refused, rather than that the object is not there or
-    /// is something else (a link, a folder): nothing can then be said about the object.
+    /// is something else (a link, a directory): nothing is then known about the object.
     pub fn refused(&self) -> bool {
         use rustix::io::Errno;
         let shape = [Errno::NOENT, Errno::LOOP, Errno::ISDIR, Errno::NOTDIR];
@@ -43,7 +43,7 @@ impl Error {
         code.is_some() && !shape.iter().any(|e| Some(e.raw_os_error()) == code)
     }
 
-    /// Whether another process is writing there at this moment.
+    /// Whether another process is writing there now.
     pub fn busy(&self) -> bool {
         matches!(
             self.source.kind(),

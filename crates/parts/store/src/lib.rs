@@ -1,5 +1,5 @@
-//! Where the bytes of an archive live: a flat set of named objects that appear
-//! whole or not at all.
+//! Where the bytes of an archive are kept: a flat set of named objects that appear
+//! complete or not at all.
 //!
 //! Invariants every store keeps, and `conformance` checks:
 //! * a name becomes visible only when its writer has finished, in one step;
@@ -8,8 +8,8 @@
 //! * after [`Store::sync`] (or a durable finish followed by it) finished
 //!   objects survive a loss of power.
 //!
-//! A store knows nothing of what the bytes mean: digests, formats and retries
-//! belong to others, and are added around it.
+//! A store does not know what the bytes mean: digests, formats and retries are
+//! added by its callers.
 
 pub mod direct;
 mod directory;
@@ -32,12 +32,12 @@ pub use fault::{Failure, Fault};
 
 use std::io::{Read, Write};
 
-/// What sort of thing a name in a store stands for.
+/// What a name in a store is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// Ordinary bytes; the only kind that can be opened.
     File,
-    /// A folder, link, pipe, device or a name that is not UTF-8: never touched.
+    /// A directory, link, pipe, device, or a name that is not UTF-8: never touched.
     Other,
 }
 
@@ -60,8 +60,7 @@ pub trait Store: Send + Sync {
     /// Opens an object for reading from its start.
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>>;
 
-    /// The same for an object that is not needed any more when it has been read: the memory that the system has kept it in
-    /// is better used for what is made of it.
+    /// The same for an object that is read for the last time: its pages leave the page cache.
     fn open_once(&self, name: &str) -> Result<Box<dyn Read + Send>> {
         self.open(name)
     }
@@ -82,7 +81,7 @@ pub trait Store: Send + Sync {
     /// The store in words, for messages, e.g. its path.
     fn describe(&self) -> String;
 
-    /// Writes a small object whole: create, write, durable finish.
+    /// Writes a small object: create, write, durable finish.
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let mut writer = self.create(name)?;
         writer
@@ -91,7 +90,7 @@ pub trait Store: Send + Sync {
         writer.finish(true).map(|_| ())
     }
 
-    /// Reads an object whole, refusing one of more than `limit` bytes.
+    /// Reads a whole object, refusing one of more than `limit` bytes.
     fn read_all(&self, name: &str, limit: u64) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         self.open(name)?

@@ -1,5 +1,5 @@
-//! Which names a store accepts. An archive is one flat folder, and a name that
-//! came out of an archive's own metadata may have been written by an attacker,
+//! Which names a store accepts. An archive is one flat directory, and a name
+//! from an archive's metadata may have been written by an attacker,
 //! so anything that could mean a path is refused before the system sees it.
 
 use crate::{Error, Result};
@@ -8,7 +8,7 @@ use std::io;
 /// What an object's name ends with while it is being written.
 pub const PARTIAL_SUFFIX: &str = ".dumping";
 
-/// The longest name that common file systems take, in bytes.
+/// The longest name that common file systems accept, in bytes.
 const NAME_MAX: usize = 255;
 
 /// Whether `name` is one plain file name: not empty, no separator, no NUL, not

@@ -1,6 +1,6 @@
-//! How an account proves itself: one function per plugin and step.
+//! Authentication: one function per plugin and step.
 //!
-//! The hashes are `mysql_common`'s. A password travels in clear only inside TLS
+//! The hashes are `mysql_common`'s. A password is sent in clear only inside TLS
 //! or a unix socket, as the mysql client does it; `mysql_clear_password` and the
 //! hash of before 4.1 are refused. The server chooses the plugin, never whether
 //! these rules hold.
@@ -11,7 +11,7 @@ use mysql_common::auth::plugins::{
     client_ed25519::ClientEd25519, mysql_native_password::scramble_native,
 };
 
-/// A plugin this client can speak.
+/// A plugin that this client supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plugin {
     Native,
@@ -25,13 +25,13 @@ pub(crate) enum Plugin {
 pub(crate) struct Channel {
     pub(crate) tls: bool,
     pub(crate) unix: bool,
-    /// The user said that a key may be taken from the server unproven.
+    /// The user allows the server's key without verification.
     pub(crate) ask_key: bool,
 }
 
 impl Channel {
     /// Whether the password may be sent under a key that the server itself
-    /// hands out: whoever sits in between could hand out his own.
+    /// sends: an attacker in between could send another one.
     fn may_ask_key(self) -> Result<()> {
         if self.unix || self.ask_key {
             return Ok(());
@@ -44,7 +44,7 @@ impl Channel {
     }
 }
 
-/// What to do after the server said more.
+/// What to do after another packet of the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Send this.
@@ -54,7 +54,7 @@ pub(crate) enum Step {
 }
 
 impl Plugin {
-    /// The plugin of this name; the reason when it cannot be spoken.
+    /// The plugin of this name; the reason when it is not supported.
     pub(crate) fn named(name: &[u8]) -> Result<Plugin> {
         Ok(match name {
             b"mysql_native_password" => Plugin::Native,

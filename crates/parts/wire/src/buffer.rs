@@ -1,9 +1,9 @@
-//! The read buffer: packets are found, joined and handed out in place.
+//! The read buffer: packets are found, joined and returned in place.
 //!
 //! Invariants: `start..end` is what arrived and was not consumed yet; the bytes
 //! of a packet that was handed out stay where they are until the next fill. The
 //! buffer grows only when it is full of bytes that really arrived, never because
-//! a header announced a length, and shrinks back when it was big for nothing.
+//! a header announced a length, and shrinks back when it is larger than needed.
 //! Sequence numbers are checked for every packet.
 //!
 //! It does not know what a packet means.
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const BASE: usize = 128 * 1024;
 /// Above this the buffer grows by this much instead of doubling.
 const BIG_STEP: usize = 64 * 1024 * 1024;
-/// A buffer bigger than `BASE` that was not needed for so many fills goes back to `BASE`.
+/// A buffer bigger than `BASE` that was not needed for this many fills goes back to `BASE`.
 const PATIENCE: u32 = 64;
 /// Payload length that says "another packet continues this one".
 pub(crate) const FULL: usize = 0xFF_FFFF;
@@ -42,7 +42,7 @@ pub(crate) struct Buffer {
     seq: u8,
     /// Fills since the size was last needed.
     idle: u32,
-    /// Time spent in calls to the socket since the beginning: one look at the clock for each fill, none for a row.
+    /// Time spent in calls to the socket since the beginning: the clock is read once per fill, none for a row.
     pub(crate) waited: Duration,
 }
 
@@ -175,7 +175,7 @@ impl Buffer {
         }
     }
 
-    /// Length and sequence number of the header `at` bytes behind the start; the caller has it buffered.
+    /// Length and sequence number of the header `at` bytes after the start; the caller has it buffered.
     fn header(&self, at: usize) -> (usize, u8) {
         let h = &self.data[self.start + at..self.start + at + 4];
         let len = usize::from(h[0]) | usize::from(h[1]) << 8 | usize::from(h[2]) << 16;
@@ -226,7 +226,7 @@ impl Buffer {
             }
         }
         // A part of a small row is moved at once, so that the kernel can give as
-        // much as fits; a part of a big one only when there is little room behind it.
+        // much as fits; a part of a big one only when there is little room after it.
         if self.start > 0 && (left <= 4096 || self.data.len() - self.end < BASE / 4) {
             self.data.copy_within(self.start..self.end, 0);
             self.start = 0;

@@ -40,12 +40,12 @@ impl From<OkPacket> for Done {
     }
 }
 
-/// Where the conversation stands.
+/// The state of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// The next word is ours.
+    /// We send next.
     Ready,
-    /// Rows are on their way.
+    /// The server sends rows.
     Rows,
     /// Shut down.
     Closed,
@@ -123,12 +123,12 @@ impl Conn {
         self.buffer.waited.saturating_sub(self.limited())
     }
 
-    /// Time that this connection waited at the gate since the beginning.
+    /// Time that this connection has waited for the limiter.
     pub fn limited(&self) -> Duration {
         self.stream.socket().map_or(Duration::ZERO, Socket::held)
     }
 
-    /// Whether bytes are held back at the gate of [`Options::gated`] from now on, or only counted.
+    /// Whether bytes wait for the limiter of [`Options::limited`] from now on, or are only counted.
     ///
     /// Never while a lock is held that others wait for.
     pub fn set_limited(&mut self, waits: bool) {
@@ -152,14 +152,14 @@ impl Conn {
         self.state == State::Closed
     }
 
-    /// Runs a statement and reads any result set away.
+    /// Runs a statement and discards any result set.
     pub fn execute(&mut self, sql: impl AsRef<[u8]>) -> Result<Done> {
         self.start(sql.as_ref())?;
         self.read_away()?;
         Ok(std::mem::take(&mut self.done))
     }
 
-    /// Runs a statement and hands out its rows.
+    /// Runs a statement and returns its rows.
     pub fn query(&mut self, sql: impl AsRef<[u8]>) -> Result<Rows<'_>> {
         self.start(sql.as_ref())?;
         let open = self.state == State::Rows;
@@ -170,7 +170,7 @@ impl Conn {
     ///
     /// A server collects rows in the buffer that it read the statement into, 16 KiB
     /// unless the statement was longer, and every such piece wakes the reader. So the
-    /// statement is sent with blanks behind it: the buffer grows, both sides make a
+    /// statement is sent with trailing blanks: the buffer grows, both sides make a
     /// tenth of the system calls, and as servers cut blanks off before they look,
     /// their logs show none (seen on MySQL 5.5 and 9.7, MariaDB 10.11). Needs a
     /// `max_allowed_packet` above 256 KiB; the smallest default is 1 MiB.
@@ -238,7 +238,7 @@ impl Conn {
         Ok(std::mem::take(&mut self.done))
     }
 
-    /// Takes leave of the server; every later call says that the connection is closed.
+    /// Ends the session; every later call says that the connection is closed.
     pub fn quit(&mut self) {
         if self.state == State::Ready {
             // COM_QUIT: the server then does not count an aborted connection.
@@ -262,7 +262,7 @@ impl Drop for Conn {
     }
 }
 
-/// What a connection that was shut down says to everything.
+/// The error of every call on a connection that was shut down.
 pub(crate) fn closed() -> Error {
     Error::Io(io::Error::new(
         io::ErrorKind::NotConnected,

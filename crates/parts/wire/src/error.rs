@@ -35,7 +35,7 @@ pub enum Error {
     /// The login failed for a reason the client found (plugin, policy).
     #[error("login: {0}")]
     Auth(String),
-    /// TLS could not be set up, or its rules forbid going on.
+    /// TLS could not be set up, or its rules forbid continuing.
     #[error("TLS: {0}")]
     Tls(String),
     /// The server's certificate could not be traced to an authority that was given.

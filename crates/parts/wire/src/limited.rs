@@ -1,13 +1,13 @@
-//! The gate at the socket: what a connection receives, or what it sends, is
-//! taken from the budget of the run, byte for byte as it is on the wire.
+//! The rate limit at the socket: what a connection receives, or what it sends, is
+//! taken from the run's rate limiter, byte for byte as it is on the wire.
 //!
-//! Invariants: no more is read from (written to) the kernel than was granted,
-//! and nothing is granted before the kernel has it (has room for it), so that
-//! a silent server keeps no share of the budget. What the kernel itself holds
-//! is kept small by the size of its buffers, which follow the rate.
+//! Invariants: no more is read from (written to) the kernel than was granted, and
+//! nothing is granted before the kernel has it (has room for it), so that a silent
+//! server keeps no share of the rate. The kernel's buffers are kept small: their
+//! size follows the rate.
 //!
-//! A connection only has its bytes counted until its owner says that it may be
-//! held back: one that takes locks must never be.
+//! The bytes of a connection are only counted until its owner says that it may
+//! wait: a connection that takes locks must never wait.
 
 use base::RateLimiter;
 use rustix::net::sockopt;
@@ -16,7 +16,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Which way the bytes go that count.
+/// The direction in which bytes are limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the server, as in a dump.
@@ -25,15 +25,15 @@ pub enum Direction {
     Sent,
 }
 
-/// The gate that a connection's bytes go through.
+/// The limiter of a connection.
 #[derive(Clone, Debug)]
 pub struct Limited {
-    /// The gate of the run.
+    /// The limiter of the run.
     pub limiter: Arc<RateLimiter>,
-    /// Which bytes go through it; the others are not counted.
+    /// Which bytes are counted.
     pub counts: Direction,
-    /// Whether bytes wait for the gate from the end of the login on, or are only counted;
-    /// [`crate::Conn::wait_at_gate`] changes it.
+    /// Whether bytes wait for the limiter after the login, or are only counted;
+    /// [`crate::Conn::set_limited`] changes it.
     pub waits: bool,
 }
 
@@ -56,17 +56,17 @@ impl Limited {
     }
 }
 
-/// The smallest buffer worth having, in bytes as the kernel is told, which doubles them. A window of less than a segment
+/// The smallest useful buffer, in bytes as given to the kernel, which doubles them. A window of less than a segment
 /// (9000 bytes at most on a wire) is only used when a timer runs out.
 const SMALLEST: usize = 8 * 1024;
 
 /// The same on the loopback interface, whose segments are of 64 KiB.
 const SMALLEST_LOOPBACK: usize = 40 * 1024;
 
-/// A buffer of this size is as good as any, in bytes.
+/// A larger buffer is no faster, in bytes.
 const LARGEST: usize = 4 << 20;
 
-/// What lies between the two ends of a socket.
+/// What is between the two ends of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
     /// Nothing but the kernel.
@@ -77,17 +77,17 @@ pub(crate) enum Transport {
     Network,
 }
 
-/// What a socket has to do with the gate.
+/// A socket's side of the rate limit.
 #[derive(Debug)]
 pub(crate) struct SocketLimiter {
     gate: Arc<RateLimiter>,
     counts: Direction,
     waits: bool,
-    /// The gate's version that the buffers are sized for.
+    /// The limiter's version that the buffers are sized for.
     version: u64,
-    /// The buffer was made smaller than it was.
+    /// The buffer was reduced.
     sized: bool,
-    /// Time spent waiting for the gate.
+    /// Time spent waiting for the limiter.
     held: Duration,
 }
 
@@ -103,13 +103,13 @@ impl SocketLimiter {
         }
     }
 
-    /// Whether bytes of this direction are to be taken from the gate before they pass.
+    /// Whether bytes of this direction must be granted before they pass.
     #[inline]
     pub(crate) fn limits(&self, direction: Direction) -> bool {
         self.waits && self.counts == direction && (self.sized || !self.gate.is_open())
     }
 
-    /// Counts what passed without asking.
+    /// Counts bytes that passed without a grant.
     #[inline]
     pub(crate) fn count(&self, direction: Direction, n: usize) {
         if self.counts == direction {
@@ -148,7 +148,7 @@ impl SocketLimiter {
         self.gate.version() != self.version
     }
 
-    /// Makes the kernel's buffer as large as may lie ready in front of the gate.
+    /// Sets the kernel's buffer to what may be buffered under the current rate.
     ///
     /// After the connection is open, never before: the window of a connection that
     /// was opened with a small buffer stays small for good. A unix socket keeps its
@@ -162,7 +162,7 @@ impl SocketLimiter {
             _ => return,
         };
         self.sized = size < LARGEST;
-        // A kernel that refuses has buffers of its own size: less even, but no less in all.
+        // If the kernel refuses, its own sizes apply: the flow is less even, but the total is the same.
         let _ = match self.counts {
             Direction::Received if road == Transport::Unix => Ok(()),
             Direction::Received => sockopt::set_socket_recv_buffer_size(socket, size),

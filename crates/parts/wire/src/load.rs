@@ -1,6 +1,6 @@
-//! The data of a LOAD DATA LOCAL INFILE statement on its way to the server.
+//! Sends the data of a LOAD DATA LOCAL INFILE statement.
 //!
-//! The source writes straight into the packet, behind room for the header: no
+//! The source writes straight into the packet, after room for the header: no
 //! byte is copied between the caller's reader and the kernel.
 
 use crate::{Conn, Error, Result};

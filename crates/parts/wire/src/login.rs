@@ -25,7 +25,7 @@ const LOGIN_LIMIT: usize = 64 * 1024;
 /// More rounds than any plugin or chain of plugins takes.
 const ROUNDS: usize = 32;
 
-/// What a login leaves behind.
+/// The result of a login.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) stream: Stream,
@@ -48,7 +48,7 @@ pub(crate) struct Greeting {
 /// Connects and logs in, all within the options' connect timeout.
 pub(crate) fn login(options: &Options) -> Result<Session> {
     let now = Instant::now();
-    // A wait too long to be counted is as good as a day.
+    // A wait that is too long to represent becomes a day.
     let deadline = now
         .checked_add(options.connect_timeout)
         .unwrap_or_else(|| now + Duration::from_secs(86_400));
@@ -71,7 +71,7 @@ pub(crate) fn login(options: &Options) -> Result<Session> {
     if use_tls {
         session.send(&head(caps))?;
         if !session.buffer.is_empty() {
-            // Bytes sent ahead of the handshake would pass for encrypted ones.
+            // Bytes sent before the handshake would be taken for encrypted ones.
             return Err(Error::Protocol("data in clear ahead of TLS".into()));
         }
         let plain = std::mem::replace(&mut session.stream, Stream::Gone);
@@ -260,7 +260,7 @@ impl Session {
 /// The full login packet.
 fn response(options: &Options, caps: Caps, plugin: Plugin, answer: &[u8]) -> Vec<u8> {
     let mut out = head(caps);
-    // A NUL would end the name early, and log in somebody else.
+    // A NUL would end the name early, and log in as another account.
     out.extend(options.user.bytes().take_while(|&b| b != 0));
     out.push(0);
     if caps.contains(Caps::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA) {

@@ -1,5 +1,5 @@
-//! How to reach a server and as whom. Where these come from (URI, flags, option
-//! files) is the business of the terminal crate.
+//! How to reach a server, and as which account. Where these come from (URI, flags,
+//! option files) is up to the crate `cli`.
 
 use crate::Limited;
 use base::Secret;
@@ -63,21 +63,21 @@ pub struct Options {
     /// PEM file of the client certificate's key.
     pub ssl_key: Option<PathBuf>,
     /// Without TLS or a unix socket, take the RSA key for the password from the
-    /// server itself, unproven (the mysql client's option of that name).
+    /// server itself, unverified (the mysql client's option of that name).
     pub get_server_public_key: bool,
     /// Longest wait for the connection and the login.
     pub connect_timeout: Duration,
-    /// Longest silence of the server in the middle of an answer; `None` waits for ever.
+    /// Longest silence of the server in the middle of an answer; `None` waits forever.
     /// The wait for the beginning of an answer is not bounded: statements take their time.
     pub read_timeout: Option<Duration>,
-    /// Longest wait for the beginning of an answer; `None`, as ever, waits without end. For statements
-    /// that take no time, sent to find out whether the server is alive.
+    /// Longest wait for the beginning of an answer; `None` waits forever. For short
+    /// statements that check whether the server is alive.
     pub answer_timeout: Option<Duration>,
     /// Longest time a write may be stuck.
     pub write_timeout: Option<Duration>,
     /// Whether this connection will run LOAD DATA LOCAL INFILE.
     pub local_infile: bool,
-    /// The gate that its bytes go through, if they are counted at all.
+    /// The limiter of its bytes, if they are counted at all.
     pub limited: Option<Limited>,
     /// Statements sent by all connections that are made from these options or a clone of them.
     pub statements: Arc<AtomicU64>,

@@ -7,7 +7,7 @@
 
 use crate::{Column, Error, Result, ServerError};
 
-/// The server has another result behind this one.
+/// The server has another result after this one.
 pub(crate) const MORE_RESULTS: u16 = 0x0008;
 
 /// Walks a payload from front to back.

@@ -13,7 +13,7 @@ pub struct Column {
     pub flags: u16,
     /// Collation id of the data as sent (63 = binary).
     pub collation: u16,
-    /// Digits behind the point; 31 when not fixed.
+    /// Digits after the point; 31 when not fixed.
     pub decimals: u8,
 }
 
@@ -21,7 +21,7 @@ pub struct Column {
 #[derive(Debug)]
 pub struct Rows<'c> {
     pub(crate) conn: &'c mut Conn,
-    /// Whether more may come; without it bytes behind the end could pass for rows.
+    /// Whether more may come; without it bytes after the end could be taken for rows.
     pub(crate) open: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 use mysql_common::crypto::rsa::{GetRandom, Pkcs1OaepPadding, PublicKey};
 use mysql_common::num_bigint::BigUint;
 
-/// Hash bytes and marks that OAEP with SHA-1 adds to a message.
+/// Hash bytes and padding that OAEP with SHA-1 adds to a message.
 const OAEP_OVERHEAD: usize = 42;
 
 /// `password` and its NUL, masked with `scramble`, under the key of `pem`.

@@ -3,7 +3,7 @@
 //! Until the login is over every read and write is held to one deadline, so a
 //! server that drips single bytes cannot stretch the login. Afterwards the
 //! kernel's own timeouts apply and a read costs one system call, nothing else,
-//! unless it is held back at the gate of the run.
+//! unless it waits for the run's rate limiter.
 
 use crate::limited::{Direction, SocketLimiter, Transport};
 use crate::{Endpoint, Error, Limited, Result};
@@ -64,7 +64,7 @@ impl Socket {
         self.set_timeout(Timeout::Send, write)
     }
 
-    /// Longest wait of one read from now on; none at all, or zero, waits for ever.
+    /// Longest wait of one read from now on; none at all, or zero, waits forever.
     pub(crate) fn read_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
         self.set_timeout(Timeout::Recv, limit)
     }
@@ -74,14 +74,14 @@ impl Socket {
         Ok(sockopt::set_socket_timeout(self.as_fd(), which, limit)?)
     }
 
-    /// Whether the bytes that count wait at the gate from now on.
+    /// Whether counted bytes wait for the limiter from now on.
     pub(crate) fn wait_at_gate(&mut self, waits: bool) {
         if let Some(toll) = &mut self.toll {
             toll.set_waits(waits);
         }
     }
 
-    /// Time spent waiting at the gate.
+    /// Time spent waiting for the limiter.
     pub(crate) fn held(&self) -> Duration {
         self.toll
             .as_ref()
@@ -121,7 +121,7 @@ impl Socket {
         None
     }
 
-    /// Whether this is a unix socket, which nobody on the network can listen to.
+    /// Whether this is a unix socket, which cannot be overheard on the network.
     pub(crate) fn is_unix(&self) -> bool {
         matches!(self.kind, Kind::Unix(_))
     }
@@ -169,7 +169,7 @@ impl Kind {
         }
     }
 
-    /// Reads what has arrived, once the gate lets it through.
+    /// Reads what has arrived, as far as the limiter grants it.
     #[cold]
     fn read_gated(&mut self, toll: &mut SocketLimiter, buf: &mut [u8]) -> io::Result<usize> {
         if toll.is_outdated() {
@@ -189,7 +189,7 @@ impl Kind {
         read
     }
 
-    /// Writes as much as the gate lets through and the kernel has room for.
+    /// Writes as much as the limiter grants and the kernel has room for.
     #[cold]
     fn write_gated(
         &mut self,
@@ -267,7 +267,7 @@ impl Write for Socket {
     }
 }
 
-/// Time left until `deadline`; none left is an error, because a zero timeout means "wait for ever" to the kernel.
+/// Time left until `deadline`; none left is an error, because a zero timeout means "wait forever" to the kernel.
 fn left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left < Duration::from_micros(1) {
@@ -289,7 +289,7 @@ fn open_tcp(host: &str, port: u16, deadline: Instant) -> io::Result<TcpStream> {
             Ok(socket) => {
                 // Statements are small and wait for their answer.
                 socket.set_nodelay(true)?;
-                // A peer that vanished without a FIN must not hold a worker for ever.
+                // A peer that vanished without a FIN must not block a worker forever.
                 sockopt::set_socket_keepalive(&socket, true)?;
                 return Ok(socket);
             }

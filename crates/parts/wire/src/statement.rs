@@ -1,4 +1,4 @@
-//! One statement's way: the packets out, the answer in, and how each of them can end.
+//! Sending a statement and reading its answer, and how each of them can end.
 //!
 //! Invariant: after every function here the connection is ready, in the middle
 //! of rows, or shut down; never in between.
@@ -36,7 +36,7 @@ impl Conn {
             Answer::Done(ok) => self.finish(ok),
             Answer::File(_) => Err(self.fail(Error::LocalFile)),
             Answer::Columns(count) => self.read_columns(count).map_err(|e| match e {
-                // Said in its place, the server goes on; see `refused`.
+                // An error packet in sequence: the connection stays usable; see `refused`.
                 Error::Server(_) => e,
                 _ => self.fail(e),
             }),
@@ -46,8 +46,8 @@ impl Conn {
     /// Makes the connection ready for a statement.
     pub(crate) fn prepare(&mut self) -> Result<()> {
         if self.state == State::Rows {
-            // Abandoned rows: how that statement ended interests nobody any more,
-            // unless it took the connection with it.
+            // Abandoned rows: how that statement ended no longer matters, unless
+            // it took the connection with it.
             match self.read_away() {
                 Ok(()) | Err(Error::Server(_)) => {}
                 Err(e) => return Err(e),
@@ -124,7 +124,7 @@ impl Conn {
         answer.map_err(|e| self.fail(e))
     }
 
-    /// One setsockopt per change, and none at all for those who set no timeout.
+    /// One setsockopt per change, and none without a timeout.
     fn set_read_timeout(&mut self, limit: Option<Duration>) -> Result<()> {
         if (self.read_timeout.is_some() || self.answer_timeout.is_some())
             && let Some(socket) = self.stream.socket()
@@ -160,7 +160,7 @@ impl Conn {
         Ok(())
     }
 
-    /// The slow path of [`Rows::next`]: rows that are not whole in the buffer, and everything that is not a row.
+    /// The slow path of [`Rows::next`]: rows that are not complete in the buffer, and everything that is not a row.
     #[cold]
     pub(crate) fn next_row(&mut self) -> Result<Option<Range<usize>>> {
         let packet = self.next_packet(LONGEST)?;
@@ -211,7 +211,7 @@ impl Conn {
                 self.state = State::Ready;
                 Error::Server(e)
             }
-            // Said out of turn: the server hung up behind it.
+            // Out of sequence: the server closes the connection after it.
             Ok(e) => self.fail(Error::Server(e)),
             Err(e) => self.fail(e),
         }
@@ -258,7 +258,7 @@ impl Conn {
     }
 }
 
-/// Turns the kernel's word for an expired timeout into ours.
+/// Maps the kernel's error for an expired timeout to ours.
 pub(crate) fn timed_out(e: Error, limit: Option<Duration>) -> Error {
     match e {
         Error::Io(io)

@@ -1,7 +1,7 @@
 //! What a connection reads from and writes to: the plain socket, or TLS over it.
 //!
-//! An enum, not a trait object: the plain road is one predictable branch away
-//! from the system call, and reads land straight in the caller's buffer.
+//! An enum, not a trait object: the plain case is one predictable branch away
+//! from the system call, and reads go straight into the caller's buffer.
 
 use crate::socket::Socket;
 use crate::tls::TlsStream;

@@ -3,7 +3,7 @@
 //! `Required` and `Preferred` encrypt without asking who is there, exactly as
 //! the mysql client does; `VerifyCa` wants a chain to the given authorities;
 //! `VerifyIdentity` also the host's name. A handshake that was begun and failed
-//! is an error in every mode, never a reason to go on in clear.
+//! is an error in every mode; the connection never continues in clear.
 
 use crate::socket::Socket;
 use crate::{Endpoint, Error, Options, Result, SslMode, rsa};

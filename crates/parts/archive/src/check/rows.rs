@@ -59,7 +59,7 @@ pub(super) fn decode_chunk(
             buffer.resize(2 * fill, 0);
         }
         // Filled up before it is searched, so that the search for the end of a
-        // huge row does not begin anew with every small read.
+        // huge row does not begin again with every small read.
         let n = read_full(&mut reader, &mut buffer[fill..])
             .map_err(|e| ArchiveError::from_io(&task.file, e))?;
         let before = decoder.as_ref().map_or(0, |d| d.digest.rows());

@@ -114,7 +114,7 @@ fn fresh() -> (tempfile::TempDir, Directory, Manifest) {
     (tmp, store, manifest)
 }
 
-/// Changes a file behind the store's back: thousands of synced writes would take minutes.
+/// Changes a file without the store's knowledge: thousands of synced writes would take minutes.
 fn put(store: &Directory, name: &str, bytes: &[u8]) {
     std::fs::write(store.path().join(name), bytes).unwrap();
 }
@@ -288,7 +288,7 @@ fn a_dump_that_failed_anywhere_is_incomplete() {
         failures += 1;
         let opened = Archive::open(Arc::new(dir.clone()));
         if opened.is_ok() {
-            // Only the last sync of the folder may be what failed.
+            // Only the last sync of the directory may be what failed.
             assert!(run(&dir, true).unwrap().sound());
             assert_eq!(dir.size(marker::INCOMPLETE).unwrap(), None);
         } else {
@@ -329,7 +329,7 @@ fn what_may_not_be_read_is_not_called_damaged() {
             assert!(refused > 60, "{refused}");
         }
     }
-    // A folder in a file's place is damage: whoever made the archive left a file there.
+    // A directory in a file's place is damage: whoever made the archive left a file there.
     let chunk = store.path().join("s%401@t@@2.tsv.zst");
     std::fs::remove_file(&chunk).unwrap();
     std::fs::create_dir(&chunk).unwrap();

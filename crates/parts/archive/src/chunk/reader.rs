@@ -34,7 +34,7 @@ pub struct ChunkReader {
     end: usize,
     stored: u64,
     raw: u64,
-    /// The decoder stands between frames.
+    /// The decoder is between frames.
     frame_done: bool,
     state: State,
 }

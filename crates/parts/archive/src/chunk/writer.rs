@@ -236,12 +236,12 @@ impl<'s> ChunkWriter<'s> {
         self.scratch.index.total()
     }
 
-    /// Bytes handed to the store so far; lags behind by what the buffers hold.
+    /// Bytes passed to the store so far; lags behind by what the buffers hold.
     pub fn stored_bytes(&self) -> u64 {
         self.hasher.count()
     }
 
-    /// Compresses and hands on what has been collected.
+    /// Compresses and passes on what has been collected.
     fn flush_lines(&mut self) -> Result<()> {
         let lines = std::mem::take(&mut self.scratch.lines);
         let done = self.consume(&lines[..self.fill]);

@@ -1,6 +1,6 @@
 //! The manifest's last lines: the digest of every byte before them.
 //!
-//! The digest is over the text as it stands rather than over what the text
+//! The digest is over the text as it is rather than over what the text
 //! means, so that any version of penstock can check it and no byte of the file
 //! is left out.
 

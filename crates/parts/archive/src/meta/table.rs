@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TableMeta {
-    /// What MySQL Shell hands on to its importer.
+    /// What MySQL Shell passes on to its importer.
     pub options: TableOptions,
     /// Triggers in the order of their execution.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,4 +1,4 @@
-//! Sixteen bytes at a time: which of them may not stand in a data file as they are.
+//! Sixteen bytes at a time: which of them need an escape in a data file.
 
 /// Bytes looked at in one step.
 pub(super) const BLOCK: usize = 16;

@@ -1,7 +1,7 @@
 //! From line back to payload, for checking an archive without a server.
 //!
 //! Accepts whatever LOAD DATA accepts in the default dialect: `\` before any
-//! byte, so also before a TAB or LF that stands for itself. Short fields
+//! byte, so also before a TAB or LF that is literal. Short fields
 //! without escapes are copied as 32 bytes whatever their length, as in
 //! encoding; all others are searched for their end.
 
@@ -17,7 +17,7 @@ const SHORT: usize = 2 * BLOCK;
 const LENGTH: usize = 9;
 
 impl RowPlan {
-    /// Hands over the cells of one line, given without its LF, one after the other: most as they stand in it, without a
+    /// Passes the cells of one line, given without its LF, one after the other: most as slices of it, without a
     /// copy. What has to be decoded is in `room` for the time of its turn.
     #[inline]
     pub fn cells<E: From<RowError>>(
@@ -85,7 +85,7 @@ impl RowPlan {
         Ok(o)
     }
 
-    /// Whether nothing is left of a line behind its last column.
+    /// Whether nothing is left of a line after its last column.
     fn ended(&self, rest: Option<&[u8]>) -> Result<(), RowError> {
         let columns = self.columns.len();
         match rest {
@@ -95,7 +95,7 @@ impl RowPlan {
     }
 }
 
-/// A cell as it stands in a line.
+/// A cell as it is written in a line.
 enum Cell<'l> {
     /// Text as it is, and the bytes from its beginning on.
     Short([u8; SHORT], &'l [u8]),
@@ -167,11 +167,11 @@ fn short_field(rest: &[u8]) -> ([u8; SHORT], usize) {
 
 /// A field of any length.
 struct Field<'l> {
-    /// Its bytes as they stand.
+    /// Its bytes as written.
     cell: &'l [u8],
     /// There is a backslash in them.
     escaped: bool,
-    /// What comes behind its TAB.
+    /// What comes after its TAB.
     next: Option<&'l [u8]>,
 }
 
@@ -181,7 +181,7 @@ fn long_field(field: &[u8], column: usize) -> Result<Field<'_>, RowError> {
     let mut escaped = false;
     while let Some(at) = stop.filter(|&at| field[at] == b'\\') {
         escaped = true;
-        // The byte behind a backslash never ends the field.
+        // The byte after a backslash never ends the field.
         let next = at + 2;
         if next > field.len() {
             return Err(RowError::Truncated { column });

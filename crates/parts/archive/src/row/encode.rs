@@ -14,7 +14,7 @@ use base64_simd::{AsOut, STANDARD};
 /// Bytes copied and looked at for each cell; longer cells go another way.
 const SHORT: usize = 2 * BLOCK;
 
-/// A length and the block behind it.
+/// A length and the block after it.
 const REACH: usize = 1 + SHORT;
 
 /// Source bytes turned over at a time for a cell of any length in
@@ -55,7 +55,7 @@ impl RowPlan {
     }
 
     /// Writes the line for one row to the start of `out` and returns its
-    /// length. Bytes behind it are left in any state.
+    /// length. Bytes after it are left in any state.
     ///
     /// # Panics
     /// If `out` is shorter than [`bound`](Self::bound) of the payload.
@@ -87,7 +87,7 @@ impl RowPlan {
     }
 
     /// Encodes cells of `source[..end]` until all columns are done or the next
-    /// one begins behind `stop`. `source` reaches [`REACH`] bytes beyond `stop`.
+    /// one begins after `stop`. `source` reaches [`REACH`] bytes beyond `stop`.
     #[inline(always)]
     fn encode_until(
         &self,
@@ -144,7 +144,7 @@ impl RowPlan {
     }
 
     /// As [`encode`](Self::encode) for rows of any size, in pieces of at most
-    /// 64 KiB handed to `emit`. On an error some pieces may have been handed
+    /// 64 KiB passed to `emit`. On an error some pieces may have been passed
     /// over already. Returns the length of the line.
     pub fn encode_pieces<E: From<RowError>>(
         &self,
@@ -202,7 +202,7 @@ fn cell_at(payload: &[u8], pos: usize, column: usize) -> Result<(Option<&[u8]>, 
     }
 }
 
-/// The cell behind a length of more than one byte at `pos`, and its end.
+/// The cell after a length of more than one byte at `pos`, and its end.
 fn long_cell(payload: &[u8], pos: usize, column: usize) -> Result<(&[u8], usize), RowError> {
     let truncated = RowError::Truncated { column };
     let (digits, least) = match payload[pos] {

@@ -4,7 +4,7 @@
 use memchr::{memchr_iter, memrchr_iter};
 
 /// The end of the first row in `bytes`, which begins where a row begins: the
-/// index behind its LF. `None` if the row is not all there.
+/// index after its LF. `None` if the row is not all there.
 pub fn row_end(bytes: &[u8]) -> Option<usize> {
     memchr_iter(b'\n', bytes)
         .find(|&at| ends_row(bytes, at))

@@ -72,7 +72,7 @@ impl Program {
         let upper = word.to_uppercase();
         let _ = writeln!(out, "/*!50003 DROP {upper} IF EXISTS {quoted} */;");
         // The literal default collation of variables and parameters is the
-        // schema's at the time; it is put back behind the object.
+        // schema's at the time; it is put back after the object.
         let other = &self.database_collation;
         let moved = !other.is_empty() && !collation.is_empty() && other != collation;
         if moved {

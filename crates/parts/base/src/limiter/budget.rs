@@ -1,9 +1,9 @@
 //! The bytes that may pass now, in whole numbers: bytes times nanoseconds.
 //!
-//! A bucket that fills at the rate and is emptied by what passes. It may be
-//! overdrawn by one grant, or by what could not wait; then nothing is granted
-//! until that is made up for. The time is told, never looked up, so that tests
-//! need no clock.
+//! A token bucket that fills at the rate and is emptied by what passes. It may be
+//! overdrawn by one grant, or by bytes that could not wait; then nothing is
+//! granted until the debt is paid. Time is an argument, so that tests need no
+//! clock.
 
 use super::CREDIT;
 use std::time::Duration;
@@ -14,22 +14,22 @@ const SECOND: i128 = 1_000_000_000;
 /// Most that is granted at once, in bytes.
 const LARGEST: u64 = 64 * 1024;
 
-/// Least that a grant can be when so much is wanted, in bytes: system calls for less are not worth it.
+/// Least that is granted when that much is wanted, in bytes: smaller system calls are not worth it.
 const SMALLEST: u64 = 256;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     rate: Option<u64>,
-    /// What may pass, times [`SECOND`]; below zero what has to be made up for.
+    /// What may pass, times [`SECOND`]; negative for a debt.
     level: i128,
     /// When `level` was true, in nanoseconds.
     at: u64,
 }
 
 impl Budget {
-    /// Changes the rate. A debt is kept as bytes or as the time it takes, whichever is less: it is neither to
-    /// make a lower rate wait for long, nor to make a higher rate wait as the lower one had to.
+    /// Changes the rate. A debt is kept as bytes or as the time to pay it, whichever is less: a lower rate must not
+    /// wait long for it, and a higher rate must not wait as the lower one had to.
     pub(super) fn set_rate(&mut self, now: u64, rate: Option<u64>) {
         if rate == self.rate {
             return;
@@ -50,7 +50,7 @@ impl Budget {
         self.rate = rate;
     }
 
-    /// Gives up what was saved up.
+    /// Drops what was saved up.
     pub(super) fn forfeit(&mut self, now: u64) {
         self.fill(now);
         self.level = self.level.min(0);
@@ -75,7 +75,7 @@ impl Budget {
         Ok(n)
     }
 
-    /// Takes what is not asked for.
+    /// Takes bytes without asking.
     pub(super) fn charge(&mut self, now: u64, n: usize) {
         if self.rate.is_some() {
             self.fill(now);
@@ -83,7 +83,7 @@ impl Budget {
         }
     }
 
-    /// Puts back what was not used.
+    /// Returns what was not used.
     pub(super) fn give_back(&mut self, now: u64, n: usize) {
         if let Some(rate) = self.rate {
             self.fill(now);

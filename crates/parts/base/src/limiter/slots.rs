@@ -1,14 +1,14 @@
-//! Who may pass when not all workers may: the first come, until they are done.
+//! Which workers may pass bytes when not all may: the first ones, until they are done.
 //!
-//! A worker that has a place keeps it, so that what was begun is finished and
-//! the others rest. It loses the place to one that waits when it leaves, or
-//! when nothing was seen of it for a while: it may itself be waiting for one
-//! that has none (two sessions that load rows can meet in the server's locks).
+//! A worker keeps its slot, so that it can finish what it has begun while others
+//! wait. It loses the slot when it releases it, or when it has been quiet for a
+//! while and another worker waits: it may itself be waiting for a worker without
+//! a slot (two sessions that load rows can wait for each other's locks).
 
 use std::thread::ThreadId;
 use std::time::Duration;
 
-/// A worker that did not pass anything for so long may lose its place.
+/// A worker that has passed nothing for this long may lose its slot.
 pub(super) const QUIET: Duration = Duration::from_secs(1);
 
 /// See the module.
@@ -21,7 +21,7 @@ pub(super) struct Slots {
 #[derive(Debug)]
 struct Slot {
     who: ThreadId,
-    /// When it last passed something, in nanoseconds; `None` while it waits for its turn.
+    /// When it last passed bytes, in nanoseconds; `None` while it waits for its turn.
     seen: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ impl Slots {
         self.most.is_some()
     }
 
-    /// Whether `who` has a place now.
+    /// Whether `who` has a slot now; takes a free one for it.
     pub(super) fn enter(&mut self, who: ThreadId, now: u64) -> bool {
         let Some(most) = self.most else {
             return true;
@@ -71,14 +71,14 @@ impl Slots {
         true
     }
 
-    /// `who` passes something.
+    /// `who` passes bytes.
     pub(super) fn granted(&mut self, who: ThreadId, now: u64) {
         if let Some(place) = self.taken.iter_mut().find(|p| p.who == who) {
             place.seen = Some(now);
         }
     }
 
-    /// `who` gives its place up.
+    /// `who` releases its slot.
     pub(super) fn leave(&mut self, who: ThreadId) {
         self.taken.retain(|p| p.who != who);
     }

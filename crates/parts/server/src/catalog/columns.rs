@@ -29,7 +29,7 @@ pub struct Column {
     pub unsigned: bool,
     /// Digits of a number, or bits of BIT.
     pub numeric_precision: Option<u32>,
-    /// Digits behind the point; for FLOAT and DOUBLE only when the definition names them.
+    /// Digits after the point; for FLOAT and DOUBLE only when the definition names them.
     pub numeric_scale: Option<u32>,
     /// Longest value in bytes, for strings.
     pub octet_length: Option<u64>,
@@ -79,7 +79,7 @@ impl Column {
         self.data_type == "float"
     }
 
-    /// Whether its values are numbers that stand in a result as ASCII digits.
+    /// Whether its values are numbers that are in a result as ASCII digits.
     pub fn is_numeric(&self) -> bool {
         self.is_integer() || matches!(self.data_type.as_str(), "decimal" | "float" | "double")
     }

@@ -281,7 +281,7 @@ fn generated(extra: &str) -> bool {
         .any(|word| matches!(word, "GENERATED" | "VIRTUAL" | "PERSISTENT"))
 }
 
-/// Looks behind the type's own parentheses, where an ENUM could hold any word.
+/// Looks past the type's own parentheses, where an ENUM could hold any word.
 fn is_unsigned(column_type: &str) -> bool {
     let lower = column_type.to_ascii_lowercase();
     if lower.starts_with("enum") || lower.starts_with("set") {

@@ -44,7 +44,7 @@ pub struct Schema {
     pub events: Vec<String>,
 }
 
-/// What sort of table it is.
+/// The kind of table it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TableKind {
     /// An ordinary table.
@@ -63,7 +63,7 @@ pub struct Table {
     pub schema: String,
     /// Its name.
     pub name: String,
-    /// What sort it is.
+    /// The kind.
     pub kind: TableKind,
     /// Storage engine as the server spells it; empty when the server cannot open the table.
     pub engine: String,
@@ -148,7 +148,7 @@ pub struct View {
     pub columns: Vec<String>,
 }
 
-/// What sort of stored routine.
+/// The kind of stored routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RoutineKind {
     /// `CREATE FUNCTION`.
@@ -166,7 +166,7 @@ pub enum RoutineKind {
 /// A stored routine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routine {
-    /// What sort.
+    /// The kind.
     pub kind: RoutineKind,
     /// Its schema's name.
     pub schema: String,

@@ -2,7 +2,7 @@
 //!
 //! MySQL 8 and later answer from their data dictionary, so one query with
 //! `IN (…)` covers many schemas. Older MySQL and all MariaDB open table files
-//! to answer, and look into one folder only when the schema is compared with
+//! to answer, and look into one directory only when the schema is compared with
 //! `=`; there it is one query per schema. No query sorts: that would make those
 //! servers spill wide temporary tables to disk, and sorting here is cheap.
 
@@ -182,7 +182,7 @@ impl<'a> Part<'a> {
             self.schemas[at].tables.push(Table {
                 kind,
                 transactional: transactional.get(&engine).copied().unwrap_or(false),
-                // A table that cannot be opened has no engine, and the reason stands in its comment.
+                // A table that cannot be opened has no engine, and the reason is in its comment.
                 problem: (engine.is_empty()
                     || (identity.is_mariadb() && row.text(4).is_none() && row.text(10).is_none()))
                 .then_some(comment)

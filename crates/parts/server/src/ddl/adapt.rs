@@ -2,7 +2,7 @@
 //!
 //! Each rule changes only what the target would refuse or does not know, and
 //! every change is named, so nothing differs silently (promise: exact, or
-//! listed). What has no honest counterpart is left as it stands; the target
+//! listed). What has no honest counterpart is left as it is; the target
 //! refuses it in its own words.
 
 use super::collate::{replace_unknown, spell_out};
@@ -65,7 +65,7 @@ fn offset(whole: &str, part: &str) -> usize {
     part.as_ptr() as usize - whole.as_ptr() as usize
 }
 
-/// Options behind the column list.
+/// Options after the column list.
 fn options(tail: &str, from: &Identity, to: &Identity, notes: &mut Vec<String>) -> String {
     let mut out = tail.to_owned();
     if let Some(engine) = value(&out, "ENGINE") {
@@ -153,7 +153,7 @@ fn replace(text: &str, name: &str, new: Option<&str>) -> String {
 /// The modes of `mode` that the target knows, and those it does not.
 ///
 /// Combined names (`ANSI`, `ORACLE`, `TRADITIONAL`, …) are how old servers
-/// report a set of modes; the parts stand beside them in the list.
+/// report a set of modes; the parts are beside them in the list.
 pub fn sql_mode_for(to: &Identity, mode: &str) -> (String, Vec<String>) {
     const COMMON: [&str; 14] = [
         "REAL_AS_FLOAT",

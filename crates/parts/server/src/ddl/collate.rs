@@ -4,9 +4,9 @@
 use super::create::step;
 use crate::{Identity, Version};
 
-/// Writes the collation behind every Unicode character set that stands without
+/// Writes the collation after every Unicode character set that is without
 /// one. Servers leave out what is their default, and the default of utf8mb4
-/// changed in MySQL 8.0.1 and MariaDB 11.5: taken as it stands, a table would
+/// changed in MySQL 8.0.1 and MariaDB 11.5: taken as it is, a table would
 /// silently sort and compare otherwise.
 pub(super) fn spell_out(text: &str, from: &Identity) -> String {
     let bytes = text.as_bytes();
@@ -108,7 +108,7 @@ pub fn collation_for(to: &Identity, name: &str) -> String {
     name.to_owned()
 }
 
-/// Replaces collations that the target lacks, wherever they stand outside quotes behind `COLLATE`.
+/// Replaces collations that the target lacks, wherever they are outside quotes after `COLLATE`.
 pub(super) fn replace_unknown(
     text: &str,
     from: &Identity,

@@ -60,7 +60,7 @@ impl<'a> CreateTable<'a> {
 }
 
 /// Bytes of the token at `at`: a quoted name, a string, a comment, or one byte.
-/// Comments of the `/*! … */` sort are walked through, since what is in them counts.
+/// Comments of the `/*! … */` kind are walked through, since what is in them counts.
 pub(super) fn step(bytes: &[u8], at: usize) -> usize {
     let quote = bytes[at];
     if quote == b'/' && bytes[at..].starts_with(b"/*") && !bytes[at + 2..].starts_with(b"!") {

@@ -9,7 +9,7 @@
 use super::create::{CreateTable, words};
 use super::shape::{Generated, generated};
 
-/// Takes the keys out of a `CREATE TABLE` that can be added behind the rows.
+/// Takes the keys out of a `CREATE TABLE` that can be added after the rows.
 ///
 /// The second part holds them in groups, each for one `ALTER TABLE`, as clauses
 /// fit to follow `ADD`: first all ordinary ones, then each full-text key, of
@@ -71,7 +71,7 @@ fn columns(element: &str) -> impl Iterator<Item = &str> {
         .filter(|w| w.starts_with('`'))
 }
 
-/// Whether an expression stands in the list of a key, in parentheses of its own.
+/// Whether an expression is in the list of a key, in parentheses of its own.
 fn of_expression(element: &str) -> bool {
     let all = words(element, usize::MAX);
     let opens = |w: &[&str]| w[1] == "(" && (w[0] == "(" || w[0].ends_with(','));

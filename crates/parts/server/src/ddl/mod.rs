@@ -77,7 +77,7 @@ impl Object {
 /// How an object is defined. The settings are `None` for objects that have none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// What sort of object.
+    /// The kind of object.
     pub object: Object,
     /// Its schema; for a schema, its own name.
     pub schema: String,
@@ -163,7 +163,7 @@ fn has_wide(text: &str) -> bool {
     text.chars().any(|c| c as u32 > 0xffff)
 }
 
-/// A stand-in for a view, so that other views can be created before it: it has
+/// A placeholder for a view, so that other views can be created before it: it has
 /// the same column names, and no row.
 pub fn view_stand_in(schema: Option<&str>, view: &crate::catalog::View) -> String {
     let name = match schema {

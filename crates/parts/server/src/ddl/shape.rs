@@ -3,12 +3,12 @@
 
 use super::create::{CreateTable, words};
 
-/// The words behind the columns and keys: options, and partitions.
+/// The words after the columns and keys: options, and partitions.
 fn tail(create: &str) -> Vec<&str> {
     CreateTable::parse(create).map_or_else(Vec::new, |table| words(table.tail, usize::MAX))
 }
 
-/// Whether a word stands among them, other than as the name of a partition.
+/// Whether a word is among them, other than as the name of a partition.
 fn has_word(tail: &[&str], word: &str) -> bool {
     let is = |w: &str, what: &str| w.eq_ignore_ascii_case(what);
     let is_name = |before: &str| is(before, "PARTITION") || is(before, "SUBPARTITION");
@@ -21,7 +21,7 @@ pub fn has_partitions(create: &str) -> bool {
     has_word(&tail(create), "PARTITION")
 }
 
-/// Whether a table, or a partition of it, has a folder of its own.
+/// Whether a table, or a partition of it, has its own directory.
 pub fn has_folder(create: &str) -> bool {
     has_word(&tail(create), "DATA")
 }
@@ -86,7 +86,7 @@ pub fn no_file(create: &str) -> Option<&'static str> {
         }
     }
     for (word, why) in [
-        ("DATA", "they have a folder of their own (DATA DIRECTORY)"),
+        ("DATA", "they have DATA DIRECTORY"),
         ("TABLESPACE", "they lie in a tablespace with others"),
     ] {
         if has_word(&list, word) {
@@ -210,7 +210,7 @@ mod tests {
             (
                 plain,
                 "ENGINE=InnoDB\n/*!50100 PARTITION BY LIST (`a`)\n(PARTITION p VALUES IN (1) DATA DIRECTORY = '/x' ENGINE = InnoDB) */",
-                "folder",
+                "DATA DIRECTORY",
             ),
             (plain, "ENGINE=InnoDB ROW_FORMAT=COMPRESSED", "compressed"),
             (plain, "ENGINE=InnoDB `PAGE_COMPRESSED`='ON'", "compressed"),
@@ -220,7 +220,11 @@ mod tests {
                 "encrypted",
             ),
             (plain, "ENGINE=InnoDB `ENCRYPTED`=YES", "encrypted"),
-            (plain, "ENGINE=InnoDB DATA DIRECTORY='/x/'", "folder"),
+            (
+                plain,
+                "ENGINE=InnoDB DATA DIRECTORY='/x/'",
+                "DATA DIRECTORY",
+            ),
             (
                 plain,
                 "/*!50100 TABLESPACE `ts` */ ENGINE=InnoDB",

@@ -94,7 +94,7 @@ pub fn read_routine(conn: &mut Conn, routine: &Routine) -> Result<Definition> {
     read(conn, object, &routine.schema, &routine.name)
 }
 
-/// The value that a MariaDB sequence goes on from after a restart: never one
+/// The value that a MariaDB sequence continues from after a restart: never one
 /// that was given out. Put it back with `SETVAL(seq, value, 0)`.
 pub fn sequence_next(conn: &mut Conn, schema: &str, name: &str) -> Result<i64> {
     let what = format!("value of {}", title(Object::Sequence, schema, name));

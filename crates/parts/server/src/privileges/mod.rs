@@ -1,5 +1,5 @@
 //! What the account that is logged in may do, and what it lacks for a job, as
-//! GRANT statements that an administrator can run as they stand.
+//! GRANT statements that an administrator can run as they are.
 //!
 //! Invariant: in doubt a privilege counts as missing, never as there; a job
 //! that starts must not stop halfway for want of one. Column-level privileges
@@ -201,7 +201,7 @@ fn holds(set: &BTreeSet<String>, privilege: &str) -> bool {
     set.contains(privilege) || set.contains("ALL PRIVILEGES") || set.contains("ALL")
 }
 
-/// SQL's LIKE with `\` as escape; only the last `%` is tried anew, so it cannot blow up.
+/// SQL's LIKE with `\` as escape; only the last `%` is tried again, so it cannot blow up.
 fn like(pattern: &str, name: &str) -> bool {
     #[derive(Clone, Copy, PartialEq)]
     enum P {

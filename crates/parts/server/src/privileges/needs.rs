@@ -138,7 +138,7 @@ fn routines(identity: &Identity) -> (Scope, Vec<&'static str>) {
 fn load(identity: &Identity, needs: &LoadNeeds) -> Needs {
     let mut list: Needs = Vec::new();
     for schema in &needs.schemas {
-        // SELECT for checking, DELETE for REPLACE and for a chunk done anew, DROP for stand-ins of views.
+        // SELECT for checking, DELETE for REPLACE and for a chunk done again, DROP for placeholders of views.
         let mut all = vec![
             "CREATE",
             "DROP",

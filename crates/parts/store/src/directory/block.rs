@@ -1,15 +1,13 @@
-//! Big files in big writes, around the page cache and ahead of whoever makes
-//! the bytes.
+//! Large files in large writes, with direct I/O and write-behind.
 //!
 //! A dump is written once and read much later: in the page cache it would only
-//! push out what the server's machine needs, and the cache's bookkeeping costs
-//! more than the write. And a worker must not wait for the disk while it could
-//! be reading rows: a thread of the file's own writes one block while the next
-//! is filled. A file of less than a block gets neither.
+//! evict what the server's host needs, and the cache's bookkeeping costs more than
+//! the write. And a worker must not wait for the disk while it could read rows: a
+//! separate thread writes one block while the next is filled. A file of less than
+//! a block gets neither.
 //!
-//! Where the run has a limit for its disk, what is written goes through that
-//! gate here, and not where bytes are taken in: whole blocks of many files could
-//! otherwise become full at the same moment.
+//! A disk rate limit applies here, and not where bytes are taken in: otherwise
+//! blocks of many files could become full at the same time.
 
 use crate::direct::{self, ALIGNMENT, Ahead, BLOCK, Block};
 use base::RateLimiter;
@@ -18,7 +16,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// Least that is written at a time when a limit holds, in bytes.
+/// Least that is written at a time under a limit, in bytes.
 const PIECE: usize = 64 * 1024;
 
 /// Writes a file in blocks.
@@ -45,7 +43,7 @@ impl BlockWriter {
         }
     }
 
-    /// Hands the full block on, and takes an empty one.
+    /// Passes the full block on, and takes an empty one.
     fn pass_on(&mut self) -> io::Result<()> {
         let ahead = match &mut self.ahead {
             Some(ahead) => ahead,
@@ -59,7 +57,7 @@ impl BlockWriter {
             }
         };
         let full = std::mem::take(&mut self.block);
-        // Only whole blocks are written ahead.
+        // Only full blocks are written by the thread.
         let passed = ahead.write(full, self.taken - BLOCK as u64);
         let block = passed.and_then(|()| ahead.block());
         self.failed = block.is_err();
@@ -67,7 +65,7 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// Writes what is left; returns the file and the bytes that it was given.
+    /// Writes the rest; returns the file and the number of bytes written to it.
     pub(super) fn finish(&mut self) -> io::Result<(Arc<File>, u64)> {
         if self.failed {
             return Err(io::Error::other("an earlier write failed"));
@@ -104,7 +102,7 @@ impl Write for BlockWriter {
     }
 }
 
-/// Writes a block at its place, no faster than the gate lets it pass.
+/// Writes a block at its offset, no faster than the limiter allows.
 fn write_block(
     file: &File,
     gate: Option<&RateLimiter>,
@@ -132,7 +130,7 @@ fn write_block(
 }
 
 /// How many of the next `want` bytes may be written: all without a limit, else as many as 10 ms bring, in a size that
-/// a write around the page cache can have.
+/// direct I/O can have.
 fn admitted(gate: Option<&RateLimiter>, want: usize) -> io::Result<usize> {
     let Some(gate) = gate else {
         return Ok(want);
