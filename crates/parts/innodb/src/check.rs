@@ -1,9 +1,9 @@
 //! Checks every invariant of a whole tablespace.
 //!
-//! Three passes: every page by itself (its sum, its number), the extents and
+//! Three passes: every page by itself (its checksum, its number), the extents and
 //! segments ([`Space`]), then every index from its root, in key order, so that
 //! each page is met where the one above it says. What is in use and was never
-//! met, or was met and is nobody's, is wrong too. Memory is a few bytes a page,
+//! met, or was met and is no one's, is wrong too. Memory is a few bytes a page,
 //! however large the file is. Stretches of pages, and then indexes, are shared
 //! by threads.
 //!
@@ -103,7 +103,7 @@ pub enum Error {
     /// It has no page, or ends within one.
     #[error("not a tablespace: it is not made of whole pages of 16 KiB")]
     Size,
-    /// Its first page is not the head of a tablespace.
+    /// Its first page is not the FSP header of a tablespace.
     #[error("not a tablespace: its first page is not the head of one")]
     Head,
 }
@@ -116,7 +116,7 @@ pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Re
     }
     let mut page = vec![0; SIZE];
     pages.read(0, &mut page)?;
-    if u16_at(&page, fil::TYPE) != kind::HEAD || u32_at(&page, fil::NUMBER) != 0 {
+    if u16_at(&page, fil::TYPE) != kind::FSP_HEADER || u32_at(&page, fil::NUMBER) != 0 {
         return Err(Error::Head);
     }
     let format = Format::of(&page)?;
@@ -193,7 +193,7 @@ fn owners(report: &mut Report, space: &Space, each: &Each, met: &[AtomicBool], l
         let number = at as u32;
         let in_tree = match each.kinds[at] {
             kind::INDEX | kind::SDI => true,
-            // What leads to them stands in rows, which are read where their fields are known.
+            // What leads to them is in rows, which are read where their fields are known.
             kind::BLOB => followed,
             _ => false,
         };
@@ -328,7 +328,7 @@ impl Each {
             each.seen
                 .push(if is_right { Seen::Right } else { Seen::Wrong });
             if let Some(why) = wrong(&page, is_right, number, format, report.space) {
-                // Neither server says in the head of a file that pages are encrypted or compressed.
+                // Neither server says in the FSP header of a file that pages are encrypted or compressed.
                 if let Some(unsupported) = format.unsupported(&page) {
                     return Err(unsupported.into());
                 }
@@ -348,7 +348,7 @@ impl Each {
     /// A page of an index.
     fn tree(&mut self, page: &[u8], number: u32) {
         let alone = u32_at(page, fil::PREV) == NONE && u32_at(page, fil::NEXT) == NONE;
-        if alone && u32_at(page, index::BRANCHES + 4) != 0 {
+        if alone && u32_at(page, index::NON_LEAVES + 4) != 0 {
             self.roots.push(number);
         }
         self.tree.push(Node {
@@ -369,7 +369,7 @@ fn wrong(
     space: u32,
 ) -> Option<String> {
     if !sum_is_right {
-        return Some("its sum is wrong".into());
+        return Some("its checksum is wrong".into());
     }
     let says = u32_at(page, fil::NUMBER);
     if says != number {

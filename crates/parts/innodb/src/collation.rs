@@ -1,12 +1,12 @@
-//! In which order text stands in an index.
+//! The order of text in an index.
 //!
-//! Exact for the binary collations, for simple ones of one byte, which have a
-//! weight for each (`collation/weights.txt`: number, name, weights from byte 0 on), and for `general_ci`; for those
-//! of the Unicode collation algorithm as far as characters' weights are known (`unicode`): text with others is
-//! "not known", never a guess. Weights are what `WEIGHT_STRING` of the servers
-//! (MySQL 9.7 and MariaDB 10.11 alike) says of single characters.
-//! Not there: latin1_german2_ci, latin2_czech_cs, cp1250_czech_cs and tis620_thai_ci, which look at more than one
-//! character.
+//! Exact for binary collations, for single-byte collations with one weight per byte
+//! (`collation/weights.txt`: number, name, weights from byte 0 on), and for `general_ci`;
+//! for collations of the Unicode collation algorithm as far as the characters' weights are
+//! known (`unicode`). Text with other characters is "unknown", never a guess. Weights are
+//! those that `WEIGHT_STRING` of MySQL 9.7 and MariaDB 10.11 gives for single characters.
+//! Not supported: latin1_german2_ci, latin2_czech_cs, cp1250_czech_cs and tis620_thai_ci,
+//! whose weights depend on more than one character.
 
 mod unicode;
 
@@ -20,7 +20,7 @@ use unicode::{GENERAL, UNKNOWN, Unicode, V4_0, V5_2, V9_0, V14_0};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collation {
     weights: Weights,
-    /// Shorter text counts as if it had spaces behind it.
+    /// PAD SPACE: shorter text compares as if padded with spaces.
     pads: bool,
 }
 
@@ -35,7 +35,7 @@ enum Weights {
 }
 
 impl Collation {
-    /// By the number that servers of a flavour give it; `None`: not known.
+    /// By its id on servers of a flavour; `None`: unknown.
     pub fn of(number: u32, of_mysql: bool) -> Option<Collation> {
         let pads = of_mysql || !NOPAD.contains(&number);
         let number = if pads { number } else { number - NOPAD.start };
@@ -44,7 +44,7 @@ impl Collation {
             63 | 309 => (Weights::Bytes, false),
             // utf8mb4_bin, utf8mb3_bin.
             46 | 83 => (Weights::Bytes, pads),
-            // The same of each character set of one byte.
+            // The _bin collations of single-byte character sets.
             43 | 47 | 50 | 53 | 58 | 64..=75 | 77..=82 | 89 | 93 => (Weights::Bytes, pads),
             // utf8mb3_general_ci, utf8mb4_general_ci.
             33 | 45 => (Weights::Unicode(&GENERAL), pads),
@@ -65,12 +65,12 @@ impl Collation {
         Some(Collation { weights, pads })
     }
 
-    /// The same where shorter text counts as if it had spaces behind it.
+    /// The same with PAD SPACE.
     pub fn padded(self) -> Collation {
         Collation { pads: true, ..self }
     }
 
-    /// How two texts compare; `None`: one has characters whose weights are not known.
+    /// How two texts compare; `None`: one has characters with unknown weights.
     pub fn compare(self, a: &[u8], b: &[u8]) -> Option<Ordering> {
         if self.by_byte(a) && self.by_byte(b) {
             let weigh = |c: &u8| self.weight(*c);
@@ -91,7 +91,7 @@ impl Collation {
     ) -> Option<Ordering> {
         let pad = if self.pads { self.weight(b' ') } else { None };
         let mut order = Ordering::Equal;
-        // To the end, for what is not known may come behind what decides.
+        // To the end: an unknown character may follow the deciding one.
         loop {
             let (a, b) = match (a.next(), b.next()) {
                 (None, None) => return Some(order),
@@ -100,19 +100,19 @@ impl Collation {
                 (None, Some(b)) => (pad, Some(b?)),
             };
             if order == Ordering::Equal {
-                // The end of text that nothing fills up is before everything.
+                // The end of NO PAD text is before everything.
                 order = a.cmp(&b);
             }
         }
     }
 
-    /// Whether shorter text counts as if it had spaces behind it.
+    /// Whether it is PAD SPACE.
     pub fn pads(self) -> bool {
         self.pads
     }
 
-    /// Appends the weights of text, as bytes that compare as the text does; `None` where one is not known. What fills
-    /// text up has a single byte.
+    /// Appends the weights of text, as bytes that compare as the text does; `None` if one is unknown. The padding
+    /// has a single byte.
     pub fn weigh(self, text: &[u8], out: &mut Vec<u8>) -> Option<()> {
         match self.weights {
             Weights::Bytes => out.extend_from_slice(text),
@@ -122,7 +122,7 @@ impl Collation {
         Some(())
     }
 
-    /// The weight of a byte that is a character by itself, where it is known.
+    /// The weight of a single-byte character, if known.
     pub fn weight(self, c: u8) -> Option<u8> {
         match self.weights {
             Weights::Bytes => Some(c),
@@ -133,14 +133,13 @@ impl Collation {
         }
     }
 
-    /// Whether every byte of text has a weight of its own.
+    /// Whether each byte has its own weight.
     fn by_byte(self, text: &[u8]) -> bool {
         !matches!(self.weights, Weights::Unicode(_)) || text.is_ascii()
     }
 }
 
-/// Numbers of MariaDB's collations that do not pad: so much higher than those of the ones that do. In MySQL they are kept for
-/// users' own.
+/// Offset of the ids of MariaDB's NO PAD collations from the PAD SPACE ones. In MySQL these ids are user-defined.
 const NOPAD: Range<u32> = 1024..2048;
 
 /// Weights of simple collations, by number.
@@ -158,7 +157,7 @@ static TABLES: LazyLock<HashMap<u32, [u8; 256]>> = LazyLock::new(|| {
     lines.filter_map(table).collect()
 });
 
-/// Without the spaces that fill a CHAR up.
+/// Without the trailing spaces of a CHAR.
 pub fn unfilled(mut text: &[u8]) -> &[u8] {
     while let [shorter @ .., b' '] = text {
         text = shorter;

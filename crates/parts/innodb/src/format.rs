@@ -1,4 +1,4 @@
-//! How a file's pages are summed up, and what its flags allow.
+//! How a file's pages are checksummed, and what its flags allow.
 //!
 //! MySQL sums up two parts of a page (crc32c of each, xor-ed) and writes the
 //! sum at both ends; MariaDB's `full_crc32` (since 10.5) is one crc32c of all
@@ -41,7 +41,7 @@ pub enum Unsupported {
     Flags(u32),
 }
 
-/// Where the flags of a tablespace stand in page 0.
+/// Where the flags of a tablespace are in page 0.
 pub const FLAGS: usize = fil::BODY + 16;
 
 impl Format {
@@ -91,7 +91,7 @@ impl Format {
     /// Why a page whose sum is not as it should be cannot be read here, if it is whole in another way.
     pub fn unsupported(self, page: &[u8]) -> Option<Unsupported> {
         match self {
-            // The number of a key stands in front.
+            // The number of a key is in front.
             Format::MariaDb => (u32_at(page, 0) != 0 && u32_at(page, SIZE - 4) == self.sum(page))
                 .then_some(Unsupported::Encrypted),
             // Kinds of their own: compressed, encrypted, both.

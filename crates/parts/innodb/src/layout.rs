@@ -126,7 +126,7 @@ impl Layout {
             clustered,
             unique: (!clustered && index.is_unique()).then_some(index.defined),
             // A unique index says that its own fields suffice; where they are NULL, those of the primary
-            // key behind them are needed too, so every field counts.
+            // key after them are needed too, so every field counts.
             keys: if clustered {
                 index.unique
             } else {

@@ -1,6 +1,6 @@
 //! Tablespaces of InnoDB: their pages, read, checked and built without a server.
 //!
-//! `page` and `format` say where things lie in a page and how it is summed up,
+//! `page` and `format` say where things lie in a page and how it is checksummed,
 //! `cfg` reads what `FLUSH TABLES … FOR EXPORT` writes beside a file, `layout`
 //! makes of that how records of an index lie, `collation` in which order,
 //! `record` walks them; `space` accounts for extents and segments, and `check`

@@ -25,7 +25,7 @@ static CODES: LazyLock<HashMap<char, &'static str>> = LazyLock::new(|| {
     all
 });
 
-/// Names that Windows keeps for devices, besides COM1 to COM9 and LPT1 to LPT9; servers everywhere write something behind them.
+/// Names that Windows keeps for devices, besides COM1 to COM9 and LPT1 to LPT9; servers everywhere write something after them.
 const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 
 /// A name as it is written in file names; `None` where that is not known: characters that no name has, and capitals on a

@@ -1,8 +1,8 @@
-//! Records of one page: the chain from the first to the last, the directory
-//! over them, and the fields of each.
+//! Records of one page: the record chain, the page directory, and the fields of each
+//! record.
 //!
-//! Everything is checked while it is walked, and nothing read from the page is
-//! used as an offset before. What is broken is said in words, for the report.
+//! Everything is checked while it is walked; nothing read from the page is used as an
+//! offset unchecked. Damage is described in words, for the report.
 
 use crate::collation::unfilled;
 use crate::layout::{Layout, Order};
@@ -10,20 +10,20 @@ use crate::page::{SIZE, fil, index, u16_at, u32_at};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Bytes of a record's header, in front of its origin.
+/// Bytes of a record's header, before its origin (`REC_N_NEW_EXTRA_BYTES`).
 pub const HEADER: usize = 5;
 
 /// Flags of a record.
 pub mod info {
-    /// Its row was deleted and not yet cleaned up.
+    /// Delete-marked and not yet purged (`REC_INFO_DELETED_FLAG`).
     pub const DELETED: u8 = 0x20;
-    /// The first of its level: smaller than everything.
+    /// The first of its level: smaller than every key (`REC_INFO_MIN_REC_FLAG`).
     pub const LEAST: u8 = 0x10;
     /// Written before or after an instant ALTER.
     pub const INSTANT: u8 = 0xc0;
 }
 
-/// What a record is for.
+/// Record types (`REC_STATUS_*`).
 mod status {
     pub const LEAF: u8 = 0;
     pub const BRANCH: u8 = 1;
@@ -31,10 +31,10 @@ mod status {
     pub const SUPREMUM: u8 = 3;
 }
 
-/// Most records that the directory lets pass between two slots.
+/// Most records that a slot owns (`PAGE_DIR_SLOT_MAX_N_OWNED`).
 const MOST_OWNED: u8 = 8;
 
-/// The least, but for the first and the last slot.
+/// Least records of a slot, except the first and last (`PAGE_DIR_SLOT_MIN_N_OWNED`).
 const LEAST_OWNED: u8 = 4;
 
 /// A record of a page.
@@ -46,20 +46,20 @@ pub struct Record {
     pub info: u8,
 }
 
-/// What a page's header says of its records, and the records.
+/// The records of a page, with the header fields about them.
 #[derive(Debug)]
 pub struct Chain {
-    /// In order, without the two at the ends.
+    /// In order, without infimum and supremum.
     pub records: Vec<Record>,
-    /// First byte behind all records, free ones too.
+    /// First byte after all records, free ones included.
     pub heap_top: usize,
-    /// Bytes of free ones.
+    /// Bytes of free records.
     pub garbage: usize,
     /// Level above the leaves.
     pub level: u16,
 }
 
-/// Walks the records of a page of an index and checks how they hang together.
+/// Walks the record chain of an index page and checks it.
 pub fn chain(page: &[u8]) -> Result<Chain, String> {
     let slots = usize::from(u16_at(page, index::SLOTS));
     let heap_top = usize::from(u16_at(page, index::HEAP_TOP));
@@ -168,7 +168,7 @@ pub fn chain(page: &[u8]) -> Result<Chain, String> {
     })
 }
 
-/// The two records that every page begins with.
+/// Infimum and supremum.
 fn frame(page: &[u8]) -> Result<(), String> {
     let is = |at: usize, text: &[u8; 8], head: u16, flags: u8| {
         page[at..at + 8] == text[..]
@@ -194,50 +194,50 @@ pub enum Value<'a> {
     Null,
     /// Its bytes.
     Bytes(&'a [u8]),
-    /// The rest of it lies on other pages.
+    /// The rest of it is stored externally.
     Outside(&'a [u8], Pointer),
 }
 
-/// Where the rest of a long value lies.
+/// The external part of a long value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer {
-    /// Number of the tablespace.
+    /// Tablespace id.
     pub space: u32,
     /// First page.
     pub page: u32,
-    /// Where it begins there.
+    /// Offset on that page.
     pub offset: u32,
     /// Bytes of it.
     pub length: u64,
-    /// Whether it goes with this record.
+    /// Whether this record owns it.
     pub owned: bool,
 }
 
-/// Bytes of a pointer to the rest of a value.
+/// Bytes of a pointer to the external part (`BTR_EXTERN_FIELD_REF_SIZE`).
 const POINTER: usize = 20;
 
 /// A record's key.
 #[derive(Debug)]
 pub struct Fields<'a> {
-    /// Values of the fields that tell records apart.
+    /// Values of the key fields.
     pub values: Vec<Value<'a>>,
-    /// Above the leaves: the page below.
+    /// In a node pointer: the child page.
     pub child: Option<u32>,
 }
 
-/// What is kept of records that are read one behind the other.
+/// What is kept of records that are read one after another.
 #[derive(Debug, Default)]
 pub struct Kept<'a> {
-    /// Values of the fields that tell them apart: [`Layout::keys`] of each.
+    /// Values of the key fields: [`Layout::keys`] of each.
     pub keys: Vec<Value<'a>>,
-    /// Where the rest of long values lies.
+    /// External parts of long values.
     pub outside: Vec<Pointer>,
 }
 
-/// What belongs to a record besides its values.
+/// A record's data besides its values.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Above the leaves: the page below.
+    /// In a node pointer: the child page.
     pub child: Option<u32>,
     /// All of its bytes, header included.
     pub bytes: Range<usize>,
@@ -258,7 +258,7 @@ pub fn fields<'a>(
     })
 }
 
-/// Takes a record apart; what is kept of it goes behind what others have left.
+/// Parses a record; what is kept is appended to that of earlier records.
 pub fn read<'a>(
     page: &'a [u8],
     record: Record,
@@ -347,7 +347,7 @@ pub fn read<'a>(
     })
 }
 
-/// How the first `n` fields of two records compare; `None`: not known.
+/// How the first `n` fields of two records compare; `None`: unknown.
 pub fn compare(layout: &Layout, a: &[Value<'_>], b: &[Value<'_>], n: usize) -> Option<Ordering> {
     for (f, (a, b)) in layout.fields[..n].iter().zip(a.iter().zip(b)) {
         let order = match (a, b) {
@@ -355,7 +355,7 @@ pub fn compare(layout: &Layout, a: &[Value<'_>], b: &[Value<'_>], n: usize) -> O
             (Value::Null, _) => Ordering::Less,
             (_, Value::Null) => Ordering::Greater,
             (Value::Bytes(a), Value::Bytes(b)) => value(f.order, a, b)?,
-            // What decides may lie elsewhere.
+            // The deciding part may be stored externally.
             _ => return None,
         };
         if order != Ordering::Equal {

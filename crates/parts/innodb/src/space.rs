@@ -1,14 +1,14 @@
 //! Extents and segments: who owns which page of a tablespace.
 //!
-//! Page 0 and every 256th extent's first page describe 256 extents each; page 2
-//! (and more of its kind) holds the segments. Lists run through the extents'
-//! descriptors. Everything must add up: each extent is in the one list that its
-//! state says, each page that is in use has one owner.
+//! Page 0 and every 256th extent's first page describe 256 extents each; page 2 (and
+//! other inode pages) holds the segments. Lists run through the extent descriptors.
+//! Everything must be consistent: each extent is in the one list of its state, and
+//! each used page has one owner.
 
 use crate::page::{EXTENT, NONE, SIZE, fil, kind, u16_at, u32_at, u64_at};
 
-/// Fields of page 0 behind its header.
-pub(crate) mod head {
+/// The FSP header: fields of page 0 after the FIL header (`FSP_HEADER_OFFSET`).
+pub(crate) mod fsp {
     pub const SPACE: usize = 38;
     pub const SIZE: usize = 46;
     pub const LIMIT: usize = 50;
@@ -19,20 +19,20 @@ pub(crate) mod head {
     pub const NEXT_SEGMENT: usize = 110;
     pub const INODES_FULL: usize = 118;
     pub const INODES_FREE: usize = 134;
-    /// Where the descriptors begin.
+    /// Start of the extent descriptors (`XDES_ARR_OFFSET`).
     pub const EXTENTS: usize = 150;
 }
 
-/// Bytes of an extent's descriptor.
+/// Bytes of an extent descriptor (`XDES_SIZE`).
 pub(crate) const DESCRIPTOR: usize = 40;
 
-/// Extents that a page describes.
+/// Extents per descriptor page.
 pub(crate) const PER_PAGE: u32 = SIZE as u32 / EXTENT;
 
-/// Offset of the node of a list in a descriptor.
+/// Offset of the list node in a descriptor (`XDES_FLST_NODE`).
 pub(crate) const NODE: usize = 8;
 
-/// A segment in an inode page.
+/// A segment inode (`FSEG_*`).
 pub(crate) mod inode {
     pub const BYTES: usize = 192;
     pub const FIRST: usize = 50;
@@ -47,7 +47,7 @@ pub(crate) mod inode {
     pub const IS_USED: u32 = 97_937_874;
 }
 
-/// Pages of segments: more than a table with all its indexes has.
+/// Most inode pages: more than a table with all its indexes has.
 const MOST_INODE_PAGES: usize = 16;
 
 /// Pages of a file.
@@ -74,14 +74,14 @@ impl Pages for &[u8] {
 /// What an extent is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Behind what was ever used.
+    /// Beyond what was ever used.
     Untouched,
     Free,
-    /// Single pages, some free.
+    /// Fragment pages, some free (`XDES_FREE_FRAG`).
     Fragments,
-    /// Single pages, none free.
+    /// Fragment pages, none free (`XDES_FULL_FRAG`).
     FullFragments,
-    /// All of one segment's.
+    /// All of one segment (`XDES_FSEG`).
     Segment(u64),
 }
 
@@ -95,10 +95,10 @@ struct Extent {
     listed: bool,
 }
 
-/// A place in a file: page and byte.
+/// A file address: page and byte.
 type Address = (u32, u16);
 
-/// Nowhere.
+/// The null address.
 const NOWHERE: Address = (NONE, 0);
 
 /// A segment.
@@ -112,7 +112,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Pages that it holds one by one.
+    /// Its fragment pages.
     pub fn fragments(&self) -> &[u32] {
         &self.fragments
     }
@@ -121,9 +121,9 @@ impl Segment {
 /// Who owns a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Nobody.
+    /// None.
     Nobody,
-    /// The tablespace itself: heads, bitmaps, segments.
+    /// The tablespace itself: headers, bitmaps, inodes.
     Space,
     /// A segment, by its number.
     Segment(u64),
@@ -134,7 +134,7 @@ pub enum Owner {
 pub struct Space {
     /// Its number.
     pub id: u32,
-    /// Pages that its head speaks of.
+    /// Size in pages by the FSP header.
     pub size: u32,
     /// Its segments.
     pub segments: Vec<Segment>,
@@ -148,27 +148,27 @@ pub struct Space {
 pub type Tell<'a> = &'a mut dyn FnMut(u32, String);
 
 impl Space {
-    /// Reads all of it; what does not add up is told.
+    /// Reads everything; inconsistencies are reported.
     pub fn read(pages: &dyn Pages, tell: Tell<'_>) -> std::io::Result<Space> {
         let mut first = vec![0; SIZE];
         pages.read(0, &mut first)?;
-        let size = u32_at(&first, head::SIZE);
-        let limit = u32_at(&first, head::LIMIT);
+        let size = u32_at(&first, fsp::SIZE);
+        let limit = u32_at(&first, fsp::LIMIT);
         let count = pages.count();
         if size > count {
             tell(
                 0,
-                format!("the head speaks of {size} pages, the file has {count}"),
+                format!("the FSP header says {size} pages, the file has {count}"),
             );
         }
         if u64::from(limit) > u64::from(size).next_multiple_of(u64::from(EXTENT)) {
             tell(
                 0,
-                format!("pages up to {limit} are said to be in use, of {size}"),
+                format!("the FSP header says that pages up to {limit} are used, of {size}"),
             );
         }
         let mut space = Space {
-            id: u32_at(&first, head::SPACE),
+            id: u32_at(&first, fsp::SPACE),
             size: size.min(count),
             segments: Vec::new(),
             extents: Vec::new(),
@@ -194,7 +194,7 @@ impl Space {
             if at == 0 {
                 pages.read(number * EXTENT, &mut page)?;
                 let wanted = if number == 0 {
-                    kind::HEAD
+                    kind::FSP_HEADER
                 } else {
                     kind::EXTENTS
                 };
@@ -202,7 +202,7 @@ impl Space {
                     tell(number * EXTENT, "it does not describe extents".into());
                 }
             }
-            let d = &page[head::EXTENTS + at as usize * DESCRIPTOR..][..DESCRIPTOR];
+            let d = &page[fsp::EXTENTS + at as usize * DESCRIPTOR..][..DESCRIPTOR];
             let owner = u64_at(d, 0);
             let state = match u32_at(d, 20) {
                 0 => State::Untouched,
@@ -214,7 +214,7 @@ impl Space {
                     let place = number - at;
                     tell(
                         place * EXTENT,
-                        format!("extent {number} has state {other}, which there is not"),
+                        format!("extent {number} has the unknown state {other}"),
                     );
                     State::Free
                 }
@@ -250,7 +250,7 @@ impl Space {
         tell: Tell<'_>,
     ) -> std::io::Result<()> {
         let mut page = vec![0; SIZE];
-        for (base, full) in [(head::INODES_FULL, true), (head::INODES_FREE, false)] {
+        for (base, full) in [(fsp::INODES_FULL, true), (fsp::INODES_FREE, false)] {
             let (length, mut at) = (u32_at(first, base), address(first, base + 4));
             let mut seen = 0;
             while at.0 < self.size && seen < length {
@@ -274,16 +274,16 @@ impl Space {
                 at = address(&page, fil::BODY + 6);
             }
             if seen != length || at != NOWHERE {
-                tell(0, "the lists of segments do not hold together".into());
+                tell(0, "the lists of inode pages are inconsistent".into());
             }
         }
-        let next = u64_at(first, head::NEXT_SEGMENT);
+        let next = u64_at(first, fsp::NEXT_SEGMENT);
         for at in 0..self.segments.len() {
             let (id, place) = (self.segments[at].id, self.segments[at].at.0);
             if id >= next || self.segments[..at].iter().any(|s| s.id == id) {
                 tell(
                     place,
-                    format!("segment {id} is there twice, or has a number not yet given"),
+                    format!("segment {id} exists twice, or its id is not yet assigned"),
                 );
             }
         }
@@ -308,7 +308,7 @@ impl Space {
             return;
         }
         if u32_at(i, inode::MAGIC) != inode::IS_USED {
-            tell(number, format!("segment {id} lacks its mark"));
+            tell(number, format!("segment {id} has no magic number"));
         }
         let mut fragments = Vec::new();
         for n in 0..inode::FRAGMENT_SLOTS {
@@ -319,7 +319,7 @@ impl Space {
             if page >= self.size {
                 tell(
                     number,
-                    format!("segment {id} holds page {page}, which there is not"),
+                    format!("segment {id} holds page {page}, which does not exist"),
                 );
             } else {
                 fragments.push(page);
@@ -332,12 +332,12 @@ impl Space {
         });
     }
 
-    /// Every list of extents: of the space, and of each segment.
+    /// All lists of extents: of the tablespace, and of each segment.
     fn lists(&mut self, pages: &dyn Pages, first: &[u8], tell: Tell<'_>) -> std::io::Result<()> {
         let own = [
-            (head::FREE, State::Free),
-            (head::FREE_FRAGMENTS, State::Fragments),
-            (head::FULL_FRAGMENTS, State::FullFragments),
+            (fsp::FREE, State::Free),
+            (fsp::FREE_FRAGMENTS, State::Fragments),
+            (fsp::FULL_FRAGMENTS, State::FullFragments),
         ];
         for (base, state) in own {
             self.list(0, first, base, state, tell);
@@ -403,13 +403,13 @@ impl Space {
         if at != NOWHERE || previous != last || all.len() != length as usize {
             tell(
                 number,
-                format!("a list of extents at byte {base} does not hold together"),
+                format!("the list of extents at byte {base} is inconsistent"),
             );
         }
         all
     }
 
-    /// Single pages: what the extents say is in use, and who holds it.
+    /// Fragment pages: what the extents say is used, and which segment holds it.
     fn accounts(&mut self, first: &[u8], tell: Tell<'_>) {
         let mut used = 0;
         for n in 0..self.extents.len() {
@@ -419,13 +419,13 @@ impl Space {
                 State::FullFragments if e.used != u64::MAX => {
                     tell(
                         n as u32 * EXTENT,
-                        format!("extent {n} is said to be full, and is not"),
+                        format!("extent {n} is marked full, and is not"),
                     );
                 }
                 State::Free if e.used != 0 => {
                     tell(
                         n as u32 * EXTENT,
-                        format!("extent {n} is said to be free, and is not"),
+                        format!("extent {n} is marked free, and is not"),
                     );
                 }
                 _ => {}
@@ -439,20 +439,22 @@ impl Space {
                 if (e.used & (1 << bit) != 0) != held && page < self.size {
                     tell(
                         page,
-                        "it is in use and nobody's, or somebody's and not in use".into(),
+                        "it is used but has no owner, or has an owner but is not used".into(),
                     );
                 }
             }
         }
-        if u32_at(first, head::FRAGMENTS_USED) != used {
-            tell(0, "single pages in use are counted wrongly".into());
+        if u32_at(first, fsp::FRAGMENTS_USED) != used {
+            tell(0, "the number of used fragment pages is wrong".into());
         }
         for (page, id) in &self.fragments {
             let extent = &self.extents[(page / EXTENT) as usize];
             if !matches!(extent.state, State::Fragments | State::FullFragments) {
                 tell(
                     *page,
-                    format!("segment {id} holds it as a single page of an extent that has none"),
+                    format!(
+                        "segment {id} holds it as a fragment page of an extent without fragment pages"
+                    ),
                 );
             }
         }
@@ -482,7 +484,7 @@ impl Space {
         }
     }
 
-    /// The segment whose inode is at this place.
+    /// The segment whose inode is at this address.
     pub fn segment_at(&self, page: u32, at: u16) -> Option<&Segment> {
         self.segments.iter().find(|s| s.at == (page, at))
     }
@@ -499,7 +501,7 @@ fn address(bytes: &[u8], at: usize) -> Address {
 
 /// The extent whose descriptor's list node is at this address.
 fn extent_of((page, at): Address) -> Option<usize> {
-    let at = usize::from(at).checked_sub(head::EXTENTS + NODE)?;
+    let at = usize::from(at).checked_sub(fsp::EXTENTS + NODE)?;
     (page % SIZE as u32 == 0 && at % DESCRIPTOR == 0 && at / DESCRIPTOR < PER_PAGE as usize)
         .then(|| (page / EXTENT) as usize + at / DESCRIPTOR)
 }

@@ -9,7 +9,7 @@ use crate::cfg::{Column, Exported, Field, Index};
 use crate::check::Written;
 use crate::format::{FLAGS, Format};
 use crate::page::{NONE, SIZE, fil, index, kind, u16_at};
-use crate::space::{Owner, Pages, Space, head, inode};
+use crate::space::{Owner, Pages, Space, fsp, inode};
 use crate::value::Kind;
 use crate::{Layout, Report, check};
 use proptest::prelude::*;
@@ -109,24 +109,24 @@ fn blank(format: Format, e: &Exported) -> Vec<u8> {
     let n = e.indexes.len() as u32;
     let mut first = vec![0; SIZE];
     set(&mut first, fil::SPACE, &SPACE.to_be_bytes());
-    let mut first = own_page(0, &first, kind::HEAD);
+    let mut first = own_page(0, &first, kind::FSP_HEADER);
     let flags: u32 = if format == Format::MySql {
         0x4021
     } else {
         0x15
     };
     set(&mut first, FLAGS, &flags.to_be_bytes());
-    set(&mut first, head::SPACE, &SPACE.to_be_bytes());
+    set(&mut first, fsp::SPACE, &SPACE.to_be_bytes());
     set(
         &mut first,
-        head::NEXT_SEGMENT,
+        fsp::NEXT_SEGMENT,
         &u64::from(2 * n + 1).to_be_bytes(),
     );
     let nowhere = [0xff, 0xff, 0xff, 0xff, 0, 0];
     let of_inodes = [0, 0, 0, 2, 0, fil::BODY as u8];
     for (at, length, place) in [
-        (head::INODES_FULL, 0u32, nowhere),
-        (head::INODES_FREE, 1, of_inodes),
+        (fsp::INODES_FULL, 0u32, nowhere),
+        (fsp::INODES_FREE, 1, of_inodes),
     ] {
         set(&mut first, at, &length.to_be_bytes());
         set(&mut first, at + 4, &place);
@@ -147,7 +147,7 @@ fn blank(format: Format, e: &Exported) -> Vec<u8> {
         };
         let mut root = Filling::new(belongs).done();
         place(&mut root, of.root, None, None);
-        for (which, header) in [index::LEAVES, index::BRANCHES].into_iter().enumerate() {
+        for (which, header) in [index::LEAVES, index::NON_LEAVES].into_iter().enumerate() {
             let number = 2 * i + which;
             let at = inode::FIRST + number * inode::BYTES;
             set(&mut inodes, at, &(number as u64 + 1).to_be_bytes());

@@ -4,15 +4,15 @@ use super::page::Encoded;
 use crate::layout::Layout;
 use crate::record::{HEADER, Value};
 
-/// Where in the bytes of a row a value is; `None` for NULL.
+/// The position of a value in the bytes of a row; `None` for NULL.
 pub type Span = Option<(u32, u32)>;
 
-/// Encodes a leaf record of values that are all in it, each where its span says.
+/// Encodes a leaf record whose values are all stored inline, each at its span.
 #[inline]
 pub fn of_spans(layout: &Layout, row: &[u8], spans: &[Span], into: &mut Encoded) {
     let value = |n: usize| in_row(row, spans[n]);
     head(layout, value, spans.len(), into);
-    // Most values lie side by side in the row as well: those are copied at once.
+    // Most values are adjacent in the row too: those are copied at once.
     let (mut from, mut to) = (0, 0);
     for (begin, end) in spans.iter().flatten() {
         if *begin != to {
@@ -40,7 +40,7 @@ fn head<'v>(layout: &Layout, value: impl Fn(usize) -> Value<'v>, count: usize, i
     let nulls = layout.null_bytes();
     let bytes = &mut into.bytes;
     bytes.clear();
-    // Lengths stand in front of the NULLs, the first field's last.
+    // Lengths precede the NULL bitmap, the first field's last.
     for (n, f) in layout.fields[..count].iter().enumerate().rev() {
         if f.fixed.is_some() {
             continue;
@@ -72,8 +72,8 @@ fn head<'v>(layout: &Layout, value: impl Fn(usize) -> Value<'v>, count: usize, i
     into.origin = bytes.len();
 }
 
-/// Encodes the first `count` fields of an index, each as `value` has it, and the page below for a
-/// record above the leaves.
+/// Encodes the first `count` fields of an index, each as `value` has it, and the child page number for a
+/// node pointer.
 pub fn encode<'v>(
     layout: &Layout,
     value: impl Fn(usize) -> Value<'v>,
@@ -101,5 +101,5 @@ pub fn encode<'v>(
     }
 }
 
-/// Bytes of a pointer to a value outside of the record.
+/// Bytes of a pointer to an externally stored value (`BTR_EXTERN_FIELD_REF_SIZE`).
 pub const POINTER: usize = 20;

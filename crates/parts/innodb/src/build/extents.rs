@@ -1,51 +1,50 @@
-//! Where new pages of a tablespace go, and the accounts of it.
+//! Allocates the pages of a new tablespace.
 //!
-//! The first 32 pages of a segment are single ones of shared extents, as
-//! servers do it, so that small tables stay small; what follows takes whole
-//! extents. Several may fill the same segment at once: each takes extents of
-//! its own. At the end the descriptors, the lists and the segments' inodes are
-//! written from what was taken.
+//! The first 32 pages of a segment are fragment pages of shared extents, as
+//! servers do it, so that small tables stay small; after them whole extents are
+//! taken. Several threads may fill the same segment: each takes its own extents.
+//! At the end extent descriptors, lists and segment inodes are written.
 
 use crate::page::{EXTENT, NONE, SIZE, fil, kind, u32_at};
-use crate::space::{DESCRIPTOR, NODE, PER_PAGE, head, inode};
+use crate::space::{DESCRIPTOR, NODE, PER_PAGE, fsp, inode};
 use std::collections::BTreeMap;
 
-/// Pages that a segment takes one by one before it takes extents.
+/// Fragment pages of a segment before it takes extents (`FSEG_FRAG_LIMIT`).
 const SINGLE: usize = inode::FRAGMENT_SLOTS;
 
-/// A segment, by where its inode is.
+/// A segment, by the position of its inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SegmentAt {
     /// Page of the inode.
     pub page: u32,
-    /// Where in it.
+    /// Offset in it.
     pub at: u16,
 }
 
-/// What a segment took.
+/// The pages of a segment.
 #[derive(Debug, Default)]
 struct Taken {
-    /// Single pages, with those of the template.
+    /// Fragment pages, with those of the template.
     single: Vec<u32>,
-    /// Extents, each with how many of its pages are in use.
+    /// Extents, each with the number of its used pages.
     extents: Vec<(u32, u32)>,
 }
 
-/// The extents of a file that is being built.
+/// The extents of a new file.
 #[derive(Debug)]
 pub struct Extents {
     /// Pages of the file at least.
     least: u32,
-    /// Extents begun.
+    /// Extents in use.
     extents: u32,
-    /// Those of them whose pages go one by one, with how many are in use; the last has room.
+    /// Fragment extents, with the number of used pages; the last has room.
     shared: BTreeMap<u32, u32>,
     segments: BTreeMap<SegmentAt, Taken>,
 }
 
 impl Extents {
-    /// Behind the template's pages that are in use, which all lie in its first extent. No file is smaller than
-    /// the template: MySQL falls over one that is.
+    /// Starts after the template's used pages, which are all in its first extent. No file is smaller than
+    /// the template: MySQL crashes on one that is.
     pub fn new(template_pages: u32, least: u32) -> Extents {
         debug_assert!(template_pages <= EXTENT);
         Extents {
@@ -56,7 +55,7 @@ impl Extents {
         }
     }
 
-    /// A single page that the template's segment holds already.
+    /// A fragment page that the template's segment has already.
     pub fn held(&mut self, segment: SegmentAt, page: u32) {
         self.segments.entry(segment).or_default().single.push(page);
     }
@@ -66,7 +65,7 @@ impl Extents {
         self.segments.entry(segment).or_default();
     }
 
-    /// Another single page of a segment, as long as it may have more.
+    /// Another fragment page of a segment, as long as it may have more.
     pub fn single(&mut self, segment: SegmentAt) -> Option<u32> {
         if self.segments.entry(segment).or_default().single.len() >= SINGLE {
             return None;
@@ -77,7 +76,7 @@ impl Extents {
             None => {
                 let extent = self.extents;
                 self.extents += 1;
-                // The first extent of a page of descriptors begins with that and a bitmap.
+                // The first extent of a descriptor page begins with that page and a bitmap.
                 let own = if extent.is_multiple_of(PER_PAGE) {
                     2
                 } else {
@@ -94,7 +93,7 @@ impl Extents {
         Some(page)
     }
 
-    /// A whole extent for a segment; its number.
+    /// An extent for a segment; its number.
     pub fn whole(&mut self, segment: SegmentAt) -> u32 {
         if self.extents.is_multiple_of(PER_PAGE) {
             self.shared.insert(self.extents, 2);
@@ -107,7 +106,7 @@ impl Extents {
         extent
     }
 
-    /// Of an extent that was taken whole only the first `used` pages are in use.
+    /// Only the first `used` pages of an extent are in use.
     pub fn used(&mut self, segment: SegmentAt, extent: u32, used: u32) {
         let taken = self.segments.entry(segment).or_default();
         if let Some(e) = taken.extents.iter_mut().find(|e| e.0 == extent) {
@@ -118,18 +117,18 @@ impl Extents {
     /// Pages of the file.
     pub fn size(&self) -> u32 {
         match self.shared.get(&0) {
-            // A file that has no whole extent ends with its last page.
+            // A file without a full extent ends with its last page.
             Some(used) if self.extents == 1 => self.least.max(*used),
             _ => self.extents * EXTENT,
         }
     }
 
-    /// Numbers of the pages that describe extents, but for page 0.
+    /// Numbers of the descriptor pages except page 0.
     pub fn descriptor_pages(&self) -> impl Iterator<Item = u32> {
         (1..self.extents.div_ceil(PER_PAGE)).map(|n| n * PER_PAGE * EXTENT)
     }
 
-    /// Writes all of it into page 0, the pages of inodes and those of descriptors, which are handed in by number.
+    /// Writes everything into page 0, the inode pages and the descriptor pages, which are given by number.
     pub fn write(&self, pages: &mut BTreeMap<u32, Vec<u8>>) {
         let mut entries: Vec<Entry> = vec![Entry::default(); self.extents as usize];
         let (some, full): (Vec<_>, Vec<_>) =
@@ -151,14 +150,14 @@ impl Extents {
         ];
         let used: u32 = some.iter().map(|(_, used)| **used).sum();
         if let Some(first) = pages.get_mut(&0) {
-            put(first, head::SIZE, &self.size().to_be_bytes());
+            put(first, fsp::SIZE, &self.size().to_be_bytes());
             let limit = self.extents * EXTENT;
-            put(first, head::LIMIT, &limit.to_be_bytes());
-            put(first, head::FRAGMENTS_USED, &used.to_be_bytes());
+            put(first, fsp::LIMIT, &limit.to_be_bytes());
+            put(first, fsp::FRAGMENTS_USED, &used.to_be_bytes());
             for (base, at) in
                 bases
                     .iter()
-                    .zip([head::FREE, head::FREE_FRAGMENTS, head::FULL_FRAGMENTS])
+                    .zip([fsp::FREE, fsp::FREE_FRAGMENTS, fsp::FULL_FRAGMENTS])
             {
                 put(first, at, base);
             }
@@ -170,7 +169,7 @@ impl Extents {
             let n = n as u32;
             let number = n / PER_PAGE * PER_PAGE * EXTENT;
             if let Some(page) = pages.get_mut(&number) {
-                let at = head::EXTENTS + (n % PER_PAGE) as usize * DESCRIPTOR;
+                let at = fsp::EXTENTS + (n % PER_PAGE) as usize * DESCRIPTOR;
                 put(page, at, &e.bytes());
             }
         }
@@ -218,7 +217,7 @@ impl Extents {
     }
 }
 
-/// An extent's descriptor.
+/// An extent descriptor (`XDES_*`).
 #[derive(Clone, Debug)]
 struct Entry {
     owner: [u8; 8],
@@ -254,18 +253,18 @@ impl Entry {
     }
 }
 
-/// Nowhere, as a list has it.
+/// The null address of a list (`FIL_NULL`, 0).
 const NOWHERE: [u8; 6] = [0xff, 0xff, 0xff, 0xff, 0, 0];
 
-/// The place of an extent's node.
+/// The address of an extent's list node.
 fn node(extent: u32) -> [u8; 6] {
-    let at = head::EXTENTS + (extent % PER_PAGE) as usize * DESCRIPTOR + NODE;
+    let at = fsp::EXTENTS + (extent % PER_PAGE) as usize * DESCRIPTOR + NODE;
     let page = (extent / PER_PAGE * PER_PAGE * EXTENT).to_be_bytes();
     let at = (at as u16).to_be_bytes();
     [page[0], page[1], page[2], page[3], at[0], at[1]]
 }
 
-/// Makes a list of extents; its base node.
+/// Links a list of extents; returns its base node.
 fn link(entries: &mut [Entry], list: &[u32]) -> [u8; 16] {
     for pair in list.windows(2) {
         entries[pair[0] as usize].next = node(pair[1]);
@@ -282,7 +281,7 @@ fn put(page: &mut [u8], at: usize, bytes: &[u8]) {
     page[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
-/// An empty page of descriptors, or of a bitmap.
+/// An empty descriptor page or bitmap page.
 pub fn own_page(number: u32, template: &[u8], of: u16) -> Vec<u8> {
     let mut page = vec![0; SIZE];
     put(&mut page, fil::NUMBER, &number.to_be_bytes());
@@ -296,7 +295,7 @@ pub fn own_page(number: u32, template: &[u8], of: u16) -> Vec<u8> {
         &u32_at(template, fil::SPACE).to_be_bytes(),
     );
     if of == kind::EXTENTS {
-        // Its head is empty; descriptors of extents that were never used are zero.
+        // Its header is empty; descriptors of unused extents are zero.
         page[fil::BODY..].fill(0);
     }
     page

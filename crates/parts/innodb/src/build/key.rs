@@ -5,11 +5,11 @@ use crate::collation::{Collation, unfilled};
 use crate::layout::{FieldLayout, Layout, Order};
 use crate::record::Value;
 
-/// Bytes of text between two marks of how it goes on.
+/// Bytes of text between two continuation marks.
 const GROUP: usize = 8;
 
-/// Appends the key of a record. Says how long the part is that must not be there twice (0: it may, because it
-/// has a NULL or the index is not unique), or `None` where the order of a value is not known.
+/// Appends the key of a record. Returns the length of the part that must be unique (0: none, because it has a
+/// NULL or the index is not unique), or `None` if the order of a value is unknown.
 #[inline]
 pub fn key<'v>(
     layout: &Layout,
@@ -76,7 +76,7 @@ fn field(f: &FieldLayout, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Bytes so that none is the beginning of another: a zero is written as two, the end as two others below them.
+/// Bytes encoded so that none is a prefix of another: a zero becomes two bytes, the end two smaller ones.
 #[inline]
 fn ended(bytes: &[u8], out: &mut Vec<u8>) {
     for part in bytes.split_inclusive(|b| *b == 0) {
@@ -88,8 +88,8 @@ fn ended(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// The weights of text. Where shorter text counts as if spaces followed: in groups, each with a mark that says whether the text goes on
-/// below what spaces would be (1), is over (2), or goes on above (3).
+/// The weights of text. In PAD SPACE collations they are grouped, and each group has a mark that says whether the
+/// text continues below spaces (1), ends (2), or continues above spaces (3).
 fn text(collation: Collation, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
     collation.weigh(bytes, out)?;
@@ -109,7 +109,7 @@ fn text(collation: Collation, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let groups = (out.len() - start).div_ceil(GROUP).max(1);
     out.resize(start + groups * GROUP, space);
     out.resize(start + groups * (GROUP + 1), 0);
-    // From the end, where every group knows what comes behind it.
+    // From the end, where the continuation of every group is known.
     let mut mark = 2;
     for n in (0..groups).rev() {
         let (from, to) = (start + n * GROUP, start + n * (GROUP + 1));

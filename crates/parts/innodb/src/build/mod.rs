@@ -1,12 +1,12 @@
-//! Builds the tablespace of a table from its rows, in the order of its primary
-//! key, on the server's own empty file of that table as a template.
+//! Bulk build: makes the tablespace of a table from its rows, in primary key order,
+//! on the server's own empty tablespace as a template.
 //!
-//! `template` takes that file apart, `rows` turns values into records of every
-//! index, `sort` puts those of secondary indexes in order, `page` and `tree`
-//! fill pages level by level, `extents` accounts for them.
-//! Invariants: records of an index are in strict order, and what is unique is
-//! there once, or nothing is built (some servers accept a file that is not so,
-//! and are damaged by it); what is sorted is bounded by what the caller allows.
+//! `template` parses that file, `rows` turns values into records of every index,
+//! `sort` sorts those of secondary indexes, `page` and `tree` fill pages level by
+//! level, `extents` allocates them.
+//! Invariants: records of an index are in strict order and unique keys are unique,
+//! or nothing is built (some servers accept a wrong file and are damaged by it);
+//! sorting stays within the memory that the caller allows.
 
 pub mod encode;
 pub mod extents;
@@ -22,12 +22,12 @@ pub use template::Template;
 
 use crate::value::Wrong;
 
-/// Where pages of a new file go.
+/// Receives the pages of a new file.
 pub trait Sink: Sync {
-    /// Writes whole pages from this one on.
+    /// Writes complete pages from this page number on.
     fn write(&self, page: u32, bytes: &[u8]) -> std::io::Result<()>;
 
-    /// Whether more is wanted; asked where pages are long in coming.
+    /// Whether to continue; asked where pages take long.
     fn goes_on(&self) -> std::io::Result<()> {
         Ok(())
     }
@@ -43,17 +43,17 @@ impl Sink for std::fs::File {
 /// Why a file is not built.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file cannot be written.
+    /// Writing failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The template is of a kind that is not built on.
+    /// The template is of an unsupported kind.
     #[error("the server's file of the empty table {0}")]
     Template(String),
-    /// An index of a kind that is not built.
+    /// An index of an unsupported kind.
     #[error(transparent)]
     Layout(#[from] crate::layout::Error),
-    /// A column of the file that no value is for, or the other way round.
-    #[error("column {0} is not one of the rows that are handed in")]
+    /// A column of the file without values, or values without a column.
+    #[error("column {0} is not among the rows' columns")]
     Column(String),
     /// A value that a column cannot hold.
     #[error("column {0}: {1}")]
@@ -62,18 +62,18 @@ pub enum Error {
     #[error("column {0} is NULL in a row, and cannot be")]
     Null(String),
     /// A row does not fit a page.
-    #[error("a row is too long for a page even with its long values outside of it")]
+    #[error("a row is too long for a page even with its long values stored externally")]
     RowSize,
-    /// Rows do not come in the order of the primary key.
-    #[error("rows do not come in the order of the primary key")]
+    /// Rows are not in primary key order.
+    #[error("rows are not in primary key order")]
     Order,
-    /// A value whose place in an index is not known.
-    #[error("index {0} has a value whose place in its collation is not known here")]
+    /// A value whose position in an index is unknown.
+    #[error("index {0} has a value whose position in its collation is unknown")]
     Unknown(String),
     /// Two rows are equal in a unique index.
     #[error("two rows are equal in index {0}")]
     Duplicate(String),
-    /// A mistake of this crate.
-    #[error("a mistake of the builder: {0}")]
+    /// A bug of this crate.
+    #[error("a bug of the builder: {0}")]
     Builder(&'static str),
 }

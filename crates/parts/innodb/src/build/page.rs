@@ -1,27 +1,27 @@
-//! One page of an index while it is being filled, in key order.
+//! One index page while it is filled, in key order.
 
 use crate::page::{NONE, SIZE, fil, index, kind, u16_at};
 use crate::record::HEADER;
 
-/// Records between two slots of the directory.
-const GROUP: u8 = 4;
+/// Records that a directory slot owns (`n_owned`; InnoDB allows `PAGE_DIR_SLOT_MAX_N_OWNED`, 8).
+const OWNED: u8 = 4;
 
-/// Bytes that stay free for rows that grow, as servers leave them when they sort an index.
+/// Bytes that stay free for rows that grow, as servers leave them in a sorted index build.
 const RESERVE: usize = SIZE / 16;
 
-/// The two records that frame all others, with their headers: bytes 94 to 120.
-const FRAME: &[u8; 26] = b"\x01\x00\x02\x00\x0dinfimum\x00\x01\x00\x0b\x00\x00supremum";
+/// Infimum and supremum, with their headers: bytes 94 to 120.
+const INFIMUM_SUPREMUM: &[u8; 26] = b"\x01\x00\x02\x00\x0dinfimum\x00\x01\x00\x0b\x00\x00supremum";
 
-/// A record's bytes: lengths and NULLs in front, room for its header, then its fields.
+/// A record's bytes: lengths and NULL bitmap, room for its header, then its fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Encoded {
     /// All of it.
     pub bytes: Vec<u8>,
-    /// Where its fields begin.
+    /// Offset of its fields.
     pub origin: usize,
 }
 
-/// A page that is being filled.
+/// A page that is filled.
 #[derive(Clone, Debug)]
 pub struct Filling {
     page: Vec<u8>,
@@ -30,17 +30,17 @@ pub struct Filling {
     /// The last record, to be linked to the next.
     last: usize,
     /// Records since the last slot.
-    group: u8,
+    owned: u8,
     slots: usize,
     status: u8,
 }
 
-/// What a page of an index says of itself.
+/// What an index page says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Belongs {
-    /// Tablespace.
+    /// Tablespace id.
     pub space: u32,
-    /// Index.
+    /// Index id.
     pub index: u64,
     /// Level above the leaves.
     pub level: u16,
@@ -65,21 +65,21 @@ impl Filling {
             // 0 reads as damage once the server runs from this file.
             page[index::MAX_TRX + 7] = 1;
         }
-        page[index::INFIMUM - HEADER..index::RECORDS_BEGIN].copy_from_slice(FRAME);
+        page[index::INFIMUM - HEADER..index::RECORDS_BEGIN].copy_from_slice(INFIMUM_SUPREMUM);
         Filling {
             page,
             top: index::RECORDS_BEGIN,
             records: 0,
             last: index::INFIMUM,
-            group: 0,
+            owned: 0,
             slots: 1,
             status: u8::from(belongs.level > 0),
         }
     }
 
-    /// Whether there is room for a record of so many bytes; an empty page takes any.
+    /// Whether there is room for a record of `bytes`; an empty page takes any.
     pub fn has_room(&self, bytes: usize) -> bool {
-        // Slots of what is there, one for this one, and the last.
+        // The existing slots, one for this record, and the last.
         let directory = (self.slots + 2) * index::SLOT;
         self.records == 0 || self.top + bytes + directory + RESERVE <= SIZE - fil::TRAILER
     }
@@ -89,14 +89,14 @@ impl Filling {
         self.records == 0
     }
 
-    /// Adds a record behind the others; its flags.
+    /// Appends a record; `info` are its flags.
     pub fn push(&mut self, bytes: &[u8], origin: usize, info: u8) {
         let at = self.top + origin;
         self.page[self.top..self.top + bytes.len()].copy_from_slice(bytes);
         self.top += bytes.len();
         self.records += 1;
-        self.group += 1;
-        let owned = if self.group == GROUP { GROUP } else { 0 };
+        self.owned += 1;
+        let owned = if self.owned == OWNED { OWNED } else { 0 };
         self.page[at - HEADER] = info | owned;
         let number = (self.records + 1) << 3 | u16::from(self.status);
         self.page[at - 4..at - 2].copy_from_slice(&number.to_be_bytes());
@@ -104,7 +104,7 @@ impl Filling {
         self.last = at;
         if owned != 0 {
             self.slot(at);
-            self.group = 0;
+            self.owned = 0;
         }
     }
 
@@ -114,30 +114,30 @@ impl Filling {
     }
 
     fn slot(&mut self, at: usize) {
-        let place = SIZE - fil::TRAILER - (self.slots + 1) * index::SLOT;
-        self.page[place..place + 2].copy_from_slice(&(at as u16).to_be_bytes());
+        let at_slot = SIZE - fil::TRAILER - (self.slots + 1) * index::SLOT;
+        self.page[at_slot..at_slot + 2].copy_from_slice(&(at as u16).to_be_bytes());
         self.slots += 1;
     }
 
-    /// The page so far, to read its records from; its chain has no end yet.
+    /// The page so far, to read its records; its record chain has no end yet.
     pub fn bytes(&self) -> &[u8] {
         &self.page
     }
 
-    /// Where its first record is.
+    /// The origin of its first record.
     pub fn first(&self) -> Option<usize> {
         let step = u16_at(&self.page, index::INFIMUM - 2);
         (self.records > 0).then(|| usize::from((index::INFIMUM as u16).wrapping_add(step)))
     }
 
-    /// The whole page, but for its number, its neighbours and its sum.
+    /// The finished page, except for its number, its neighbours and its checksum.
     pub fn done(mut self) -> Vec<u8> {
         self.link(index::SUPREMUM);
-        // The record in front of all others is a slot of its own, the one behind them the last.
+        // Infimum has the first slot, supremum the last.
         let first = SIZE - fil::TRAILER - index::SLOT;
         self.page[first..first + 2].copy_from_slice(&(index::INFIMUM as u16).to_be_bytes());
         self.slot(index::SUPREMUM);
-        self.page[index::SUPREMUM - HEADER] = self.group + 1;
+        self.page[index::SUPREMUM - HEADER] = self.owned + 1;
         let mut set = |at: usize, n: usize| {
             self.page[at..at + 2].copy_from_slice(&(n as u16).to_be_bytes());
         };
@@ -151,7 +151,7 @@ impl Filling {
     }
 }
 
-/// Writes a page's number and neighbours.
+/// Writes a page's number and its neighbours'.
 pub fn place(page: &mut [u8], number: u32, previous: Option<u32>, next: Option<u32>) {
     let mut set = |at: usize, n: u32| page[at..at + 4].copy_from_slice(&n.to_be_bytes());
     set(fil::NUMBER, number);

@@ -1,5 +1,5 @@
-//! Rows into a file: records of the clustered index as they come, those of the
-//! others through a sort.
+//! Rows into a file: records of the clustered index in their order, those of the
+//! secondary indexes through a sort.
 
 use super::encode::{POINTER, Span, encode, in_row, of_spans};
 use super::extents::own_page;
@@ -14,10 +14,10 @@ use crate::value::{Kind, Wrong};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Longest record that a page takes; what is longer puts long values outside.
+/// Longest record of a page; longer ones store long values externally.
 const LONGEST: usize = 8126;
 
-/// Values that are shorter stay in the row.
+/// Shorter values are always stored inline.
 const SHORTEST_OUTSIDE: usize = 2 * POINTER;
 
 /// How a file is built.
@@ -25,37 +25,37 @@ const SHORTEST_OUTSIDE: usize = 2 * POINTER;
 pub struct Options {
     /// Memory for sorting, in bytes.
     pub memory: usize,
-    /// Where what does not fit is sorted.
+    /// Directory for sorted runs that do not fit into memory.
     pub folder: PathBuf,
     /// Threads that build indexes at the end.
     pub threads: usize,
 }
 
-/// Where a field's bytes come from.
+/// The source of a field's bytes.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// A column.
     Column(usize),
-    /// So many bytes of it, in characters of so many bytes at most.
+    /// A prefix: bytes of it, and the longest character in bytes.
     Prefix(usize, usize, usize),
-    /// No transaction.
+    /// `DB_TRX_ID`: no transaction.
     Transaction,
-    /// Nothing to roll back: an insert.
+    /// `DB_ROLL_PTR`: an insert, nothing to roll back.
     Roll,
-    /// The row's number, by which a table without a key is clustered.
+    /// `DB_ROW_ID`, by which a table without a key is clustered.
     Number,
 }
 
-/// A column of the rows that are handed in.
+/// A column of the given rows.
 struct Column {
     name: String,
     kind: Kind,
     nullable: bool,
-    /// Bytes of each value, where the file says so.
+    /// Bytes of each value, if the file defines a fixed length.
     fixed: Option<usize>,
 }
 
-/// A file that is being built.
+/// A file in progress.
 pub struct Builder<'a> {
     shared: Shared<'a>,
     template: &'a Template,
@@ -67,7 +67,7 @@ pub struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Nothing yet. `columns` are those whose values are handed in, in their order.
+    /// An empty file. `columns` are those whose values are given, in their order.
     pub fn new(
         template: &'a Template,
         exported: &Exported,
@@ -139,7 +139,7 @@ impl<'a> Builder<'a> {
             .collect();
         let others = &template.targets[1..];
         let threads = options.threads.max(1);
-        // Each thread may be sorting what it has taken from one of them.
+        // Each thread may be sorting its own part of them.
         let each = options.memory / (others.len() + threads);
         let sorter =
             |t: &Target| Sorter::new(Shape::of(&t.layout), each, options.folder.clone(), sink);
@@ -153,8 +153,8 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// A stretch of rows; several may be filled at once, each by a thread of its own. In a table without a key
-    /// rows are in the order of their numbers, from `first` on in this stretch; elsewhere it does not matter.
+    /// A range of rows; several may be filled at once, each by its own thread. In a table without a key rows are in
+    /// the order of their row ids, which start at `first` in this range; otherwise `first` is not used.
     pub fn rows(&self, first: u64) -> Rows<'_> {
         Rows {
             builder: self,
@@ -172,8 +172,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Joins the stretches, which may come in any order, builds the other indexes, and writes the heads.
-    /// Says how many pages the file has.
+    /// Joins the ranges, which may come in any order, builds the secondary indexes, and writes the headers.
+    /// Returns the number of pages of the file.
     pub fn finish(self, mut stretches: Vec<Stretch>) -> Result<u32, Error> {
         stretches.retain(|s| s.keys.is_some());
         stretches.sort_by(|a, b| a.keys.cmp(&b.keys));
@@ -188,7 +188,7 @@ impl<'a> Builder<'a> {
         let rows = tree::finish(&self.shared, &self.template.targets[0], runs)?;
         let work = self.sorters.into_iter().zip(&self.template.targets[1..]);
         let mut work: Vec<_> = work.collect();
-        // The largest first: a large one that begins last keeps one thread at work and the others waiting.
+        // The largest first: a large one that starts last would keep the other threads waiting.
         work.sort_by_key(|(sorter, _)| sorter.size());
         let work = Mutex::new(work);
         let next = || work.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -244,11 +244,13 @@ fn secondary(
     if tree::finish(shared, target, vec![run.end()?])? == rows {
         Ok(())
     } else {
-        Err(Error::Builder("an index has not as many records as rows"))
+        Err(Error::Builder(
+            "an index has another number of records than rows",
+        ))
     }
 }
 
-/// The end of a stretch of rows.
+/// A finished range of rows.
 pub struct Stretch {
     done: Done,
     /// Keys of the first and the last row, as bytes in their order.
@@ -262,20 +264,20 @@ impl Stretch {
     }
 }
 
-/// What fields that are no columns hold: no transaction, nothing to roll back, for it was an insert, and the
-/// number of a row.
+/// The values of the system columns: no transaction, nothing to roll back because it is an insert, and the row
+/// id.
 const SYSTEM: [u8; 19] = [0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// Where the number stands in it.
+/// Position of the row id in it.
 const NUMBER: std::ops::Range<usize> = 13..19;
 
-/// Numbers of rows are below.
+/// Row ids are below.
 const NUMBERS: u64 = 1 << 48;
 
-/// A stretch of rows that follow each other in the primary key.
+/// A range of rows that are consecutive in the primary key.
 pub struct Rows<'a> {
     builder: &'a Builder<'a>,
-    /// Of the next row.
+    /// Row id of the next row.
     number: u64,
     run: Run<'a>,
     outside: Pages<'a>,
@@ -320,7 +322,7 @@ impl Rows<'_> {
         let wrong = |wrong| Error::Value(column.name.clone(), wrong);
         column.kind.put(text, &mut self.bytes).map_err(wrong)?;
         let end = self.bytes.len();
-        // Another length than the file's own description says would shift all that follow.
+        // Another length than the file's description says would shift all following fields.
         if column.fixed.is_some_and(|fixed| end - at != fixed) {
             return Err(wrong(Wrong("length")));
         }
@@ -328,7 +330,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// All values of a row are there.
+    /// All values of a row have been added.
     pub fn row(&mut self) -> Result<(), Error> {
         if self.cells.len() < self.builder.columns.len() {
             return Err(Error::Builder("a row has too few values"));
@@ -412,7 +414,7 @@ impl Rows<'_> {
         self.run.push(&self.record)
     }
 
-    /// Puts long values of a row outside of it, the longest first, until the rest fits.
+    /// Stores long values of a row externally, the longest first, until the rest fits.
     fn shortened(&mut self) -> Result<(), Error> {
         let Target { layout, .. } = &self.builder.template.targets[0];
         let mut values: Vec<Value<'_>> =
@@ -446,7 +448,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// There are no more rows in this stretch.
+    /// Ends this range.
     pub fn end(mut self) -> Result<Stretch, Error> {
         self.outside.end()?;
         for n in 0..self.batches.len() {
@@ -459,7 +461,7 @@ impl Rows<'_> {
     }
 }
 
-/// As many characters as fit a prefix of so many bytes if each took the most.
+/// As many characters as fit a prefix of that many bytes if each takes the maximum.
 fn prefix(value: &[u8], bytes: usize, widest: usize) -> &[u8] {
     if widest == 1 {
         return &value[..value.len().min(bytes)];

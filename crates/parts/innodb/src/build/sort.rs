@@ -1,13 +1,12 @@
-//! Records of a secondary index, sorted by key: in memory as long as they fit,
-//! then as sorted stretches in files that are merged. Once there are many of
-//! about one size, they are merged into one: however large the index, only so
-//! many files are open, and have room in memory, as there are sizes.
+//! Sorts the records of a secondary index by key: in memory as long as they fit,
+//! then as sorted runs in files that are merged. Once there are many runs of about
+//! one size, they are merged into one: however large the index, the number of open
+//! files and their buffers stays bounded.
 //!
-//! What is moved while sorting is a number of 16 bytes for each record. Most
-//! keys are columns of fixed length whose bytes are in order as they are stored,
-//! 16 of them at most: there the number is the whole key, and the record is made
-//! from it at the end. Elsewhere it is the first 12 bytes of the key, and where
-//! key and record are.
+//! Sorting moves 16 bytes per record. Most keys are columns of fixed length whose
+//! stored bytes are in order, 16 bytes at most: there the number is the whole key,
+//! and the record is made from it at the end. Otherwise it is the first 12 bytes of
+//! the key and the position of key and record.
 
 use super::page::Encoded;
 use super::{Error, Sink};
@@ -19,27 +18,27 @@ use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// What stands in front of an entry: length of the key, of the part that must not be there twice, of the
-/// record, and where in it the fields begin, two bytes each.
+/// The header of an entry: length of the key, of its unique part, of the record, and the offset of its fields,
+/// two bytes each.
 const HEAD: usize = 8;
 
-/// Bytes of a place that say where the entry is, behind the first bytes of its key.
+/// Bytes of the position of an entry, after the first bytes of its key.
 const WHERE: u32 = u32::BITS;
 
-/// Files of about one size that are kept before they become one.
+/// Runs of about one size before they are merged into one.
 const FILES: usize = 32;
 
-/// Bytes that are read from a file at once: the least, and the most.
+/// Bytes per read of a file: the least, and the most.
 const ROOM: (usize, usize) = (1 << 16, 1 << 22);
 
 /// How the entries of an index are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// As the key alone: the record is its bytes, in fields of fixed length.
+    /// Only the key: the record is its bytes, in fields of fixed length.
     Key {
         /// Bytes of it.
         bytes: usize,
-        /// Bytes of the part that must not be there twice; 0: it may.
+        /// Bytes of the unique part; 0: not unique.
         unique: usize,
     },
     /// As key and record.
@@ -90,7 +89,7 @@ struct Held {
     bytes: Vec<u8>,
 }
 
-/// Entries of one thread, to be handed over many at a time.
+/// Entries of one thread, passed on in batches.
 pub struct Batch {
     shape: Shape,
     held: Held,
@@ -108,12 +107,12 @@ impl Batch {
         }
     }
 
-    /// Whether records are made from their keys, and need not be handed in.
+    /// Whether records are made from their keys, and need not be given.
     pub fn is_of_keys(&self) -> bool {
         self.shape != Shape::Record
     }
 
-    /// Adds a record; says whether it is time to hand over.
+    /// Adds a record; returns whether the batch is full.
     #[inline]
     pub fn push(&mut self, key: &[u8], unique: usize, record: &Encoded) -> Result<bool, Error> {
         let Held { places, bytes } = &mut self.held;
@@ -133,7 +132,7 @@ impl Batch {
     }
 }
 
-/// An entry: key, the part of it that must not be there twice, record.
+/// An entry: key, length of its unique part, record.
 struct Entry<'a> {
     key: &'a [u8],
     unique: usize,
@@ -157,13 +156,13 @@ impl Held {
         self.bytes.len() + size_of_val(&self.places[..])
     }
 
-    /// The entry of a place.
+    /// The entry at a position.
     fn at(&self, place: u128) -> &[u8] {
         &self.bytes[place as u32 as usize..]
     }
 
     fn append(&mut self, more: &mut Held) {
-        // Only the last part of a place is moved: no sum exceeds it.
+        // Only the last part of a position is added to: it does not overflow.
         let offset = self.bytes.len() as u128;
         self.bytes.append(&mut more.bytes);
         self.places
@@ -174,7 +173,7 @@ impl Held {
         let mut places = std::mem::take(&mut self.places);
         places.sort_unstable();
         if shape == Shape::Record {
-            // What begins alike stands together now, in the order of coming.
+            // Equal prefixes are adjacent now, in the order of arrival.
             for alike in places.chunk_by_mut(|a, b| a >> WHERE == b >> WHERE) {
                 if alike.len() > 1 {
                     alike.sort_unstable_by(|a, b| {
@@ -203,7 +202,7 @@ impl Held {
     }
 }
 
-/// A file for what is sorted. Without a name: it goes with the process.
+/// A file for a sorted run. It has no name: it disappears with the process.
 fn begun(folder: &PathBuf) -> Result<BufWriter<File>, Error> {
     let file = tempfile::tempfile_in(folder)?;
     Ok(BufWriter::with_capacity(1 << 20, file))
@@ -221,23 +220,23 @@ fn ended(out: BufWriter<File>) -> Result<File, Error> {
 /// Collects records with their keys, from several threads.
 pub struct Sorter<'a> {
     shape: Shape,
-    /// Whoever is waiting for it all.
+    /// The sink, to be asked whether to continue.
     sink: &'a dyn Sink,
     folder: PathBuf,
     /// Bytes in memory.
     most: usize,
-    /// Files of about one size.
+    /// Runs by size.
     together: usize,
     held: Mutex<Held>,
     files: Mutex<Spilled>,
 }
 
-/// Sorted stretches.
+/// Sorted runs.
 #[derive(Default)]
 struct Spilled {
-    /// Those that came from memory, then those that were made of many of these, and so on.
+    /// Runs from memory, then runs merged from those, and so on.
     sizes: Vec<Vec<File>>,
-    /// How many came from memory.
+    /// Number of runs from memory.
     count: usize,
 }
 
@@ -246,14 +245,14 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl<'a> Sorter<'a> {
-    /// Collects about `memory` bytes before they are sorted and go to a file in `folder`; each thread that hands
-    /// over may be sorting as many more.
+    /// Collects about `memory` bytes before they are sorted and written to a file in `folder`; each adding thread
+    /// may be sorting that many more.
     pub fn new(shape: Shape, memory: usize, folder: PathBuf, sink: &'a dyn Sink) -> Self {
         Sorter {
             shape,
             sink,
             folder,
-            // Places are addressed with four bytes.
+            // Positions have four bytes.
             most: memory.clamp(1 << 16, u32::MAX as usize >> 1),
             together: FILES,
             held: Mutex::default(),
@@ -261,18 +260,18 @@ impl<'a> Sorter<'a> {
         }
     }
 
-    /// A batch of its shape.
+    /// An empty batch of its shape.
     pub fn batch(&self) -> Batch {
         Batch::new(self.shape)
     }
 
-    /// Takes what a thread has collected.
+    /// Takes a thread's batch.
     pub fn take(&self, batch: &mut Batch) -> Result<(), Error> {
         let mut full = None;
         {
             let mut held = lock(&self.held);
             if held.size() + batch.held.size() > self.most && !held.places.is_empty() {
-                // As much will come again.
+                // The next batch will be as large.
                 let next = Held {
                     places: Vec::with_capacity(held.places.len()),
                     bytes: Vec::with_capacity(held.bytes.len()),
@@ -281,7 +280,7 @@ impl<'a> Sorter<'a> {
             }
             held.append(&mut batch.held);
         }
-        // Others go on meanwhile.
+        // Other threads continue meanwhile.
         full.map_or(Ok(()), |full| self.spill(full))
     }
 
@@ -302,13 +301,13 @@ impl<'a> Sorter<'a> {
                 }
                 std::mem::take(&mut files.sizes[size])
             };
-            // Others go on meanwhile.
+            // Other threads continue meanwhile.
             file = self.joined(many)?;
         }
         Ok(())
     }
 
-    /// One file of many.
+    /// Merges many runs into one.
     fn joined(&self, many: Vec<File>) -> Result<File, Error> {
         let mut out = begun(&self.folder)?;
         let mut count = 0u32;
@@ -327,7 +326,7 @@ impl<'a> Sorter<'a> {
         ended(out)
     }
 
-    /// Files at their first entries. What they have in memory is what this thread may.
+    /// Runs at their first entries. Their buffers share this thread's memory.
     fn streams(&self, files: Vec<File>) -> Result<BinaryHeap<Box<Stream>>, Error> {
         let room = (self.most / files.len().max(1)).clamp(ROOM.0, ROOM.1);
         let begun = files
@@ -336,17 +335,17 @@ impl<'a> Sorter<'a> {
         begun.flatten().collect()
     }
 
-    /// How many stretches did not fit into memory so far.
+    /// Number of runs that did not fit into memory so far.
     pub fn spills(&self) -> usize {
         lock(&self.files).count
     }
 
-    /// Bytes that were taken, about.
+    /// Approximate bytes taken.
     pub fn size(&self) -> usize {
         self.spills() * self.most + lock(&self.held).size()
     }
 
-    /// Hands every record over, in order; `index` is what an error names.
+    /// Passes on every record, in order; `index` is named in errors.
     pub fn drain(
         self,
         index: &str,
@@ -378,7 +377,7 @@ impl<'a> Sorter<'a> {
     }
 }
 
-/// Hands over what streams hold, the smallest key first.
+/// Merges streams, the smallest key first.
 fn merge(
     mut streams: BinaryHeap<Box<Stream>>,
     mut hand: impl FnMut(&Stream) -> Result<(), Error>,
@@ -393,11 +392,11 @@ fn merge(
     Ok(())
 }
 
-/// Records made from keys that come in order.
+/// Makes records from keys in order.
 struct Keys<'i, F> {
     index: &'i str,
     bytes: usize,
-    /// Bits behind the part that must not be there twice.
+    /// Bits after the unique part.
     behind: u32,
     unique: bool,
     last: Option<u128>,
@@ -434,11 +433,11 @@ impl<'i, F: FnMut(&Encoded) -> Result<(), Error>> Keys<'i, F> {
     }
 }
 
-/// Records whose keys come in order.
+/// Records in key order.
 struct Records<'i, F> {
     index: &'i str,
     last: Vec<u8>,
-    /// Bytes of the last key that must not be there twice.
+    /// Unique part of the last key.
     unique: usize,
     record: Encoded,
     each: F,
@@ -473,7 +472,7 @@ impl<'i, F: FnMut(&Encoded) -> Result<(), Error>> Records<'i, F> {
     }
 }
 
-/// A sorted stretch, at one of its entries. The one with the smallest key is the greatest.
+/// A sorted run at one of its entries. The one with the smallest key is the greatest, for the heap.
 struct Stream {
     from: BufReader<File>,
     shape: Shape,
@@ -495,7 +494,7 @@ impl Stream {
         Ok(stream.next()?.then_some(stream))
     }
 
-    /// Goes on to the next entry; false if there is none.
+    /// Advances to the next entry; false if there is none.
     fn next(&mut self) -> Result<bool, Error> {
         let mut head = [0; size_of::<u128>()];
         let fixed = match self.shape {
@@ -563,7 +562,7 @@ mod tests {
         },
     ];
 
-    /// Hands over `n` records whose keys come in no order.
+    /// Passes on `n` records whose keys are in no order.
     fn fill(sorter: &Sorter<'_>, n: u32) -> Result<(), Error> {
         let mut batch = sorter.batch();
         for i in 0..n {
@@ -579,7 +578,7 @@ mod tests {
         sorter.take(&mut batch)
     }
 
-    /// Whether so many come, each behind the one before it.
+    /// Whether that many records come, each after the previous one.
     fn come_in_order(sorter: Sorter<'_>, n: u32) {
         let mut last = None;
         let mut count = 0;
@@ -637,7 +636,7 @@ mod tests {
         }
     }
 
-    /// Keys that differ behind what a place holds of them.
+    /// Keys that differ only after their stored prefix.
     #[test]
     fn long_keys_that_begin_alike_come_in_order() {
         for memory in [1 << 30, 1 << 16] {

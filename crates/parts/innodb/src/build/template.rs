@@ -1,4 +1,4 @@
-//! The server's own file of the empty table: its heads, its dictionary and the
+//! The server's empty tablespace of the table: its headers, its dictionary and the
 //! roots of its indexes are kept, everything else is built around them.
 
 use super::Error;
@@ -11,18 +11,18 @@ use crate::page::{EXTENT, SIZE, fil, index, u16_at, u32_at, u64_at};
 use crate::space::{Owner, Space};
 use std::collections::BTreeMap;
 
-/// Flag of a table whose long values lie outside of its rows whole.
+/// Flag of a table that stores long values entirely externally (`DICT_TF_MASK_ATOMIC_BLOBS`).
 const DYNAMIC: u32 = 0x20;
 
-/// A file to build on.
+/// A tablespace to build on.
 #[derive(Debug)]
 pub struct Template {
-    /// How its pages are summed up.
+    /// The page format, which decides on the checksum.
     pub format: Format,
-    /// Number of the tablespace.
+    /// Tablespace id.
     pub space: u32,
-    /// The highest log sequence number of its pages: whatever a server's log says of an older state of this
-    /// tablespace, recovery leaves pages with it alone.
+    /// The highest log sequence number of its pages: crash recovery skips pages that have it, whatever the redo log
+    /// says of an older state of this tablespace.
     pub lsn: u64,
     /// Its indexes: the clustered one, then the others.
     pub targets: Vec<Target>,
@@ -30,12 +30,12 @@ pub struct Template {
     size: u32,
     /// Pages that are in use, by number.
     pages: BTreeMap<u32, Vec<u8>>,
-    /// Single pages of its segments.
+    /// Fragment pages of its segments.
     held: Vec<(SegmentAt, u32)>,
 }
 
 impl Template {
-    /// Takes a file of an empty table apart.
+    /// Parses the tablespace of an empty table.
     pub fn read(file: &[u8], exported: &Exported) -> Result<Template, Error> {
         let no = |what: &str| Error::Template(what.to_owned());
         if exported.flags & DYNAMIC == 0 {
@@ -55,16 +55,14 @@ impl Template {
             .filter(|n| space.owner(*n) != Owner::Nobody)
             .collect();
         if used.len() as u32 > EXTENT || used.iter().zip(0..).any(|(page, n)| *page != n) {
-            return Err(no(
-                "has pages in use in other places than those of an empty table",
-            ));
+            return Err(no("has used pages that an empty table does not have"));
         }
         let pages: BTreeMap<u32, Vec<u8>> = used
             .iter()
             .map(|n| (*n, file[*n as usize * SIZE..][..SIZE].to_vec()))
             .collect();
         if pages.values().any(|p| !format.sum_is_right(p)) {
-            return Err(no("has a page whose sum is wrong"));
+            return Err(no("has a page with a wrong checksum"));
         }
         let mut held = Vec::new();
         for s in &space.segments {
@@ -86,8 +84,8 @@ impl Template {
                 page: u32_at(root, at + 4),
                 at: u16_at(root, at + 8),
             };
-            let (leaves, branches) = (segment(index::LEAVES), segment(index::BRANCHES));
-            if [leaves, branches]
+            let (leaves, non_leaves) = (segment(index::LEAVES), segment(index::NON_LEAVES));
+            if [leaves, non_leaves]
                 .iter()
                 .any(|s| space.segment_at(s.page, s.at).is_none())
             {
@@ -98,7 +96,7 @@ impl Template {
             targets.push(Target {
                 layout,
                 leaves,
-                branches,
+                non_leaves,
                 root_header,
             });
         }
@@ -117,7 +115,7 @@ impl Template {
         })
     }
 
-    /// What is taken of the file before any row.
+    /// The allocated pages before any row.
     pub fn extents(&self) -> Extents {
         let mut extents = Extents::new(self.pages.len() as u32, self.size);
         for (segment, page) in &self.held {
@@ -126,7 +124,7 @@ impl Template {
         extents
     }
 
-    /// The pages that are not built: heads, segments, the dictionary.
+    /// The pages that are not built: headers, inodes, the dictionary.
     pub fn kept(&self) -> BTreeMap<u32, Vec<u8>> {
         let roots: Vec<u32> = self.targets.iter().map(|t| t.layout.root).collect();
         let mut pages = self.pages.clone();

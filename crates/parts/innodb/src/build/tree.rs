@@ -1,9 +1,9 @@
-//! An index from records that come in order: leaves as they fill, then the
-//! levels above.
+//! Builds a B-tree from records in order: leaves as they fill, then the non-leaf
+//! levels.
 //!
-//! A [`Run`] takes a stretch of the records; several may work at once on
-//! stretches that follow each other, and [`finish`] joins them. A run keeps its
-//! first and its last page back, because their neighbours are not known before.
+//! A [`Run`] takes a range of the records; several may work at once on consecutive
+//! ranges, and [`finish`] joins them. A run holds its first and its last page back,
+//! because their neighbours are not yet known.
 
 use super::encode::encode;
 use super::extents::{Extents, SegmentAt};
@@ -17,20 +17,20 @@ use std::sync::{Mutex, PoisonError};
 
 /// What all runs of a file share.
 pub struct Shared<'a> {
-    /// Where pages go.
+    /// Receives the pages.
     pub sink: &'a dyn Sink,
-    /// How they are summed up.
+    /// The page format, which decides on the checksum.
     pub format: Format,
-    /// Number of the tablespace.
+    /// Tablespace id.
     pub space: u32,
     /// Log sequence number of every page.
     pub lsn: u64,
-    /// What was taken of the file.
+    /// The allocated pages.
     pub extents: Mutex<Extents>,
 }
 
 impl Shared<'_> {
-    /// What a page of an index says of itself.
+    /// What an index page says about itself.
     fn page_of(&self, layout: &Layout, level: u16) -> Belongs {
         Belongs {
             space: self.space,
@@ -53,9 +53,9 @@ pub struct Target {
     pub layout: Layout,
     /// Segment of the leaves.
     pub leaves: SegmentAt,
-    /// Segment of the others.
-    pub branches: SegmentAt,
-    /// What the template's root says of the two.
+    /// Segment of the non-leaf pages.
+    pub non_leaves: SegmentAt,
+    /// The template root's references to the two.
     pub root_header: [u8; 20],
 }
 
@@ -63,7 +63,7 @@ pub struct Target {
 pub struct Pages<'a> {
     shared: &'a Shared<'a>,
     segment: SegmentAt,
-    /// The extent that is being used: its number, and how many pages of it.
+    /// The current extent: its number, and how many pages of it are used.
     extent: Option<(u32, u32)>,
     buffer: Vec<u8>,
     /// Page of the first byte of the buffer.
@@ -71,7 +71,7 @@ pub struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    /// None yet.
+    /// Without pages.
     pub fn new(shared: &'a Shared<'a>, segment: SegmentAt) -> Pages<'a> {
         Pages {
             shared,
@@ -82,7 +82,7 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// The number of another page.
+    /// Allocates another page; its number.
     pub fn take(&mut self) -> u32 {
         if let Some((extent, used)) = &mut self.extent
             && *used < EXTENT
@@ -101,7 +101,7 @@ impl<'a> Pages<'a> {
         extent * EXTENT
     }
 
-    /// Writes a page that is complete but for its sum.
+    /// Writes a page that is complete except for its checksum.
     pub fn write(&mut self, number: u32, mut page: Vec<u8>) -> Result<(), Error> {
         self.shared.format.seal(&mut page);
         let behind = self.start + (self.buffer.len() / SIZE) as u32;
@@ -122,7 +122,7 @@ impl<'a> Pages<'a> {
         Ok(())
     }
 
-    /// Writes what is left, and says how much of the last extent is in use.
+    /// Writes the rest, and records how much of the last extent is used.
     pub fn end(&mut self) -> Result<(), Error> {
         self.flush()?;
         if let Some((extent, used)) = self.extent.take() {
@@ -132,24 +132,24 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// A page's first key and number, as the page above has them.
+/// A node pointer: a page's first key and number (`REC_STATUS_NODE_PTR`).
 #[derive(Clone, Debug)]
-struct Fence {
+struct NodePointer {
     record: Encoded,
 }
 
-/// Leaves of a stretch of an index.
+/// The leaves of a range of an index.
 pub struct Run<'a> {
     target: &'a Target,
     belongs: Belongs,
     pages: Pages<'a>,
     filling: Filling,
-    /// The page before the one that is filled; its number.
+    /// The page before the current one; its number.
     previous: Option<u32>,
-    /// Number of the page that is filled, unless it is the first.
+    /// Number of the current page, unless it is the first.
     number: Option<u32>,
     first: Option<(u32, Vec<u8>)>,
-    fences: Vec<Fence>,
+    node_pointers: Vec<NodePointer>,
     count: u64,
 }
 
@@ -157,16 +157,16 @@ pub struct Run<'a> {
 pub struct Done {
     /// Its first page, and its number unless it is the only one.
     first: Option<(Option<u32>, Vec<u8>)>,
-    /// Its last page, if that is another one, with its number and the one before.
+    /// Its last page, if that is another one, with its number and the previous number.
     last: Option<(u32, Option<u32>, Vec<u8>)>,
-    /// Of every page but the first, whose number may not be known.
-    fences: Vec<Fence>,
+    /// Node pointers of all pages but the first, whose number may be unknown.
+    node_pointers: Vec<NodePointer>,
     /// Records.
     pub count: u64,
 }
 
 impl<'a> Run<'a> {
-    /// An empty stretch.
+    /// An empty range.
     pub fn new(shared: &'a Shared<'a>, target: &'a Target) -> Run<'a> {
         let belongs = shared.page_of(&target.layout, 0);
         Run {
@@ -177,7 +177,7 @@ impl<'a> Run<'a> {
             previous: None,
             number: None,
             first: None,
-            fences: Vec::new(),
+            node_pointers: Vec::new(),
             count: 0,
         }
     }
@@ -192,13 +192,14 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The page is full: another one.
+    /// The page is full: starts another one.
     fn turn(&mut self) -> Result<(), Error> {
         let full = std::mem::replace(&mut self.filling, Filling::new(self.belongs));
         let number = self.number.unwrap_or_else(|| self.pages.take());
         let next = self.pages.take();
         if self.previous.is_some() {
-            self.fences.push(fence(&full, &self.target.layout, number)?);
+            self.node_pointers
+                .push(node_pointer(&full, &self.target.layout, number)?);
         }
         let mut page = full.done();
         place(&mut page, number, self.previous, Some(next));
@@ -212,47 +213,47 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// There are no more records.
+    /// Ends the range.
     pub fn end(mut self) -> Result<Done, Error> {
         let mut done = Done {
             first: None,
             last: None,
-            fences: Vec::new(),
+            node_pointers: Vec::new(),
             count: self.count,
         };
         match (self.first.take(), self.number) {
             (Some((number, page)), Some(last)) => {
-                self.fences
-                    .push(fence(&self.filling, &self.target.layout, last)?);
+                self.node_pointers
+                    .push(node_pointer(&self.filling, &self.target.layout, last)?);
                 done.first = Some((Some(number), page));
                 done.last = Some((last, self.previous, self.filling.done()));
             }
             _ if !self.filling.is_empty() => done.first = Some((None, self.filling.done())),
             _ => {}
         }
-        done.fences = self.fences;
+        done.node_pointers = self.node_pointers;
         self.pages.end()?;
         Ok(done)
     }
 }
 
-/// The record above a page: the key of its first record, and its number.
-fn fence(page: &Filling, layout: &Layout, number: u32) -> Result<Fence, Error> {
+/// The node pointer of a page: the key of its first record, and its number.
+fn node_pointer(page: &Filling, layout: &Layout, number: u32) -> Result<NodePointer, Error> {
     let at = page
         .first()
-        .ok_or(Error::Builder("a page without a record"))?;
-    fence_of(page.bytes(), at, layout, 0, number)
+        .ok_or(Error::Builder("a page without records"))?;
+    node_pointer_of(page.bytes(), at, layout, 0, number)
 }
 
-fn fence_of(
+fn node_pointer_of(
     page: &[u8],
     at: usize,
     layout: &Layout,
     level: u16,
     number: u32,
-) -> Result<Fence, Error> {
+) -> Result<NodePointer, Error> {
     let fields = record::fields(page, Record { at, info: 0 }, layout, level)
-        .map_err(|_| Error::Builder("a record that does not hold together"))?;
+        .map_err(|_| Error::Builder("an inconsistent record"))?;
     let mut record = Encoded::default();
     encode(
         layout,
@@ -261,10 +262,10 @@ fn fence_of(
         Some(number),
         &mut record,
     );
-    Ok(Fence { record })
+    Ok(NodePointer { record })
 }
 
-/// Joins runs that follow each other, and builds the levels above.
+/// Joins consecutive runs, and builds the non-leaf levels.
 pub fn finish(shared: &Shared<'_>, target: &Target, runs: Vec<Done>) -> Result<u64, Error> {
     let count = runs.iter().map(|r| r.count).sum();
     let runs: Vec<Done> = runs.into_iter().filter(|r| r.first.is_some()).collect();
@@ -278,15 +279,15 @@ pub fn finish(shared: &Shared<'_>, target: &Target, runs: Vec<Done>) -> Result<u
         root(shared, target, page)?;
         return Ok(count);
     }
-    let fences = join(shared, target, runs)?;
-    branches(shared, target, fences)?;
+    let node_pointers = join(shared, target, runs)?;
+    non_leaves(shared, target, node_pointers)?;
     Ok(count)
 }
 
-/// Gives the pages at the seams their numbers and neighbours.
-fn join(shared: &Shared<'_>, target: &Target, runs: Vec<Done>) -> Result<Vec<Fence>, Error> {
+/// Sets numbers and neighbours of the pages at run boundaries.
+fn join(shared: &Shared<'_>, target: &Target, runs: Vec<Done>) -> Result<Vec<NodePointer>, Error> {
     let mut pages = Pages::new(shared, target.leaves);
-    // First pages that are alone have no number yet.
+    // A run's only page has no number yet.
     let numbers: Vec<u32> = runs
         .iter()
         .map(|r| {
@@ -296,7 +297,7 @@ fn join(shared: &Shared<'_>, target: &Target, runs: Vec<Done>) -> Result<Vec<Fen
                 .unwrap_or_else(|| pages.take())
         })
         .collect();
-    let mut fences = Vec::new();
+    let mut node_pointers = Vec::new();
     let mut previous = None;
     for (n, run) in runs.into_iter().enumerate() {
         let (number, behind) = (numbers[n], numbers.get(n + 1).copied());
@@ -306,8 +307,8 @@ fn join(shared: &Shared<'_>, target: &Target, runs: Vec<Done>) -> Result<Vec<Fen
         let at = usize::from(
             (index::INFIMUM as u16).wrapping_add(crate::page::u16_at(&first, index::INFIMUM - 2)),
         );
-        fences.push(fence_of(&first, at, &target.layout, 0, number)?);
-        fences.extend(run.fences);
+        node_pointers.push(node_pointer_of(&first, at, &target.layout, 0, number)?);
+        node_pointers.extend(run.node_pointers);
         match run.last {
             Some((last, before, mut page)) => {
                 let next = crate::page::u32_at(&first, crate::page::fil::NEXT);
@@ -325,22 +326,26 @@ fn join(shared: &Shared<'_>, target: &Target, runs: Vec<Done>) -> Result<Vec<Fen
         }
     }
     pages.end()?;
-    Ok(fences)
+    Ok(node_pointers)
 }
 
-/// Level upon level, until one page holds a whole level: the root.
-fn branches(shared: &Shared<'_>, target: &Target, mut fences: Vec<Fence>) -> Result<(), Error> {
-    let mut pages = Pages::new(shared, target.branches);
+/// Builds level after level until one page holds a whole level: the root.
+fn non_leaves(
+    shared: &Shared<'_>,
+    target: &Target,
+    mut node_pointers: Vec<NodePointer>,
+) -> Result<(), Error> {
+    let mut pages = Pages::new(shared, target.non_leaves);
     for level in 1.. {
         let belongs = shared.page_of(&target.layout, level);
         let mut filled: Vec<Filling> = vec![Filling::new(belongs)];
-        for (n, f) in fences.iter().enumerate() {
+        for (n, f) in node_pointers.iter().enumerate() {
             let mut page = filled.len() - 1;
             if !filled[page].has_room(f.record.bytes.len()) {
                 filled.push(Filling::new(belongs));
                 page += 1;
             }
-            // The first of a level is smaller than everything.
+            // The first node pointer of a level is smaller than every key (`REC_INFO_MIN_REC_FLAG`).
             let info = if n == 0 { record::info::LEAST } else { 0 };
             filled[page].push(&f.record.bytes, f.record.origin, info);
         }
@@ -356,8 +361,8 @@ fn branches(shared: &Shared<'_>, target: &Target, mut fences: Vec<Fence>) -> Res
         for (n, page) in filled.into_iter().enumerate() {
             let at = page
                 .first()
-                .ok_or(Error::Builder("a page without a record"))?;
-            above.push(fence_of(
+                .ok_or(Error::Builder("a page without records"))?;
+            above.push(node_pointer_of(
                 page.bytes(),
                 at,
                 &target.layout,
@@ -369,7 +374,7 @@ fn branches(shared: &Shared<'_>, target: &Target, mut fences: Vec<Fence>) -> Res
             place(&mut page, numbers[n], before, numbers.get(n + 1).copied());
             pages.write(numbers[n], page)?;
         }
-        fences = above;
+        node_pointers = above;
     }
     Ok(())
 }
@@ -383,7 +388,7 @@ fn root(shared: &Shared<'_>, target: &Target, mut page: Vec<u8>) -> Result<(), E
     Ok(())
 }
 
-/// A long value, as a chain of pages; where it begins.
+/// Stores a long value as a chain of pages; returns the first one.
 pub fn outside(
     pages: &mut Pages<'_>,
     shared: &Shared<'_>,

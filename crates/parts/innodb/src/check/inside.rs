@@ -1,5 +1,5 @@
 //! One page of an index by itself: that its records hang together, fill its
-//! heap, and stand in order.
+//! heap, and are in order.
 
 use crate::layout::Layout;
 use crate::page::index;
@@ -93,7 +93,7 @@ pub(super) struct Before<'k, 'p> {
 }
 
 impl<'k, 'p> Before<'k, 'p> {
-    /// That the next record stands behind these; else what is wrong.
+    /// That the next record is after these; else what is wrong.
     pub(super) fn next(
         &mut self,
         layout: &Layout,

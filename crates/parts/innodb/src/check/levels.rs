@@ -153,7 +153,7 @@ impl<'a> Levels<'a> {
         Some(page)
     }
 
-    /// That a page and the one in front of it know each other, and stand in order.
+    /// That a page and the one in front of it know each other, and are in order.
     fn behind(&mut self, front: Option<(u32, &Page)>, number: u32, page: &Page) {
         let before = front.map_or(NONE, |(front, _)| front);
         if page.previous != before {

@@ -42,7 +42,7 @@ pub(super) struct File<'a> {
 /// The segments that a root names: of its leaves, and of its other pages. The root is of the second even while it is
 /// the only leaf.
 pub(super) fn segments(page: &[u8], root: u32, space: &Space, report: &mut Report) -> [u64; 2] {
-    [index::LEAVES, index::BRANCHES].map(|base| {
+    [index::LEAVES, index::NON_LEAVES].map(|base| {
         let of = u32_at(page, base);
         match space.segment_at(u32_at(page, base + 4), u16_at(page, base + 8)) {
             Some(s) if of == space.id => s.id,
@@ -54,7 +54,7 @@ pub(super) fn segments(page: &[u8], root: u32, space: &Space, report: &mut Repor
     })
 }
 
-/// That a page of an index is of this segment; that it is nobody's is told at the end.
+/// That a page of an index is of this segment; that it is no one's is told at the end.
 pub(super) fn owned_by(space: &Space, number: u32, segment: u64, report: &mut Report) {
     match space.owner(number) {
         Owner::Segment(id) if id == segment => {}
@@ -65,7 +65,7 @@ pub(super) fn owned_by(space: &Space, number: u32, segment: u64, report: &mut Re
 
 /// What is wrong with a page that is no root and names segments as one.
 pub(super) fn names_segments(page: &[u8]) -> Option<String> {
-    let named = &page[index::LEAVES..index::BRANCHES + 10];
+    let named = &page[index::LEAVES..index::NON_LEAVES + 10];
     let says = named.iter().any(|b| *b != 0);
     says.then(|| "it names segments, which only a root does".into())
 }
@@ -156,7 +156,7 @@ impl<'a> Walk<'a> {
                 let what = format!("index {} leads to it, and it is empty", self.found.id);
                 self.report.tell(number, what);
             }
-            // What is behind it cannot be known.
+            // What is after it cannot be known.
             self.ends[usize::from(level)] = None;
             return Ok(());
         }
@@ -278,7 +278,7 @@ impl<'a> Walk<'a> {
             let there = chain.records.iter().filter(|r| r.info & info::DELETED == 0);
             self.found.records += there.count() as u64;
         }
-        // Where the fields are not known, neither is the page that a branch leads to: see `levels`.
+        // Where the fields are not known, neither is the page that a non-leaf page leads to: see `levels`.
         let Some(layout) = self.layout else {
             return Ok(());
         };

@@ -3,7 +3,7 @@
 //! Reading back what was just written costs a slow disk as much as writing it,
 //! and the cache as much memory as the file has. So each page is checked by
 //! itself before it goes to the disk, and a few bytes of it are kept: where it
-//! stands, a sum of its first key, and the keys at the ends of what is written
+//! is, a checksum of its first key, and the keys at the ends of what is written
 //! at once. When all pages are written, these must fit together as a file's
 //! pages have to: what [`super::check`] finds by following an index from its
 //! root is found here too.
@@ -41,7 +41,7 @@ pub(super) struct Known {
     pub(super) pages: Vec<Option<Page>>,
     /// The first and the last key of pages, unless they were compared with those of their neighbours.
     pub(super) ends: BTreeMap<u32, Ends>,
-    /// The pages that a page names, each with a sum of the key.
+    /// The pages that a page names, each with a checksum of the key.
     pub(super) below: BTreeMap<u32, Vec<(u32, u64)>>,
     /// Long values, with the pages whose rows they belong to.
     pub(super) long: Vec<(u32, Pointer)>,
@@ -62,11 +62,11 @@ pub(super) struct Page {
     /// The place of its index among the layouts.
     pub(super) layout: Option<u16>,
     pub(super) previous: u32,
-    /// Also the page where a long value goes on.
+    /// Also the page where a long value continues.
     pub(super) next: u32,
     /// A sum of its first key; of a piece of a long value, its bytes.
     pub(super) first: u64,
-    /// Whether its first key was seen to stand behind the last one of the page before.
+    /// Whether its first key was seen to stand after the last one of the page before.
     pub(super) joined: bool,
 }
 
@@ -152,7 +152,10 @@ impl<'a> Written<'a> {
         } else if of == kind::BLOB {
             page.first = u64::from(u32_at(bytes, fil::BODY));
             page.next = u32_at(bytes, fil::BODY + 4);
-        } else if matches!(of, kind::HEAD | kind::EXTENTS | kind::INODE | kind::SDI) {
+        } else if matches!(
+            of,
+            kind::FSP_HEADER | kind::EXTENTS | kind::INODE | kind::SDI
+        ) {
             new.kept.insert(number, bytes.to_vec());
         } else if of == kind::INSTANT && self.format == Format::MariaDb {
             new.report
@@ -228,7 +231,7 @@ impl<'a> Written<'a> {
         }
         known.pages.resize(count as usize, None);
         let first = known.kept.get(&0);
-        let Some(first) = first.filter(|page| u16_at(page, fil::TYPE) == kind::HEAD) else {
+        let Some(first) = first.filter(|page| u16_at(page, fil::TYPE) == kind::FSP_HEADER) else {
             if report.is_whole() {
                 return Err(Error::Head);
             }
@@ -290,7 +293,7 @@ impl<'a> Written<'a> {
     }
 }
 
-/// The records of a page, by themselves and behind those of the page before; the last key.
+/// The records of a page, by themselves and after those of the page before; the last key.
 fn records<'p>(
     number: u32,
     bytes: &'p [u8],

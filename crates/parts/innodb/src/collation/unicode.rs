@@ -4,7 +4,7 @@
 //! `unicode.txt` is what `WEIGHT_STRING` of the servers says (MySQL 9.7, MariaDB 10.11 and 11.8 alike): a section for
 //! each; in it a line for each run of characters, with the first, and of each its weights. `general` has those that are
 //! not the character's own number; the others have Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew, Arabic, Kana,
-//! their compatibility forms, punctuation and currencies; weights of Han and Hangul are worked out. None of these changes its weight beside another (`·` does behind `L` in version
+//! their compatibility forms, punctuation and currencies; weights of Han and Hangul are worked out. None of these changes its weight beside another (`·` does after `L` in version
 //! 14.0, and is left out there); what combines with others, or has no weight at all, is not known.
 //!
 //! Weights are written as bytes that compare as they do: those of ASCII as one.
@@ -255,7 +255,7 @@ impl Codes {
                 all.push((weight, [first, 0]));
                 continue;
             }
-            // A new one behind a single one, and where the last is used up.
+            // A new one after a single one, and where the last is used up.
             if second == u8::MAX {
                 first += 1;
                 second = 0;

@@ -7,7 +7,7 @@ use crate::check::Written;
 use crate::format::Format;
 use crate::page::{SIZE, fil, index, kind, u16_at};
 use crate::record::Kept;
-use crate::space::{head, inode};
+use crate::space::{fsp, inode};
 use proptest::prelude::*;
 
 #[test]
@@ -136,12 +136,12 @@ fn damage_with_a_right_sum_is_found() {
         (leaf, SIZE - fil::TRAILER - 3, "the directory"),
         (root, key + 6, "by which the page above names it"),
         (root, index::LEAVES + 9, "a segment that is not there"),
-        (0, head::SIZE + 3, "the head speaks of"),
-        (0, head::FRAGMENTS_USED + 3, "counted wrongly"),
-        (0, head::EXTENTS + 24 + 4, "nobody's"),
-        (0, head::FREE_FRAGMENTS + 3, "a list of extents"),
-        (2, inode + inode::FRAGMENTS + 3, "in use"),
-        (2, inode + inode::MAGIC, "lacks its mark"),
+        (0, fsp::SIZE + 3, "the FSP header says"),
+        (0, fsp::FRAGMENTS_USED + 3, "fragment pages"),
+        (0, fsp::EXTENTS + 24 + 4, "no owner"),
+        (0, fsp::FREE_FRAGMENTS + 3, "the list of extents"),
+        (2, inode + inode::FRAGMENTS + 3, "used"),
+        (2, inode + inode::MAGIC, "no magic number"),
     ] {
         let mut damaged = file.clone();
         let own = &mut damaged[page * SIZE..][..SIZE];
@@ -214,7 +214,7 @@ fn what_a_new_file_promises_is_checked() {
     told(&damaged, 64, "is not behind the one before it");
     // Fewer pages than are there, within the last extent.
     let count = (file.len() / SIZE) as u32;
-    let damaged = changed(0, head::SIZE, &(count - 1).to_be_bytes());
+    let damaged = changed(0, fsp::SIZE, &(count - 1).to_be_bytes());
     told(&damaged, 64, &format!("and {count} were built"));
     // Twice, and behind the end.
     let layouts = layouts();

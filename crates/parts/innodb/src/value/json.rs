@@ -2,7 +2,7 @@
 //! keys are sorted and every value is found by an offset.
 //!
 //! Small objects and arrays have offsets of two bytes, those of more than 64 KiB
-//! of four. Short values stand in the place of their offset. The form is
+//! of four. Short values are in the place of their offset. The form is
 //! described in MySQL's source documentation (json_binary.h).
 
 use super::Wrong;
@@ -229,7 +229,7 @@ impl Value {
                 return Ok(false);
             };
             out[at] = kind;
-            // What is no longer than an offset stands in its place.
+            // What is no longer than an offset is in its place.
             let inline = match kind {
                 kind::LITERAL | kind::INT16 => true,
                 kind::INT32 => W == 4,
@@ -306,7 +306,7 @@ mod tests {
             ("\"a\\n\"", &[12, 2, b'a', b'\n']),
             ("[]", &[2, 0, 0, 4, 0]),
             ("{}", &[0, 0, 0, 4, 0]),
-            // Short values in their place, the long one behind.
+            // Short values in their place, the long one after.
             (
                 "[1, true, 70000]",
                 &[2, 3, 0, 17, 0, 5, 1, 0, 4, 1, 0, 7, 13, 0, 0x70, 0x11, 1, 0],
@@ -332,7 +332,7 @@ mod tests {
         let out = stored(&format!("[70000, [1], \"{text}\"]"));
         assert_eq!(out[0], 3);
         assert_eq!(out[1..5], [3, 0, 0, 0]);
-        // The number stands in its place; the array inside is a small one, at 23.
+        // The number is in its place; the array inside is a small one, at 23.
         assert_eq!(out[9..14], [7, 0x70, 0x11, 1, 0]);
         assert_eq!(out[14..19], [2, 23, 0, 0, 0]);
         assert_eq!(out[24..31], [1, 0, 7, 0, 5, 1, 0]);

@@ -28,11 +28,11 @@ pub enum Kind {
         /// Without a sign.
         unsigned: bool,
     },
-    /// DECIMAL(digits, behind the point).
+    /// DECIMAL(digits, after the point).
     Decimal {
         /// Digits in all.
         digits: u8,
-        /// Of them behind the point.
+        /// Of them after the point.
         scale: u8,
     },
     /// FLOAT.
@@ -131,7 +131,7 @@ impl Kind {
             .and_then(|rest| Some(&rest[..rest.find(')')?]));
         let number = |text: Option<&str>| text.and_then(|t| t.trim().parse::<u32>().ok());
         let integer = |bytes| Ok(Kind::Integer { bytes, unsigned });
-        // Old temporal types of MariaDB have a comment behind them, and other bytes.
+        // Old temporal types of MariaDB have a comment after them, and other bytes.
         if lower[end..].contains("/*") {
             return Err(unsupported());
         }

@@ -16,7 +16,7 @@ fn expect(text: &mut &[u8], c: u8) -> Option<()> {
     Some(())
 }
 
-/// Microseconds behind the point, at most so many digits, to the end of the text.
+/// Microseconds after the point, at most so many digits, to the end of the text.
 fn fraction(text: &[u8], most: u8) -> Option<u64> {
     if text.is_empty() {
         return Some(0);
@@ -40,7 +40,7 @@ fn day(text: &mut &[u8]) -> Option<(u64, u64, u64)> {
     (month <= 12 && day <= 31).then_some((year, month, day))
 }
 
-/// Minutes and seconds, behind the hours.
+/// Minutes and seconds, after the hours.
 fn clock(text: &mut &[u8]) -> Option<(u64, u64)> {
     expect(text, b':')?;
     let minute = digits(text, 2)?;
