@@ -49,6 +49,12 @@ impl Dialect {
             _ => !self.no_backslash_escapes,
         }
     }
+
+    /// Whether a backslash after `text` is the second half of a character, and so escapes nothing.
+    pub(crate) fn is_half_character(self, text: &[u8]) -> bool {
+        self.charset
+            .is_some_and(|c| c.hides_backslash() && c.trails(text))
+    }
 }
 
 /// A character set by its name on the server.

@@ -3,6 +3,7 @@
 //! - [`input`] opens a file, compressed or not.
 //! - [`script`] cuts an SQL script into statements while it streams by.
 //! - [`statement`] says what a statement is, and whom it is for.
+//! - [`tokens`] cuts a statement into words, strings and symbols.
 //! - [`insert`] turns the rows of a plain INSERT into lines for LOAD DATA.
 //! - [`folder`] finds its way in folders of mydumper, `--tab`, `--dir`, CSV.
 //!
@@ -16,8 +17,7 @@ pub mod input;
 pub mod insert;
 pub mod script;
 pub mod statement;
-
-mod tokens;
+pub mod tokens;
 
 pub use dialect::{Charset, Dialect};
 pub use error::{Error, Result};

@@ -12,7 +12,7 @@
 //! Invariants: a delimiter inside a string, a quoted name or a comment never
 //! ends a statement. A script that stops in the midst of one is an error, never
 //! a shorter statement. Memory is bounded by the largest statement and one read
-//! buffer. The rules are those of `server::sql`, which is for scripts in memory.
+//! buffer.
 //!
 //! A script says itself how its strings are to be read (`SET sql_mode`, `SET
 //! NAMES`). That is followed, and each statement carries the [`Dialect`] it

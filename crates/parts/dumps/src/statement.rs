@@ -14,8 +14,7 @@ mod danger;
 mod object;
 mod set;
 
-pub use danger::FOREIGN_ENGINES;
-pub use danger::{OF_THE_SERVER, is_system};
+pub use danger::{FOREIGN_ENGINES, OF_THE_SERVER, OUTSIDE_ENGINE, is_system};
 pub use set::{Assignment, Scope, Value, assignments};
 
 use crate::dialect::Dialect;

@@ -9,7 +9,7 @@ use memchr::memchr;
 
 /// A piece of a statement, as it stands there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Token<'a> {
+pub enum Token<'a> {
     /// A keyword, an unquoted name or a number.
     Word(&'a [u8]),
     /// `@x`, `@@x`, `@'x'`, `@@global.x`: with its signs.
@@ -24,12 +24,12 @@ pub(crate) enum Token<'a> {
 
 impl Token<'_> {
     /// Whether it is this keyword; `word` in capitals.
-    pub(crate) fn is(&self, word: &str) -> bool {
+    pub fn is(&self, word: &str) -> bool {
         matches!(self, Token::Word(w) if w.eq_ignore_ascii_case(word.as_bytes()))
     }
 
     /// The name it stands for, if it can be one.
-    pub(crate) fn name(&self) -> Option<String> {
+    pub fn name(&self) -> Option<String> {
         match self {
             Token::Word(w) => Some(lossy(w)),
             Token::Name(quoted) => Some(lossy(&unquoted(quoted, false))),
@@ -40,7 +40,7 @@ impl Token<'_> {
 
 /// Iterates over the tokens of `text`.
 #[derive(Clone, Copy)]
-pub(crate) struct Tokens<'a> {
+pub struct Tokens<'a> {
     text: &'a [u8],
     /// Where the next one is looked for.
     pub(crate) at: usize,
@@ -48,7 +48,8 @@ pub(crate) struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    pub(crate) fn new(text: &'a [u8], dialect: Dialect) -> Self {
+    /// The tokens of `text`, which was written under `dialect`.
+    pub fn new(text: &'a [u8], dialect: Dialect) -> Self {
         Tokens {
             text,
             at: 0,
@@ -57,13 +58,13 @@ impl<'a> Tokens<'a> {
     }
 
     /// The next token without moving on.
-    pub(crate) fn peek(&self) -> Option<Token<'a>> {
+    pub fn peek(&self) -> Option<Token<'a>> {
         let mut ahead = *self;
         ahead.next()
     }
 
     /// Moves on if the next token is this keyword.
-    pub(crate) fn accept(&mut self, word: &str) -> bool {
+    pub fn accept(&mut self, word: &str) -> bool {
         let found = self.peek().is_some_and(|t| t.is(word));
         if found {
             self.next();
@@ -72,7 +73,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Moves on if the next tokens are these keywords.
-    pub(crate) fn accept_all(&mut self, words: &[&str]) -> bool {
+    pub fn accept_all(&mut self, words: &[&str]) -> bool {
         let mut ahead = *self;
         let found = words.iter().all(|w| ahead.accept(w));
         if found {
@@ -186,7 +187,7 @@ pub(crate) fn quoted(text: &[u8], dialect: Dialect) -> usize {
     let escapes = dialect.escapes(quote);
     let mut at = 1;
     while let Some(b) = text.get(at) {
-        if *b == b'\\' && escapes {
+        if *b == b'\\' && escapes && !dialect.is_half_character(&text[..at]) {
             at += 2;
         } else if *b == quote {
             if text.get(at + 1) != Some(&quote) {
@@ -266,6 +267,17 @@ mod tests {
         );
         assert_eq!(got[3].name().as_deref(), Some("r`x"));
         assert_eq!(unquoted(b"'it''s\\n\\%'", true), b"it's\n\\%");
+    }
+
+    #[test]
+    fn a_backslash_that_is_half_a_character_escapes_nothing() {
+        let gbk = Dialect {
+            charset: crate::Charset::named("gbk"),
+            ..Dialect::default()
+        };
+        let text = b"'\xd5\\', x, '\xd5\xd5\\', x'";
+        let count = |dialect| Tokens::new(text, dialect).count();
+        assert_eq!((count(gbk), count(Dialect::default())), (5, 4));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! What a server is: flavour and version, what the account may do, which
 //! objects there are and how they are defined, where its binary log is,
-//! how names and values are quoted, and how an SQL script falls into
-//! statements.
+//! and how names and values are quoted.
 //!
 //! Everything here reads or describes; nothing here moves rows or decides what
 //! a job does next. All statements run on a connection the caller owns, and no
@@ -16,7 +15,6 @@ pub mod position;
 pub mod privileges;
 pub mod quote;
 pub mod session;
-pub mod sql;
 
 mod ask;
 

@@ -301,10 +301,7 @@ fn closing(text: &[u8], mut at: usize, quote: u8, dialect: Dialect) -> Result<us
         if text[at] == quote {
             return Ok(at + 1);
         }
-        if dialect
-            .charset
-            .is_some_and(|c| c.hides_backslash() && c.trails(&text[..at]))
-        {
+        if dialect.is_half_character(&text[..at]) {
             at += 1;
             continue;
         }

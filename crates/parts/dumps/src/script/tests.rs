@@ -74,6 +74,19 @@ fn delimiter_lines_are_obeyed_and_left_out() {
         split("DELIMITER $$\na;b$c$$d$$\nDELIMITER ;\ne"),
         ["a;b$c", "d", "e"]
     );
+    // In the middle of a statement it is text.
+    assert_eq!(
+        split("select 1\nDELIMITER //\n; b"),
+        ["select 1\nDELIMITER //", "b"]
+    );
+}
+
+#[test]
+fn client_commands_are_only_text() {
+    assert_eq!(
+        split("\\! rm -rf /\n;source x;"),
+        ["\\! rm -rf /", "source x"]
+    );
 }
 
 #[test]
@@ -250,6 +263,20 @@ proptest! {
         prop_assert_eq!(got.iter().map(|s| s.line).collect::<Vec<_>>(), lines);
         let got: Vec<String> = got.into_iter().map(|s| String::from_utf8(s.text).unwrap()).collect();
         prop_assert_eq!(got, list);
+    }
+
+    #[test]
+    fn any_bytes_are_cut_in_order(text in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut script = Script::new(Cursor::new(&text)).with_open_end(true);
+        let mut from = 0;
+        // An unclosed string or comment at the end is an error, and the last answer.
+        while let Ok(Some(s)) = script.next() {
+            prop_assert!(!s.text.is_empty());
+            let at = s.offset as usize;
+            prop_assert!(at >= from);
+            from = at + s.text.len();
+            prop_assert_eq!(&text[at..from], &s.text[..]);
+        }
     }
 
     #[test]

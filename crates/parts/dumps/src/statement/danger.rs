@@ -53,6 +53,9 @@ pub const FOREIGN_ENGINES: [&str; 7] = [
     "NDBCLUSTER",
 ];
 
+/// What is wrong with a table of such an engine.
+pub const OUTSIDE_ENGINE: &str = "an engine with data outside the server";
+
 /// Session variables that reach beyond the session.
 const BEYOND_SESSION: [(&str, &str); 2] = [
     ("gtid_purged", "SET GTID_PURGED"),
@@ -190,7 +193,7 @@ fn table(tokens: Tokens<'_>) -> Option<&'static str> {
                 .iter()
                 .any(|e| e.eq_ignore_ascii_case(&engine))
             {
-                return Some("an engine with data outside the server");
+                return Some(OUTSIDE_ENGINE);
             }
         }
         if token.is("INTO") && (t.accept("OUTFILE") || t.accept("DUMPFILE")) {

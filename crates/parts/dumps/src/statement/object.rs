@@ -4,7 +4,7 @@ use super::{Kind, Name};
 use crate::tokens::{Token, Tokens};
 
 /// Words that may stand between CREATE and the sort of object.
-const BETWEEN: [&str; 12] = [
+const BETWEEN: [&str; 15] = [
     "OR",
     "REPLACE",
     "TEMPORARY",
@@ -17,6 +17,9 @@ const BETWEEN: [&str; 12] = [
     "SPATIAL",
     "ONLINE",
     "OFFLINE",
+    "JSON",
+    "RELATIONAL",
+    "DUALITY",
 ];
 
 /// Behind CREATE.
@@ -41,6 +44,10 @@ pub(super) fn create(mut t: Tokens<'_>) -> Option<Kind> {
         t.accept("BODY");
     }
     t.accept_all(&["IF", "NOT", "EXISTS"]);
+    // Reserved words: none of them is a name unless it has quotes.
+    if ["IF", "NOT", "EXISTS"].iter().any(|w| t.accept(w)) {
+        return None;
+    }
     if matches!(sort.as_str(), "DATABASE" | "SCHEMA") {
         return t.next()?.name().map(Kind::CreateDatabase);
     }
@@ -70,8 +77,11 @@ pub(super) fn create(mut t: Tokens<'_>) -> Option<Kind> {
 fn definer(t: &mut Tokens<'_>) -> Option<()> {
     t.accept_symbol(b'=');
     t.next()?;
-    if matches!(t.peek(), Some(Token::Variable(_))) {
+    if let Some(Token::Variable(host)) = t.peek() {
         t.next();
+        if host == b"@" {
+            t.next()?;
+        }
     }
     if t.accept_symbol(b'(') {
         t.accept_symbol(b')');

@@ -73,6 +73,10 @@ fn what_dumps_consist_of() {
             Kind::CreateView(n("v")),
         ),
         (
+            "CREATE DEFINER=`r` @ `h` SQL SECURITY DEFINER JSON RELATIONAL DUALITY VIEW `v` AS SELECT 1",
+            Kind::CreateView(n("v")),
+        ),
+        (
             "/*!50001 DROP VIEW IF EXISTS `v`*/",
             Kind::DropView(vec![n("v")]),
         ),
@@ -130,6 +134,8 @@ fn what_dumps_consist_of() {
                 table: n("t"),
             },
         ),
+        ("CREATE TABLE IF s.t (a int)", Kind::Other),
+        ("CREATE TABLE `if` (a int)", Kind::CreateTable(n("if"))),
         ("SELECT 1", Kind::Other),
         ("", Kind::Other),
         ("\\! ls", Kind::Other),
