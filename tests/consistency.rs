@@ -60,105 +60,166 @@ fn nobody_left(pair: &Pair) {
     }
 }
 
-both! {
-    fn a_dump_under_load_is_of_one_moment(pair) {
-        bank(pair);
-        let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
-        let summary = std::thread::scope(|scope| {
-            for writer in 0..2 {
-                let (stop, done) = (&stop, &done);
-                scope.spawn(move || transfers(pair, writer, stop, done));
-            }
-            while done.load(Ordering::SeqCst) < 20 {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pair.dump("a", &["--json", "--chunk-size", "64k"]).ok().summary()));
-            let then = done.load(Ordering::SeqCst);
-            std::thread::sleep(Duration::from_millis(300));
-            let later = done.load(Ordering::SeqCst);
-            stop.store(true, Ordering::SeqCst);
-            assert!(later > then, "writers go on after the dump");
-            outcome.unwrap_or_else(|e| std::panic::resume_unwind(e))
-        });
-        nobody_left(pair);
-        assert!(summary["binlog_position"].as_u64() > Some(0) && summary["binlog_file"].is_string(), "{summary}");
-        let gtid = if pair.is_mysql() { "gtid_executed" } else { "gtid_binlog_pos" };
-        assert!(summary[gtid].as_str().is_some_and(|g| !g.is_empty()), "{summary}");
-        pair.load("a", &["--threads", "1"]).ok();
-        let value = |sql: &str| pair.target().value(sql).expect("a value");
-        assert_eq!(value("SELECT (SELECT SUM(n) FROM bank.a) + (SELECT SUM(n) FROM bank.b) + (SELECT SUM(n) FROM bank.c)"), "30000000");
-        // The recorded position is exactly this moment: as many transfers stand before it in the log as were dumped.
-        let events = pair.source().client(&format!("SHOW BINLOG EVENTS IN '{}' LIMIT 1000000", summary["binlog_file"].as_str().unwrap_or_default())).expect("events");
-        let at = summary["binlog_position"].as_u64().unwrap_or_default();
-        let rows = |row: &&Vec<Option<String>>| row[2].as_deref().is_some_and(|t| t.starts_with("Write_rows")) && row[4].as_deref().and_then(|p| p.parse::<u64>().ok()).is_some_and(|p| p <= at);
-        let map = |row: &&Vec<Option<String>>| row[5].as_deref().is_some_and(|i| i.contains("(bank.log)")) && row[4].as_deref().and_then(|p| p.parse::<u64>().ok()).is_some_and(|p| p <= at);
-        assert!(events.iter().filter(rows).count() > 0 || !pair.is_mysql());
-        let logged = events.iter().filter(map).count();
-        if logged > 0 {
-            assert_eq!(value("SELECT COUNT(*) FROM bank.log"), logged.to_string(), "transfers before the recorded position");
+both!(a_dump_under_load_is_of_one_moment);
+fn a_dump_under_load_is_of_one_moment(pair: &Pair) {
+    bank(pair);
+    let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
+    let summary = std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (stop, done) = (&stop, &done);
+            scope.spawn(move || transfers(pair, writer, stop, done));
         }
+        while done.load(Ordering::SeqCst) < 20 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            pair.dump("a", &["--json", "--chunk-size", "64k"])
+                .ok()
+                .summary()
+        }));
+        let then = done.load(Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(300));
+        let later = done.load(Ordering::SeqCst);
+        stop.store(true, Ordering::SeqCst);
+        assert!(later > then, "writers go on after the dump");
+        outcome.unwrap_or_else(|e| std::panic::resume_unwind(e))
+    });
+    nobody_left(pair);
+    assert!(
+        summary["binlog_position"].as_u64() > Some(0) && summary["binlog_file"].is_string(),
+        "{summary}"
+    );
+    let gtid = if pair.is_mysql() {
+        "gtid_executed"
+    } else {
+        "gtid_binlog_pos"
+    };
+    assert!(
+        summary[gtid].as_str().is_some_and(|g| !g.is_empty()),
+        "{summary}"
+    );
+    pair.load("a", &["--threads", "1"]).ok();
+    let value = |sql: &str| pair.target().value(sql).expect("a value");
+    assert_eq!(
+        value(
+            "SELECT (SELECT SUM(n) FROM bank.a) + (SELECT SUM(n) FROM bank.b) + (SELECT SUM(n) FROM bank.c)"
+        ),
+        "30000000"
+    );
+    // The recorded position is exactly this moment: as many transfers stand before it in the log as were dumped.
+    let events = pair
+        .source()
+        .client(&format!(
+            "SHOW BINLOG EVENTS IN '{}' LIMIT 1000000",
+            summary["binlog_file"].as_str().unwrap_or_default()
+        ))
+        .expect("events");
+    let at = summary["binlog_position"].as_u64().unwrap_or_default();
+    let rows = |row: &&Vec<Option<String>>| {
+        row[2]
+            .as_deref()
+            .is_some_and(|t| t.starts_with("Write_rows"))
+            && row[4]
+                .as_deref()
+                .and_then(|p| p.parse::<u64>().ok())
+                .is_some_and(|p| p <= at)
+    };
+    let map = |row: &&Vec<Option<String>>| {
+        row[5].as_deref().is_some_and(|i| i.contains("(bank.log)"))
+            && row[4]
+                .as_deref()
+                .and_then(|p| p.parse::<u64>().ok())
+                .is_some_and(|p| p <= at)
+    };
+    assert!(events.iter().filter(rows).count() > 0 || !pair.is_mysql());
+    let logged = events.iter().filter(map).count();
+    if logged > 0 {
+        assert_eq!(
+            value("SELECT COUNT(*) FROM bank.log"),
+            logged.to_string(),
+            "transfers before the recorded position"
+        );
     }
 }
 
-both! {
-    fn a_long_query_makes_the_dump_give_up_and_not_the_server(pair) {
-        bank(pair);
-        std::thread::scope(|scope| {
-            let long = scope.spawn(|| {
-                let mut conn = pair.source().conn().expect("a connection");
-                // Ends by itself should the test fail.
-                let _ = conn.fetch("SELECT 'the long one', SLEEP(14) FROM bank.a WHERE id = 1");
-            });
-            std::thread::sleep(Duration::from_millis(2500));
-            if pair.is_mysql() {
-                let begin = Instant::now();
-                let done = pair.dumping("a", &["--lock-wait", "3"]).start();
-                std::thread::sleep(Duration::from_millis(1500));
-                let write = Instant::now();
-                pair.source().client("UPDATE bank.b SET n = n WHERE id = 5").expect("an update");
-                pair.source().client("SELECT COUNT(*) FROM bank.a").expect("a query");
-                assert!(write.elapsed() < Duration::from_secs(1), "others do not queue behind the dump");
-                done.wait().code(11).says(&["the long one", "--lock-wait"]);
-                assert!(begin.elapsed() < Duration::from_secs(8), "gives up when it was told to");
-                assert!(std::fs::read_dir(pair.path("a")).map_or(0, Iterator::count) == 0, "no folder that looks like a dump");
-            } else {
-                // BACKUP STAGE waits for no reader.
-                pair.dump("a", &["--lock-wait", "3"]).ok();
-            }
-            let id = pair.source().value("SELECT id FROM information_schema.processlist WHERE info LIKE 'SELECT ''the long%'").expect("the query");
-            pair.source().client(&format!("KILL {id}")).expect("killed");
-            long.join().expect("the query ended");
+both!(a_long_query_makes_the_dump_give_up_and_not_the_server);
+fn a_long_query_makes_the_dump_give_up_and_not_the_server(pair: &Pair) {
+    bank(pair);
+    std::thread::scope(|scope| {
+        let long = scope.spawn(|| {
+            let mut conn = pair.source().conn().expect("a connection");
+            // Ends by itself should the test fail.
+            let _ = conn.fetch("SELECT 'the long one', SLEEP(14) FROM bank.a WHERE id = 1");
         });
-        pair.fill("CREATE TABLE bank.after (id INT);");
-        nobody_left(pair);
-    }
+        std::thread::sleep(Duration::from_millis(2500));
+        if pair.is_mysql() {
+            let begin = Instant::now();
+            let done = pair.dumping("a", &["--lock-wait", "3"]).start();
+            std::thread::sleep(Duration::from_millis(1500));
+            let write = Instant::now();
+            pair.source()
+                .client("UPDATE bank.b SET n = n WHERE id = 5")
+                .expect("an update");
+            pair.source()
+                .client("SELECT COUNT(*) FROM bank.a")
+                .expect("a query");
+            assert!(
+                write.elapsed() < Duration::from_secs(1),
+                "others do not queue behind the dump"
+            );
+            done.wait().code(11).says(&["the long one", "--lock-wait"]);
+            assert!(
+                begin.elapsed() < Duration::from_secs(8),
+                "gives up when it was told to"
+            );
+            assert!(
+                std::fs::read_dir(pair.path("a")).map_or(0, Iterator::count) == 0,
+                "no folder that looks like a dump"
+            );
+        } else {
+            // BACKUP STAGE waits for no reader.
+            pair.dump("a", &["--lock-wait", "3"]).ok();
+        }
+        let id = pair.source().value("SELECT id FROM information_schema.processlist WHERE info LIKE 'SELECT ''the long%'").expect("the query");
+        pair.source().client(&format!("KILL {id}")).expect("killed");
+        long.join().expect("the query ended");
+    });
+    pair.fill("CREATE TABLE bank.after (id INT);");
+    nobody_left(pair);
 }
 
-both! {
-    fn a_change_of_definitions_that_waits_does_not_block_the_dump(pair) {
-        bank(pair);
-        std::thread::scope(|scope| {
-            // While a long query keeps the dump from its read lock, somebody alters a table.
-            scope.spawn(|| {
-                let mut conn = pair.source().conn().expect("a connection");
-                let _ = conn.fetch("SELECT SLEEP(5) FROM bank.a WHERE id = 1");
-            });
-            std::thread::sleep(Duration::from_millis(2300));
-            let dump = pair.dumping("a", &["--lock-wait", "15"]).start();
-            std::thread::sleep(Duration::from_millis(700));
-            scope.spawn(|| pair.source().client("CREATE TABLE bank.meanwhile (id INT)").expect("a table"));
-            dump.wait().ok();
+both!(a_change_of_definitions_that_waits_does_not_block_the_dump);
+fn a_change_of_definitions_that_waits_does_not_block_the_dump(pair: &Pair) {
+    bank(pair);
+    std::thread::scope(|scope| {
+        // While a long query keeps the dump from its read lock, somebody alters a table.
+        scope.spawn(|| {
+            let mut conn = pair.source().conn().expect("a connection");
+            let _ = conn.fetch("SELECT SLEEP(5) FROM bank.a WHERE id = 1");
         });
-        pair.verify("a").ok();
-    }
+        std::thread::sleep(Duration::from_millis(2300));
+        let dump = pair.dumping("a", &["--lock-wait", "15"]).start();
+        std::thread::sleep(Duration::from_millis(700));
+        scope.spawn(|| {
+            pair.source()
+                .client("CREATE TABLE bank.meanwhile (id INT)")
+                .expect("a table")
+        });
+        dump.wait().ok();
+    });
+    pair.verify("a").ok();
 }
 
-both! {
-    fn an_account_that_may_not_lock_is_told_what_it_gets(pair) {
-        bank(pair);
-        pair.fill("CREATE USER t_reader@localhost; GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO t_reader@localhost;");
-        Tool::new(["dump", "-S"]).arg(pair.source().socket()).args(["-u", "t_reader", "--consistency", "none", "--to"]).arg(pair.path("a"))
-            .run().code(3).says(&["no snapshot", "exceptions"]);
-        pair.verify("a").ok();
-    }
+both!(an_account_that_may_not_lock_is_told_what_it_gets);
+fn an_account_that_may_not_lock_is_told_what_it_gets(pair: &Pair) {
+    bank(pair);
+    pair.fill("CREATE USER t_reader@localhost; GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO t_reader@localhost;");
+    Tool::new(["dump", "-S"])
+        .arg(pair.source().socket())
+        .args(["-u", "t_reader", "--consistency", "none", "--to"])
+        .arg(pair.path("a"))
+        .run()
+        .code(3)
+        .says(&["no snapshot", "exceptions"]);
+    pair.verify("a").ok();
 }

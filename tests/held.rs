@@ -65,109 +65,192 @@ fn others(h: &Value) -> f64 {
     h["other_cpu"].as_f64().unwrap_or(0.0)
 }
 
-both! {
-    fn a_dump_with_too_few_workers_is_told_so(pair) {
-        big(pair, 3);
-        // Compressing this hard, the one worker is busy for seconds on any machine.
-        let h = held(&pair.dump("one", &["--threads", "1", "--json", "--compression", "zstd:5"]).ok());
-        assert!(h["server_cpu"].as_f64().is_some_and(|c| c > 0.0), "the server runs here: {h:#}");
-        assert_eq!(h["unseen"], serde_json::json!([]), "{h:#}");
-        let worker = |c: &str| h["worker_time"][c].as_f64().unwrap_or(0.0);
-        assert!(worker("client") > worker("server_cpu"), "{h:#}");
-        let cores = h["cores"].as_u64().expect("cores");
-        let used = h["client_cpu"].as_f64().unwrap_or(1.0) + h["server_cpu"].as_f64().unwrap_or(1.0) + others(&h);
-        // A disk that others keep busy is another cause, and rightly named first.
-        if cores > 1 && used < 0.8 && worker("server_disk") < 0.1 {
-            assert!(advises(&h, &format!("--threads {cores}")), "{h:#}");
-            assert!(["client", "server_cpu"].iter().any(|c| h["dominant"] == *c), "{h:#}");
-        }
-        // Once more for people.
-        pair.dump("text", &["--threads", "1", "--compression", "zstd:5"]).ok().says(&["held back by"]);
+both!(a_dump_with_too_few_workers_is_told_so);
+fn a_dump_with_too_few_workers_is_told_so(pair: &Pair) {
+    big(pair, 3);
+    // Compressing this hard, the one worker is busy for seconds on any machine.
+    let h = held(
+        &pair
+            .dump(
+                "one",
+                &["--threads", "1", "--json", "--compression", "zstd:5"],
+            )
+            .ok(),
+    );
+    assert!(
+        h["server_cpu"].as_f64().is_some_and(|c| c > 0.0),
+        "the server runs here: {h:#}"
+    );
+    assert_eq!(h["unseen"], serde_json::json!([]), "{h:#}");
+    let worker = |c: &str| h["worker_time"][c].as_f64().unwrap_or(0.0);
+    assert!(worker("client") > worker("server_cpu"), "{h:#}");
+    let cores = h["cores"].as_u64().expect("cores");
+    let used = h["client_cpu"].as_f64().unwrap_or(1.0)
+        + h["server_cpu"].as_f64().unwrap_or(1.0)
+        + others(&h);
+    // A disk that others keep busy is another cause, and rightly named first.
+    if cores > 1 && used < 0.8 && worker("server_disk") < 0.1 {
+        assert!(advises(&h, &format!("--threads {cores}")), "{h:#}");
+        assert!(
+            ["client", "server_cpu"].iter().any(|c| h["dominant"] == *c),
+            "{h:#}"
+        );
+    }
+    // Once more for people.
+    pair.dump("text", &["--threads", "1", "--compression", "zstd:5"])
+        .ok()
+        .says(&["held back by"]);
 
-        // May not see other accounts' sessions, nor any table but its own, nor open one connection more.
-        pair.fill("CREATE USER t_bare@localhost WITH MAX_USER_CONNECTIONS 4; GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON held.* TO t_bare@localhost;");
-        let bare = |to: &str| {
-            Tool::new(["dump", "-S"]).arg(pair.source().socket()).args(["-u", "t_bare", "--json", "--consistency", "none", "--no-routines", "--schemas", "held", "-t", "1", "--compression", "zstd:5", "--to"]).arg(pair.path(to)).run().code(3)
-        };
-        let h = held(&bare("bare"));
-        assert!(h["worker_time"]["client"].as_f64().is_some_and(|c| c > 0.0), "{h:#}");
-        pair.fill("ALTER USER t_bare@localhost WITH MAX_USER_CONNECTIONS 3;");
-        let h = held(&bare("barer"));
-        assert!(h["unseen"][0].as_str().is_some_and(|s| s.contains("no connection")), "{h:#}");
-        assert!(h["worker_time"]["client"].as_f64().is_some_and(|c| c > 0.0), "{h:#}");
+    // May not see other accounts' sessions, nor any table but its own, nor open one connection more.
+    pair.fill("CREATE USER t_bare@localhost WITH MAX_USER_CONNECTIONS 4; GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON held.* TO t_bare@localhost;");
+    let bare = |to: &str| {
+        Tool::new(["dump", "-S"])
+            .arg(pair.source().socket())
+            .args([
+                "-u",
+                "t_bare",
+                "--json",
+                "--consistency",
+                "none",
+                "--no-routines",
+                "--schemas",
+                "held",
+                "-t",
+                "1",
+                "--compression",
+                "zstd:5",
+                "--to",
+            ])
+            .arg(pair.path(to))
+            .run()
+            .code(3)
+    };
+    let h = held(&bare("bare"));
+    assert!(
+        h["worker_time"]["client"].as_f64().is_some_and(|c| c > 0.0),
+        "{h:#}"
+    );
+    pair.fill("ALTER USER t_bare@localhost WITH MAX_USER_CONNECTIONS 3;");
+    let h = held(&bare("barer"));
+    assert!(
+        h["unseen"][0]
+            .as_str()
+            .is_some_and(|s| s.contains("no connection")),
+        "{h:#}"
+    );
+    assert!(
+        h["worker_time"]["client"].as_f64().is_some_and(|c| c > 0.0),
+        "{h:#}"
+    );
+}
+
+both!(a_redo_log_that_is_too_small_is_named);
+fn a_redo_log_that_is_too_small_is_named(pair: &Pair) {
+    big(pair, 2);
+    pair.dump("a", &["--chunk-size", "8M"]).ok();
+    let (setting, size) = if pair.is_mysql() {
+        ("innodb_redo_log_capacity", "8M")
+    } else {
+        ("innodb_log_file_size", "4M")
+    };
+    let kind = if pair.is_mysql() {
+        Kind::MySql
+    } else {
+        Kind::MariaDb
+    };
+    let small = format!("--{}={size}", setting.replace('_', "-"));
+    let args = [
+        small.as_str(),
+        "--innodb-flush-log-at-trx-commit=1",
+        "--sync-binlog=1",
+    ];
+    let Some(server) = own_server(kind, &args) else {
+        return;
+    };
+    let load = |json: &[&str]| {
+        let tool = Tool::new(["load"])
+            .arg(pair.path("a"))
+            .arg("-S")
+            .arg(server.socket());
+        tool.args(["-u", "root", "-t", "2", "--no-verify", "--road", "rows"])
+            .args(json.iter().copied())
+            .run()
+            .ok()
+    };
+    // The server is looked at twice a second, and on a quick disk waits for the log may fall between the looks.
+    let mut tries = 0;
+    let h = loop {
+        server
+            .client("DROP DATABASE IF EXISTS held")
+            .expect("an empty server");
+        let h = held(&load(&["--json"]));
+        tries += 1;
+        if h["worker_time"]["redo"].as_f64() > Some(0.0) {
+            break h;
+        }
+        assert!(tries < 5, "{h:#}");
+    };
+    let of = |c: &str| h["worker_time"][c].as_f64().unwrap_or(0.0);
+    if others(&h) < 0.2 {
+        assert!(
+            advises(&h, setting) || advises(&h, "innodb_flush_log_at_trx_commit"),
+            "{h:#}"
+        );
+        assert!(
+            of("redo") + of("commit") + of("server_disk") + of("server_wait") > 0.1,
+            "{h:#}"
+        );
     }
 }
 
-both! {
-    fn a_redo_log_that_is_too_small_is_named(pair) {
-        big(pair, 2);
-        pair.dump("a", &["--chunk-size", "8M"]).ok();
-        let (setting, size) = if pair.is_mysql() { ("innodb_redo_log_capacity", "8M") } else { ("innodb_log_file_size", "4M") };
-        let kind = if pair.is_mysql() { Kind::MySql } else { Kind::MariaDb };
-        let small = format!("--{}={size}", setting.replace('_', "-"));
-        let args = [small.as_str(), "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1"];
-        let Some(server) = own_server(kind, &args) else { return };
-        let load = |json: &[&str]| {
-            let tool = Tool::new(["load"]).arg(pair.path("a")).arg("-S").arg(server.socket());
-            tool.args(["-u", "root", "-t", "2", "--no-verify", "--road", "rows"]).args(json.iter().copied()).run().ok()
-        };
-        // The server is looked at twice a second, and on a quick disk waits for the log may fall between the looks.
-        let mut tries = 0;
-        let h = loop {
-            server.client("DROP DATABASE IF EXISTS held").expect("an empty server");
-            let h = held(&load(&["--json"]));
-            tries += 1;
-            if h["worker_time"]["redo"].as_f64() > Some(0.0) {
-                break h;
-            }
-            assert!(tries < 5, "{h:#}");
-        };
-        let of = |c: &str| h["worker_time"][c].as_f64().unwrap_or(0.0);
-        if others(&h) < 0.2 {
-            assert!(advises(&h, setting) || advises(&h, "innodb_flush_log_at_trx_commit"), "{h:#}");
-            assert!(of("redo") + of("commit") + of("server_disk") + of("server_wait") > 0.1, "{h:#}");
-        }
-    }
+both!(a_run_that_is_over_at_once_says_nothing);
+fn a_run_that_is_over_at_once_says_nothing(pair: &Pair) {
+    pair.fill("CREATE DATABASE held; CREATE TABLE held.t (id INT PRIMARY KEY); INSERT INTO held.t VALUES (1);");
+    let done = pair.dump("a", &["--json"]).ok();
+    assert!(done.summary()["held_back"].is_null(), "{}", done.out);
+    let done = pair.load("a", &[]).ok();
+    assert!(!done.out.contains("held back"), "{}", done.out);
 }
 
-both! {
-    fn a_run_that_is_over_at_once_says_nothing(pair) {
-        pair.fill("CREATE DATABASE held; CREATE TABLE held.t (id INT PRIMARY KEY); INSERT INTO held.t VALUES (1);");
-        let done = pair.dump("a", &["--json"]).ok();
-        assert!(done.summary()["held_back"].is_null(), "{}", done.out);
-        let done = pair.load("a", &[]).ok();
-        assert!(!done.out.contains("held back"), "{}", done.out);
+both!(a_metadata_lock_is_named);
+/// A table that another session keeps locked is told from any other wait.
+fn a_metadata_lock_is_named(pair: &Pair) {
+    pair.fill(&format!("CREATE DATABASE held; CREATE TABLE held.t (id INT PRIMARY KEY, v TEXT); INSERT INTO held.t SELECT n, REPEAT(SHA2(n, 512), 9) FROM {COUNT} WHERE n < 3000; ANALYZE TABLE held.t;"));
+    pair.dump("a", &[]).ok();
+    let load = || {
+        let tool = Tool::new(["load"])
+            .arg(pair.path("a"))
+            .arg("-S")
+            .arg(pair.target().socket());
+        tool.args(["-u", "root", "-t", "1", "--json", "--no-verify"])
+    };
+    let run = load()
+        .env("PENSTOCK_STOP_AT", "a table is created#1")
+        .start();
+    crate::resume::stopped(run.pid());
+    let mut other = pair.target().conn().expect("a session");
+    other
+        .execute("SET SESSION lock_wait_timeout = 20")
+        .expect("set");
+    other.execute("LOCK TABLES held.t WRITE").expect("locked");
+    run.signal(rustix::process::Signal::CONT);
+    let waits = "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for%metadata lock' AND info LIKE 'LOAD DATA%'";
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while pair.target().value(waits).expect("a count") == "0" {
+        assert!(std::time::Instant::now() < end, "nobody waits");
     }
-}
-
-both! {
-    /// A table that another session keeps locked is told from any other wait.
-    fn a_metadata_lock_is_named(pair) {
-        pair.fill(&format!("CREATE DATABASE held; CREATE TABLE held.t (id INT PRIMARY KEY, v TEXT); INSERT INTO held.t SELECT n, REPEAT(SHA2(n, 512), 9) FROM {COUNT} WHERE n < 3000; ANALYZE TABLE held.t;"));
-        pair.dump("a", &[]).ok();
-        let load = || {
-            let tool = Tool::new(["load"]).arg(pair.path("a")).arg("-S").arg(pair.target().socket());
-            tool.args(["-u", "root", "-t", "1", "--json", "--no-verify"])
-        };
-        let run = load().env("PENSTOCK_STOP_AT", "a table is created#1").start();
-        crate::resume::stopped(run.pid());
-        let mut other = pair.target().conn().expect("a session");
-        other.execute("SET SESSION lock_wait_timeout = 20").expect("set");
-        other.execute("LOCK TABLES held.t WRITE").expect("locked");
-        run.signal(rustix::process::Signal::CONT);
-        let waits = "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for%metadata lock' AND info LIKE 'LOAD DATA%'";
-        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while pair.target().value(waits).expect("a count") == "0" {
-            assert!(std::time::Instant::now() < end, "nobody waits");
-        }
-        // Time enough for some looks.
-        std::thread::sleep(std::time::Duration::from_secs(3));
-        other.execute("UNLOCK TABLES").expect("unlocked");
-        let h = held(&run.wait().ok());
-        assert!(h["worker_time"]["metadata_locks"].as_f64().is_some_and(|s| s > 0.3), "{h:#}");
-        assert!(h["worker_time"]["auto_inc"].is_null(), "{h:#}");
-        if others(&h) < 0.2 {
-            assert_eq!(h["dominant"], "metadata_locks", "{h:#}");
-        }
+    // Time enough for some looks.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    other.execute("UNLOCK TABLES").expect("unlocked");
+    let h = held(&run.wait().ok());
+    assert!(
+        h["worker_time"]["metadata_locks"]
+            .as_f64()
+            .is_some_and(|s| s > 0.3),
+        "{h:#}"
+    );
+    assert!(h["worker_time"]["auto_inc"].is_null(), "{h:#}");
+    if others(&h) < 0.2 {
+        assert_eq!(h["dominant"], "metadata_locks", "{h:#}");
     }
 }

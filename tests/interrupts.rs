@@ -64,49 +64,50 @@ const SLOW: &[&str] = &[
     "1",
 ];
 
-both! {
-    fn a_dump_that_is_interrupted(pair) {
-        rows(pair.source());
-        let mut signals = vec![Signal::INT, Signal::TERM];
-        if !under_nohup() {
-            signals.push(Signal::HUP);
-        }
-        for signal in signals {
-            let run = pair.dumping("a", SLOW).start();
-            chunks_appear(&pair.path("a"));
-            let begin = Instant::now();
-            run.signal(signal);
-            run.wait().code(9).says(&["stopped on request"]);
-            assert!(begin.elapsed() < Duration::from_secs(10), "a stop is prompt");
-            assert!(!pair.path("a").join("penstock.json").exists());
-            pair.verify("a").code(5);
-            nothing_locked(pair.source());
-            let _ = std::fs::remove_dir_all(pair.path("a"));
-        }
+both!(a_dump_that_is_interrupted);
+fn a_dump_that_is_interrupted(pair: &Pair) {
+    rows(pair.source());
+    let mut signals = vec![Signal::INT, Signal::TERM];
+    if !under_nohup() {
+        signals.push(Signal::HUP);
+    }
+    for signal in signals {
         let run = pair.dumping("a", SLOW).start();
         chunks_appear(&pair.path("a"));
-        run.signal(Signal::KILL);
-        run.wait().code(137);
+        let begin = Instant::now();
+        run.signal(signal);
+        run.wait().code(9).says(&["stopped on request"]);
+        assert!(
+            begin.elapsed() < Duration::from_secs(10),
+            "a stop is prompt"
+        );
+        assert!(!pair.path("a").join("penstock.json").exists());
+        pair.verify("a").code(5);
         nothing_locked(pair.source());
-        pair.verify("a").code(5).says(&["incomplete"]);
-        pair.load("a", &[]).code(5).says(&["incomplete"]);
-        assert_eq!(pair.target_schemas(), Vec::<String>::new());
-        // And it is not written over.
-        pair.dump("a", &[]).code(10);
+        let _ = std::fs::remove_dir_all(pair.path("a"));
     }
+    let run = pair.dumping("a", SLOW).start();
+    chunks_appear(&pair.path("a"));
+    run.signal(Signal::KILL);
+    run.wait().code(137);
+    nothing_locked(pair.source());
+    pair.verify("a").code(5).says(&["incomplete"]);
+    pair.load("a", &[]).code(5).says(&["incomplete"]);
+    assert_eq!(pair.target_schemas(), Vec::<String>::new());
+    // And it is not written over.
+    pair.dump("a", &[]).code(10);
 }
 
-both! {
-    /// A pager that is left, a log that is closed: the backup goes on to its end.
-    fn a_dump_that_nobody_listens_to(pair) {
-        pair.fill("CREATE DATABASE t_a; CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(1000)); \
+both!(a_dump_that_nobody_listens_to);
+/// A pager that is left, a log that is closed: the backup goes on to its end.
+fn a_dump_that_nobody_listens_to(pair: &Pair) {
+    pair.fill("CREATE DATABASE t_a; CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(1000)); \
                    INSERT INTO t_a.t (v) VALUES (REPEAT('x', 900)), (REPEAT('y', 900)), (REPEAT('z', 900)); \
                    INSERT INTO t_a.t (v) SELECT a.v FROM t_a.t a, t_a.t b, t_a.t c, t_a.t d, t_a.t e, t_a.t f, t_a.t g");
-        // Longer than it takes until a log gets its first line on how it stands.
-        let dump = pair.dumping("a", &["--max-rate", "150k"]).start_unheard();
-        dump.wait().ok();
-        pair.verify("a").ok();
-    }
+    // Longer than it takes until a log gets its first line on how it stands.
+    let dump = pair.dumping("a", &["--max-rate", "150k"]).start_unheard();
+    dump.wait().ok();
+    pair.verify("a").ok();
 }
 
 fn killed_source(kind: Kind) {
@@ -175,17 +176,21 @@ fn a_server_that_is_killed_mariadb() {
     killed_source(Kind::MariaDb);
 }
 
-both! {
-    fn a_load_that_is_interrupted(pair) {
-        rows(pair.source());
-        pair.dump("a", &["--chunk-size", "1M"]).ok();
-        let run = Tool::new(["load"]).arg(pair.path("a")).arg("-S").arg(pair.target().socket()).args(["-u", "root", "--threads", "1"]).start();
-        rows_flow(pair.target());
-        run.signal(Signal::INT);
-        run.wait().code(9);
-        nothing_locked(pair.target());
-        pair.verify_against("a", pair.target()).code(4);
-    }
+both!(a_load_that_is_interrupted);
+fn a_load_that_is_interrupted(pair: &Pair) {
+    rows(pair.source());
+    pair.dump("a", &["--chunk-size", "1M"]).ok();
+    let run = Tool::new(["load"])
+        .arg(pair.path("a"))
+        .arg("-S")
+        .arg(pair.target().socket())
+        .args(["-u", "root", "--threads", "1"])
+        .start();
+    rows_flow(pair.target());
+    run.signal(Signal::INT);
+    run.wait().code(9);
+    nothing_locked(pair.target());
+    pair.verify_against("a", pair.target()).code(4);
 }
 
 /// A small file system that is taken away again.
@@ -213,15 +218,19 @@ fn small(pair: &Pair) -> Option<Small> {
     }
 }
 
-both! {
-    fn a_disk_that_is_full(pair) {
-        let Some(_small) = small(pair) else { return };
-        rows(pair.source());
-        for compression in ["none", "zstd:1"] {
-            pair.dump("small/a", &["--compression", compression, "--chunk-size", "64k"]).code(8).says(&["No space left", "make room"]);
-            pair.verify("small/a").code(5);
-            nothing_locked(pair.source());
-            let _ = std::fs::remove_dir_all(pair.path("small/a"));
-        }
+both!(a_disk_that_is_full);
+fn a_disk_that_is_full(pair: &Pair) {
+    let Some(_small) = small(pair) else { return };
+    rows(pair.source());
+    for compression in ["none", "zstd:1"] {
+        pair.dump(
+            "small/a",
+            &["--compression", compression, "--chunk-size", "64k"],
+        )
+        .code(8)
+        .says(&["No space left", "make room"]);
+        pair.verify("small/a").code(5);
+        nothing_locked(pair.source());
+        let _ = std::fs::remove_dir_all(pair.path("small/a"));
     }
 }

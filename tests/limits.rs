@@ -58,58 +58,95 @@ fn never_above(flow: &Flow, limit: u64) {
     );
 }
 
-both! {
-    fn a_dump_keeps_its_rate_with_many_workers(pair) {
-        pair.fill(&filled(17));
-        let proxy = proxy(pair);
-        let done = dumping(pair, &proxy, "d", &["--max-rate", "4M", "--threads", "8", "--json"]).run().ok();
-        let flow = proxy.to_client();
-        never_above(&flow.all(), 4 << 20);
-        // What penstock says of it is what passed the proxy.
-        let said = done.summary();
-        let counted: u64 = said["traffic"].as_array().expect("phases").iter()
-            .map(|p| p["server"]["bytes"].as_u64().expect("bytes")).sum();
-        let all = flow.bytes();
-        assert!(counted <= all && counted + all / 50 >= all, "{counted} of {all}");
-        let rows = said["traffic"].as_array().unwrap().iter().find(|p| p["phase"] == "dumping rows").unwrap();
-        assert_eq!(rows["server"]["limit"].as_u64(), Some(4 << 20));
-        assert_eq!(said["held_back"]["dominant"], "limit", "{said:?}");
-        pair.load("d", &[]).ok();
-        pair.same_checksums();
-    }
+both!(a_dump_keeps_its_rate_with_many_workers);
+fn a_dump_keeps_its_rate_with_many_workers(pair: &Pair) {
+    pair.fill(&filled(17));
+    let proxy = proxy(pair);
+    let done = dumping(
+        pair,
+        &proxy,
+        "d",
+        &["--max-rate", "4M", "--threads", "8", "--json"],
+    )
+    .run()
+    .ok();
+    let flow = proxy.to_client();
+    never_above(&flow.all(), 4 << 20);
+    // What penstock says of it is what passed the proxy.
+    let said = done.summary();
+    let counted: u64 = said["traffic"]
+        .as_array()
+        .expect("phases")
+        .iter()
+        .map(|p| p["server"]["bytes"].as_u64().expect("bytes"))
+        .sum();
+    let all = flow.bytes();
+    assert!(
+        counted <= all && counted + all / 50 >= all,
+        "{counted} of {all}"
+    );
+    let rows = said["traffic"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|p| p["phase"] == "dumping rows")
+        .unwrap();
+    assert_eq!(rows["server"]["limit"].as_u64(), Some(4 << 20));
+    assert_eq!(said["held_back"]["dominant"], "limit", "{said:?}");
+    pair.load("d", &[]).ok();
+    pair.same_checksums();
 }
 
-both! {
-    fn a_load_keeps_its_rate(pair) {
-        pair.fill(&filled(16));
-        pair.dump("d", &["--chunk-size", "1M"]).ok();
-        let server = pair.target().options().endpoint;
-        let proxy = Proxy::unix(&pair.path("proxy.sock"), &server).expect("a proxy");
-        let done = Tool::new(["load"]).arg(pair.path("d")).arg("--socket").arg(proxy.socket())
-            .args(["--user", "root", "--threads", "4", "--max-rate", "2M"])
-            .env("PENSTOCK_STATE", pair.path("state"))
-            .run().ok().says(&["verified", "equal", "rate limit", "2 MiB/s; loading rows:"]);
-        drop(done);
-        never_above(&proxy.to_server().all(), 2 << 20);
-        // The comparison reads at the same rate.
-        never_above(&proxy.to_client().all(), 2 << 20);
-    }
+both!(a_load_keeps_its_rate);
+fn a_load_keeps_its_rate(pair: &Pair) {
+    pair.fill(&filled(16));
+    pair.dump("d", &["--chunk-size", "1M"]).ok();
+    let server = pair.target().options().endpoint;
+    let proxy = Proxy::unix(&pair.path("proxy.sock"), &server).expect("a proxy");
+    let done = Tool::new(["load"])
+        .arg(pair.path("d"))
+        .arg("--socket")
+        .arg(proxy.socket())
+        .args(["--user", "root", "--threads", "4", "--max-rate", "2M"])
+        .env("PENSTOCK_STATE", pair.path("state"))
+        .run()
+        .ok()
+        .says(&["verified", "equal", "rate limit", "2 MiB/s; loading rows:"]);
+    drop(done);
+    never_above(&proxy.to_server().all(), 2 << 20);
+    // The comparison reads at the same rate.
+    never_above(&proxy.to_client().all(), 2 << 20);
 }
 
-both! {
-    fn the_disk_has_a_limit_of_its_own(pair) {
-        pair.fill(&filled(16));
-        let began = Instant::now();
-        let done = pair.dumping("d", &["--max-rate-disk", "4M", "--threads", "4", "--compression", "none"])
-            .env("PENSTOCK_STATE", pair.path("state"))
-            .arg("--json").run().ok();
-        let took = began.elapsed().as_secs_f64();
-        let stored = done.summary()["stored_bytes"].as_u64().expect("bytes");
-        assert!(stored > 12 << 20, "{stored}");
-        assert!(stored as f64 / took <= 1.05 * f64::from(4 << 20), "{stored} bytes in {took} s");
-        pair.load("d", &[]).ok();
-        pair.same_checksums();
-    }
+both!(the_disk_has_a_limit_of_its_own);
+fn the_disk_has_a_limit_of_its_own(pair: &Pair) {
+    pair.fill(&filled(16));
+    let began = Instant::now();
+    let done = pair
+        .dumping(
+            "d",
+            &[
+                "--max-rate-disk",
+                "4M",
+                "--threads",
+                "4",
+                "--compression",
+                "none",
+            ],
+        )
+        .env("PENSTOCK_STATE", pair.path("state"))
+        .arg("--json")
+        .run()
+        .ok();
+    let took = began.elapsed().as_secs_f64();
+    let stored = done.summary()["stored_bytes"].as_u64().expect("bytes");
+    assert!(stored > 12 << 20, "{stored}");
+    assert!(
+        stored as f64 / took <= 1.05 * f64::from(4 << 20),
+        "{stored} bytes in {took} s"
+    );
+    pair.load("d", &[]).ok();
+    pair.same_checksums();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! whole, harmless, and without asking for anything.
 
 use crate::kit::chromium;
-use crate::kit::{Done, Tool, both};
+use crate::kit::{Done, Pair, Tool, both};
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::path::Path;
@@ -92,94 +92,175 @@ fn agree(done: &Done, record: &Value) {
     assert_eq!(record["outcome"]["state"], "complete");
 }
 
-both! {
-    fn a_run_is_recorded_and_shown(pair) {
-        let name = "</script><img src=x onerror=alert(1)>\u{202e}";
-        let table = format!("{}{}", name, "n".repeat(64 - name.chars().count()));
-        pair.fill(&format!("CREATE DATABASE `{name}`; CREATE TABLE `{name}`.`{table}` (id INT PRIMARY KEY, v TEXT);
-INSERT INTO `{name}`.`{table}` SELECT n, REPEAT('x', 100) FROM {}", crate::kit::COUNT));
-        pair.fill("CREATE USER t_rec@localhost IDENTIFIED BY 'very-secret'; GRANT ALL ON *.* TO t_rec@localhost;");
-        let file = |n: &str| pair.path(n);
-        let path = |n: &str| file(n).display().to_string();
-        let done = Tool::new(["dump", "--socket"]).arg(pair.source().socket())
-            .args(["-u", "t_rec", "--json", "--threads", "2", "--to", &path("a"), "--record", &path("dump.json")])
-            .env("MYSQL_PWD", "very-secret").run().ok();
-        let r = record(&file("dump.json"));
-        agree(&done, &r);
-        assert_eq!((&r["format"], &r["version"], &r["kind"]), (&json!("penstock-record"), &json!(1), &json!("dump")));
-        assert!(steps(&r).contains(&"dumping rows"), "{:?}", steps(&r));
-        assert_eq!(named(&r, "settings", "workers"), "2");
-        let tables = r["sections"][0]["tables"].as_array().expect("tables");
-        let largest = tables.iter().find(|t| t["title"] == "Largest tables").expect("the tables");
-        assert_eq!(largest["rows"][0][0], format!("`{name}`.`{table}`"));
-        assert!(!r.to_string().contains("very-secret"));
+both!(a_run_is_recorded_and_shown);
+fn a_run_is_recorded_and_shown(pair: &Pair) {
+    let name = "</script><img src=x onerror=alert(1)>\u{202e}";
+    let table = format!("{}{}", name, "n".repeat(64 - name.chars().count()));
+    pair.fill(&format!(
+        "CREATE DATABASE `{name}`; CREATE TABLE `{name}`.`{table}` (id INT PRIMARY KEY, v TEXT);
+INSERT INTO `{name}`.`{table}` SELECT n, REPEAT('x', 100) FROM {}",
+        crate::kit::COUNT
+    ));
+    pair.fill("CREATE USER t_rec@localhost IDENTIFIED BY 'very-secret'; GRANT ALL ON *.* TO t_rec@localhost;");
+    let file = |n: &str| pair.path(n);
+    let path = |n: &str| file(n).display().to_string();
+    let done = Tool::new(["dump", "--socket"])
+        .arg(pair.source().socket())
+        .args([
+            "-u",
+            "t_rec",
+            "--json",
+            "--threads",
+            "2",
+            "--to",
+            &path("a"),
+            "--record",
+            &path("dump.json"),
+        ])
+        .env("MYSQL_PWD", "very-secret")
+        .run()
+        .ok();
+    let r = record(&file("dump.json"));
+    agree(&done, &r);
+    assert_eq!(
+        (&r["format"], &r["version"], &r["kind"]),
+        (&json!("penstock-record"), &json!(1), &json!("dump"))
+    );
+    assert!(steps(&r).contains(&"dumping rows"), "{:?}", steps(&r));
+    assert_eq!(named(&r, "settings", "workers"), "2");
+    let tables = r["sections"][0]["tables"].as_array().expect("tables");
+    let largest = tables
+        .iter()
+        .find(|t| t["title"] == "Largest tables")
+        .expect("the tables");
+    assert_eq!(largest["rows"][0][0], format!("`{name}`.`{table}`"));
+    assert!(!r.to_string().contains("very-secret"));
 
-        let done = pair.load("a", &["--json", "--record", &path("load.json")]).ok();
-        let r = record(&file("load.json"));
-        agree(&done, &r);
-        assert!(r["story"][1].as_str().is_some_and(|s| s.starts_with("Proven")), "{}", r["story"]);
-        Tool::new(["verify", &path("a"), "--record", &path("verify.json")]).run().ok();
-        assert!(r["sections"][0]["timelines"][0]["charts"].is_array());
-        assert_eq!(record(&file("verify.json"))["kind"], "verify");
+    let done = pair
+        .load("a", &["--json", "--record", &path("load.json")])
+        .ok();
+    let r = record(&file("load.json"));
+    agree(&done, &r);
+    assert!(
+        r["story"][1]
+            .as_str()
+            .is_some_and(|s| s.starts_with("Proven")),
+        "{}",
+        r["story"]
+    );
+    Tool::new(["verify", &path("a"), "--record", &path("verify.json")])
+        .run()
+        .ok();
+    assert!(r["sections"][0]["timelines"][0]["charts"].is_array());
+    assert_eq!(record(&file("verify.json"))["kind"], "verify");
 
-        report(&[&file("dump.json")]).run().ok().says(&["Dump of M", "complete", "10,000", "dump.html"]);
-        let html = std::fs::read_to_string(file("dump.html")).expect("the page");
-        assert!(html.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;\\u{202e}n"));
-        assert!(!html.contains("<img") && !html.contains("very-secret"));
-        let done = report(&[&file("dump.json"), &file("load.json"), &file("verify.json")]).arg("--to").arg(file("all.html")).arg("--json").run().ok();
-        assert_eq!(done.summary()["runs"].as_array().map(Vec::len), Some(3));
-        let html = std::fs::read_to_string(file("all.html")).expect("the page");
-        assert!(html.contains("Side by side") && html.contains("Run 3"));
-        // A record in the folder of an archive would make it count as damaged.
-        for (to, record, code) in [("b", "a", 10), ("b", "a/x.json", 10), ("b", "b", 2), ("b", "b/run.json", 2)] {
-            let record = path(record);
-            pair.dump(to, &["--record", &record]).code(code).says(&["folder of", "damaged then", "outside of it"]);
-            assert!(!file("b").exists());
-        }
-        pair.verify("a").ok();
-        // Nothing else is left in the folder.
-        let mut there: Vec<_> = std::fs::read_dir(file("")).expect("a folder").flatten().map(|e| e.file_name()).collect();
-        there.retain(|n| n.to_string_lossy().ends_with(".part"));
-        assert!(there.is_empty(), "{there:?}");
+    report(&[&file("dump.json")]).run().ok().says(&[
+        "Dump of M",
+        "complete",
+        "10,000",
+        "dump.html",
+    ]);
+    let html = std::fs::read_to_string(file("dump.html")).expect("the page");
+    assert!(html.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;\\u{202e}n"));
+    assert!(!html.contains("<img") && !html.contains("very-secret"));
+    let done = report(&[&file("dump.json"), &file("load.json"), &file("verify.json")])
+        .arg("--to")
+        .arg(file("all.html"))
+        .arg("--json")
+        .run()
+        .ok();
+    assert_eq!(done.summary()["runs"].as_array().map(Vec::len), Some(3));
+    let html = std::fs::read_to_string(file("all.html")).expect("the page");
+    assert!(html.contains("Side by side") && html.contains("Run 3"));
+    // A record in the folder of an archive would make it count as damaged.
+    for (to, record, code) in [
+        ("b", "a", 10),
+        ("b", "a/x.json", 10),
+        ("b", "b", 2),
+        ("b", "b/run.json", 2),
+    ] {
+        let record = path(record);
+        pair.dump(to, &["--record", &record]).code(code).says(&[
+            "folder of",
+            "damaged then",
+            "outside of it",
+        ]);
+        assert!(!file("b").exists());
     }
+    pair.verify("a").ok();
+    // Nothing else is left in the folder.
+    let mut there: Vec<_> = std::fs::read_dir(file(""))
+        .expect("a folder")
+        .flatten()
+        .map(|e| e.file_name())
+        .collect();
+    there.retain(|n| n.to_string_lossy().ends_with(".part"));
+    assert!(there.is_empty(), "{there:?}");
 }
 
-both! {
-    fn a_run_that_fails_is_recorded_too(pair) {
-        pair.fill("CREATE DATABASE r; CREATE TABLE r.t (id INT PRIMARY KEY); INSERT INTO r.t VALUES (1);");
-        let path = |n: &str| pair.path(n).display().to_string();
-        pair.dump("a", &["--schemas", "nosuch", "--record", &path("a.json")]).code(2);
-        let r = record(&pair.path("a.json"));
-        assert_eq!((&r["outcome"]["state"], &r["outcome"]["code"]), (&json!("failed"), &json!(2)));
-        assert!(r["outcome"]["message"].as_str().is_some_and(|m| m.contains("nosuch")), "{r:#}");
-        assert_eq!(named(&r, "settings", "only schemas"), "nosuch");
-        report(&[&pair.path("a.json")]).run().ok().says(&["failed", "nosuch"]);
+both!(a_run_that_fails_is_recorded_too);
+fn a_run_that_fails_is_recorded_too(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE r; CREATE TABLE r.t (id INT PRIMARY KEY); INSERT INTO r.t VALUES (1);",
+    );
+    let path = |n: &str| pair.path(n).display().to_string();
+    pair.dump("a", &["--schemas", "nosuch", "--record", &path("a.json")])
+        .code(2);
+    let r = record(&pair.path("a.json"));
+    assert_eq!(
+        (&r["outcome"]["state"], &r["outcome"]["code"]),
+        (&json!("failed"), &json!(2))
+    );
+    assert!(
+        r["outcome"]["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("nosuch")),
+        "{r:#}"
+    );
+    assert_eq!(named(&r, "settings", "only schemas"), "nosuch");
+    report(&[&pair.path("a.json")])
+        .run()
+        .ok()
+        .says(&["failed", "nosuch"]);
 
-        // A place that cannot be written to is known before anything is dumped.
-        pair.dump("b", &["--record", &path("no/such/folder.json")]).code(8);
-        assert!(!pair.path("b").exists());
-        std::fs::write(pair.path("mine.json"), "{\"my\": \"own\"}").expect("a file");
-        pair.dump("b", &["--record", &path("mine.json")]).code(10).says(&["no record of a run"]);
-        assert!(!pair.path("b").exists());
+    // A place that cannot be written to is known before anything is dumped.
+    pair.dump("b", &["--record", &path("no/such/folder.json")])
+        .code(8);
+    assert!(!pair.path("b").exists());
+    std::fs::write(pair.path("mine.json"), "{\"my\": \"own\"}").expect("a file");
+    pair.dump("b", &["--record", &path("mine.json")])
+        .code(10)
+        .says(&["no record of a run"]);
+    assert!(!pair.path("b").exists());
 
-        // Stopped in the middle: a lock that another session holds keeps the dump waiting.
-        let mut holder = pair.source().conn().expect("a connection");
-        holder.execute("LOCK TABLES r.t WRITE").expect("a lock");
-        let running = pair.dumping("c", &["--record", &path("c.json"), "--json"]).start();
-        let mut admin = pair.source().conn().expect("a connection");
-        let waits = "SELECT COUNT(*) FROM information_schema.processlist WHERE INFO LIKE 'FLUSH TABLES%'";
-        for _ in 0..600 {
-            let n = admin.fetch(waits).expect("sessions");
-            if n[0][0].as_deref() != Some(b"0") { break }
-            std::thread::sleep(std::time::Duration::from_millis(50));
+    // Stopped in the middle: a lock that another session holds keeps the dump waiting.
+    let mut holder = pair.source().conn().expect("a connection");
+    holder.execute("LOCK TABLES r.t WRITE").expect("a lock");
+    let running = pair
+        .dumping("c", &["--record", &path("c.json"), "--json"])
+        .start();
+    let mut admin = pair.source().conn().expect("a connection");
+    let waits =
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE INFO LIKE 'FLUSH TABLES%'";
+    for _ in 0..600 {
+        let n = admin.fetch(waits).expect("sessions");
+        if n[0][0].as_deref() != Some(b"0") {
+            break;
         }
-        running.signal(rustix::process::Signal::INT);
-        running.wait().code(9);
-        drop(holder);
-        let r = record(&pair.path("c.json"));
-        assert_eq!((&r["outcome"]["state"], &r["outcome"]["code"]), (&json!("interrupted"), &json!(9)));
-        report(&[&pair.path("c.json")]).run().ok().says(&["interrupted"]);
+        std::thread::sleep(std::time::Duration::from_millis(50));
     }
+    running.signal(rustix::process::Signal::INT);
+    running.wait().code(9);
+    drop(holder);
+    let r = record(&pair.path("c.json"));
+    assert_eq!(
+        (&r["outcome"]["state"], &r["outcome"]["code"]),
+        (&json!("interrupted"), &json!(9))
+    );
+    report(&[&pair.path("c.json")])
+        .run()
+        .ok()
+        .says(&["interrupted"]);
 }
 
 #[test]

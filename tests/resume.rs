@@ -71,159 +71,246 @@ fn as_if_nothing_had_happened(pair: &Pair, at: u64) {
     assert_eq!(journals, "0", "the journal is left behind, killed at {at}");
 }
 
-both! {
-    fn killed_anywhere(pair) {
-        everything(pair);
-        pair.dump("a", SMALL).ok();
-        let mut at = 0;
-        loop {
-            at += 1;
-            empty(pair);
-            let place = at.to_string();
-            let done = loading(pair, &["--threads", "2", "--no-verify"]).env("PENSTOCK_KILL_AT", &*place).run();
-            if done.code == 0 {
-                break;
-            }
-            done.code(137);
-            let complete = pair.target().value(JOURNAL).expect("a count") == "0"
-                && pair.target_schemas().contains(&"b2".to_owned());
-            if complete {
-                // Killed behind the very last step: nothing is left to do, which rows prove.
-                loading(pair, &["--resume"]).run().ok().says(&["nothing: the interrupted load had come to its end", "equal:"]);
-            } else {
-                loading(pair, &["--resume", "--threads", "2"]).run().ok().says(&["equal:"]);
-            }
-            as_if_nothing_had_happened(pair, at);
-        }
-        assert!(at > 40, "there are more places than {at}");
-    }
-}
-
-both! {
-    fn killed_twice_and_told_so(pair) {
-        everything(pair);
-        pair.dump("a", SMALL).ok();
-        loading(pair, &["--threads", "1"]).env("PENSTOCK_KILL_AT", "40").run().code(137);
-        // Without --resume nothing is touched, and the way out is named.
-        loading(pair, &[]).run().code(10).says(&["interrupted", "--resume", "`a1`, `b2`"]);
-        loading(pair, &["--resume", "--threads", "1"]).env("PENSTOCK_KILL_AT", "12").run().code(137);
-        // Another part of the archive is another load.
-        loading(pair, &["--resume", "--exclude-tables", "a1.child"]).run().code(10).says(&["another load"]);
-        let done = loading(pair, &["--resume"]).run().ok();
-        assert!(done.said().contains("going on with the interrupted load"), "{}", done.said());
-        as_if_nothing_had_happened(pair, 0);
-        // Nothing to go on with is a load from the beginning.
+both!(killed_anywhere);
+fn killed_anywhere(pair: &Pair) {
+    everything(pair);
+    pair.dump("a", SMALL).ok();
+    let mut at = 0;
+    loop {
+        at += 1;
         empty(pair);
-        loading(pair, &["--resume"]).run().ok().says(&["no interrupted load"]);
-        as_if_nothing_had_happened(pair, 0);
-    }
-}
-
-both! {
-    fn killed_behind_the_last_step(pair) {
-        everything(pair);
-        pair.dump("a", SMALL).ok();
-        // What is there, and no load was killed at its end, is somebody's.
-        loading(pair, &["-q"]).run().ok();
-        loading(pair, &["--resume"]).run().code(10).says(&["already holds"]);
-        empty(pair);
-        loading(pair, &[]).env("PENSTOCK_KILL_AT", "the journal is gone#1").run().code(137);
-        assert_eq!(notes(pair), 1);
-        loading(pair, &[]).run().code(10).says(&["already holds"]);
-        // So is a part of it, or more than was loaded.
-        loading(pair, &["--resume", "--include-schemas", "b2"]).run().code(10).says(&["already holds"]);
-        // Nor is anything taken for granted that is not compared.
-        loading(pair, &["--resume", "--no-verify"]).run().code(10).says(&["already holds"]);
-        // Somebody may have been there since.
-        let sums = || pair.target().client("CHECKSUM TABLE a1.keyed").expect("a checksum");
-        let before = sums();
-        pair.target().script(b"UPDATE a1.keyed SET v = CONCAT(v, 'x') WHERE id = 7").expect("a change");
-        let changed = sums();
-        assert_ne!(before, changed);
-        loading(pair, &["--resume"]).run().code(10).says(&["already holds", "since then rows were changed", "`a1`.`keyed`"]);
-        assert_eq!(sums(), changed);
-        let journals = pair.target().value(JOURNAL).expect("a count");
-        assert_eq!(journals, "0");
-        pair.target().script(b"UPDATE a1.keyed SET v = LEFT(v, CHAR_LENGTH(v) - 1) WHERE id = 7").expect("a change");
-        pair.target().script(b"DROP VIEW b2.v").expect("a change");
-        loading(pair, &["--resume"]).run().code(10).says(&["already holds"]);
-        pair.target().script(b"CREATE VIEW b2.v AS SELECT * FROM a1.some").expect("a change");
-        let done = loading(pair, &["--resume", "--json"]).run().ok();
-        let summary = done.summary();
-        assert_eq!((&summary["was_complete"], &summary["raw_bytes"]), (&true.into(), &0.into()), "{}", done.out);
-        assert_eq!(summary["rows"], 15_199, "{}", done.out);
-        // It was told.
-        assert_eq!(notes(pair), 0);
-        loading(pair, &["--resume"]).run().code(10).says(&["already holds"]);
-        // One that is over, and nobody was told.
-        empty(pair);
-        loading(pair, &[]).env("PENSTOCK_KILL_AT", "the load is over#1").run().code(137);
-        loading(pair, &["--resume"]).run().ok().says(&["nothing: the interrupted load had come to its end", "equal:"]);
-        assert_eq!(notes(pair), 0);
-    }
-}
-
-both! {
-    fn exceptions_are_not_forgotten_behind_the_last_step(pair) {
-        everything(pair);
-        pair.fill("CREATE VIEW b2.w AS SELECT * FROM b2.t");
-        pair.dump("a", SMALL).ok();
-        // A schema that is left as it is, and a view of a table that is not there.
-        pair.target().script(b"CREATE DATABASE b2 COLLATE latin1_bin").expect("a schema");
-        let exceptions = ["was there already, with default collation latin1_bin", "`b2`.`w`"];
-        let part: &[&str] = &["--exclude-tables", "b2.t"];
-        let again: &[&str] = &["--exclude-tables", "b2.t", "--resume"];
-        loading(pair, part).env("PENSTOCK_KILL_AT", "the end of the load is noted#1").run().code(137);
-        loading(pair, again).env("PENSTOCK_KILL_AT", "the journal is gone#1").run().code(137);
-        loading(pair, again).run().code(3).says(&["had come to its end", "equal:", exceptions[0], exceptions[1]]);
-        assert_eq!(notes(pair), 0);
-    }
-}
-
-both! {
-    fn an_engine_without_transactions_begins_anew(pair) {
-        pair.fill(&format!("CREATE DATABASE a1; USE a1; CREATE TABLE m (a INT PRIMARY KEY, b CHAR(100)) ENGINE=MyISAM; INSERT INTO m SELECT n, SHA2(n, 256) FROM {COUNT};"));
-        pair.dump("a", SMALL).code(3);
-        let mut at = 0;
-        let mut anew = 0;
-        loop {
-            at += 1;
-            empty(pair);
-            let place = at.to_string();
-            let done = loading(pair, &["--threads", "1"]).env("PENSTOCK_KILL_AT", &*place).run();
-            if done.code == 0 {
-                break;
-            }
-            done.code(137);
-            let done = loading(pair, &["--resume"]).run();
-            if done.code == 10 {
-                continue;
-            }
-            let done = done.ok();
-            anew += u32::from(done.said().contains("loaded again from its beginning"));
-            pair.same_checksums();
+        let place = at.to_string();
+        let done = loading(pair, &["--threads", "2", "--no-verify"])
+            .env("PENSTOCK_KILL_AT", &*place)
+            .run();
+        if done.code == 0 {
+            break;
         }
-        assert!(anew > 3, "only {anew} times of {at}");
+        done.code(137);
+        let complete = pair.target().value(JOURNAL).expect("a count") == "0"
+            && pair.target_schemas().contains(&"b2".to_owned());
+        if complete {
+            // Killed behind the very last step: nothing is left to do, which rows prove.
+            loading(pair, &["--resume"]).run().ok().says(&[
+                "nothing: the interrupted load had come to its end",
+                "equal:",
+            ]);
+        } else {
+            loading(pair, &["--resume", "--threads", "2"])
+                .run()
+                .ok()
+                .says(&["equal:"]);
+        }
+        as_if_nothing_had_happened(pair, at);
     }
+    assert!(at > 40, "there are more places than {at}");
 }
 
-both! {
-    fn two_loads_at_once(pair) {
-        everything(pair);
-        pair.dump("a", SMALL).ok();
-        let first = loading(pair, &["--threads", "1"]).env("PENSTOCK_STOP_AT", "25").start();
-        let end = Instant::now() + Duration::from_secs(30);
-        while pair.target().value(JOURNAL).expect("a count") == "0" {
-            assert!(Instant::now() < end, "no journal");
-            std::thread::sleep(Duration::from_millis(10));
+both!(killed_twice_and_told_so);
+fn killed_twice_and_told_so(pair: &Pair) {
+    everything(pair);
+    pair.dump("a", SMALL).ok();
+    loading(pair, &["--threads", "1"])
+        .env("PENSTOCK_KILL_AT", "40")
+        .run()
+        .code(137);
+    // Without --resume nothing is touched, and the way out is named.
+    loading(pair, &[])
+        .run()
+        .code(10)
+        .says(&["interrupted", "--resume", "`a1`, `b2`"]);
+    loading(pair, &["--resume", "--threads", "1"])
+        .env("PENSTOCK_KILL_AT", "12")
+        .run()
+        .code(137);
+    // Another part of the archive is another load.
+    loading(pair, &["--resume", "--exclude-tables", "a1.child"])
+        .run()
+        .code(10)
+        .says(&["another load"]);
+    let done = loading(pair, &["--resume"]).run().ok();
+    assert!(
+        done.said().contains("going on with the interrupted load"),
+        "{}",
+        done.said()
+    );
+    as_if_nothing_had_happened(pair, 0);
+    // Nothing to go on with is a load from the beginning.
+    empty(pair);
+    loading(pair, &["--resume"])
+        .run()
+        .ok()
+        .says(&["no interrupted load"]);
+    as_if_nothing_had_happened(pair, 0);
+}
+
+both!(killed_behind_the_last_step);
+fn killed_behind_the_last_step(pair: &Pair) {
+    everything(pair);
+    pair.dump("a", SMALL).ok();
+    // What is there, and no load was killed at its end, is somebody's.
+    loading(pair, &["-q"]).run().ok();
+    loading(pair, &["--resume"])
+        .run()
+        .code(10)
+        .says(&["already holds"]);
+    empty(pair);
+    loading(pair, &[])
+        .env("PENSTOCK_KILL_AT", "the journal is gone#1")
+        .run()
+        .code(137);
+    assert_eq!(notes(pair), 1);
+    loading(pair, &[]).run().code(10).says(&["already holds"]);
+    // So is a part of it, or more than was loaded.
+    loading(pair, &["--resume", "--include-schemas", "b2"])
+        .run()
+        .code(10)
+        .says(&["already holds"]);
+    // Nor is anything taken for granted that is not compared.
+    loading(pair, &["--resume", "--no-verify"])
+        .run()
+        .code(10)
+        .says(&["already holds"]);
+    // Somebody may have been there since.
+    let sums = || {
+        pair.target()
+            .client("CHECKSUM TABLE a1.keyed")
+            .expect("a checksum")
+    };
+    let before = sums();
+    pair.target()
+        .script(b"UPDATE a1.keyed SET v = CONCAT(v, 'x') WHERE id = 7")
+        .expect("a change");
+    let changed = sums();
+    assert_ne!(before, changed);
+    loading(pair, &["--resume"]).run().code(10).says(&[
+        "already holds",
+        "since then rows were changed",
+        "`a1`.`keyed`",
+    ]);
+    assert_eq!(sums(), changed);
+    let journals = pair.target().value(JOURNAL).expect("a count");
+    assert_eq!(journals, "0");
+    pair.target()
+        .script(b"UPDATE a1.keyed SET v = LEFT(v, CHAR_LENGTH(v) - 1) WHERE id = 7")
+        .expect("a change");
+    pair.target().script(b"DROP VIEW b2.v").expect("a change");
+    loading(pair, &["--resume"])
+        .run()
+        .code(10)
+        .says(&["already holds"]);
+    pair.target()
+        .script(b"CREATE VIEW b2.v AS SELECT * FROM a1.some")
+        .expect("a change");
+    let done = loading(pair, &["--resume", "--json"]).run().ok();
+    let summary = done.summary();
+    assert_eq!(
+        (&summary["was_complete"], &summary["raw_bytes"]),
+        (&true.into(), &0.into()),
+        "{}",
+        done.out
+    );
+    assert_eq!(summary["rows"], 15_199, "{}", done.out);
+    // It was told.
+    assert_eq!(notes(pair), 0);
+    loading(pair, &["--resume"])
+        .run()
+        .code(10)
+        .says(&["already holds"]);
+    // One that is over, and nobody was told.
+    empty(pair);
+    loading(pair, &[])
+        .env("PENSTOCK_KILL_AT", "the load is over#1")
+        .run()
+        .code(137);
+    loading(pair, &["--resume"]).run().ok().says(&[
+        "nothing: the interrupted load had come to its end",
+        "equal:",
+    ]);
+    assert_eq!(notes(pair), 0);
+}
+
+both!(exceptions_are_not_forgotten_behind_the_last_step);
+fn exceptions_are_not_forgotten_behind_the_last_step(pair: &Pair) {
+    everything(pair);
+    pair.fill("CREATE VIEW b2.w AS SELECT * FROM b2.t");
+    pair.dump("a", SMALL).ok();
+    // A schema that is left as it is, and a view of a table that is not there.
+    pair.target()
+        .script(b"CREATE DATABASE b2 COLLATE latin1_bin")
+        .expect("a schema");
+    let exceptions = [
+        "was there already, with default collation latin1_bin",
+        "`b2`.`w`",
+    ];
+    let part: &[&str] = &["--exclude-tables", "b2.t"];
+    let again: &[&str] = &["--exclude-tables", "b2.t", "--resume"];
+    loading(pair, part)
+        .env("PENSTOCK_KILL_AT", "the end of the load is noted#1")
+        .run()
+        .code(137);
+    loading(pair, again)
+        .env("PENSTOCK_KILL_AT", "the journal is gone#1")
+        .run()
+        .code(137);
+    loading(pair, again).run().code(3).says(&[
+        "had come to its end",
+        "equal:",
+        exceptions[0],
+        exceptions[1],
+    ]);
+    assert_eq!(notes(pair), 0);
+}
+
+both!(an_engine_without_transactions_begins_anew);
+fn an_engine_without_transactions_begins_anew(pair: &Pair) {
+    pair.fill(&format!("CREATE DATABASE a1; USE a1; CREATE TABLE m (a INT PRIMARY KEY, b CHAR(100)) ENGINE=MyISAM; INSERT INTO m SELECT n, SHA2(n, 256) FROM {COUNT};"));
+    pair.dump("a", SMALL).code(3);
+    let mut at = 0;
+    let mut anew = 0;
+    loop {
+        at += 1;
+        empty(pair);
+        let place = at.to_string();
+        let done = loading(pair, &["--threads", "1"])
+            .env("PENSTOCK_KILL_AT", &*place)
+            .run();
+        if done.code == 0 {
+            break;
         }
-        loading(pair, &["--resume"]).run().code(10).says(&["another penstock"]);
-        // Let go on when it has stopped for sure.
-        std::thread::sleep(Duration::from_millis(500));
-        first.signal(Signal::CONT);
-        first.wait().ok();
-        as_if_nothing_had_happened(pair, 0);
+        done.code(137);
+        let done = loading(pair, &["--resume"]).run();
+        if done.code == 10 {
+            continue;
+        }
+        let done = done.ok();
+        anew += u32::from(done.said().contains("loaded again from its beginning"));
+        pair.same_checksums();
     }
+    assert!(anew > 3, "only {anew} times of {at}");
+}
+
+both!(two_loads_at_once);
+fn two_loads_at_once(pair: &Pair) {
+    everything(pair);
+    pair.dump("a", SMALL).ok();
+    let first = loading(pair, &["--threads", "1"])
+        .env("PENSTOCK_STOP_AT", "25")
+        .start();
+    let end = Instant::now() + Duration::from_secs(30);
+    while pair.target().value(JOURNAL).expect("a count") == "0" {
+        assert!(Instant::now() < end, "no journal");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    loading(pair, &["--resume"])
+        .run()
+        .code(10)
+        .says(&["another penstock"]);
+    // Let go on when it has stopped for sure.
+    std::thread::sleep(Duration::from_millis(500));
+    first.signal(Signal::CONT);
+    first.wait().ok();
+    as_if_nothing_had_happened(pair, 0);
 }
 
 fn killed_server(kind: Kind) {
@@ -308,38 +395,51 @@ fn killed_with(pair: &Pair, from: &str, entry: &str) {
     panic!("no entry {entry} in the journal");
 }
 
-both! {
-    fn a_target_that_somebody_changed_meanwhile(pair) {
-        everything(pair);
-        pair.dump("a", SMALL).ok();
-        let stored = "SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING(entry, 10), '.', 1), '@', 1) FROM a1.penstock_load_journal WHERE entry LIKE 'chunk:a1@%' LIMIT 1";
-        killed_with(pair, "a", "chunk:a1@");
-        let table = pair.target().value(stored).expect("a table");
-        // What is gone is loaded again, even if nobody compares at the end.
-        pair.target().client(&format!("DROP TABLE a1.{table}")).expect("dropped");
-        loading(pair, &["--resume", "--no-verify"]).run().ok();
-        as_if_nothing_had_happened(pair, 0);
-        // What is different is found, and nobody is sent back to --resume.
-        killed_with(pair, "a", "chunk:a1@");
-        let table = pair.target().value(stored).expect("a table");
-        pair.target().client(&format!("DELETE FROM a1.{table} LIMIT 1")).expect("deleted");
-        let done = loading(pair, &["--resume"]).run().code(4).says(&[table.as_str(), "begin anew"]);
-        assert!(!done.said().contains("goes on from there"), "{}", done.said());
-    }
+both!(a_target_that_somebody_changed_meanwhile);
+fn a_target_that_somebody_changed_meanwhile(pair: &Pair) {
+    everything(pair);
+    pair.dump("a", SMALL).ok();
+    let stored = "SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING(entry, 10), '.', 1), '@', 1) FROM a1.penstock_load_journal WHERE entry LIKE 'chunk:a1@%' LIMIT 1";
+    killed_with(pair, "a", "chunk:a1@");
+    let table = pair.target().value(stored).expect("a table");
+    // What is gone is loaded again, even if nobody compares at the end.
+    pair.target()
+        .client(&format!("DROP TABLE a1.{table}"))
+        .expect("dropped");
+    loading(pair, &["--resume", "--no-verify"]).run().ok();
+    as_if_nothing_had_happened(pair, 0);
+    // What is different is found, and nobody is sent back to --resume.
+    killed_with(pair, "a", "chunk:a1@");
+    let table = pair.target().value(stored).expect("a table");
+    pair.target()
+        .client(&format!("DELETE FROM a1.{table} LIMIT 1"))
+        .expect("deleted");
+    let done = loading(pair, &["--resume"])
+        .run()
+        .code(4)
+        .says(&[table.as_str(), "begin anew"]);
+    assert!(
+        !done.said().contains("goes on from there"),
+        "{}",
+        done.said()
+    );
 }
 
-both! {
-    fn a_script_whose_rows_somebody_changed_meanwhile(pair) {
-        let script = "CREATE DATABASE a1; USE a1; CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1), (2);
+both!(a_script_whose_rows_somebody_changed_meanwhile);
+fn a_script_whose_rows_somebody_changed_meanwhile(pair: &Pair) {
+    let script = "CREATE DATABASE a1; USE a1; CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1), (2);
 CREATE TABLE u (id INT PRIMARY KEY); INSERT INTO u VALUES (3);";
-        std::fs::write(pair.path("s.sql"), script).expect("written");
-        killed_with(pair, "s.sql", "rows:");
-        pair.target().client("DELETE FROM a1.t WHERE id = 1").expect("deleted");
-        loading_of(pair, "s.sql", &["--resume"]).code(4).says(&["`a1`.`t` holds 1 rows, 2 were sent", "begin anew"]);
-        killed_with(pair, "s.sql", "rows:");
-        let done = loading_of(pair, "s.sql", &["--resume", "--json"]).ok();
-        assert_eq!(done.summary()["rows"], 3, "rows that were there count");
-    }
+    std::fs::write(pair.path("s.sql"), script).expect("written");
+    killed_with(pair, "s.sql", "rows:");
+    pair.target()
+        .client("DELETE FROM a1.t WHERE id = 1")
+        .expect("deleted");
+    loading_of(pair, "s.sql", &["--resume"])
+        .code(4)
+        .says(&["`a1`.`t` holds 1 rows, 2 were sent", "begin anew"]);
+    killed_with(pair, "s.sql", "rows:");
+    let done = loading_of(pair, "s.sql", &["--resume", "--json"]).ok();
+    assert_eq!(done.summary()["rows"], 3, "rows that were there count");
 }
 
 fn loading_of(pair: &Pair, from: &str, more: &[&str]) -> Done {
@@ -352,44 +452,77 @@ fn loading_of(pair: &Pair, from: &str, more: &[&str]) -> Done {
         .run()
 }
 
-both! {
-    fn what_holds_nothing_is_no_dump(pair) {
-        for text in ["", "\n\n", "-- nothing\n", "SET NAMES utf8mb4;\n"] {
-            std::fs::write(pair.path("s.sql"), text).expect("written");
-            loading_of(pair, "s.sql", &[]).code(5).says(&["nothing to load"]);
-            let tool = Tool::new(["load", "-", "--socket"]).arg(pair.target().socket());
-            tool.args(["--user", "root"]).input(text).run().code(5).says(&["nothing to load"]);
-        }
+both!(what_holds_nothing_is_no_dump);
+fn what_holds_nothing_is_no_dump(pair: &Pair) {
+    for text in ["", "\n\n", "-- nothing\n", "SET NAMES utf8mb4;\n"] {
+        std::fs::write(pair.path("s.sql"), text).expect("written");
+        loading_of(pair, "s.sql", &[])
+            .code(5)
+            .says(&["nothing to load"]);
+        let tool = Tool::new(["load", "-", "--socket"]).arg(pair.target().socket());
+        tool.args(["--user", "root"])
+            .input(text)
+            .run()
+            .code(5)
+            .says(&["nothing to load"]);
     }
 }
 
-both! {
-    fn bodies_as_mydumper_writes_them(pair) {
-        let folder = pair.path("m");
-        std::fs::create_dir(&folder).expect("a folder");
-        for (name, text) in [
-            ("metadata", "Started dump at: 2026-01-01 00:00:00\nFinished dump at: 2026-01-01 00:00:01\n"),
-            ("a1-schema-create.sql", "CREATE DATABASE `a1`;\n"),
-            ("a1.t-schema.sql", "/*!40101 SET NAMES binary*/;\nCREATE TABLE `t` (\n  `id` int NOT NULL,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB;\n"),
-            ("a1.t.sql", "/*!40101 SET NAMES binary*/;\nINSERT INTO `t` VALUES\n(1),\n(2);\n"),
-            ("a1-schema-post.sql", "SET sql_mode = '';\nCREATE PROCEDURE `purge`()\nBEGIN\n  DO 1; \n  DELETE FROM a1.t; \nEND;\n"),
-        ] {
-            std::fs::write(folder.join(name), text).expect("written");
-        }
-        loading_of(pair, "m", &[]).ok();
-        assert_eq!(pair.target().value("SELECT COUNT(*) FROM a1.t").expect("rows"), "2");
-        pair.target().client("CALL a1.purge()").expect("the procedure is there");
-        assert_eq!(pair.target().value("SELECT COUNT(*) FROM a1.t").expect("rows"), "0");
+both!(bodies_as_mydumper_writes_them);
+fn bodies_as_mydumper_writes_them(pair: &Pair) {
+    let folder = pair.path("m");
+    std::fs::create_dir(&folder).expect("a folder");
+    for (name, text) in [
+        (
+            "metadata",
+            "Started dump at: 2026-01-01 00:00:00\nFinished dump at: 2026-01-01 00:00:01\n",
+        ),
+        ("a1-schema-create.sql", "CREATE DATABASE `a1`;\n"),
+        (
+            "a1.t-schema.sql",
+            "/*!40101 SET NAMES binary*/;\nCREATE TABLE `t` (\n  `id` int NOT NULL,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB;\n",
+        ),
+        (
+            "a1.t.sql",
+            "/*!40101 SET NAMES binary*/;\nINSERT INTO `t` VALUES\n(1),\n(2);\n",
+        ),
+        (
+            "a1-schema-post.sql",
+            "SET sql_mode = '';\nCREATE PROCEDURE `purge`()\nBEGIN\n  DO 1; \n  DELETE FROM a1.t; \nEND;\n",
+        ),
+    ] {
+        std::fs::write(folder.join(name), text).expect("written");
     }
+    loading_of(pair, "m", &[]).ok();
+    assert_eq!(
+        pair.target()
+            .value("SELECT COUNT(*) FROM a1.t")
+            .expect("rows"),
+        "2"
+    );
+    pair.target()
+        .client("CALL a1.purge()")
+        .expect("the procedure is there");
+    assert_eq!(
+        pair.target()
+            .value("SELECT COUNT(*) FROM a1.t")
+            .expect("rows"),
+        "0"
+    );
 }
 
-both! {
-    fn with_only_the_comparison_left(pair) {
-        everything(pair);
-        pair.dump("a", SMALL).ok();
-        loading(pair, &["--threads", "1"]).env("PENSTOCK_KILL_AT", "all is loaded and compared#1").run().code(137);
-        let done = loading(pair, &["--resume"]).run().ok().says(&["were there already", "equal:"]);
-        assert!(!done.said().contains("throughput"), "{}", done.said());
-        as_if_nothing_had_happened(pair, 0);
-    }
+both!(with_only_the_comparison_left);
+fn with_only_the_comparison_left(pair: &Pair) {
+    everything(pair);
+    pair.dump("a", SMALL).ok();
+    loading(pair, &["--threads", "1"])
+        .env("PENSTOCK_KILL_AT", "all is loaded and compared#1")
+        .run()
+        .code(137);
+    let done = loading(pair, &["--resume"])
+        .run()
+        .ok()
+        .says(&["were there already", "equal:"]);
+    assert!(!done.said().contains("throughput"), "{}", done.said());
+    as_if_nothing_had_happened(pair, 0);
 }

@@ -175,119 +175,150 @@ pub fn names(list: &serde_json::Value) -> Vec<String> {
     list.iter().map(name).collect()
 }
 
-both! {
-    fn tables_come_as_files_and_cannot_be_told_from_others(pair) {
-        everything(pair);
-        pair.dump("a", &["--chunk-size", "256k"]).code(3);
-        let done = loading(pair, &["--json"]).run().ok();
-        let summary = done.summary();
-        let road = &summary["road"];
-        let mut files = names(&road["files"]);
-        files.sort();
-        let wanted = as_files(pair);
-        assert_eq!(files, wanted, "{road:#}");
-        let reasons = road["rows"].as_array().expect("reasons");
-        for (table, word) in [("made", "are stored"), ("isam", "engine")] {
-            let name = format!("`f`.`{table}`");
-            let reason = reasons.iter().find(|r| names(&r["tables"]).contains(&name));
-            let reason = reason.unwrap_or_else(|| panic!("{table}: {road:#}"))["reason"].as_str().expect("a reason");
-            assert!(reason.contains(word), "{table}: {reason}");
-        }
-        let keys = names(&road["keys_of_server"]);
-        for key in ["`f`.`sorted_elsewhere`: `a`", "`f`.`sorted_elsewhere`: `b`", "`f`.`worded`: `t`"] {
-            assert!(keys.contains(&key.to_owned()), "{keys:?}");
-        }
-        equal(pair, pair.target(), "loaded");
-        pair.same_definitions("f");
-        pair.same("SELECT * FROM f.worked_out ORDER BY id");
-        pair.same("SELECT COUNT(*), SUM(l) FROM f.worked_out FORCE INDEX (l) WHERE l > 3");
-        if pair.is_mysql() {
-            pair.same("SELECT COUNT(*), SUM(n) FROM f.documents FORCE INDEX (n) WHERE n > 3");
-            pair.same("SELECT id, city, JSON_TYPE(j->'$.n'), JSON_LENGTH(j), j->'$.list[0]' FROM f.documents FORCE INDEX (city) WHERE city > 'M' ORDER BY id");
-            pair.same("SELECT * FROM f.functional ORDER BY id");
-            pair.same("SELECT COUNT(*) FROM f.functional FORCE INDEX (f) WHERE LOWER(v) > 'b'");
-        }
-        // Both count on from the same number, and go on being the same.
-        for change in [
-            // Its number has to be one that none of the rows has.
-            "INSERT INTO f.no_key VALUES (5, 'the next row')",
-            "INSERT INTO f.keyed (u) VALUES ('new')",
-            "INSERT INTO f.worded (t) VALUES ('new words')",
-            "UPDATE f.keyed SET v = CONCAT('zz', v), n = n + 1 WHERE id % 3 = 0",
-            "DELETE FROM f.keyed WHERE id % 7 = 0",
-            "UPDATE f.worded SET b = NULL WHERE id % 50 = 0",
-            "INSERT INTO f.worded (t, b) SELECT t, b FROM f.worded WHERE id % 5 = 0",
-            "UPDATE f.latin SET a = CONCAT('x', a) WHERE e = 1",
-            "DELETE FROM f.wide_set WHERE id % 3 = 0",
-            "UPDATE f.sorted_elsewhere SET b = REVERSE(b)",
-            "UPDATE f.down SET at = at + INTERVAL 40 DAY WHERE id % 5 = 0 ORDER BY at DESC",
-            "DELETE FROM f.down_all WHERE n < 9",
-            "INSERT INTO f.down_all SELECT id, n + 1000, v FROM f.down_all WHERE id % 3 = 0",
-            "UPDATE f.beginning SET v = CONCAT('b', v) WHERE id % 4 = 0",
-            "UPDATE f.scripts SET p = CONCAT('\u{44f}', p), l = UPPER(l), t = CONCAT(t, t) WHERE m = 1",
-            "UPDATE f.filled SET code = CONCAT(code, '~'), v = REVERSE(v) WHERE code > 'm'",
-            "DELETE FROM f.filled WHERE code < 'd'",
-            "INSERT INTO f.no_key SELECT a, CONCAT(v, 'n') FROM f.no_key WHERE a = 1",
-            "UPDATE f.no_key SET v = REVERSE(v) WHERE v > 'c'",
-            "DELETE FROM f.no_key WHERE a = 0",
-            "REPLACE INTO f.no_primary SELECT a * 2, v FROM f.no_key WHERE a = 2",
-            "UPDATE f.worked_out SET a = REVERSE(CONCAT(a, 'y')) WHERE id % 3 = 0",
-            "DELETE FROM f.worked_out WHERE l = 7",
-        ].into_iter().chain(Some(if pair.is_mysql() {
-            "UPDATE f.documents SET j = JSON_SET(j, '$.n', id, '$.new', j->'$.list') WHERE id % 3 = 0"
-        } else {
-            "UPDATE f.of_mariadb SET u = INSERT(u, 1, 2, 'ff'), i = '::1' WHERE a > '0.1.0.0'"
-        })) {
-            for server in [pair.source(), pair.target()] {
-                server.client(change).unwrap_or_else(|e| panic!("{change}: {e:?}"));
-            }
-            if change.contains("the next row") {
-                pair.same("SELECT COUNT(*), SUM(a) FROM f.no_key IGNORE INDEX (v)");
-            }
-        }
-        pair.same("SELECT MAX(id) FROM f.keyed");
-        pair.same("SELECT v, COUNT(*) FROM f.filled FORCE INDEX (v) WHERE v >= '' GROUP BY v ORDER BY v");
-        pair.same("SELECT COUNT(*) FROM f.filled FORCE INDEX (p) WHERE MBRContains(ST_GeomFromText('POLYGON((0 0, 900 0, 900 -2000, 0 -2000, 0 0))'), p)");
-        pair.same("SELECT l, COUNT(*) FROM f.scripts FORCE INDEX (l) WHERE l >= '' GROUP BY l ORDER BY l");
-        pair.same("SELECT MAX(id) FROM f.worded");
-        pair.same("SELECT COUNT(*) FROM f.worded WHERE MATCH (t) AGAINST ('word17')");
-        equal(pair, pair.target(), "changed");
-        pair.same("SELECT * FROM f.worked_out ORDER BY id");
-        pair.same("SELECT COUNT(*), SUM(l) FROM f.worked_out FORCE INDEX (u) WHERE l > 3");
-        let twice = pair.target().client("INSERT INTO f.keyed (u) VALUES ('u8')");
-        assert!(twice.is_err(), "a unique key is one");
+both!(tables_come_as_files_and_cannot_be_told_from_others);
+fn tables_come_as_files_and_cannot_be_told_from_others(pair: &Pair) {
+    everything(pair);
+    pair.dump("a", &["--chunk-size", "256k"]).code(3);
+    let done = loading(pair, &["--json"]).run().ok();
+    let summary = done.summary();
+    let road = &summary["road"];
+    let mut files = names(&road["files"]);
+    files.sort();
+    let wanted = as_files(pair);
+    assert_eq!(files, wanted, "{road:#}");
+    let reasons = road["rows"].as_array().expect("reasons");
+    for (table, word) in [("made", "are stored"), ("isam", "engine")] {
+        let name = format!("`f`.`{table}`");
+        let reason = reasons.iter().find(|r| names(&r["tables"]).contains(&name));
+        let reason = reason.unwrap_or_else(|| panic!("{table}: {road:#}"))["reason"]
+            .as_str()
+            .expect("a reason");
+        assert!(reason.contains(word), "{table}: {reason}");
     }
+    let keys = names(&road["keys_of_server"]);
+    for key in [
+        "`f`.`sorted_elsewhere`: `a`",
+        "`f`.`sorted_elsewhere`: `b`",
+        "`f`.`worded`: `t`",
+    ] {
+        assert!(keys.contains(&key.to_owned()), "{keys:?}");
+    }
+    equal(pair, pair.target(), "loaded");
+    pair.same_definitions("f");
+    pair.same("SELECT * FROM f.worked_out ORDER BY id");
+    pair.same("SELECT COUNT(*), SUM(l) FROM f.worked_out FORCE INDEX (l) WHERE l > 3");
+    if pair.is_mysql() {
+        pair.same("SELECT COUNT(*), SUM(n) FROM f.documents FORCE INDEX (n) WHERE n > 3");
+        pair.same("SELECT id, city, JSON_TYPE(j->'$.n'), JSON_LENGTH(j), j->'$.list[0]' FROM f.documents FORCE INDEX (city) WHERE city > 'M' ORDER BY id");
+        pair.same("SELECT * FROM f.functional ORDER BY id");
+        pair.same("SELECT COUNT(*) FROM f.functional FORCE INDEX (f) WHERE LOWER(v) > 'b'");
+    }
+    // Both count on from the same number, and go on being the same.
+    for change in [
+        // Its number has to be one that none of the rows has.
+        "INSERT INTO f.no_key VALUES (5, 'the next row')",
+        "INSERT INTO f.keyed (u) VALUES ('new')",
+        "INSERT INTO f.worded (t) VALUES ('new words')",
+        "UPDATE f.keyed SET v = CONCAT('zz', v), n = n + 1 WHERE id % 3 = 0",
+        "DELETE FROM f.keyed WHERE id % 7 = 0",
+        "UPDATE f.worded SET b = NULL WHERE id % 50 = 0",
+        "INSERT INTO f.worded (t, b) SELECT t, b FROM f.worded WHERE id % 5 = 0",
+        "UPDATE f.latin SET a = CONCAT('x', a) WHERE e = 1",
+        "DELETE FROM f.wide_set WHERE id % 3 = 0",
+        "UPDATE f.sorted_elsewhere SET b = REVERSE(b)",
+        "UPDATE f.down SET at = at + INTERVAL 40 DAY WHERE id % 5 = 0 ORDER BY at DESC",
+        "DELETE FROM f.down_all WHERE n < 9",
+        "INSERT INTO f.down_all SELECT id, n + 1000, v FROM f.down_all WHERE id % 3 = 0",
+        "UPDATE f.beginning SET v = CONCAT('b', v) WHERE id % 4 = 0",
+        "UPDATE f.scripts SET p = CONCAT('\u{44f}', p), l = UPPER(l), t = CONCAT(t, t) WHERE m = 1",
+        "UPDATE f.filled SET code = CONCAT(code, '~'), v = REVERSE(v) WHERE code > 'm'",
+        "DELETE FROM f.filled WHERE code < 'd'",
+        "INSERT INTO f.no_key SELECT a, CONCAT(v, 'n') FROM f.no_key WHERE a = 1",
+        "UPDATE f.no_key SET v = REVERSE(v) WHERE v > 'c'",
+        "DELETE FROM f.no_key WHERE a = 0",
+        "REPLACE INTO f.no_primary SELECT a * 2, v FROM f.no_key WHERE a = 2",
+        "UPDATE f.worked_out SET a = REVERSE(CONCAT(a, 'y')) WHERE id % 3 = 0",
+        "DELETE FROM f.worked_out WHERE l = 7",
+    ]
+    .into_iter()
+    .chain(Some(if pair.is_mysql() {
+        "UPDATE f.documents SET j = JSON_SET(j, '$.n', id, '$.new', j->'$.list') WHERE id % 3 = 0"
+    } else {
+        "UPDATE f.of_mariadb SET u = INSERT(u, 1, 2, 'ff'), i = '::1' WHERE a > '0.1.0.0'"
+    })) {
+        for server in [pair.source(), pair.target()] {
+            server
+                .client(change)
+                .unwrap_or_else(|e| panic!("{change}: {e:?}"));
+        }
+        if change.contains("the next row") {
+            pair.same("SELECT COUNT(*), SUM(a) FROM f.no_key IGNORE INDEX (v)");
+        }
+    }
+    pair.same("SELECT MAX(id) FROM f.keyed");
+    pair.same(
+        "SELECT v, COUNT(*) FROM f.filled FORCE INDEX (v) WHERE v >= '' GROUP BY v ORDER BY v",
+    );
+    pair.same("SELECT COUNT(*) FROM f.filled FORCE INDEX (p) WHERE MBRContains(ST_GeomFromText('POLYGON((0 0, 900 0, 900 -2000, 0 -2000, 0 0))'), p)");
+    pair.same(
+        "SELECT l, COUNT(*) FROM f.scripts FORCE INDEX (l) WHERE l >= '' GROUP BY l ORDER BY l",
+    );
+    pair.same("SELECT MAX(id) FROM f.worded");
+    pair.same("SELECT COUNT(*) FROM f.worded WHERE MATCH (t) AGAINST ('word17')");
+    equal(pair, pair.target(), "changed");
+    pair.same("SELECT * FROM f.worked_out ORDER BY id");
+    pair.same("SELECT COUNT(*), SUM(l) FROM f.worked_out FORCE INDEX (u) WHERE l > 3");
+    let twice = pair
+        .target()
+        .client("INSERT INTO f.keyed (u) VALUES ('u8')");
+    assert!(twice.is_err(), "a unique key is one");
 }
 
-both! {
-    fn auto_takes_what_is_big_and_says_why_not_the_rest(pair) {
-        pair.fill(&format!("CREATE DATABASE f; USE f; CREATE TABLE big (id INT PRIMARY KEY, v VARCHAR(900), KEY (v(30))) ENGINE=InnoDB; INSERT INTO big SELECT n, REPEAT(SHA2(n, 512), 6) FROM {COUNT};
+both!(auto_takes_what_is_big_and_says_why_not_the_rest);
+fn auto_takes_what_is_big_and_says_why_not_the_rest(pair: &Pair) {
+    pair.fill(&format!("CREATE DATABASE f; USE f; CREATE TABLE big (id INT PRIMARY KEY, v VARCHAR(900), KEY (v(30))) ENGINE=InnoDB; INSERT INTO big SELECT n, REPEAT(SHA2(n, 512), 6) FROM {COUNT};
 CREATE TABLE small (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO small VALUES (1);"));
-        pair.dump("a", &["--chunk-size", "2M"]).ok();
-        let load = |more: &[&str]| {
-            pair.target().script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`").expect("an empty target");
-            pair.load("a", more).ok()
-        };
-        load(&["--skip-binlog"]).says(&["as files", "1 table, ", "`f`.`small`: they are small", "equal: 10,001 rows in 2 tables"]);
-        equal(pair, pair.target(), "auto");
-        // What does not fit into memory is sorted on disk; --no-verify does not spare a file its proof.
-        load(&["--skip-binlog", "--memory", "1M", "--no-verify"]).says(&["as files", "equal: 10,000 rows in 1 table"]);
-        equal(pair, pair.target(), "little memory");
-        let rows = load(&["--skip-binlog", "--road", "rows"]);
-        assert!(!rows.said().contains("as files") && !rows.said().contains("as rows"), "{}", rows.said());
-        load(&["--skip-binlog", "--road", "tablespace", "--max-rate", "1G"]).says(&["as rows", "--max-rate counts"]);
-        let binlog = pair.target().value("SELECT @@log_bin").expect("a flag") == "1";
-        if binlog {
-            load(&[]).says(&["`f`.`big`: the server writes a binary log", "--skip-binlog"]);
-        }
-        if pair.is_mysql() {
-            // Without a redo log a server that falls over takes all its tables along.
-            let done = load(&["--skip-binlog", "--tune=max"]).says(&["as files"]);
-            assert!(!done.said().contains("innodb_redo_log "), "{}", done.said());
-        }
-        pair.load("a", &["--memory", "lots"]).code(2).says(&["\"lots\" is not a size"]);
-        pair.load("a", &["--road", "sea"]).code(2).says(&["auto", "rows", "tablespace"]);
+    pair.dump("a", &["--chunk-size", "2M"]).ok();
+    let load = |more: &[&str]| {
+        pair.target()
+            .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+            .expect("an empty target");
+        pair.load("a", more).ok()
+    };
+    load(&["--skip-binlog"]).says(&[
+        "as files",
+        "1 table, ",
+        "`f`.`small`: they are small",
+        "equal: 10,001 rows in 2 tables",
+    ]);
+    equal(pair, pair.target(), "auto");
+    // What does not fit into memory is sorted on disk; --no-verify does not spare a file its proof.
+    load(&["--skip-binlog", "--memory", "1M", "--no-verify"])
+        .says(&["as files", "equal: 10,000 rows in 1 table"]);
+    equal(pair, pair.target(), "little memory");
+    let rows = load(&["--skip-binlog", "--road", "rows"]);
+    assert!(
+        !rows.said().contains("as files") && !rows.said().contains("as rows"),
+        "{}",
+        rows.said()
+    );
+    load(&["--skip-binlog", "--road", "tablespace", "--max-rate", "1G"])
+        .says(&["as rows", "--max-rate counts"]);
+    let binlog = pair.target().value("SELECT @@log_bin").expect("a flag") == "1";
+    if binlog {
+        load(&[]).says(&["`f`.`big`: the server writes a binary log", "--skip-binlog"]);
     }
+    if pair.is_mysql() {
+        // Without a redo log a server that falls over takes all its tables along.
+        let done = load(&["--skip-binlog", "--tune=max"]).says(&["as files"]);
+        assert!(!done.said().contains("innodb_redo_log "), "{}", done.said());
+    }
+    pair.load("a", &["--memory", "lots"])
+        .code(2)
+        .says(&["\"lots\" is not a size"]);
+    pair.load("a", &["--road", "sea"])
+        .code(2)
+        .says(&["auto", "rows", "tablespace"]);
 }
 
 /// Three tables, which is enough for everything to overlap, and one of rows; before them a schema whose name is another in file
@@ -320,71 +351,124 @@ const PLACES: &[&str] = &[
     "a chunk is stored#1",
 ];
 
-both! {
-    fn killed_on_the_road(pair) {
-        three(pair);
-        for place in PLACES {
-            pair.target().script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`").expect("an empty target");
-            loading(pair, &[]).env("PENSTOCK_KILL_AT", *place).run().code(137);
-            loading(pair, &[]).run().code(10).says(&["interrupted", "--resume"]);
-            // Killed once more while it clears up.
-            let second = loading(pair, &["--resume"]).env("PENSTOCK_KILL_AT", "what was left of a file is gone#1").run();
-            if second.code != 0 {
-                second.code(137);
-                loading(pair, &["--resume"]).run().ok().says(&["equal:"]);
-            }
-            equal(pair, pair.target(), place);
-            pair.same_definitions("f");
+both!(killed_on_the_road);
+fn killed_on_the_road(pair: &Pair) {
+    three(pair);
+    for place in PLACES {
+        pair.target()
+            .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+            .expect("an empty target");
+        loading(pair, &[])
+            .env("PENSTOCK_KILL_AT", *place)
+            .run()
+            .code(137);
+        loading(pair, &[])
+            .run()
+            .code(10)
+            .says(&["interrupted", "--resume"]);
+        // Killed once more while it clears up.
+        let second = loading(pair, &["--resume"])
+            .env("PENSTOCK_KILL_AT", "what was left of a file is gone#1")
+            .run();
+        if second.code != 0 {
+            second.code(137);
+            loading(pair, &["--resume"]).run().ok().says(&["equal:"]);
         }
-        // Another road may be taken the second time.
-        pair.target().script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`").expect("an empty target");
-        loading(pair, &[]).env("PENSTOCK_KILL_AT", "a file is in its place#2").run().code(137);
-        pair.load("a", &["--resume", "--skip-binlog", "--road", "rows"]).ok().says(&["equal:"]);
-        equal(pair, pair.target(), "rows the second time");
+        equal(pair, pair.target(), place);
         pair.same_definitions("f");
-        // And the schema can be dropped instead, whatever was left.
-        pair.target().script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`").expect("an empty target");
-        loading(pair, &[]).env("PENSTOCK_KILL_AT", "a file is built#1").run().code(137);
-        pair.target().script(b"DROP DATABASE f; DROP DATABASE `a-f`").expect("dropped");
-        assert!(!left(pair.target()).is_empty());
-        loading(pair, &[]).run().ok();
-        equal(pair, pair.target(), "begun anew");
     }
+    // Another road may be taken the second time.
+    pair.target()
+        .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+        .expect("an empty target");
+    loading(pair, &[])
+        .env("PENSTOCK_KILL_AT", "a file is in its place#2")
+        .run()
+        .code(137);
+    pair.load("a", &["--resume", "--skip-binlog", "--road", "rows"])
+        .ok()
+        .says(&["equal:"]);
+    equal(pair, pair.target(), "rows the second time");
+    pair.same_definitions("f");
+    // And the schema can be dropped instead, whatever was left.
+    pair.target()
+        .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+        .expect("an empty target");
+    loading(pair, &[])
+        .env("PENSTOCK_KILL_AT", "a file is built#1")
+        .run()
+        .code(137);
+    pair.target()
+        .script(b"DROP DATABASE f; DROP DATABASE `a-f`")
+        .expect("dropped");
+    assert!(!left(pair.target()).is_empty());
+    loading(pair, &[]).run().ok();
+    equal(pair, pair.target(), "begun anew");
 }
 
-both! {
-    fn rows_of_others_are_not_dropped(pair) {
-        three(pair);
-        loading(pair, &[]).env("PENSTOCK_KILL_AT", "a table is created#3").run().code(137);
-        let filled = pair.target().client("SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' AND table_name = 'a'").expect("tables");
-        assert_eq!(filled.len(), 1, "the table is there");
-        pair.target().client("INSERT INTO f.a VALUES (900000, 'mine')").expect("inserted");
-        // The row is one too many, so the load fails; but it is there, and all others are.
-        loading(pair, &["--resume"]).run().code(4).says(&["`f`.`a`"]);
-        assert_eq!(pair.target().value("SELECT COUNT(*) FROM f.a").expect("rows"), "10001");
-        assert_eq!(pair.target().value("SELECT v FROM f.a WHERE id = 900000").expect("a row"), "mine");
-    }
+both!(rows_of_others_are_not_dropped);
+fn rows_of_others_are_not_dropped(pair: &Pair) {
+    three(pair);
+    loading(pair, &[])
+        .env("PENSTOCK_KILL_AT", "a table is created#3")
+        .run()
+        .code(137);
+    let filled = pair.target().client("SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' AND table_name = 'a'").expect("tables");
+    assert_eq!(filled.len(), 1, "the table is there");
+    pair.target()
+        .client("INSERT INTO f.a VALUES (900000, 'mine')")
+        .expect("inserted");
+    // The row is one too many, so the load fails; but it is there, and all others are.
+    loading(pair, &["--resume"])
+        .run()
+        .code(4)
+        .says(&["`f`.`a`"]);
+    assert_eq!(
+        pair.target()
+            .value("SELECT COUNT(*) FROM f.a")
+            .expect("rows"),
+        "10001"
+    );
+    assert_eq!(
+        pair.target()
+            .value("SELECT v FROM f.a WHERE id = 900000")
+            .expect("a row"),
+        "mine"
+    );
 }
 
-both! {
-    fn the_grants_of_the_page_are_enough(pair) {
-        three(pair);
-        let more = if pair.is_mysql() { "RELOAD, SESSION_VARIABLES_ADMIN" } else { "RELOAD, SUPER, BINLOG ADMIN" };
-        let grants = "DROP USER IF EXISTS restore@localhost; CREATE USER restore@localhost;
+both!(the_grants_of_the_page_are_enough);
+fn the_grants_of_the_page_are_enough(pair: &Pair) {
+    three(pair);
+    let more = if pair.is_mysql() {
+        "RELOAD, SESSION_VARIABLES_ADMIN"
+    } else {
+        "RELOAD, SUPER, BINLOG ADMIN"
+    };
+    let grants = "DROP USER IF EXISTS restore@localhost; CREATE USER restore@localhost;
 GRANT CREATE, DROP, ALTER, INDEX, REFERENCES, SELECT, INSERT, DELETE, CREATE VIEW, SHOW VIEW, TRIGGER, CREATE ROUTINE, ALTER ROUTINE, EVENT ON f.* TO restore@localhost;
 GRANT CREATE, DROP, ALTER, INDEX, REFERENCES, SELECT, INSERT, DELETE, CREATE VIEW, SHOW VIEW, TRIGGER, CREATE ROUTINE, ALTER ROUTINE, EVENT ON `a-f`.* TO restore@localhost;";
-        let load = |more: &[&str]| {
-            pair.target().script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`").expect("an empty target");
-            Tool::new(["load"]).arg(pair.path("a")).arg("--socket").arg(pair.target().socket())
-                .args(["--user", "restore", "--threads", "2"]).args(more.iter().copied()).run().ok()
-        };
-        pair.target().script(grants.as_bytes()).expect("granted");
-        load(&[]).says(&["equal:"]);
-        pair.target().script(format!("GRANT {more} ON *.* TO restore@localhost; GRANT LOCK TABLES ON f.* TO restore@localhost; GRANT LOCK TABLES ON `a-f`.* TO restore@localhost;").as_bytes()).expect("granted");
-        load(FILES).says(&["as files", "equal:"]);
-        equal(pair, pair.target(), "with grants");
-        pair.target().script(b"DROP USER restore@localhost").expect("dropped");
-    }
+    let load = |more: &[&str]| {
+        pair.target()
+            .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+            .expect("an empty target");
+        Tool::new(["load"])
+            .arg(pair.path("a"))
+            .arg("--socket")
+            .arg(pair.target().socket())
+            .args(["--user", "restore", "--threads", "2"])
+            .args(more.iter().copied())
+            .run()
+            .ok()
+    };
+    pair.target().script(grants.as_bytes()).expect("granted");
+    load(&[]).says(&["equal:"]);
+    pair.target().script(format!("GRANT {more} ON *.* TO restore@localhost; GRANT LOCK TABLES ON f.* TO restore@localhost; GRANT LOCK TABLES ON `a-f`.* TO restore@localhost;").as_bytes()).expect("granted");
+    load(FILES).says(&["as files", "equal:"]);
+    equal(pair, pair.target(), "with grants");
+    pair.target()
+        .script(b"DROP USER restore@localhost")
+        .expect("dropped");
 }
 
 fn killed_server(source: Kind, kind: Kind) {
@@ -493,42 +577,54 @@ fn damage(path: &std::path::Path, at: usize) {
     std::fs::write(path, bytes).expect("written");
 }
 
-both! {
-    fn what_is_doubted_comes_as_rows(pair) {
-        three(pair);
-        // Several may be on their way: what is not finished yet is written over.
-        let damage = |at: usize| {
-            let all = left(pair.target());
-            let built = all.iter().filter(|p| p.to_string_lossy().ends_with("-building"));
-            for path in built {
-                damage(path, at);
-            }
-        };
-        // Found by the check before it is on the disk.
-        pair.target()
-            .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
-            .expect("an empty target");
-        let run = loading(pair, &["--threads", "1"]).env("PENSTOCK_DAMAGE_AT", "pages are written#1");
-        let done = run.run().code(3);
-        done.says(&["the file that was built for it is not whole: page ", ": its sum is wrong", "dropped and loaded as rows"]);
-        equal(pair, pair.target(), "a damaged page");
-        // Found by the server.
-        let done = meanwhile(pair, "a file is about to be handed over#1", || damage(60));
-        done.code(3).says(&["its file was not taken", "dropped and loaded as rows"]);
-        equal(pair, pair.target(), "a file that was refused");
-        // Found by the comparison.
-        let done = meanwhile(pair, "a file is entered#1", || {
-            // Any of them may be the first, and only that one is sure to be there.
-            for change in ["f.a SET v = 'other' WHERE id = 77", "f.b SET v = 'other' WHERE id = 77", "f.c SET v = 'other' WHERE id = 77", "`a-f`.x SET id = 2"] {
-                let _ = pair.target().client(&format!("UPDATE {change}"));
-            }
-        });
-        done.code(3).says(&["what came as a file differs", "dropped and loaded as rows"]);
-        equal(pair, pair.target(), "rows that differ");
-        pair.same_definitions("f");
-        // Stopped by hand in the middle: nothing of the file is left, and it goes on.
-        let run = meanwhile(pair, "a file is built#2", || {});
-        run.ok();
-        equal(pair, pair.target(), "stopped and let go on");
-    }
+both!(what_is_doubted_comes_as_rows);
+fn what_is_doubted_comes_as_rows(pair: &Pair) {
+    three(pair);
+    // Several may be on their way: what is not finished yet is written over.
+    let damage = |at: usize| {
+        let all = left(pair.target());
+        let built = all
+            .iter()
+            .filter(|p| p.to_string_lossy().ends_with("-building"));
+        for path in built {
+            damage(path, at);
+        }
+    };
+    // Found by the check before it is on the disk.
+    pair.target()
+        .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+        .expect("an empty target");
+    let run = loading(pair, &["--threads", "1"]).env("PENSTOCK_DAMAGE_AT", "pages are written#1");
+    let done = run.run().code(3);
+    done.says(&[
+        "the file that was built for it is not whole: page ",
+        ": its sum is wrong",
+        "dropped and loaded as rows",
+    ]);
+    equal(pair, pair.target(), "a damaged page");
+    // Found by the server.
+    let done = meanwhile(pair, "a file is about to be handed over#1", || damage(60));
+    done.code(3)
+        .says(&["its file was not taken", "dropped and loaded as rows"]);
+    equal(pair, pair.target(), "a file that was refused");
+    // Found by the comparison.
+    let done = meanwhile(pair, "a file is entered#1", || {
+        // Any of them may be the first, and only that one is sure to be there.
+        for change in [
+            "f.a SET v = 'other' WHERE id = 77",
+            "f.b SET v = 'other' WHERE id = 77",
+            "f.c SET v = 'other' WHERE id = 77",
+            "`a-f`.x SET id = 2",
+        ] {
+            let _ = pair.target().client(&format!("UPDATE {change}"));
+        }
+    });
+    done.code(3)
+        .says(&["what came as a file differs", "dropped and loaded as rows"]);
+    equal(pair, pair.target(), "rows that differ");
+    pair.same_definitions("f");
+    // Stopped by hand in the middle: nothing of the file is left, and it goes on.
+    let run = meanwhile(pair, "a file is built#2", || {});
+    run.ok();
+    equal(pair, pair.target(), "stopped and let go on");
 }

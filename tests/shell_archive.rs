@@ -2,7 +2,7 @@
 //! though they have no digests. Written here by hand, from the description of
 //! the format, with nothing of penstock's own writer.
 
-use crate::kit::both;
+use crate::kit::{Pair, both};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -125,80 +125,137 @@ fn write(folder: &Path, version: &'static str, server: &str) {
     }));
 }
 
-both! {
-    fn a_shell_archive_loads_and_is_compared(pair) {
-        let server = if pair.is_mysql() { "9.6.0" } else { "10.11.6-MariaDB" };
-        write(&pair.path("a"), "2.0.1", server);
-        pair.verify("a").ok().says(&["not written by penstock"]);
-        pair.load("a", &[]).ok().says(&["no digests", "mysqlsh Ver 9.6.0", "equal: 3 rows"]);
-        let rows = pair.target().client("SELECT id, HEX(name), HEX(old), HEX(raw), flags + 0, price, twice FROM shop.item ORDER BY id").expect("rows");
-        let text = |row: usize| rows[row].iter().map(|c| c.as_deref().unwrap_or("NULL")).collect::<Vec<_>>().join("|");
-        assert_eq!(text(0), "1|706C61696E|E9|00FF0A5C|257|1.50|3.00");
-        assert_eq!(text(1), "2|6109620A635C6400651A660D0867 20F09F9880|E480||0|-0.01|-0.02".replace(' ', ""));
-        assert_eq!(text(2), "3|NULL|NULL|NULL|NULL|NULL|NULL");
-        assert_eq!(pair.target().value("SELECT UNIX_TIMESTAMP(at) FROM shop.item WHERE id = 1").expect("a value"), "1717243200");
-        assert_eq!(pair.target().value("SELECT n FROM shop.dear").expect("a value"), "2");
-        pair.verify_against("a", pair.target()).code(5).says(&["no row digests"]);
-    }
+both!(a_shell_archive_loads_and_is_compared);
+fn a_shell_archive_loads_and_is_compared(pair: &Pair) {
+    let server = if pair.is_mysql() {
+        "9.6.0"
+    } else {
+        "10.11.6-MariaDB"
+    };
+    write(&pair.path("a"), "2.0.1", server);
+    pair.verify("a").ok().says(&["not written by penstock"]);
+    pair.load("a", &[])
+        .ok()
+        .says(&["no digests", "mysqlsh Ver 9.6.0", "equal: 3 rows"]);
+    let rows = pair.target().client("SELECT id, HEX(name), HEX(old), HEX(raw), flags + 0, price, twice FROM shop.item ORDER BY id").expect("rows");
+    let text = |row: usize| {
+        rows[row]
+            .iter()
+            .map(|c| c.as_deref().unwrap_or("NULL"))
+            .collect::<Vec<_>>()
+            .join("|")
+    };
+    assert_eq!(text(0), "1|706C61696E|E9|00FF0A5C|257|1.50|3.00");
+    assert_eq!(
+        text(1),
+        "2|6109620A635C6400651A660D0867 20F09F9880|E480||0|-0.01|-0.02".replace(' ', "")
+    );
+    assert_eq!(text(2), "3|NULL|NULL|NULL|NULL|NULL|NULL");
+    assert_eq!(
+        pair.target()
+            .value("SELECT UNIX_TIMESTAMP(at) FROM shop.item WHERE id = 1")
+            .expect("a value"),
+        "1717243200"
+    );
+    assert_eq!(
+        pair.target()
+            .value("SELECT n FROM shop.dear")
+            .expect("a value"),
+        "2"
+    );
+    pair.verify_against("a", pair.target())
+        .code(5)
+        .says(&["no row digests"]);
 }
 
-both! {
-    fn an_old_shell_archive_loads(pair) {
-        write(&pair.path("a"), "1.0.2", if pair.is_mysql() { "8.0.26" } else { "10.6.1-MariaDB" });
-        pair.load("a", &[]).ok().says(&["no digests", "equal: 3 rows"]);
-        assert_eq!(pair.target().value("SELECT COUNT(*) FROM shop.item").expect("a count"), "3");
-    }
+both!(an_old_shell_archive_loads);
+fn an_old_shell_archive_loads(pair: &Pair) {
+    write(
+        &pair.path("a"),
+        "1.0.2",
+        if pair.is_mysql() {
+            "8.0.26"
+        } else {
+            "10.6.1-MariaDB"
+        },
+    );
+    pair.load("a", &[])
+        .ok()
+        .says(&["no digests", "equal: 3 rows"]);
+    assert_eq!(
+        pair.target()
+            .value("SELECT COUNT(*) FROM shop.item")
+            .expect("a count"),
+        "3"
+    );
 }
 
-both! {
-    fn a_shell_archive_with_a_hole_is_refused(pair) {
-        write(&pair.path("a"), "2.0.1", "9.6.0");
-        fs::remove_file(pair.path("a").join("shop@item@@2.tsv.zst")).expect("removed");
-        pair.load("a", &[]).code(5).says(&["shop@item"]);
-        assert_eq!(pair.target_schemas(), Vec::<String>::new());
-        // A row less than the done file counts.
-        write(&pair.path("b"), "2.0.1", "9.6.0");
-        fs::write(pair.path("b").join("shop@item@1.tsv.zst"), zstd::encode_all(&b""[..], 1).expect("compressed")).expect("written");
-        let load = pair.load("b", &[]);
-        assert_ne!(load.code, 0, "a row is missing: {}", load.said());
-    }
+both!(a_shell_archive_with_a_hole_is_refused);
+fn a_shell_archive_with_a_hole_is_refused(pair: &Pair) {
+    write(&pair.path("a"), "2.0.1", "9.6.0");
+    fs::remove_file(pair.path("a").join("shop@item@@2.tsv.zst")).expect("removed");
+    pair.load("a", &[]).code(5).says(&["shop@item"]);
+    assert_eq!(pair.target_schemas(), Vec::<String>::new());
+    // A row less than the done file counts.
+    write(&pair.path("b"), "2.0.1", "9.6.0");
+    fs::write(
+        pair.path("b").join("shop@item@1.tsv.zst"),
+        zstd::encode_all(&b""[..], 1).expect("compressed"),
+    )
+    .expect("written");
+    let load = pair.load("b", &[]);
+    assert_ne!(load.code, 0, "a row is missing: {}", load.said());
 }
 
-both! {
-    /// MySQL Shell treats each partition as a table: a series of files for each.
-    fn partitions_with_files_of_their_own_load(pair) {
-        let server = if pair.is_mysql() { "9.6.0" } else { "10.11.6-MariaDB" };
-        let folder = pair.path("a");
-        write(&folder, "2.0.1", server);
-        let s = Shell { folder: folder.clone(), version: "2.0.1" };
-        s.table("part", "CREATE TABLE IF NOT EXISTS `part` (\n  `id` int NOT NULL,\n  `v` varchar(20) DEFAULT NULL,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB\n PARTITION BY RANGE (`id`) (PARTITION p0 VALUES LESS THAN (10), PARTITION `p 1` VALUES LESS THAN (20), PARTITION last VALUES LESS THAN MAXVALUE)",
+both!(partitions_with_files_of_their_own_load);
+/// MySQL Shell treats each partition as a table: a series of files for each.
+fn partitions_with_files_of_their_own_load(pair: &Pair) {
+    let server = if pair.is_mysql() {
+        "9.6.0"
+    } else {
+        "10.11.6-MariaDB"
+    };
+    let folder = pair.path("a");
+    write(&folder, "2.0.1", server);
+    let s = Shell {
+        folder: folder.clone(),
+        version: "2.0.1",
+    };
+    s.table("part", "CREATE TABLE IF NOT EXISTS `part` (\n  `id` int NOT NULL,\n  `v` varchar(20) DEFAULT NULL,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB\n PARTITION BY RANGE (`id`) (PARTITION p0 VALUES LESS THAN (10), PARTITION `p 1` VALUES LESS THAN (20), PARTITION last VALUES LESS THAN MAXVALUE)",
             &["id", "v"], &json!({}), "zstd", &["id"]);
-        let text = fs::read_to_string(folder.join("shop@part.json")).expect("metadata");
-        let mut meta: Value = serde_json::from_str(&text).expect("JSON");
-        meta["partitions"] = json!(["p0", "p 1", "last"]);
-        meta["basenames"] = json!({"p0": "shop@part@p0", "p 1": "shop@part@p%201", "last": "shop@part@last"});
-        s.json("shop@part.json", &meta);
-        s.chunk("shop@part@p0@0.tsv.zst", b"1\ta\n2\tb\n", true);
-        s.chunk("shop@part@p0@@1.tsv.zst", b"9\tc\n", true);
-        s.chunk("shop@part@p%201@@0.tsv.zst", b"10\td\n19\te\n", true);
-        s.chunk("shop@part@last@@0.tsv.zst", b"", true);
-        let text = fs::read_to_string(folder.join("shop.json")).expect("metadata");
-        let mut meta: Value = serde_json::from_str(&text).expect("JSON");
-        meta["tables"] = json!(["item", "empty", "part"]);
-        meta["basenames"]["part"] = json!("shop@part");
-        s.json("shop.json", &meta);
-        let text = fs::read_to_string(folder.join("@.done.json")).expect("metadata");
-        let mut meta: Value = serde_json::from_str(&text).expect("JSON");
-        meta["tableRows"]["shop"]["part"] = json!(5);
-        meta["tableDataBytes"]["shop"]["part"] = json!(22);
-        s.json("@.done.json", &meta);
-        pair.verify("a").ok();
-        pair.load("a", &[]).ok().says(&["equal: 8 rows in 3 tables"]);
-        let rows = |partition: &str| pair.target().value(&format!("SELECT CONCAT(COUNT(*), ':', COALESCE(SUM(id), 0)) FROM shop.part PARTITION ({partition})")).expect("rows");
-        assert_eq!((rows("p0"), rows("`p 1`"), rows("last")), ("3:12".into(), "2:29".into(), "0:0".into()));
-        // A partition whose last file is missing is not a smaller table.
-        pair.target().client("DROP DATABASE shop").expect("dropped");
-        fs::remove_file(folder.join("shop@part@p0@@1.tsv.zst")).expect("removed");
-        pair.load("a", &[]).code(5).says(&["shop@part@p0"]);
-    }
+    let text = fs::read_to_string(folder.join("shop@part.json")).expect("metadata");
+    let mut meta: Value = serde_json::from_str(&text).expect("JSON");
+    meta["partitions"] = json!(["p0", "p 1", "last"]);
+    meta["basenames"] =
+        json!({"p0": "shop@part@p0", "p 1": "shop@part@p%201", "last": "shop@part@last"});
+    s.json("shop@part.json", &meta);
+    s.chunk("shop@part@p0@0.tsv.zst", b"1\ta\n2\tb\n", true);
+    s.chunk("shop@part@p0@@1.tsv.zst", b"9\tc\n", true);
+    s.chunk("shop@part@p%201@@0.tsv.zst", b"10\td\n19\te\n", true);
+    s.chunk("shop@part@last@@0.tsv.zst", b"", true);
+    let text = fs::read_to_string(folder.join("shop.json")).expect("metadata");
+    let mut meta: Value = serde_json::from_str(&text).expect("JSON");
+    meta["tables"] = json!(["item", "empty", "part"]);
+    meta["basenames"]["part"] = json!("shop@part");
+    s.json("shop.json", &meta);
+    let text = fs::read_to_string(folder.join("@.done.json")).expect("metadata");
+    let mut meta: Value = serde_json::from_str(&text).expect("JSON");
+    meta["tableRows"]["shop"]["part"] = json!(5);
+    meta["tableDataBytes"]["shop"]["part"] = json!(22);
+    s.json("@.done.json", &meta);
+    pair.verify("a").ok();
+    pair.load("a", &[])
+        .ok()
+        .says(&["equal: 8 rows in 3 tables"]);
+    let rows = |partition: &str| {
+        pair.target().value(&format!("SELECT CONCAT(COUNT(*), ':', COALESCE(SUM(id), 0)) FROM shop.part PARTITION ({partition})")).expect("rows")
+    };
+    assert_eq!(
+        (rows("p0"), rows("`p 1`"), rows("last")),
+        ("3:12".into(), "2:29".into(), "0:0".into())
+    );
+    // A partition whose last file is missing is not a smaller table.
+    pair.target().client("DROP DATABASE shop").expect("dropped");
+    fs::remove_file(folder.join("shop@part@p0@@1.tsv.zst")).expect("removed");
+    pair.load("a", &[]).code(5).says(&["shop@part@p0"]);
 }

@@ -2,7 +2,7 @@
 //! leaves nothing behind.
 
 use crate::kit::binary::Running;
-use crate::kit::{Done, Tool, both, own_server};
+use crate::kit::{Done, Pair, Tool, both, own_server};
 use crate::limits::{dumping, filled, proxy};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -66,109 +66,174 @@ fn stands_still(proxy: &Proxy) {
     }
 }
 
-both! {
-    fn a_limit_that_is_changed_takes_effect_at_once(pair) {
-        pair.fill(&filled(16));
-        let (proxy, state) = (proxy(pair), pair.path("state"));
-        // At this rate it would take five minutes, and the test's patience is at an end before that.
-        let run = dumping(pair, &proxy, "d", &["--max-rate", "50k", "--threads", "4", "--json"]).start();
+both!(a_limit_that_is_changed_takes_effect_at_once);
+fn a_limit_that_is_changed_takes_effect_at_once(pair: &Pair) {
+    pair.fill(&filled(16));
+    let (proxy, state) = (proxy(pair), pair.path("state"));
+    // At this rate it would take five minutes, and the test's patience is at an end before that.
+    let run = dumping(
+        pair,
+        &proxy,
+        "d",
+        &["--max-rate", "50k", "--threads", "4", "--json"],
+    )
+    .start();
+    moving(&state, 1);
+    let mode = state
+        .join("run")
+        .metadata()
+        .expect("a folder")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o700);
+    let said = steer(&state, &["status"]).ok().says(&[
+        "into",
+        "dumping rows",
+        "rate=50 KiB/s rate-disk=none",
+    ]);
+    assert!(
+        said.out.contains("waiting for") && said.out.contains("the rate limit of 50 KiB/s"),
+        "{}",
+        said.out
+    );
+    // What makes no sense changes nothing.
+    steer(&state, &["set", "rate=none", "rate-disk=fast"])
+        .code(2)
+        .says(&["rate-disk: \"fast\" is not a rate"]);
+    steer(&state, &["set", "speed=1M"])
+        .code(2)
+        .says(&["no \"speed\" to set", "rate, rate-disk"]);
+    steer(&state, &["set", "rate"])
+        .code(2)
+        .says(&["is not NAME=VALUE"]);
+    steer(&state, &["set", "rate=8M", "rate=3M"])
+        .code(2)
+        .says(&["rate is set twice"]);
+    assert_eq!(runs(&state)[0]["limits"]["rate"], "50 KiB/s");
+    steer(&state, &["set", "rate=none", "rate-disk=512M"])
+        .ok()
+        .says(&["rate=none rate-disk=512 MiB/s"]);
+    let done = run.wait().ok().says(&["set: rate=none rate-disk=512M"]);
+    assert_eq!(done.summary()["rows"].as_u64(), Some(1 << 16));
+    nobody_listens(&state);
+    pair.load("d", &[]).ok();
+    pair.same_checksums();
+}
+
+both!(a_stop_is_clean);
+fn a_stop_is_clean(pair: &Pair) {
+    pair.fill(&filled(16));
+    let (proxy, state) = (proxy(pair), pair.path("state"));
+    for paused in [false, true] {
+        let run = dumping(pair, &proxy, "d", &["--max-rate", "50k", "--threads", "4"]).start();
         moving(&state, 1);
-        let mode = state.join("run").metadata().expect("a folder").permissions().mode();
-        assert_eq!(mode & 0o777, 0o700);
-        let said = steer(&state, &["status"]).ok().says(&["into", "dumping rows", "rate=50 KiB/s rate-disk=none"]);
-        assert!(said.out.contains("waiting for") && said.out.contains("the rate limit of 50 KiB/s"), "{}", said.out);
-        // What makes no sense changes nothing.
-        steer(&state, &["set", "rate=none", "rate-disk=fast"]).code(2).says(&["rate-disk: \"fast\" is not a rate"]);
-        steer(&state, &["set", "speed=1M"]).code(2).says(&["no \"speed\" to set", "rate, rate-disk"]);
-        steer(&state, &["set", "rate"]).code(2).says(&["is not NAME=VALUE"]);
-        steer(&state, &["set", "rate=8M", "rate=3M"]).code(2).says(&["rate is set twice"]);
-        assert_eq!(runs(&state)[0]["limits"]["rate"], "50 KiB/s");
-        steer(&state, &["set", "rate=none", "rate-disk=512M"]).ok().says(&["rate=none rate-disk=512 MiB/s"]);
-        let done = run.wait().ok().says(&["set: rate=none rate-disk=512M"]);
-        assert_eq!(done.summary()["rows"].as_u64(), Some(1 << 16));
-        nobody_listens(&state);
-        pair.load("d", &[]).ok();
-        pair.same_checksums();
-    }
-}
-
-both! {
-    fn a_stop_is_clean(pair) {
-        pair.fill(&filled(16));
-        let (proxy, state) = (proxy(pair), pair.path("state"));
-        for paused in [false, true] {
-            let run = dumping(pair, &proxy, "d", &["--max-rate", "50k", "--threads", "4"]).start();
-            moving(&state, 1);
-            if paused {
-                steer(&state, &["pause"]).ok().says(&["paused"]);
-            }
-            steer(&state, &["stop"]).ok().says(&["has ended"]);
-            run.wait().code(9).says(&["stopped on request"]);
-            nobody_listens(&state);
-            assert_eq!(std::fs::read_dir(pair.path("d")).expect("the folder").count(), 0);
-            let script = b"SET lock_wait_timeout = 5; ALTER TABLE w.t COMMENT 'free';";
-            pair.source().script(script).expect("no lock is left");
+        if paused {
+            steer(&state, &["pause"]).ok().says(&["paused"]);
         }
-        steer(&state, &["stop"]).code(2).says(&["no dump, load or verification of this user is running"]);
-        steer(&state, &["status"]).ok().says(&["no dump, load or verification of this user is running"]);
-    }
-}
-
-both! {
-    fn one_of_several_is_named_by_its_process(pair) {
-        pair.fill(&filled(14));
-        let (proxy, state) = (proxy(pair), pair.path("state"));
-        let start = |name| dumping(pair, &proxy, name, &["--max-rate", "20k"]).start();
-        let (a, b) = (start("a"), start("b"));
-        let pids = moving(&state, 2);
-        assert_eq!(pids.len(), 2);
-        let (first, second) = (a.pid().to_string(), b.pid().to_string());
-        let refused = steer(&state, &["pause"]).code(2).says(&["2 are running", "--pid"]);
-        assert!(refused.err.contains(&first) && refused.err.contains(&second), "{}", refused.err);
-        steer(&state, &["set", "rate=1M", "--pid", "1"]).code(2).says(&["process 1", &first]);
-        steer(&state, &["pause", "--pid", &first]).ok();
-        let list = runs(&state);
-        for run in &list {
-            assert_eq!(run["paused"], run["pid"].as_u64() == Some(u64::from(a.pid())), "{list:?}");
-        }
-        // One that does not answer is not left out, and nothing is done to the other for want of it.
-        a.signal(rustix::process::Signal::STOP);
-        let silent = format!("process {first}: does not answer");
-        steer(&state, &["status"]).ok().says(&[&silent, &second]);
-        steer(&state, &["stop"]).code(2).says(&["2 are running", &silent, "--pid"]);
-        a.signal(rustix::process::Signal::CONT);
-        // Left over by one that was killed: removed by the next that looks.
-        a.signal(rustix::process::Signal::KILL);
-        a.wait().code(137);
-        assert_eq!(runs(&state).len(), 1);
-        b.signal(rustix::process::Signal::STOP);
-        steer(&state, &["stop"]).code(1).says(&[&format!("process {second} is there and does not answer"), "kill -CONT"]);
-        b.signal(rustix::process::Signal::CONT);
-        steer(&state, &["set", "rate=none"]).ok();
-        b.wait().ok();
+        steer(&state, &["stop"]).ok().says(&["has ended"]);
+        run.wait().code(9).says(&["stopped on request"]);
         nobody_listens(&state);
+        assert_eq!(
+            std::fs::read_dir(pair.path("d"))
+                .expect("the folder")
+                .count(),
+            0
+        );
+        let script = b"SET lock_wait_timeout = 5; ALTER TABLE w.t COMMENT 'free';";
+        pair.source().script(script).expect("no lock is left");
     }
+    steer(&state, &["stop"])
+        .code(2)
+        .says(&["no dump, load or verification of this user is running"]);
+    steer(&state, &["status"])
+        .ok()
+        .says(&["no dump, load or verification of this user is running"]);
 }
 
-both! {
-    fn a_load_is_steered_too(pair) {
-        pair.fill(&filled(14));
-        pair.dump("d", &["--chunk-size", "1M"]).ok();
-        let state = pair.path("state");
-        let run = Tool::new(["load"]).arg(pair.path("d")).arg("--socket").arg(pair.target().socket())
-            .args(["--user", "root", "--threads", "2", "--max-rate", "50k"])
-            .env("PENSTOCK_STATE", &state).start();
-        moving(&state, 1);
-        steer(&state, &["pause"]).ok().says(&["load of", "paused", "resume (paused by the operator)"]);
-        let held = runs(&state)[0]["passed"].as_u64();
-        std::thread::sleep(Duration::from_secs(1));
-        assert_eq!(runs(&state)[0]["passed"].as_u64(), held);
-        steer(&state, &["set", "rate=none"]).ok();
-        assert_eq!(runs(&state)[0]["passed"].as_u64(), held, "a pause is not ended by another rate");
-        steer(&state, &["resume"]).ok();
-        run.wait().ok().says(&["paused by the operator", "resumed by the operator", "equal:"]);
-        pair.same_checksums();
+both!(one_of_several_is_named_by_its_process);
+fn one_of_several_is_named_by_its_process(pair: &Pair) {
+    pair.fill(&filled(14));
+    let (proxy, state) = (proxy(pair), pair.path("state"));
+    let start = |name| dumping(pair, &proxy, name, &["--max-rate", "20k"]).start();
+    let (a, b) = (start("a"), start("b"));
+    let pids = moving(&state, 2);
+    assert_eq!(pids.len(), 2);
+    let (first, second) = (a.pid().to_string(), b.pid().to_string());
+    let refused = steer(&state, &["pause"])
+        .code(2)
+        .says(&["2 are running", "--pid"]);
+    assert!(
+        refused.err.contains(&first) && refused.err.contains(&second),
+        "{}",
+        refused.err
+    );
+    steer(&state, &["set", "rate=1M", "--pid", "1"])
+        .code(2)
+        .says(&["process 1", &first]);
+    steer(&state, &["pause", "--pid", &first]).ok();
+    let list = runs(&state);
+    for run in &list {
+        assert_eq!(
+            run["paused"],
+            run["pid"].as_u64() == Some(u64::from(a.pid())),
+            "{list:?}"
+        );
     }
+    // One that does not answer is not left out, and nothing is done to the other for want of it.
+    a.signal(rustix::process::Signal::STOP);
+    let silent = format!("process {first}: does not answer");
+    steer(&state, &["status"]).ok().says(&[&silent, &second]);
+    steer(&state, &["stop"])
+        .code(2)
+        .says(&["2 are running", &silent, "--pid"]);
+    a.signal(rustix::process::Signal::CONT);
+    // Left over by one that was killed: removed by the next that looks.
+    a.signal(rustix::process::Signal::KILL);
+    a.wait().code(137);
+    assert_eq!(runs(&state).len(), 1);
+    b.signal(rustix::process::Signal::STOP);
+    steer(&state, &["stop"]).code(1).says(&[
+        &format!("process {second} is there and does not answer"),
+        "kill -CONT",
+    ]);
+    b.signal(rustix::process::Signal::CONT);
+    steer(&state, &["set", "rate=none"]).ok();
+    b.wait().ok();
+    nobody_listens(&state);
+}
+
+both!(a_load_is_steered_too);
+fn a_load_is_steered_too(pair: &Pair) {
+    pair.fill(&filled(14));
+    pair.dump("d", &["--chunk-size", "1M"]).ok();
+    let state = pair.path("state");
+    let run = Tool::new(["load"])
+        .arg(pair.path("d"))
+        .arg("--socket")
+        .arg(pair.target().socket())
+        .args(["--user", "root", "--threads", "2", "--max-rate", "50k"])
+        .env("PENSTOCK_STATE", &state)
+        .start();
+    moving(&state, 1);
+    steer(&state, &["pause"])
+        .ok()
+        .says(&["load of", "paused", "resume (paused by the operator)"]);
+    let held = runs(&state)[0]["passed"].as_u64();
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(runs(&state)[0]["passed"].as_u64(), held);
+    steer(&state, &["set", "rate=none"]).ok();
+    assert_eq!(
+        runs(&state)[0]["passed"].as_u64(),
+        held,
+        "a pause is not ended by another rate"
+    );
+    steer(&state, &["resume"]).ok();
+    run.wait().ok().says(&[
+        "paused by the operator",
+        "resumed by the operator",
+        "equal:",
+    ]);
+    pair.same_checksums();
 }
 
 /// Paused for longer than any timeout of the server, and resumed.

@@ -85,164 +85,263 @@ fn falls_behind(replica: &Server) {
     }
 }
 
-both! {
-    fn a_budget_is_held_while_an_application_works(pair) {
-        let server = pair.source();
-        let bench = |verb: &str| {
-            Tool::new(["bench", "tpcc", verb, "--socket"]).arg(server.socket()).args(["--user", "root"])
-        };
-        bench("load").args(["--warehouses", "1"]).run().ok();
-        let load = bench("run").args(["--connections", "2", "--ramp", "0s", "--measure", "60s"]).start();
-        let done = pair.dump("dump", &["--max-impact", "30%", "--min-rate", "4M", "--schemas", "tpcc", "--json"]).ok();
-        load.signal(Signal::INT);
-        load.wait();
-        let price = &done.summary()["price"];
-        let from = price["latency_from"].as_str().expect("a text");
-        assert_eq!(from.contains("histogram of performance_schema"), pair.is_mysql(), "{price}");
-        assert!(price["usual"]["statements_per_second"].as_f64() > Some(10.0), "{price}");
-        assert!(price["effect"].is_number(), "{price}");
-        assert!(price["history_list"].as_u64().is_some(), "{price}");
-        // It tells what it does, and it is a whole dump.
-        let steering = done.json().iter().any(|e| e["steering"].as_str().is_some_and(|t| t.contains("budget 30 %")));
-        assert!(steering, "{}", done.out);
-        let decided = |e: &serde_json::Value| e["event"] == "decision" && e["message"].to_string().contains("finding out");
-        assert!(done.json().iter().any(decided), "{}", done.out);
-        pair.verify("dump").ok();
-    }
+both!(a_budget_is_held_while_an_application_works);
+fn a_budget_is_held_while_an_application_works(pair: &Pair) {
+    let server = pair.source();
+    let bench = |verb: &str| {
+        Tool::new(["bench", "tpcc", verb, "--socket"])
+            .arg(server.socket())
+            .args(["--user", "root"])
+    };
+    bench("load").args(["--warehouses", "1"]).run().ok();
+    let load = bench("run")
+        .args(["--connections", "2", "--ramp", "0s", "--measure", "60s"])
+        .start();
+    let done = pair
+        .dump(
+            "dump",
+            &[
+                "--max-impact",
+                "30%",
+                "--min-rate",
+                "4M",
+                "--schemas",
+                "tpcc",
+                "--json",
+            ],
+        )
+        .ok();
+    load.signal(Signal::INT);
+    load.wait();
+    let price = &done.summary()["price"];
+    let from = price["latency_from"].as_str().expect("a text");
+    assert_eq!(
+        from.contains("histogram of performance_schema"),
+        pair.is_mysql(),
+        "{price}"
+    );
+    assert!(
+        price["usual"]["statements_per_second"].as_f64() > Some(10.0),
+        "{price}"
+    );
+    assert!(price["effect"].is_number(), "{price}");
+    assert!(price["history_list"].as_u64().is_some(), "{price}");
+    // It tells what it does, and it is a whole dump.
+    let steering = done.json().iter().any(|e| {
+        e["steering"]
+            .as_str()
+            .is_some_and(|t| t.contains("budget 30 %"))
+    });
+    assert!(steering, "{}", done.out);
+    let decided = |e: &serde_json::Value| {
+        e["event"] == "decision" && e["message"].to_string().contains("finding out")
+    };
+    assert!(done.json().iter().any(decided), "{}", done.out);
+    pair.verify("dump").ok();
 }
 
-both! {
-    fn where_nobody_works_the_gate_stays_open(pair) {
-        fill(pair, 40);
-        let done = pair.dump("dump", &["--max-impact", "5%", "--max-running", "4", "--json"]).ok();
-        let price = &done.summary()["price"];
-        assert_eq!(price["held_seconds"].as_f64(), Some(0.0), "{price}");
-        pair.verify("dump").ok();
-        // What the run itself asks of the server, twice a second, is nobody else's.
-        let done = pair.dump("slow", &["--max-impact", "5%", "--max-rate", "1M", "--json"]).ok();
-        let summary = done.summary();
-        assert!(summary["duration"].as_f64() > Some(6.0), "long enough to tell: {summary:#}");
-        assert!(summary["price"]["rested_seconds"].as_f64() < Some(1.0), "{}", summary["price"]);
-    }
+both!(where_nobody_works_the_gate_stays_open);
+fn where_nobody_works_the_gate_stays_open(pair: &Pair) {
+    fill(pair, 40);
+    let done = pair
+        .dump(
+            "dump",
+            &["--max-impact", "5%", "--max-running", "4", "--json"],
+        )
+        .ok();
+    let price = &done.summary()["price"];
+    assert_eq!(price["held_seconds"].as_f64(), Some(0.0), "{price}");
+    pair.verify("dump").ok();
+    // What the run itself asks of the server, twice a second, is nobody else's.
+    let done = pair
+        .dump(
+            "slow",
+            &["--max-impact", "5%", "--max-rate", "1M", "--json"],
+        )
+        .ok();
+    let summary = done.summary();
+    assert!(
+        summary["duration"].as_f64() > Some(6.0),
+        "long enough to tell: {summary:#}"
+    );
+    assert!(
+        summary["price"]["rested_seconds"].as_f64() < Some(1.0),
+        "{}",
+        summary["price"]
+    );
 }
 
-both! {
-    fn a_limit_that_is_never_kept_ends_the_dump_before_anything_is_locked(pair) {
-        fill(pair, 1);
-        let sleeping = sleeper(pair.source());
-        let done = pair.dump("dump", &["--max-running", "0", "--max-wait", "1s"]).code(12);
-        done.says(&["1 statements under way, 0 allowed", "--max-wait", "waiting for"]);
-        assert!(!pair.path("dump").exists());
-        nothing_left(pair, "dump");
-        let done = pair.dump("dump", &["--abort-if", "running=0"]).code(12);
-        done.says(&["ended by a limit: 1 statements under way, 0 allowed", "--abort-if running=0 was asked for"]);
-        // Once it is over the same dump goes through.
-        drop(sleeping);
-        pair.dump("dump", &["--max-running", "0", "--max-wait", "20s"]).ok();
-    }
+both!(a_limit_that_is_never_kept_ends_the_dump_before_anything_is_locked);
+fn a_limit_that_is_never_kept_ends_the_dump_before_anything_is_locked(pair: &Pair) {
+    fill(pair, 1);
+    let sleeping = sleeper(pair.source());
+    let done = pair
+        .dump("dump", &["--max-running", "0", "--max-wait", "1s"])
+        .code(12);
+    done.says(&[
+        "1 statements under way, 0 allowed",
+        "--max-wait",
+        "waiting for",
+    ]);
+    assert!(!pair.path("dump").exists());
+    nothing_left(pair, "dump");
+    let done = pair.dump("dump", &["--abort-if", "running=0"]).code(12);
+    done.says(&[
+        "ended by a limit: 1 statements under way, 0 allowed",
+        "--abort-if running=0 was asked for",
+    ]);
+    // Once it is over the same dump goes through.
+    drop(sleeping);
+    pair.dump("dump", &["--max-running", "0", "--max-wait", "20s"])
+        .ok();
 }
 
-both! {
-    fn a_limit_that_breaks_in_the_middle_holds_then_ends_the_dump(pair) {
-        fill(pair, 60);
-        let flags = ["--max-rate", "400k", "--max-running", "0", "--max-wait", "2s", "--json"];
-        let dump = pair.dumping("dump", &flags).start();
-        let end = Instant::now() + Duration::from_secs(60);
-        while !pair.path("dump").join("penstock.incomplete").exists() {
-            assert!(Instant::now() < end, "the dump does not begin");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let sleeping = sleeper(pair.source());
-        let done = dump.wait().code(12);
-        done.says(&["1 statements under way, 0 allowed"]);
-        nothing_left(pair, "dump");
-        drop(sleeping);
+both!(a_limit_that_breaks_in_the_middle_holds_then_ends_the_dump);
+fn a_limit_that_breaks_in_the_middle_holds_then_ends_the_dump(pair: &Pair) {
+    fill(pair, 60);
+    let flags = [
+        "--max-rate",
+        "400k",
+        "--max-running",
+        "0",
+        "--max-wait",
+        "2s",
+        "--json",
+    ];
+    let dump = pair.dumping("dump", &flags).start();
+    let end = Instant::now() + Duration::from_secs(60);
+    while !pair.path("dump").join("penstock.incomplete").exists() {
+        assert!(Instant::now() < end, "the dump does not begin");
+        std::thread::sleep(Duration::from_millis(20));
     }
+    let sleeping = sleeper(pair.source());
+    let done = dump.wait().code(12);
+    done.says(&["1 statements under way, 0 allowed"]);
+    nothing_left(pair, "dump");
+    drop(sleeping);
 }
 
-both! {
-    fn lag_is_asked_of_replicas_only_and_a_stopped_one_counts_as_behind(pair) {
-        fill(pair, 1);
-        pair.dump("dump", &["--max-lag", "2s"]).code(2).says(&["is not a replica", "--lag-of"]);
-        let (follow, forget) = if pair.is_mysql() {
-            ("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1", "RESET REPLICA ALL")
-        } else {
-            ("CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=1", "RESET SLAVE ALL")
-        };
-        let replica = pair.target();
-        replica.script(follow.as_bytes()).expect("it follows");
-        let uri = replica.uri();
-        let done = pair.dump("dump", &["--max-lag", "2s", "--lag-of", &uri, "--max-wait", "1s"]);
-        replica.script(forget.as_bytes()).expect("it forgets");
-        done.code(12).says(&["a replica: its applier does not run"]);
-        nothing_left(pair, "dump");
-    }
+both!(lag_is_asked_of_replicas_only_and_a_stopped_one_counts_as_behind);
+fn lag_is_asked_of_replicas_only_and_a_stopped_one_counts_as_behind(pair: &Pair) {
+    fill(pair, 1);
+    pair.dump("dump", &["--max-lag", "2s"])
+        .code(2)
+        .says(&["is not a replica", "--lag-of"]);
+    let (follow, forget) = if pair.is_mysql() {
+        (
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1",
+            "RESET REPLICA ALL",
+        )
+    } else {
+        (
+            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=1",
+            "RESET SLAVE ALL",
+        )
+    };
+    let replica = pair.target();
+    replica.script(follow.as_bytes()).expect("it follows");
+    let uri = replica.uri();
+    let done = pair.dump(
+        "dump",
+        &["--max-lag", "2s", "--lag-of", &uri, "--max-wait", "1s"],
+    );
+    replica.script(forget.as_bytes()).expect("it forgets");
+    done.code(12).says(&["a replica: its applier does not run"]);
+    nothing_left(pair, "dump");
 }
 
-both! {
-    fn a_replica_that_is_behind_is_waited_for(pair) {
-        fill(pair, 1);
-        let (source, replica) = (pair.source(), pair.target());
-        let account = "CREATE USER t_follow@'%' IDENTIFIED BY 'follow'; GRANT REPLICATION SLAVE ON *.* TO t_follow@'%'";
-        source.script(account.as_bytes()).expect("an account");
-        let status = if pair.is_mysql() { "SHOW BINARY LOG STATUS" } else { "SHOW MASTER STATUS" };
-        let at = source.client(status).expect("a position").remove(0);
-        let (file, position) = (at[0].clone().expect("a file"), at[1].clone().expect("an offset"));
-        let port = source.port().expect("a port");
-        replica.script(b"CREATE DATABASE t_a; CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120))").expect("a table");
-        let (follow, forget) = if pair.is_mysql() {
-            (
-                format!("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, SOURCE_USER='t_follow', SOURCE_PASSWORD='follow', GET_SOURCE_PUBLIC_KEY=1, SOURCE_LOG_FILE='{file}', SOURCE_LOG_POS={position}, SOURCE_AUTO_POSITION=0; START REPLICA"),
-                "STOP REPLICA; RESET REPLICA ALL",
-            )
-        } else {
-            (
-                format!("CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='t_follow', MASTER_PASSWORD='follow', MASTER_LOG_FILE='{file}', MASTER_LOG_POS={position}, MASTER_USE_GTID=no; START SLAVE"),
-                "STOP SLAVE; RESET SLAVE ALL",
-            )
-        };
-        replica.script(follow.as_bytes()).expect("it follows");
-        // A reader there keeps the applier from its table.
-        let mut reader = wire::Conn::connect(&replica.options()).expect("a session");
-        reader.execute("LOCK TABLES t_a.t READ").expect("locked");
-        pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000000, 'late')");
-        falls_behind(replica);
-        let flags = ["--max-lag", "1s", "--lag-of", &replica.uri(), "--max-wait", "60s"];
-        let dump = pair.dumping("dump", &flags).start();
-        std::thread::sleep(Duration::from_secs(5));
-        let early = pair.path("dump").exists();
-        reader.execute("UNLOCK TABLES").expect("unlocked");
-        let done = dump.wait();
-        // One that is far behind ends a dump, if so asked.
-        reader.execute("LOCK TABLES t_a.t READ").expect("locked");
-        pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000001, 'later')");
-        falls_behind(replica);
-        let ended = pair.dump("other", &["--abort-if", "lag=1s", "--lag-of", &replica.uri()]);
-        drop(reader);
-        replica.script(forget.as_bytes()).expect("it forgets");
-        done.ok().says(&["waiting for a replica", "s behind, 1 s allowed"]);
-        assert!(!early, "it began while the replica was behind");
-        pair.verify("dump").ok();
-        ended.code(12).says(&["ended by a limit: a replica", "--abort-if lag=1s"]);
-    }
+both!(a_replica_that_is_behind_is_waited_for);
+fn a_replica_that_is_behind_is_waited_for(pair: &Pair) {
+    fill(pair, 1);
+    let (source, replica) = (pair.source(), pair.target());
+    let account = "CREATE USER t_follow@'%' IDENTIFIED BY 'follow'; GRANT REPLICATION SLAVE ON *.* TO t_follow@'%'";
+    source.script(account.as_bytes()).expect("an account");
+    let status = if pair.is_mysql() {
+        "SHOW BINARY LOG STATUS"
+    } else {
+        "SHOW MASTER STATUS"
+    };
+    let at = source.client(status).expect("a position").remove(0);
+    let (file, position) = (
+        at[0].clone().expect("a file"),
+        at[1].clone().expect("an offset"),
+    );
+    let port = source.port().expect("a port");
+    replica.script(b"CREATE DATABASE t_a; CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120))").expect("a table");
+    let (follow, forget) = if pair.is_mysql() {
+        (
+            format!(
+                "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, SOURCE_USER='t_follow', SOURCE_PASSWORD='follow', GET_SOURCE_PUBLIC_KEY=1, SOURCE_LOG_FILE='{file}', SOURCE_LOG_POS={position}, SOURCE_AUTO_POSITION=0; START REPLICA"
+            ),
+            "STOP REPLICA; RESET REPLICA ALL",
+        )
+    } else {
+        (
+            format!(
+                "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='t_follow', MASTER_PASSWORD='follow', MASTER_LOG_FILE='{file}', MASTER_LOG_POS={position}, MASTER_USE_GTID=no; START SLAVE"
+            ),
+            "STOP SLAVE; RESET SLAVE ALL",
+        )
+    };
+    replica.script(follow.as_bytes()).expect("it follows");
+    // A reader there keeps the applier from its table.
+    let mut reader = wire::Conn::connect(&replica.options()).expect("a session");
+    reader.execute("LOCK TABLES t_a.t READ").expect("locked");
+    pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000000, 'late')");
+    falls_behind(replica);
+    let flags = [
+        "--max-lag",
+        "1s",
+        "--lag-of",
+        &replica.uri(),
+        "--max-wait",
+        "60s",
+    ];
+    let dump = pair.dumping("dump", &flags).start();
+    std::thread::sleep(Duration::from_secs(5));
+    let early = pair.path("dump").exists();
+    reader.execute("UNLOCK TABLES").expect("unlocked");
+    let done = dump.wait();
+    // One that is far behind ends a dump, if so asked.
+    reader.execute("LOCK TABLES t_a.t READ").expect("locked");
+    pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000001, 'later')");
+    falls_behind(replica);
+    let ended = pair.dump(
+        "other",
+        &["--abort-if", "lag=1s", "--lag-of", &replica.uri()],
+    );
+    drop(reader);
+    replica.script(forget.as_bytes()).expect("it forgets");
+    done.ok()
+        .says(&["waiting for a replica", "s behind, 1 s allowed"]);
+    assert!(!early, "it began while the replica was behind");
+    pair.verify("dump").ok();
+    ended
+        .code(12)
+        .says(&["ended by a limit: a replica", "--abort-if lag=1s"]);
 }
 
-both! {
-    fn history_that_grows_too_long_ends_the_dump(pair) {
-        fill(pair, 20);
-        // Somebody's snapshot keeps what was written from being cleaned up.
-        let mut other = pair.source().conn().expect("a session");
-        other.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ").expect("set");
-        other.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT").expect("a snapshot");
-        other.fetch("SELECT COUNT(*) FROM t_a.t").expect("a view");
-        for n in 0..20 {
-            pair.fill(&format!("UPDATE t_a.t SET c = '{n}' WHERE id < 100"));
-        }
-        let done = pair.dump("dump", &["--max-history", "1", "--max-rate", "200k"]).code(12);
-        done.says(&["ended by a limit: a history list of", "1 allowed"]);
-        nothing_left(pair, "dump");
-        pair.dump("dump", &["--max-history", "1000000"]).ok();
+both!(history_that_grows_too_long_ends_the_dump);
+fn history_that_grows_too_long_ends_the_dump(pair: &Pair) {
+    fill(pair, 20);
+    // Somebody's snapshot keeps what was written from being cleaned up.
+    let mut other = pair.source().conn().expect("a session");
+    other
+        .execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        .expect("set");
+    other
+        .execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        .expect("a snapshot");
+    other.fetch("SELECT COUNT(*) FROM t_a.t").expect("a view");
+    for n in 0..20 {
+        pair.fill(&format!("UPDATE t_a.t SET c = '{n}' WHERE id < 100"));
     }
+    let done = pair
+        .dump("dump", &["--max-history", "1", "--max-rate", "200k"])
+        .code(12);
+    done.says(&["ended by a limit: a history list of", "1 allowed"]);
+    nothing_left(pair, "dump");
+    pair.dump("dump", &["--max-history", "1000000"]).ok();
 }
 
 /// An application whose statements take five times as long while somebody reads
@@ -302,64 +401,116 @@ impl Drop for Delicate {
     }
 }
 
-both! {
-    fn an_effect_above_its_limit_ends_the_dump(pair) {
-        fill(pair, 1);
-        let load = Tool::new(["bench", "tpcc", "load", "--warehouses", "1", "--user", "root", "--socket"]);
-        load.arg(pair.source().socket()).run().ok();
-        let application = Delicate::on(pair.source());
-        let flags = ["--abort-if", "impact=20%", "--max-rate", "8M", "--threads", "2", "--schemas", "tpcc"];
-        let done = pair.dump("dump", &flags);
-        drop(application);
-        done.code(12).says(&["ended by a limit: an effect of", "20.0 % allowed"]);
-        nothing_left(pair, "dump");
-    }
+both!(an_effect_above_its_limit_ends_the_dump);
+fn an_effect_above_its_limit_ends_the_dump(pair: &Pair) {
+    fill(pair, 1);
+    let load = Tool::new([
+        "bench",
+        "tpcc",
+        "load",
+        "--warehouses",
+        "1",
+        "--user",
+        "root",
+        "--socket",
+    ]);
+    load.arg(pair.source().socket()).run().ok();
+    let application = Delicate::on(pair.source());
+    let flags = [
+        "--abort-if",
+        "impact=20%",
+        "--max-rate",
+        "8M",
+        "--threads",
+        "2",
+        "--schemas",
+        "tpcc",
+    ];
+    let done = pair.dump("dump", &flags);
+    drop(application);
+    done.code(12)
+        .says(&["ended by a limit: an effect of", "20.0 % allowed"]);
+    nothing_left(pair, "dump");
 }
 
-both! {
-    /// Statements that are slower for as long as the dump goes on, whether it reads or rests.
-    fn what_no_rate_takes_away_is_said(pair) {
-        fill(pair, 80);
-        let over = Arc::new(AtomicBool::new(false));
-        let (ends, folder) = (over.clone(), pair.path("dump").join("t_a@t.sql"));
-        let mut conn = wire::Conn::connect(&pair.source().options()).expect("a connection");
-        let application = std::thread::spawn(move || {
-            while !ends.load(Relaxed) {
-                let sleep = if folder.exists() { "DO SLEEP(0.012)" } else { "DO SLEEP(0.004)" };
-                conn.execute(sleep).expect("slept");
-            }
-        });
-        let done = pair.dump("dump", &["--max-impact", "5%", "--min-rate", "512k", "--max-rate", "512k", "--schemas", "t_a", "--json"]);
-        over.store(true, Relaxed);
-        application.join().expect("an application that does not fall over");
-        let done = done.ok();
-        let summary = done.summary();
-        let rests = summary["price"]["effect_in_rests"].as_f64().expect("a share");
-        assert!((1.0..=2.0).contains(&rests), "{}", summary["price"]);
-        let said: Vec<String> = done.json().iter().filter(|e| e["event"] == "progress").map(|e| e.to_string()).collect();
-        assert!(said.iter().any(|s| s.contains("slower than before it even in rests")), "{said:?}");
-    }
-}
-
-both! {
-    fn what_makes_no_sense_is_refused(pair) {
-        for (flags, says) in [
-            (&["--max-impact", "x"][..], "--max-impact"),
-            (&["--max-impact", "0"][..], "--max-impact"),
-            (&["--max-impact", "100%"][..], "above 0 and below 100 per cent"),
-            (&["--max-impact", "5%%"][..], "--max-impact"),
-            (&["--max-impact", "5%", "--min-rate", "8M", "--max-rate", "2M"][..], "--max-rate allows"),
-            (&["--min-rate", "1M"][..], "--max-impact"),
-            (&["--abort-if", "moon=full"][..], "running=N"),
-            (&["--max-lag", "soon"][..], "--max-lag"),
-            (&["--lag-of", "mysql://x@y/"][..], "--max-lag 2s"),
-            (&["--max-wait", "soon"][..], "--max-wait"),
-            (&["--max-wait", "5s"][..], "no limit is set"),
-        ] {
-            pair.dump("dump", flags).code(2).says(&[says]);
+both!(what_no_rate_takes_away_is_said);
+/// Statements that are slower for as long as the dump goes on, whether it reads or rests.
+fn what_no_rate_takes_away_is_said(pair: &Pair) {
+    fill(pair, 80);
+    let over = Arc::new(AtomicBool::new(false));
+    let (ends, folder) = (over.clone(), pair.path("dump").join("t_a@t.sql"));
+    let mut conn = wire::Conn::connect(&pair.source().options()).expect("a connection");
+    let application = std::thread::spawn(move || {
+        while !ends.load(Relaxed) {
+            let sleep = if folder.exists() {
+                "DO SLEEP(0.012)"
+            } else {
+                "DO SLEEP(0.004)"
+            };
+            conn.execute(sleep).expect("slept");
         }
-        assert!(!pair.path("dump").exists());
+    });
+    let done = pair.dump(
+        "dump",
+        &[
+            "--max-impact",
+            "5%",
+            "--min-rate",
+            "512k",
+            "--max-rate",
+            "512k",
+            "--schemas",
+            "t_a",
+            "--json",
+        ],
+    );
+    over.store(true, Relaxed);
+    application
+        .join()
+        .expect("an application that does not fall over");
+    let done = done.ok();
+    let summary = done.summary();
+    let rests = summary["price"]["effect_in_rests"]
+        .as_f64()
+        .expect("a share");
+    assert!((1.0..=2.0).contains(&rests), "{}", summary["price"]);
+    let said: Vec<String> = done
+        .json()
+        .iter()
+        .filter(|e| e["event"] == "progress")
+        .map(|e| e.to_string())
+        .collect();
+    assert!(
+        said.iter()
+            .any(|s| s.contains("slower than before it even in rests")),
+        "{said:?}"
+    );
+}
+
+both!(what_makes_no_sense_is_refused);
+fn what_makes_no_sense_is_refused(pair: &Pair) {
+    for (flags, says) in [
+        (&["--max-impact", "x"][..], "--max-impact"),
+        (&["--max-impact", "0"][..], "--max-impact"),
+        (
+            &["--max-impact", "100%"][..],
+            "above 0 and below 100 per cent",
+        ),
+        (&["--max-impact", "5%%"][..], "--max-impact"),
+        (
+            &["--max-impact", "5%", "--min-rate", "8M", "--max-rate", "2M"][..],
+            "--max-rate allows",
+        ),
+        (&["--min-rate", "1M"][..], "--max-impact"),
+        (&["--abort-if", "moon=full"][..], "running=N"),
+        (&["--max-lag", "soon"][..], "--max-lag"),
+        (&["--lag-of", "mysql://x@y/"][..], "--max-lag 2s"),
+        (&["--max-wait", "soon"][..], "--max-wait"),
+        (&["--max-wait", "5s"][..], "no limit is set"),
+    ] {
+        pair.dump("dump", flags).code(2).says(&[says]);
     }
+    assert!(!pair.path("dump").exists());
 }
 
 #[test]

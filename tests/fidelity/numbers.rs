@@ -2,9 +2,9 @@
 
 use super::*;
 
-both! {
-    fn numbers_come_back_exactly(pair) {
-        pair.fill("
+both!(numbers_come_back_exactly);
+fn numbers_come_back_exactly(pair: &Pair) {
+    pair.fill("
 CREATE DATABASE num;
 USE num;
 CREATE TABLE ints (id INT PRIMARY KEY, a TINYINT, b TINYINT UNSIGNED, c SMALLINT, d SMALLINT UNSIGNED, e MEDIUMINT,
@@ -23,17 +23,20 @@ CREATE TABLE bits (id INT PRIMARY KEY, a BIT(1), b BIT(7), c BIT(8), d BIT(9), e
 INSERT INTO bits VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0), (2, 1, 127, 255, 511, 2147483647, 9223372036854775807, 18446744073709551615, 1023),
  (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (4, b'1', b'1001001', 0x0A, 0x0109, 0x5C09, 0x0000000A0D00, 0x5C5C5C5C09000A1A, 92);
 ");
-        pair.carry("a", &[]);
-        pair.same_schema("num");
-        pair.same("SELECT id, HEX(a), HEX(b), HEX(c), HEX(d), HEX(e), HEX(f), HEX(g), HEX(h) FROM num.bits ORDER BY id");
-        pair.a_change_is_found("a", "`num`.`bits`", "UPDATE num.bits SET g = g - 1 WHERE id = 2");
-    }
+    pair.carry("a", &[]);
+    pair.same_schema("num");
+    pair.same("SELECT id, HEX(a), HEX(b), HEX(c), HEX(d), HEX(e), HEX(f), HEX(g), HEX(h) FROM num.bits ORDER BY id");
+    pair.a_change_is_found(
+        "a",
+        "`num`.`bits`",
+        "UPDATE num.bits SET g = g - 1 WHERE id = 2",
+    );
 }
 
-both! {
-    fn floats_come_back_bit_for_bit(pair) {
-        // Through text a FLOAT has six digits; these differ in the seventh and beyond.
-        pair.fill(&format!("
+both!(floats_come_back_bit_for_bit);
+fn floats_come_back_bit_for_bit(pair: &Pair) {
+    // Through text a FLOAT has six digits; these differ in the seventh and beyond.
+    pair.fill(&format!("
 CREATE DATABASE fl;
 USE fl;
 CREATE TABLE f (id INT AUTO_INCREMENT PRIMARY KEY, f FLOAT, d DOUBLE, g FLOAT(7,4), h DOUBLE(20,5), u FLOAT UNSIGNED, n FLOAT(30) NOT NULL DEFAULT 1.1);
@@ -44,11 +47,14 @@ INSERT INTO f (f, d, g, h, u, n)
  SELECT (RAND(n) - 0.5) * POW(10, n % 76 - 37), (RAND(n + 1) - 0.5) * POW(10, n % 600 - 300), ROUND(RAND(n) * 999, 4), ROUND(RAND(n) * 1e9, 5), RAND(n) * 1e6, RAND(n)
  FROM {COUNT} WHERE n < 3000 ORDER BY n;
 "));
-        pair.carry("a", &["--chunk-size", "64k"]);
-        pair.same_schema("fl");
-        pair.same("SELECT id, f + 0e0, CONCAT(d), CONCAT(f * 1e0), g, h, u * 1e0, n * 1e0 FROM fl.f ORDER BY id");
-        // The sign of zero is a bit like any other.
-        pair.same("SELECT id, CONCAT(d), CONCAT(f) FROM fl.f WHERE d = 0 ORDER BY id");
-        pair.a_change_is_found("a", "`fl`.`f`", "UPDATE fl.f SET f = 16777214 WHERE f = 16777215");
-    }
+    pair.carry("a", &["--chunk-size", "64k"]);
+    pair.same_schema("fl");
+    pair.same("SELECT id, f + 0e0, CONCAT(d), CONCAT(f * 1e0), g, h, u * 1e0, n * 1e0 FROM fl.f ORDER BY id");
+    // The sign of zero is a bit like any other.
+    pair.same("SELECT id, CONCAT(d), CONCAT(f) FROM fl.f WHERE d = 0 ORDER BY id");
+    pair.a_change_is_found(
+        "a",
+        "`fl`.`f`",
+        "UPDATE fl.f SET f = 16777214 WHERE f = 16777215",
+    );
 }
