@@ -100,12 +100,14 @@ const KEYS: &[(&str, &str, &str)] = &[
     ),
     (
         "one_giant_group",
-        "a VARCHAR(20) DEFAULT 'same', b DATE DEFAULT '2020-02-02', k INT UNSIGNED, PRIMARY KEY (a, b, k)",
+        "a VARCHAR(20) DEFAULT 'same', b DATE DEFAULT '2020-02-02', k INT UNSIGNED, PRIMARY KEY \
+        (a, b, k)",
         "n",
     ),
     (
         "mixed",
-        "b DATETIME DEFAULT '2020-01-01', k VARCHAR(30) CHARACTER SET latin1, c BIGINT DEFAULT 5, PRIMARY KEY (b, k, c)",
+        "b DATETIME DEFAULT '2020-01-01', k VARCHAR(30) CHARACTER SET latin1, c BIGINT DEFAULT 5, \
+        PRIMARY KEY (b, k, c)",
         "CONCAT('é', n)",
     ),
     (
@@ -123,14 +125,20 @@ const KEYS: &[(&str, &str, &str)] = &[
 ];
 
 /// Tables whose keys have NULLs, or none, or cannot be cut.
-const OTHERS: &str = "
-CREATE TABLE nulls (k INT, pad VARCHAR(200), UNIQUE KEY (k)); INSERT INTO nulls SELECT IF(n % 3 = 0, NULL, n), REPEAT('p', 100) FROM C ORDER BY n;
-CREATE TABLE null_pairs (a INT, b VARCHAR(9), pad VARCHAR(200), UNIQUE KEY (a, b)); INSERT INTO null_pairs SELECT IF(n % 2, NULL, n % 50), IF(n % 7, n, NULL), REPEAT('p', 100) FROM C ORDER BY n;
-CREATE TABLE no_key (a INT, pad VARCHAR(200)); INSERT INTO no_key SELECT n % 10, REPEAT('p', 100) FROM C ORDER BY n;
-CREATE TABLE prefix_key (t TEXT, pad VARCHAR(200), KEY (t(5))); INSERT INTO prefix_key SELECT CONCAT('aaaaaaaa', n), REPEAT('p', 100) FROM C ORDER BY n;
-CREATE TABLE blanks (k VARBINARY(10) PRIMARY KEY, pad VARCHAR(200)); INSERT INTO blanks VALUES ('a', 1), ('a ', 2), ('a  ', 3), ('A', 4), ('', 5), (' ', 6), (0x00, 7);
-CREATE TABLE one (k INT PRIMARY KEY); INSERT INTO one VALUES (5); CREATE TABLE none (k INT PRIMARY KEY);
-";
+const OTHERS: &str = "CREATE TABLE nulls (k INT, pad VARCHAR(200), UNIQUE KEY (k)); \
+    INSERT INTO nulls SELECT IF(n % 3 = 0, NULL, n), REPEAT('p', 100) FROM C ORDER BY n; \
+    CREATE TABLE null_pairs (a INT, b VARCHAR(9), pad VARCHAR(200), UNIQUE KEY (a, b)); \
+    INSERT INTO null_pairs SELECT IF(n % 2, NULL, n % 50), IF(n % 7, n, NULL), REPEAT('p', 100) \
+      FROM C ORDER BY n; \
+    CREATE TABLE no_key (a INT, pad VARCHAR(200)); \
+    INSERT INTO no_key SELECT n % 10, REPEAT('p', 100) FROM C ORDER BY n; \
+    CREATE TABLE prefix_key (t TEXT, pad VARCHAR(200), KEY (t(5))); \
+    INSERT INTO prefix_key SELECT CONCAT('aaaaaaaa', n), REPEAT('p', 100) FROM C ORDER BY n; \
+    CREATE TABLE blanks (k VARBINARY(10) PRIMARY KEY, pad VARCHAR(200)); \
+    INSERT INTO blanks VALUES ('a', 1), ('a ', 2), ('a  ', 3), ('A', 4), ('', 5), (' ', 6), \
+      (0x00, 7); \
+    CREATE TABLE one (k INT PRIMARY KEY); INSERT INTO one VALUES (5); \
+    CREATE TABLE none (k INT PRIMARY KEY);";
 
 fn key_tables(pair: &Pair) {
     let mut script =
@@ -143,7 +151,9 @@ fn key_tables(pair: &Pair) {
         };
         let b = if a.is_empty() { "" } else { ", n % 3" };
         script += &format!(
-            "CREATE TABLE {name} (pad VARCHAR(200), {columns}); INSERT INTO {name} (k, pad{a}) SELECT {value}, REPEAT('p', 100){b} FROM {COUNT} ORDER BY n;\n"
+            "CREATE TABLE {name} (pad VARCHAR(200), {columns}); \
+            INSERT INTO {name} (k, pad{a}) SELECT {value}, REPEAT('p', 100){b} FROM {COUNT} \
+              ORDER BY n;\n"
         );
     }
     script += &OTHERS.replace(" FROM C ", &format!(" FROM {COUNT} "));
@@ -270,10 +280,14 @@ both!(chunks_of_one_table_do_not_lock_each_other_out);
 fn chunks_of_one_table_do_not_lock_each_other_out(pair: &Pair) {
     // Workers that begin on one empty table together: a server may see a deadlock and pick a victim.
     let mut script = String::from(
-        "CREATE DATABASE dl; USE dl; CREATE TABLE t0 (k BIGINT PRIMARY KEY, u VARCHAR(64) NOT NULL, pad VARCHAR(3000), UNIQUE KEY (u));\n",
+        "CREATE DATABASE dl; USE dl; \
+        CREATE TABLE t0 (k BIGINT PRIMARY KEY, u VARCHAR(64) NOT NULL, pad VARCHAR(3000), \
+          UNIQUE KEY (u));\n",
     );
     script += &format!(
-        "INSERT INTO t0 SELECT n * 7, SHA2(n, 256), REPEAT('x', 3000) FROM {COUNT} WHERE n < 30 ORDER BY n; ANALYZE TABLE t0;\n"
+        "INSERT INTO t0 SELECT n * 7, SHA2(n, 256), REPEAT('x', 3000) FROM {COUNT} WHERE n < 30 \
+          ORDER BY n; \
+        ANALYZE TABLE t0;\n"
     );
     for n in 1..80 {
         script += &format!(
@@ -291,7 +305,12 @@ fn chunks_of_one_table_do_not_lock_each_other_out(pair: &Pair) {
 both!(sizes_that_were_tried_are_in_the_summary);
 /// What was found about sizes is said as it was measured, whatever it was.
 fn sizes_that_were_tried_are_in_the_summary(pair: &Pair) {
-    pair.fill(&format!("CREATE DATABASE a1; USE a1; CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(600)) ENGINE=InnoDB; INSERT INTO t SELECT n, REPEAT(SHA2(n, 512), 4) FROM {COUNT} WHERE n < 9000; CREATE TABLE small (id INT PRIMARY KEY); INSERT INTO small VALUES (1); ANALYZE TABLE t;"));
+    pair.fill(&format!(
+        "CREATE DATABASE a1; USE a1; \
+        CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(600)) ENGINE=InnoDB; \
+        INSERT INTO t SELECT n, REPEAT(SHA2(n, 512), 4) FROM {COUNT} WHERE n < 9000; \
+        CREATE TABLE small (id INT PRIMARY KEY); INSERT INTO small VALUES (1); ANALYZE TABLE t;"
+    ));
     let dumped = pair.dump("a", &["--chunk-size", "64k", "--json"]).ok();
     assert!(
         dumped.summary()["chunks"].as_u64().expect("a count") >= 43,

@@ -60,7 +60,10 @@ impl Scene {
     fn empty(&self) {
         self.up();
         self.target
-            .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS g; DROP DATABASE IF EXISTS `a-f`")
+            .script(
+                b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS g; \
+                DROP DATABASE IF EXISTS `a-f`",
+            )
             .expect("an empty target");
     }
 
@@ -141,7 +144,8 @@ fn put_in_while_the_server_is_stopped(s: &mut Scene) {
             "UPDATE f.keyed SET v = CONCAT('zz', LEFT(v, 100)), n = n + 1 WHERE id % 3 = 0",
             "DELETE FROM f.keyed WHERE id % 17 = 0 AND id > 3000",
             "UPDATE f.worded SET b = NULL WHERE id % 50 = 0",
-            "INSERT INTO f.worded SELECT id + CRC32('{round}'), t, b FROM f.worded WHERE id % 5 = 0 AND id < 5000",
+            "INSERT INTO f.worded SELECT id + CRC32('{round}'), t, b FROM f.worded \
+            WHERE id % 5 = 0 AND id < 5000",
             "UPDATE f.latin SET a = REVERSE(a) WHERE e = 1",
             "DELETE FROM f.wide_set WHERE id % 3 = 0",
             "UPDATE f.sorted_elsewhere SET b = REVERSE(b)",

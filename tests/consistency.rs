@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Accounts in three tables; transfers between them leave the sum as it is.
-const BANK: &str = "CREATE DATABASE bank; USE bank; CREATE TABLE a (id INT PRIMARY KEY, n BIGINT NOT NULL, pad VARCHAR(200)); CREATE TABLE b LIKE a; CREATE TABLE c LIKE a;
-INSERT INTO a SELECT n, 1000, REPEAT('a', 150) FROM Q ORDER BY n; INSERT INTO b SELECT * FROM a; INSERT INTO c SELECT * FROM a; ANALYZE TABLE a, b, c;
-CREATE TABLE log (at BIGINT AUTO_INCREMENT PRIMARY KEY, writer INT, n INT);";
+const BANK: &str = "CREATE DATABASE bank; USE bank; \
+    CREATE TABLE a (id INT PRIMARY KEY, n BIGINT NOT NULL, pad VARCHAR(200)); \
+    CREATE TABLE b LIKE a; CREATE TABLE c LIKE a; \
+    INSERT INTO a SELECT n, 1000, REPEAT('a', 150) FROM Q ORDER BY n; \
+    INSERT INTO b SELECT * FROM a; INSERT INTO c SELECT * FROM a; ANALYZE TABLE a, b, c; \
+    CREATE TABLE log (at BIGINT AUTO_INCREMENT PRIMARY KEY, writer INT, n INT);";
 
 fn bank(pair: &Pair) {
     pair.fill(&BANK.replace(" Q ", &format!(" {COUNT} ")));
@@ -48,7 +51,8 @@ fn transfers(pair: &Pair, writer: u32, stop: &AtomicBool, done: &AtomicU64) {
 
 #[track_caller]
 fn nobody_left(pair: &Pair) {
-    let sql = "SELECT id, command, info FROM information_schema.processlist WHERE user = 'root' AND id <> CONNECTION_ID()";
+    let sql = "SELECT id, command, info FROM information_schema.processlist WHERE user = 'root' \
+        AND id <> CONNECTION_ID()";
     let end = Instant::now() + Duration::from_secs(10);
     loop {
         let left = pair.source().client(sql).expect("the list of connections");
@@ -102,7 +106,8 @@ fn a_dump_under_load_is_of_one_moment(pair: &Pair) {
     let value = |sql: &str| pair.target().value(sql).expect("a value");
     assert_eq!(
         value(
-            "SELECT (SELECT SUM(n) FROM bank.a) + (SELECT SUM(n) FROM bank.b) + (SELECT SUM(n) FROM bank.c)"
+            "SELECT (SELECT SUM(n) FROM bank.a) + (SELECT SUM(n) FROM bank.b) + \
+            (SELECT SUM(n) FROM bank.c)"
         ),
         "30000000"
     );
@@ -180,7 +185,13 @@ fn a_long_query_makes_the_dump_give_up_and_not_the_server(pair: &Pair) {
             // BACKUP STAGE waits for no reader.
             pair.dump("a", &["--lock-wait", "3"]).ok();
         }
-        let id = pair.source().value("SELECT id FROM information_schema.processlist WHERE info LIKE 'SELECT ''the long%'").expect("the query");
+        let id = pair
+            .source()
+            .value(
+                "SELECT id FROM information_schema.processlist \
+                WHERE info LIKE 'SELECT ''the long%'",
+            )
+            .expect("the query");
         pair.source().client(&format!("KILL {id}")).expect("killed");
         long.join().expect("the query ended");
     });
@@ -213,7 +224,10 @@ fn a_change_of_definitions_that_waits_does_not_block_the_dump(pair: &Pair) {
 both!(an_account_that_may_not_lock_is_told_what_it_gets);
 fn an_account_that_may_not_lock_is_told_what_it_gets(pair: &Pair) {
     bank(pair);
-    pair.fill("CREATE USER t_reader@localhost; GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO t_reader@localhost;");
+    pair.fill(
+        "CREATE USER t_reader@localhost; \
+        GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO t_reader@localhost;",
+    );
     Tool::new(["dump", "-S"])
         .arg(pair.source().socket())
         .args(["-u", "t_reader", "--consistency", "none", "--to"])

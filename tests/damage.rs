@@ -6,8 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn archive(pair: &Pair, compression: &str) {
-    pair.fill(&format!("CREATE DATABASE dmg; USE dmg; CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(100)); CREATE TABLE u (id INT PRIMARY KEY);
-INSERT INTO t SELECT n, CONCAT('row ', n, REPEAT('x', 40)) FROM {COUNT} ORDER BY n; INSERT INTO u VALUES (1), (2); ANALYZE TABLE t;"));
+    pair.fill(&format!(
+        "CREATE DATABASE dmg; USE dmg; CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(100)); \
+        CREATE TABLE u (id INT PRIMARY KEY); \
+        INSERT INTO t SELECT n, CONCAT('row ', n, REPEAT('x', 40)) FROM {COUNT} ORDER BY n; \
+        INSERT INTO u VALUES (1), (2); ANALYZE TABLE t;"
+    ));
     pair.dump("a", &["--chunk-size", "64k", "--compression", compression])
         .ok();
 }
@@ -179,7 +183,8 @@ fn archives_of_later_versions_are_refused(pair: &Pair) {
         "capable",
         "@.json",
         "\"capabilities\": []",
-        "\"capabilities\": [{\"id\": \"time_travel\", \"description\": \"d\", \"versionRequired\": \"11.0.0\"}]",
+        "\"capabilities\": [{\"id\": \"time_travel\", \"description\": \"d\", \"versionRequired\": \
+        \"11.0.0\"}]",
     );
     fs::remove_file(pair.path("capable").join("penstock.json")).expect("removed");
     refused(pair, "capable", &["time_travel", "11.0.0"]);

@@ -245,7 +245,13 @@ fn a_damaged_archive_leaves_nothing(pair: &Pair) {
 
 both!(folders_of_others_are_left_alone);
 fn folders_of_others_are_left_alone(pair: &Pair) {
-    pair.fill("CREATE DATABASE f; CREATE TABLE f.t (id INT PRIMARY KEY, v VARCHAR(200), KEY v (v)); INSERT INTO f.t VALUES (1, 'a'), (2, 'b'); CREATE VIEW f.w AS SELECT id FROM f.t; CREATE TABLE f.`Été` (id INT PRIMARY KEY); INSERT INTO f.`Été` VALUES (7); CREATE DATABASE `CapÉ`; CREATE TABLE `CapÉ`.Tab (id INT PRIMARY KEY, KEY down (id DESC)); INSERT INTO `CapÉ`.Tab VALUES (8)");
+    pair.fill(
+        "CREATE DATABASE f; CREATE TABLE f.t (id INT PRIMARY KEY, v VARCHAR(200), KEY v (v)); \
+        INSERT INTO f.t VALUES (1, 'a'), (2, 'b'); CREATE VIEW f.w AS SELECT id FROM f.t; \
+        CREATE TABLE f.`Été` (id INT PRIMARY KEY); INSERT INTO f.`Été` VALUES (7); \
+        CREATE DATABASE `CapÉ`; CREATE TABLE `CapÉ`.Tab (id INT PRIMARY KEY, KEY down (id DESC)); \
+        INSERT INTO `CapÉ`.Tab VALUES (8)",
+    );
     pair.dump("a", &[]).ok();
     let scene = Scene::new(pair);
     let refused =
@@ -368,7 +374,9 @@ fn what_does_not_go_together_is_refused() {
 
 both!(a_script_that_was_killed_behind_its_last_step);
 fn a_script_that_was_killed_behind_its_last_step(pair: &Pair) {
-    let script = "CREATE DATABASE f;\nUSE f;\nCREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=InnoDB;\nINSERT INTO t VALUES (1, 'a'), (2, 'b');\n-- Dump completed on 2026-11-23\n";
+    let script = "CREATE DATABASE f;\nUSE f;\nCREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)) \
+        ENGINE=InnoDB;\nINSERT INTO t VALUES (1, 'a'), \
+        (2, 'b');\n-- Dump completed on 2026-11-23\n";
     std::fs::write(pair.path("a"), script).expect("written");
     let scene = Scene::new(pair);
     scene

@@ -15,8 +15,12 @@ fn big(pair: &Pair, doubled: u32) {
         .map(|i| format!("SHA2(n + {}, 512)", i * 1_000_000))
         .collect();
     for table in ["a", "b"] {
-        pair.fill(&format!("USE held; CREATE TABLE {table} (id INT PRIMARY KEY AUTO_INCREMENT, k CHAR(64), v TEXT, KEY (k));
-INSERT INTO {table} (k, v) SELECT SHA2(n * 7, 256), CONCAT({}) FROM {COUNT}", text.join(", ")));
+        pair.fill(&format!(
+            "USE held; \
+            CREATE TABLE {table} (id INT PRIMARY KEY AUTO_INCREMENT, k CHAR(64), v TEXT, KEY (k)); \
+            INSERT INTO {table} (k, v) SELECT SHA2(n * 7, 256), CONCAT({}) FROM {COUNT}",
+            text.join(", ")
+        ));
         for _ in 0..doubled {
             pair.fill(&format!(
                 "INSERT INTO held.{table} (k, v) SELECT SHA2(id * 13, 256), v FROM held.{table}"
@@ -102,7 +106,10 @@ fn a_dump_with_too_few_workers_is_told_so(pair: &Pair) {
         .says(&["held back by"]);
 
     // May not see other accounts' sessions, nor any table but its own, nor open one connection more.
-    pair.fill("CREATE USER t_bare@localhost WITH MAX_USER_CONNECTIONS 4; GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON held.* TO t_bare@localhost;");
+    pair.fill(
+        "CREATE USER t_bare@localhost WITH MAX_USER_CONNECTIONS 4; \
+        GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON held.* TO t_bare@localhost;",
+    );
     let bare = |to: &str| {
         Tool::new(["dump", "-S"])
             .arg(pair.source().socket())
@@ -205,7 +212,10 @@ fn a_redo_log_that_is_too_small_is_named(pair: &Pair) {
 
 both!(a_run_that_is_over_at_once_says_nothing);
 fn a_run_that_is_over_at_once_says_nothing(pair: &Pair) {
-    pair.fill("CREATE DATABASE held; CREATE TABLE held.t (id INT PRIMARY KEY); INSERT INTO held.t VALUES (1);");
+    pair.fill(
+        "CREATE DATABASE held; CREATE TABLE held.t (id INT PRIMARY KEY); \
+        INSERT INTO held.t VALUES (1);",
+    );
     let done = pair.dump("a", &["--json"]).ok();
     assert!(done.summary()["held_back"].is_null(), "{}", done.out);
     let done = pair.load("a", &[]).ok();
@@ -215,7 +225,11 @@ fn a_run_that_is_over_at_once_says_nothing(pair: &Pair) {
 both!(a_metadata_lock_is_named);
 /// A table that another session keeps locked is told from any other wait.
 fn a_metadata_lock_is_named(pair: &Pair) {
-    pair.fill(&format!("CREATE DATABASE held; CREATE TABLE held.t (id INT PRIMARY KEY, v TEXT); INSERT INTO held.t SELECT n, REPEAT(SHA2(n, 512), 9) FROM {COUNT} WHERE n < 3000; ANALYZE TABLE held.t;"));
+    pair.fill(&format!(
+        "CREATE DATABASE held; CREATE TABLE held.t (id INT PRIMARY KEY, v TEXT); \
+        INSERT INTO held.t SELECT n, REPEAT(SHA2(n, 512), 9) FROM {COUNT} WHERE n < 3000; \
+        ANALYZE TABLE held.t;"
+    ));
     pair.dump("a", &[]).ok();
     let load = || {
         let tool = Tool::new(["load"])
@@ -234,7 +248,8 @@ fn a_metadata_lock_is_named(pair: &Pair) {
         .expect("set");
     other.execute("LOCK TABLES held.t WRITE").expect("locked");
     run.signal(rustix::process::Signal::CONT);
-    let waits = "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for%metadata lock' AND info LIKE 'LOAD DATA%'";
+    let waits = "SELECT COUNT(*) FROM information_schema.processlist \
+        WHERE state LIKE 'Waiting for%metadata lock' AND info LIKE 'LOAD DATA%'";
     let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while pair.target().value(waits).expect("a count") == "0" {
         assert!(std::time::Instant::now() < end, "nobody waits");

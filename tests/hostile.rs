@@ -131,7 +131,11 @@ fn hostile_names_come_back_and_stay_off_the_terminal(pair: &Pair) {
 }
 
 fn small(pair: &Pair) {
-    pair.fill("CREATE DATABASE hs; CREATE TABLE hs.t (id INT PRIMARY KEY, v TEXT); INSERT INTO hs.t VALUES (1, 'one'); CREATE PROCEDURE hs.p() SELECT 1; CREATE VIEW hs.v AS SELECT 1 AS x;");
+    pair.fill(
+        "CREATE DATABASE hs; CREATE TABLE hs.t (id INT PRIMARY KEY, v TEXT); \
+        INSERT INTO hs.t VALUES (1, 'one'); CREATE PROCEDURE hs.p() SELECT 1; \
+        CREATE VIEW hs.v AS SELECT 1 AS x;",
+    );
     pair.target()
         .script(
             b"CREATE DATABASE keep; CREATE TABLE keep.t (id INT); INSERT INTO keep.t VALUES (1);",
@@ -212,7 +216,16 @@ fn statements_that_no_dump_has_are_not_run(pair: &Pair) {
                 "1",
                 "{statement} in {file}"
             );
-            assert_eq!(pair.target().value("SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema = 'keep'").expect("a count"), "0", "{statement} in {file}");
+            assert_eq!(
+                pair.target()
+                    .value(
+                        "SELECT COUNT(*) FROM information_schema.triggers \
+                        WHERE trigger_schema = 'keep'"
+                    )
+                    .expect("a count"),
+                "0",
+                "{statement} in {file}"
+            );
             assert_eq!(
                 pair.target()
                     .value("SELECT @@global.max_connections")

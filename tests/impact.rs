@@ -82,7 +82,10 @@ fn methods_are_compared_and_nothing_is_left(pair: &Pair) {
 both!(a_schema_that_is_there_is_not_touched);
 fn a_schema_that_is_there_is_not_touched(pair: &Pair) {
     let server = pair.source();
-    pair.fill("CREATE DATABASE penstock_impact; CREATE TABLE penstock_impact.t (a INT); INSERT INTO penstock_impact.t VALUES (7)");
+    pair.fill(
+        "CREATE DATABASE penstock_impact; CREATE TABLE penstock_impact.t (a INT); \
+        INSERT INTO penstock_impact.t VALUES (7)",
+    );
     let done = impact(server, &std::env::temp_dir())
         .args(["--method", "alone"])
         .run();

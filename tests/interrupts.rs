@@ -8,8 +8,20 @@ use testkit::{Kind, Server};
 
 /// A few seconds' worth of rows.
 fn rows(server: &Server) {
-    server.script(b"CREATE DATABASE big; USE big; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(1000)) ENGINE=InnoDB; INSERT INTO t (v) SELECT SHA2(RAND(), 512) FROM (SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4) x;
-SET @n = 0; INSERT INTO t (v) SELECT REPEAT(v, 7) FROM t; INSERT INTO t (v) SELECT a.v FROM t a, t b, t c, t d; INSERT INTO t (v) SELECT REVERSE(LEFT(a.v, 900)) FROM t a; INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; ANALYZE TABLE t;").expect("rows");
+    server
+        .script(
+            b"CREATE DATABASE big; USE big; \
+            CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(1000)) ENGINE=InnoDB; \
+            INSERT INTO t (v) SELECT SHA2(RAND(), 512) FROM (SELECT 1 UNION SELECT 2 UNION \
+              SELECT 3 UNION SELECT 4) x; \
+            SET @n = 0; INSERT INTO t (v) SELECT REPEAT(v, 7) FROM t; \
+            INSERT INTO t (v) SELECT a.v FROM t a, t b, t c, t d; \
+            INSERT INTO t (v) SELECT REVERSE(LEFT(a.v, 900)) FROM t a; \
+            INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; \
+            INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; \
+            INSERT INTO t (v) SELECT v FROM t; ANALYZE TABLE t;",
+        )
+        .expect("rows");
 }
 
 /// Under nohup, which is handed on, a terminal that is closed is no reason to stop.
@@ -51,7 +63,12 @@ fn rows_flow(target: &Server) {
 #[track_caller]
 fn nothing_locked(server: &Server) {
     let begin = Instant::now();
-    server.script(b"SET lock_wait_timeout = 5; INSERT INTO big.t (v) VALUES ('x'); CREATE TABLE big.z (id INT); DROP TABLE big.z;").expect("no lock is left");
+    server
+        .script(
+            b"SET lock_wait_timeout = 5; INSERT INTO big.t (v) VALUES ('x'); \
+            CREATE TABLE big.z (id INT); DROP TABLE big.z;",
+        )
+        .expect("no lock is left");
     assert!(begin.elapsed() < Duration::from_secs(5));
 }
 
@@ -101,9 +118,13 @@ fn a_dump_that_is_interrupted(pair: &Pair) {
 both!(a_dump_that_nobody_listens_to);
 /// A pager that is left, a log that is closed: the backup goes on to its end.
 fn a_dump_that_nobody_listens_to(pair: &Pair) {
-    pair.fill("CREATE DATABASE t_a; CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(1000)); \
-                   INSERT INTO t_a.t (v) VALUES (REPEAT('x', 900)), (REPEAT('y', 900)), (REPEAT('z', 900)); \
-                   INSERT INTO t_a.t (v) SELECT a.v FROM t_a.t a, t_a.t b, t_a.t c, t_a.t d, t_a.t e, t_a.t f, t_a.t g");
+    pair.fill(
+        "CREATE DATABASE t_a; \
+        CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(1000)); \
+        INSERT INTO t_a.t (v) VALUES (REPEAT('x', 900)), (REPEAT('y', 900)), (REPEAT('z', 900)); \
+        INSERT INTO t_a.t (v) SELECT a.v FROM t_a.t a, t_a.t b, t_a.t c, t_a.t d, t_a.t e, \
+          t_a.t f, t_a.t g",
+    );
     // Longer than it takes until a log gets its first line on how it stands.
     let dump = pair.dumping("a", &["--max-rate", "150k"]).start_unheard();
     dump.wait().ok();

@@ -14,9 +14,10 @@ pub const WINDOW: Duration = Duration::from_secs(5);
 /// A schema `w` with a table of 2 to the power of `doubled` rows, more than 200 bytes each.
 pub fn filled(doubled: u32) -> String {
     let mut script = String::from(
-        "CREATE SCHEMA w; USE w;\n\
-         CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a VARCHAR(200) NOT NULL) CHARACTER SET latin1;\n\
-         INSERT INTO t (a) VALUES (REPEAT('x', 200));\n",
+        "CREATE SCHEMA w; \
+        USE w;\nCREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, \
+          a VARCHAR(200) NOT NULL) CHARACTER SET latin1;\nINSERT INTO t (a) \
+          VALUES (REPEAT('x', 200));\n",
     );
     for _ in 0..doubled {
         script += "INSERT INTO t (a) SELECT LEFT(CONCAT(id, a), 200) FROM t;\n";

@@ -9,17 +9,24 @@ use testkit::Kind;
 
 fn tables(pair: &Pair) {
     pair.fill(&format!(
-        "CREATE DATABASE f; USE f;
-CREATE TABLE cut (id INT AUTO_INCREMENT, at DATE NOT NULL, v VARCHAR(200), PRIMARY KEY (id, at), KEY v (v(20) DESC), UNIQUE KEY u (v, id, at)) ENGINE=InnoDB
- PARTITION BY RANGE COLUMNS (at) (PARTITION old VALUES LESS THAN ('2020-01-01'), PARTITION `of 2020` VALUES LESS THAN ('2021-01-01'), PARTITION nothing VALUES LESS THAN ('2021-01-02'), PARTITION DATA VALUES LESS THAN (MAXVALUE));
-INSERT INTO cut (at, v) SELECT DATE('2019-06-01') + INTERVAL n % 500 DAY, SHA2(n, 512) FROM {COUNT};
-INSERT INTO cut (at, v) SELECT '2022-01-01', SHA2(n, 512) FROM {COUNT} WHERE n < 1000;
-DELETE FROM cut WHERE id > 10900;
-CREATE TABLE hashed (a INT, b VARCHAR(300), KEY b (b(9))) ENGINE=InnoDB
- PARTITION BY RANGE (a) SUBPARTITION BY HASH (a) SUBPARTITIONS 2 (PARTITION p0 VALUES LESS THAN (2000), PARTITION p1 VALUES LESS THAN MAXVALUE);
-INSERT INTO hashed SELECT n, SHA2(n % 100, 256) FROM {COUNT} WHERE n < 4000;
-CREATE TABLE keyed (k VARCHAR(50) PRIMARY KEY, g BIGINT AS (LENGTH(k)) VIRTUAL, b LONGBLOB) ENGINE=InnoDB PARTITION BY KEY (k) PARTITIONS 3;
-INSERT INTO keyed (k, b) SELECT LEFT(SHA2(n, 224), 50), REPEAT('b', IF(n % 100 = 0, 20000, 9)) FROM {COUNT} WHERE n < 2000;"
+        "CREATE DATABASE f; USE f; \
+        CREATE TABLE cut (id INT AUTO_INCREMENT, at DATE NOT NULL, v VARCHAR(200), \
+          PRIMARY KEY (id, at), KEY v (v(20) DESC), UNIQUE KEY u (v, id, at)) ENGINE=InnoDB \
+          PARTITION BY RANGE COLUMNS (at) (PARTITION old VALUES LESS THAN ('2020-01-01'), \
+          PARTITION `of 2020` VALUES LESS THAN ('2021-01-01'), PARTITION nothing \
+          VALUES LESS THAN ('2021-01-02'), PARTITION DATA VALUES LESS THAN (MAXVALUE)); \
+        INSERT INTO cut (at, v) SELECT DATE('2019-06-01') + INTERVAL n % 500 DAY, SHA2(n, 512) \
+          FROM {COUNT}; \
+        INSERT INTO cut (at, v) SELECT '2022-01-01', SHA2(n, 512) FROM {COUNT} WHERE n < 1000; \
+        DELETE FROM cut WHERE id > 10900; \
+        CREATE TABLE hashed (a INT, b VARCHAR(300), KEY b (b(9))) ENGINE=InnoDB \
+          PARTITION BY RANGE (a) SUBPARTITION BY HASH (a) SUBPARTITIONS 2 (PARTITION p0 \
+          VALUES LESS THAN (2000), PARTITION p1 VALUES LESS THAN MAXVALUE); \
+        INSERT INTO hashed SELECT n, SHA2(n % 100, 256) FROM {COUNT} WHERE n < 4000; \
+        CREATE TABLE keyed (k VARCHAR(50) PRIMARY KEY, g BIGINT AS (LENGTH(k)) VIRTUAL, \
+          b LONGBLOB) ENGINE=InnoDB PARTITION BY KEY (k) PARTITIONS 3; \
+        INSERT INTO keyed (k, b) SELECT LEFT(SHA2(n, 224), 50), \
+          REPEAT('b', IF(n % 100 = 0, 20000, 9)) FROM {COUNT} WHERE n < 2000;"
     ));
 }
 
@@ -50,7 +57,11 @@ both!(partitions_come_back_one_by_one);
 fn partitions_come_back_one_by_one(pair: &Pair) {
     tables(pair);
     // So many small ones are not worth files of their own.
-    pair.fill("CREATE TABLE f.many (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 65; INSERT INTO f.many VALUES (1), (66), (3)");
+    pair.fill(
+        "CREATE TABLE f.many (a INT PRIMARY KEY) ENGINE=InnoDB \
+          PARTITION BY HASH (a) PARTITIONS 65; \
+        INSERT INTO f.many VALUES (1), (66), (3)",
+    );
     pair.dump("a", &["--chunk-size", "256k"]).ok();
     for file in [
         "f@many@@",
@@ -74,7 +85,12 @@ fn partitions_come_back_one_by_one(pair: &Pair) {
     pair.load("a", &["--road", "rows"]).ok().says(&["equal:"]);
     equal(pair, pair.target(), "by rows");
     // Other partitions, or none: the table is compared as a whole, and a row more is found wherever it is.
-    pair.target().script(b"USE f; ALTER TABLE cut REMOVE PARTITIONING; ALTER TABLE keyed ADD PARTITION PARTITIONS 1").expect("changed");
+    pair.target()
+        .script(
+            b"USE f; ALTER TABLE cut REMOVE PARTITIONING; \
+            ALTER TABLE keyed ADD PARTITION PARTITIONS 1",
+        )
+        .expect("changed");
     pair.verify_against("a", pair.target()).ok();
     pair.target()
         .script(b"USE f; INSERT INTO keyed (k) VALUES ('more')")
@@ -121,7 +137,8 @@ fn partitions_come_back_one_by_one(pair: &Pair) {
         "DELETE FROM f.cut WHERE id % 5 = 0",
         "INSERT INTO f.hashed SELECT a + 1, b FROM f.hashed WHERE b > '8'",
         "UPDATE f.hashed SET a = 3999 - a WHERE a % 3 = 0",
-        "INSERT INTO f.keyed (k, b) SELECT CONCAT('new', a), MAX(b) FROM f.hashed WHERE a < 300 GROUP BY a",
+        "INSERT INTO f.keyed (k, b) SELECT CONCAT('new', a), MAX(b) FROM f.hashed WHERE a < 300 \
+        GROUP BY a",
     ] {
         for server in [pair.source(), pair.target()] {
             server
@@ -141,9 +158,11 @@ fn another_flavour_puts_rows_into_other_partitions() {
         return;
     };
     pair.fill(&format!(
-        "CREATE DATABASE f; USE f;
-CREATE TABLE k (a CHAR(10) PRIMARY KEY) ENGINE=InnoDB PARTITION BY KEY (a) PARTITIONS 5; INSERT INTO k SELECT n FROM {COUNT} WHERE n < 2000;
-CREATE TABLE h (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 3; INSERT INTO h SELECT n FROM {COUNT} WHERE n < 2000;"
+        "CREATE DATABASE f; USE f; \
+        CREATE TABLE k (a CHAR(10) PRIMARY KEY) ENGINE=InnoDB PARTITION BY KEY (a) PARTITIONS 5; \
+        INSERT INTO k SELECT n FROM {COUNT} WHERE n < 2000; \
+        CREATE TABLE h (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 3; \
+        INSERT INTO h SELECT n FROM {COUNT} WHERE n < 2000;"
     ));
     pair.dump("a", &[]).ok();
     let done = Tool::new(["load"])
@@ -244,7 +263,8 @@ fn killed_between_partitions(pair: &Pair) {
     .env("PENSTOCK_STOP_AT", "a file is imported#1")
     .start();
     stopped(run.pid());
-    let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' AND table_name LIKE 'penstock_part%'";
+    let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' \
+        AND table_name LIKE 'penstock_part%'";
     let rows = pair.target().client(sql).expect("tables");
     let filled = rows.iter().filter_map(|r| r[0].clone()).filter(|name| {
         // Others may have no file yet.

@@ -5,7 +5,10 @@ use crate::kit::{Pair, Tool, both};
 use testkit::Server;
 
 fn shop(pair: &Pair) {
-    pair.fill("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, v TEXT); INSERT INTO shop.t VALUES (1, 'one'); CREATE VIEW shop.v AS SELECT 1 AS x;");
+    pair.fill(
+        "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, v TEXT); \
+        INSERT INTO shop.t VALUES (1, 'one'); CREATE VIEW shop.v AS SELECT 1 AS x;",
+    );
 }
 
 /// A dump of `server` as this account, with the password in the environment.
@@ -31,9 +34,14 @@ fn nothing_written(pair: &Pair) {
 
 both!(definitions_that_a_server_does_not_show_are_named);
 fn definitions_that_a_server_does_not_show_are_named(pair: &Pair) {
-    pair.fill("SET NAMES utf8mb4; CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, m ENUM('x', '😀') CHARACTER SET utf8mb4, \
-            s SET('it''s', 'why?') CHARACTER SET utf8mb4, v VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT '😀', old ENUM('why?') CHARACTER SET latin1, \
-            plain ENUM('a', 'b') CHARACTER SET utf8mb4, w VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT 'it''s' COMMENT 'why?');");
+    pair.fill(
+        "SET NAMES utf8mb4; CREATE DATABASE shop; \
+        CREATE TABLE shop.t (id INT PRIMARY KEY, m ENUM('x', '😀') CHARACTER SET utf8mb4, \
+          s SET('it''s', 'why?') CHARACTER SET utf8mb4, \
+          v VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT '😀', old ENUM('why?') CHARACTER SET latin1, \
+          plain ENUM('a', 'b') CHARACTER SET utf8mb4, \
+          w VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT 'it''s' COMMENT 'why?');",
+    );
     let done = pair.dump("a", &["-q"]).ok();
     let named = |c: &str| {
         done.said().contains(&format!(
@@ -283,11 +291,25 @@ fn folders_and_targets_that_hold_something(pair: &Pair) {
             .expect("a count"),
         "1"
     );
-    pair.target().script(b"DROP TABLE shop.t; CREATE TABLE shop.other (id INT); CREATE VIEW shop.v AS SELECT 5 AS five;").expect("a view");
+    pair.target()
+        .script(
+            b"DROP TABLE shop.t; CREATE TABLE shop.other (id INT); \
+            CREATE VIEW shop.v AS SELECT 5 AS five;",
+        )
+        .expect("a view");
     pair.load("a", &[]).code(10).says(&["`v`", "already"]);
     pair.target().client("DROP VIEW shop.v").expect("dropped");
     pair.load("a", &[]).ok();
-    assert_eq!(pair.target().value("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'shop' AND table_name = 'other'").expect("a count"), "1", "what was there stays");
+    assert_eq!(
+        pair.target()
+            .value(
+                "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'shop' \
+                AND table_name = 'other'"
+            )
+            .expect("a count"),
+        "1",
+        "what was there stays"
+    );
     // And the same load again meets its own tables.
     pair.load("a", &[]).code(10);
 }
@@ -310,7 +332,14 @@ fn targets_that_are_set_against_it(pair: &Pair) {
             pair.load("a", &[]).code(7).says(&["local_infile"]);
         },
     );
-    pair.target().script(b"CREATE USER t_plain@localhost; GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER, LOCK TABLES ON *.* TO t_plain@localhost;").expect("an account");
+    pair.target()
+        .script(
+            b"CREATE USER t_plain@localhost; \
+            GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, \
+              CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER, \
+              LOCK TABLES ON *.* TO t_plain@localhost;",
+        )
+        .expect("an account");
     with(
         "SET GLOBAL read_only = ON",
         "SET GLOBAL read_only = OFF",

@@ -19,12 +19,14 @@ fn impact(name: &str) -> Value {
     let points: Vec<Value> = (0..120).map(|i| json!([i, 1000 + i % 7])).collect();
     let timeline = |title: &str| {
         json!({"title": title, "seconds": 120.0,
-            "charts": [{"title": "Throughput", "unit": "tpmC", "series": [{"name": name, "points": points}], "limits": [{"label": name, "value": 900.0}]}],
+            "charts": [{"title": "Throughput", "unit": "tpmC", "series": [{"name": name, "\
+                points": points}], "limits": [{"label": name, "value": 900.0}]}],
             "spans": [{"name": name, "kind": "backup", "from": 20.0, "to": 90.0}],
             "marks": [{"at": 30.0, "text": name}]})
     };
     json!({
-        "format": "penstock-record", "version": 1, "kind": "impact", "title": name, "penstock": "0.1.0",
+        "format": "penstock-record", "version": 1, "kind": "impact", "title": name, "penstock": "\
+            0.1.0",
         "begin": "2026-01-02T03:04:05Z", "end": "2026-01-02T03:14:05Z", "seconds": 600.0,
         "outcome": {"state": "complete"}, "story": [name],
         "figures": [{"name": name, "value": 15060.0, "unit": "tpmC", "better": "higher"}],
@@ -33,7 +35,8 @@ fn impact(name: &str) -> Value {
                 {"label": "alone", "mean": 15060.0, "low": 15000.0, "high": 15100.0, "n": 3},
                 {"label": name, "mean": 10400.0, "low": 10000.0, "high": 10900.0, "n": 3}]}],
             "timelines": [timeline("alone"), timeline(name)],
-            "tables": [{"title": name, "columns": [{"name": name}, {"name": "p95", "unit": "ms"}], "rows": [[name, [4.0, 3.5, 4.5]], [null, 3.0]]}]}],
+            "tables": [{"title": name, "columns": [{"name": name}, {"name": "p95", "unit": "\
+                ms"}], "rows": [[name, [4.0, 3.5, 4.5]], [null, 3.0]]}]}],
         "settings": [[name, name]],
     })
 }
@@ -97,11 +100,14 @@ fn a_run_is_recorded_and_shown(pair: &Pair) {
     let name = "</script><img src=x onerror=alert(1)>\u{202e}";
     let table = format!("{}{}", name, "n".repeat(64 - name.chars().count()));
     pair.fill(&format!(
-        "CREATE DATABASE `{name}`; CREATE TABLE `{name}`.`{table}` (id INT PRIMARY KEY, v TEXT);
-INSERT INTO `{name}`.`{table}` SELECT n, REPEAT('x', 100) FROM {}",
+        "CREATE DATABASE `{name}`; CREATE TABLE `{name}`.`{table}` (id INT PRIMARY KEY, v TEXT); \
+        INSERT INTO `{name}`.`{table}` SELECT n, REPEAT('x', 100) FROM {}",
         crate::kit::COUNT
     ));
-    pair.fill("CREATE USER t_rec@localhost IDENTIFIED BY 'very-secret'; GRANT ALL ON *.* TO t_rec@localhost;");
+    pair.fill(
+        "CREATE USER t_rec@localhost IDENTIFIED BY 'very-secret'; \
+        GRANT ALL ON *.* TO t_rec@localhost;",
+    );
     let file = |n: &str| pair.path(n);
     let path = |n: &str| file(n).display().to_string();
     let done = Tool::new(["dump", "--socket"])
@@ -388,7 +394,8 @@ fn a_browser_opens_it_without_complaint() {
     let asked = || asked.swap(0, Ordering::SeqCst);
     // First, that this would notice: an image that is asked for, a script that is refused.
     let bad = format!(
-        "<!doctype html><meta http-equiv='Content-Security-Policy' content=\"script-src 'none'\"><img src=http://{address}/x><script>1</script>"
+        "<!doctype html><meta http-equiv='Content-Security-Policy' content=\"script-src \
+        'none'\"><img src=http://{address}/x><script>1</script>"
     );
     std::fs::write(dir.path().join("bad.html"), bad).expect("a page");
     let opened = open("bad.html");

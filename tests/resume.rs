@@ -12,21 +12,27 @@ const JOURNAL: &str =
 /// All that a load does something of its own for.
 fn everything(pair: &Pair) {
     pair.fill(&format!(
-        "CREATE DATABASE a1; CREATE DATABASE b2; USE a1;
-CREATE TABLE keyed (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, u VARCHAR(40) NOT NULL, v VARCHAR(200), t TEXT, UNIQUE KEY u (u), KEY v (v, id), FULLTEXT KEY f (t)) ENGINE=InnoDB;
-INSERT INTO keyed (u, v, t) SELECT CONCAT('u', n), SHA2(n, 512), CONCAT('word', n, ' and more') FROM {COUNT};
-CREATE TABLE no_key (a INT, b VARCHAR(60)) ENGINE=InnoDB;
-INSERT INTO no_key SELECT n % 10, SHA2(n % 50, 224) FROM {COUNT} WHERE n < 5000;
-CREATE TABLE child (id INT PRIMARY KEY, k INT UNSIGNED NOT NULL, CONSTRAINT child_of FOREIGN KEY (k) REFERENCES keyed (id)) ENGINE=InnoDB;
-INSERT INTO child SELECT id, id FROM keyed WHERE id < 100;
-CREATE TABLE log (n INT AUTO_INCREMENT PRIMARY KEY, what VARCHAR(20)) ENGINE=InnoDB;
-CREATE TRIGGER child_added AFTER INSERT ON child FOR EACH ROW INSERT INTO log (what) VALUES ('added');
-CREATE FUNCTION twice(x INT) RETURNS INT DETERMINISTIC RETURN 2 * x;
-CREATE PROCEDURE count_them() SELECT COUNT(*) FROM keyed;
-CREATE VIEW some AS SELECT id, twice(id) AS d FROM keyed WHERE id < 10;
-CREATE EVENT later ON SCHEDULE AT '2037-01-01 00:00:00' DO DELETE FROM log;
-USE b2; CREATE TABLE t (d DATE NOT NULL, n INT NOT NULL, PRIMARY KEY (d, n)) ENGINE=InnoDB; INSERT INTO t SELECT '2020-01-01', n FROM {COUNT} WHERE n < 100;
-CREATE VIEW v AS SELECT * FROM a1.some;"
+        "CREATE DATABASE a1; CREATE DATABASE b2; USE a1; \
+        CREATE TABLE keyed (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, u VARCHAR(40) NOT NULL, \
+          v VARCHAR(200), t TEXT, UNIQUE KEY u (u), KEY v (v, id), FULLTEXT KEY f (t)) \
+          ENGINE=InnoDB; \
+        INSERT INTO keyed (u, v, t) SELECT CONCAT('u', n), SHA2(n, 512), \
+          CONCAT('word', n, ' and more') FROM {COUNT}; \
+        CREATE TABLE no_key (a INT, b VARCHAR(60)) ENGINE=InnoDB; \
+        INSERT INTO no_key SELECT n % 10, SHA2(n % 50, 224) FROM {COUNT} WHERE n < 5000; \
+        CREATE TABLE child (id INT PRIMARY KEY, k INT UNSIGNED NOT NULL, \
+          CONSTRAINT child_of FOREIGN KEY (k) REFERENCES keyed (id)) ENGINE=InnoDB; \
+        INSERT INTO child SELECT id, id FROM keyed WHERE id < 100; \
+        CREATE TABLE log (n INT AUTO_INCREMENT PRIMARY KEY, what VARCHAR(20)) ENGINE=InnoDB; \
+        CREATE TRIGGER child_added AFTER INSERT ON child FOR EACH ROW INSERT INTO log (what) \
+          VALUES ('added'); \
+        CREATE FUNCTION twice(x INT) RETURNS INT DETERMINISTIC RETURN 2 * x; \
+        CREATE PROCEDURE count_them() SELECT COUNT(*) FROM keyed; \
+        CREATE VIEW some AS SELECT id, twice(id) AS d FROM keyed WHERE id < 10; \
+        CREATE EVENT later ON SCHEDULE AT '2037-01-01 00:00:00' DO DELETE FROM log; USE b2; \
+        CREATE TABLE t (d DATE NOT NULL, n INT NOT NULL, PRIMARY KEY (d, n)) ENGINE=InnoDB; \
+        INSERT INTO t SELECT '2020-01-01', n FROM {COUNT} WHERE n < 100; \
+        CREATE VIEW v AS SELECT * FROM a1.some;"
     ));
 }
 
@@ -264,7 +270,11 @@ fn exceptions_are_not_forgotten_behind_the_last_step(pair: &Pair) {
 
 both!(an_engine_without_transactions_begins_anew);
 fn an_engine_without_transactions_begins_anew(pair: &Pair) {
-    pair.fill(&format!("CREATE DATABASE a1; USE a1; CREATE TABLE m (a INT PRIMARY KEY, b CHAR(100)) ENGINE=MyISAM; INSERT INTO m SELECT n, SHA2(n, 256) FROM {COUNT};"));
+    pair.fill(&format!(
+        "CREATE DATABASE a1; USE a1; \
+        CREATE TABLE m (a INT PRIMARY KEY, b CHAR(100)) ENGINE=MyISAM; \
+        INSERT INTO m SELECT n, SHA2(n, 256) FROM {COUNT};"
+    ));
     pair.dump("a", SMALL).code(3);
     let mut at = 0;
     let mut anew = 0;
@@ -399,7 +409,8 @@ both!(a_target_that_somebody_changed_meanwhile);
 fn a_target_that_somebody_changed_meanwhile(pair: &Pair) {
     everything(pair);
     pair.dump("a", SMALL).ok();
-    let stored = "SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING(entry, 10), '.', 1), '@', 1) FROM a1.penstock_load_journal WHERE entry LIKE 'chunk:a1@%' LIMIT 1";
+    let stored = "SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING(entry, 10), '.', 1), '@', 1) \
+        FROM a1.penstock_load_journal WHERE entry LIKE 'chunk:a1@%' LIMIT 1";
     killed_with(pair, "a", "chunk:a1@");
     let table = pair.target().value(stored).expect("a table");
     // What is gone is loaded again, even if nobody compares at the end.
@@ -427,8 +438,9 @@ fn a_target_that_somebody_changed_meanwhile(pair: &Pair) {
 
 both!(a_script_whose_rows_somebody_changed_meanwhile);
 fn a_script_whose_rows_somebody_changed_meanwhile(pair: &Pair) {
-    let script = "CREATE DATABASE a1; USE a1; CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1), (2);
-CREATE TABLE u (id INT PRIMARY KEY); INSERT INTO u VALUES (3);";
+    let script = "CREATE DATABASE a1; USE a1; CREATE TABLE t (id INT PRIMARY KEY); \
+        INSERT INTO t VALUES (1), (2); CREATE TABLE u (id INT PRIMARY KEY); \
+        INSERT INTO u VALUES (3);";
     std::fs::write(pair.path("s.sql"), script).expect("written");
     killed_with(pair, "s.sql", "rows:");
     pair.target()
@@ -480,7 +492,8 @@ fn bodies_as_mydumper_writes_them(pair: &Pair) {
         ("a1-schema-create.sql", "CREATE DATABASE `a1`;\n"),
         (
             "a1.t-schema.sql",
-            "/*!40101 SET NAMES binary*/;\nCREATE TABLE `t` (\n  `id` int NOT NULL,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB;\n",
+            "/*!40101 SET NAMES binary*/;\nCREATE TABLE `t` (\n  `id` int NOT NULL,\n  PRIMARY KEY \
+            (`id`)\n) ENGINE=InnoDB;\n",
         ),
         (
             "a1.t.sql",
@@ -488,7 +501,8 @@ fn bodies_as_mydumper_writes_them(pair: &Pair) {
         ),
         (
             "a1-schema-post.sql",
-            "SET sql_mode = '';\nCREATE PROCEDURE `purge`()\nBEGIN\n  DO 1; \n  DELETE FROM a1.t; \nEND;\n",
+            "SET sql_mode = '';\nCREATE PROCEDURE `purge`()\nBEGIN\n  DO 1; \n  DELETE FROM a1.t; \
+            \nEND;\n",
         ),
     ] {
         std::fs::write(folder.join(name), text).expect("written");

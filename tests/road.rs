@@ -12,58 +12,101 @@ const FILES: &[&str] = &["--road", "tablespace", "--skip-binlog"];
 /// Every sort of table that matters here; the last ones can only come as rows.
 pub fn everything(pair: &Pair) {
     let own = if pair.is_mysql() {
-        "CREATE TABLE functional (id INT PRIMARY KEY, v VARCHAR(60) NOT NULL, KEY f ((LOWER(v)), id), KEY v (v)) ENGINE=InnoDB;
-INSERT INTO functional SELECT n, SHA2(n, 224) FROM {COUNT};
-CREATE TABLE documents (id INT PRIMARY KEY, city VARCHAR(40) AS (j->>'$.city') VIRTUAL, j JSON, n DOUBLE AS (j->'$.n') VIRTUAL, KEY city (city), KEY n (n, id)) ENGINE=InnoDB;
-INSERT INTO documents (id, j) SELECT n, IF(n % 50 = 0, NULL, JSON_OBJECT('city', CONCAT('M\u{fc}n', n % 70), 'n', n / 4e0, 'list', JSON_ARRAY(n, -n, n * 100000000, NULL, TRUE, JSON_OBJECT('k', REPEAT('\u{1f600}', n % 20000))))) FROM {COUNT} WHERE n < 3000;"
+        "CREATE TABLE functional (id INT PRIMARY KEY, v VARCHAR(60) NOT NULL, \
+          KEY f ((LOWER(v)), id), KEY v (v)) ENGINE=InnoDB; \
+        INSERT INTO functional SELECT n, SHA2(n, 224) FROM {COUNT}; \
+        CREATE TABLE documents (id INT PRIMARY KEY, city VARCHAR(40) AS (j->>'$.city') VIRTUAL, \
+          j JSON, n DOUBLE AS (j->'$.n') VIRTUAL, KEY city (city), KEY n (n, id)) ENGINE=InnoDB; \
+        INSERT INTO documents (id, j) SELECT n, \
+          IF(n % 50 = 0, NULL, JSON_OBJECT('city', CONCAT('M\u{fc}n', n % 70), 'n', n / 4e0, \
+          'list', JSON_ARRAY(n, -n, n * 100000000, NULL, TRUE, \
+          JSON_OBJECT('k', REPEAT('\u{1f600}', n % 20000))))) FROM {COUNT} WHERE n < 3000;"
     } else {
-        "CREATE TABLE of_mariadb (u UUID PRIMARY KEY, j JSON, i INET6 NOT NULL, a INET4, l VARCHAR(20) CHARACTER SET latin1, KEY i (i), KEY a (a, l)) ENGINE=InnoDB;
-INSERT INTO of_mariadb SELECT CONCAT(SUBSTR(SHA2(n, 256), 1, 8), '-0000-', n % 8, '000-8000-', LPAD(n, 12, '0')), '{\"a\": 1}', INET6_NTOA(UNHEX(MD5(n))), INET_NTOA(n * 999), '\u{e4}' FROM {COUNT} WHERE n < 3000;"
+        "CREATE TABLE of_mariadb (u UUID PRIMARY KEY, j JSON, i INET6 NOT NULL, a INET4, \
+          l VARCHAR(20) CHARACTER SET latin1, KEY i (i), KEY a (a, l)) ENGINE=InnoDB; \
+        INSERT INTO of_mariadb SELECT CONCAT(SUBSTR(SHA2(n, 256), 1, 8), '-0000-', n % 8, \
+          '000-8000-', LPAD(n, 12, '0')), '{\"a\": 1}', INET6_NTOA(UNHEX(MD5(n))), \
+          INET_NTOA(n * 999), '\u{e4}' FROM {COUNT} WHERE n < 3000;"
     };
     // More than a row of an answer has columns.
     let members: Vec<String> = (0..5000).map(|n| format!("'m\u{e4}{n}'")).collect();
     let members = members.join(",");
     pair.fill(&format!(
-        "CREATE DATABASE f; USE f;
-CREATE TABLE many (id INT PRIMARY KEY, e ENUM({members}) CHARACTER SET latin1, KEY e (e)) ENGINE=InnoDB; INSERT INTO many SELECT n, 1 + n % 5000 FROM {COUNT};
-CREATE TABLE worked_out (l INT AS (LENGTH(a)) VIRTUAL, id INT PRIMARY KEY, a VARCHAR(90), b INT, KEY b (b), KEY l (l, b), UNIQUE KEY u (b, l, id)) ENGINE=InnoDB;
-INSERT INTO worked_out (id, a, b) SELECT n, REPEAT('x', n % 80), n % 9 FROM {COUNT} WHERE n < 4000;
-CREATE TABLE keyed (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, u VARCHAR(40) NOT NULL, v VARCHAR(200), n DECIMAL(12,3), at DATETIME(3), UNIQUE KEY u (u), KEY v (v(20) DESC, id), KEY n (n, at)) ENGINE=InnoDB;
-INSERT INTO keyed (u, v, n, at) SELECT CONCAT('u', n), IF(n % 9 = 0, NULL, SHA2(n, 512)), n / 7, NOW(3) - INTERVAL n SECOND FROM {COUNT};
-DELETE FROM keyed WHERE id > 9990;
-CREATE TABLE worded (id BIGINT AUTO_INCREMENT PRIMARY KEY, t TEXT, b LONGBLOB, FULLTEXT KEY t (t)) ENGINE=InnoDB CHARSET=utf8mb4;
-INSERT INTO worded (t, b) SELECT CONCAT('word', n, ' and more'), REPEAT(UNHEX(SHA2(n, 256)), IF(n % 100 = 0, 3000, n % 5)) FROM {COUNT} WHERE n < 4000;
-CREATE TABLE latin (a CHAR(20) CHARACTER SET latin1 PRIMARY KEY, e ENUM('\u{e4}', '\u{20ac}') CHARACTER SET latin1, s SET('x', '\u{f6}') CHARACTER SET latin1) ENGINE=InnoDB;
-INSERT INTO latin SELECT CONCAT(n, '\u{dc}'), 1 + n % 2, 'x,\u{f6}' FROM {COUNT} WHERE n < 3000;
-CREATE TABLE sorted_elsewhere (id INT PRIMARY KEY, a VARCHAR(50) CHARACTER SET gbk, b VARCHAR(30) COLLATE utf8mb4_swedish_ci, c VARCHAR(30) CHARACTER SET utf8mb4, KEY c (c), KEY a (a), KEY b (b), KEY id (id, b)) ENGINE=InnoDB;
-INSERT INTO sorted_elsewhere SELECT n, '\u{4f60}', CONCAT(n, 'stra\u{df}e'), CONCAT('\u{df}\u{2014}\u{410}', n) FROM {COUNT} WHERE n < 3000;
-CREATE TABLE wide_set (id INT PRIMARY KEY, a CHAR(9) CHARACTER SET gbk, z TIMESTAMP NULL, y YEAR, t TIME(2), bit BIT(13), f FLOAT, d DOUBLE) ENGINE=InnoDB;
-INSERT INTO wide_set SELECT n, '\u{4f60}', FROM_UNIXTIME(n * 1000), 1990 + n % 90, SEC_TO_TIME(n), n % 8000, n / 3, n / 7 FROM {COUNT} WHERE n > 1000 AND n < 3000;
-CREATE TABLE child (id INT PRIMARY KEY, k INT UNSIGNED NOT NULL, KEY k (k), CONSTRAINT child_of FOREIGN KEY (k) REFERENCES keyed (id) ON DELETE CASCADE) ENGINE=InnoDB;
-INSERT INTO child SELECT id, id FROM keyed WHERE id < 3000;
-CREATE TRIGGER child_added AFTER INSERT ON child FOR EACH ROW SET @added = 1;
-CREATE TABLE filled (code CHAR(12) PRIMARY KEY, v CHAR(30) NOT NULL, p POINT NOT NULL, KEY v (v(9) DESC), SPATIAL KEY p (p)) ENGINE=InnoDB;
-INSERT INTO filled SELECT CONCAT(CHAR(97 + n % 26), ' ', n, IF(n % 3 = 0, '!', '')), IF(n % 7 = 0, '', CONCAT('a ', n)), POINT(n, -n) FROM {COUNT} WHERE n < 3000;
-CREATE TABLE nothing (id INT PRIMARY KEY) ENGINE=InnoDB;
-CREATE TABLE no_key (a INT, v VARCHAR(80), KEY (v)) ENGINE=InnoDB; INSERT INTO no_key SELECT n % 3, IF(n % 10 = 0, NULL, SHA2(n % 500, 224)) FROM {COUNT} WHERE n < 4000;
-CREATE TABLE no_primary (a INT NOT NULL, v VARCHAR(80), UNIQUE KEY a (a)) ENGINE=InnoDB; INSERT INTO no_primary SELECT n, SHA2(n, 224) FROM {COUNT} WHERE n < 2000;
-CREATE TABLE parts (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 3; INSERT INTO parts VALUES (1), (2), (3);
-CREATE TABLE made (a INT PRIMARY KEY, b INT AS (a + 1) STORED) ENGINE=InnoDB; INSERT INTO made (a) VALUES (1);
-CREATE TABLE `öd` (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `öd` VALUES (1);
-CREATE TABLE down (at DATE NOT NULL, id INT NOT NULL, v VARCHAR(90), PRIMARY KEY (at DESC, id), KEY v (v)) ENGINE=InnoDB;
-INSERT INTO down SELECT '2000-01-01' + INTERVAL n % 900 DAY, n, SHA2(n, 256) FROM {COUNT};
-CREATE TABLE down_all (id INT PRIMARY KEY, n INT NOT NULL, v VARCHAR(90)) ENGINE=InnoDB; ALTER TABLE down_all DROP PRIMARY KEY, ADD PRIMARY KEY (n DESC, id DESC);
-INSERT INTO down_all SELECT n, n % 70, SHA2(n, 256) FROM {COUNT};
-CREATE TABLE beginning (v VARCHAR(80) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, id INT NOT NULL, PRIMARY KEY (v(6), id)) ENGINE=InnoDB;
-INSERT INTO beginning SELECT CONCAT('\u{e4}', SHA2(n, 256)), n FROM {COUNT} WHERE n < 3000;
-CREATE TABLE scripts (p VARCHAR(30) CHARACTER SET cp1251 PRIMARY KEY, l CHAR(20) COLLATE latin2_hungarian_ci, u CHAR(9) CHARACTER SET ucs2, s VARCHAR(9) CHARACTER SET utf16, e CHAR(5) CHARACTER SET utf16le, t TEXT CHARACTER SET utf32,
-  m ENUM('\u{416}', 'it''s') CHARACTER SET koi8r, KEY l (l), KEY m (m, l)) ENGINE=InnoDB;
-INSERT INTO scripts SELECT CONCAT('\u{416}', n), CONCAT('\u{151}', n % 700), '\u{6f22}', '\u{1f600}', 'e', REPEAT('\u{1f600}', IF(n % 500 = 0, 3000, n % 9)), 1 + n % 2 FROM {COUNT} WHERE n < 3000;
-CREATE TABLE con (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO con VALUES (1);
-CREATE TABLE `odd name-#.$` (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `odd name-#.$` VALUES (1);
-CREATE TABLE `受注` (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `受注` VALUES (1);
-CREATE TABLE isam (a INT PRIMARY KEY) ENGINE=MyISAM; INSERT INTO isam VALUES (1);
-{}",
+        "CREATE DATABASE f; USE f; \
+        CREATE TABLE many (id INT PRIMARY KEY, e ENUM({members}) CHARACTER SET latin1, KEY e (e)) \
+          ENGINE=InnoDB; \
+        INSERT INTO many SELECT n, 1 + n % 5000 FROM {COUNT}; \
+        CREATE TABLE worked_out (l INT AS (LENGTH(a)) VIRTUAL, id INT PRIMARY KEY, a VARCHAR(90), \
+          b INT, KEY b (b), KEY l (l, b), UNIQUE KEY u (b, l, id)) ENGINE=InnoDB; \
+        INSERT INTO worked_out (id, a, b) SELECT n, REPEAT('x', n % 80), n % 9 FROM {COUNT} \
+          WHERE n < 4000; \
+        CREATE TABLE keyed (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, u VARCHAR(40) NOT NULL, \
+          v VARCHAR(200), n DECIMAL(12,3), at DATETIME(3), UNIQUE KEY u (u), \
+          KEY v (v(20) DESC, id), KEY n (n, at)) ENGINE=InnoDB; \
+        INSERT INTO keyed (u, v, n, at) SELECT CONCAT('u', n), IF(n % 9 = 0, NULL, SHA2(n, 512)), \
+          n / 7, NOW(3) - INTERVAL n SECOND FROM {COUNT}; \
+        DELETE FROM keyed WHERE id > 9990; \
+        CREATE TABLE worded (id BIGINT AUTO_INCREMENT PRIMARY KEY, t TEXT, b LONGBLOB, \
+          FULLTEXT KEY t (t)) ENGINE=InnoDB CHARSET=utf8mb4; \
+        INSERT INTO worded (t, b) SELECT CONCAT('word', n, ' and more'), \
+          REPEAT(UNHEX(SHA2(n, 256)), IF(n % 100 = 0, 3000, n % 5)) FROM {COUNT} WHERE n < 4000; \
+        CREATE TABLE latin (a CHAR(20) CHARACTER SET latin1 PRIMARY KEY, \
+          e ENUM('\u{e4}', '\u{20ac}') CHARACTER SET latin1, \
+          s SET('x', '\u{f6}') CHARACTER SET latin1) ENGINE=InnoDB; \
+        INSERT INTO latin SELECT CONCAT(n, '\u{dc}'), 1 + n % 2, 'x,\u{f6}' FROM {COUNT} \
+          WHERE n < 3000; \
+        CREATE TABLE sorted_elsewhere (id INT PRIMARY KEY, a VARCHAR(50) CHARACTER SET gbk, \
+          b VARCHAR(30) COLLATE utf8mb4_swedish_ci, c VARCHAR(30) CHARACTER SET utf8mb4, \
+          KEY c (c), KEY a (a), KEY b (b), KEY id (id, b)) ENGINE=InnoDB; \
+        INSERT INTO sorted_elsewhere SELECT n, '\u{4f60}', CONCAT(n, 'stra\u{df}e'), \
+          CONCAT('\u{df}\u{2014}\u{410}', n) FROM {COUNT} WHERE n < 3000; \
+        CREATE TABLE wide_set (id INT PRIMARY KEY, a CHAR(9) CHARACTER SET gbk, z TIMESTAMP NULL, \
+          y YEAR, t TIME(2), bit BIT(13), f FLOAT, d DOUBLE) ENGINE=InnoDB; \
+        INSERT INTO wide_set SELECT n, '\u{4f60}', FROM_UNIXTIME(n * 1000), 1990 + n % 90, \
+          SEC_TO_TIME(n), n % 8000, n / 3, n / 7 FROM {COUNT} WHERE n > 1000 AND n < 3000; \
+        CREATE TABLE child (id INT PRIMARY KEY, k INT UNSIGNED NOT NULL, KEY k (k), \
+          CONSTRAINT child_of FOREIGN KEY (k) REFERENCES keyed (id) ON DELETE CASCADE) \
+          ENGINE=InnoDB; \
+        INSERT INTO child SELECT id, id FROM keyed WHERE id < 3000; \
+        CREATE TRIGGER child_added AFTER INSERT ON child FOR EACH ROW SET @added = 1; \
+        CREATE TABLE filled (code CHAR(12) PRIMARY KEY, v CHAR(30) NOT NULL, p POINT NOT NULL, \
+          KEY v (v(9) DESC), SPATIAL KEY p (p)) ENGINE=InnoDB; \
+        INSERT INTO filled SELECT CONCAT(CHAR(97 + n % 26), ' ', n, IF(n % 3 = 0, '!', '')), \
+          IF(n % 7 = 0, '', CONCAT('a ', n)), POINT(n, -n) FROM {COUNT} WHERE n < 3000; \
+        CREATE TABLE nothing (id INT PRIMARY KEY) ENGINE=InnoDB; \
+        CREATE TABLE no_key (a INT, v VARCHAR(80), KEY (v)) ENGINE=InnoDB; \
+        INSERT INTO no_key SELECT n % 3, IF(n % 10 = 0, NULL, SHA2(n % 500, 224)) FROM {COUNT} \
+          WHERE n < 4000; \
+        CREATE TABLE no_primary (a INT NOT NULL, v VARCHAR(80), UNIQUE KEY a (a)) ENGINE=InnoDB; \
+        INSERT INTO no_primary SELECT n, SHA2(n, 224) FROM {COUNT} WHERE n < 2000; \
+        CREATE TABLE parts (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 3; \
+        INSERT INTO parts VALUES (1), (2), (3); \
+        CREATE TABLE made (a INT PRIMARY KEY, b INT AS (a + 1) STORED) ENGINE=InnoDB; \
+        INSERT INTO made (a) VALUES (1); CREATE TABLE `öd` (a INT PRIMARY KEY) ENGINE=InnoDB; \
+        INSERT INTO `öd` VALUES (1); \
+        CREATE TABLE down (at DATE NOT NULL, id INT NOT NULL, v VARCHAR(90), \
+          PRIMARY KEY (at DESC, id), KEY v (v)) ENGINE=InnoDB; \
+        INSERT INTO down SELECT '2000-01-01' + INTERVAL n % 900 DAY, n, SHA2(n, 256) FROM {COUNT}; \
+        CREATE TABLE down_all (id INT PRIMARY KEY, n INT NOT NULL, v VARCHAR(90)) ENGINE=InnoDB; \
+        ALTER TABLE down_all DROP PRIMARY KEY, ADD PRIMARY KEY (n DESC, id DESC); \
+        INSERT INTO down_all SELECT n, n % 70, SHA2(n, 256) FROM {COUNT}; \
+        CREATE TABLE beginning (v VARCHAR(80) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
+          id INT NOT NULL, PRIMARY KEY (v(6), id)) ENGINE=InnoDB; \
+        INSERT INTO beginning SELECT CONCAT('\u{e4}', SHA2(n, 256)), n FROM {COUNT} \
+          WHERE n < 3000; \
+        CREATE TABLE scripts (p VARCHAR(30) CHARACTER SET cp1251 PRIMARY KEY, \
+          l CHAR(20) COLLATE latin2_hungarian_ci, u CHAR(9) CHARACTER SET ucs2, \
+          s VARCHAR(9) CHARACTER SET utf16, e CHAR(5) CHARACTER SET utf16le, \
+          t TEXT CHARACTER SET utf32, m ENUM('\u{416}', 'it''s') CHARACTER SET koi8r, KEY l (l), \
+          KEY m (m, l)) ENGINE=InnoDB; \
+        INSERT INTO scripts SELECT CONCAT('\u{416}', n), CONCAT('\u{151}', n % 700), '\u{6f22}', \
+          '\u{1f600}', 'e', REPEAT('\u{1f600}', IF(n % 500 = 0, 3000, n % 9)), 1 + n % 2 \
+          FROM {COUNT} WHERE n < 3000; \
+        CREATE TABLE con (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO con VALUES (1); \
+        CREATE TABLE `odd name-#.$` (a INT PRIMARY KEY) ENGINE=InnoDB; \
+        INSERT INTO `odd name-#.$` VALUES (1); \
+        CREATE TABLE `受注` (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `受注` VALUES (1); \
+        CREATE TABLE isam (a INT PRIMARY KEY) ENGINE=MyISAM; INSERT INTO isam VALUES (1); {}",
         own.replace("{COUNT}", COUNT)
     ));
 }
@@ -102,7 +145,8 @@ pub fn left(server: &Server) -> Vec<PathBuf> {
     all
 }
 
-const TABLES: &str = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' AND table_type = 'BASE TABLE' AND engine = 'InnoDB'";
+const TABLES: &str = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' \
+    AND table_type = 'BASE TABLE' AND engine = 'InnoDB'";
 
 /// Equal in every row and definition; nothing left; the server finds nothing to complain about.
 #[track_caller]
@@ -209,7 +253,10 @@ fn tables_come_as_files_and_cannot_be_told_from_others(pair: &Pair) {
     pair.same("SELECT COUNT(*), SUM(l) FROM f.worked_out FORCE INDEX (l) WHERE l > 3");
     if pair.is_mysql() {
         pair.same("SELECT COUNT(*), SUM(n) FROM f.documents FORCE INDEX (n) WHERE n > 3");
-        pair.same("SELECT id, city, JSON_TYPE(j->'$.n'), JSON_LENGTH(j), j->'$.list[0]' FROM f.documents FORCE INDEX (city) WHERE city > 'M' ORDER BY id");
+        pair.same(
+            "SELECT id, city, JSON_TYPE(j->'$.n'), JSON_LENGTH(j), j->'$.list[0]' FROM f.documents \
+            FORCE INDEX (city) WHERE city > 'M' ORDER BY id",
+        );
         pair.same("SELECT * FROM f.functional ORDER BY id");
         pair.same("SELECT COUNT(*) FROM f.functional FORCE INDEX (f) WHERE LOWER(v) > 'b'");
     }
@@ -259,7 +306,10 @@ fn tables_come_as_files_and_cannot_be_told_from_others(pair: &Pair) {
     pair.same(
         "SELECT v, COUNT(*) FROM f.filled FORCE INDEX (v) WHERE v >= '' GROUP BY v ORDER BY v",
     );
-    pair.same("SELECT COUNT(*) FROM f.filled FORCE INDEX (p) WHERE MBRContains(ST_GeomFromText('POLYGON((0 0, 900 0, 900 -2000, 0 -2000, 0 0))'), p)");
+    pair.same(
+        "SELECT COUNT(*) FROM f.filled FORCE INDEX (p) \
+        WHERE MBRContains(ST_GeomFromText('POLYGON((0 0, 900 0, 900 -2000, 0 -2000, 0 0))'), p)",
+    );
     pair.same(
         "SELECT l, COUNT(*) FROM f.scripts FORCE INDEX (l) WHERE l >= '' GROUP BY l ORDER BY l",
     );
@@ -276,8 +326,12 @@ fn tables_come_as_files_and_cannot_be_told_from_others(pair: &Pair) {
 
 both!(auto_takes_what_is_big_and_says_why_not_the_rest);
 fn auto_takes_what_is_big_and_says_why_not_the_rest(pair: &Pair) {
-    pair.fill(&format!("CREATE DATABASE f; USE f; CREATE TABLE big (id INT PRIMARY KEY, v VARCHAR(900), KEY (v(30))) ENGINE=InnoDB; INSERT INTO big SELECT n, REPEAT(SHA2(n, 512), 6) FROM {COUNT};
-CREATE TABLE small (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO small VALUES (1);"));
+    pair.fill(&format!(
+        "CREATE DATABASE f; USE f; \
+        CREATE TABLE big (id INT PRIMARY KEY, v VARCHAR(900), KEY (v(30))) ENGINE=InnoDB; \
+        INSERT INTO big SELECT n, REPEAT(SHA2(n, 512), 6) FROM {COUNT}; \
+        CREATE TABLE small (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO small VALUES (1);"
+    ));
     pair.dump("a", &["--chunk-size", "2M"]).ok();
     let load = |more: &[&str]| {
         pair.target()
@@ -324,11 +378,20 @@ CREATE TABLE small (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO small VALUES 
 /// Three tables, which is enough for everything to overlap, and one of rows; before them a schema whose name is another in file
 /// names, and which holds the journal.
 pub fn three(pair: &Pair) {
-    pair.fill(&format!("CREATE DATABASE `a-f`; CREATE TABLE `a-f`.x (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `a-f`.x VALUES (1); CREATE DATABASE f; USE f;
-CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200), KEY v (v)) ENGINE=InnoDB; INSERT INTO a (v) SELECT SHA2(n, 512) FROM {COUNT};
-CREATE TABLE b (id INT PRIMARY KEY, v VARCHAR(100), UNIQUE KEY v (v, id)) ENGINE=InnoDB; INSERT INTO b SELECT n, SHA2(n, 224) FROM {COUNT} WHERE n < 4000;
-CREATE TABLE c (id INT PRIMARY KEY, v CHAR(30) CHARACTER SET gbk, KEY back (id DESC), KEY known (id, v), KEY v (v)) ENGINE=InnoDB; INSERT INTO c SELECT n, '\u{4f60}' FROM {COUNT} WHERE n < 2000;
-CREATE TABLE r (id INT, s INT AS (id + 1) STORED) ENGINE=InnoDB; INSERT INTO r (id) SELECT n FROM {COUNT} WHERE n < 2000;"));
+    pair.fill(&format!(
+        "CREATE DATABASE `a-f`; CREATE TABLE `a-f`.x (id INT PRIMARY KEY) ENGINE=InnoDB; \
+        INSERT INTO `a-f`.x VALUES (1); CREATE DATABASE f; USE f; \
+        CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200), KEY v (v)) \
+          ENGINE=InnoDB; \
+        INSERT INTO a (v) SELECT SHA2(n, 512) FROM {COUNT}; \
+        CREATE TABLE b (id INT PRIMARY KEY, v VARCHAR(100), UNIQUE KEY v (v, id)) ENGINE=InnoDB; \
+        INSERT INTO b SELECT n, SHA2(n, 224) FROM {COUNT} WHERE n < 4000; \
+        CREATE TABLE c (id INT PRIMARY KEY, v CHAR(30) CHARACTER SET gbk, KEY back (id DESC), \
+          KEY known (id, v), KEY v (v)) ENGINE=InnoDB; \
+        INSERT INTO c SELECT n, '\u{4f60}' FROM {COUNT} WHERE n < 2000; \
+        CREATE TABLE r (id INT, s INT AS (id + 1) STORED) ENGINE=InnoDB; \
+        INSERT INTO r (id) SELECT n FROM {COUNT} WHERE n < 2000;"
+    ));
     pair.dump("a", &["--chunk-size", "256k"]).ok();
 }
 
@@ -413,7 +476,13 @@ fn rows_of_others_are_not_dropped(pair: &Pair) {
         .env("PENSTOCK_KILL_AT", "a table is created#3")
         .run()
         .code(137);
-    let filled = pair.target().client("SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' AND table_name = 'a'").expect("tables");
+    let filled = pair
+        .target()
+        .client(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' \
+            AND table_name = 'a'",
+        )
+        .expect("tables");
     assert_eq!(filled.len(), 1, "the table is there");
     pair.target()
         .client("INSERT INTO f.a VALUES (900000, 'mine')")
@@ -445,9 +514,12 @@ fn the_grants_of_the_page_are_enough(pair: &Pair) {
     } else {
         "RELOAD, SUPER, BINLOG ADMIN"
     };
-    let grants = "DROP USER IF EXISTS restore@localhost; CREATE USER restore@localhost;
-GRANT CREATE, DROP, ALTER, INDEX, REFERENCES, SELECT, INSERT, DELETE, CREATE VIEW, SHOW VIEW, TRIGGER, CREATE ROUTINE, ALTER ROUTINE, EVENT ON f.* TO restore@localhost;
-GRANT CREATE, DROP, ALTER, INDEX, REFERENCES, SELECT, INSERT, DELETE, CREATE VIEW, SHOW VIEW, TRIGGER, CREATE ROUTINE, ALTER ROUTINE, EVENT ON `a-f`.* TO restore@localhost;";
+    let grants = "DROP USER IF EXISTS restore@localhost; CREATE USER restore@localhost; \
+        GRANT CREATE, DROP, ALTER, INDEX, REFERENCES, SELECT, INSERT, DELETE, CREATE VIEW, \
+          SHOW VIEW, TRIGGER, CREATE ROUTINE, ALTER ROUTINE, EVENT ON f.* TO restore@localhost; \
+        GRANT CREATE, DROP, ALTER, INDEX, REFERENCES, SELECT, INSERT, DELETE, CREATE VIEW, \
+          SHOW VIEW, TRIGGER, CREATE ROUTINE, ALTER ROUTINE, EVENT ON `a-f`.* \
+          TO restore@localhost;";
     let load = |more: &[&str]| {
         pair.target()
             .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
@@ -463,7 +535,16 @@ GRANT CREATE, DROP, ALTER, INDEX, REFERENCES, SELECT, INSERT, DELETE, CREATE VIE
     };
     pair.target().script(grants.as_bytes()).expect("granted");
     load(&[]).says(&["equal:"]);
-    pair.target().script(format!("GRANT {more} ON *.* TO restore@localhost; GRANT LOCK TABLES ON f.* TO restore@localhost; GRANT LOCK TABLES ON `a-f`.* TO restore@localhost;").as_bytes()).expect("granted");
+    pair.target()
+        .script(
+            format!(
+                "GRANT {more} ON *.* TO restore@localhost; \
+                GRANT LOCK TABLES ON f.* TO restore@localhost; \
+                GRANT LOCK TABLES ON `a-f`.* TO restore@localhost;"
+            )
+            .as_bytes(),
+        )
+        .expect("granted");
     load(FILES).says(&["as files", "equal:"]);
     equal(pair, pair.target(), "with grants");
     pair.target()
@@ -507,7 +588,10 @@ fn killed_server(source: Kind, kind: Kind) {
         .expect("an empty target");
     load_into(&pair, &target, &[]).run().ok();
     // The server counts rows without a key on, and does so after a crash.
-    pair.fill(&format!("CREATE TABLE f.n (id INT, KEY (id)) ENGINE=InnoDB; INSERT INTO f.n SELECT n FROM {COUNT} WHERE n < 5000;"));
+    pair.fill(&format!(
+        "CREATE TABLE f.n (id INT, KEY (id)) ENGINE=InnoDB; \
+        INSERT INTO f.n SELECT n FROM {COUNT} WHERE n < 5000;"
+    ));
     pair.dump("n", &["--tables", "f.n"]).ok();
     let done = Tool::new(["load"])
         .arg(pair.path("n"))

@@ -27,13 +27,22 @@ fn sakila(pair: &Pair) {
     pair.same("SELECT * FROM sakila.sales_by_film_category ORDER BY 1");
     pair.same("SELECT actor_id, LEFT(film_info, 200) FROM sakila.actor_info ORDER BY 1 LIMIT 20");
     // Full text, shapes, a function and a procedure that call others.
-    let found = pair.same("SELECT film_id FROM sakila.film_text WHERE MATCH(title, description) AGAINST ('drama') ORDER BY 1");
+    let found = pair.same(
+        "SELECT film_id FROM sakila.film_text WHERE MATCH(title, description) AGAINST ('drama') \
+        ORDER BY 1",
+    );
     assert!(found.len() > 5);
     // The script gives the column to MySQL only.
     if pair.is_mysql() {
-        pair.same("SELECT address_id, ST_AsText(location), ST_SRID(location) FROM sakila.address ORDER BY 1");
+        pair.same(
+            "SELECT address_id, ST_AsText(location), ST_SRID(location) FROM sakila.address \
+            ORDER BY 1",
+        );
     }
-    pair.same("SELECT sakila.get_customer_balance(3, '2006-02-14 00:00:00'), sakila.inventory_in_stock(9)");
+    pair.same(
+        "SELECT sakila.get_customer_balance(3, '2006-02-14 00:00:00'), \
+        sakila.inventory_in_stock(9)",
+    );
     let call = |server: &testkit::Server| {
         let mut conn = server.conn().expect("a connection");
         conn.execute("USE sakila").expect("a schema");

@@ -16,8 +16,21 @@ fn silent(what: &str, text: &[u8]) {
 
 both!(a_password_is_said_by_nobody);
 fn a_password_is_said_by_nobody(pair: &Pair) {
-    pair.fill(&format!("CREATE DATABASE sec; CREATE TABLE sec.t (id INT PRIMARY KEY, v VARCHAR(200)); INSERT INTO sec.t SELECT n, REPEAT('x', 150) FROM {COUNT}; CREATE USER t_full@localhost IDENTIFIED BY '{CANARY}'; GRANT ALL ON *.* TO t_full@localhost WITH GRANT OPTION;"));
-    pair.target().script(format!("CREATE USER t_full@localhost IDENTIFIED BY '{CANARY}'; GRANT ALL ON *.* TO t_full@localhost WITH GRANT OPTION;").as_bytes()).expect("an account");
+    pair.fill(&format!(
+        "CREATE DATABASE sec; CREATE TABLE sec.t (id INT PRIMARY KEY, v VARCHAR(200)); \
+        INSERT INTO sec.t SELECT n, REPEAT('x', 150) FROM {COUNT}; \
+        CREATE USER t_full@localhost IDENTIFIED BY '{CANARY}'; \
+        GRANT ALL ON *.* TO t_full@localhost WITH GRANT OPTION;"
+    ));
+    pair.target()
+        .script(
+            format!(
+                "CREATE USER t_full@localhost IDENTIFIED BY '{CANARY}'; \
+                GRANT ALL ON *.* TO t_full@localhost WITH GRANT OPTION;"
+            )
+            .as_bytes(),
+        )
+        .expect("an account");
     let file = pair.path("my.cnf");
     std::fs::write(
         &file,
@@ -105,7 +118,8 @@ fn servers_are_named_in_many_ways(pair: &Pair) {
     );
     let file = pair.path("my.cnf");
     let groups = format!(
-        "[mysqld]\nsocket=/wrong\n[client]\nuser=wrong\nsocket=/wrong\n[penstock]\nuser=root\nsocket={0}\n[client_other]\nsocket=/elsewhere\n[penstock_other]\nsocket={0}\n",
+        "[mysqld]\nsocket=/wrong\n[client]\nuser=wrong\nsocket=/wrong\n[penstock]\nuser=root\n\
+        socket={0}\n[client_other]\nsocket=/elsewhere\n[penstock_other]\nsocket={0}\n",
         socket.display()
     );
     std::fs::write(&file, groups).expect("written");
@@ -150,8 +164,13 @@ fn servers_are_named_in_many_ways(pair: &Pair) {
 
 both!(filters_threads_and_compression);
 fn filters_threads_and_compression(pair: &Pair) {
-    pair.fill("CREATE DATABASE one; CREATE DATABASE two; CREATE DATABASE `o.ne*`; CREATE TABLE one.a1 (id INT PRIMARY KEY); CREATE TABLE one.a2 LIKE one.a1; CREATE TABLE one.b LIKE one.a1; CREATE TABLE two.a1 LIKE one.a1; CREATE TABLE `o.ne*`.t LIKE one.a1;
-INSERT INTO one.a1 VALUES (1); INSERT INTO one.b VALUES (2), (3); CREATE VIEW one.v AS SELECT 1 AS x;");
+    pair.fill(
+        "CREATE DATABASE one; CREATE DATABASE two; CREATE DATABASE `o.ne*`; \
+        CREATE TABLE one.a1 (id INT PRIMARY KEY); CREATE TABLE one.a2 LIKE one.a1; \
+        CREATE TABLE one.b LIKE one.a1; CREATE TABLE two.a1 LIKE one.a1; \
+        CREATE TABLE `o.ne*`.t LIKE one.a1; INSERT INTO one.a1 VALUES (1); \
+        INSERT INTO one.b VALUES (2), (3); CREATE VIEW one.v AS SELECT 1 AS x;",
+    );
     let tables = |name: &str| {
         let text =
             std::fs::read_to_string(pair.path(name).join("penstock.json")).expect("a manifest");
@@ -203,12 +222,23 @@ INSERT INTO one.a1 VALUES (1); INSERT INTO one.b VALUES (2), (3); CREATE VIEW on
             .expect("a count"),
         "2"
     );
-    assert_eq!(pair.target().value("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema IN ('one', 'two')").expect("a count"), "1");
+    assert_eq!(
+        pair.target()
+            .value(
+                "SELECT COUNT(*) FROM information_schema.tables \
+                WHERE table_schema IN ('one', 'two')"
+            )
+            .expect("a count"),
+        "1"
+    );
 }
 
 both!(json_lines_are_json);
 fn json_lines_are_json(pair: &Pair) {
-    pair.fill("CREATE DATABASE js; CREATE TABLE js.`t\"\nx` (id INT PRIMARY KEY); INSERT INTO js.`t\"\nx` VALUES (1), (2);");
+    pair.fill(
+        "CREATE DATABASE js; CREATE TABLE js.`t\"\nx` (id INT PRIMARY KEY); \
+        INSERT INTO js.`t\"\nx` VALUES (1), (2);",
+    );
     let dump = pair.dump("a", &["--json"]).ok();
     let summary = dump.summary();
     assert_eq!(

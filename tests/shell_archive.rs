@@ -33,7 +33,9 @@ impl Shell {
 
     fn header(&self) -> String {
         format!(
-            "-- MySQLShell dump {}  Distrib Ver 9.6.0 for Linux on x86_64\n--\n-- Host: localhost    Database: shop\n-- ------------------------------------------------------\n-- Server version\t9.6.0\n\n",
+            "-- MySQLShell dump {}  Distrib Ver 9.6.0 for Linux on x86_64\n--\n-- Host: \
+            localhost    Database: shop\n-- \
+            ------------------------------------------------------\n-- Server version\t9.6.0\n\n",
             self.version
         )
     }
@@ -47,10 +49,20 @@ impl Shell {
         compression: &str,
         primary: &[&str],
     ) {
-        self.put(&format!("shop@{name}.sql"), format!("{}/*!40101 SET @saved_cs_client     = @@character_set_client */;\n/*!50503 SET character_set_client = utf8mb4 */;\n{create};\n/*!40101 SET character_set_client = @saved_cs_client */;\n", self.header()));
+        self.put(
+            &format!("shop@{name}.sql"),
+            format!(
+                "{}/*!40101 SET @saved_cs_client     = @@character_set_client */;\n/*!50503 SET \
+                character_set_client = utf8mb4 */;\n{create};\n/*!40101 SET character_set_client = \
+                @saved_cs_client */;\n",
+                self.header()
+            ),
+        );
         let mut options = json!({
-            "schema": "shop", "table": name, "columns": columns, "defaultCharacterSet": "utf8mb4", "fieldsTerminatedBy": "\t",
-            "fieldsEnclosedBy": "", "fieldsOptionallyEnclosed": false, "fieldsEscapedBy": "\\", "linesTerminatedBy": "\n",
+            "schema": "shop", "table": name, "columns": columns, "defaultCharacterSet": "\
+                utf8mb4", "fieldsTerminatedBy": "\t",
+            "fieldsEnclosedBy": "", "fieldsOptionallyEnclosed": false, "fieldsEscapedBy": "\\", "\
+                linesTerminatedBy": "\n",
         });
         if decode.as_object().is_some_and(|d| !d.is_empty()) {
             options["decodeColumns"] = decode.clone();
@@ -61,7 +73,8 @@ impl Shell {
             "tsv"
         };
         let mut meta = json!({
-            "options": options, "includesData": true, "includesDdl": true, "extension": extension, "chunking": true, "compression": compression,
+            "options": options, "includesData": true, "includesDdl": true, "extension": extension, "\
+                chunking": true, "compression": compression,
         });
         if self.version == "1.0.2" {
             // One column, inside the options.
@@ -82,27 +95,62 @@ fn write(folder: &Path, version: &'static str, server: &str) {
         version,
     };
     let mut root = json!({
-        "dumper": "mysqlsh Ver 9.6.0 for Linux on x86_64 - for MySQL 9.6.0 (MySQL Community Server (GPL))", "version": version, "origin": "dumpSchemas",
-        "schemas": ["shop"], "basenames": {"shop": "shop"}, "defaultCharacterSet": "utf8mb4", "tzUtc": true, "bytesPerChunk": 64000000,
-        "user": "root", "hostname": "db1", "server": "db1", "serverVersion": server, "gtidExecuted": "", "gtidExecutedInconsistent": false,
+        "dumper": "mysqlsh Ver 9.6.0 for Linux on x86_64 - for MySQL 9.6.0 (MySQL Community Server \
+            (GPL))", "version": version, "origin": "dumpSchemas",
+        "schemas": ["shop"], "basenames": {"shop": "shop"}, "defaultCharacterSet": "utf8mb4", "\
+            tzUtc": true, "bytesPerChunk": 64000000,
+        "user": "root", "hostname": "db1", "server": "db1", "serverVersion": server, "\
+            gtidExecuted": "", "gtidExecutedInconsistent": false,
         "consistent": true, "compatibilityOptions": [], "begin": "2025-05-05 05:05:05",
     });
     if version != "1.0.2" {
-        root["capabilities"] = json!([{"id": "partition_awareness", "description": "Partition awareness - dumper treats each partition as a separate table.", "versionRequired": "8.0.27"}]);
+        root["capabilities"] = json!([{"id": "partition_awareness", "description": "\
+            Partition awareness - dumper treats each partition as a separate table.", "\
+                versionRequired": "8.0.27"}]);
         root["checksum"] = json!(false);
     }
     s.json("@.json", &root);
     s.put("@.sql", s.header());
     s.put("@.post.sql", s.header());
-    s.put("shop.sql", format!("{}--\n-- Dumping database 'shop'\n--\n\n-- begin database `shop`\nCREATE DATABASE /*!32312 IF NOT EXISTS*/ `shop` /*!40100 DEFAULT CHARACTER SET utf8mb4 */;\n-- end database `shop`\n\n-- begin function `shop`.`twice`\nUSE `shop`;\nDROP FUNCTION IF EXISTS `twice`;\nDELIMITER ;;\nCREATE DEFINER=`root`@`localhost` FUNCTION `twice`(n INT) RETURNS int DETERMINISTIC\nBEGIN RETURN n * 2; END ;;\nDELIMITER ;\n-- end function `shop`.`twice`\n", s.header()));
+    s.put(
+        "shop.sql",
+        format!(
+            "{}--\n-- Dumping database 'shop'\n--\n\n-- begin database `shop`\nCREATE DATABASE \
+            /*!32312 IF NOT EXISTS*/ `shop` /*!40100 DEFAULT CHARACTER SET utf8mb4 */;\n-- end \
+            database `shop`\n\n-- begin function `shop`.`twice`\nUSE `shop`;\nDROP FUNCTION IF \
+            EXISTS `twice`;\nDELIMITER ;;\nCREATE DEFINER=`root`@`localhost` FUNCTION `twice`(n \
+            INT) RETURNS int DETERMINISTIC\nBEGIN RETURN n * 2; END ;;\nDELIMITER ;\n-- end \
+            function `shop`.`twice`\n",
+            s.header()
+        ),
+    );
     s.json("shop.json", &json!({
-        "schema": "shop", "includesDdl": true, "includesViewsDdl": true, "includesData": true, "tables": ["item", "empty"], "views": ["dear"],
-        "events": [], "functions": ["twice"], "procedures": [], "basenames": {"item": "shop@item", "empty": "shop@empty", "dear": "shop@dear"},
+        "schema": "shop", "includesDdl": true, "includesViewsDdl": true, "includesData": true, "\
+            tables": ["item", "empty"], "views": ["dear"],
+        "events": [], "functions": ["twice"], "procedures": [], "basenames": {"item": "\
+            shop@item", "empty": "shop@empty", "dear": "shop@dear"},
     }));
-    s.table("item", "CREATE TABLE IF NOT EXISTS `item` (\n  `id` int NOT NULL,\n  `name` varchar(100) CHARACTER SET utf8mb4 DEFAULT NULL,\n  `old` varchar(20) CHARACTER SET latin1 DEFAULT NULL,\n  `raw` varbinary(40) DEFAULT NULL,\n  `flags` bit(9) DEFAULT NULL,\n  `price` decimal(10,2) DEFAULT NULL,\n  `at` timestamp NULL DEFAULT NULL,\n  `twice` decimal(12,2) GENERATED ALWAYS AS ((`price` * 2)) VIRTUAL,\n  PRIMARY KEY (`id`),\n  KEY `name` (`name`)\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4",
-        &["id", "name", "old", "raw", "flags", "price", "at"], &json!({"raw": "FROM_BASE64", "flags": "FROM_BASE64"}), "zstd", &["id"]);
+    s.table(
+        "item",
+        "CREATE TABLE IF NOT EXISTS `item` (\n  `id` int NOT NULL,\n  `name` varchar(100) \
+        CHARACTER SET utf8mb4 DEFAULT NULL,\n  `old` varchar(20) CHARACTER SET latin1 DEFAULT \
+        NULL,\n  `raw` varbinary(40) DEFAULT NULL,\n  `flags` bit(9) DEFAULT NULL,\n  `price` \
+        decimal(10,2) DEFAULT NULL,\n  `at` timestamp NULL DEFAULT NULL,\n  `twice` decimal(12,2) \
+        GENERATED ALWAYS AS ((`price` * 2)) VIRTUAL,\n  PRIMARY KEY (`id`),\n  \
+        KEY `name` (`name`)\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4",
+        &["id", "name", "old", "raw", "flags", "price", "at"],
+        &json!({"raw": "FROM_BASE64", "flags": "FROM_BASE64"}),
+        "zstd",
+        &["id"],
+    );
     // 0x00FF0A5C, bit 257, and text with every escape.
-    s.chunk("shop@item@0.tsv.zst", "1\tplain\té\tAP8KXA==\tAQE=\t1.50\t2024-06-01 12:00:00\n2\ta\\tb\\nc\\\\d\\0e\\Zf\\r\\bg 😀\tä€\t\tAAA=\t-0.01\t\\N\n".as_bytes(), true);
+    s.chunk(
+        "shop@item@0.tsv.zst",
+        "1\tplain\té\tAP8KXA==\tAQE=\t1.50\t2024-06-01 12:00:00\n2\ta\\tb\\nc\\\\d\\0e\\Zf\\r\\bg \
+        😀\tä€\t\tAAA=\t-0.01\t\\N\n"
+            .as_bytes(),
+        true,
+    );
     s.chunk(
         "shop@item@1.tsv.zst",
         b"3\t\\N\t\\N\t\\N\t\\N\t\\N\t\\N\n",
@@ -118,10 +166,26 @@ fn write(folder: &Path, version: &'static str, server: &str) {
         &[],
     );
     s.chunk("shop@empty@@0.tsv", b"", false);
-    s.put("shop@dear.pre.sql", format!("{}DROP TABLE IF EXISTS `dear`;\nDROP VIEW IF EXISTS `dear`;\nCREATE VIEW `dear` AS SELECT\n 1 AS `id`,\n 1 AS `n`;\n", s.header()));
-    s.put("shop@dear.sql", format!("{}DROP VIEW IF EXISTS `dear`;\nCREATE ALGORITHM=UNDEFINED DEFINER=`root`@`localhost` SQL SECURITY DEFINER VIEW `dear` AS select `item`.`id` AS `id`,`twice`(`item`.`id`) AS `n` from `item` where `item`.`price` > 1;\n", s.header()));
+    s.put(
+        "shop@dear.pre.sql",
+        format!(
+            "{}DROP TABLE IF EXISTS `dear`;\nDROP VIEW IF EXISTS `dear`;\nCREATE VIEW `dear` AS \
+            SELECT\n 1 AS `id`,\n 1 AS `n`;\n",
+            s.header()
+        ),
+    );
+    s.put(
+        "shop@dear.sql",
+        format!(
+            "{}DROP VIEW IF EXISTS `dear`;\nCREATE ALGORITHM=UNDEFINED DEFINER=`root`@`localhost` \
+            SQL SECURITY DEFINER VIEW `dear` AS select `item`.`id` AS `id`,`twice`(`item`.`id`) AS \
+            `n` from `item` where `item`.`price` > 1;\n",
+            s.header()
+        ),
+    );
     s.json("@.done.json", &json!({
-        "end": "2025-05-05 05:06:00", "dataBytes": 150, "tableDataBytes": {"shop": {"item": 150, "empty": 0}}, "tableRows": {"shop": {"item": 3, "empty": 0}},
+        "end": "2025-05-05 05:06:00", "dataBytes": 150, "tableDataBytes": {"shop": {"item": 150, "\
+            empty": 0}}, "tableRows": {"shop": {"item": 3, "empty": 0}},
     }));
 }
 
@@ -137,7 +201,13 @@ fn a_shell_archive_loads_and_is_compared(pair: &Pair) {
     pair.load("a", &[])
         .ok()
         .says(&["no digests", "mysqlsh Ver 9.6.0", "equal: 3 rows"]);
-    let rows = pair.target().client("SELECT id, HEX(name), HEX(old), HEX(raw), flags + 0, price, twice FROM shop.item ORDER BY id").expect("rows");
+    let rows = pair
+        .target()
+        .client(
+            "SELECT id, HEX(name), HEX(old), HEX(raw), flags + 0, price, twice FROM shop.item \
+            ORDER BY id",
+        )
+        .expect("rows");
     let text = |row: usize| {
         rows[row]
             .iter()
@@ -221,8 +291,17 @@ fn partitions_with_files_of_their_own_load(pair: &Pair) {
         folder: folder.clone(),
         version: "2.0.1",
     };
-    s.table("part", "CREATE TABLE IF NOT EXISTS `part` (\n  `id` int NOT NULL,\n  `v` varchar(20) DEFAULT NULL,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB\n PARTITION BY RANGE (`id`) (PARTITION p0 VALUES LESS THAN (10), PARTITION `p 1` VALUES LESS THAN (20), PARTITION last VALUES LESS THAN MAXVALUE)",
-            &["id", "v"], &json!({}), "zstd", &["id"]);
+    s.table(
+        "part",
+        "CREATE TABLE IF NOT EXISTS `part` (\n  `id` int NOT NULL,\n  `v` varchar(20) DEFAULT \
+        NULL,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB\n PARTITION BY RANGE (`id`) (PARTITION p0 \
+        VALUES LESS THAN (10), PARTITION `p 1` VALUES LESS THAN (20), PARTITION last \
+        VALUES LESS THAN MAXVALUE)",
+        &["id", "v"],
+        &json!({}),
+        "zstd",
+        &["id"],
+    );
     let text = fs::read_to_string(folder.join("shop@part.json")).expect("metadata");
     let mut meta: Value = serde_json::from_str(&text).expect("JSON");
     meta["partitions"] = json!(["p0", "p 1", "last"]);
@@ -248,7 +327,12 @@ fn partitions_with_files_of_their_own_load(pair: &Pair) {
         .ok()
         .says(&["equal: 8 rows in 3 tables"]);
     let rows = |partition: &str| {
-        pair.target().value(&format!("SELECT CONCAT(COUNT(*), ':', COALESCE(SUM(id), 0)) FROM shop.part PARTITION ({partition})")).expect("rows")
+        pair.target()
+            .value(&format!(
+                "SELECT CONCAT(COUNT(*), ':', COALESCE(SUM(id), 0)) FROM shop.part \
+                PARTITION ({partition})"
+            ))
+            .expect("rows")
     };
     assert_eq!(
         (rows("p0"), rows("`p 1`"), rows("last")),

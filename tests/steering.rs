@@ -296,7 +296,12 @@ fn outlasts_timeouts(kind: Kind, limit: &str) {
 }
 
 fn change(server: &Server) {
-    server.script(b"INSERT INTO kept.t SELECT * FROM w.t WHERE id % 7 = 0; DELETE FROM w.t WHERE id % 7 = 0;").expect("a change");
+    server
+        .script(
+            b"INSERT INTO kept.t SELECT * FROM w.t WHERE id % 7 = 0; \
+            DELETE FROM w.t WHERE id % 7 = 0;",
+        )
+        .expect("a change");
 }
 
 fn undo(server: &Server) {

@@ -75,13 +75,17 @@ fn a_servers_own_files_are_whole_and_damage_is_found() {
         run(&mut conn, "CREATE DATABASE t");
         run(
             &mut conn,
-            "CREATE TABLE t.b (id INT AUTO_INCREMENT PRIMARY KEY, a INT, l LONGTEXT, v VARCHAR(300) CHARACTER SET latin1, u INT UNIQUE, KEY (a), KEY (v(20), a DESC), KEY (u, v)) CHARSET=utf8mb4",
+            "CREATE TABLE t.b (id INT AUTO_INCREMENT PRIMARY KEY, a INT, l LONGTEXT, \
+            v VARCHAR(300) CHARACTER SET latin1, u INT UNIQUE, KEY (a), KEY (v(20), a DESC), \
+            KEY (u, v)) CHARSET=utf8mb4",
         );
         let count = crate::kit::COUNT;
         run(
             &mut conn,
             &format!(
-                "INSERT INTO t.b (id, a, l, v, u) SELECT n + 1, n % 100, REPEAT('x', IF(n % 50 = 0, 70000, n % 300)), SHA2(n, 512), IF(n % 7 = 0, NULL, n * 3) FROM {count} WHERE n < 6000"
+                "INSERT INTO t.b (id, a, l, v, u) SELECT n + 1, n % 100, \
+                REPEAT('x', IF(n % 50 = 0, 70000, n % 300)), SHA2(n, 512), \
+                IF(n % 7 = 0, NULL, n * 3) FROM {count} WHERE n < 6000"
             ),
         );
         // What is left of an index that is gone is no damage.
@@ -242,7 +246,9 @@ fn import(
     let columns = text(
         conn,
         &format!(
-            "SELECT column_name, column_type, character_set_name FROM information_schema.columns WHERE table_schema = 't' AND table_name = '{table}' AND extra NOT LIKE '%VIRTUAL%' ORDER BY ordinal_position"
+            "SELECT column_name, column_type, character_set_name FROM information_schema.columns \
+            WHERE table_schema = 't' AND table_name = '{table}' AND extra NOT LIKE '%VIRTUAL%' \
+            ORDER BY ordinal_position"
         ),
     );
     let columns = columns
@@ -465,7 +471,9 @@ fn tables_of_servers(kind: Kind) {
     let bytes: String = (0..256).map(|b| format!("{b:02x}")).collect();
     let all = text(
         &mut conn,
-        "SELECT c.id, c.collation_name, s.character_set_name FROM information_schema.collations c JOIN information_schema.character_sets s ON s.character_set_name = c.character_set_name WHERE s.maxlen = 1 AND c.id <> 63",
+        "SELECT c.id, c.collation_name, s.character_set_name FROM information_schema.collations c \
+        JOIN information_schema.character_sets s ON s.character_set_name = c.character_set_name \
+        WHERE s.maxlen = 1 AND c.id <> 63",
     );
     let mut unknown = Vec::new();
     for c in &all {
@@ -505,9 +513,13 @@ fn tables_of_servers(kind: Kind) {
 
 /// Characters compare as the server compares them, alone and beside each other.
 fn weights_of_unicode(conn: &mut Conn, kind: Kind) {
-    let mut sql = "SELECT id, collation_name FROM information_schema.collations WHERE character_set_name IN ('utf8mb3', 'utf8mb4') AND collation_name NOT LIKE '%bin'".to_owned();
+    let mut sql = "SELECT id, collation_name FROM information_schema.collations \
+        WHERE character_set_name IN ('utf8mb3', 'utf8mb4') AND collation_name NOT LIKE '%bin'"
+        .to_owned();
     if kind != Kind::MySql {
-        sql += " UNION SELECT id, full_collation_name FROM information_schema.collation_character_set_applicability WHERE full_collation_name LIKE 'utf8mb_\\_uca1400%'";
+        sql += " UNION SELECT id, full_collation_name FROM \
+            information_schema.collation_character_set_applicability WHERE full_collation_name \
+            LIKE 'utf8mb_\\_uca1400%'";
     }
     let all = text(conn, &sql);
     let characters = |last: char| ('\u{1}'..=last).collect::<Vec<_>>();
@@ -579,7 +591,8 @@ fn weights_of_unicode(conn: &mut Conn, kind: Kind) {
             run(conn, &sql);
         }
         let sql = format!(
-            "SELECT a.c, b.c FROM w.w a, w.w b WHERE WEIGHT_STRING(CONCAT(a.c, b.c) COLLATE {}) <> CONCAT(a.w, b.w) LIMIT 9",
+            "SELECT a.c, b.c FROM w.w a, w.w b \
+            WHERE WEIGHT_STRING(CONCAT(a.c, b.c) COLLATE {}) <> CONCAT(a.w, b.w) LIMIT 9",
             c[1]
         );
         assert_eq!(text(conn, &sql), Vec::<Vec<String>>::new(), "{}", c[1]);

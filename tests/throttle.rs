@@ -21,10 +21,12 @@ fn nothing_left(pair: &Pair, name: &str) {
 /// A table of so many thousand rows of about a hundred bytes.
 fn fill(pair: &Pair, thousands: u32) {
     pair.fill(&format!(
-        "CREATE DATABASE t_a; USE t_a; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120)); \
-         CREATE TABLE d (n INT); INSERT INTO d VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9); \
-         INSERT INTO t (c) SELECT REPEAT(CHAR(97 + a.n), 90) FROM d a, d b, d c, (SELECT 1 FROM d x, d y LIMIT {thousands}) n; \
-         ANALYZE TABLE t"
+        "CREATE DATABASE t_a; USE t_a; \
+        CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120)); \
+        CREATE TABLE d (n INT); INSERT INTO d VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9); \
+        INSERT INTO t (c) SELECT REPEAT(CHAR(97 + a.n), 90) FROM d a, d b, d c, \
+          (SELECT 1 FROM d x, d y LIMIT {thousands}) n; \
+        ANALYZE TABLE t"
     ));
 }
 
@@ -254,7 +256,8 @@ both!(a_replica_that_is_behind_is_waited_for);
 fn a_replica_that_is_behind_is_waited_for(pair: &Pair) {
     fill(pair, 1);
     let (source, replica) = (pair.source(), pair.target());
-    let account = "CREATE USER t_follow@'%' IDENTIFIED BY 'follow'; GRANT REPLICATION SLAVE ON *.* TO t_follow@'%'";
+    let account = "CREATE USER t_follow@'%' IDENTIFIED BY 'follow'; \
+        GRANT REPLICATION SLAVE ON *.* TO t_follow@'%'";
     source.script(account.as_bytes()).expect("an account");
     let status = if pair.is_mysql() {
         "SHOW BINARY LOG STATUS"
@@ -267,18 +270,29 @@ fn a_replica_that_is_behind_is_waited_for(pair: &Pair) {
         at[1].clone().expect("an offset"),
     );
     let port = source.port().expect("a port");
-    replica.script(b"CREATE DATABASE t_a; CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120))").expect("a table");
+    replica
+        .script(
+            b"CREATE DATABASE t_a; \
+            CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120))",
+        )
+        .expect("a table");
     let (follow, forget) = if pair.is_mysql() {
         (
             format!(
-                "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, SOURCE_USER='t_follow', SOURCE_PASSWORD='follow', GET_SOURCE_PUBLIC_KEY=1, SOURCE_LOG_FILE='{file}', SOURCE_LOG_POS={position}, SOURCE_AUTO_POSITION=0; START REPLICA"
+                "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, \
+                  SOURCE_USER='t_follow', SOURCE_PASSWORD='follow', GET_SOURCE_PUBLIC_KEY=1, \
+                  SOURCE_LOG_FILE='{file}', SOURCE_LOG_POS={position}, SOURCE_AUTO_POSITION=0; \
+                START REPLICA"
             ),
             "STOP REPLICA; RESET REPLICA ALL",
         )
     } else {
         (
             format!(
-                "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='t_follow', MASTER_PASSWORD='follow', MASTER_LOG_FILE='{file}', MASTER_LOG_POS={position}, MASTER_USE_GTID=no; START SLAVE"
+                "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, \
+                  MASTER_USER='t_follow', MASTER_PASSWORD='follow', MASTER_LOG_FILE='{file}', \
+                  MASTER_LOG_POS={position}, MASTER_USE_GTID=no; \
+                START SLAVE"
             ),
             "STOP SLAVE; RESET SLAVE ALL",
         )
@@ -520,8 +534,10 @@ fn an_account_that_may_not_see_the_histogram_is_told_what_is_used_instead() {
     };
     fill(&pair, 1);
     pair.fill(
-        "CREATE USER t_plain@localhost; GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON t_a.* TO t_plain@localhost; \
-         GRANT FLUSH_TABLES, BACKUP_ADMIN, REPLICATION CLIENT, SHOW_ROUTINE ON *.* TO t_plain@localhost",
+        "CREATE USER t_plain@localhost; \
+        GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON t_a.* TO t_plain@localhost; \
+        GRANT FLUSH_TABLES, BACKUP_ADMIN, REPLICATION CLIENT, SHOW_ROUTINE ON *.* \
+          TO t_plain@localhost",
     );
     let tool = Tool::new(["dump", "--user", "t_plain", "--socket"])
         .arg(pair.source().socket())
@@ -538,9 +554,11 @@ fn a_server_that_stalls_is_waited_for() {
         let Some(server) = own_server(kind, &[]) else {
             continue;
         };
-        let rows = "CREATE DATABASE t_a; USE t_a; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120)); \
-             CREATE TABLE d (n INT); INSERT INTO d VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9); \
-             INSERT INTO t (c) SELECT REPEAT('x', 90) FROM d a, d b, d c, d e, (SELECT 1 FROM d LIMIT 4) n";
+        let rows = "CREATE DATABASE t_a; USE t_a; \
+            CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120)); \
+            CREATE TABLE d (n INT); INSERT INTO d VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9); \
+            INSERT INTO t (c) SELECT REPEAT('x', 90) FROM d a, d b, d c, d e, \
+              (SELECT 1 FROM d LIMIT 4) n";
         server.script(rows.as_bytes()).expect("rows");
         let folder = tempfile::tempdir().expect("a folder");
         let to = folder.path().join("dump");

@@ -87,7 +87,9 @@ fn what_is_loaded_and_run_is_tpcc(pair: &Pair) {
     }
     assert_eq!(loaded["rows"].as_u64(), Some(rows));
     // Its secondary keys came behind the rows.
-    let keys = "SELECT GROUP_CONCAT(DISTINCT index_name ORDER BY index_name) FROM information_schema.statistics WHERE table_schema = 'tpcc' AND index_name <> 'PRIMARY'";
+    let keys = "SELECT GROUP_CONCAT(DISTINCT index_name ORDER BY index_name) \
+        FROM information_schema.statistics WHERE table_schema = 'tpcc' \
+        AND index_name <> 'PRIMARY'";
     assert_eq!(value(keys), "idx_customer_name,idx_orders");
     let check = || {
         tool(server, "check", "root")
@@ -172,7 +174,12 @@ fn what_is_loaded_and_run_is_tpcc(pair: &Pair) {
         ]);
 
     // A row that is gone breaks what relates it to others.
-    server.client("DELETE FROM tpcc.order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 17 AND ol_number = 1").expect("a row deleted");
+    server
+        .client(
+            "DELETE FROM tpcc.order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 17 \
+            AND ol_number = 1",
+        )
+        .expect("a row deleted");
     let done = tool(server, "check", "root")
         .run()
         .code(4)

@@ -111,7 +111,13 @@ fn a_load_whose_connections_are_killed(scene: &mut Scene) {
     let kind = scene.target.kind();
     let run = scene.load().start();
     tuned(kind, &scene.rows_flow());
-    let ids = scene.target.client("SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND user = 'root'").expect("ids");
+    let ids = scene
+        .target
+        .client(
+            "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() \
+            AND user = 'root'",
+        )
+        .expect("ids");
     for id in ids.into_iter().flatten().flatten() {
         let _ = scene.target.client(&format!("KILL {id}"));
     }
@@ -216,7 +222,16 @@ fn privileges_that_are_missing(scene: &mut Scene) {
     } else {
         "BINLOG ADMIN"
     };
-    scene.target.script(format!("CREATE USER t_some@localhost IDENTIFIED BY 'Right-1-word'; GRANT ALL ON big.* TO t_some@localhost; GRANT {grants} ON *.* TO t_some@localhost;").as_bytes()).expect("an account");
+    scene
+        .target
+        .script(
+            format!(
+                "CREATE USER t_some@localhost IDENTIFIED BY 'Right-1-word'; \
+                GRANT ALL ON big.* TO t_some@localhost; GRANT {grants} ON *.* TO t_some@localhost;"
+            )
+            .as_bytes(),
+        )
+        .expect("an account");
     let load = |scene: &Scene| {
         scene
             .tool("load", "t_some")
@@ -235,7 +250,8 @@ fn privileges_that_are_missing(scene: &mut Scene) {
     let done = load(scene).ok();
     let said = done.summary()["tuning"]["not_changed"].to_string();
     let (redo, flush) = (
-        "innodb_redo_log: needs INNODB_REDO_LOG_ENABLE (GRANT INNODB_REDO_LOG_ENABLE ON *.* TO 't_some'@'localhost')",
+        "innodb_redo_log: needs INNODB_REDO_LOG_ENABLE (GRANT INNODB_REDO_LOG_ENABLE ON *.* TO \
+        't_some'@'localhost')",
         if kind == Kind::MySql {
             "SYSTEM_VARIABLES_ADMIN"
         } else {
@@ -376,7 +392,10 @@ fn a_server_with_replicas() {
         let Some(pair) = Pair::take(kind) else {
             continue;
         };
-        pair.fill("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY); INSERT INTO shop.t VALUES (1);");
+        pair.fill(
+            "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY); \
+            INSERT INTO shop.t VALUES (1);",
+        );
         pair.dump("a", &[]).ok();
         let setup = |id: &str| {
             testkit::Setup::new(kind)
@@ -391,7 +410,9 @@ fn a_server_with_replicas() {
         let (change, start, stop) = if pair.is_mysql() {
             (
                 format!(
-                    "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, SOURCE_USER='repl', SOURCE_PASSWORD='Repl-1-word', GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1"
+                    "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, \
+                    SOURCE_USER='repl', SOURCE_PASSWORD='Repl-1-word', GET_SOURCE_PUBLIC_KEY=1, \
+                    SOURCE_CONNECT_RETRY=1"
                 ),
                 "START REPLICA",
                 "STOP REPLICA",
@@ -399,13 +420,21 @@ fn a_server_with_replicas() {
         } else {
             (
                 format!(
-                    "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='repl', MASTER_PASSWORD='Repl-1-word', MASTER_CONNECT_RETRY=1"
+                    "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, \
+                    MASTER_USER='repl', MASTER_PASSWORD='Repl-1-word', MASTER_CONNECT_RETRY=1"
                 ),
                 "START SLAVE",
                 "STOP SLAVE",
             )
         };
-        primary.script(b"CREATE USER repl@'127.0.0.1' IDENTIFIED BY 'Repl-1-word'; GRANT REPLICATION SLAVE ON *.* TO repl@'127.0.0.1'; CREATE USER repl@localhost IDENTIFIED BY 'Repl-1-word'; GRANT REPLICATION SLAVE ON *.* TO repl@localhost;").expect("an account");
+        primary
+            .script(
+                b"CREATE USER repl@'127.0.0.1' IDENTIFIED BY 'Repl-1-word'; \
+                GRANT REPLICATION SLAVE ON *.* TO repl@'127.0.0.1'; \
+                CREATE USER repl@localhost IDENTIFIED BY 'Repl-1-word'; \
+                GRANT REPLICATION SLAVE ON *.* TO repl@localhost;",
+            )
+            .expect("an account");
         replica.client(&change).expect("a replica");
         replica.client(start).expect("it runs");
         let threads =
@@ -449,7 +478,13 @@ fn no_secrets_in_the_journal() {
     let Some(scene) = Scene::new(Kind::MySql) else {
         return;
     };
-    scene.target.script(b"CREATE USER t_secret@localhost IDENTIFIED BY 'Hush-1-word'; GRANT ALL ON *.* TO t_secret@localhost WITH GRANT OPTION;").expect("an account");
+    scene
+        .target
+        .script(
+            b"CREATE USER t_secret@localhost IDENTIFIED BY 'Hush-1-word'; \
+            GRANT ALL ON *.* TO t_secret@localhost WITH GRANT OPTION;",
+        )
+        .expect("an account");
     let run = scene
         .tool("load", "t_secret")
         .env("PENSTOCK_PASSWORD", "Hush-1-word")
@@ -468,7 +503,10 @@ fn no_secrets_in_the_journal() {
 
 both!(without_a_home_loads_go_on);
 fn without_a_home_loads_go_on(pair: &Pair) {
-    pair.fill("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY); INSERT INTO shop.t VALUES (1);");
+    pair.fill(
+        "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY); \
+        INSERT INTO shop.t VALUES (1);",
+    );
     pair.dump("a", &[]).ok();
     pair.load("a", &[]).ok();
 }

@@ -50,11 +50,13 @@ fn text_comes_back_byte_for_byte(pair: &Pair) {
     let mut wide = (String::from("id INT PRIMARY KEY"), String::new());
     for (set, samples) in &sets {
         script += &format!(
-            "CREATE TABLE t_{set} (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(60), c CHAR(20), t TEXT, KEY (v)) DEFAULT CHARSET {set};\n"
+            "CREATE TABLE t_{set} (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(60), c CHAR(20), \
+            t TEXT, KEY (v)) DEFAULT CHARSET {set};\n"
         );
         for hex in *samples {
             script += &format!(
-                "INSERT INTO t_{set} (v, c, t) VALUES (_{set} 0x{hex}, _{set} 0x{hex}, _{set} 0x{}), ('', '', ''), (NULL, NULL, NULL);\n",
+                "INSERT INTO t_{set} (v, c, t) VALUES (_{set} 0x{hex}, _{set} 0x{hex}, \
+                _{set} 0x{}), ('', '', ''), (NULL, NULL, NULL);\n",
                 hex.repeat(3)
             );
         }
@@ -66,10 +68,13 @@ fn text_comes_back_byte_for_byte(pair: &Pair) {
         wide.0, wide.1
     );
     script += &format!(
-        "INSERT INTO t_latin1 (v, c, t) SELECT CHAR(n USING latin1), CHAR(n USING latin1), CHAR(n, 92, n, 9 USING latin1) FROM {COUNT} WHERE n BETWEEN 1 AND 255;\n"
+        "INSERT INTO t_latin1 (v, c, t) SELECT CHAR(n USING latin1), CHAR(n USING latin1), \
+        CHAR(n, 92, n, 9 USING latin1) FROM {COUNT} WHERE n BETWEEN 1 AND 255;\n"
     );
     // UTF-8 that somebody stored in a latin1 column, and trailing blanks.
-    script += "INSERT INTO t_latin1 (v, c, t) VALUES (CONVERT(CAST('naïve €' AS BINARY) USING latin1), 'x  ', 'x  '), ('x', 'x', 'x'), ('x ', 'x ', 'x\\t'), ('\\\\N', 'NULL', '\\\\\\\\N');\n";
+    script += "INSERT INTO t_latin1 (v, c, t) \
+        VALUES (CONVERT(CAST('naïve €' AS BINARY) USING latin1), 'x  ', 'x  '), ('x', 'x', 'x'), \
+        ('x ', 'x ', 'x\\t'), ('\\\\N', 'NULL', '\\\\\\\\N');\n";
     pair.fill(&script);
     pair.carry("a", &[]);
     pair.same_schema("txt");

@@ -121,7 +121,10 @@ const REFUSED: &[(&str, &str)] = &[
 
 both!(statements_that_no_dump_needs);
 fn statements_that_no_dump_needs(pair: &Pair) {
-    let mut text = "CREATE DATABASE a1; USE a1; CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(60));\nINSERT INTO t VALUES (1,'load_file() is only a text'),(2,'x');\n".to_owned();
+    let mut text = "CREATE DATABASE a1; USE a1; \
+        CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(60));\nINSERT INTO t \
+          VALUES (1,'load_file() is only a text'),(2,'x');\n"
+        .to_owned();
     for (sql, _) in REFUSED {
         text += &format!("{sql}\n");
     }
@@ -160,7 +163,8 @@ fn statements_that_no_dump_needs(pair: &Pair) {
 both!(what_only_the_target_can_know);
 fn what_only_the_target_can_know(pair: &Pair) {
     let load = |text: &[u8], more: &[&str]| loading(pair, file(pair, "d.sql", text), more).run();
-    let head = "CREATE DATABASE a1; USE a1; CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(5) CHARACTER SET utf8mb4);\n";
+    let head = "CREATE DATABASE a1; USE a1; \
+        CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(5) CHARACTER SET utf8mb4);\n";
     let none = load(
         format!("{head}INSERT INTO t VALUES (1,'a');\nINSERT INTO u VALUES (1);\n").as_bytes(),
         &[],
@@ -217,7 +221,12 @@ fn what_only_the_target_can_know(pair: &Pair) {
 
 both!(what_is_on_the_target_stays);
 fn what_is_on_the_target_stays(pair: &Pair) {
-    pair.target().script(b"CREATE DATABASE a1; CREATE TABLE a1.t (id INT PRIMARY KEY, mine INT); INSERT INTO a1.t VALUES (5, 5)").expect("a table");
+    pair.target()
+        .script(
+            b"CREATE DATABASE a1; CREATE TABLE a1.t (id INT PRIMARY KEY, mine INT); \
+            INSERT INTO a1.t VALUES (5, 5)",
+        )
+        .expect("a table");
     let text = WHOLE
         .replace("CREATE DATABASE a1;", "CREATE DATABASE IF NOT EXISTS a1;")
         .replace(
@@ -259,13 +268,26 @@ fn what_is_on_the_target_stays(pair: &Pair) {
 both!(a_dump_of_the_other_flavour);
 fn a_dump_of_the_other_flavour(pair: &Pair) {
     let other = if pair.is_mysql() {
-        "/*M!999999\\- enable the sandbox mode */ \n-- MariaDB dump 10.19  Distrib 11.8.2-MariaDB, for debian-linux-gnu (x86_64)\n/*!40101 SET NAMES utf8mb4 */;\n/*M!100616 SET @OLD_NOTE_VERBOSITY=@@NOTE_VERBOSITY, NOTE_VERBOSITY=0 */;\n/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO,NO_AUTO_CREATE_USER' */;
-CREATE DATABASE /*!32312 IF NOT EXISTS*/ `a1` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_uca1400_ai_ci */;\nUSE `a1`;
-CREATE TABLE `t` (`id` int(11) NOT NULL, `s` varchar(9) COLLATE utf8mb4_uca1400_ai_ci DEFAULT NULL, PRIMARY KEY (`id`)) ENGINE=Aria DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_uca1400_ai_ci PAGE_CHECKSUM=1;
-INSERT INTO `t` VALUES (1,'ü');\n/*M!100616 SET NOTE_VERBOSITY=@OLD_NOTE_VERBOSITY */;\n-- Dump completed on 2026-01-01\n"
+        "/*M!999999\\- enable the sandbox mode */ \n-- MariaDB dump 10.19  Distrib \
+            11.8.2-MariaDB, for debian-linux-gnu (x86_64)\n/*!40101 SET NAMES utf8mb4 \
+            */;\n/*M!100616 SET @OLD_NOTE_VERBOSITY=@@NOTE_VERBOSITY, NOTE_VERBOSITY=0 \
+            */;\n/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, \
+            SQL_MODE='NO_AUTO_VALUE_ON_ZERO,NO_AUTO_CREATE_USER' */;
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ `a1` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE \
+            utf8mb4_uca1400_ai_ci */;\nUSE `a1`;
+CREATE TABLE `t` (`id` int(11) NOT NULL, `s` varchar(9) COLLATE utf8mb4_uca1400_ai_ci DEFAULT \
+            NULL, PRIMARY KEY (`id`)) ENGINE=Aria DEFAULT CHARSET=utf8mb4 \
+            COLLATE=utf8mb4_uca1400_ai_ci PAGE_CHECKSUM=1;
+INSERT INTO `t` VALUES (1,'ü');\n/*M!100616 SET NOTE_VERBOSITY=@OLD_NOTE_VERBOSITY */;\n-- Dump \
+            completed on 2026-01-01\n"
     } else {
-        "-- MySQL dump 10.13  Distrib 9.7.0\n--\n-- Server version\t9.7.0\n/*!50503 SET NAMES utf8mb4 */;\nSET @@SESSION.SQL_LOG_BIN= 0;\nSET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '';\nCREATE DATABASE /*!32312 IF NOT EXISTS*/ `a1` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci */ /*!80016 DEFAULT ENCRYPTION='N' */;\nUSE `a1`;
-/*!50503 SET character_set_client = utf8mb4 */;\nCREATE TABLE `t` (`id` int NOT NULL, `s` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci DEFAULT NULL, PRIMARY KEY (`id`)) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
+        "-- MySQL dump 10.13  Distrib 9.7.0\n--\n-- Server version\t9.7.0\n/*!50503 SET NAMES \
+            utf8mb4 */;\nSET @@SESSION.SQL_LOG_BIN= 0;\nSET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ \
+            '';\nCREATE DATABASE /*!32312 IF NOT EXISTS*/ `a1` /*!40100 DEFAULT CHARACTER SET \
+            utf8mb4 COLLATE utf8mb4_0900_ai_ci */ /*!80016 DEFAULT ENCRYPTION='N' */;\nUSE `a1`;
+/*!50503 SET character_set_client = utf8mb4 */;\nCREATE TABLE `t` (`id` int NOT NULL, `s` \
+            varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci DEFAULT NULL, PRIMARY KEY \
+            (`id`)) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
 INSERT INTO `t` VALUES (1,'ü');\n-- Dump completed on 2026-01-01\n"
     };
     loading(pair, file(pair, "d.sql", other), &[])
@@ -382,7 +404,8 @@ fn a_schema_that_nothing_goes_into(pair: &Pair) {
     assert_eq!(pair.target_schemas(), ["a1"]);
     // Some names have one, some have not.
     forget(pair, &["a1"]);
-    let some = "CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1); CREATE DATABASE a1; USE a1; CREATE TABLE u (id INT PRIMARY KEY);";
+    let some = "CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1); CREATE DATABASE a1; \
+        USE a1; CREATE TABLE u (id INT PRIMARY KEY);";
     loading(pair, file(pair, "s.sql", some), &["--schema", "other"])
         .run()
         .ok();
@@ -441,7 +464,8 @@ fn files_of_mydumper_that_are_missing(pair: &Pair) {
             pair,
             "m/metadata",
             format!(
-                "# Started dump at: 2026-01-01 10:00:00\n[config]\nquote-character = BACKTICK\n{counted}# Finished dump at: 2026-01-01 10:00:01\n"
+                "# Started dump at: 2026-01-01 10:00:00\n[config]\nquote-character = \
+                BACKTICK\n{counted}# Finished dump at: 2026-01-01 10:00:01\n"
             ),
         );
         file(pair, "m/a1-schema-create.sql", "CREATE DATABASE `a1`;\n");

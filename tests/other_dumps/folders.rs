@@ -11,14 +11,21 @@ fn what_mydumper_wrote(pair: &Pair) {
         eprintln!("SKIPPED: mydumper is not there");
         return;
     };
-    pair.fill(&format!("CREATE DATABASE a1 CHARACTER SET utf8mb4; USE a1; SET NAMES utf8mb4;
-CREATE TABLE big (id INT AUTO_INCREMENT PRIMARY KEY, u VARCHAR(40) NOT NULL, t TEXT, b BLOB, bt BIT(9), ts TIMESTAMP NULL, UNIQUE KEY u (u)) ENGINE=InnoDB;
-INSERT INTO big (u, t, b, bt, ts) SELECT CONCAT('u', n), CONCAT('ü ''\\\\\\n', n), UNHEX(CONCAT('00FF5C27', HEX(n % 10))), n % 512, '2024-06-01 12:00:00' FROM {COUNT};
-CREATE TABLE child (id INT PRIMARY KEY, k INT NOT NULL, v INT AS (k + 1) VIRTUAL, CONSTRAINT c FOREIGN KEY (k) REFERENCES big (id)) ENGINE=InnoDB; INSERT INTO child (id, k) VALUES (1, 1), (2, 9);
-CREATE TABLE log (n INT AUTO_INCREMENT PRIMARY KEY, w VARCHAR(9)) ENGINE=InnoDB;
-CREATE TRIGGER child_in BEFORE INSERT ON child FOR EACH ROW INSERT INTO log (w) VALUES ('a;');
-CREATE PROCEDURE p() SELECT ';';
-CREATE VIEW v AS SELECT id, 2 * id AS d FROM child; CREATE VIEW a_first AS SELECT * FROM v;"));
+    pair.fill(&format!(
+        "CREATE DATABASE a1 CHARACTER SET utf8mb4; USE a1; SET NAMES utf8mb4; \
+        CREATE TABLE big (id INT AUTO_INCREMENT PRIMARY KEY, u VARCHAR(40) NOT NULL, t TEXT, \
+          b BLOB, bt BIT(9), ts TIMESTAMP NULL, UNIQUE KEY u (u)) ENGINE=InnoDB; \
+        INSERT INTO big (u, t, b, bt, ts) SELECT CONCAT('u', n), CONCAT('ü ''\\\\\\n', n), \
+          UNHEX(CONCAT('00FF5C27', HEX(n % 10))), n % 512, '2024-06-01 12:00:00' FROM {COUNT}; \
+        CREATE TABLE child (id INT PRIMARY KEY, k INT NOT NULL, v INT AS (k + 1) VIRTUAL, \
+          CONSTRAINT c FOREIGN KEY (k) REFERENCES big (id)) ENGINE=InnoDB; \
+        INSERT INTO child (id, k) VALUES (1, 1), (2, 9); \
+        CREATE TABLE log (n INT AUTO_INCREMENT PRIMARY KEY, w VARCHAR(9)) ENGINE=InnoDB; \
+        CREATE TRIGGER child_in BEFORE INSERT ON child FOR EACH ROW INSERT INTO log (w) \
+          VALUES ('a;'); \
+        CREATE PROCEDURE p() SELECT ';'; CREATE VIEW v AS SELECT id, 2 * id AS d FROM child; \
+        CREATE VIEW a_first AS SELECT * FROM v;"
+    ));
     let out = pair.path("my");
     let done = Command::new(mydumper)
         .args([
@@ -57,9 +64,15 @@ CREATE VIEW v AS SELECT id, 2 * id AS d FROM child; CREATE VIEW a_first AS SELEC
     pair.same_checksums();
     pair.same("SELECT id, HEX(t), HEX(b), bt + 0, ts FROM a1.big ORDER BY id");
     pair.same("SELECT * FROM a1.a_first ORDER BY id");
-    pair.same("SELECT trigger_name, action_statement FROM information_schema.triggers WHERE trigger_schema = 'a1'");
+    pair.same(
+        "SELECT trigger_name, action_statement FROM information_schema.triggers \
+        WHERE trigger_schema = 'a1'",
+    );
     if !pair.is_mysql() {
-        pair.same("SELECT routine_name, routine_definition FROM information_schema.routines WHERE routine_schema = 'a1'");
+        pair.same(
+            "SELECT routine_name, routine_definition FROM information_schema.routines \
+            WHERE routine_schema = 'a1'",
+        );
     }
     // Killed while it ran, it leaves no metadata.
     forget(pair, &["a1"]);
@@ -70,19 +83,27 @@ CREATE VIEW v AS SELECT id, 2 * id AS d FROM child; CREATE VIEW a_first AS SELEC
 
 /// A schema for files of lines: all that can stand in a cell. (MariaDB itself
 /// writes a BIT's backslash as it is, and cannot read it again.)
-const LINES: &str = "CREATE DATABASE a1 CHARACTER SET utf8mb4; USE a1; SET NAMES utf8mb4; SET sql_mode = '';
-CREATE TABLE t (id INT PRIMARY KEY, l VARCHAR(50) CHARACTER SET latin1, u TEXT, b BLOB, d DATETIME(6), e ENUM('ä','b'), j JSON, g POINT, bt BIT(12), KEY l (l)) ENGINE=InnoDB;
-INSERT INTO t VALUES (1, 'Ärger ÿ', 'tab\\t nl\\n bs\\\\ ü', 0x00FF5C0A09, '2024-06-01 12:00:00.5', 'ä', '{\"a\": \"ü\"}', ST_GeomFromText('POINT(1 10)'), 0x141),
- (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (3, '', '\\\\N', '', '0000-00-00', 'b', '[]', ST_GeomFromText('POINT(92 9)'), 1);
-CREATE TABLE child (id INT PRIMARY KEY, k INT NOT NULL, v INT AS (k + 1) STORED, CONSTRAINT c FOREIGN KEY (k) REFERENCES t (id)) ENGINE=InnoDB; INSERT INTO child (id, k) VALUES (1, 1), (2, 3);
-CREATE VIEW v AS SELECT id FROM t;";
+const LINES: &str = "CREATE DATABASE a1 CHARACTER SET utf8mb4; USE a1; SET NAMES utf8mb4; \
+    SET sql_mode = ''; \
+    CREATE TABLE t (id INT PRIMARY KEY, l VARCHAR(50) CHARACTER SET latin1, u TEXT, b BLOB, \
+      d DATETIME(6), e ENUM('ä','b'), j JSON, g POINT, bt BIT(12), KEY l (l)) ENGINE=InnoDB; \
+    INSERT INTO t VALUES (1, 'Ärger ÿ', 'tab\\t nl\\n bs\\\\ ü', 0x00FF5C0A09, \
+      '2024-06-01 12:00:00.5', 'ä', '{\"a\": \"ü\"}', ST_GeomFromText('POINT(1 10)'), 0x141), \
+      (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (3, '', '\\\\N', '', '0000-00-00', 'b', \
+      '[]', ST_GeomFromText('POINT(92 9)'), 1); \
+    CREATE TABLE child (id INT PRIMARY KEY, k INT NOT NULL, v INT AS (k + 1) STORED, \
+      CONSTRAINT c FOREIGN KEY (k) REFERENCES t (id)) ENGINE=InnoDB; \
+    INSERT INTO child (id, k) VALUES (1, 1), (2, 3); CREATE VIEW v AS SELECT id FROM t;";
 
 both!(a_folder_of_tab_and_one_of_dir);
 fn a_folder_of_tab_and_one_of_dir(pair: &Pair) {
     pair.fill(LINES);
     if pair.is_mysql() {
         // MariaDB's tool writes no view into such a folder that could be read again.
-        pair.fill("CREATE TABLE a1.w (id INT PRIMARY KEY, v VECTOR(2)); INSERT INTO a1.w VALUES (1, STRING_TO_VECTOR('[1,10]')), (2, NULL);");
+        pair.fill(
+            "CREATE TABLE a1.w (id INT PRIMARY KEY, v VECTOR(2)); \
+            INSERT INTO a1.w VALUES (1, STRING_TO_VECTOR('[1,10]')), (2, NULL);",
+        );
     }
     let tab = pair.path("tab");
     std::fs::create_dir_all(&tab).expect("a folder");
@@ -108,7 +129,8 @@ fn a_folder_of_tab_and_one_of_dir(pair: &Pair) {
     pair.same_checksums();
     for sql in [
         "SELECT * FROM a1.v ORDER BY id",
-        "SELECT constraint_name FROM information_schema.referential_constraints WHERE constraint_schema = 'a1'",
+        "SELECT constraint_name FROM information_schema.referential_constraints \
+        WHERE constraint_schema = 'a1'",
     ] {
         pair.same(sql);
     }
@@ -116,10 +138,15 @@ fn a_folder_of_tab_and_one_of_dir(pair: &Pair) {
 
 both!(csv_and_tsv_that_people_wrote);
 fn csv_and_tsv_that_people_wrote(pair: &Pair) {
-    pair.fill("CREATE DATABASE a1 CHARACTER SET utf8mb4; USE a1; SET NAMES utf8mb4;
-CREATE TABLE c (id INT PRIMARY KEY, note VARCHAR(100), n DECIMAL(5,2)); INSERT INTO c VALUES (1, 'a, \"b\"\\nc', 1.5), (2, NULL, NULL), (3, '', 0), (4, 'ü \\\\ x', -1);
-CREATE TABLE w (a INT, b VARCHAR(9)); INSERT INTO w VALUES (1, 'x'), (2, 'y');
-CREATE TABLE t (id INT PRIMARY KEY, u TEXT); INSERT INTO t VALUES (1, 'tab\\t nl\\n'), (2, NULL), (3, 'ü');");
+    pair.fill(
+        "CREATE DATABASE a1 CHARACTER SET utf8mb4; USE a1; SET NAMES utf8mb4; \
+        CREATE TABLE c (id INT PRIMARY KEY, note VARCHAR(100), n DECIMAL(5,2)); \
+        INSERT INTO c VALUES (1, 'a, \"b\"\\nc', 1.5), (2, NULL, NULL), (3, '', 0), \
+          (4, 'ü \\\\ x', -1); \
+        CREATE TABLE w (a INT, b VARCHAR(9)); INSERT INTO w VALUES (1, 'x'), (2, 'y'); \
+        CREATE TABLE t (id INT PRIMARY KEY, u TEXT); \
+        INSERT INTO t VALUES (1, 'tab\\t nl\\n'), (2, NULL), (3, 'ü');",
+    );
     file(
         pair,
         "f/c.sql",
@@ -169,30 +196,95 @@ CREATE TABLE t (id INT PRIMARY KEY, u TEXT); INSERT INTO t VALUES (1, 'tab\\t nl
 
 both!(a_folder_of_a_newer_mydumper);
 fn a_folder_of_a_newer_mydumper(pair: &Pair) {
-    pair.fill("CREATE DATABASE `a-1` CHARACTER SET utf8mb4; USE `a-1`; CREATE TABLE t (id INT PRIMARY KEY, u VARCHAR(20), b BLOB) ENGINE=InnoDB; INSERT INTO t VALUES (1, 'a\\tb', 0x00FF), (2, NULL, NULL), (3, 'c', '');
-CREATE TABLE `odd.name` (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `odd.name` VALUES (7);
-CREATE TRIGGER t_in BEFORE INSERT ON t FOR EACH ROW SET NEW.id = NEW.id; CREATE VIEW v AS SELECT id FROM t; CREATE PROCEDURE p() SELECT 1;");
+    pair.fill(
+        "CREATE DATABASE `a-1` CHARACTER SET utf8mb4; USE `a-1`; \
+        CREATE TABLE t (id INT PRIMARY KEY, u VARCHAR(20), b BLOB) ENGINE=InnoDB; \
+        INSERT INTO t VALUES (1, 'a\\tb', 0x00FF), (2, NULL, NULL), (3, 'c', ''); \
+        CREATE TABLE `odd.name` (id INT PRIMARY KEY) ENGINE=InnoDB; \
+        INSERT INTO `odd.name` VALUES (7); \
+        CREATE TRIGGER t_in BEFORE INSERT ON t FOR EACH ROW SET NEW.id = NEW.id; \
+        CREATE VIEW v AS SELECT id FROM t; CREATE PROCEDURE p() SELECT 1;",
+    );
     let create = "/*!40101 SET NAMES utf8mb4*/;\n/*!40014 SET FOREIGN_KEY_CHECKS=0*/;\n";
     for (name, text) in [
-            ("metadata", "# Started dump at: 2026-01-01 10:00:00\n[config]\nquote-character = BACKTICK\n[`a-1`.`t`]\nreal_table_name=t\nrows = 3\n[`a-1`.`mydumper_0`]\nreal_table_name=odd.name\nrows = 1\n# Finished dump at: 2026-01-01 10:00:01\n".to_owned()),
-            ("a-1-schema-create.sql", "CREATE DATABASE /*!32312 IF NOT EXISTS*/ `a-1` /*!40100 DEFAULT CHARACTER SET utf8mb4 */;\n".to_owned()),
-            ("a-1.t-schema.sql", format!("{create}CREATE TABLE `t` (`id` INT PRIMARY KEY, `u` VARCHAR(20), `b` BLOB) ENGINE=InnoDB;\n")),
-            ("a-1.t.00000.sql", format!("{create}LOAD DATA LOCAL INFILE 'a-1.t.00000.dat' REPLACE INTO TABLE `t` CHARACTER SET binary FIELDS TERMINATED BY '\\t' ENCLOSED BY '' ESCAPED BY '\\\\' LINES STARTING BY '' TERMINATED BY '\\n' (`id`,`u`,`b`);\n")),
-            ("a-1.t.00000.dat", "1\ta\\tb\t\\0\u{0}\n2\t\\N\t\\N\n3\tc\t\n".to_owned()),
-            ("a-1.mydumper_0-schema.sql", format!("{create}CREATE TABLE `odd.name` (`id` INT PRIMARY KEY) ENGINE=InnoDB;\n")),
-            ("a-1.mydumper_0.00000.sql", format!("{create}INSERT INTO `odd.name` VALUES(7);\n")),
-            ("a-1-schema-triggers.sql", format!("{create}CREATE TRIGGER t_in BEFORE INSERT ON t FOR EACH ROW SET NEW.id = NEW.id;\n")),
-            ("a-1-schema-post.sql", format!("{create}CREATE PROCEDURE p() SELECT 1;\n")),
-            ("a-1.v-schema.sql", "CREATE TABLE IF NOT EXISTS `v` (`id` int);\n".to_owned()),
-            ("a-1.v-schema-view.sql", "DROP TABLE IF EXISTS `v`;\nCREATE VIEW v AS SELECT id FROM t;\n".to_owned()),
-        ] {
-            let bytes: Vec<u8> = text.bytes().collect();
-            // A byte that is no UTF-8 stands in the data file.
-            let bytes = if name.ends_with(".dat") { bytes.into_iter().map(|b| if b == 0 { 0xff } else { b }).collect() } else { bytes };
-            file(pair, &format!("m/{name}"), bytes);
-        }
+        (
+            "metadata",
+            "# Started dump at: 2026-01-01 10:00:00\n[config]\nquote-character = \
+            BACKTICK\n[`a-1`.`t`]\nreal_table_name=t\nrows = \
+            3\n[`a-1`.`mydumper_0`]\nreal_table_name=odd.name\nrows = 1\n# Finished dump at: \
+            2026-01-01 10:00:01\n"
+                .to_owned(),
+        ),
+        (
+            "a-1-schema-create.sql",
+            "CREATE DATABASE /*!32312 IF NOT EXISTS*/ `a-1` /*!40100 DEFAULT CHARACTER SET utf8mb4 \
+            */;\n"
+                .to_owned(),
+        ),
+        (
+            "a-1.t-schema.sql",
+            format!(
+                "{create}CREATE TABLE `t` (`id` INT PRIMARY KEY, `u` VARCHAR(20), `b` BLOB) \
+                ENGINE=InnoDB;\n"
+            ),
+        ),
+        (
+            "a-1.t.00000.sql",
+            format!(
+                "{create}LOAD DATA LOCAL INFILE 'a-1.t.00000.dat' REPLACE INTO TABLE `t` CHARACTER \
+                SET binary FIELDS TERMINATED BY '\\t' ENCLOSED BY '' ESCAPED BY '\\\\' LINES \
+                STARTING BY '' TERMINATED BY '\\n' (`id`,`u`,`b`);\n"
+            ),
+        ),
+        (
+            "a-1.t.00000.dat",
+            "1\ta\\tb\t\\0\u{0}\n2\t\\N\t\\N\n3\tc\t\n".to_owned(),
+        ),
+        (
+            "a-1.mydumper_0-schema.sql",
+            format!("{create}CREATE TABLE `odd.name` (`id` INT PRIMARY KEY) ENGINE=InnoDB;\n"),
+        ),
+        (
+            "a-1.mydumper_0.00000.sql",
+            format!("{create}INSERT INTO `odd.name` VALUES(7);\n"),
+        ),
+        (
+            "a-1-schema-triggers.sql",
+            format!(
+                "{create}CREATE TRIGGER t_in BEFORE INSERT ON t FOR EACH ROW SET NEW.id = NEW.id;\n"
+            ),
+        ),
+        (
+            "a-1-schema-post.sql",
+            format!("{create}CREATE PROCEDURE p() SELECT 1;\n"),
+        ),
+        (
+            "a-1.v-schema.sql",
+            "CREATE TABLE IF NOT EXISTS `v` (`id` int);\n".to_owned(),
+        ),
+        (
+            "a-1.v-schema-view.sql",
+            "DROP TABLE IF EXISTS `v`;\nCREATE VIEW v AS SELECT id FROM t;\n".to_owned(),
+        ),
+    ] {
+        let bytes: Vec<u8> = text.bytes().collect();
+        // A byte that is no UTF-8 stands in the data file.
+        let bytes = if name.ends_with(".dat") {
+            bytes
+                .into_iter()
+                .map(|b| if b == 0 { 0xff } else { b })
+                .collect()
+        } else {
+            bytes
+        };
+        file(pair, &format!("m/{name}"), bytes);
+    }
     loading(pair, pair.path("m"), &[]).run().ok();
     pair.same_checksums();
     pair.same("SELECT * FROM `a-1`.v ORDER BY id");
-    pair.same("SELECT trigger_name, '' FROM information_schema.triggers WHERE trigger_schema = 'a-1' UNION SELECT routine_name, routine_schema FROM information_schema.routines WHERE routine_schema = 'a-1'");
+    pair.same(
+        "SELECT trigger_name, '' FROM information_schema.triggers WHERE trigger_schema = 'a-1' \
+        UNION SELECT routine_name, routine_schema FROM information_schema.routines \
+        WHERE routine_schema = 'a-1'",
+    );
 }

@@ -72,8 +72,12 @@ fn every_way_of_calling_the_flavours_own_tool(pair: &Pair) {
 
 both!(without_quotes_and_in_another_character_set);
 fn without_quotes_and_in_another_character_set(pair: &Pair) {
-    pair.fill("CREATE DATABASE a1; USE a1; SET NAMES utf8mb4; CREATE TABLE t (id INT PRIMARY KEY, l VARCHAR(50) CHARACTER SET latin1, u VARCHAR(50) CHARACTER SET utf8mb4, b BLOB);
-INSERT INTO t VALUES (1, 'Ärger ÿ', 'Größe', 0x00FF5C27), (2, 'x', NULL, 'é');");
+    pair.fill(
+        "CREATE DATABASE a1; USE a1; SET NAMES utf8mb4; \
+        CREATE TABLE t (id INT PRIMARY KEY, l VARCHAR(50) CHARACTER SET latin1, \
+          u VARCHAR(50) CHARACTER SET utf8mb4, b BLOB); \
+        INSERT INTO t VALUES (1, 'Ärger ÿ', 'Größe', 0x00FF5C27), (2, 'x', NULL, 'é');",
+    );
     for way in [
         &["--default-character-set=latin1"][..],
         &["--default-character-set=latin1", "--hex-blob"],
@@ -104,11 +108,15 @@ INSERT INTO t VALUES (1, 'Ärger ÿ', 'Größe', 0x00FF5C27), (2, 'x', NULL, 'é
 both!(rows_behind_a_trigger_or_an_event_keep_their_settings);
 fn rows_behind_a_trigger_or_an_event_keep_their_settings(pair: &Pair) {
     // Dumped tables stand in the order of their names; the event stands before the second schema.
-    pair.fill("CREATE DATABASE a1; CREATE DATABASE b2; USE a1; SET time_zone = '+00:00', sql_mode = 'NO_AUTO_VALUE_ON_ZERO';
-CREATE TABLE a (i INT); CREATE TRIGGER a_in BEFORE INSERT ON a FOR EACH ROW SET NEW.i = 1;
-CREATE TABLE z (id INT AUTO_INCREMENT PRIMARY KEY, ts TIMESTAMP NULL); INSERT INTO z VALUES (0, '2024-06-01 12:00:00'), (3, NULL);
-CREATE EVENT e ON SCHEDULE AT '2037-01-01 00:00:00' DO DELETE FROM a;
-CREATE TABLE b2.z LIKE a1.z; INSERT INTO b2.z SELECT * FROM a1.z;");
+    pair.fill(
+        "CREATE DATABASE a1; CREATE DATABASE b2; USE a1; \
+        SET time_zone = '+00:00', sql_mode = 'NO_AUTO_VALUE_ON_ZERO'; CREATE TABLE a (i INT); \
+        CREATE TRIGGER a_in BEFORE INSERT ON a FOR EACH ROW SET NEW.i = 1; \
+        CREATE TABLE z (id INT AUTO_INCREMENT PRIMARY KEY, ts TIMESTAMP NULL); \
+        INSERT INTO z VALUES (0, '2024-06-01 12:00:00'), (3, NULL); \
+        CREATE EVENT e ON SCHEDULE AT '2037-01-01 00:00:00' DO DELETE FROM a; \
+        CREATE TABLE b2.z LIKE a1.z; INSERT INTO b2.z SELECT * FROM a1.z;",
+    );
     let text = dumped(pair, &["--events", "--databases", "a1", "b2"]);
     let plain = file(pair, "d.sql", text);
     // In a server of another zone the script's own has to be taken.

@@ -52,10 +52,22 @@ pub struct Scene {
 impl Scene {
     pub fn new(kind: Kind) -> Option<Scene> {
         let pair = Pair::take(kind)?;
-        pair.fill("CREATE DATABASE big; USE big; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(1000)) ENGINE=InnoDB; INSERT INTO t (v) SELECT SHA2(RAND(), 512) FROM (SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4) x;
-INSERT INTO t (v) SELECT REPEAT(v, 7) FROM t; INSERT INTO t (v) SELECT a.v FROM t a, t b, t c, t d; INSERT INTO t (v) SELECT REVERSE(LEFT(a.v, 900)) FROM t a; INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; ANALYZE TABLE t;");
+        pair.fill(
+            "CREATE DATABASE big; USE big; \
+            CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(1000)) ENGINE=InnoDB; \
+            INSERT INTO t (v) SELECT SHA2(RAND(), 512) FROM (SELECT 1 UNION SELECT 2 UNION \
+              SELECT 3 UNION SELECT 4) x; \
+            INSERT INTO t (v) SELECT REPEAT(v, 7) FROM t; \
+            INSERT INTO t (v) SELECT a.v FROM t a, t b, t c, t d; \
+            INSERT INTO t (v) SELECT REVERSE(LEFT(a.v, 900)) FROM t a; \
+            INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; \
+            INSERT INTO t (v) SELECT v FROM t; ANALYZE TABLE t;",
+        );
         let folder = tempfile::tempdir().expect("a folder");
-        pair.fill("CREATE DATABASE small; CREATE TABLE small.t (id INT PRIMARY KEY); INSERT INTO small.t VALUES (1);");
+        pair.fill(
+            "CREATE DATABASE small; CREATE TABLE small.t (id INT PRIMARY KEY); \
+            INSERT INTO small.t VALUES (1);",
+        );
         for (name, schema) in [("a", "big"), ("b", "small")] {
             Tool::new(["dump", "-S"])
                 .arg(pair.source().socket())
