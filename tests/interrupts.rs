@@ -1,5 +1,6 @@
 //! Whatever ends a run in the middle, no lock stays and no half archive looks whole.
 
+use crate::kit::binary::lossy;
 use crate::kit::{Pair, Tool, both, own_server};
 use rustix::process::Signal;
 use std::path::Path;
@@ -233,7 +234,11 @@ fn small(pair: &Pair) -> Option<Small> {
     match out {
         Ok(out) if out.status.success() => Some(Small(at)),
         other => {
-            eprintln!("SKIPPED: no small file system can be mounted: {other:?}");
+            let reason = match other {
+                Ok(out) => lossy(&out.stderr),
+                Err(e) => e.to_string(),
+            };
+            testkit::skip("tmpfs", format!("no tmpfs can be mounted: {reason}"));
             None
         }
     }

@@ -6,7 +6,9 @@ use testkit::sample::{Sample, shared_data};
 
 fn sample(pair: &Pair, sample: Sample) -> bool {
     if !sample.scripts().iter().all(|s| s.is_file()) {
-        eprintln!("SKIPPED: no sample data in {}", shared_data().display());
+        let folder = shared_data();
+        let reason = format!("no sample data in {} (PENSTOCK_SHARED)", folder.display());
+        testkit::skip("samples", reason);
         return false;
     }
     sample
@@ -86,7 +88,7 @@ fn the_debian_index_in_part(pair: &Pair) {
     if let Err(reason) =
         debian::Mirror::of_this_machine().and_then(|m| m.index(debian::Index::Contents))
     {
-        eprintln!("SKIPPED: {reason}");
+        testkit::skip("debian", reason);
         return;
     }
     let load = debian::Load {

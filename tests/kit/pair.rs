@@ -104,20 +104,18 @@ impl Drop for Held {
     }
 }
 
-/// A server for one test alone, which may kill it; `None`, said aloud, where there is none to start.
+/// A server for one test alone, which may kill it; `None` where this machine has none of that kind, which counts as a skip.
 pub fn own_server(kind: Kind, args: &[&str]) -> Option<Server> {
-    if let Err(reason) = available(kind) {
-        eprintln!("SKIPPED: {reason}");
+    if !available(kind) {
         return None;
     }
     Some(Server::start(kind, args).expect("a server starts"))
 }
 
 impl Pair {
-    /// Waits for the servers of this flavour and empties them; `None`, said aloud, where there are none.
+    /// Waits for the servers of this flavour and empties them; `None` where this machine has none, which counts as a skip.
     pub fn take(kind: Kind) -> Option<Pair> {
-        if let Err(reason) = available(kind) {
-            eprintln!("SKIPPED: {reason}");
+        if !available(kind) {
             return None;
         }
         let held = Pool::of(kind).take();

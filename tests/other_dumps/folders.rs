@@ -8,7 +8,7 @@ fn what_mydumper_wrote(pair: &Pair) {
         .into_iter()
         .find(|p| std::path::Path::new(p).exists())
     else {
-        eprintln!("SKIPPED: mydumper is not there");
+        testkit::skip("mydumper", "no mydumper on this machine");
         return;
     };
     pair.fill(&format!(
@@ -50,10 +50,8 @@ fn what_mydumper_wrote(pair: &Pair) {
         .expect("it starts");
     if !done.status.success() {
         // An old one may not be able to talk to a new server.
-        eprintln!(
-            "SKIPPED: mydumper fails: {}",
-            String::from_utf8_lossy(&done.stderr)
-        );
+        let said = String::from_utf8_lossy(&done.stderr);
+        testkit::skip("mydumper", format!("mydumper fails: {said}"));
         return;
     }
     // It writes no CREATE DATABASE for a named schema's character set on every version: the test says it.
