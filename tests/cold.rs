@@ -2,7 +2,7 @@
 //! end as if their rows had been sent, whatever happens on the way, and the
 //! server runs.
 
-use crate::kit::{Done, Managed, Pair, Tool, both, own_server};
+use crate::kit::{Done, Managed, Pair, Tool, both, few, own_server};
 use crate::resume::stopped;
 use crate::road::{as_files, equal, everything, left, names, three};
 use rustix::process::Signal;
@@ -179,7 +179,7 @@ fn put_in_while_the_server_is_stopped(s: &mut Scene) {
 both!(killed_while_the_server_is_stopped; Scene::with_three);
 fn killed_while_the_server_is_stopped(s: &mut Scene) {
     // Not at every place of the road: those before the stop are the other road's as well.
-    for (round, place) in [
+    let places = [
         "a file is built#2",
         "the server is about to be stopped#1",
         "the load has left the server#1",
@@ -189,10 +189,9 @@ fn killed_while_the_server_is_stopped(s: &mut Scene) {
         "all files are in their places#1",
         "the server is up again#1",
         "a file is entered#3",
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    ];
+    let rounds: Vec<(usize, &str)> = places.into_iter().enumerate().collect();
+    for (round, place) in few(s.pair.kind, 4, &rounds) {
         s.empty();
         s.cold(&[]).env("PENSTOCK_KILL_AT", place).run().code(137);
         let is_down = ["is stopped#", "in its place", "in their places"]
@@ -235,12 +234,16 @@ fn killed_while_the_server_is_stopped(s: &mut Scene) {
             s.equal(&format!("{place}, restarted"));
         }
     }
-    // The server is killed instead, before the stop, and as it comes up.
-    for place in [
+}
+
+both!(a_server_that_is_killed_before_the_stop_or_as_it_comes_up; Scene::with_three);
+fn a_server_that_is_killed_before_the_stop_or_as_it_comes_up(s: &mut Scene) {
+    let places = [
         "a file is built#2",
         "the server is up again#1",
         "a file is entered#2",
-    ] {
+    ];
+    for place in few(s.pair.kind, 1, &places) {
         s.empty();
         let run = s.cold(&[]).env("PENSTOCK_STOP_AT", place).start();
         stopped(run.pid());
@@ -313,7 +316,11 @@ fn a_server_that_does_not_do_as_it_is_told(s: &mut Scene) {
         .ok()
         .says(&["is started again", "equal:"]);
     s.equal("dead for a while");
-    // Nobody gets in between: the server cannot start, and no other penstock starts it.
+}
+
+both!(nobody_gets_in_while_the_server_is_stopped; Scene::with_three);
+fn nobody_gets_in_while_the_server_is_stopped(s: &mut Scene) {
+    // The server cannot start, and no other penstock starts it.
     let done = s.meanwhile("the server is stopped#1", || {
         s.load(&["--road", "rows"])
             .run()
@@ -338,6 +345,10 @@ fn a_server_that_does_not_do_as_it_is_told(s: &mut Scene) {
         done.ok().says(&["equal:"]);
         s.equal(place);
     }
+}
+
+both!(a_load_that_is_interrupted_while_the_server_is_stopped; Scene::with_three);
+fn a_load_that_is_interrupted_while_the_server_is_stopped(s: &mut Scene) {
     // Nobody ends it by mistake.
     s.empty();
     let run = s

@@ -9,9 +9,11 @@ pub mod chromium;
 pub mod managed;
 pub mod pair;
 pub mod same;
+pub mod sampling;
 
 pub use binary::{Done, Tool};
 pub use managed::Managed;
 pub(crate) use pair::both;
 pub use pair::{Pair, own_server};
 pub use same::COUNT;
+pub use sampling::{few, thorough};
