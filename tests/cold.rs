@@ -2,9 +2,9 @@
 //! end as if their rows had been sent, whatever happens on the way, and the
 //! server runs.
 
+use crate::kit::fixtures::{all_tables, imported_as_tablespaces, three_tables};
+use crate::kit::imported::{equal, leftovers, names};
 use crate::kit::{Done, Managed, Pair, Tool, both, few, own_server};
-use crate::resume::stopped;
-use crate::road::{as_files, equal, everything, left, names, three};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 use testkit::{Kind, Server};
@@ -19,13 +19,13 @@ struct Scene {
 
 impl Scene {
     /// With all sorts of tables.
-    fn with_everything(kind: Kind) -> Option<Scene> {
+    fn with_all_tables(kind: Kind) -> Option<Scene> {
         Scene::new(kind, all)
     }
 
     /// With a few tables.
-    fn with_three(kind: Kind) -> Option<Scene> {
-        Scene::new(kind, three)
+    fn with_three_tables(kind: Kind) -> Option<Scene> {
+        Scene::new(kind, three_tables)
     }
 
     fn new(kind: Kind, fill: fn(&Pair)) -> Option<Scene> {
@@ -98,7 +98,7 @@ impl Scene {
     fn meanwhile(&self, place: &str, what: impl FnOnce()) -> Done {
         self.empty();
         let run = self.cold(&[]).env("PENSTOCK_STOP_AT", place).start();
-        stopped(run.pid());
+        run.until_stopped();
         what();
         run.signal(Signal::CONT);
         run.wait()
@@ -106,11 +106,11 @@ impl Scene {
 }
 
 fn all(pair: &Pair) {
-    everything(pair);
+    all_tables(pair);
     pair.dump("a", &["--chunk-size", "256k"]).code(3);
 }
 
-both!(put_in_while_the_server_is_stopped; Scene::with_everything);
+both!(put_in_while_the_server_is_stopped; Scene::with_all_tables);
 fn put_in_while_the_server_is_stopped(s: &mut Scene) {
     let target = &s.target;
     target
@@ -126,7 +126,7 @@ fn put_in_while_the_server_is_stopped(s: &mut Scene) {
     let road = &done.summary()["road"];
     let mut files = names(&road["files"]);
     files.sort();
-    let wanted = as_files(&s.pair);
+    let wanted = imported_as_tablespaces(&s.pair);
     assert_eq!(files, wanted, "{road:#}");
     assert!(road["down"].as_f64().is_some_and(|d| d > 0.0), "{road:#}");
     s.equal("loaded");
@@ -176,7 +176,7 @@ fn put_in_while_the_server_is_stopped(s: &mut Scene) {
     }
 }
 
-both!(killed_while_the_server_is_stopped; Scene::with_three);
+both!(killed_while_the_server_is_stopped; Scene::with_three_tables);
 fn killed_while_the_server_is_stopped(s: &mut Scene) {
     // Not at every place of the road: those before the stop are the other road's as well.
     let places = [
@@ -236,7 +236,7 @@ fn killed_while_the_server_is_stopped(s: &mut Scene) {
     }
 }
 
-both!(a_server_that_is_killed_before_the_stop_or_as_it_comes_up; Scene::with_three);
+both!(a_server_that_is_killed_before_the_stop_or_as_it_comes_up; Scene::with_three_tables);
 fn a_server_that_is_killed_before_the_stop_or_as_it_comes_up(s: &mut Scene) {
     let places = [
         "a file is built#2",
@@ -246,7 +246,7 @@ fn a_server_that_is_killed_before_the_stop_or_as_it_comes_up(s: &mut Scene) {
     for place in few(s.pair.kind, 1, &places) {
         s.empty();
         let run = s.cold(&[]).env("PENSTOCK_STOP_AT", place).start();
-        stopped(run.pid());
+        run.until_stopped();
         s.script.kill9();
         run.signal(Signal::CONT);
         let done = run.wait();
@@ -262,7 +262,7 @@ fn a_server_that_is_killed_before_the_stop_or_as_it_comes_up(s: &mut Scene) {
     }
 }
 
-both!(a_server_that_does_not_do_as_it_is_told; Scene::with_three);
+both!(a_server_that_does_not_do_as_it_is_told; Scene::with_three_tables);
 fn a_server_that_does_not_do_as_it_is_told(s: &mut Scene) {
     // It does not stop.
     let lazy = s.script.flag("lazy");
@@ -318,7 +318,7 @@ fn a_server_that_does_not_do_as_it_is_told(s: &mut Scene) {
     s.equal("dead for a while");
 }
 
-both!(nobody_gets_in_while_the_server_is_stopped; Scene::with_three);
+both!(nobody_gets_in_while_the_server_is_stopped; Scene::with_three_tables);
 fn nobody_gets_in_while_the_server_is_stopped(s: &mut Scene) {
     // The server cannot start, and no other penstock starts it.
     let done = s.meanwhile("the server is stopped#1", || {
@@ -347,7 +347,7 @@ fn nobody_gets_in_while_the_server_is_stopped(s: &mut Scene) {
     }
 }
 
-both!(a_load_that_is_interrupted_while_the_server_is_stopped; Scene::with_three);
+both!(a_load_that_is_interrupted_while_the_server_is_stopped; Scene::with_three_tables);
 fn a_load_that_is_interrupted_while_the_server_is_stopped(s: &mut Scene) {
     // Nobody ends it by mistake.
     s.empty();
@@ -355,7 +355,7 @@ fn a_load_that_is_interrupted_while_the_server_is_stopped(s: &mut Scene) {
         .cold(&[])
         .env("PENSTOCK_STOP_AT", "the server is stopped#1")
         .start();
-    stopped(run.pid());
+    run.until_stopped();
     run.signal(Signal::INT);
     run.signal(Signal::CONT);
     std::thread::sleep(Duration::from_millis(50));
@@ -407,7 +407,7 @@ fn a_load_that_is_interrupted_while_the_server_is_stopped(s: &mut Scene) {
     done.code(3)
         .says(&["what came as a file differs", "dropped and loaded as rows"]);
     s.equal("rows that differ");
-    assert!(left(&s.target).is_empty());
+    assert!(leftovers(&s.target).is_empty());
 }
 
 #[test]

@@ -2,8 +2,9 @@
 //! other server's, whatever happens on the way; nothing is ever removed that
 //! somebody else has put there.
 
+use crate::kit::fixtures::{all_tables, three_tables};
+use crate::kit::imported::{equal, names};
 use crate::kit::{Done, Pair, Tool, both, same};
-use crate::road::{equal, everything, names, three};
 use std::path::{Path, PathBuf};
 use testkit::{Install, Server, Setup};
 
@@ -83,7 +84,7 @@ fn processes(folder: &Path) -> usize {
 
 both!(made_loaded_and_shut_down);
 fn made_loaded_and_shut_down(pair: &Pair) {
-    everything(pair);
+    all_tables(pair);
     pair.dump("a", &["--chunk-size", "256k"]).code(3);
     let scene = Scene::new(pair);
     let done = scene
@@ -130,7 +131,7 @@ fn made_loaded_and_shut_down(pair: &Pair) {
 
 both!(killed_and_gone_on_with);
 fn killed_and_gone_on_with(pair: &Pair) {
-    three(pair);
+    three_tables(pair);
     let scene = Scene::new(pair);
     let road: &[&str] = &["--road", "cold"];
     let again: &[&str] = &["--road", "cold", "--resume"];

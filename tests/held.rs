@@ -241,7 +241,7 @@ fn a_metadata_lock_is_named(pair: &Pair) {
     let run = load()
         .env("PENSTOCK_STOP_AT", "a table is created#1")
         .start();
-    crate::resume::stopped(run.pid());
+    run.until_stopped();
     let mut other = pair.target().conn().expect("a session");
     other
         .execute("SET SESSION lock_wait_timeout = 20")

@@ -1,33 +1,14 @@
 //! Partitioned tables: each partition has files of its own in an archive, and
 //! comes back by rows or as a file.
 
+use crate::kit::fixtures::fixture;
+use crate::kit::imported::{equal, names};
 use crate::kit::{COUNT, Pair, Tool, both, few, own_server};
-use crate::resume::stopped;
-use crate::road::{equal, names};
 use rustix::process::Signal;
 use testkit::Kind;
 
 fn tables(pair: &Pair) {
-    pair.fill(&format!(
-        "CREATE DATABASE f; USE f; \
-        CREATE TABLE cut (id INT AUTO_INCREMENT, at DATE NOT NULL, v VARCHAR(200), \
-          PRIMARY KEY (id, at), KEY v (v(20) DESC), UNIQUE KEY u (v, id, at)) ENGINE=InnoDB \
-          PARTITION BY RANGE COLUMNS (at) (PARTITION old VALUES LESS THAN ('2020-01-01'), \
-          PARTITION `of 2020` VALUES LESS THAN ('2021-01-01'), PARTITION nothing \
-          VALUES LESS THAN ('2021-01-02'), PARTITION DATA VALUES LESS THAN (MAXVALUE)); \
-        INSERT INTO cut (at, v) SELECT DATE('2019-06-01') + INTERVAL n % 500 DAY, SHA2(n, 512) \
-          FROM {COUNT}; \
-        INSERT INTO cut (at, v) SELECT '2022-01-01', SHA2(n, 512) FROM {COUNT} WHERE n < 1000; \
-        DELETE FROM cut WHERE id > 10900; \
-        CREATE TABLE hashed (a INT, b VARCHAR(300), KEY b (b(9))) ENGINE=InnoDB \
-          PARTITION BY RANGE (a) SUBPARTITION BY HASH (a) SUBPARTITIONS 2 (PARTITION p0 \
-          VALUES LESS THAN (2000), PARTITION p1 VALUES LESS THAN MAXVALUE); \
-        INSERT INTO hashed SELECT n, SHA2(n % 100, 256) FROM {COUNT} WHERE n < 4000; \
-        CREATE TABLE keyed (k VARCHAR(50) PRIMARY KEY, g BIGINT AS (LENGTH(k)) VIRTUAL, \
-          b LONGBLOB) ENGINE=InnoDB PARTITION BY KEY (k) PARTITIONS 3; \
-        INSERT INTO keyed (k, b) SELECT LEFT(SHA2(n, 224), 50), \
-          REPEAT('b', IF(n % 100 = 0, 20000, 9)) FROM {COUNT} WHERE n < 2000;"
-    ));
+    pair.fill(&fixture!("partitioned"));
 }
 
 fn loading(pair: &Pair, more: &[&str]) -> Tool {
@@ -262,7 +243,7 @@ fn killed_between_partitions(pair: &Pair) {
     )
     .env("PENSTOCK_STOP_AT", "a file is imported#1")
     .start();
-    stopped(run.pid());
+    run.until_stopped();
     let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' \
         AND table_name LIKE 'penstock_part%'";
     let rows = pair.target().client(sql).expect("tables");

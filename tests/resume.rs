@@ -1,6 +1,7 @@
 //! A load that was killed at any instruction goes on with `--resume`, and ends
 //! as one that was not.
 
+use crate::kit::fixtures::fixture;
 use crate::kit::{COUNT, Done, Pair, Tool, both, few, own_server, thorough};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -11,29 +12,7 @@ const JOURNAL: &str =
 
 /// All that a load does something of its own for.
 fn everything(pair: &Pair) {
-    pair.fill(&format!(
-        "CREATE DATABASE a1; CREATE DATABASE b2; USE a1; \
-        CREATE TABLE keyed (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, u VARCHAR(40) NOT NULL, \
-          v VARCHAR(200), t TEXT, UNIQUE KEY u (u), KEY v (v, id), FULLTEXT KEY f (t)) \
-          ENGINE=InnoDB; \
-        INSERT INTO keyed (u, v, t) SELECT CONCAT('u', n), SHA2(n, 512), \
-          CONCAT('word', n, ' and more') FROM {COUNT}; \
-        CREATE TABLE no_key (a INT, b VARCHAR(60)) ENGINE=InnoDB; \
-        INSERT INTO no_key SELECT n % 10, SHA2(n % 50, 224) FROM {COUNT} WHERE n < 5000; \
-        CREATE TABLE child (id INT PRIMARY KEY, k INT UNSIGNED NOT NULL, \
-          CONSTRAINT child_of FOREIGN KEY (k) REFERENCES keyed (id)) ENGINE=InnoDB; \
-        INSERT INTO child SELECT id, id FROM keyed WHERE id < 100; \
-        CREATE TABLE log (n INT AUTO_INCREMENT PRIMARY KEY, what VARCHAR(20)) ENGINE=InnoDB; \
-        CREATE TRIGGER child_added AFTER INSERT ON child FOR EACH ROW INSERT INTO log (what) \
-          VALUES ('added'); \
-        CREATE FUNCTION twice(x INT) RETURNS INT DETERMINISTIC RETURN 2 * x; \
-        CREATE PROCEDURE count_them() SELECT COUNT(*) FROM keyed; \
-        CREATE VIEW some AS SELECT id, twice(id) AS d FROM keyed WHERE id < 10; \
-        CREATE EVENT later ON SCHEDULE AT '2037-01-01 00:00:00' DO DELETE FROM log; USE b2; \
-        CREATE TABLE t (d DATE NOT NULL, n INT NOT NULL, PRIMARY KEY (d, n)) ENGINE=InnoDB; \
-        INSERT INTO t SELECT '2020-01-01', n FROM {COUNT} WHERE n < 100; \
-        CREATE VIEW v AS SELECT * FROM a1.some;"
-    ));
+    pair.fill(&fixture!("resume"));
 }
 
 const SMALL: &[&str] = &["--chunk-size", "256k"];
@@ -365,7 +344,7 @@ fn killed_server(kind: Kind) {
         let run = load(&target, &[])
             .env("PENSTOCK_STOP_AT", at.to_string())
             .start();
-        stopped(run.pid());
+        run.until_stopped();
         target.kill9().expect("killed");
         run.signal(Signal::CONT);
         let done: Done = run.wait();
@@ -376,20 +355,6 @@ fn killed_server(kind: Kind) {
         let sums = sums.expect("checksums");
         assert!(sums.differences.is_empty(), "{at}: {:#?}", sums.differences);
         assert_eq!(target.value(JOURNAL).expect("a count"), "0");
-    }
-}
-
-/// Waits until a process is stopped.
-pub(crate) fn stopped(pid: u32) {
-    let end = Instant::now() + Duration::from_secs(60);
-    loop {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
-        let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
-        if state.starts_with('T') {
-            return;
-        }
-        assert!(Instant::now() < end, "it does not stop: {stat}");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -1,115 +1,13 @@
 //! Tables that come as files: the same in the end as if their rows had been
 //! sent, whatever happens on the way.
 
+use crate::kit::fixtures::{all_tables, imported_as_tablespaces, three_tables};
+use crate::kit::imported::{equal, leftovers, names};
 use crate::kit::{COUNT, Pair, Tool, both, few, own_server};
-use crate::resume::stopped;
 use rustix::process::Signal;
-use std::path::PathBuf;
 use testkit::{Kind, Server};
 
 const FILES: &[&str] = &["--road", "tablespace", "--skip-binlog"];
-
-/// Every sort of table that matters here; the last ones can only come as rows.
-pub fn everything(pair: &Pair) {
-    let own = if pair.is_mysql() {
-        "CREATE TABLE functional (id INT PRIMARY KEY, v VARCHAR(60) NOT NULL, \
-          KEY f ((LOWER(v)), id), KEY v (v)) ENGINE=InnoDB; \
-        INSERT INTO functional SELECT n, SHA2(n, 224) FROM {COUNT}; \
-        CREATE TABLE documents (id INT PRIMARY KEY, city VARCHAR(40) AS (j->>'$.city') VIRTUAL, \
-          j JSON, n DOUBLE AS (j->'$.n') VIRTUAL, KEY city (city), KEY n (n, id)) ENGINE=InnoDB; \
-        INSERT INTO documents (id, j) SELECT n, \
-          IF(n % 50 = 0, NULL, JSON_OBJECT('city', CONCAT('M\u{fc}n', n % 70), 'n', n / 4e0, \
-          'list', JSON_ARRAY(n, -n, n * 100000000, NULL, TRUE, \
-          JSON_OBJECT('k', REPEAT('\u{1f600}', n % 20000))))) FROM {COUNT} WHERE n < 3000;"
-    } else {
-        "CREATE TABLE of_mariadb (u UUID PRIMARY KEY, j JSON, i INET6 NOT NULL, a INET4, \
-          l VARCHAR(20) CHARACTER SET latin1, KEY i (i), KEY a (a, l)) ENGINE=InnoDB; \
-        INSERT INTO of_mariadb SELECT CONCAT(SUBSTR(SHA2(n, 256), 1, 8), '-0000-', n % 8, \
-          '000-8000-', LPAD(n, 12, '0')), '{\"a\": 1}', INET6_NTOA(UNHEX(MD5(n))), \
-          INET_NTOA(n * 999), '\u{e4}' FROM {COUNT} WHERE n < 3000;"
-    };
-    // More than a row of an answer has columns.
-    let members: Vec<String> = (0..5000).map(|n| format!("'m\u{e4}{n}'")).collect();
-    let members = members.join(",");
-    pair.fill(&format!(
-        "CREATE DATABASE f; USE f; \
-        CREATE TABLE many (id INT PRIMARY KEY, e ENUM({members}) CHARACTER SET latin1, KEY e (e)) \
-          ENGINE=InnoDB; \
-        INSERT INTO many SELECT n, 1 + n % 5000 FROM {COUNT}; \
-        CREATE TABLE worked_out (l INT AS (LENGTH(a)) VIRTUAL, id INT PRIMARY KEY, a VARCHAR(90), \
-          b INT, KEY b (b), KEY l (l, b), UNIQUE KEY u (b, l, id)) ENGINE=InnoDB; \
-        INSERT INTO worked_out (id, a, b) SELECT n, REPEAT('x', n % 80), n % 9 FROM {COUNT} \
-          WHERE n < 4000; \
-        CREATE TABLE keyed (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, u VARCHAR(40) NOT NULL, \
-          v VARCHAR(200), n DECIMAL(12,3), at DATETIME(3), UNIQUE KEY u (u), \
-          KEY v (v(20) DESC, id), KEY n (n, at)) ENGINE=InnoDB; \
-        INSERT INTO keyed (u, v, n, at) SELECT CONCAT('u', n), IF(n % 9 = 0, NULL, SHA2(n, 512)), \
-          n / 7, NOW(3) - INTERVAL n SECOND FROM {COUNT}; \
-        DELETE FROM keyed WHERE id > 9990; \
-        CREATE TABLE worded (id BIGINT AUTO_INCREMENT PRIMARY KEY, t TEXT, b LONGBLOB, \
-          FULLTEXT KEY t (t)) ENGINE=InnoDB CHARSET=utf8mb4; \
-        INSERT INTO worded (t, b) SELECT CONCAT('word', n, ' and more'), \
-          REPEAT(UNHEX(SHA2(n, 256)), IF(n % 100 = 0, 3000, n % 5)) FROM {COUNT} WHERE n < 4000; \
-        CREATE TABLE latin (a CHAR(20) CHARACTER SET latin1 PRIMARY KEY, \
-          e ENUM('\u{e4}', '\u{20ac}') CHARACTER SET latin1, \
-          s SET('x', '\u{f6}') CHARACTER SET latin1) ENGINE=InnoDB; \
-        INSERT INTO latin SELECT CONCAT(n, '\u{dc}'), 1 + n % 2, 'x,\u{f6}' FROM {COUNT} \
-          WHERE n < 3000; \
-        CREATE TABLE sorted_elsewhere (id INT PRIMARY KEY, a VARCHAR(50) CHARACTER SET gbk, \
-          b VARCHAR(30) COLLATE utf8mb4_swedish_ci, c VARCHAR(30) CHARACTER SET utf8mb4, \
-          KEY c (c), KEY a (a), KEY b (b), KEY id (id, b)) ENGINE=InnoDB; \
-        INSERT INTO sorted_elsewhere SELECT n, '\u{4f60}', CONCAT(n, 'stra\u{df}e'), \
-          CONCAT('\u{df}\u{2014}\u{410}', n) FROM {COUNT} WHERE n < 3000; \
-        CREATE TABLE wide_set (id INT PRIMARY KEY, a CHAR(9) CHARACTER SET gbk, z TIMESTAMP NULL, \
-          y YEAR, t TIME(2), bit BIT(13), f FLOAT, d DOUBLE) ENGINE=InnoDB; \
-        INSERT INTO wide_set SELECT n, '\u{4f60}', FROM_UNIXTIME(n * 1000), 1990 + n % 90, \
-          SEC_TO_TIME(n), n % 8000, n / 3, n / 7 FROM {COUNT} WHERE n > 1000 AND n < 3000; \
-        CREATE TABLE child (id INT PRIMARY KEY, k INT UNSIGNED NOT NULL, KEY k (k), \
-          CONSTRAINT child_of FOREIGN KEY (k) REFERENCES keyed (id) ON DELETE CASCADE) \
-          ENGINE=InnoDB; \
-        INSERT INTO child SELECT id, id FROM keyed WHERE id < 3000; \
-        CREATE TRIGGER child_added AFTER INSERT ON child FOR EACH ROW SET @added = 1; \
-        CREATE TABLE filled (code CHAR(12) PRIMARY KEY, v CHAR(30) NOT NULL, p POINT NOT NULL, \
-          KEY v (v(9) DESC), SPATIAL KEY p (p)) ENGINE=InnoDB; \
-        INSERT INTO filled SELECT CONCAT(CHAR(97 + n % 26), ' ', n, IF(n % 3 = 0, '!', '')), \
-          IF(n % 7 = 0, '', CONCAT('a ', n)), POINT(n, -n) FROM {COUNT} WHERE n < 3000; \
-        CREATE TABLE nothing (id INT PRIMARY KEY) ENGINE=InnoDB; \
-        CREATE TABLE no_key (a INT, v VARCHAR(80), KEY (v)) ENGINE=InnoDB; \
-        INSERT INTO no_key SELECT n % 3, IF(n % 10 = 0, NULL, SHA2(n % 500, 224)) FROM {COUNT} \
-          WHERE n < 4000; \
-        CREATE TABLE no_primary (a INT NOT NULL, v VARCHAR(80), UNIQUE KEY a (a)) ENGINE=InnoDB; \
-        INSERT INTO no_primary SELECT n, SHA2(n, 224) FROM {COUNT} WHERE n < 2000; \
-        CREATE TABLE parts (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 3; \
-        INSERT INTO parts VALUES (1), (2), (3); \
-        CREATE TABLE made (a INT PRIMARY KEY, b INT AS (a + 1) STORED) ENGINE=InnoDB; \
-        INSERT INTO made (a) VALUES (1); CREATE TABLE `öd` (a INT PRIMARY KEY) ENGINE=InnoDB; \
-        INSERT INTO `öd` VALUES (1); \
-        CREATE TABLE down (at DATE NOT NULL, id INT NOT NULL, v VARCHAR(90), \
-          PRIMARY KEY (at DESC, id), KEY v (v)) ENGINE=InnoDB; \
-        INSERT INTO down SELECT '2000-01-01' + INTERVAL n % 900 DAY, n, SHA2(n, 256) FROM {COUNT}; \
-        CREATE TABLE down_all (id INT PRIMARY KEY, n INT NOT NULL, v VARCHAR(90)) ENGINE=InnoDB; \
-        ALTER TABLE down_all DROP PRIMARY KEY, ADD PRIMARY KEY (n DESC, id DESC); \
-        INSERT INTO down_all SELECT n, n % 70, SHA2(n, 256) FROM {COUNT}; \
-        CREATE TABLE beginning (v VARCHAR(80) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
-          id INT NOT NULL, PRIMARY KEY (v(6), id)) ENGINE=InnoDB; \
-        INSERT INTO beginning SELECT CONCAT('\u{e4}', SHA2(n, 256)), n FROM {COUNT} \
-          WHERE n < 3000; \
-        CREATE TABLE scripts (p VARCHAR(30) CHARACTER SET cp1251 PRIMARY KEY, \
-          l CHAR(20) COLLATE latin2_hungarian_ci, u CHAR(9) CHARACTER SET ucs2, \
-          s VARCHAR(9) CHARACTER SET utf16, e CHAR(5) CHARACTER SET utf16le, \
-          t TEXT CHARACTER SET utf32, m ENUM('\u{416}', 'it''s') CHARACTER SET koi8r, KEY l (l), \
-          KEY m (m, l)) ENGINE=InnoDB; \
-        INSERT INTO scripts SELECT CONCAT('\u{416}', n), CONCAT('\u{151}', n % 700), '\u{6f22}', \
-          '\u{1f600}', 'e', REPEAT('\u{1f600}', IF(n % 500 = 0, 3000, n % 9)), 1 + n % 2 \
-          FROM {COUNT} WHERE n < 3000; \
-        CREATE TABLE con (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO con VALUES (1); \
-        CREATE TABLE `odd name-#.$` (a INT PRIMARY KEY) ENGINE=InnoDB; \
-        INSERT INTO `odd name-#.$` VALUES (1); \
-        CREATE TABLE `受注` (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO `受注` VALUES (1); \
-        CREATE TABLE isam (a INT PRIMARY KEY) ENGINE=MyISAM; INSERT INTO isam VALUES (1); {}",
-        own.replace("{COUNT}", COUNT)
-    ));
-}
 
 fn loading(pair: &Pair, more: &[&str]) -> Tool {
     load_into(pair, pair.target(), more)
@@ -130,105 +28,16 @@ fn load_into(pair: &Pair, target: &Server, more: &[&str]) -> Tool {
         .args(more.iter().copied())
 }
 
-/// What a load leaves in the data folder.
-pub fn left(server: &Server) -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    for folder in [server.datadir(), server.datadir().join("f")] {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with("penstock-") || name.ends_with(".cfg") {
-                all.push(path);
-            }
-        }
-    }
-    all
-}
-
-const TABLES: &str = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' \
-    AND table_type = 'BASE TABLE' AND engine = 'InnoDB'";
-
-/// Equal in every row and definition; nothing left; the server finds nothing to complain about.
-#[track_caller]
-pub fn equal(pair: &Pair, target: &Server, when: &str) {
-    let sums = testkit::checksum::compare(
-        &pair.source().options(),
-        &target.options(),
-        &["f".to_owned()],
-    );
-    let sums = sums.expect("checksums");
-    assert!(
-        sums.differences.is_empty() && sums.compared > 0,
-        "{when}: {:#?}",
-        sums.differences
-    );
-    for row in target.client(TABLES).expect("tables") {
-        let name = row[0].clone().expect("a name");
-        let check = target.client(&format!("CHECK TABLE f.`{name}` EXTENDED"));
-        let check = check.expect("a check");
-        let last = check.last().expect("an answer");
-        assert_eq!(
-            last[3].as_deref(),
-            Some("OK"),
-            "{when}: {check:?}\n{}",
-            target.log()
-        );
-    }
-    assert_eq!(left(target), Vec::<PathBuf>::new(), "{when}");
-    let journal =
-        "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'penstock_load_journal'";
-    assert_eq!(target.value(journal).expect("a count"), "0", "{when}");
-}
-
-/// Those of [`everything`] that come as files.
-pub fn as_files(pair: &Pair) -> Vec<&'static str> {
-    let mut all = vec![
-        "`f`.`beginning`",
-        "`f`.`child`",
-        "`f`.`con`",
-        "`f`.`down`",
-        "`f`.`down_all`",
-        "`f`.`filled`",
-        "`f`.`keyed`",
-        "`f`.`latin`",
-        "`f`.`many`",
-        "`f`.`no_key`",
-        "`f`.`no_primary`",
-        "`f`.`odd name-#.$`",
-        "`f`.`parts`",
-        "`f`.`scripts`",
-        "`f`.`sorted_elsewhere`",
-        "`f`.`wide_set`",
-        "`f`.`worded`",
-        "`f`.`worked_out`",
-        "`f`.`öd`",
-        "`f`.`受注`",
-    ];
-    if pair.is_mysql() {
-        all.extend(["`f`.`documents`", "`f`.`functional`"]);
-    } else {
-        all.push("`f`.`of_mariadb`");
-    }
-    all.sort_unstable();
-    all
-}
-
-pub fn names(list: &serde_json::Value) -> Vec<String> {
-    let list = list.as_array().expect("a list");
-    let name = |v: &serde_json::Value| v.as_str().expect("a name").to_owned();
-    list.iter().map(name).collect()
-}
-
 both!(tables_come_as_files_and_cannot_be_told_from_others);
 fn tables_come_as_files_and_cannot_be_told_from_others(pair: &Pair) {
-    everything(pair);
+    all_tables(pair);
     pair.dump("a", &["--chunk-size", "256k"]).code(3);
     let done = loading(pair, &["--json"]).run().ok();
     let summary = done.summary();
     let road = &summary["road"];
     let mut files = names(&road["files"]);
     files.sort();
-    let wanted = as_files(pair);
+    let wanted = imported_as_tablespaces(pair);
     assert_eq!(files, wanted, "{road:#}");
     let reasons = road["rows"].as_array().expect("reasons");
     for (table, word) in [("made", "are stored"), ("isam", "engine")] {
@@ -375,26 +184,6 @@ fn auto_takes_what_is_big_and_says_why_not_the_rest(pair: &Pair) {
         .says(&["auto", "rows", "tablespace"]);
 }
 
-/// Three tables, which is enough for everything to overlap, and one of rows; before them a schema whose name is another in file
-/// names, and which holds the journal.
-pub fn three(pair: &Pair) {
-    pair.fill(&format!(
-        "CREATE DATABASE `a-f`; CREATE TABLE `a-f`.x (id INT PRIMARY KEY) ENGINE=InnoDB; \
-        INSERT INTO `a-f`.x VALUES (1); CREATE DATABASE f; USE f; \
-        CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200), KEY v (v)) \
-          ENGINE=InnoDB; \
-        INSERT INTO a (v) SELECT SHA2(n, 512) FROM {COUNT}; \
-        CREATE TABLE b (id INT PRIMARY KEY, v VARCHAR(100), UNIQUE KEY v (v, id)) ENGINE=InnoDB; \
-        INSERT INTO b SELECT n, SHA2(n, 224) FROM {COUNT} WHERE n < 4000; \
-        CREATE TABLE c (id INT PRIMARY KEY, v CHAR(30) CHARACTER SET gbk, KEY back (id DESC), \
-          KEY known (id, v), KEY v (v)) ENGINE=InnoDB; \
-        INSERT INTO c SELECT n, '\u{4f60}' FROM {COUNT} WHERE n < 2000; \
-        CREATE TABLE r (id INT, s INT AS (id + 1) STORED) ENGINE=InnoDB; \
-        INSERT INTO r (id) SELECT n FROM {COUNT} WHERE n < 2000;"
-    ));
-    pair.dump("a", &["--chunk-size", "256k"]).ok();
-}
-
 const PLACES: &[&str] = &[
     "a table is created#2",
     "a file is announced#2",
@@ -416,7 +205,7 @@ const PLACES: &[&str] = &[
 
 both!(killed_on_the_road);
 fn killed_on_the_road(pair: &Pair) {
-    three(pair);
+    three_tables(pair);
     for place in few(pair.kind, 5, PLACES) {
         pair.target()
             .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
@@ -464,14 +253,14 @@ fn killed_on_the_road(pair: &Pair) {
     pair.target()
         .script(b"DROP DATABASE f; DROP DATABASE `a-f`")
         .expect("dropped");
-    assert!(!left(pair.target()).is_empty());
+    assert!(!leftovers(pair.target()).is_empty());
     loading(pair, &[]).run().ok();
     equal(pair, pair.target(), "begun anew");
 }
 
 both!(rows_of_others_are_not_dropped);
 fn rows_of_others_are_not_dropped(pair: &Pair) {
-    three(pair);
+    three_tables(pair);
     loading(pair, &[])
         .env("PENSTOCK_KILL_AT", "a table is created#3")
         .run()
@@ -508,7 +297,7 @@ fn rows_of_others_are_not_dropped(pair: &Pair) {
 
 both!(the_grants_of_the_page_are_enough);
 fn the_grants_of_the_page_are_enough(pair: &Pair) {
-    three(pair);
+    three_tables(pair);
     let more = if pair.is_mysql() {
         "RELOAD, SESSION_VARIABLES_ADMIN"
     } else {
@@ -559,7 +348,7 @@ fn killed_server(source: Kind, kind: Kind) {
     let Some(pair) = Pair::take(source) else {
         return;
     };
-    three(&pair);
+    three_tables(&pair);
     for place in few(kind, 4, &PLACES[1..]) {
         target
             .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
@@ -567,7 +356,7 @@ fn killed_server(source: Kind, kind: Kind) {
         let run = load_into(&pair, &target, &[])
             .env("PENSTOCK_STOP_AT", place)
             .start();
-        stopped(run.pid());
+        run.until_stopped();
         target.kill9().expect("killed");
         run.signal(Signal::CONT);
         let done = run.wait();
@@ -645,7 +434,7 @@ fn meanwhile(pair: &Pair, place: &str, what: impl FnOnce()) -> crate::kit::Done 
     let run = loading(pair, &["--threads", "1"])
         .env("PENSTOCK_STOP_AT", place)
         .start();
-    stopped(run.pid());
+    run.until_stopped();
     what();
     run.signal(Signal::CONT);
     run.wait()
@@ -663,10 +452,10 @@ fn damage(path: &std::path::Path, at: usize) {
 
 both!(what_is_doubted_comes_as_rows);
 fn what_is_doubted_comes_as_rows(pair: &Pair) {
-    three(pair);
+    three_tables(pair);
     // Several may be on their way: what is not finished yet is written over.
     let damage = |at: usize| {
-        let all = left(pair.target());
+        let all = leftovers(pair.target());
         let built = all
             .iter()
             .filter(|p| p.to_string_lossy().ends_with("-building"));

@@ -2,8 +2,8 @@
 //! leaves nothing behind.
 
 use crate::kit::binary::Running;
+use crate::kit::proxied::{dumping, filled, proxy};
 use crate::kit::{Done, Pair, Tool, both, own_server};
-use crate::limits::{dumping, filled, proxy};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

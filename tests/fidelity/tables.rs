@@ -88,34 +88,7 @@ fn counters_and_zeros_stay(pair: &Pair) {
 
 both!(partitions_of_all_kinds);
 fn partitions_of_all_kinds(pair: &Pair) {
-    pair.fill(&format!(
-        "CREATE DATABASE part; USE part; \
-        CREATE TABLE r (id INT, at DATE NOT NULL, v VARCHAR(20), PRIMARY KEY (id, at)) \
-          PARTITION BY RANGE (YEAR(at)) (PARTITION p0 VALUES LESS THAN (2020), PARTITION p1 \
-          VALUES LESS THAN (2024), PARTITION `p max` VALUES LESS THAN MAXVALUE); \
-        CREATE TABLE rc (a INT, b VARCHAR(10), KEY (a)) \
-          PARTITION BY RANGE COLUMNS (a, b) (PARTITION x VALUES LESS THAN (100, 'm'), PARTITION y \
-          VALUES LESS THAN (MAXVALUE, MAXVALUE)); \
-        CREATE TABLE l (id INT PRIMARY KEY) PARTITION BY LIST (id % 3) (PARTITION a VALUES IN (0), \
-          PARTITION b VALUES IN (1, 2)); \
-        CREATE TABLE lc (c CHAR(2), n INT) PARTITION BY LIST COLUMNS (c) (PARTITION eu \
-          VALUES IN ('de', 'fr'), PARTITION us VALUES IN ('us', NULL)); \
-        CREATE TABLE h (id INT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 4; \
-        CREATE TABLE lh (id INT PRIMARY KEY) PARTITION BY LINEAR HASH (id) PARTITIONS 3; \
-        CREATE TABLE k (id VARCHAR(20) PRIMARY KEY) PARTITION BY KEY () PARTITIONS 3; \
-        CREATE TABLE sub (id INT, y INT) PARTITION BY RANGE (y) \
-          SUBPARTITION BY HASH (id) SUBPARTITIONS 2 (PARTITION p0 VALUES LESS THAN (5), \
-          PARTITION p1 VALUES LESS THAN MAXVALUE); \
-        INSERT INTO r SELECT n, DATE '2018-01-01' + INTERVAL n DAY, CONCAT('v', n) FROM {COUNT} \
-          WHERE n < 3000; \
-        INSERT INTO rc SELECT n % 200, CHAR(97 + n % 26) FROM {COUNT} WHERE n < 500; \
-        INSERT INTO l SELECT n FROM {COUNT} WHERE n < 100; \
-        INSERT INTO lc VALUES ('de', 1), ('us', 2), (NULL, 3); \
-        INSERT INTO h SELECT n FROM {COUNT} WHERE n < 5000; \
-        INSERT INTO lh SELECT n FROM {COUNT} WHERE n < 100; \
-        INSERT INTO k SELECT LEFT(SHA2(n, 256), 20) FROM {COUNT} WHERE n < 2000; \
-        INSERT INTO sub SELECT n, n % 10 FROM {COUNT} WHERE n < 200;"
-    ));
+    pair.fill(&fixture!("partition_kinds"));
     pair.carry("a", &["--chunk-size", "64k"]);
     pair.same_schema("part");
     pair.same(

@@ -4,26 +4,7 @@ use super::*;
 
 both!(dates_and_times_come_back_exactly);
 fn dates_and_times_come_back_exactly(pair: &Pair) {
-    pair.fill(
-        "CREATE DATABASE tm; USE tm; SET sql_mode = '', time_zone = '+00:00'; \
-        CREATE TABLE t (id INT PRIMARY KEY, d DATE, t TIME, t6 TIME(6), dt DATETIME, \
-          dt6 DATETIME(6), ts TIMESTAMP NULL, ts6 TIMESTAMP(6) NULL, y YEAR, \
-          made TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)); \
-        INSERT INTO t (id, d, t, t6, dt, dt6, ts, ts6, y) VALUES (1, '1000-01-01', '-838:59:59', \
-          '-838:59:59.000000', '1000-01-01 00:00:00', '1000-01-01 00:00:00.000001', \
-          '1970-01-01 00:00:01', '1970-01-01 00:00:01.000001', 1901), \
-          (2, '9999-12-31', '838:59:59', '838:59:58.999999', '9999-12-31 23:59:59', \
-          '9999-12-31 23:59:59.999999', '2038-01-19 03:14:07', '2038-01-19 03:14:07.999999', \
-          2155), (3, '0000-00-00', '00:00:00', '-00:00:00.000001', '0000-00-00 00:00:00', \
-          '0000-00-00 00:00:00', '0000-00-00 00:00:00', '0000-00-00 00:00:00', 0), \
-          (4, '2024-02-00', '24:00:00', '23:59:59.5', '2024-00-00 00:00:00', \
-          '0000-01-01 12:00:00', NULL, NULL, NULL), (5, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-          NULL), (6, '0001-01-01', '-00:00:01', '00:00:00.100000', '2024-02-29 12:34:56', \
-          '2024-02-29 12:34:56.100000', '2024-03-31 02:30:00', '2024-10-27 02:30:00.5', 1999); \
-        SET time_zone = '-09:30'; \
-        INSERT INTO t (id, ts, ts6) VALUES (7, '2024-06-01 12:00:00', \
-          '1999-12-31 23:59:59.999999');",
-    );
+    pair.fill(&fixture!("dates_and_times"));
     pair.carry("a", &[]);
     pair.same_schema("tm");
     pair.same("SELECT *, UNIX_TIMESTAMP(ts6), UNIX_TIMESTAMP(made) FROM tm.t ORDER BY id");
@@ -86,17 +67,7 @@ fn enums_and_sets_come_back_exactly(pair: &Pair) {
 
 both!(json_comes_back_exactly);
 fn json_comes_back_exactly(pair: &Pair) {
-    pair.fill(r#"
-CREATE DATABASE js;
-USE js;
-SET NAMES utf8mb4;
-CREATE TABLE j (id INT PRIMARY KEY, j JSON, l VARCHAR(100) CHARACTER SET latin1, g VARCHAR(20) CHARACTER SET gbk, b VARBINARY(20), u TEXT CHARACTER SET utf8mb4, f FLOAT);
-INSERT INTO j VALUES
- (1, '{"big": 18446744073709551615, "neg": -9223372036854775808, "d": 0.1, "e": 1e308, "long": 123456789012345678901234567890, "t": true, "n": null}', 0x80818283A0E4F6FCFF, 0x815CB0A1, 0x00FF5C0A, 'tab\t nl\n bs\\', 0.1),
- (2, '[]', '', '', '', '', 0), (3, 'null', 'ä', NULL, NULL, NULL, NULL), (4, NULL, NULL, NULL, NULL, NULL, NULL),
- (5, '"\\u0000 \\" \\\\ \\n \\u2028 😀"', 'ÿ', 0xFE5C, 0x09, '😀', 1e-45),
- (6, '{"k\\n": {"a": [1, 2.50, -0.0, "x\\ty"]}, "": ""}', 0x5C, 'x', 'x', '\\N', 16777217);
-"#);
+    pair.fill(&fixture!("json"));
     if pair.is_mysql() {
         pair.fill(
             "INSERT INTO js.j (id, j) VALUES (7, JSON_OBJECT('dbl', 1.1e0, 'u', \

@@ -241,6 +241,22 @@ impl Running {
         rustix::process::kill_process(pid, signal).expect("the program is there");
     }
 
+    /// Waits until it is stopped, as by `PENSTOCK_STOP_AT`.
+    #[track_caller]
+    pub fn until_stopped(&self) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid()));
+            let stat = stat.expect("a process");
+            let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
+            if state.starts_with('T') {
+                return;
+            }
+            assert!(Instant::now() < end, "{} does not stop: {stat}", self.line);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Whether it has ended.
     pub fn ended(&mut self) -> bool {
         self.child.try_wait().expect("a child").is_some()

@@ -6,8 +6,11 @@
 
 pub mod binary;
 pub mod chromium;
+pub mod fixtures;
+pub mod imported;
 pub mod managed;
 pub mod pair;
+pub mod proxied;
 pub mod same;
 pub mod sampling;
 

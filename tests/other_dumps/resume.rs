@@ -1,6 +1,7 @@
 //! A load of a script that was killed at any instruction goes on.
 
 use super::*;
+use crate::kit::fixtures::fixture;
 use crate::kit::{few, thorough};
 
 const JOURNAL: &str =
@@ -8,24 +9,7 @@ const JOURNAL: &str =
 
 both!(killed_anywhere);
 fn killed_anywhere(pair: &Pair) {
-    pair.fill(&format!(
-        "CREATE DATABASE a1; CREATE DATABASE b2; USE a1; \
-        CREATE TABLE keyed (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, u VARCHAR(40) NOT NULL, \
-          UNIQUE KEY u (u), KEY v (u, id)) ENGINE=InnoDB; \
-        INSERT INTO keyed (u) SELECT CONCAT('u', n) FROM {COUNT} WHERE n < 500; \
-        CREATE TABLE child (id INT PRIMARY KEY, k INT UNSIGNED NOT NULL, \
-          CONSTRAINT child_of FOREIGN KEY (k) REFERENCES keyed (id)) ENGINE=InnoDB; \
-        INSERT INTO child SELECT id, id FROM keyed WHERE id < 100; \
-        CREATE TABLE m (a INT, b CHAR(10), KEY b (b)) ENGINE=MyISAM; \
-        INSERT INTO m SELECT n, 'x' FROM {COUNT} WHERE n < 100; \
-        CREATE TABLE no_key (a INT) ENGINE=InnoDB; \
-        INSERT INTO no_key SELECT n % 3 FROM {COUNT} WHERE n < 100; \
-        CREATE TRIGGER child_in BEFORE INSERT ON child FOR EACH ROW SET NEW.id = NEW.id; \
-        CREATE VIEW v AS SELECT id FROM child; CREATE PROCEDURE p() SELECT 1; \
-        CREATE TABLE b2.f (a INT, b CHAR(64)) ENGINE=InnoDB; \
-        INSERT INTO b2.f VALUES (1, SHA2('x', 256)), (2, 'plain'), (3, SHA2('y', 256)); \
-        CREATE TABLE b2.i LIKE a1.no_key; INSERT INTO b2.i VALUES (7);"
-    ));
+    pair.fill(&fixture!("other_dumps_resume"));
     let mut text = dumped(pair, &["--routines", "--databases", "a1", "b2"]);
     // By hand: rows that are more than literals, alone and among others, and an INSERT of another form.
     let plain = String::from_utf8(text).expect("text");
