@@ -4,9 +4,10 @@
 
 use crate::kit::fixtures::{all_tables, imported_as_tablespaces, three_tables};
 use crate::kit::imported::{equal, leftovers, names};
+use crate::kit::waiting::until_up;
 use crate::kit::{Done, Managed, Pair, Tool, both, few, own_server};
 use rustix::process::Signal;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use testkit::{Kind, Server};
 
 /// An archive, and a server that a script stops and starts.
@@ -70,11 +71,7 @@ impl Scene {
     /// Waits for a server that is on its way up.
     #[track_caller]
     fn up(&self) {
-        let end = Instant::now() + Duration::from_secs(60);
-        while self.target.conn().is_err() {
-            assert!(Instant::now() < end, "{}", self.target.log());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until_up(&self.target);
     }
 
     /// Notes of stopped servers.

@@ -1,6 +1,7 @@
 //! A dump is of one moment while others write; its lock is short, bounded and
 //! released, and nothing stays behind on the server.
 
+use crate::kit::waiting::{PROMPT, Statement, until, until_some};
 use crate::kit::{COUNT, Pair, Tool, both};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -53,15 +54,10 @@ fn transfers(pair: &Pair, writer: u32, stop: &AtomicBool, done: &AtomicU64) {
 fn nobody_left(pair: &Pair) {
     let sql = "SELECT id, command, info FROM information_schema.processlist WHERE user = 'root' \
         AND id <> CONNECTION_ID()";
-    let end = Instant::now() + Duration::from_secs(10);
-    loop {
+    until("no connection of the dump is left", || {
         let left = pair.source().client(sql).expect("the list of connections");
-        if left.is_empty() {
-            return;
-        }
-        assert!(Instant::now() < end, "connections left behind: {left:?}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+        left.is_empty()
+    });
 }
 
 both!(a_dump_under_load_is_of_one_moment);
@@ -73,19 +69,20 @@ fn a_dump_under_load_is_of_one_moment(pair: &Pair) {
             let (stop, done) = (&stop, &done);
             scope.spawn(move || transfers(pair, writer, stop, done));
         }
-        while done.load(Ordering::SeqCst) < 20 {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until("transfers", || done.load(Ordering::SeqCst) >= 20);
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             pair.dump("a", &["--json", "--chunk-size", "64k"])
                 .ok()
                 .summary()
         }));
         let then = done.load(Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(300));
-        let later = done.load(Ordering::SeqCst);
+        let go_on = std::panic::catch_unwind(|| {
+            until("writers go on after the dump", || {
+                done.load(Ordering::SeqCst) > then
+            });
+        });
         stop.store(true, Ordering::SeqCst);
-        assert!(later > then, "writers go on after the dump");
+        go_on.unwrap_or_else(|e| std::panic::resume_unwind(e));
         outcome.unwrap_or_else(|e| std::panic::resume_unwind(e))
     });
     nobody_left(pair);
@@ -147,54 +144,44 @@ fn a_dump_under_load_is_of_one_moment(pair: &Pair) {
     }
 }
 
+/// Seconds after which a dump takes a statement for a long one.
+const LONG_STATEMENT: u32 = 2;
+
+/// What a dump waits for meanwhile.
+const WAITS: &str = "a long statement to end before the read lock";
+
 both!(a_long_query_makes_the_dump_give_up_and_not_the_server);
 fn a_long_query_makes_the_dump_give_up_and_not_the_server(pair: &Pair) {
     bank(pair);
-    std::thread::scope(|scope| {
-        let long = scope.spawn(|| {
-            let mut conn = pair.source().conn().expect("a connection");
-            // Ends by itself should the test fail.
-            let _ = conn.fetch("SELECT 'the long one', SLEEP(14) FROM bank.a WHERE id = 1");
-        });
-        std::thread::sleep(Duration::from_millis(2500));
-        if pair.is_mysql() {
-            let begin = Instant::now();
-            let done = pair.dumping("a", &["--lock-wait", "3"]).start();
-            std::thread::sleep(Duration::from_millis(1500));
-            let write = Instant::now();
-            pair.source()
-                .client("UPDATE bank.b SET n = n WHERE id = 5")
-                .expect("an update");
-            pair.source()
-                .client("SELECT COUNT(*) FROM bank.a")
-                .expect("a query");
-            assert!(
-                write.elapsed() < Duration::from_secs(1),
-                "others do not queue behind the dump"
-            );
-            done.wait().code(11).says(&["the long one", "--lock-wait"]);
-            assert!(
-                begin.elapsed() < Duration::from_secs(8),
-                "gives up when it was told to"
-            );
-            assert!(
-                std::fs::read_dir(pair.path("a")).map_or(0, Iterator::count) == 0,
-                "no folder that looks like a dump"
-            );
-        } else {
-            // BACKUP STAGE waits for no reader.
-            pair.dump("a", &["--lock-wait", "3"]).ok();
-        }
-        let id = pair
-            .source()
-            .value(
-                "SELECT id FROM information_schema.processlist \
-                WHERE info LIKE 'SELECT ''the long%'",
-            )
-            .expect("the query");
-        pair.source().client(&format!("KILL {id}")).expect("killed");
-        long.join().expect("the query ended");
-    });
+    let sql = "SELECT 'the long one', SLEEP(300) FROM bank.a WHERE id = 1";
+    let long = Statement::begin(pair.source(), sql);
+    long.until_it_has_run_for(LONG_STATEMENT);
+    if pair.is_mysql() {
+        let wait = Duration::from_secs(5);
+        let begin = Instant::now();
+        let mut dump = pair.dumping("a", &["--lock-wait", "5"]).start();
+        dump.until_it_says(WAITS);
+        pair.source()
+            .client("UPDATE bank.b SET n = n WHERE id = 5")
+            .expect("an update");
+        pair.source()
+            .client("SELECT COUNT(*) FROM bank.a")
+            .expect("a query");
+        assert!(!dump.ended(), "others do not queue behind the dump");
+        dump.wait().code(11).says(&["the long one", "--lock-wait"]);
+        assert!(
+            begin.elapsed() < wait + PROMPT,
+            "gives up when it was told to"
+        );
+        assert!(
+            std::fs::read_dir(pair.path("a")).map_or(0, Iterator::count) == 0,
+            "no folder that looks like a dump"
+        );
+    } else {
+        // BACKUP STAGE waits for no reader.
+        pair.dump("a", &["--lock-wait", "3"]).ok();
+    }
+    drop(long);
     pair.fill("CREATE TABLE bank.after (id INT);");
     nobody_left(pair);
 }
@@ -202,20 +189,24 @@ fn a_long_query_makes_the_dump_give_up_and_not_the_server(pair: &Pair) {
 both!(a_change_of_definitions_that_waits_does_not_block_the_dump);
 fn a_change_of_definitions_that_waits_does_not_block_the_dump(pair: &Pair) {
     bank(pair);
+    // While a long query keeps the dump from its read lock, somebody alters a table.
+    let sql = "SELECT SLEEP(300) FROM bank.a WHERE id = 1";
+    let long = Statement::begin(pair.source(), sql);
+    long.until_it_has_run_for(LONG_STATEMENT);
+    let dump = pair.dumping("a", &["--lock-wait", "60"]).start();
+    if pair.is_mysql() {
+        dump.until_it_says(WAITS);
+    }
     std::thread::scope(|scope| {
-        // While a long query keeps the dump from its read lock, somebody alters a table.
-        scope.spawn(|| {
-            let mut conn = pair.source().conn().expect("a connection");
-            let _ = conn.fetch("SELECT SLEEP(5) FROM bank.a WHERE id = 1");
-        });
-        std::thread::sleep(Duration::from_millis(2300));
-        let dump = pair.dumping("a", &["--lock-wait", "15"]).start();
-        std::thread::sleep(Duration::from_millis(700));
-        scope.spawn(|| {
-            pair.source()
-                .client("CREATE TABLE bank.meanwhile (id INT)")
-                .expect("a table")
-        });
+        let create = "CREATE TABLE bank.meanwhile (id INT)";
+        scope.spawn(|| pair.source().client(create).expect("a table"));
+        let seen = format!(
+            "SELECT (SELECT COUNT(*) FROM information_schema.processlist WHERE info = '{create}') \
+            + (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'bank' \
+            AND table_name = 'meanwhile')"
+        );
+        until_some(pair.source(), &seen);
+        drop(long);
         dump.wait().ok();
     });
     pair.verify("a").ok();

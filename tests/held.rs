@@ -4,6 +4,7 @@
 //! Other programs on the test machine may have the cores for themselves; what
 //! is said then is looked at as far as it does not depend on them.
 
+use crate::kit::waiting::until_some;
 use crate::kit::{COUNT, Done, Pair, Tool, both, own_server};
 use serde_json::Value;
 use testkit::Kind;
@@ -249,13 +250,9 @@ fn a_metadata_lock_is_named(pair: &Pair) {
     other.execute("LOCK TABLES held.t WRITE").expect("locked");
     run.signal(rustix::process::Signal::CONT);
     let waits = "SELECT COUNT(*) FROM information_schema.processlist \
-        WHERE state LIKE 'Waiting for%metadata lock' AND info LIKE 'LOAD DATA%'";
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while pair.target().value(waits).expect("a count") == "0" {
-        assert!(std::time::Instant::now() < end, "nobody waits");
-    }
-    // Time enough for some looks.
-    std::thread::sleep(std::time::Duration::from_secs(3));
+        WHERE state LIKE 'Waiting for%metadata lock' AND time >= 3 AND info LIKE 'LOAD DATA%'";
+    // For as long as several samples take.
+    until_some(pair.target(), waits);
     other.execute("UNLOCK TABLES").expect("unlocked");
     let h = held(&run.wait().ok());
     assert!(

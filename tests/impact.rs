@@ -2,10 +2,10 @@
 //! nothing left behind, however it ends.
 
 use crate::kit::pair::schemas;
+use crate::kit::waiting::until;
 use crate::kit::{Pair, Tool, both};
 use rustix::process::Signal;
 use std::path::Path;
-use std::time::{Duration, Instant};
 use testkit::Server;
 
 fn impact(server: &Server, scratch: &Path) -> Tool {
@@ -166,10 +166,7 @@ fn what_goes_wrong_is_said_and_cleared(pair: &Pair) {
     ]);
     // Ctrl-C while the starting state is made.
     let run = impact(server, &scratch).args(["--method", "alone"]).start();
-    let end = Instant::now() + Duration::from_secs(60);
-    while schemas(server).is_empty() {
-        assert!(Instant::now() < end, "nothing is made");
-    }
+    until("a schema is made", || !schemas(server).is_empty());
     run.signal(Signal::INT);
     let done = run.wait().code(9);
     // It does that itself.
@@ -179,11 +176,7 @@ fn what_goes_wrong_is_said_and_cleared(pair: &Pair) {
     let run = impact(server, &scratch)
         .args(["--method", "penstock --max-rate 100k", "--measure", "60s"])
         .start();
-    let end = Instant::now() + Duration::from_secs(100);
-    while !dumping(&scratch) {
-        assert!(Instant::now() < end, "no backup begins");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until("a backup begins", || dumping(&scratch));
     run.signal(Signal::INT);
     run.wait().code(9);
     nothing_left(server, &scratch);

@@ -1,10 +1,11 @@
 //! Whatever ends a run in the middle, no lock stays and no half archive looks whole.
 
 use crate::kit::binary::lossy;
+use crate::kit::waiting::{PROMPT, until, until_some};
 use crate::kit::{Pair, Tool, both, own_server};
 use rustix::process::Signal;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use testkit::{Kind, Server};
 
 /// A few seconds' worth of rows.
@@ -35,42 +36,28 @@ fn under_nohup() -> bool {
 
 /// Waits until the folder holds a chunk.
 fn chunks_appear(folder: &Path) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while Instant::now() < end {
-        let names: Vec<String> = std::fs::read_dir(folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|e| e.file_name().to_string_lossy().into_owned())
-            .collect();
-        if names.iter().any(|n| n.contains("big@t@")) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    panic!("no chunk appears in {}", folder.display());
+    until("a chunk", || {
+        let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.any(|e| e.file_name().to_string_lossy().contains("big@t@"))
+    });
 }
 
 /// Waits until a load is under way.
 fn rows_flow(target: &Server) {
     let sql = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'LOAD DATA%'";
-    let end = Instant::now() + Duration::from_secs(30);
-    while target.value(sql).expect("a count") == "0" {
-        assert!(Instant::now() < end, "no load begins");
-    }
+    until_some(target, sql);
 }
 
 /// Anybody can write and change definitions at once, so nothing is locked.
 #[track_caller]
 fn nothing_locked(server: &Server) {
-    let begin = Instant::now();
-    server
-        .script(
-            b"SET lock_wait_timeout = 5; INSERT INTO big.t (v) VALUES ('x'); \
-            CREATE TABLE big.z (id INT); DROP TABLE big.z;",
-        )
-        .expect("no lock is left");
-    assert!(begin.elapsed() < Duration::from_secs(5));
+    // The server itself gives up where something is locked.
+    let script = format!(
+        "SET lock_wait_timeout = {0}, innodb_lock_wait_timeout = {0}; \
+        INSERT INTO big.t (v) VALUES ('x'); CREATE TABLE big.z (id INT); DROP TABLE big.z;",
+        PROMPT.as_secs()
+    );
+    server.script(script.as_bytes()).expect("no lock is left");
 }
 
 const SLOW: &[&str] = &[
@@ -95,10 +82,7 @@ fn a_dump_that_is_interrupted(pair: &Pair) {
         let begin = Instant::now();
         run.signal(signal);
         run.wait().code(9).says(&["stopped on request"]);
-        assert!(
-            begin.elapsed() < Duration::from_secs(10),
-            "a stop is prompt"
-        );
+        assert!(begin.elapsed() < PROMPT, "a stop is prompt");
         assert!(!pair.path("a").join("penstock.json").exists());
         pair.verify("a").code(5);
         nothing_locked(pair.source());

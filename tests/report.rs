@@ -2,6 +2,7 @@
 //! whole, harmless, and without asking for anything.
 
 use crate::kit::chromium;
+use crate::kit::waiting::until_some;
 use crate::kit::{Done, Pair, Tool, both};
 use serde_json::{Value, json};
 use std::net::TcpListener;
@@ -245,16 +246,9 @@ fn a_run_that_fails_is_recorded_too(pair: &Pair) {
     let running = pair
         .dumping("c", &["--record", &path("c.json"), "--json"])
         .start();
-    let mut admin = pair.source().conn().expect("a connection");
-    let waits =
-        "SELECT COUNT(*) FROM information_schema.processlist WHERE INFO LIKE 'FLUSH TABLES%'";
-    for _ in 0..600 {
-        let n = admin.fetch(waits).expect("sessions");
-        if n[0][0].as_deref() != Some(b"0") {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    let waits = "SELECT COUNT(*) FROM information_schema.processlist \
+        WHERE command = 'Query' AND state LIKE 'Waiting for%'";
+    until_some(pair.source(), waits);
     running.signal(rustix::process::Signal::INT);
     running.wait().code(9);
     drop(holder);

@@ -4,7 +4,6 @@
 use crate::kit::fixtures::fixture;
 use crate::kit::{COUNT, Done, Pair, Tool, both, few, own_server, thorough};
 use rustix::process::Signal;
-use std::time::{Duration, Instant};
 use testkit::{Kind, Server};
 
 const JOURNAL: &str =
@@ -304,17 +303,12 @@ fn two_loads_at_once(pair: &Pair) {
     let first = loading(pair, &["--threads", "1"])
         .env("PENSTOCK_STOP_AT", "25")
         .start();
-    let end = Instant::now() + Duration::from_secs(30);
-    while pair.target().value(JOURNAL).expect("a count") == "0" {
-        assert!(Instant::now() < end, "no journal");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    first.until_stopped();
+    assert_ne!(pair.target().value(JOURNAL).expect("a count"), "0");
     loading(pair, &["--resume"])
         .run()
         .code(10)
         .says(&["another penstock"]);
-    // Let go on when it has stopped for sure.
-    std::thread::sleep(Duration::from_millis(500));
     first.signal(Signal::CONT);
     first.wait().ok();
     as_if_nothing_had_happened(pair, 0);

@@ -3,10 +3,11 @@
 
 use crate::kit::binary::Running;
 use crate::kit::proxied::{dumping, filled, proxy};
+use crate::kit::waiting::{found, until};
 use crate::kit::{Done, Pair, Tool, both, own_server};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use testkit::proxy::Proxy;
 use testkit::{Kind, Server};
 
@@ -26,8 +27,7 @@ fn runs(state: &Path) -> Vec<serde_json::Value> {
 /// Waits until so many runs move rows; their process numbers.
 #[track_caller]
 fn moving(state: &Path, n: usize) -> Vec<u64> {
-    let end = Instant::now() + Duration::from_secs(60);
-    loop {
+    found(&format!("{n} runs that move rows"), || {
         let list = runs(state);
         let moving = list.iter().filter(|r| {
             r["phase"].as_str().is_some_and(|p| p.ends_with("ing rows"))
@@ -36,12 +36,8 @@ fn moving(state: &Path, n: usize) -> Vec<u64> {
         let pids: Vec<u64> = moving
             .map(|r| r["pid"].as_u64().expect("a number"))
             .collect();
-        if pids.len() == n {
-            return pids;
-        }
-        assert!(Instant::now() < end, "{list:?}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+        Some(pids).filter(|p| p.len() == n)
+    })
 }
 
 /// The folder where runs listen is empty.
@@ -57,13 +53,11 @@ fn nobody_listens(state: &Path) {
 /// Waits until no rows pass any more: in a second and a half less than the server's counters and other small talk.
 #[track_caller]
 fn stands_still(proxy: &Proxy) {
-    let end = Instant::now() + Duration::from_secs(30);
     let window = Duration::from_millis(1500);
-    std::thread::sleep(window);
-    while proxy.to_client().last(proxy.now(), window) > 30_000 {
-        assert!(Instant::now() < end, "rows still flow");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    let from = proxy.now() + window;
+    until("no rows pass", || {
+        proxy.now() >= from && proxy.to_client().last(proxy.now(), window) <= 30_000
+    });
 }
 
 both!(a_limit_that_is_changed_takes_effect_at_once);
@@ -218,15 +212,16 @@ fn a_load_is_steered_too(pair: &Pair) {
     steer(&state, &["pause"])
         .ok()
         .says(&["load of", "paused", "resume (paused by the operator)"]);
-    let held = runs(&state)[0]["passed"].as_u64();
-    std::thread::sleep(Duration::from_secs(1));
-    assert_eq!(runs(&state)[0]["passed"].as_u64(), held);
+    // What was on its way passes, and then nothing does.
+    let passed = || runs(&state)[0]["passed"].as_u64();
+    let mut held = None;
+    until("nothing passes any more", || {
+        let before = std::mem::replace(&mut held, passed());
+        std::thread::sleep(Duration::from_millis(500));
+        before == passed()
+    });
     steer(&state, &["set", "rate=none"]).ok();
-    assert_eq!(
-        runs(&state)[0]["passed"].as_u64(),
-        held,
-        "a pause is not ended by another rate"
-    );
+    assert_eq!(passed(), held, "a pause is not ended by another rate");
     steer(&state, &["resume"]).ok();
     run.wait().ok().says(&[
         "paused by the operator",

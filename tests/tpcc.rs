@@ -1,9 +1,9 @@
 //! `penstock bench tpcc`: what it loads is TPC-C, what it runs keeps TPC-C's
 //! rules, and what is broken is found.
 
+use crate::kit::waiting::{found, until, until_some};
 use crate::kit::{Pair, Tool, both};
 use rustix::process::Signal;
-use std::time::{Duration, Instant};
 use testkit::Server;
 
 fn tool(server: &Server, verb: &str, user: &str) -> Tool {
@@ -26,16 +26,10 @@ fn connections(server: &Server, user: &str) -> Vec<String> {
 
 /// Waits until the account has so many connections, and gives them.
 #[track_caller]
-fn until(server: &Server, user: &str, wanted: usize) -> Vec<String> {
-    let end = Instant::now() + Duration::from_secs(60);
-    loop {
-        let found = connections(server, user);
-        if found.len() == wanted {
-            return found;
-        }
-        assert!(Instant::now() < end, "{found:?} instead of {wanted}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+fn until_connected(server: &Server, user: &str, wanted: usize) -> Vec<String> {
+    found(&format!("{wanted} connections of {user}"), || {
+        Some(connections(server, user)).filter(|c| c.len() == wanted)
+    })
 }
 
 /// Waits until orders come in.
@@ -43,11 +37,9 @@ fn until(server: &Server, user: &str, wanted: usize) -> Vec<String> {
 fn orders_come_in(server: &Server) {
     let newest = "SELECT SUM(d_next_o_id) FROM tpcc.district";
     let before = server.value(newest).expect("a number");
-    let end = Instant::now() + Duration::from_secs(60);
-    while server.value(newest).expect("a number") == before {
-        assert!(Instant::now() < end, "no order comes in");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("orders come in", || {
+        server.value(newest).expect("a number") != before
+    });
 }
 
 fn account(pair: &Pair, grants: &str) {
@@ -255,19 +247,23 @@ fn a_workload_outlives_a_stall_and_says_what_ends_it(pair: &Pair) {
     holder
         .execute("LOCK TABLES tpcc.warehouse READ")
         .expect("the lock");
-    std::thread::sleep(Duration::from_millis(1500));
+    until_some(
+        server,
+        "SELECT COUNT(*) FROM information_schema.processlist \
+        WHERE state LIKE 'Waiting for%' AND time >= 2",
+    );
     holder.execute("UNLOCK TABLES").expect("unlocked");
     let ran = running.wait().ok().summary();
     assert!(
         ran["transactions"]["payment"]["max_ms"].as_f64() > Some(1000.0),
         "{ran}"
     );
-    until(server, "t_bench", 0);
+    until_connected(server, "t_bench", 0);
 
     // Connections that are lost end it.
     let running = start("1h");
     orders_come_in(server);
-    for id in until(server, "t_bench", 3) {
+    for id in until_connected(server, "t_bench", 3) {
         // Not KILL QUERY: the connection goes.
         let _ = server.client(&format!("KILL {id}"));
     }
@@ -275,13 +271,13 @@ fn a_workload_outlives_a_stall_and_says_what_ends_it(pair: &Pair) {
         .wait()
         .code(6)
         .says(&["the workload ended", "\"kind\":\"connection\""]);
-    until(server, "t_bench", 0);
+    until_connected(server, "t_bench", 0);
 
     // So does the user, and nothing is left behind.
     let running = start("1h");
     orders_come_in(server);
     running.signal(Signal::INT);
     running.wait().code(9);
-    until(server, "t_bench", 0);
+    until_connected(server, "t_bench", 0);
     tool(server, "check", "root").run().ok();
 }

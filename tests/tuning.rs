@@ -3,11 +3,11 @@
 mod scene;
 mod service;
 
+use crate::kit::waiting::until_some;
 use crate::kit::{Pair, Tool, both};
 use rustix::process::Signal;
 use scene::{Scene, settings, tuned, wanted};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 use testkit::{Kind, Server};
 
 both!(a_load_that_succeeds; Scene::new);
@@ -439,11 +439,7 @@ fn a_server_with_replicas() {
         replica.client(start).expect("it runs");
         let threads =
             "SELECT COUNT(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'";
-        let end = Instant::now() + Duration::from_secs(30);
-        while primary.value(threads).expect("a count") == "0" {
-            assert!(Instant::now() < end, "the replica does not connect");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until_some(&primary, threads);
         let load = |server: &Server, level: &str| {
             Tool::new(["load"])
                 .arg(pair.path("a"))

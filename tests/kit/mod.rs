@@ -13,6 +13,7 @@ pub mod pair;
 pub mod proxied;
 pub mod same;
 pub mod sampling;
+pub mod waiting;
 
 pub use binary::{Done, Tool};
 pub use managed::Managed;

@@ -1,9 +1,9 @@
 //! A server to tune, an archive to load into it, and what a user would look at.
 
+use crate::kit::waiting::until;
 use crate::kit::{Pair, Tool, own_server};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 use testkit::{Kind, Server};
 
 /// A server as people run it: nothing of what tuning changes is set yet.
@@ -148,11 +148,10 @@ impl Scene {
     pub fn rows_flow(&self) -> BTreeMap<String, String> {
         let sql =
             "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'LOAD DATA%'";
-        let end = Instant::now() + Duration::from_secs(60);
         // A server that is being restarted answers nothing.
-        while self.target.value(sql).ok().is_none_or(|n| n == "0") {
-            assert!(Instant::now() < end, "no load begins");
-        }
+        until("a load begins", || {
+            self.target.value(sql).is_ok_and(|n| n != "0")
+        });
         settings(&self.target)
     }
 

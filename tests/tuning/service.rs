@@ -3,6 +3,7 @@
 
 use super::scene::{Scene, settings};
 use crate::kit::managed::Flag;
+use crate::kit::waiting::until_up;
 use crate::kit::{self, Tool, both, few};
 use std::path::PathBuf;
 use testkit::Kind;
@@ -29,11 +30,7 @@ impl Managed {
         );
         std::fs::write(folder.join("my.cnf"), text).expect("written");
         script.run("restart");
-        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while scene.target.conn().is_err() {
-            assert!(std::time::Instant::now() < end, "{}", scene.target.log());
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        until_up(&scene.target);
         std::fs::remove_file(folder.join("words")).expect("words");
         // Set by somebody while the server runs: a restart must not lose it.
         for sql in [
@@ -257,9 +254,7 @@ fn nothing_to_restart_for_and_what_makes_no_sense() {
     };
     std::fs::write(m.path("my.cnf"), "[mysqld]\n").expect("written");
     m.script.run("restart");
-    while m.scene.target.conn().is_err() {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    until_up(&m.scene.target);
     std::fs::remove_file(m.path("words")).expect("words");
     m.load().run().ok().says(&["the server is not restarted"]);
     assert!(m.words().is_empty());
