@@ -289,8 +289,8 @@ fn random_key_sets_are_covered(pair: &Pair) {
     }
 }
 
-both!(chunks_of_one_table_do_not_lock_each_other_out);
-fn chunks_of_one_table_do_not_lock_each_other_out(pair: &Pair) {
+both!(chunks_of_one_table_do_not_deadlock);
+fn chunks_of_one_table_do_not_deadlock(pair: &Pair) {
     // Workers that begin on one empty table together: a server may see a deadlock and pick a victim.
     let mut script = String::from(
         "CREATE DATABASE dl; USE dl; \
@@ -315,9 +315,9 @@ fn chunks_of_one_table_do_not_lock_each_other_out(pair: &Pair) {
     }
 }
 
-both!(sizes_that_were_tried_are_in_the_summary);
+both!(batch_sizes_tried_are_in_the_summary);
 /// What was found about sizes is said as it was measured, whatever it was.
-fn sizes_that_were_tried_are_in_the_summary(pair: &Pair) {
+fn batch_sizes_tried_are_in_the_summary(pair: &Pair) {
     pair.fill(&format!(
         "CREATE DATABASE a1; USE a1; \
         CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(600)) ENGINE=InnoDB; \

@@ -51,7 +51,7 @@ fn transfers(pair: &Pair, writer: u32, stop: &AtomicBool, done: &AtomicU64) {
 }
 
 #[track_caller]
-fn nobody_left(pair: &Pair) {
+fn no_connection_left(pair: &Pair) {
     let sql = "SELECT id, command, info FROM information_schema.processlist WHERE user = 'root' \
         AND id <> CONNECTION_ID()";
     until("no connection of the dump is left", || {
@@ -60,8 +60,8 @@ fn nobody_left(pair: &Pair) {
     });
 }
 
-both!(a_dump_under_load_is_of_one_moment);
-fn a_dump_under_load_is_of_one_moment(pair: &Pair) {
+both!(a_dump_under_load_is_a_consistent_snapshot);
+fn a_dump_under_load_is_a_consistent_snapshot(pair: &Pair) {
     bank(pair);
     let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
     let summary = std::thread::scope(|scope| {
@@ -85,7 +85,7 @@ fn a_dump_under_load_is_of_one_moment(pair: &Pair) {
         go_on.unwrap_or_else(|e| std::panic::resume_unwind(e));
         outcome.unwrap_or_else(|e| std::panic::resume_unwind(e))
     });
-    nobody_left(pair);
+    no_connection_left(pair);
     assert!(
         summary["binlog_position"].as_u64() > Some(0) && summary["binlog_file"].is_string(),
         "{summary}"
@@ -150,8 +150,8 @@ const LONG_STATEMENT: u32 = 2;
 /// What a dump waits for meanwhile.
 const WAITS: &str = "a long statement to end before the read lock";
 
-both!(a_long_query_makes_the_dump_give_up_and_not_the_server);
-fn a_long_query_makes_the_dump_give_up_and_not_the_server(pair: &Pair) {
+both!(a_long_query_ends_the_dump_and_blocks_no_other_session);
+fn a_long_query_ends_the_dump_and_blocks_no_other_session(pair: &Pair) {
     bank(pair);
     let sql = "SELECT 'the long one', SLEEP(300) FROM bank.a WHERE id = 1";
     let long = Statement::begin(pair.source(), sql);
@@ -183,11 +183,11 @@ fn a_long_query_makes_the_dump_give_up_and_not_the_server(pair: &Pair) {
     }
     drop(long);
     pair.fill("CREATE TABLE bank.after (id INT);");
-    nobody_left(pair);
+    no_connection_left(pair);
 }
 
-both!(a_change_of_definitions_that_waits_does_not_block_the_dump);
-fn a_change_of_definitions_that_waits_does_not_block_the_dump(pair: &Pair) {
+both!(a_waiting_ddl_statement_does_not_block_the_dump);
+fn a_waiting_ddl_statement_does_not_block_the_dump(pair: &Pair) {
     bank(pair);
     // While a long query keeps the dump from its read lock, somebody alters a table.
     let sql = "SELECT SLEEP(300) FROM bank.a WHERE id = 1";
@@ -212,8 +212,8 @@ fn a_change_of_definitions_that_waits_does_not_block_the_dump(pair: &Pair) {
     pair.verify("a").ok();
 }
 
-both!(an_account_that_may_not_lock_is_told_what_it_gets);
-fn an_account_that_may_not_lock_is_told_what_it_gets(pair: &Pair) {
+both!(a_dump_without_lock_privileges_reports_the_missing_snapshot);
+fn a_dump_without_lock_privileges_reports_the_missing_snapshot(pair: &Pair) {
     bank(pair);
     pair.fill(
         "CREATE USER t_reader@localhost; \

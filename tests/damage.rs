@@ -197,8 +197,8 @@ fn archives_of_later_versions_are_refused(pair: &Pair) {
     refused(pair, "manifest", &["penstock.json"]);
 }
 
-both!(a_file_too_many_is_reported_and_not_loaded);
-fn a_file_too_many_is_reported_and_not_loaded(pair: &Pair) {
+both!(an_extra_file_is_reported_and_not_loaded);
+fn an_extra_file_is_reported_and_not_loaded(pair: &Pair) {
     archive(pair, "zstd:1");
     let folder = copy(pair, "extra");
     fs::write(folder.join("notes.txt"), "hello").expect("written");

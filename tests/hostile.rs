@@ -63,8 +63,8 @@ fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-both!(hostile_names_come_back_and_stay_off_the_terminal);
-fn hostile_names_come_back_and_stay_off_the_terminal(pair: &Pair) {
+both!(hostile_names_are_loaded_and_escaped_on_the_terminal);
+fn hostile_names_are_loaded_and_escaped_on_the_terminal(pair: &Pair) {
     let mut conn = pair.source().conn().expect("a connection");
     conn.execute("SET NAMES utf8mb4").expect("a setting");
     let names = names();
@@ -161,8 +161,8 @@ fn edit(pair: &Pair, name: &str, file: &str, change: impl Fn(String) -> String) 
     fs::write(&path, change(text)).expect("written");
 }
 
-both!(statements_that_no_dump_has_are_not_run);
-fn statements_that_no_dump_has_are_not_run(pair: &Pair) {
+both!(unexpected_statements_are_not_run);
+fn unexpected_statements_are_not_run(pair: &Pair) {
     small(pair);
     let bad = [
         "INSTALL PLUGIN evil SONAME 'evil.so'",
@@ -247,8 +247,8 @@ fn statements_that_no_dump_has_are_not_run(pair: &Pair) {
     }
 }
 
-both!(paths_and_links_in_an_archive_lead_nowhere);
-fn paths_and_links_in_an_archive_lead_nowhere(pair: &Pair) {
+both!(paths_and_links_in_an_archive_are_not_followed);
+fn paths_and_links_in_an_archive_are_not_followed(pair: &Pair) {
     small(pair);
     let before = pair.target_schemas();
     for (n, base) in ["../a", "/etc/passwd", "..", "a/b", "x\u{0}y", ""]
@@ -284,8 +284,8 @@ fn paths_and_links_in_an_archive_lead_nowhere(pair: &Pair) {
     assert_eq!(pair.target_schemas(), before);
 }
 
-both!(a_rogue_server_gets_no_file);
-fn a_rogue_server_gets_no_file(pair: &Pair) {
+both!(a_rogue_server_cannot_read_local_files);
+fn a_rogue_server_cannot_read_local_files(pair: &Pair) {
     small(pair);
     let dump = |rogue: &Rogue, to: &str| {
         let Endpoint::Unix(socket) = rogue.endpoint() else {

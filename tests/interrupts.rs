@@ -100,9 +100,9 @@ fn a_dump_that_is_interrupted(pair: &Pair) {
     pair.dump("a", &[]).code(10);
 }
 
-both!(a_dump_that_nobody_listens_to);
+both!(a_dump_whose_output_is_closed_completes);
 /// A pager that is left, a log that is closed: the backup goes on to its end.
-fn a_dump_that_nobody_listens_to(pair: &Pair) {
+fn a_dump_whose_output_is_closed_completes(pair: &Pair) {
     pair.fill(
         "CREATE DATABASE t_a; \
         CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(1000)); \
@@ -228,8 +228,8 @@ fn small(pair: &Pair) -> Option<Small> {
     }
 }
 
-both!(a_disk_that_is_full);
-fn a_disk_that_is_full(pair: &Pair) {
+both!(a_full_disk);
+fn a_full_disk(pair: &Pair) {
     let Some(_small) = small(pair) else { return };
     rows(pair.source());
     for compression in ["none", "zstd:1"] {

@@ -34,8 +34,8 @@ fn empty(pair: &Pair) {
         .expect("an empty target");
 }
 
-both!(partitions_come_back_one_by_one);
-fn partitions_come_back_one_by_one(pair: &Pair) {
+both!(partitions_are_imported_one_by_one);
+fn partitions_are_imported_one_by_one(pair: &Pair) {
     tables(pair);
     // So many small ones are not worth files of their own.
     pair.fill(

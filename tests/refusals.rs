@@ -32,8 +32,8 @@ fn nothing_written(pair: &Pair) {
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
-both!(definitions_that_a_server_does_not_show_are_named);
-fn definitions_that_a_server_does_not_show_are_named(pair: &Pair) {
+both!(definitions_that_a_server_shows_wrongly_are_named);
+fn definitions_that_a_server_shows_wrongly_are_named(pair: &Pair) {
     pair.fill(
         "SET NAMES utf8mb4; CREATE DATABASE shop; \
         CREATE TABLE shop.t (id INT PRIMARY KEY, m ENUM('x', '😀') CHARACTER SET utf8mb4, \
@@ -112,8 +112,8 @@ fn logins_that_fail(pair: &Pair) {
     nothing_written(pair);
 }
 
-both!(privileges_that_are_missing_are_named);
-fn privileges_that_are_missing_are_named(pair: &Pair) {
+both!(missing_privileges_are_named);
+fn missing_privileges_are_named(pair: &Pair) {
     shop(pair);
     pair.fill("CREATE USER t_bare@localhost; GRANT SELECT ON shop.* TO t_bare@localhost;");
     let words: &[&str] = if pair.is_mysql() {
@@ -167,8 +167,8 @@ fn privileges_that_are_missing_are_named(pair: &Pair) {
     assert_eq!(pair.target_schemas(), Vec::<String>::new());
 }
 
-both!(what_was_typed_wrong);
-fn what_was_typed_wrong(pair: &Pair) {
+both!(mistyped_arguments_are_named);
+fn mistyped_arguments_are_named(pair: &Pair) {
     shop(pair);
     for args in [
         &["--schemas", "shpo"][..],
@@ -230,8 +230,8 @@ fn what_was_typed_wrong(pair: &Pair) {
     assert_eq!(pair.target_schemas(), Vec::<String>::new());
 }
 
-both!(folders_and_targets_that_hold_something);
-fn folders_and_targets_that_hold_something(pair: &Pair) {
+both!(directories_and_targets_that_are_not_empty);
+fn directories_and_targets_that_are_not_empty(pair: &Pair) {
     shop(pair);
     std::fs::create_dir(pair.path("full"))
         .and_then(|()| std::fs::write(pair.path("full").join("mine"), "mine"))
@@ -314,8 +314,8 @@ fn folders_and_targets_that_hold_something(pair: &Pair) {
     pair.load("a", &[]).code(10);
 }
 
-both!(targets_that_are_set_against_it);
-fn targets_that_are_set_against_it(pair: &Pair) {
+both!(targets_without_local_infile_or_read_only);
+fn targets_without_local_infile_or_read_only(pair: &Pair) {
     shop(pair);
     pair.dump("a", &[]).ok();
     let with = |set: &str, unset: &str, test: &dyn Fn()| {
@@ -368,8 +368,8 @@ fn targets_that_are_set_against_it(pair: &Pair) {
     }
 }
 
-both!(of_two_dumps_into_one_new_folder_one_says_so);
-fn of_two_dumps_into_one_new_folder_one_says_so(pair: &Pair) {
+both!(of_two_dumps_into_one_directory_one_is_refused);
+fn of_two_dumps_into_one_directory_one_is_refused(pair: &Pair) {
     shop(pair);
     for round in 0..3 {
         let name = format!("same{round}");
@@ -397,8 +397,8 @@ fn of_two_dumps_into_one_new_folder_one_says_so(pair: &Pair) {
     }
 }
 
-both!(an_authority_is_asked_for_by_name);
-fn an_authority_is_asked_for_by_name(pair: &Pair) {
+both!(verify_ca_without_a_ca_names_the_option);
+fn verify_ca_without_a_ca_names_the_option(pair: &Pair) {
     if pair.is_mysql() {
         for mode in ["VERIFY_CA", "VERIFY_IDENTITY"] {
             dump_as(pair, pair.source(), "root", "")

@@ -264,7 +264,7 @@ fn a_run_that_fails_is_recorded_too(pair: &Pair) {
 }
 
 #[test]
-fn what_is_no_record_is_refused() {
+fn files_that_are_no_records_are_refused() {
     let dir = tempfile::tempdir().expect("a folder");
     let good = impact("x").to_string();
     let write = |name: &str, text: &str| {
@@ -317,7 +317,7 @@ fn what_is_no_record_is_refused() {
 }
 
 #[test]
-fn nothing_of_somebody_else_is_replaced() {
+fn other_files_are_not_replaced() {
     let dir = tempfile::tempdir().expect("a folder");
     let run = write(dir.path(), "run.json", &impact("x"));
     let other = impact("y").to_string();
@@ -347,7 +347,7 @@ fn nothing_of_somebody_else_is_replaced() {
 }
 
 #[test]
-fn the_terminal_gets_it_in_short() {
+fn the_terminal_gets_a_summary() {
     let dir = tempfile::tempdir().expect("a folder");
     let run = write(dir.path(), "run.json", &impact("\u{1b}[31mred"));
     let done =
@@ -366,7 +366,7 @@ fn the_terminal_gets_it_in_short() {
 }
 
 #[test]
-fn a_browser_opens_it_without_complaint() {
+fn a_browser_opens_a_report_without_errors() {
     let Some(browser) = chromium::find() else {
         return;
     };

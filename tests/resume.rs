@@ -10,7 +10,7 @@ const JOURNAL: &str =
     "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'penstock_load_journal'";
 
 /// All that a load does something of its own for.
-fn everything(pair: &Pair) {
+fn fill(pair: &Pair) {
     pair.fill(&fixture!("resume"));
 }
 
@@ -41,7 +41,7 @@ fn notes(pair: &Pair) -> usize {
 
 /// Equal in every object and row, with nothing left of the load itself.
 #[track_caller]
-fn as_if_nothing_had_happened(pair: &Pair, at: u64) {
+fn as_if_never_killed(pair: &Pair, at: u64) {
     pair.same_definitions("a1");
     pair.same_definitions("b2");
     pair.same_checksums();
@@ -66,7 +66,7 @@ fn failpoints(pair: &Pair, load: Tool) -> u64 {
 
 /// Every second failpoint, so that two tests share them; each with a load that is killed there and resumed.
 fn killed_anywhere(pair: &Pair, first: u64) {
-    everything(pair);
+    fill(pair);
     pair.dump("a", SMALL).ok();
     let killed = || loading(pair, &["--threads", "2", "--no-verify"]);
     let count = failpoints(pair, killed());
@@ -78,7 +78,7 @@ fn killed_anywhere(pair: &Pair, first: u64) {
         let done = killed().env("PENSTOCK_KILL_AT", at.to_string()).run();
         if done.code == 0 {
             // It has passed fewer.
-            as_if_nothing_had_happened(pair, at);
+            as_if_never_killed(pair, at);
             continue;
         }
         done.code(137);
@@ -96,7 +96,7 @@ fn killed_anywhere(pair: &Pair, first: u64) {
                 .ok()
                 .says(&["equal:"]);
         }
-        as_if_nothing_had_happened(pair, at);
+        as_if_never_killed(pair, at);
     }
 }
 
@@ -110,9 +110,9 @@ fn killed_at_even_failpoints(pair: &Pair) {
     killed_anywhere(pair, 2);
 }
 
-both!(killed_twice_and_told_so);
-fn killed_twice_and_told_so(pair: &Pair) {
-    everything(pair);
+both!(killed_twice);
+fn killed_twice(pair: &Pair) {
+    fill(pair);
     pair.dump("a", SMALL).ok();
     loading(pair, &["--threads", "1"])
         .env("PENSTOCK_KILL_AT", "40")
@@ -138,19 +138,19 @@ fn killed_twice_and_told_so(pair: &Pair) {
         "{}",
         done.said()
     );
-    as_if_nothing_had_happened(pair, 0);
+    as_if_never_killed(pair, 0);
     // Nothing to go on with is a load from the beginning.
     empty(pair);
     loading(pair, &["--resume"])
         .run()
         .ok()
         .says(&["no interrupted load"]);
-    as_if_nothing_had_happened(pair, 0);
+    as_if_never_killed(pair, 0);
 }
 
-both!(killed_behind_the_last_step);
-fn killed_behind_the_last_step(pair: &Pair) {
-    everything(pair);
+both!(killed_after_the_last_step);
+fn killed_after_the_last_step(pair: &Pair) {
+    fill(pair);
     pair.dump("a", SMALL).ok();
     // What is there, and no load was killed at its end, is somebody's.
     loading(pair, &["-q"]).run().ok();
@@ -234,9 +234,9 @@ fn killed_behind_the_last_step(pair: &Pair) {
     assert_eq!(notes(pair), 0);
 }
 
-both!(exceptions_are_not_forgotten_behind_the_last_step);
-fn exceptions_are_not_forgotten_behind_the_last_step(pair: &Pair) {
-    everything(pair);
+both!(exceptions_are_kept_when_killed_after_the_last_step);
+fn exceptions_are_kept_when_killed_after_the_last_step(pair: &Pair) {
+    fill(pair);
     pair.fill("CREATE VIEW b2.w AS SELECT * FROM b2.t");
     pair.dump("a", SMALL).ok();
     // A schema that is left as it is, and a view of a table that is not there.
@@ -266,8 +266,8 @@ fn exceptions_are_not_forgotten_behind_the_last_step(pair: &Pair) {
     assert_eq!(notes(pair), 0);
 }
 
-both!(an_engine_without_transactions_begins_anew);
-fn an_engine_without_transactions_begins_anew(pair: &Pair) {
+both!(nontransactional_tables_are_loaded_from_the_beginning);
+fn nontransactional_tables_are_loaded_from_the_beginning(pair: &Pair) {
     pair.fill(&format!(
         "CREATE DATABASE a1; USE a1; \
         CREATE TABLE m (a INT PRIMARY KEY, b CHAR(100)) ENGINE=MyISAM; \
@@ -298,7 +298,7 @@ fn an_engine_without_transactions_begins_anew(pair: &Pair) {
 
 both!(two_loads_at_once);
 fn two_loads_at_once(pair: &Pair) {
-    everything(pair);
+    fill(pair);
     pair.dump("a", SMALL).ok();
     let first = loading(pair, &["--threads", "1"])
         .env("PENSTOCK_STOP_AT", "25")
@@ -311,7 +311,7 @@ fn two_loads_at_once(pair: &Pair) {
         .says(&["another penstock"]);
     first.signal(Signal::CONT);
     first.wait().ok();
-    as_if_nothing_had_happened(pair, 0);
+    as_if_never_killed(pair, 0);
 }
 
 fn killed_server(kind: Kind) {
@@ -321,7 +321,7 @@ fn killed_server(kind: Kind) {
     let Some(pair) = Pair::take(kind) else {
         return;
     };
-    everything(&pair);
+    fill(&pair);
     pair.dump("a", SMALL).ok();
     let load = |target: &Server, more: &[&str]| -> Tool {
         Tool::new(["load"])
@@ -382,9 +382,9 @@ fn killed_with(pair: &Pair, from: &str, entry: &str) {
     panic!("no entry {entry} in the journal");
 }
 
-both!(a_target_that_somebody_changed_meanwhile);
-fn a_target_that_somebody_changed_meanwhile(pair: &Pair) {
-    everything(pair);
+both!(a_target_that_was_changed_before_the_resume);
+fn a_target_that_was_changed_before_the_resume(pair: &Pair) {
+    fill(pair);
     pair.dump("a", SMALL).ok();
     let stored = "SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING(entry, 10), '.', 1), '@', 1) \
         FROM a1.penstock_load_journal WHERE entry LIKE 'chunk:a1@%' LIMIT 1";
@@ -395,7 +395,7 @@ fn a_target_that_somebody_changed_meanwhile(pair: &Pair) {
         .client(&format!("DROP TABLE a1.{table}"))
         .expect("dropped");
     loading(pair, &["--resume", "--no-verify"]).run().ok();
-    as_if_nothing_had_happened(pair, 0);
+    as_if_never_killed(pair, 0);
     // What is different is found, and nobody is sent back to --resume.
     killed_with(pair, "a", "chunk:a1@");
     let table = pair.target().value(stored).expect("a table");
@@ -413,8 +413,8 @@ fn a_target_that_somebody_changed_meanwhile(pair: &Pair) {
     );
 }
 
-both!(a_script_whose_rows_somebody_changed_meanwhile);
-fn a_script_whose_rows_somebody_changed_meanwhile(pair: &Pair) {
+both!(a_script_load_finds_rows_changed_before_its_resume);
+fn a_script_load_finds_rows_changed_before_its_resume(pair: &Pair) {
     let script = "CREATE DATABASE a1; USE a1; CREATE TABLE t (id INT PRIMARY KEY); \
         INSERT INTO t VALUES (1), (2); CREATE TABLE u (id INT PRIMARY KEY); \
         INSERT INTO u VALUES (3);";
@@ -441,8 +441,8 @@ fn loading_of(pair: &Pair, from: &str, more: &[&str]) -> Done {
         .run()
 }
 
-both!(what_holds_nothing_is_no_dump);
-fn what_holds_nothing_is_no_dump(pair: &Pair) {
+both!(an_empty_script_is_no_dump);
+fn an_empty_script_is_no_dump(pair: &Pair) {
     for text in ["", "\n\n", "-- nothing\n", "SET NAMES utf8mb4;\n"] {
         std::fs::write(pair.path("s.sql"), text).expect("written");
         loading_of(pair, "s.sql", &[])
@@ -457,8 +457,8 @@ fn what_holds_nothing_is_no_dump(pair: &Pair) {
     }
 }
 
-both!(bodies_as_mydumper_writes_them);
-fn bodies_as_mydumper_writes_them(pair: &Pair) {
+both!(routine_bodies_as_mydumper_writes_them);
+fn routine_bodies_as_mydumper_writes_them(pair: &Pair) {
     let folder = pair.path("m");
     std::fs::create_dir(&folder).expect("a folder");
     for (name, text) in [
@@ -502,9 +502,9 @@ fn bodies_as_mydumper_writes_them(pair: &Pair) {
     );
 }
 
-both!(with_only_the_comparison_left);
-fn with_only_the_comparison_left(pair: &Pair) {
-    everything(pair);
+both!(killed_when_everything_is_loaded);
+fn killed_when_everything_is_loaded(pair: &Pair) {
+    fill(pair);
     pair.dump("a", SMALL).ok();
     loading(pair, &["--threads", "1"])
         .env("PENSTOCK_KILL_AT", "all is loaded and compared#1")
@@ -515,5 +515,5 @@ fn with_only_the_comparison_left(pair: &Pair) {
         .ok()
         .says(&["were there already", "equal:"]);
     assert!(!done.said().contains("throughput"), "{}", done.said());
-    as_if_nothing_had_happened(pair, 0);
+    as_if_never_killed(pair, 0);
 }

@@ -14,8 +14,8 @@ fn silent(what: &str, text: &[u8]) {
     );
 }
 
-both!(a_password_is_said_by_nobody);
-fn a_password_is_said_by_nobody(pair: &Pair) {
+both!(a_password_appears_nowhere);
+fn a_password_appears_nowhere(pair: &Pair) {
     pair.fill(&format!(
         "CREATE DATABASE sec; CREATE TABLE sec.t (id INT PRIMARY KEY, v VARCHAR(200)); \
         INSERT INTO sec.t SELECT n, REPEAT('x', 150) FROM {COUNT}; \

@@ -260,8 +260,8 @@ fn an_old_shell_archive_loads(pair: &Pair) {
     );
 }
 
-both!(a_shell_archive_with_a_hole_is_refused);
-fn a_shell_archive_with_a_hole_is_refused(pair: &Pair) {
+both!(a_shell_archive_without_a_chunk_is_refused);
+fn a_shell_archive_without_a_chunk_is_refused(pair: &Pair) {
     write(&pair.path("a"), "2.0.1", "9.6.0");
     fs::remove_file(pair.path("a").join("shop@item@@2.tsv.zst")).expect("removed");
     pair.load("a", &[]).code(5).says(&["shop@item"]);
@@ -277,9 +277,9 @@ fn a_shell_archive_with_a_hole_is_refused(pair: &Pair) {
     assert_ne!(load.code, 0, "a row is missing: {}", load.said());
 }
 
-both!(partitions_with_files_of_their_own_load);
+both!(partitions_with_separate_files_load);
 /// MySQL Shell treats each partition as a table: a series of files for each.
-fn partitions_with_files_of_their_own_load(pair: &Pair) {
+fn partitions_with_separate_files_load(pair: &Pair) {
     let server = if pair.is_mysql() {
         "9.6.0"
     } else {

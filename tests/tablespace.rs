@@ -65,7 +65,7 @@ fn export(server: &Server, table: &str, to: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_servers_own_files_are_whole_and_damage_is_found() {
+fn files_of_a_server_are_intact_and_damage_is_found() {
     for kind in [Kind::MySql, Kind::MariaDb] {
         let Some(server) = own_server(kind, &[]) else {
             continue;
@@ -313,7 +313,7 @@ fn import(
 }
 
 #[test]
-fn tables_without_rows_and_with_one_are_taken() {
+fn tables_with_no_row_or_one_row_are_imported() {
     for kind in [Kind::MySql, Kind::MariaDb] {
         let Some(server) = own_server(kind, &[]) else {
             continue;

@@ -195,8 +195,8 @@ fn a_process_that_is_killed(scene: &mut Scene) {
     scene.as_before();
 }
 
-both!(what_somebody_else_changed_stays; Scene::new);
-fn what_somebody_else_changed_stays(scene: &mut Scene) {
+both!(settings_changed_by_others_stay; Scene::new);
+fn settings_changed_by_others_stay(scene: &mut Scene) {
     let run = scene.load().start();
     scene.rows_flow();
     scene
@@ -266,8 +266,8 @@ fn privileges_that_are_missing(scene: &mut Scene) {
     scene.as_before();
 }
 
-both!(no_journal_no_change; Scene::new);
-fn no_journal_no_change(scene: &mut Scene) {
+both!(without_a_journal_nothing_is_changed; Scene::new);
+fn without_a_journal_nothing_is_changed(scene: &mut Scene) {
     scene
         .tool("load", "root")
         .args(["--tune", "max"])
@@ -280,7 +280,7 @@ fn no_journal_no_change(scene: &mut Scene) {
 
 /// The journal of one server, renamed to that of another, is never applied.
 #[test]
-fn a_journal_of_another_server() {
+fn a_settings_journal_of_another_server_is_not_applied() {
     let Some(scene) = Scene::new(Kind::MariaDb) else {
         return;
     };
@@ -497,8 +497,8 @@ fn no_secrets_in_the_journal() {
     }
 }
 
-both!(without_a_home_loads_go_on);
-fn without_a_home_loads_go_on(pair: &Pair) {
+both!(a_load_without_a_home_directory);
+fn a_load_without_a_home_directory(pair: &Pair) {
     pair.fill(
         "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY); \
         INSERT INTO shop.t VALUES (1);",

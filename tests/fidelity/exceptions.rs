@@ -2,8 +2,8 @@
 
 use super::*;
 
-both!(a_table_without_snapshots_is_named);
-fn a_table_without_snapshots_is_named(pair: &Pair) {
+both!(a_table_without_transactions_is_reported);
+fn a_table_without_transactions_is_reported(pair: &Pair) {
     pair.fill(
         "CREATE DATABASE ex; USE ex; CREATE TABLE ok (id INT PRIMARY KEY); \
         INSERT INTO ok VALUES (1); \
@@ -21,7 +21,7 @@ fn a_table_without_snapshots_is_named(pair: &Pair) {
 
 /// MariaDB only: what a table was is not in a dump of what it is.
 #[test]
-fn the_history_of_a_versioned_table_is_named() {
+fn the_history_of_a_versioned_table_is_reported() {
     let Some(pair) = Pair::take(testkit::Kind::MariaDb) else {
         return;
     };
@@ -73,8 +73,8 @@ fn an_enum_without_a_value_stays_without_one(pair: &Pair) {
     pair.same("SELECT id, e + 0, e FROM ez.with_member ORDER BY id");
 }
 
-both!(a_member_that_the_server_cannot_show_is_not_lost_in_silence);
-fn a_member_that_the_server_cannot_show_is_not_lost_in_silence(pair: &Pair) {
+both!(an_enum_member_that_the_server_cannot_show_is_reported);
+fn an_enum_member_that_the_server_cannot_show_is_reported(pair: &Pair) {
     // Both servers write '?' for it in SHOW CREATE TABLE and in their catalog.
     pair.fill(
         "CREATE DATABASE es; USE es; SET NAMES utf8mb4; \
@@ -93,7 +93,7 @@ fn a_member_that_the_server_cannot_show_is_not_lost_in_silence(pair: &Pair) {
 
 /// MySQL only: a DECIMAL inside JSON reads as 1.10 and comes back from text as a DOUBLE, 1.1.
 #[test]
-fn json_that_text_cannot_hold_is_not_lost_in_silence() {
+fn json_that_text_cannot_hold_is_reported() {
     let Some(pair) = Pair::take(testkit::Kind::MySql) else {
         return;
     };

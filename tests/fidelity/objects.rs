@@ -3,8 +3,8 @@
 
 use super::*;
 
-both!(views_on_views_and_in_circles);
-fn views_on_views_and_in_circles(pair: &Pair) {
+both!(views_on_views_and_circular_views);
+fn views_on_views_and_circular_views(pair: &Pair) {
     pair.fill(
         "CREATE DATABASE vw; CREATE DATABASE aa; USE vw; SET NAMES utf8mb4;
 CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)); INSERT INTO t VALUES (1, 'é'), (2, 'x');

@@ -98,8 +98,8 @@ fn partitions_of_all_kinds(pair: &Pair) {
     pair.same("SELECT COUNT(*) FROM part.r PARTITION (`p max`)");
 }
 
-both!(foreign_keys_in_circles);
-fn foreign_keys_in_circles(pair: &Pair) {
+both!(circular_foreign_keys);
+fn circular_foreign_keys(pair: &Pair) {
     pair.fill(
         "CREATE DATABASE fk1; CREATE DATABASE fk2; USE fk1; SET foreign_key_checks = 0; \
         CREATE TABLE a (id INT PRIMARY KEY, b INT, \
@@ -141,7 +141,7 @@ fn foreign_keys_in_circles(pair: &Pair) {
 
 /// MySQL only: a primary key that the server made, and keys that it hides.
 #[test]
-fn primary_keys_that_nobody_asked_for() {
+fn generated_invisible_primary_keys() {
     let Some(pair) = Pair::take(testkit::Kind::MySql) else {
         return;
     };

@@ -10,8 +10,8 @@ INSERT INTO t VALUES (1,'one; two'),(2,'x');
 -- Dump completed on 2026-01-01
 ";
 
-both!(a_script_that_is_cut);
-fn a_script_that_is_cut(pair: &Pair) {
+both!(a_truncated_script);
+fn a_truncated_script(pair: &Pair) {
     for (what, upto, says) in [
         (
             "in a statement",
@@ -119,8 +119,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("system touch /tmp/x;", "a statement that no dump has"),
 ];
 
-both!(statements_that_no_dump_needs);
-fn statements_that_no_dump_needs(pair: &Pair) {
+both!(unsupported_statements);
+fn unsupported_statements(pair: &Pair) {
     let mut text = "CREATE DATABASE a1; USE a1; \
         CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(60));\nINSERT INTO t \
           VALUES (1,'load_file() is only a text'),(2,'x');\n"
@@ -160,8 +160,8 @@ fn statements_that_no_dump_needs(pair: &Pair) {
         .says(&["standard input, line 3: INSTALL PLUGIN"]);
 }
 
-both!(what_only_the_target_can_know);
-fn what_only_the_target_can_know(pair: &Pair) {
+both!(errors_that_only_the_target_finds);
+fn errors_that_only_the_target_finds(pair: &Pair) {
     let load = |text: &[u8], more: &[&str]| loading(pair, file(pair, "d.sql", text), more).run();
     let head = "CREATE DATABASE a1; USE a1; \
         CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(5) CHARACTER SET utf8mb4);\n";
@@ -219,8 +219,8 @@ fn what_only_the_target_can_know(pair: &Pair) {
     untouched(pair);
 }
 
-both!(what_is_on_the_target_stays);
-fn what_is_on_the_target_stays(pair: &Pair) {
+both!(existing_objects_of_the_target_stay);
+fn existing_objects_of_the_target_stay(pair: &Pair) {
     pair.target()
         .script(
             b"CREATE DATABASE a1; CREATE TABLE a1.t (id INT PRIMARY KEY, mine INT); \
@@ -302,8 +302,8 @@ INSERT INTO `t` VALUES (1,'ü');\n-- Dump completed on 2026-01-01\n"
     );
 }
 
-both!(what_is_no_dump_is_called_what_it_is);
-fn what_is_no_dump_is_called_what_it_is(pair: &Pair) {
+both!(files_that_are_no_dumps_are_named_for_what_they_are);
+fn files_that_are_no_dumps_are_named_for_what_they_are(pair: &Pair) {
     std::fs::create_dir(pair.path("empty")).expect("a folder");
     loading(pair, pair.path("empty"), &[])
         .run()
@@ -455,8 +455,8 @@ fn many_statements_of_one_kind_are_one_line(pair: &Pair) {
     );
 }
 
-both!(files_of_mydumper_that_are_missing);
-fn files_of_mydumper_that_are_missing(pair: &Pair) {
+both!(missing_files_of_mydumper);
+fn missing_files_of_mydumper(pair: &Pair) {
     let folder = |counted: &str, files: &[(&str, &str)]| {
         let _ = std::fs::remove_dir_all(pair.path("m"));
         forget(pair, &["a1"]);

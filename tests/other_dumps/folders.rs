@@ -2,8 +2,8 @@
 
 use super::*;
 
-both!(what_mydumper_wrote);
-fn what_mydumper_wrote(pair: &Pair) {
+both!(a_dump_of_mydumper);
+fn a_dump_of_mydumper(pair: &Pair) {
     let Some(mydumper) = ["/usr/bin/mydumper", "/usr/local/bin/mydumper"]
         .into_iter()
         .find(|p| std::path::Path::new(p).exists())
@@ -93,8 +93,8 @@ const LINES: &str = "CREATE DATABASE a1 CHARACTER SET utf8mb4; USE a1; SET NAMES
       CONSTRAINT c FOREIGN KEY (k) REFERENCES t (id)) ENGINE=InnoDB; \
     INSERT INTO child (id, k) VALUES (1, 1), (2, 3); CREATE VIEW v AS SELECT id FROM t;";
 
-both!(a_folder_of_tab_and_one_of_dir);
-fn a_folder_of_tab_and_one_of_dir(pair: &Pair) {
+both!(directories_of_tab_and_dir);
+fn directories_of_tab_and_dir(pair: &Pair) {
     pair.fill(LINES);
     if pair.is_mysql() {
         // MariaDB's tool writes no view into such a folder that could be read again.
@@ -134,8 +134,8 @@ fn a_folder_of_tab_and_one_of_dir(pair: &Pair) {
     }
 }
 
-both!(csv_and_tsv_that_people_wrote);
-fn csv_and_tsv_that_people_wrote(pair: &Pair) {
+both!(handmade_csv_and_tsv);
+fn handmade_csv_and_tsv(pair: &Pair) {
     pair.fill(
         "CREATE DATABASE a1 CHARACTER SET utf8mb4; USE a1; SET NAMES utf8mb4; \
         CREATE TABLE c (id INT PRIMARY KEY, note VARCHAR(100), n DECIMAL(5,2)); \
@@ -192,8 +192,8 @@ fn csv_and_tsv_that_people_wrote(pair: &Pair) {
         .says(&["c.csv", "`a1`.`c`", "abc"]);
 }
 
-both!(a_folder_of_a_newer_mydumper);
-fn a_folder_of_a_newer_mydumper(pair: &Pair) {
+both!(a_directory_of_a_newer_mydumper);
+fn a_directory_of_a_newer_mydumper(pair: &Pair) {
     pair.fill(
         "CREATE DATABASE `a-1` CHARACTER SET utf8mb4; USE `a-1`; \
         CREATE TABLE t (id INT PRIMARY KEY, u VARCHAR(20), b BLOB) ENGINE=InnoDB; \

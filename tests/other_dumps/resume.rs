@@ -7,8 +7,8 @@ use crate::kit::{few, thorough};
 const JOURNAL: &str =
     "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'penstock_load_journal'";
 
-both!(killed_anywhere);
-fn killed_anywhere(pair: &Pair) {
+both!(killed_at_any_failpoint);
+fn killed_at_any_failpoint(pair: &Pair) {
     pair.fill(&fixture!("other_dumps_resume"));
     let mut text = dumped(pair, &["--routines", "--databases", "a1", "b2"]);
     // By hand: rows that are more than literals, alone and among others, and an INSERT of another form.

@@ -106,8 +106,8 @@ fn without_quotes_and_in_another_character_set(pair: &Pair) {
     }
 }
 
-both!(rows_behind_a_trigger_or_an_event_keep_their_settings);
-fn rows_behind_a_trigger_or_an_event_keep_their_settings(pair: &Pair) {
+both!(rows_after_a_trigger_or_an_event_keep_their_settings);
+fn rows_after_a_trigger_or_an_event_keep_their_settings(pair: &Pair) {
     // Dumped tables stand in the order of their names; the event stands before the second schema.
     pair.fill(
         "CREATE DATABASE a1; CREATE DATABASE b2; USE a1; \

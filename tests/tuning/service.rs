@@ -77,8 +77,8 @@ impl Managed {
     }
 }
 
-both!(restarted_for_the_load_and_again; Managed::new);
-fn restarted_for_the_load_and_again(m: &mut Managed) {
+both!(restarted_for_the_load_and_afterwards; Managed::new);
+fn restarted_for_the_load_and_afterwards(m: &mut Managed) {
     let kind = m.scene.target.kind();
     m.scene
         .target
@@ -136,8 +136,8 @@ fn stopped_or_failed(m: &mut Managed) {
     assert_eq!(m.words().len(), 4);
 }
 
-both!(a_server_that_does_not_start_with_it; Managed::new);
-fn a_server_that_does_not_start_with_it(m: &mut Managed) {
+both!(a_server_that_does_not_start_with_the_settings; Managed::new);
+fn a_server_that_does_not_start_with_the_settings(m: &mut Managed) {
     let picky = m.flag("picky");
     m.load().run().ok().says(&[
         "settings that need a restart were left alone",
@@ -248,7 +248,7 @@ fn killed_at_each_step_of_a_restart(m: &mut Managed) {
 }
 
 #[test]
-fn nothing_to_restart_for_and_what_makes_no_sense() {
+fn needless_restarts_and_contradictory_options() {
     let Some(m) = Managed::new(Kind::MySql) else {
         return;
     };

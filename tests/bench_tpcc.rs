@@ -34,7 +34,7 @@ fn until_connected(server: &Server, user: &str, wanted: usize) -> Vec<String> {
 
 /// Waits until orders come in.
 #[track_caller]
-fn orders_come_in(server: &Server) {
+fn until_orders_come_in(server: &Server) {
     let newest = "SELECT SUM(d_next_o_id) FROM tpcc.district";
     let before = server.value(newest).expect("a number");
     until("orders come in", || {
@@ -46,8 +46,8 @@ fn account(pair: &Pair, grants: &str) {
     pair.fill(&format!("CREATE USER t_bench@localhost; {grants}"));
 }
 
-both!(what_is_loaded_and_run_is_tpcc);
-fn what_is_loaded_and_run_is_tpcc(pair: &Pair) {
+both!(load_run_and_check_follow_tpcc);
+fn load_run_and_check_follow_tpcc(pair: &Pair) {
     let server = pair.source();
     let loaded = load(server);
     assert_eq!(
@@ -186,8 +186,8 @@ fn what_is_loaded_and_run_is_tpcc(pair: &Pair) {
         .says(&["[NG]   1"]);
 }
 
-both!(who_may_not_is_told_what_is_missing);
-fn who_may_not_is_told_what_is_missing(pair: &Pair) {
+both!(missing_privileges_and_tables_are_named);
+fn missing_privileges_and_tables_are_named(pair: &Pair) {
     let server = pair.source();
     account(pair, "");
     tool(server, "load", "t_bench")
@@ -226,8 +226,8 @@ fn who_may_not_is_told_what_is_missing(pair: &Pair) {
         .says(&["is not a time"]);
 }
 
-both!(a_workload_outlives_a_stall_and_says_what_ends_it);
-fn a_workload_outlives_a_stall_and_says_what_ends_it(pair: &Pair) {
+both!(a_workload_survives_a_stall_and_says_what_ends_it);
+fn a_workload_survives_a_stall_and_says_what_ends_it(pair: &Pair) {
     let server = pair.source();
     load(server);
     account(
@@ -242,7 +242,7 @@ fn a_workload_outlives_a_stall_and_says_what_ends_it(pair: &Pair) {
 
     // No payment can be taken for a while: the run waits, and its figures show it.
     let running = start("12s");
-    orders_come_in(server);
+    until_orders_come_in(server);
     let mut holder = server.conn().expect("a connection");
     holder
         .execute("LOCK TABLES tpcc.warehouse READ")
@@ -262,7 +262,7 @@ fn a_workload_outlives_a_stall_and_says_what_ends_it(pair: &Pair) {
 
     // Connections that are lost end it.
     let running = start("1h");
-    orders_come_in(server);
+    until_orders_come_in(server);
     for id in until_connected(server, "t_bench", 3) {
         // Not KILL QUERY: the connection goes.
         let _ = server.client(&format!("KILL {id}"));
@@ -275,7 +275,7 @@ fn a_workload_outlives_a_stall_and_says_what_ends_it(pair: &Pair) {
 
     // So does the user, and nothing is left behind.
     let running = start("1h");
-    orders_come_in(server);
+    until_orders_come_in(server);
     running.signal(Signal::INT);
     running.wait().code(9);
     until_connected(server, "t_bench", 0);

@@ -7,7 +7,7 @@ use crate::kit::{COUNT, Pair, Tool, both, few, own_server};
 use rustix::process::Signal;
 use testkit::{Kind, Server};
 
-const FILES: &[&str] = &["--road", "tablespace", "--skip-binlog"];
+const TABLESPACE: &[&str] = &["--road", "tablespace", "--skip-binlog"];
 
 fn loading(pair: &Pair, more: &[&str]) -> Tool {
     load_into(pair, pair.target(), more)
@@ -24,12 +24,12 @@ fn load_into(pair: &Pair, target: &Server, more: &[&str]) -> Tool {
     };
     tool.args(["--user", "root"])
         .args(threads.iter().copied())
-        .args(FILES.iter().copied())
+        .args(TABLESPACE.iter().copied())
         .args(more.iter().copied())
 }
 
-both!(tables_come_as_files_and_cannot_be_told_from_others);
-fn tables_come_as_files_and_cannot_be_told_from_others(pair: &Pair) {
+both!(imported_tables_equal_those_loaded_by_sql);
+fn imported_tables_equal_those_loaded_by_sql(pair: &Pair) {
     all_tables(pair);
     pair.dump("a", &["--chunk-size", "256k"]).code(3);
     let done = loading(pair, &["--json"]).run().ok();
@@ -133,8 +133,8 @@ fn tables_come_as_files_and_cannot_be_told_from_others(pair: &Pair) {
     assert!(twice.is_err(), "a unique key is one");
 }
 
-both!(auto_takes_what_is_big_and_says_why_not_the_rest);
-fn auto_takes_what_is_big_and_says_why_not_the_rest(pair: &Pair) {
+both!(auto_imports_big_tables_and_says_why_not_the_others);
+fn auto_imports_big_tables_and_says_why_not_the_others(pair: &Pair) {
     pair.fill(&format!(
         "CREATE DATABASE f; USE f; \
         CREATE TABLE big (id INT PRIMARY KEY, v VARCHAR(900), KEY (v(30))) ENGINE=InnoDB; \
@@ -203,8 +203,8 @@ const PLACES: &[&str] = &[
     "a chunk is stored#1",
 ];
 
-both!(killed_on_the_road);
-fn killed_on_the_road(pair: &Pair) {
+both!(a_load_killed_during_the_import);
+fn a_load_killed_during_the_import(pair: &Pair) {
     three_tables(pair);
     for place in few(pair.kind, 5, PLACES) {
         pair.target()
@@ -258,8 +258,8 @@ fn killed_on_the_road(pair: &Pair) {
     equal(pair, pair.target(), "begun anew");
 }
 
-both!(rows_of_others_are_not_dropped);
-fn rows_of_others_are_not_dropped(pair: &Pair) {
+both!(rows_of_other_sessions_are_not_dropped);
+fn rows_of_other_sessions_are_not_dropped(pair: &Pair) {
     three_tables(pair);
     loading(pair, &[])
         .env("PENSTOCK_KILL_AT", "a table is created#3")
@@ -295,8 +295,8 @@ fn rows_of_others_are_not_dropped(pair: &Pair) {
     );
 }
 
-both!(the_grants_of_the_page_are_enough);
-fn the_grants_of_the_page_are_enough(pair: &Pair) {
+both!(the_documented_grants_are_enough);
+fn the_documented_grants_are_enough(pair: &Pair) {
     three_tables(pair);
     let more = if pair.is_mysql() {
         "RELOAD, SESSION_VARIABLES_ADMIN"
@@ -334,7 +334,7 @@ fn the_grants_of_the_page_are_enough(pair: &Pair) {
             .as_bytes(),
         )
         .expect("granted");
-    load(FILES).says(&["as files", "equal:"]);
+    load(TABLESPACE).says(&["as files", "equal:"]);
     equal(pair, pair.target(), "with grants");
     pair.target()
         .script(b"DROP USER restore@localhost")
@@ -387,7 +387,7 @@ fn killed_server(source: Kind, kind: Kind) {
         .arg("--socket")
         .arg(target.socket())
         .args(["--user", "root"])
-        .args(FILES.iter().copied())
+        .args(TABLESPACE.iter().copied())
         .run();
     done.ok().says(&["as files            1 table"]);
     let more = "INSERT INTO f.n SELECT id + 5000 FROM f.n";
@@ -450,8 +450,8 @@ fn damage(path: &std::path::Path, at: usize) {
     std::fs::write(path, bytes).expect("written");
 }
 
-both!(what_is_doubted_comes_as_rows);
-fn what_is_doubted_comes_as_rows(pair: &Pair) {
+both!(suspect_tablespaces_are_loaded_by_sql);
+fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
     three_tables(pair);
     // Several may be on their way: what is not finished yet is written over.
     let damage = |at: usize| {

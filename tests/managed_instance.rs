@@ -52,7 +52,7 @@ impl<'a> Scene<'a> {
 
     /// Whether nothing of the load's is in the folder any more.
     #[track_caller]
-    fn is_left_alone(&self) {
+    fn nothing_is_left(&self) {
         let of_ours = listed(&self.folder)
             .into_iter()
             .filter(|n| n.contains("penstock") || n.starts_with("stopped"))
@@ -82,8 +82,8 @@ fn processes(folder: &Path) -> usize {
         .count()
 }
 
-both!(made_loaded_and_shut_down);
-fn made_loaded_and_shut_down(pair: &Pair) {
+both!(initialized_loaded_and_shut_down);
+fn initialized_loaded_and_shut_down(pair: &Pair) {
     all_tables(pair);
     pair.dump("a", &["--chunk-size", "256k"]).code(3);
     let scene = Scene::new(pair);
@@ -112,7 +112,7 @@ fn made_loaded_and_shut_down(pair: &Pair) {
         summary["tables"].as_u64(),
         summary["verified"]["tables"].as_u64()
     );
-    scene.is_left_alone();
+    scene.nothing_is_left();
     let kind = pair.kind;
     // Nobody gets in without it; `--skip-grant-tables` is how the tests do.
     let server = Setup::new(kind)
@@ -129,8 +129,8 @@ fn made_loaded_and_shut_down(pair: &Pair) {
     );
 }
 
-both!(killed_and_gone_on_with);
-fn killed_and_gone_on_with(pair: &Pair) {
+both!(killed_and_resumed);
+fn killed_and_resumed(pair: &Pair) {
     three_tables(pair);
     let scene = Scene::new(pair);
     let road: &[&str] = &["--road", "cold"];
@@ -209,7 +209,7 @@ fn killed_and_gone_on_with(pair: &Pair) {
         ".penstock-load",
     ]);
     std::fs::remove_dir_all(scene.folder.join(".penstock-load")).expect("removed");
-    scene.is_left_alone();
+    scene.nothing_is_left();
     assert_eq!(
         std::fs::read(scene.folder.join("mine")).expect("a file"),
         b"x"
@@ -220,8 +220,8 @@ fn killed_and_gone_on_with(pair: &Pair) {
     drop(server);
 }
 
-both!(a_damaged_archive_leaves_nothing);
-fn a_damaged_archive_leaves_nothing(pair: &Pair) {
+both!(a_damaged_archive_leaves_no_data_directory);
+fn a_damaged_archive_leaves_no_data_directory(pair: &Pair) {
     pair.fill(
         "CREATE DATABASE f; CREATE TABLE f.t (id INT PRIMARY KEY); INSERT INTO f.t VALUES (1)",
     );
@@ -244,8 +244,8 @@ fn a_damaged_archive_leaves_nothing(pair: &Pair) {
     assert_eq!(processes(&scene.folder), 0);
 }
 
-both!(folders_of_others_are_left_alone);
-fn folders_of_others_are_left_alone(pair: &Pair) {
+both!(directories_with_other_files_are_left_alone);
+fn directories_with_other_files_are_left_alone(pair: &Pair) {
     pair.fill(
         "CREATE DATABASE f; CREATE TABLE f.t (id INT PRIMARY KEY, v VARCHAR(200), KEY v (v)); \
         INSERT INTO f.t VALUES (1, 'a'), (2, 'b'); CREATE VIEW f.w AS SELECT id FROM f.t; \
@@ -307,7 +307,7 @@ fn folders_of_others_are_left_alone(pair: &Pair) {
     refused(scene.load(&["--resume"]), 10, "does not say how far");
     assert_eq!(listed(&scene.folder), before);
     std::fs::remove_dir_all(&private).expect("removed");
-    scene.is_left_alone();
+    scene.nothing_is_left();
     let setup = Setup::new(pair.kind)
         .expect("a set-up")
         .args(["--lower-case-table-names=1"]);
@@ -358,7 +358,7 @@ fn folders_of_others_are_left_alone(pair: &Pair) {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn contradictory_options_are_refused() {
     let load = |more: &[&str]| {
         let tool = Tool::new(["load", "/nonexistent", "--datadir", "/nonexistent/d"]);
         tool.args(more.iter().copied()).run().code(2)
@@ -373,8 +373,8 @@ fn what_does_not_go_together_is_refused() {
         .says(&["--datadir"]);
 }
 
-both!(a_script_that_was_killed_behind_its_last_step);
-fn a_script_that_was_killed_behind_its_last_step(pair: &Pair) {
+both!(a_script_load_killed_after_its_last_step_is_complete);
+fn a_script_load_killed_after_its_last_step_is_complete(pair: &Pair) {
     let script = "CREATE DATABASE f;\nUSE f;\nCREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)) \
         ENGINE=InnoDB;\nINSERT INTO t VALUES (1, 'a'), \
         (2, 'b');\n-- Dump completed on 2026-11-23\n";
@@ -398,7 +398,7 @@ fn a_script_that_was_killed_behind_its_last_step(pair: &Pair) {
         "counted",
         "start yours on it",
     ]);
-    scene.is_left_alone();
+    scene.nothing_is_left();
     let server = scene.serve();
     assert_eq!(
         server

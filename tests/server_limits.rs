@@ -33,7 +33,7 @@ fn fill(pair: &Pair, thousands: u32) {
 
 /// Waits until a replica says that it is two seconds behind. Until its applier runs it says nothing.
 #[track_caller]
-fn falls_behind(replica: &Server) {
+fn until_it_lags(replica: &Server) {
     let (status, column) = match replica.kind() {
         Kind::MySql => ("SHOW REPLICA STATUS", "Seconds_Behind_Source"),
         _ => ("SHOW SLAVE STATUS", "Seconds_Behind_Master"),
@@ -44,8 +44,8 @@ fn falls_behind(replica: &Server) {
     });
 }
 
-both!(a_budget_is_held_while_an_application_works);
-fn a_budget_is_held_while_an_application_works(pair: &Pair) {
+both!(the_impact_limit_is_kept_under_a_workload);
+fn the_impact_limit_is_kept_under_a_workload(pair: &Pair) {
     let server = pair.source();
     let bench = |verb: &str| {
         Tool::new(["bench", "tpcc", verb, "--socket"])
@@ -99,8 +99,8 @@ fn a_budget_is_held_while_an_application_works(pair: &Pair) {
     pair.verify("dump").ok();
 }
 
-both!(where_nobody_works_the_gate_stays_open);
-fn where_nobody_works_the_gate_stays_open(pair: &Pair) {
+both!(an_idle_server_is_not_limited);
+fn an_idle_server_is_not_limited(pair: &Pair) {
     fill(pair, 40);
     let done = pair
         .dump(
@@ -132,10 +132,10 @@ fn where_nobody_works_the_gate_stays_open(pair: &Pair) {
     );
 }
 
-both!(a_limit_that_is_never_kept_ends_the_dump_before_anything_is_locked);
-fn a_limit_that_is_never_kept_ends_the_dump_before_anything_is_locked(pair: &Pair) {
+both!(a_limit_exceeded_from_the_start_ends_the_dump_without_a_lock);
+fn a_limit_exceeded_from_the_start_ends_the_dump_without_a_lock(pair: &Pair) {
     fill(pair, 1);
-    let sleeping = Statement::begin(pair.source(), "SELECT SLEEP(300)");
+    let running = Statement::begin(pair.source(), "SELECT SLEEP(300)");
     let done = pair
         .dump("dump", &["--max-running", "0", "--max-wait", "1s"])
         .code(12);
@@ -152,13 +152,13 @@ fn a_limit_that_is_never_kept_ends_the_dump_before_anything_is_locked(pair: &Pai
         "--abort-if running=0 was asked for",
     ]);
     // Once it is over the same dump goes through.
-    drop(sleeping);
+    drop(running);
     pair.dump("dump", &["--max-running", "0", "--max-wait", "20s"])
         .ok();
 }
 
-both!(a_limit_that_breaks_in_the_middle_holds_then_ends_the_dump);
-fn a_limit_that_breaks_in_the_middle_holds_then_ends_the_dump(pair: &Pair) {
+both!(a_limit_exceeded_during_the_dump_pauses_then_ends_it);
+fn a_limit_exceeded_during_the_dump_pauses_then_ends_it(pair: &Pair) {
     fill(pair, 60);
     let flags = [
         "--max-rate",
@@ -173,15 +173,15 @@ fn a_limit_that_breaks_in_the_middle_holds_then_ends_the_dump(pair: &Pair) {
     until("the dump begins", || {
         pair.path("dump").join("penstock.incomplete").exists()
     });
-    let sleeping = Statement::begin(pair.source(), "SELECT SLEEP(300)");
+    let running = Statement::begin(pair.source(), "SELECT SLEEP(300)");
     let done = dump.wait().code(12);
     done.says(&["1 statements under way, 0 allowed"]);
     nothing_left(pair, "dump");
-    drop(sleeping);
+    drop(running);
 }
 
-both!(lag_is_asked_of_replicas_only_and_a_stopped_one_counts_as_behind);
-fn lag_is_asked_of_replicas_only_and_a_stopped_one_counts_as_behind(pair: &Pair) {
+both!(lag_needs_a_replica_and_a_stopped_one_counts_as_behind);
+fn lag_needs_a_replica_and_a_stopped_one_counts_as_behind(pair: &Pair) {
     fill(pair, 1);
     pair.dump("dump", &["--max-lag", "2s"])
         .code(2)
@@ -209,8 +209,8 @@ fn lag_is_asked_of_replicas_only_and_a_stopped_one_counts_as_behind(pair: &Pair)
     nothing_left(pair, "dump");
 }
 
-both!(a_replica_that_is_behind_is_waited_for);
-fn a_replica_that_is_behind_is_waited_for(pair: &Pair) {
+both!(a_lagging_replica_is_waited_for);
+fn a_lagging_replica_is_waited_for(pair: &Pair) {
     fill(pair, 1);
     let (source, replica) = (pair.source(), pair.target());
     let account = "CREATE USER t_follow@'%' IDENTIFIED BY 'follow'; \
@@ -259,7 +259,7 @@ fn a_replica_that_is_behind_is_waited_for(pair: &Pair) {
     let mut reader = wire::Conn::connect(&replica.options()).expect("a session");
     reader.execute("LOCK TABLES t_a.t READ").expect("locked");
     pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000000, 'late')");
-    falls_behind(replica);
+    until_it_lags(replica);
     let flags = [
         "--max-lag",
         "1s",
@@ -276,7 +276,7 @@ fn a_replica_that_is_behind_is_waited_for(pair: &Pair) {
     // One that is far behind ends a dump, if so asked.
     reader.execute("LOCK TABLES t_a.t READ").expect("locked");
     pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000001, 'later')");
-    falls_behind(replica);
+    until_it_lags(replica);
     let ended = pair.dump(
         "other",
         &["--abort-if", "lag=1s", "--lag-of", &replica.uri()],
@@ -292,8 +292,8 @@ fn a_replica_that_is_behind_is_waited_for(pair: &Pair) {
         .says(&["ended by a limit: a replica", "--abort-if lag=1s"]);
 }
 
-both!(history_that_grows_too_long_ends_the_dump);
-fn history_that_grows_too_long_ends_the_dump(pair: &Pair) {
+both!(a_long_history_list_ends_the_dump);
+fn a_long_history_list_ends_the_dump(pair: &Pair) {
     fill(pair, 20);
     // Somebody's snapshot keeps what was written from being cleaned up.
     let mut other = pair.source().conn().expect("a session");
@@ -372,8 +372,8 @@ impl Drop for Delicate {
     }
 }
 
-both!(an_effect_above_its_limit_ends_the_dump);
-fn an_effect_above_its_limit_ends_the_dump(pair: &Pair) {
+both!(an_impact_above_the_abort_limit_ends_the_dump);
+fn an_impact_above_the_abort_limit_ends_the_dump(pair: &Pair) {
     fill(pair, 1);
     let load = Tool::new([
         "bench",
@@ -404,9 +404,9 @@ fn an_effect_above_its_limit_ends_the_dump(pair: &Pair) {
     nothing_left(pair, "dump");
 }
 
-both!(what_no_rate_takes_away_is_said);
+both!(a_baseline_shift_is_reported);
 /// Statements that are slower for as long as the dump goes on, whether it reads or rests.
-fn what_no_rate_takes_away_is_said(pair: &Pair) {
+fn a_baseline_shift_is_reported(pair: &Pair) {
     fill(pair, 80);
     let over = Arc::new(AtomicBool::new(false));
     let (ends, folder) = (over.clone(), pair.path("dump").join("t_a@t.sql"));
@@ -458,8 +458,8 @@ fn what_no_rate_takes_away_is_said(pair: &Pair) {
     );
 }
 
-both!(what_makes_no_sense_is_refused);
-fn what_makes_no_sense_is_refused(pair: &Pair) {
+both!(invalid_limits_are_refused);
+fn invalid_limits_are_refused(pair: &Pair) {
     for (flags, says) in [
         (&["--max-impact", "x"][..], "--max-impact"),
         (&["--max-impact", "0"][..], "--max-impact"),
@@ -485,7 +485,7 @@ fn what_makes_no_sense_is_refused(pair: &Pair) {
 }
 
 #[test]
-fn an_account_that_may_not_see_the_histogram_is_told_what_is_used_instead() {
+fn a_probe_is_used_without_access_to_the_histogram() {
     let Some(pair) = Pair::take(Kind::MySql) else {
         return;
     };

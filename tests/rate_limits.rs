@@ -115,7 +115,7 @@ fn the_disk_has_a_limit_of_its_own(pair: &Pair) {
 }
 
 #[test]
-fn a_rate_that_makes_no_sense_is_named() {
+fn invalid_rates_are_refused() {
     for (option, value, why) in [
         ("--max-rate", "fast", "--max-rate: \"fast\" is not a rate"),
         (

@@ -70,8 +70,8 @@ fn others(h: &Value) -> f64 {
     h["other_cpu"].as_f64().unwrap_or(0.0)
 }
 
-both!(a_dump_with_too_few_workers_is_told_so);
-fn a_dump_with_too_few_workers_is_told_so(pair: &Pair) {
+both!(too_few_workers_are_named_and_more_suggested);
+fn too_few_workers_are_named_and_more_suggested(pair: &Pair) {
     big(pair, 3);
     // Compressing this hard, the one worker is busy for seconds on any machine.
     let h = held(
@@ -152,8 +152,8 @@ fn a_dump_with_too_few_workers_is_told_so(pair: &Pair) {
     );
 }
 
-both!(a_redo_log_that_is_too_small_is_named);
-fn a_redo_log_that_is_too_small_is_named(pair: &Pair) {
+both!(a_small_redo_log_is_named);
+fn a_small_redo_log_is_named(pair: &Pair) {
     big(pair, 2);
     pair.dump("a", &["--chunk-size", "8M"]).ok();
     let (setting, size) = if pair.is_mysql() {
@@ -211,8 +211,8 @@ fn a_redo_log_that_is_too_small_is_named(pair: &Pair) {
     }
 }
 
-both!(a_run_that_is_over_at_once_says_nothing);
-fn a_run_that_is_over_at_once_says_nothing(pair: &Pair) {
+both!(a_short_run_has_no_bottleneck);
+fn a_short_run_has_no_bottleneck(pair: &Pair) {
     pair.fill(
         "CREATE DATABASE held; CREATE TABLE held.t (id INT PRIMARY KEY); \
         INSERT INTO held.t VALUES (1);",

@@ -107,8 +107,8 @@ fn all(pair: &Pair) {
     pair.dump("a", &["--chunk-size", "256k"]).code(3);
 }
 
-both!(put_in_while_the_server_is_stopped; Scene::with_all_tables);
-fn put_in_while_the_server_is_stopped(s: &mut Scene) {
+both!(imported_tables_stay_equal_after_changes_and_restarts; Scene::with_all_tables);
+fn imported_tables_stay_equal_after_changes_and_restarts(s: &mut Scene) {
     let target = &s.target;
     target
         .client("SET GLOBAL long_query_time = 7.5")
@@ -173,8 +173,8 @@ fn put_in_while_the_server_is_stopped(s: &mut Scene) {
     }
 }
 
-both!(killed_while_the_server_is_stopped; Scene::with_three_tables);
-fn killed_while_the_server_is_stopped(s: &mut Scene) {
+both!(a_load_killed_while_the_server_is_stopped; Scene::with_three_tables);
+fn a_load_killed_while_the_server_is_stopped(s: &mut Scene) {
     // Not at every place of the road: those before the stop are the other road's as well.
     let places = [
         "a file is built#2",
@@ -233,8 +233,8 @@ fn killed_while_the_server_is_stopped(s: &mut Scene) {
     }
 }
 
-both!(a_server_that_is_killed_before_the_stop_or_as_it_comes_up; Scene::with_three_tables);
-fn a_server_that_is_killed_before_the_stop_or_as_it_comes_up(s: &mut Scene) {
+both!(a_server_killed_before_the_stop_or_as_it_starts; Scene::with_three_tables);
+fn a_server_killed_before_the_stop_or_as_it_starts(s: &mut Scene) {
     let places = [
         "a file is built#2",
         "the server is up again#1",
@@ -259,8 +259,8 @@ fn a_server_that_is_killed_before_the_stop_or_as_it_comes_up(s: &mut Scene) {
     }
 }
 
-both!(a_server_that_does_not_do_as_it_is_told; Scene::with_three_tables);
-fn a_server_that_does_not_do_as_it_is_told(s: &mut Scene) {
+both!(a_server_that_does_not_stop_or_start; Scene::with_three_tables);
+fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
     // It does not stop.
     let lazy = s.script.flag("lazy");
     s.cold(&[])
@@ -315,8 +315,8 @@ fn a_server_that_does_not_do_as_it_is_told(s: &mut Scene) {
     s.equal("dead for a while");
 }
 
-both!(nobody_gets_in_while_the_server_is_stopped; Scene::with_three_tables);
-fn nobody_gets_in_while_the_server_is_stopped(s: &mut Scene) {
+both!(no_other_process_starts_the_stopped_server; Scene::with_three_tables);
+fn no_other_process_starts_the_stopped_server(s: &mut Scene) {
     // The server cannot start, and no other penstock starts it.
     let done = s.meanwhile("the server is stopped#1", || {
         s.load(&["--road", "rows"])
@@ -344,8 +344,8 @@ fn nobody_gets_in_while_the_server_is_stopped(s: &mut Scene) {
     }
 }
 
-both!(a_load_that_is_interrupted_while_the_server_is_stopped; Scene::with_three_tables);
-fn a_load_that_is_interrupted_while_the_server_is_stopped(s: &mut Scene) {
+both!(interrupted_while_the_server_is_stopped; Scene::with_three_tables);
+fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
     // Nobody ends it by mistake.
     s.empty();
     let run = s
@@ -408,7 +408,7 @@ fn a_load_that_is_interrupted_while_the_server_is_stopped(s: &mut Scene) {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn contradictory_options_are_refused() {
     let load = |more: &[&str]| {
         let tool = Tool::new(["load", "/nonexistent", "--socket", "/nonexistent"]);
         tool.args(more.iter().copied()).run().code(2)

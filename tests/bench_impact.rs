@@ -24,8 +24,8 @@ fn nothing_left(server: &Server, scratch: &Path) {
     assert_eq!(left, 0, "{}", scratch.display());
 }
 
-both!(methods_are_compared_and_nothing_is_left);
-fn methods_are_compared_and_nothing_is_left(pair: &Pair) {
+both!(methods_are_compared_and_everything_is_removed);
+fn methods_are_compared_and_everything_is_removed(pair: &Pair) {
     let (server, scratch, to) = (pair.source(), pair.path("scratch"), pair.path("price"));
     std::fs::create_dir(&scratch).expect("a folder");
     let done = impact(server, &scratch)
@@ -79,8 +79,8 @@ fn methods_are_compared_and_nothing_is_left(pair: &Pair) {
     nothing_left(server, &scratch);
 }
 
-both!(a_schema_that_is_there_is_not_touched);
-fn a_schema_that_is_there_is_not_touched(pair: &Pair) {
+both!(an_existing_schema_is_not_touched);
+fn an_existing_schema_is_not_touched(pair: &Pair) {
     let server = pair.source();
     pair.fill(
         "CREATE DATABASE penstock_impact; CREATE TABLE penstock_impact.t (a INT); \
@@ -117,8 +117,8 @@ fn a_schema_that_is_there_is_not_touched(pair: &Pair) {
     assert_eq!(schemas(replica), ["t_mine"]);
 }
 
-both!(what_goes_wrong_is_said_and_cleared);
-fn what_goes_wrong_is_said_and_cleared(pair: &Pair) {
+both!(failures_are_reported_and_cleaned_up);
+fn failures_are_reported_and_cleaned_up(pair: &Pair) {
     let (server, scratch) = (pair.source(), pair.path("scratch"));
     std::fs::create_dir(&scratch).expect("a folder");
     impact(server, &scratch)

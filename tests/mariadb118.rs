@@ -23,7 +23,7 @@ fn change(server: &Server) {
 }
 
 #[test]
-fn a_later_mariadb_takes_files_and_is_made() {
+fn tablespaces_and_data_directories_of_mariadb_11_8() {
     let Some(mut target) = own_server(Kind::MariaDb118, &["--server-id=82"]) else {
         return;
     };

@@ -11,8 +11,8 @@ use std::time::Duration;
 use testkit::proxy::Proxy;
 use testkit::{Kind, Server};
 
-/// One of the verbs that steer, where the test's runs listen.
-fn steer(state: &Path, args: &[&str]) -> Done {
+/// One of the verbs that control, where the test's runs listen.
+fn control(state: &Path, args: &[&str]) -> Done {
     Tool::new(args.iter().copied())
         .env("PENSTOCK_STATE", state)
         .run()
@@ -20,20 +20,20 @@ fn steer(state: &Path, args: &[&str]) -> Done {
 
 /// What `penstock status --json` says of the runs.
 fn runs(state: &Path) -> Vec<serde_json::Value> {
-    let said = steer(state, &["status", "--json"]).ok().json();
+    let said = control(state, &["status", "--json"]).ok().json();
     said[0]["runs"].as_array().expect("a list").clone()
 }
 
 /// Waits until so many runs move rows; their process numbers.
 #[track_caller]
-fn moving(state: &Path, n: usize) -> Vec<u64> {
+fn until_rows_move(state: &Path, n: usize) -> Vec<u64> {
     found(&format!("{n} runs that move rows"), || {
         let list = runs(state);
-        let moving = list.iter().filter(|r| {
+        let until_rows_move = list.iter().filter(|r| {
             r["phase"].as_str().is_some_and(|p| p.ends_with("ing rows"))
                 && r["passed"].as_u64() > Some(100_000)
         });
-        let pids: Vec<u64> = moving
+        let pids: Vec<u64> = until_rows_move
             .map(|r| r["pid"].as_u64().expect("a number"))
             .collect();
         Some(pids).filter(|p| p.len() == n)
@@ -42,7 +42,7 @@ fn moving(state: &Path, n: usize) -> Vec<u64> {
 
 /// The folder where runs listen is empty.
 #[track_caller]
-fn nobody_listens(state: &Path) {
+fn no_sockets_left(state: &Path) {
     let left: Vec<PathBuf> = std::fs::read_dir(state.join("run"))
         .expect("a folder")
         .map(|e| e.expect("an entry").path())
@@ -52,7 +52,7 @@ fn nobody_listens(state: &Path) {
 
 /// Waits until no rows pass any more: in a second and a half less than the server's counters and other small talk.
 #[track_caller]
-fn stands_still(proxy: &Proxy) {
+fn until_no_rows_pass(proxy: &Proxy) {
     let window = Duration::from_millis(1500);
     let from = proxy.now() + window;
     until("no rows pass", || {
@@ -72,7 +72,7 @@ fn a_limit_that_is_changed_takes_effect_at_once(pair: &Pair) {
         &["--max-rate", "50k", "--threads", "4", "--json"],
     )
     .start();
-    moving(&state, 1);
+    until_rows_move(&state, 1);
     let mode = state
         .join("run")
         .metadata()
@@ -80,7 +80,7 @@ fn a_limit_that_is_changed_takes_effect_at_once(pair: &Pair) {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o700);
-    let said = steer(&state, &["status"]).ok().says(&[
+    let said = control(&state, &["status"]).ok().says(&[
         "into",
         "dumping rows",
         "rate=50 KiB/s rate-disk=none",
@@ -91,25 +91,25 @@ fn a_limit_that_is_changed_takes_effect_at_once(pair: &Pair) {
         said.out
     );
     // What makes no sense changes nothing.
-    steer(&state, &["set", "rate=none", "rate-disk=fast"])
+    control(&state, &["set", "rate=none", "rate-disk=fast"])
         .code(2)
         .says(&["rate-disk: \"fast\" is not a rate"]);
-    steer(&state, &["set", "speed=1M"])
+    control(&state, &["set", "speed=1M"])
         .code(2)
         .says(&["no \"speed\" to set", "rate, rate-disk"]);
-    steer(&state, &["set", "rate"])
+    control(&state, &["set", "rate"])
         .code(2)
         .says(&["is not NAME=VALUE"]);
-    steer(&state, &["set", "rate=8M", "rate=3M"])
+    control(&state, &["set", "rate=8M", "rate=3M"])
         .code(2)
         .says(&["rate is set twice"]);
     assert_eq!(runs(&state)[0]["limits"]["rate"], "50 KiB/s");
-    steer(&state, &["set", "rate=none", "rate-disk=512M"])
+    control(&state, &["set", "rate=none", "rate-disk=512M"])
         .ok()
         .says(&["rate=none rate-disk=512 MiB/s"]);
     let done = run.wait().ok().says(&["set: rate=none rate-disk=512M"]);
     assert_eq!(done.summary()["rows"].as_u64(), Some(1 << 16));
-    nobody_listens(&state);
+    no_sockets_left(&state);
     pair.load("d", &[]).ok();
     pair.same_checksums();
 }
@@ -120,13 +120,13 @@ fn a_stop_is_clean(pair: &Pair) {
     let (proxy, state) = (proxy(pair), pair.path("state"));
     for paused in [false, true] {
         let run = dumping(pair, &proxy, "d", &["--max-rate", "50k", "--threads", "4"]).start();
-        moving(&state, 1);
+        until_rows_move(&state, 1);
         if paused {
-            steer(&state, &["pause"]).ok().says(&["paused"]);
+            control(&state, &["pause"]).ok().says(&["paused"]);
         }
-        steer(&state, &["stop"]).ok().says(&["has ended"]);
+        control(&state, &["stop"]).ok().says(&["has ended"]);
         run.wait().code(9).says(&["stopped on request"]);
-        nobody_listens(&state);
+        no_sockets_left(&state);
         assert_eq!(
             std::fs::read_dir(pair.path("d"))
                 .expect("the folder")
@@ -136,24 +136,24 @@ fn a_stop_is_clean(pair: &Pair) {
         let script = b"SET lock_wait_timeout = 5; ALTER TABLE w.t COMMENT 'free';";
         pair.source().script(script).expect("no lock is left");
     }
-    steer(&state, &["stop"])
+    control(&state, &["stop"])
         .code(2)
         .says(&["no dump, load or verification of this user is running"]);
-    steer(&state, &["status"])
+    control(&state, &["status"])
         .ok()
         .says(&["no dump, load or verification of this user is running"]);
 }
 
-both!(one_of_several_is_named_by_its_process);
-fn one_of_several_is_named_by_its_process(pair: &Pair) {
+both!(one_of_several_runs_is_named_by_its_process);
+fn one_of_several_runs_is_named_by_its_process(pair: &Pair) {
     pair.fill(&filled(14));
     let (proxy, state) = (proxy(pair), pair.path("state"));
     let start = |name| dumping(pair, &proxy, name, &["--max-rate", "20k"]).start();
     let (a, b) = (start("a"), start("b"));
-    let pids = moving(&state, 2);
+    let pids = until_rows_move(&state, 2);
     assert_eq!(pids.len(), 2);
     let (first, second) = (a.pid().to_string(), b.pid().to_string());
-    let refused = steer(&state, &["pause"])
+    let refused = control(&state, &["pause"])
         .code(2)
         .says(&["2 are running", "--pid"]);
     assert!(
@@ -161,10 +161,10 @@ fn one_of_several_is_named_by_its_process(pair: &Pair) {
         "{}",
         refused.err
     );
-    steer(&state, &["set", "rate=1M", "--pid", "1"])
+    control(&state, &["set", "rate=1M", "--pid", "1"])
         .code(2)
         .says(&["process 1", &first]);
-    steer(&state, &["pause", "--pid", &first]).ok();
+    control(&state, &["pause", "--pid", &first]).ok();
     let list = runs(&state);
     for run in &list {
         assert_eq!(
@@ -176,8 +176,8 @@ fn one_of_several_is_named_by_its_process(pair: &Pair) {
     // One that does not answer is not left out, and nothing is done to the other for want of it.
     a.signal(rustix::process::Signal::STOP);
     let silent = format!("process {first}: does not answer");
-    steer(&state, &["status"]).ok().says(&[&silent, &second]);
-    steer(&state, &["stop"])
+    control(&state, &["status"]).ok().says(&[&silent, &second]);
+    control(&state, &["stop"])
         .code(2)
         .says(&["2 are running", &silent, "--pid"]);
     a.signal(rustix::process::Signal::CONT);
@@ -186,18 +186,18 @@ fn one_of_several_is_named_by_its_process(pair: &Pair) {
     a.wait().code(137);
     assert_eq!(runs(&state).len(), 1);
     b.signal(rustix::process::Signal::STOP);
-    steer(&state, &["stop"]).code(1).says(&[
+    control(&state, &["stop"]).code(1).says(&[
         &format!("process {second} is there and does not answer"),
         "kill -CONT",
     ]);
     b.signal(rustix::process::Signal::CONT);
-    steer(&state, &["set", "rate=none"]).ok();
+    control(&state, &["set", "rate=none"]).ok();
     b.wait().ok();
-    nobody_listens(&state);
+    no_sockets_left(&state);
 }
 
-both!(a_load_is_steered_too);
-fn a_load_is_steered_too(pair: &Pair) {
+both!(a_load_is_controlled_too);
+fn a_load_is_controlled_too(pair: &Pair) {
     pair.fill(&filled(14));
     pair.dump("d", &["--chunk-size", "1M"]).ok();
     let state = pair.path("state");
@@ -208,10 +208,12 @@ fn a_load_is_steered_too(pair: &Pair) {
         .args(["--user", "root", "--threads", "2", "--max-rate", "50k"])
         .env("PENSTOCK_STATE", &state)
         .start();
-    moving(&state, 1);
-    steer(&state, &["pause"])
-        .ok()
-        .says(&["load of", "paused", "resume (paused by the operator)"]);
+    until_rows_move(&state, 1);
+    control(&state, &["pause"]).ok().says(&[
+        "load of",
+        "paused",
+        "resume (paused by the operator)",
+    ]);
     // What was on its way passes, and then nothing does.
     let passed = || runs(&state)[0]["passed"].as_u64();
     let mut held = None;
@@ -220,9 +222,9 @@ fn a_load_is_steered_too(pair: &Pair) {
         std::thread::sleep(Duration::from_millis(500));
         before == passed()
     });
-    steer(&state, &["set", "rate=none"]).ok();
+    control(&state, &["set", "rate=none"]).ok();
     assert_eq!(passed(), held, "a pause is not ended by another rate");
-    steer(&state, &["resume"]).ok();
+    control(&state, &["resume"]).ok();
     run.wait().ok().says(&[
         "paused by the operator",
         "resumed by the operator",
@@ -232,7 +234,7 @@ fn a_load_is_steered_too(pair: &Pair) {
 }
 
 /// Paused for longer than any timeout of the server, and resumed.
-fn outlasts_timeouts(kind: Kind, limit: &str) {
+fn a_pause_outlasts_timeouts(kind: Kind, limit: &str) {
     let args = [
         "--wait-timeout=2",
         "--interactive-timeout=2",
@@ -272,14 +274,14 @@ fn outlasts_timeouts(kind: Kind, limit: &str) {
             .start()
     };
     let run = start();
-    moving(&state, 1);
-    steer(&state, &["pause"]).ok();
-    stands_still(&proxy);
+    until_rows_move(&state, 1);
+    control(&state, &["pause"]).ok();
+    until_no_rows_pass(&proxy);
     // Rows that come and go meanwhile are not of the snapshot.
     change(&server);
     std::thread::sleep(Duration::from_secs(6));
-    steer(&state, &["set", "rate=none"]).ok();
-    steer(&state, &["resume"]).ok();
+    control(&state, &["set", "rate=none"]).ok();
+    control(&state, &["resume"]).ok();
     run.wait().ok();
     undo(&server);
     let verify = Tool::new(["verify"])
@@ -307,10 +309,10 @@ fn undo(server: &Server) {
 
 #[test]
 fn a_pause_outlasts_the_timeouts_of_mysql() {
-    outlasts_timeouts(Kind::MySql, "SET GLOBAL max_execution_time = 1000;");
+    a_pause_outlasts_timeouts(Kind::MySql, "SET GLOBAL max_execution_time = 1000;");
 }
 
 #[test]
 fn a_pause_outlasts_the_timeouts_of_mariadb() {
-    outlasts_timeouts(Kind::MariaDb, "SET GLOBAL max_statement_time = 1;");
+    a_pause_outlasts_timeouts(Kind::MariaDb, "SET GLOBAL max_statement_time = 1;");
 }

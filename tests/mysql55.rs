@@ -3,8 +3,8 @@
 use crate::kit::fixtures::fixture;
 use crate::kit::{Pair, Tool, both, own_server};
 
-both!(a_server_of_2011_is_carried_over);
-fn a_server_of_2011_is_carried_over(pair: &Pair) {
+both!(a_dump_of_mysql_5_5_loads);
+fn a_dump_of_mysql_5_5_loads(pair: &Pair) {
     let Some(old) = own_server(testkit::Kind::MySql55, &[]) else {
         return;
     };
