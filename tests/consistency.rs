@@ -1,14 +1,18 @@
 //! A dump is of one moment while others write; its lock is short, bounded and
 //! released, and nothing stays behind on the server.
 
+use crate::kit::waiting::{PROMPT, Statement, until, until_some};
 use crate::kit::{COUNT, Pair, Tool, both};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Accounts in three tables; transfers between them leave the sum as it is.
-const BANK: &str = "CREATE DATABASE bank; USE bank; CREATE TABLE a (id INT PRIMARY KEY, n BIGINT NOT NULL, pad VARCHAR(200)); CREATE TABLE b LIKE a; CREATE TABLE c LIKE a;
-INSERT INTO a SELECT n, 1000, REPEAT('a', 150) FROM Q ORDER BY n; INSERT INTO b SELECT * FROM a; INSERT INTO c SELECT * FROM a; ANALYZE TABLE a, b, c;
-CREATE TABLE log (at BIGINT AUTO_INCREMENT PRIMARY KEY, writer INT, n INT);";
+const BANK: &str = "CREATE DATABASE bank; USE bank; \
+    CREATE TABLE a (id INT PRIMARY KEY, n BIGINT NOT NULL, pad VARCHAR(200)); \
+    CREATE TABLE b LIKE a; CREATE TABLE c LIKE a; \
+    INSERT INTO a SELECT n, 1000, REPEAT('a', 150) FROM Q ORDER BY n; \
+    INSERT INTO b SELECT * FROM a; INSERT INTO c SELECT * FROM a; ANALYZE TABLE a, b, c; \
+    CREATE TABLE log (at BIGINT AUTO_INCREMENT PRIMARY KEY, writer INT, n INT);";
 
 fn bank(pair: &Pair) {
     pair.fill(&BANK.replace(" Q ", &format!(" {COUNT} ")));
@@ -47,118 +51,180 @@ fn transfers(pair: &Pair, writer: u32, stop: &AtomicBool, done: &AtomicU64) {
 }
 
 #[track_caller]
-fn nobody_left(pair: &Pair) {
-    let sql = "SELECT id, command, info FROM information_schema.processlist WHERE user = 'root' AND id <> CONNECTION_ID()";
-    let end = Instant::now() + Duration::from_secs(10);
-    loop {
+fn no_connection_left(pair: &Pair) {
+    let sql = "SELECT id, command, info FROM information_schema.processlist WHERE user = 'root' \
+        AND id <> CONNECTION_ID()";
+    until("no connection of the dump is left", || {
         let left = pair.source().client(sql).expect("the list of connections");
-        if left.is_empty() {
-            return;
+        left.is_empty()
+    });
+}
+
+both!(a_dump_under_load_is_a_consistent_snapshot);
+fn a_dump_under_load_is_a_consistent_snapshot(pair: &Pair) {
+    bank(pair);
+    let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
+    let summary = std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (stop, done) = (&stop, &done);
+            scope.spawn(move || transfers(pair, writer, stop, done));
         }
-        assert!(Instant::now() < end, "connections left behind: {left:?}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-both! {
-    fn a_dump_under_load_is_of_one_moment(pair) {
-        bank(pair);
-        let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
-        let summary = std::thread::scope(|scope| {
-            for writer in 0..2 {
-                let (stop, done) = (&stop, &done);
-                scope.spawn(move || transfers(pair, writer, stop, done));
-            }
-            while done.load(Ordering::SeqCst) < 20 {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pair.dump("a", &["--json", "--chunk-size", "64k"]).ok().summary()));
-            let then = done.load(Ordering::SeqCst);
-            std::thread::sleep(Duration::from_millis(300));
-            let later = done.load(Ordering::SeqCst);
-            stop.store(true, Ordering::SeqCst);
-            assert!(later > then, "writers go on after the dump");
-            outcome.unwrap_or_else(|e| std::panic::resume_unwind(e))
-        });
-        nobody_left(pair);
-        assert!(summary["binlog_position"].as_u64() > Some(0) && summary["binlog_file"].is_string(), "{summary}");
-        let gtid = if pair.is_mysql() { "gtid_executed" } else { "gtid_binlog_pos" };
-        assert!(summary[gtid].as_str().is_some_and(|g| !g.is_empty()), "{summary}");
-        pair.load("a", &["--threads", "1"]).ok();
-        let value = |sql: &str| pair.target().value(sql).expect("a value");
-        assert_eq!(value("SELECT (SELECT SUM(n) FROM bank.a) + (SELECT SUM(n) FROM bank.b) + (SELECT SUM(n) FROM bank.c)"), "30000000");
-        // The recorded position is exactly this moment: as many transfers stand before it in the log as were dumped.
-        let events = pair.source().client(&format!("SHOW BINLOG EVENTS IN '{}' LIMIT 1000000", summary["binlog_file"].as_str().unwrap_or_default())).expect("events");
-        let at = summary["binlog_position"].as_u64().unwrap_or_default();
-        let rows = |row: &&Vec<Option<String>>| row[2].as_deref().is_some_and(|t| t.starts_with("Write_rows")) && row[4].as_deref().and_then(|p| p.parse::<u64>().ok()).is_some_and(|p| p <= at);
-        let map = |row: &&Vec<Option<String>>| row[5].as_deref().is_some_and(|i| i.contains("(bank.log)")) && row[4].as_deref().and_then(|p| p.parse::<u64>().ok()).is_some_and(|p| p <= at);
-        assert!(events.iter().filter(rows).count() > 0 || !pair.is_mysql());
-        let logged = events.iter().filter(map).count();
-        if logged > 0 {
-            assert_eq!(value("SELECT COUNT(*) FROM bank.log"), logged.to_string(), "transfers before the recorded position");
-        }
-    }
-}
-
-both! {
-    fn a_long_query_makes_the_dump_give_up_and_not_the_server(pair) {
-        bank(pair);
-        std::thread::scope(|scope| {
-            let long = scope.spawn(|| {
-                let mut conn = pair.source().conn().expect("a connection");
-                // Ends by itself should the test fail.
-                let _ = conn.fetch("SELECT 'the long one', SLEEP(14) FROM bank.a WHERE id = 1");
+        until("transfers", || done.load(Ordering::SeqCst) >= 20);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            pair.dump("a", &["--json", "--chunk-size", "64k"])
+                .ok()
+                .summary()
+        }));
+        let then = done.load(Ordering::SeqCst);
+        let go_on = std::panic::catch_unwind(|| {
+            until("writers go on after the dump", || {
+                done.load(Ordering::SeqCst) > then
             });
-            std::thread::sleep(Duration::from_millis(2500));
-            if pair.is_mysql() {
-                let begin = Instant::now();
-                let done = pair.dumping("a", &["--lock-wait", "3"]).start();
-                std::thread::sleep(Duration::from_millis(1500));
-                let write = Instant::now();
-                pair.source().client("UPDATE bank.b SET n = n WHERE id = 5").expect("an update");
-                pair.source().client("SELECT COUNT(*) FROM bank.a").expect("a query");
-                assert!(write.elapsed() < Duration::from_secs(1), "others do not queue behind the dump");
-                done.wait().code(11).says(&["the long one", "--lock-wait"]);
-                assert!(begin.elapsed() < Duration::from_secs(8), "gives up when it was told to");
-                assert!(std::fs::read_dir(pair.path("a")).map_or(0, Iterator::count) == 0, "no folder that looks like a dump");
-            } else {
-                // BACKUP STAGE waits for no reader.
-                pair.dump("a", &["--lock-wait", "3"]).ok();
-            }
-            let id = pair.source().value("SELECT id FROM information_schema.processlist WHERE info LIKE 'SELECT ''the long%'").expect("the query");
-            pair.source().client(&format!("KILL {id}")).expect("killed");
-            long.join().expect("the query ended");
         });
-        pair.fill("CREATE TABLE bank.after (id INT);");
-        nobody_left(pair);
+        stop.store(true, Ordering::SeqCst);
+        go_on.unwrap_or_else(|e| std::panic::resume_unwind(e));
+        outcome.unwrap_or_else(|e| std::panic::resume_unwind(e))
+    });
+    no_connection_left(pair);
+    assert!(
+        summary["binlog_position"].as_u64() > Some(0) && summary["binlog_file"].is_string(),
+        "{summary}"
+    );
+    let gtid = if pair.is_mysql() {
+        "gtid_executed"
+    } else {
+        "gtid_binlog_pos"
+    };
+    assert!(
+        summary[gtid].as_str().is_some_and(|g| !g.is_empty()),
+        "{summary}"
+    );
+    pair.load("a", &["--threads", "1"]).ok();
+    let value = |sql: &str| pair.target().value(sql).expect("a value");
+    assert_eq!(
+        value(
+            "SELECT (SELECT SUM(n) FROM bank.a) + (SELECT SUM(n) FROM bank.b) + \
+            (SELECT SUM(n) FROM bank.c)"
+        ),
+        "30000000"
+    );
+    // The recorded position is exactly this moment: as many transfers stand before it in the log as were dumped.
+    let events = pair
+        .source()
+        .client(&format!(
+            "SHOW BINLOG EVENTS IN '{}' LIMIT 1000000",
+            summary["binlog_file"].as_str().unwrap_or_default()
+        ))
+        .expect("events");
+    let at = summary["binlog_position"].as_u64().unwrap_or_default();
+    let rows = |row: &&Vec<Option<String>>| {
+        row[2]
+            .as_deref()
+            .is_some_and(|t| t.starts_with("Write_rows"))
+            && row[4]
+                .as_deref()
+                .and_then(|p| p.parse::<u64>().ok())
+                .is_some_and(|p| p <= at)
+    };
+    let map = |row: &&Vec<Option<String>>| {
+        row[5].as_deref().is_some_and(|i| i.contains("(bank.log)"))
+            && row[4]
+                .as_deref()
+                .and_then(|p| p.parse::<u64>().ok())
+                .is_some_and(|p| p <= at)
+    };
+    assert!(events.iter().filter(rows).count() > 0 || !pair.is_mysql());
+    let logged = events.iter().filter(map).count();
+    if logged > 0 {
+        assert_eq!(
+            value("SELECT COUNT(*) FROM bank.log"),
+            logged.to_string(),
+            "transfers before the recorded position"
+        );
     }
 }
 
-both! {
-    fn a_change_of_definitions_that_waits_does_not_block_the_dump(pair) {
-        bank(pair);
-        std::thread::scope(|scope| {
-            // While a long query keeps the dump from its read lock, somebody alters a table.
-            scope.spawn(|| {
-                let mut conn = pair.source().conn().expect("a connection");
-                let _ = conn.fetch("SELECT SLEEP(5) FROM bank.a WHERE id = 1");
-            });
-            std::thread::sleep(Duration::from_millis(2300));
-            let dump = pair.dumping("a", &["--lock-wait", "15"]).start();
-            std::thread::sleep(Duration::from_millis(700));
-            scope.spawn(|| pair.source().client("CREATE TABLE bank.meanwhile (id INT)").expect("a table"));
-            dump.wait().ok();
-        });
-        pair.verify("a").ok();
+/// Seconds after which a dump takes a statement for a long one.
+const LONG_STATEMENT: u32 = 2;
+
+/// What a dump waits for meanwhile.
+const WAITS: &str = "a long statement to end before the read lock";
+
+both!(a_long_query_ends_the_dump_and_blocks_no_other_session);
+fn a_long_query_ends_the_dump_and_blocks_no_other_session(pair: &Pair) {
+    bank(pair);
+    let sql = "SELECT 'the long one', SLEEP(300) FROM bank.a WHERE id = 1";
+    let long = Statement::begin(pair.source(), sql);
+    long.until_it_has_run_for(LONG_STATEMENT);
+    if pair.is_mysql() {
+        let wait = Duration::from_secs(5);
+        let begin = Instant::now();
+        let mut dump = pair.dumping("a", &["--lock-wait", "5"]).start();
+        dump.until_it_says(WAITS);
+        pair.source()
+            .client("UPDATE bank.b SET n = n WHERE id = 5")
+            .expect("an update");
+        pair.source()
+            .client("SELECT COUNT(*) FROM bank.a")
+            .expect("a query");
+        assert!(!dump.ended(), "others do not queue behind the dump");
+        dump.wait().code(11).says(&["the long one", "--lock-wait"]);
+        assert!(
+            begin.elapsed() < wait + PROMPT,
+            "gives up when it was told to"
+        );
+        assert!(
+            std::fs::read_dir(pair.path("a")).map_or(0, Iterator::count) == 0,
+            "no folder that looks like a dump"
+        );
+    } else {
+        // BACKUP STAGE waits for no reader.
+        pair.dump("a", &["--lock-wait", "3"]).ok();
     }
+    drop(long);
+    pair.fill("CREATE TABLE bank.after (id INT);");
+    no_connection_left(pair);
 }
 
-both! {
-    fn an_account_that_may_not_lock_is_told_what_it_gets(pair) {
-        bank(pair);
-        pair.fill("CREATE USER t_reader@localhost; GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO t_reader@localhost;");
-        Tool::new(["dump", "-S"]).arg(pair.source().socket()).args(["-u", "t_reader", "--consistency", "none", "--to"]).arg(pair.path("a"))
-            .run().code(3).says(&["no snapshot", "exceptions"]);
-        pair.verify("a").ok();
+both!(a_waiting_ddl_statement_does_not_block_the_dump);
+fn a_waiting_ddl_statement_does_not_block_the_dump(pair: &Pair) {
+    bank(pair);
+    // While a long query keeps the dump from its read lock, somebody alters a table.
+    let sql = "SELECT SLEEP(300) FROM bank.a WHERE id = 1";
+    let long = Statement::begin(pair.source(), sql);
+    long.until_it_has_run_for(LONG_STATEMENT);
+    let dump = pair.dumping("a", &["--lock-wait", "60"]).start();
+    if pair.is_mysql() {
+        dump.until_it_says(WAITS);
     }
+    std::thread::scope(|scope| {
+        let create = "CREATE TABLE bank.meanwhile (id INT)";
+        scope.spawn(|| pair.source().client(create).expect("a table"));
+        let seen = format!(
+            "SELECT (SELECT COUNT(*) FROM information_schema.processlist WHERE info = '{create}') \
+            + (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'bank' \
+            AND table_name = 'meanwhile')"
+        );
+        until_some(pair.source(), &seen);
+        drop(long);
+        dump.wait().ok();
+    });
+    pair.verify("a").ok();
+}
+
+both!(a_dump_without_lock_privileges_reports_the_missing_snapshot);
+fn a_dump_without_lock_privileges_reports_the_missing_snapshot(pair: &Pair) {
+    bank(pair);
+    pair.fill(
+        "CREATE USER t_reader@localhost; \
+        GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO t_reader@localhost;",
+    );
+    Tool::new(["dump", "-S"])
+        .arg(pair.source().socket())
+        .args(["-u", "t_reader", "--consistency", "none", "--to"])
+        .arg(pair.path("a"))
+        .run()
+        .code(3)
+        .says(&["no snapshot", "exceptions"]);
+    pair.verify("a").ok();
 }

@@ -6,8 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn archive(pair: &Pair, compression: &str) {
-    pair.fill(&format!("CREATE DATABASE dmg; USE dmg; CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(100)); CREATE TABLE u (id INT PRIMARY KEY);
-INSERT INTO t SELECT n, CONCAT('row ', n, REPEAT('x', 40)) FROM {COUNT} ORDER BY n; INSERT INTO u VALUES (1), (2); ANALYZE TABLE t;"));
+    pair.fill(&format!(
+        "CREATE DATABASE dmg; USE dmg; CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(100)); \
+        CREATE TABLE u (id INT PRIMARY KEY); \
+        INSERT INTO t SELECT n, CONCAT('row ', n, REPEAT('x', 40)) FROM {COUNT} ORDER BY n; \
+        INSERT INTO u VALUES (1), (2); ANALYZE TABLE t;"
+    ));
     pair.dump("a", &["--chunk-size", "64k", "--compression", compression])
         .ok();
 }
@@ -52,91 +56,101 @@ fn refused(pair: &Pair, name: &str, says: &[&str]) {
     fs::remove_dir_all(pair.path(name)).expect("removed");
 }
 
-both! {
-    fn damaged_chunks_are_named(pair) {
-        for compression in ["zstd:1", "none"] {
-            let _ = fs::remove_dir_all(pair.path("a"));
-            if compression == "none" {
-                pair.source().client("DROP DATABASE dmg").expect("dropped");
-            }
-            archive(pair, compression);
-            let list = chunks(&pair.path("a"));
-            assert!(list.len() > 4, "{list:?}");
-            let victim = &list[1];
-
-            let file = copy(pair, "flip").join(victim);
-            let mut bytes = fs::read(&file).expect("a chunk");
-            let middle = bytes.len() / 2;
-            bytes[middle] ^= 0x10;
-            fs::write(&file, &bytes).expect("written");
-            refused(pair, "flip", &[victim]);
-
-            for keep in [0, 1, bytes.len() / 2, bytes.len() - 1] {
-                let file = copy(pair, "short").join(victim);
-                fs::File::options().write(true).open(&file).and_then(|f| f.set_len(keep as u64)).expect("cut");
-                refused(pair, "short", &[victim]);
-            }
-
-            let file = copy(pair, "long").join(victim);
-            bytes[middle] ^= 0x10;
-            bytes.push(0);
-            fs::write(&file, &bytes).expect("written");
-            refused(pair, "long", &[victim]);
-
-            fs::remove_file(copy(pair, "gone").join(victim)).expect("removed");
-            refused(pair, "gone", &[victim]);
-
-            let folder = copy(pair, "swapped");
-            let (a, b) = (folder.join(&list[0]), folder.join(&list[2]));
-            fs::rename(&a, folder.join("x")).and_then(|()| fs::rename(&b, &a)).and_then(|()| fs::rename(folder.join("x"), &b)).expect("swapped");
-            refused(pair, "swapped", &[&list[0]]);
+both!(damaged_chunks_are_named);
+fn damaged_chunks_are_named(pair: &Pair) {
+    for compression in ["zstd:1", "none"] {
+        let _ = fs::remove_dir_all(pair.path("a"));
+        if compression == "none" {
+            pair.source().client("DROP DATABASE dmg").expect("dropped");
         }
+        archive(pair, compression);
+        let list = chunks(&pair.path("a"));
+        assert!(list.len() > 4, "{list:?}");
+        let victim = &list[1];
+
+        let file = copy(pair, "flip").join(victim);
+        let mut bytes = fs::read(&file).expect("a chunk");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x10;
+        fs::write(&file, &bytes).expect("written");
+        refused(pair, "flip", &[victim]);
+
+        for keep in [0, 1, bytes.len() / 2, bytes.len() - 1] {
+            let file = copy(pair, "short").join(victim);
+            fs::File::options()
+                .write(true)
+                .open(&file)
+                .and_then(|f| f.set_len(keep as u64))
+                .expect("cut");
+            refused(pair, "short", &[victim]);
+        }
+
+        let file = copy(pair, "long").join(victim);
+        bytes[middle] ^= 0x10;
+        bytes.push(0);
+        fs::write(&file, &bytes).expect("written");
+        refused(pair, "long", &[victim]);
+
+        fs::remove_file(copy(pair, "gone").join(victim)).expect("removed");
+        refused(pair, "gone", &[victim]);
+
+        let folder = copy(pair, "swapped");
+        let (a, b) = (folder.join(&list[0]), folder.join(&list[2]));
+        fs::rename(&a, folder.join("x"))
+            .and_then(|()| fs::rename(&b, &a))
+            .and_then(|()| fs::rename(folder.join("x"), &b))
+            .expect("swapped");
+        refused(pair, "swapped", &[&list[0]]);
     }
 }
 
-both! {
-    fn one_flipped_bit_in_any_file_is_found(pair) {
-        archive(pair, "zstd:1");
-        let folder = pair.path("a");
-        // All kinds of files, and a few of the many chunks.
-        let some = chunks(&folder).into_iter().skip(3).flat_map(|c| [format!("{c}.idx"), c]).collect::<Vec<_>>();
-        for name in names(&folder).into_iter().filter(|n| !some.contains(n)) {
-            let file = folder.join(&name);
-            let whole = fs::read(&file).expect("a file");
-            let mut bytes = whole.clone();
-            bytes[whole.len() * 2 / 3] ^= 1;
-            for damaged in [Some(bytes), None] {
-                match damaged {
-                    Some(bytes) => fs::write(&file, bytes).expect("written"),
-                    None => fs::remove_file(&file).expect("removed"),
-                }
-                pair.verify("a").code(5).says(&[&name]);
-                pair.load("a", &[]).code(5).says(&[&name]);
-                assert_eq!(pair.target_schemas(), Vec::<String>::new(), "{name}");
+both!(one_flipped_bit_in_any_file_is_found);
+fn one_flipped_bit_in_any_file_is_found(pair: &Pair) {
+    archive(pair, "zstd:1");
+    let folder = pair.path("a");
+    // All kinds of files, and a few of the many chunks.
+    let some = chunks(&folder)
+        .into_iter()
+        .skip(3)
+        .flat_map(|c| [format!("{c}.idx"), c])
+        .collect::<Vec<_>>();
+    for name in names(&folder).into_iter().filter(|n| !some.contains(n)) {
+        let file = folder.join(&name);
+        let whole = fs::read(&file).expect("a file");
+        let mut bytes = whole.clone();
+        bytes[whole.len() * 2 / 3] ^= 1;
+        for damaged in [Some(bytes), None] {
+            match damaged {
+                Some(bytes) => fs::write(&file, bytes).expect("written"),
+                None => fs::remove_file(&file).expect("removed"),
             }
-            fs::write(&file, whole).expect("written");
+            pair.verify("a").code(5).says(&[&name]);
+            pair.load("a", &[]).code(5).says(&[&name]);
+            assert_eq!(pair.target_schemas(), Vec::<String>::new(), "{name}");
         }
-        pair.verify("a").ok();
+        fs::write(&file, whole).expect("written");
     }
+    pair.verify("a").ok();
 }
 
-both! {
-    fn an_unfinished_archive_is_refused(pair) {
-        archive(pair, "zstd:1");
-        fs::write(copy(pair, "marked").join("penstock.incomplete"), "{}").expect("written");
-        refused(pair, "marked", &["incomplete"]);
-        let done = copy(pair, "no-done").join("@.done.json");
-        fs::remove_file(done).expect("removed");
-        refused(pair, "no-done", &["@.done.json"]);
-        // As the folder of a MySQL Shell dump that still runs.
-        let folder = copy(pair, "shell");
-        fs::remove_file(folder.join("@.done.json")).and_then(|()| fs::remove_file(folder.join("penstock.json"))).expect("removed");
-        refused(pair, "shell", &["incomplete"]);
-        // Ours without the manifest: it cannot be told from complete by anything else.
-        fs::remove_file(copy(pair, "no-manifest").join("penstock.json")).expect("removed");
-        refused(pair, "no-manifest", &["penstock.json"]);
-        refused_folder(pair);
-    }
+both!(an_unfinished_archive_is_refused);
+fn an_unfinished_archive_is_refused(pair: &Pair) {
+    archive(pair, "zstd:1");
+    fs::write(copy(pair, "marked").join("penstock.incomplete"), "{}").expect("written");
+    refused(pair, "marked", &["incomplete"]);
+    let done = copy(pair, "no-done").join("@.done.json");
+    fs::remove_file(done).expect("removed");
+    refused(pair, "no-done", &["@.done.json"]);
+    // As the folder of a MySQL Shell dump that still runs.
+    let folder = copy(pair, "shell");
+    fs::remove_file(folder.join("@.done.json"))
+        .and_then(|()| fs::remove_file(folder.join("penstock.json")))
+        .expect("removed");
+    refused(pair, "shell", &["incomplete"]);
+    // Ours without the manifest: it cannot be told from complete by anything else.
+    fs::remove_file(copy(pair, "no-manifest").join("penstock.json")).expect("removed");
+    refused(pair, "no-manifest", &["penstock.json"]);
+    refused_folder(pair);
 }
 
 fn refused_folder(pair: &Pair) {
@@ -148,34 +162,50 @@ fn refused_folder(pair: &Pair) {
         .says(&["nowhere", "check the path"]);
 }
 
-both! {
-    fn archives_of_later_versions_are_refused(pair) {
-        archive(pair, "zstd:1");
-        let edit = |name: &str, file: &str, from: &str, to: &str| {
-            let path = copy(pair, name).join(file);
-            let text = fs::read_to_string(&path).expect("text");
-            assert!(text.contains(from), "{file} has no {from}\n{text}");
-            fs::write(&path, text.replacen(from, to, 1)).expect("written");
-        };
-        edit("major", "@.json", "\"version\": \"2.0.1\"", "\"version\": \"3.0.0\"");
-        fs::remove_file(pair.path("major").join("penstock.json")).expect("removed");
-        refused(pair, "major", &["3.0.0"]);
-        edit("capable", "@.json", "\"capabilities\": []", "\"capabilities\": [{\"id\": \"time_travel\", \"description\": \"d\", \"versionRequired\": \"11.0.0\"}]");
-        fs::remove_file(pair.path("capable").join("penstock.json")).expect("removed");
-        refused(pair, "capable", &["time_travel", "11.0.0"]);
-        edit("manifest", "penstock.json", "\"version\": 1", "\"version\": 2");
-        refused(pair, "manifest", &["penstock.json"]);
-    }
+both!(archives_of_later_versions_are_refused);
+fn archives_of_later_versions_are_refused(pair: &Pair) {
+    archive(pair, "zstd:1");
+    let edit = |name: &str, file: &str, from: &str, to: &str| {
+        let path = copy(pair, name).join(file);
+        let text = fs::read_to_string(&path).expect("text");
+        assert!(text.contains(from), "{file} has no {from}\n{text}");
+        fs::write(&path, text.replacen(from, to, 1)).expect("written");
+    };
+    edit(
+        "major",
+        "@.json",
+        "\"version\": \"2.0.1\"",
+        "\"version\": \"3.0.0\"",
+    );
+    fs::remove_file(pair.path("major").join("penstock.json")).expect("removed");
+    refused(pair, "major", &["3.0.0"]);
+    edit(
+        "capable",
+        "@.json",
+        "\"capabilities\": []",
+        "\"capabilities\": [{\"id\": \"time_travel\", \"description\": \"d\", \"versionRequired\": \
+        \"11.0.0\"}]",
+    );
+    fs::remove_file(pair.path("capable").join("penstock.json")).expect("removed");
+    refused(pair, "capable", &["time_travel", "11.0.0"]);
+    edit(
+        "manifest",
+        "penstock.json",
+        "\"version\": 1",
+        "\"version\": 2",
+    );
+    refused(pair, "manifest", &["penstock.json"]);
 }
 
-both! {
-    fn a_file_too_many_is_reported_and_not_loaded(pair) {
-        archive(pair, "zstd:1");
-        let folder = copy(pair, "extra");
-        fs::write(folder.join("notes.txt"), "hello").expect("written");
-        fs::write(folder.join("dmg@t@99.tsv.zst"), "nonsense").expect("written");
-        pair.verify("extra").code(5).says(&["notes.txt", "dmg@t@99.tsv.zst"]);
-        pair.load("extra", &[]).ok().says(&["equal:"]);
-        pair.same_checksums();
-    }
+both!(an_extra_file_is_reported_and_not_loaded);
+fn an_extra_file_is_reported_and_not_loaded(pair: &Pair) {
+    archive(pair, "zstd:1");
+    let folder = copy(pair, "extra");
+    fs::write(folder.join("notes.txt"), "hello").expect("written");
+    fs::write(folder.join("dmg@t@99.tsv.zst"), "nonsense").expect("written");
+    pair.verify("extra")
+        .code(5)
+        .says(&["notes.txt", "dmg@t@99.tsv.zst"]);
+    pair.load("extra", &[]).ok().says(&["equal:"]);
+    pair.same_checksums();
 }

@@ -1,26 +1,14 @@
 //! Partitioned tables: each partition has files of its own in an archive, and
 //! comes back by rows or as a file.
 
-use crate::kit::{COUNT, Pair, Tool, both, own_server};
-use crate::resume::stopped;
-use crate::road::{equal, names};
+use crate::kit::fixtures::fixture;
+use crate::kit::imported::{equal, names};
+use crate::kit::{COUNT, Pair, Tool, both, few, own_server};
 use rustix::process::Signal;
 use testkit::Kind;
 
 fn tables(pair: &Pair) {
-    pair.fill(&format!(
-        "CREATE DATABASE f; USE f;
-CREATE TABLE cut (id INT AUTO_INCREMENT, at DATE NOT NULL, v VARCHAR(200), PRIMARY KEY (id, at), KEY v (v(20) DESC), UNIQUE KEY u (v, id, at)) ENGINE=InnoDB
- PARTITION BY RANGE COLUMNS (at) (PARTITION old VALUES LESS THAN ('2020-01-01'), PARTITION `of 2020` VALUES LESS THAN ('2021-01-01'), PARTITION nothing VALUES LESS THAN ('2021-01-02'), PARTITION DATA VALUES LESS THAN (MAXVALUE));
-INSERT INTO cut (at, v) SELECT DATE('2019-06-01') + INTERVAL n % 500 DAY, SHA2(n, 512) FROM {COUNT};
-INSERT INTO cut (at, v) SELECT '2022-01-01', SHA2(n, 512) FROM {COUNT} WHERE n < 1000;
-DELETE FROM cut WHERE id > 10900;
-CREATE TABLE hashed (a INT, b VARCHAR(300), KEY b (b(9))) ENGINE=InnoDB
- PARTITION BY RANGE (a) SUBPARTITION BY HASH (a) SUBPARTITIONS 2 (PARTITION p0 VALUES LESS THAN (2000), PARTITION p1 VALUES LESS THAN MAXVALUE);
-INSERT INTO hashed SELECT n, SHA2(n % 100, 256) FROM {COUNT} WHERE n < 4000;
-CREATE TABLE keyed (k VARCHAR(50) PRIMARY KEY, g BIGINT AS (LENGTH(k)) VIRTUAL, b LONGBLOB) ENGINE=InnoDB PARTITION BY KEY (k) PARTITIONS 3;
-INSERT INTO keyed (k, b) SELECT LEFT(SHA2(n, 224), 50), REPEAT('b', IF(n % 100 = 0, 20000, 9)) FROM {COUNT} WHERE n < 2000;"
-    ));
+    pair.fill(&fixture!("partitioned"));
 }
 
 fn loading(pair: &Pair, more: &[&str]) -> Tool {
@@ -46,56 +34,102 @@ fn empty(pair: &Pair) {
         .expect("an empty target");
 }
 
-both! {
-    fn partitions_come_back_one_by_one(pair) {
-        tables(pair);
-        // So many small ones are not worth files of their own.
-        pair.fill("CREATE TABLE f.many (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 65; INSERT INTO f.many VALUES (1), (66), (3)");
-        pair.dump("a", &["--chunk-size", "256k"]).ok();
-        for file in ["f@many@@", "f@cut@of%202020@@", "f@cut@DATA@@", "f@hashed@p1sp1@@", "f@keyed@p2@@"] {
-            let mut all = std::fs::read_dir(pair.path("a")).expect("a folder").flatten();
-            assert!(all.any(|e| e.file_name().to_string_lossy().starts_with(file)), "{file}");
-        }
-        pair.verify("a").ok();
-        pair.verify_against("a", pair.source()).ok().says(&["4 tables"]);
-        pair.load("a", &["--road", "rows"]).ok().says(&["equal:"]);
-        equal(pair, pair.target(), "by rows");
-        // Other partitions, or none: the table is compared as a whole, and a row more is found wherever it is.
-        pair.target().script(b"USE f; ALTER TABLE cut REMOVE PARTITIONING; ALTER TABLE keyed ADD PARTITION PARTITIONS 1").expect("changed");
-        pair.verify_against("a", pair.target()).ok();
-        pair.target().script(b"USE f; INSERT INTO keyed (k) VALUES ('more')").expect("changed");
-        pair.verify_against("a", pair.target()).code(4).says(&["`f`.`keyed`: all rows: 2,001 rows on the server"]);
-        pair.target().script(b"DELETE FROM f.keyed WHERE k = 'more'; UPDATE f.hashed SET b = 'x' WHERE a = 2001").expect("changed");
-        pair.verify_against("a", pair.target()).code(4).says(&["`f`.`hashed` PARTITION (`p1sp1`): all rows: 1,000 rows on both sides"]);
-        empty(pair);
-        let done = loading(pair, FILES).arg("--json").run().ok();
-        let road = &done.summary()["road"];
-        assert_eq!(names(&road["files"]), ["`f`.`cut`", "`f`.`hashed`", "`f`.`keyed`"], "{road:#}");
-        let reasons = road["rows"].as_array().expect("reasons");
-        let apart = reasons.iter().find(|r| names(&r["tables"]) == ["`f`.`many`"]).expect("a reason");
-        assert!(apart["reason"].as_str().is_some_and(|r| r.contains("not apart in the archive")), "{apart}");
-        equal(pair, pair.target(), "by file");
-        pair.same_definitions("f");
-        assert_eq!(aside(pair), "0");
-        for partition in ["old", "`of 2020`", "nothing", "DATA"] {
-            pair.same(&format!("SELECT COUNT(*), MIN(at), MAX(at) FROM f.cut PARTITION ({partition})"));
-        }
-        for change in [
-            "INSERT INTO f.cut (at, v) SELECT '2020-05-05', b FROM f.hashed WHERE a < 500",
-            "UPDATE f.cut SET at = '2021-01-01' WHERE id % 7 = 0",
-            "DELETE FROM f.cut WHERE id % 5 = 0",
-            "INSERT INTO f.hashed SELECT a + 1, b FROM f.hashed WHERE b > '8'",
-            "UPDATE f.hashed SET a = 3999 - a WHERE a % 3 = 0",
-            "INSERT INTO f.keyed (k, b) SELECT CONCAT('new', a), MAX(b) FROM f.hashed WHERE a < 300 GROUP BY a",
-        ] {
-            for server in [pair.source(), pair.target()] {
-                server.client(change).unwrap_or_else(|e| panic!("{change}: {e:?}"));
-            }
-        }
-        equal(pair, pair.target(), "changed");
-        pair.same("SELECT COUNT(*), MAX(id) FROM f.cut FORCE INDEX (u) WHERE v > ''");
-        pair.same("SELECT COUNT(*) FROM f.hashed PARTITION (p1sp0) FORCE INDEX (b) WHERE b >= ''");
+both!(partitions_are_imported_one_by_one);
+fn partitions_are_imported_one_by_one(pair: &Pair) {
+    tables(pair);
+    // So many small ones are not worth files of their own.
+    pair.fill(
+        "CREATE TABLE f.many (a INT PRIMARY KEY) ENGINE=InnoDB \
+          PARTITION BY HASH (a) PARTITIONS 65; \
+        INSERT INTO f.many VALUES (1), (66), (3)",
+    );
+    pair.dump("a", &["--chunk-size", "256k"]).ok();
+    for file in [
+        "f@many@@",
+        "f@cut@of%202020@@",
+        "f@cut@DATA@@",
+        "f@hashed@p1sp1@@",
+        "f@keyed@p2@@",
+    ] {
+        let mut all = std::fs::read_dir(pair.path("a"))
+            .expect("a folder")
+            .flatten();
+        assert!(
+            all.any(|e| e.file_name().to_string_lossy().starts_with(file)),
+            "{file}"
+        );
     }
+    pair.verify("a").ok();
+    pair.verify_against("a", pair.source())
+        .ok()
+        .says(&["4 tables"]);
+    pair.load("a", &["--road", "rows"]).ok().says(&["equal:"]);
+    equal(pair, pair.target(), "by rows");
+    // Other partitions, or none: the table is compared as a whole, and a row more is found wherever it is.
+    pair.target()
+        .script(
+            b"USE f; ALTER TABLE cut REMOVE PARTITIONING; \
+            ALTER TABLE keyed ADD PARTITION PARTITIONS 1",
+        )
+        .expect("changed");
+    pair.verify_against("a", pair.target()).ok();
+    pair.target()
+        .script(b"USE f; INSERT INTO keyed (k) VALUES ('more')")
+        .expect("changed");
+    pair.verify_against("a", pair.target())
+        .code(4)
+        .says(&["`f`.`keyed`: all rows: 2,001 rows on the server"]);
+    pair.target()
+        .script(b"DELETE FROM f.keyed WHERE k = 'more'; UPDATE f.hashed SET b = 'x' WHERE a = 2001")
+        .expect("changed");
+    pair.verify_against("a", pair.target())
+        .code(4)
+        .says(&["`f`.`hashed` PARTITION (`p1sp1`): all rows: 1,000 rows on both sides"]);
+    empty(pair);
+    let done = loading(pair, FILES).arg("--json").run().ok();
+    let road = &done.summary()["road"];
+    assert_eq!(
+        names(&road["files"]),
+        ["`f`.`cut`", "`f`.`hashed`", "`f`.`keyed`"],
+        "{road:#}"
+    );
+    let reasons = road["rows"].as_array().expect("reasons");
+    let apart = reasons
+        .iter()
+        .find(|r| names(&r["tables"]) == ["`f`.`many`"])
+        .expect("a reason");
+    assert!(
+        apart["reason"]
+            .as_str()
+            .is_some_and(|r| r.contains("not apart in the archive")),
+        "{apart}"
+    );
+    equal(pair, pair.target(), "by file");
+    pair.same_definitions("f");
+    assert_eq!(aside(pair), "0");
+    for partition in ["old", "`of 2020`", "nothing", "DATA"] {
+        pair.same(&format!(
+            "SELECT COUNT(*), MIN(at), MAX(at) FROM f.cut PARTITION ({partition})"
+        ));
+    }
+    for change in [
+        "INSERT INTO f.cut (at, v) SELECT '2020-05-05', b FROM f.hashed WHERE a < 500",
+        "UPDATE f.cut SET at = '2021-01-01' WHERE id % 7 = 0",
+        "DELETE FROM f.cut WHERE id % 5 = 0",
+        "INSERT INTO f.hashed SELECT a + 1, b FROM f.hashed WHERE b > '8'",
+        "UPDATE f.hashed SET a = 3999 - a WHERE a % 3 = 0",
+        "INSERT INTO f.keyed (k, b) SELECT CONCAT('new', a), MAX(b) FROM f.hashed WHERE a < 300 \
+        GROUP BY a",
+    ] {
+        for server in [pair.source(), pair.target()] {
+            server
+                .client(change)
+                .unwrap_or_else(|e| panic!("{change}: {e:?}"));
+        }
+    }
+    equal(pair, pair.target(), "changed");
+    pair.same("SELECT COUNT(*), MAX(id) FROM f.cut FORCE INDEX (u) WHERE v > ''");
+    pair.same("SELECT COUNT(*) FROM f.hashed PARTITION (p1sp0) FORCE INDEX (b) WHERE b >= ''");
 }
 
 #[test]
@@ -105,9 +139,11 @@ fn another_flavour_puts_rows_into_other_partitions() {
         return;
     };
     pair.fill(&format!(
-        "CREATE DATABASE f; USE f;
-CREATE TABLE k (a CHAR(10) PRIMARY KEY) ENGINE=InnoDB PARTITION BY KEY (a) PARTITIONS 5; INSERT INTO k SELECT n FROM {COUNT} WHERE n < 2000;
-CREATE TABLE h (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 3; INSERT INTO h SELECT n FROM {COUNT} WHERE n < 2000;"
+        "CREATE DATABASE f; USE f; \
+        CREATE TABLE k (a CHAR(10) PRIMARY KEY) ENGINE=InnoDB PARTITION BY KEY (a) PARTITIONS 5; \
+        INSERT INTO k SELECT n FROM {COUNT} WHERE n < 2000; \
+        CREATE TABLE h (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 3; \
+        INSERT INTO h SELECT n FROM {COUNT} WHERE n < 2000;"
     ));
     pair.dump("a", &[]).ok();
     let done = Tool::new(["load"])
@@ -151,46 +187,88 @@ const PLACES: &[&str] = &[
     "a file is entered#1",
 ];
 
-both! {
-    fn killed_between_partitions(pair) {
-        tables(pair);
-        pair.dump("a", &["--tables", "f.cut", "--tables", "f.keyed"]).ok();
-        pair.source().client("DROP TABLE f.hashed").expect("dropped");
-        for place in PLACES {
-            empty(pair);
-            loading(pair, FILES).env("PENSTOCK_KILL_AT", *place).run().code(137);
-            let second = loading(pair, FILES).arg("--resume").env("PENSTOCK_KILL_AT", "what was left of a file is gone#2").run();
-            if second.code != 0 {
-                second.code(137);
-                loading(pair, FILES).arg("--resume").run().ok().says(&["equal:"]);
-            }
-            equal(pair, pair.target(), place);
-            assert_eq!(aside(pair), "0", "{place}");
+both!(killed_between_partitions);
+fn killed_between_partitions(pair: &Pair) {
+    tables(pair);
+    pair.dump("a", &["--tables", "f.cut", "--tables", "f.keyed"])
+        .ok();
+    pair.source()
+        .client("DROP TABLE f.hashed")
+        .expect("dropped");
+    for place in few(pair.kind, 2, PLACES) {
+        empty(pair);
+        loading(pair, FILES)
+            .env("PENSTOCK_KILL_AT", place)
+            .run()
+            .code(137);
+        let second = loading(pair, FILES)
+            .arg("--resume")
+            .env("PENSTOCK_KILL_AT", "what was left of a file is gone#2")
+            .run();
+        if second.code != 0 {
+            second.code(137);
+            loading(pair, FILES)
+                .arg("--resume")
+                .run()
+                .ok()
+                .says(&["equal:"]);
         }
-        // By rows the second time, which knows nothing of partitions.
-        empty(pair);
-        loading(pair, FILES).env("PENSTOCK_KILL_AT", "a partition is exchanged#2").run().code(137);
-        loading(pair, &["--resume", "--road", "rows"]).run().ok().says(&["equal:"]);
-        equal(pair, pair.target(), "rows the second time");
-        assert_eq!(aside(pair), "0");
-        // The server looks at what it takes: a row of another partition is not let in.
-        empty(pair);
-        let run = loading(pair, &["--road", "tablespace", "--tables", "f.cut", "--threads", "1"])
-            .env("PENSTOCK_STOP_AT", "a file is imported#1")
-            .start();
-        stopped(run.pid());
-        let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' AND table_name LIKE 'penstock_part%'";
-        let rows = pair.target().client(sql).expect("tables");
-        let filled = rows.iter().filter_map(|r| r[0].clone()).filter(|name| {
-            // Others may have no file yet.
-            let insert = format!("INSERT INTO f.{name} (at, v) VALUES ('2021-01-01', 'nobody\u{2019}s')");
-            pair.target().client(&insert).is_ok()
-        });
-        assert!(filled.count() > 0);
-        run.signal(Signal::CONT);
-        run.wait().code(3).says(&["its partition `", "was not taken", "dropped and loaded as rows", "equal:"]);
-        assert_eq!(aside(pair), "0");
-        let check = pair.target().client("CHECK TABLE f.cut EXTENDED").expect("a check");
-        assert_eq!(check.last().expect("an answer")[3].as_deref(), Some("OK"), "{check:?}");
+        equal(pair, pair.target(), place);
+        assert_eq!(aside(pair), "0", "{place}");
     }
+    // By rows the second time, which knows nothing of partitions.
+    empty(pair);
+    loading(pair, FILES)
+        .env("PENSTOCK_KILL_AT", "a partition is exchanged#2")
+        .run()
+        .code(137);
+    loading(pair, &["--resume", "--road", "rows"])
+        .run()
+        .ok()
+        .says(&["equal:"]);
+    equal(pair, pair.target(), "rows the second time");
+    assert_eq!(aside(pair), "0");
+    // The server looks at what it takes: a row of another partition is not let in.
+    empty(pair);
+    let run = loading(
+        pair,
+        &[
+            "--road",
+            "tablespace",
+            "--tables",
+            "f.cut",
+            "--threads",
+            "1",
+        ],
+    )
+    .env("PENSTOCK_STOP_AT", "a file is imported#1")
+    .start();
+    run.until_stopped();
+    let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' \
+        AND table_name LIKE 'penstock_part%'";
+    let rows = pair.target().client(sql).expect("tables");
+    let filled = rows.iter().filter_map(|r| r[0].clone()).filter(|name| {
+        // Others may have no file yet.
+        let insert =
+            format!("INSERT INTO f.{name} (at, v) VALUES ('2021-01-01', 'nobody\u{2019}s')");
+        pair.target().client(&insert).is_ok()
+    });
+    assert!(filled.count() > 0);
+    run.signal(Signal::CONT);
+    run.wait().code(3).says(&[
+        "its partition `",
+        "was not taken",
+        "dropped and loaded as rows",
+        "equal:",
+    ]);
+    assert_eq!(aside(pair), "0");
+    let check = pair
+        .target()
+        .client("CHECK TABLE f.cut EXTENDED")
+        .expect("a check");
+    assert_eq!(
+        check.last().expect("an answer")[3].as_deref(),
+        Some("OK"),
+        "{check:?}"
+    );
 }

@@ -2,7 +2,8 @@
 //! whole, harmless, and without asking for anything.
 
 use crate::kit::chromium;
-use crate::kit::{Done, Tool, both};
+use crate::kit::waiting::until_some;
+use crate::kit::{Done, Pair, Tool, both};
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::path::Path;
@@ -19,12 +20,14 @@ fn impact(name: &str) -> Value {
     let points: Vec<Value> = (0..120).map(|i| json!([i, 1000 + i % 7])).collect();
     let timeline = |title: &str| {
         json!({"title": title, "seconds": 120.0,
-            "charts": [{"title": "Throughput", "unit": "tpmC", "series": [{"name": name, "points": points}], "limits": [{"label": name, "value": 900.0}]}],
+            "charts": [{"title": "Throughput", "unit": "tpmC", "series": [{"name": name, "\
+                points": points}], "limits": [{"label": name, "value": 900.0}]}],
             "spans": [{"name": name, "kind": "backup", "from": 20.0, "to": 90.0}],
             "marks": [{"at": 30.0, "text": name}]})
     };
     json!({
-        "format": "penstock-record", "version": 1, "kind": "impact", "title": name, "penstock": "0.1.0",
+        "format": "penstock-record", "version": 1, "kind": "impact", "title": name, "penstock": "\
+            0.1.0",
         "begin": "2026-01-02T03:04:05Z", "end": "2026-01-02T03:14:05Z", "seconds": 600.0,
         "outcome": {"state": "complete"}, "story": [name],
         "figures": [{"name": name, "value": 15060.0, "unit": "tpmC", "better": "higher"}],
@@ -33,7 +36,8 @@ fn impact(name: &str) -> Value {
                 {"label": "alone", "mean": 15060.0, "low": 15000.0, "high": 15100.0, "n": 3},
                 {"label": name, "mean": 10400.0, "low": 10000.0, "high": 10900.0, "n": 3}]}],
             "timelines": [timeline("alone"), timeline(name)],
-            "tables": [{"title": name, "columns": [{"name": name}, {"name": "p95", "unit": "ms"}], "rows": [[name, [4.0, 3.5, 4.5]], [null, 3.0]]}]}],
+            "tables": [{"title": name, "columns": [{"name": name}, {"name": "p95", "unit": "\
+                ms"}], "rows": [[name, [4.0, 3.5, 4.5]], [null, 3.0]]}]}],
         "settings": [[name, name]],
     })
 }
@@ -92,98 +96,175 @@ fn agree(done: &Done, record: &Value) {
     assert_eq!(record["outcome"]["state"], "complete");
 }
 
-both! {
-    fn a_run_is_recorded_and_shown(pair) {
-        let name = "</script><img src=x onerror=alert(1)>\u{202e}";
-        let table = format!("{}{}", name, "n".repeat(64 - name.chars().count()));
-        pair.fill(&format!("CREATE DATABASE `{name}`; CREATE TABLE `{name}`.`{table}` (id INT PRIMARY KEY, v TEXT);
-INSERT INTO `{name}`.`{table}` SELECT n, REPEAT('x', 100) FROM {}", crate::kit::COUNT));
-        pair.fill("CREATE USER t_rec@localhost IDENTIFIED BY 'very-secret'; GRANT ALL ON *.* TO t_rec@localhost;");
-        let file = |n: &str| pair.path(n);
-        let path = |n: &str| file(n).display().to_string();
-        let done = Tool::new(["dump", "--socket"]).arg(pair.source().socket())
-            .args(["-u", "t_rec", "--json", "--threads", "2", "--to", &path("a"), "--record", &path("dump.json")])
-            .env("MYSQL_PWD", "very-secret").run().ok();
-        let r = record(&file("dump.json"));
-        agree(&done, &r);
-        assert_eq!((&r["format"], &r["version"], &r["kind"]), (&json!("penstock-record"), &json!(1), &json!("dump")));
-        assert!(steps(&r).contains(&"dumping rows"), "{:?}", steps(&r));
-        assert_eq!(named(&r, "settings", "workers"), "2");
-        let tables = r["sections"][0]["tables"].as_array().expect("tables");
-        let largest = tables.iter().find(|t| t["title"] == "Largest tables").expect("the tables");
-        assert_eq!(largest["rows"][0][0], format!("`{name}`.`{table}`"));
-        assert!(!r.to_string().contains("very-secret"));
+both!(a_run_is_recorded_and_shown);
+fn a_run_is_recorded_and_shown(pair: &Pair) {
+    let name = "</script><img src=x onerror=alert(1)>\u{202e}";
+    let table = format!("{}{}", name, "n".repeat(64 - name.chars().count()));
+    pair.fill(&format!(
+        "CREATE DATABASE `{name}`; CREATE TABLE `{name}`.`{table}` (id INT PRIMARY KEY, v TEXT); \
+        INSERT INTO `{name}`.`{table}` SELECT n, REPEAT('x', 100) FROM {}",
+        crate::kit::COUNT
+    ));
+    pair.fill(
+        "CREATE USER t_rec@localhost IDENTIFIED BY 'very-secret'; \
+        GRANT ALL ON *.* TO t_rec@localhost;",
+    );
+    let file = |n: &str| pair.path(n);
+    let path = |n: &str| file(n).display().to_string();
+    let done = Tool::new(["dump", "--socket"])
+        .arg(pair.source().socket())
+        .args([
+            "-u",
+            "t_rec",
+            "--json",
+            "--threads",
+            "2",
+            "--to",
+            &path("a"),
+            "--record",
+            &path("dump.json"),
+        ])
+        .env("MYSQL_PWD", "very-secret")
+        .run()
+        .ok();
+    let r = record(&file("dump.json"));
+    agree(&done, &r);
+    assert_eq!(
+        (&r["format"], &r["version"], &r["kind"]),
+        (&json!("penstock-record"), &json!(1), &json!("dump"))
+    );
+    assert!(steps(&r).contains(&"dumping rows"), "{:?}", steps(&r));
+    assert_eq!(named(&r, "settings", "workers"), "2");
+    let tables = r["sections"][0]["tables"].as_array().expect("tables");
+    let largest = tables
+        .iter()
+        .find(|t| t["title"] == "Largest tables")
+        .expect("the tables");
+    assert_eq!(largest["rows"][0][0], format!("`{name}`.`{table}`"));
+    assert!(!r.to_string().contains("very-secret"));
 
-        let done = pair.load("a", &["--json", "--record", &path("load.json")]).ok();
-        let r = record(&file("load.json"));
-        agree(&done, &r);
-        assert!(r["story"][1].as_str().is_some_and(|s| s.starts_with("Proven")), "{}", r["story"]);
-        Tool::new(["verify", &path("a"), "--record", &path("verify.json")]).run().ok();
-        assert!(r["sections"][0]["timelines"][0]["charts"].is_array());
-        assert_eq!(record(&file("verify.json"))["kind"], "verify");
+    let done = pair
+        .load("a", &["--json", "--record", &path("load.json")])
+        .ok();
+    let r = record(&file("load.json"));
+    agree(&done, &r);
+    assert!(
+        r["story"][1]
+            .as_str()
+            .is_some_and(|s| s.starts_with("Proven")),
+        "{}",
+        r["story"]
+    );
+    Tool::new(["verify", &path("a"), "--record", &path("verify.json")])
+        .run()
+        .ok();
+    assert!(r["sections"][0]["timelines"][0]["charts"].is_array());
+    assert_eq!(record(&file("verify.json"))["kind"], "verify");
 
-        report(&[&file("dump.json")]).run().ok().says(&["Dump of M", "complete", "10,000", "dump.html"]);
-        let html = std::fs::read_to_string(file("dump.html")).expect("the page");
-        assert!(html.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;\\u{202e}n"));
-        assert!(!html.contains("<img") && !html.contains("very-secret"));
-        let done = report(&[&file("dump.json"), &file("load.json"), &file("verify.json")]).arg("--to").arg(file("all.html")).arg("--json").run().ok();
-        assert_eq!(done.summary()["runs"].as_array().map(Vec::len), Some(3));
-        let html = std::fs::read_to_string(file("all.html")).expect("the page");
-        assert!(html.contains("Side by side") && html.contains("Run 3"));
-        // A record in the folder of an archive would make it count as damaged.
-        for (to, record, code) in [("b", "a", 10), ("b", "a/x.json", 10), ("b", "b", 2), ("b", "b/run.json", 2)] {
-            let record = path(record);
-            pair.dump(to, &["--record", &record]).code(code).says(&["folder of", "damaged then", "outside of it"]);
-            assert!(!file("b").exists());
-        }
-        pair.verify("a").ok();
-        // Nothing else is left in the folder.
-        let mut there: Vec<_> = std::fs::read_dir(file("")).expect("a folder").flatten().map(|e| e.file_name()).collect();
-        there.retain(|n| n.to_string_lossy().ends_with(".part"));
-        assert!(there.is_empty(), "{there:?}");
+    report(&[&file("dump.json")]).run().ok().says(&[
+        "Dump of M",
+        "complete",
+        "10,000",
+        "dump.html",
+    ]);
+    let html = std::fs::read_to_string(file("dump.html")).expect("the page");
+    assert!(html.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;\\u{202e}n"));
+    assert!(!html.contains("<img") && !html.contains("very-secret"));
+    let done = report(&[&file("dump.json"), &file("load.json"), &file("verify.json")])
+        .arg("--to")
+        .arg(file("all.html"))
+        .arg("--json")
+        .run()
+        .ok();
+    assert_eq!(done.summary()["runs"].as_array().map(Vec::len), Some(3));
+    let html = std::fs::read_to_string(file("all.html")).expect("the page");
+    assert!(html.contains("Side by side") && html.contains("Run 3"));
+    // A record in the folder of an archive would make it count as damaged.
+    for (to, record, code) in [
+        ("b", "a", 10),
+        ("b", "a/x.json", 10),
+        ("b", "b", 2),
+        ("b", "b/run.json", 2),
+    ] {
+        let record = path(record);
+        pair.dump(to, &["--record", &record]).code(code).says(&[
+            "folder of",
+            "damaged then",
+            "outside of it",
+        ]);
+        assert!(!file("b").exists());
     }
+    pair.verify("a").ok();
+    // Nothing else is left in the folder.
+    let mut there: Vec<_> = std::fs::read_dir(file(""))
+        .expect("a folder")
+        .flatten()
+        .map(|e| e.file_name())
+        .collect();
+    there.retain(|n| n.to_string_lossy().ends_with(".part"));
+    assert!(there.is_empty(), "{there:?}");
 }
 
-both! {
-    fn a_run_that_fails_is_recorded_too(pair) {
-        pair.fill("CREATE DATABASE r; CREATE TABLE r.t (id INT PRIMARY KEY); INSERT INTO r.t VALUES (1);");
-        let path = |n: &str| pair.path(n).display().to_string();
-        pair.dump("a", &["--schemas", "nosuch", "--record", &path("a.json")]).code(2);
-        let r = record(&pair.path("a.json"));
-        assert_eq!((&r["outcome"]["state"], &r["outcome"]["code"]), (&json!("failed"), &json!(2)));
-        assert!(r["outcome"]["message"].as_str().is_some_and(|m| m.contains("nosuch")), "{r:#}");
-        assert_eq!(named(&r, "settings", "only schemas"), "nosuch");
-        report(&[&pair.path("a.json")]).run().ok().says(&["failed", "nosuch"]);
+both!(a_run_that_fails_is_recorded_too);
+fn a_run_that_fails_is_recorded_too(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE r; CREATE TABLE r.t (id INT PRIMARY KEY); INSERT INTO r.t VALUES (1);",
+    );
+    let path = |n: &str| pair.path(n).display().to_string();
+    pair.dump("a", &["--schemas", "nosuch", "--record", &path("a.json")])
+        .code(2);
+    let r = record(&pair.path("a.json"));
+    assert_eq!(
+        (&r["outcome"]["state"], &r["outcome"]["code"]),
+        (&json!("failed"), &json!(2))
+    );
+    assert!(
+        r["outcome"]["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("nosuch")),
+        "{r:#}"
+    );
+    assert_eq!(named(&r, "settings", "only schemas"), "nosuch");
+    report(&[&pair.path("a.json")])
+        .run()
+        .ok()
+        .says(&["failed", "nosuch"]);
 
-        // A place that cannot be written to is known before anything is dumped.
-        pair.dump("b", &["--record", &path("no/such/folder.json")]).code(8);
-        assert!(!pair.path("b").exists());
-        std::fs::write(pair.path("mine.json"), "{\"my\": \"own\"}").expect("a file");
-        pair.dump("b", &["--record", &path("mine.json")]).code(10).says(&["no record of a run"]);
-        assert!(!pair.path("b").exists());
+    // A place that cannot be written to is known before anything is dumped.
+    pair.dump("b", &["--record", &path("no/such/folder.json")])
+        .code(8);
+    assert!(!pair.path("b").exists());
+    std::fs::write(pair.path("mine.json"), "{\"my\": \"own\"}").expect("a file");
+    pair.dump("b", &["--record", &path("mine.json")])
+        .code(10)
+        .says(&["no record of a run"]);
+    assert!(!pair.path("b").exists());
 
-        // Stopped in the middle: a lock that another session holds keeps the dump waiting.
-        let mut holder = pair.source().conn().expect("a connection");
-        holder.execute("LOCK TABLES r.t WRITE").expect("a lock");
-        let running = pair.dumping("c", &["--record", &path("c.json"), "--json"]).start();
-        let mut admin = pair.source().conn().expect("a connection");
-        let waits = "SELECT COUNT(*) FROM information_schema.processlist WHERE INFO LIKE 'FLUSH TABLES%'";
-        for _ in 0..600 {
-            let n = admin.fetch(waits).expect("sessions");
-            if n[0][0].as_deref() != Some(b"0") { break }
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        running.signal(rustix::process::Signal::INT);
-        running.wait().code(9);
-        drop(holder);
-        let r = record(&pair.path("c.json"));
-        assert_eq!((&r["outcome"]["state"], &r["outcome"]["code"]), (&json!("interrupted"), &json!(9)));
-        report(&[&pair.path("c.json")]).run().ok().says(&["interrupted"]);
-    }
+    // Stopped in the middle: a lock that another session holds keeps the dump waiting.
+    let mut holder = pair.source().conn().expect("a connection");
+    holder.execute("LOCK TABLES r.t WRITE").expect("a lock");
+    let running = pair
+        .dumping("c", &["--record", &path("c.json"), "--json"])
+        .start();
+    let waits = "SELECT COUNT(*) FROM information_schema.processlist \
+        WHERE command = 'Query' AND state LIKE 'Waiting for%'";
+    until_some(pair.source(), waits);
+    running.signal(rustix::process::Signal::INT);
+    running.wait().code(9);
+    drop(holder);
+    let r = record(&pair.path("c.json"));
+    assert_eq!(
+        (&r["outcome"]["state"], &r["outcome"]["code"]),
+        (&json!("interrupted"), &json!(9))
+    );
+    report(&[&pair.path("c.json")])
+        .run()
+        .ok()
+        .says(&["interrupted"]);
 }
 
 #[test]
-fn what_is_no_record_is_refused() {
+fn files_that_are_no_records_are_refused() {
     let dir = tempfile::tempdir().expect("a folder");
     let good = impact("x").to_string();
     let write = |name: &str, text: &str| {
@@ -236,7 +317,7 @@ fn what_is_no_record_is_refused() {
 }
 
 #[test]
-fn nothing_of_somebody_else_is_replaced() {
+fn other_files_are_not_replaced() {
     let dir = tempfile::tempdir().expect("a folder");
     let run = write(dir.path(), "run.json", &impact("x"));
     let other = impact("y").to_string();
@@ -266,7 +347,7 @@ fn nothing_of_somebody_else_is_replaced() {
 }
 
 #[test]
-fn the_terminal_gets_it_in_short() {
+fn the_terminal_gets_a_summary() {
     let dir = tempfile::tempdir().expect("a folder");
     let run = write(dir.path(), "run.json", &impact("\u{1b}[31mred"));
     let done =
@@ -285,7 +366,7 @@ fn the_terminal_gets_it_in_short() {
 }
 
 #[test]
-fn a_browser_opens_it_without_complaint() {
+fn a_browser_opens_a_report_without_errors() {
     let Some(browser) = chromium::find() else {
         return;
     };
@@ -307,7 +388,8 @@ fn a_browser_opens_it_without_complaint() {
     let asked = || asked.swap(0, Ordering::SeqCst);
     // First, that this would notice: an image that is asked for, a script that is refused.
     let bad = format!(
-        "<!doctype html><meta http-equiv='Content-Security-Policy' content=\"script-src 'none'\"><img src=http://{address}/x><script>1</script>"
+        "<!doctype html><meta http-equiv='Content-Security-Policy' content=\"script-src \
+        'none'\"><img src=http://{address}/x><script>1</script>"
     );
     std::fs::write(dir.path().join("bad.html"), bad).expect("a page");
     let opened = open("bad.html");

@@ -3,7 +3,7 @@
 
 mod random;
 
-use crate::kit::{Tool, own_server};
+use crate::kit::{Tool, few, own_server};
 use innodb::build::{Builder, Options, Sink, Template};
 use innodb::check::{Index, Written};
 use innodb::collation::Collation;
@@ -65,7 +65,7 @@ fn export(server: &Server, table: &str, to: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_servers_own_files_are_whole_and_damage_is_found() {
+fn files_of_a_server_are_intact_and_damage_is_found() {
     for kind in [Kind::MySql, Kind::MariaDb] {
         let Some(server) = own_server(kind, &[]) else {
             continue;
@@ -75,13 +75,17 @@ fn a_servers_own_files_are_whole_and_damage_is_found() {
         run(&mut conn, "CREATE DATABASE t");
         run(
             &mut conn,
-            "CREATE TABLE t.b (id INT AUTO_INCREMENT PRIMARY KEY, a INT, l LONGTEXT, v VARCHAR(300) CHARACTER SET latin1, u INT UNIQUE, KEY (a), KEY (v(20), a DESC), KEY (u, v)) CHARSET=utf8mb4",
+            "CREATE TABLE t.b (id INT AUTO_INCREMENT PRIMARY KEY, a INT, l LONGTEXT, \
+            v VARCHAR(300) CHARACTER SET latin1, u INT UNIQUE, KEY (a), KEY (v(20), a DESC), \
+            KEY (u, v)) CHARSET=utf8mb4",
         );
         let count = crate::kit::COUNT;
         run(
             &mut conn,
             &format!(
-                "INSERT INTO t.b (id, a, l, v, u) SELECT n + 1, n % 100, REPEAT('x', IF(n % 50 = 0, 70000, n % 300)), SHA2(n, 512), IF(n % 7 = 0, NULL, n * 3) FROM {count} WHERE n < 6000"
+                "INSERT INTO t.b (id, a, l, v, u) SELECT n + 1, n % 100, \
+                REPEAT('x', IF(n % 50 = 0, 70000, n % 300)), SHA2(n, 512), \
+                IF(n % 7 = 0, NULL, n * 3) FROM {count} WHERE n < 6000"
             ),
         );
         // What is left of an index that is gone is no damage.
@@ -242,7 +246,9 @@ fn import(
     let columns = text(
         conn,
         &format!(
-            "SELECT column_name, column_type, character_set_name FROM information_schema.columns WHERE table_schema = 't' AND table_name = '{table}' AND extra NOT LIKE '%VIRTUAL%' ORDER BY ordinal_position"
+            "SELECT column_name, column_type, character_set_name FROM information_schema.columns \
+            WHERE table_schema = 't' AND table_name = '{table}' AND extra NOT LIKE '%VIRTUAL%' \
+            ORDER BY ordinal_position"
         ),
     );
     let columns = columns
@@ -307,7 +313,7 @@ fn import(
 }
 
 #[test]
-fn tables_without_rows_and_with_one_are_taken() {
+fn tables_with_no_row_or_one_row_are_imported() {
     for kind in [Kind::MySql, Kind::MariaDb] {
         let Some(server) = own_server(kind, &[]) else {
             continue;
@@ -384,20 +390,26 @@ fn equal(conn: &mut Conn, made: &Made, when: &str) {
     }
 }
 
+/// Numbers of random tables: those of `PENSTOCK_TABLE` alone, or of the first `PENSTOCK_TABLES`.
+fn table_numbers(kind: Kind) -> Vec<u64> {
+    let number = |name| -> Option<u64> { std::env::var(name).ok()?.parse().ok() };
+    if let Some(one) = number("PENSTOCK_TABLE") {
+        return vec![one];
+    }
+    if let Some(count) = number("PENSTOCK_TABLES") {
+        return (0..count).collect();
+    }
+    few(kind, 12, &(0..500).collect::<Vec<_>>())
+}
+
 /// Tables of random columns and keys: by rows and by file, then the same changes to both.
 fn differential(kind: Kind) {
     let Some(mut server) = own_server(kind, &["--innodb-fast-shutdown=0"]) else {
         return;
     };
-    let number = |name| -> Option<u64> { std::env::var(name).ok()?.parse().ok() };
-    // A seed alone is one that failed.
-    let first = number("PENSTOCK_SEED");
-    let tables = number("PENSTOCK_TABLES").unwrap_or(if first.is_some() { 1 } else { 25 });
-    let first = first.unwrap_or(0);
     let folder = tempfile::tempdir().expect("a folder");
     let mut conn = session(&server);
-    let mut cells = 0;
-    for seed in first..first + tables {
+    for (n, seed) in table_numbers(kind).into_iter().enumerate() {
         let mut random = Random::new(seed);
         let made = random.table(kind == Kind::MySql);
         run(&mut conn, "DROP DATABASE IF EXISTS t");
@@ -410,35 +422,38 @@ fn differential(kind: Kind) {
         let rows: Vec<Row> = conn
             .fetch(format!("SELECT * FROM t.a ORDER BY {}", made.primary))
             .expect("rows");
-        cells += rows.iter().map(Vec::len).sum::<usize>();
         // Everything that these tables hold is covered: nothing may be left to the server.
         if let Err(e) = import(&server, &mut conn, "b", &rows, folder.path()) {
-            panic!("seed {seed}: {e}\n{}", made.create);
+            panic!("table {seed}: {e}\n{}", made.create);
         }
         for key in &made.later {
             for table in ["a", "b"] {
                 run(&mut conn, &format!("ALTER TABLE t.{table} ADD KEY {key}"));
             }
         }
-        equal(&mut conn, &made, &format!("seed {seed}: imported"));
+        equal(&mut conn, &made, &format!("table {seed}: imported"));
         for change in random.changes(&made) {
             // Two rows may come to have the same number; then they do in both.
             let mut change = |table: &str| match conn.execute(change.replace("{t}", table)) {
                 Ok(_) => 0,
                 Err(wire::Error::Server(e)) => e.code,
-                Err(e) => panic!("seed {seed}: {e}: {change}"),
+                Err(e) => panic!("table {seed}: {e}: {change}"),
             };
-            assert_eq!(change("t.a"), change("t.b"), "seed {seed}: {}", made.create);
+            assert_eq!(
+                change("t.a"),
+                change("t.b"),
+                "table {seed}: {}",
+                made.create
+            );
         }
-        equal(&mut conn, &made, &format!("seed {seed}: changed"));
-        if seed % 10 == 9 {
+        equal(&mut conn, &made, &format!("table {seed}: changed"));
+        if n % 10 == 9 {
             drop(conn);
             server.restart().expect("a server again");
             conn = session(&server);
-            equal(&mut conn, &made, &format!("seed {seed}: restarted"));
+            equal(&mut conn, &made, &format!("table {seed}: restarted"));
         }
     }
-    eprintln!("{kind:?}: {tables} tables, {cells} cells");
 }
 
 #[test]
@@ -465,7 +480,9 @@ fn tables_of_servers(kind: Kind) {
     let bytes: String = (0..256).map(|b| format!("{b:02x}")).collect();
     let all = text(
         &mut conn,
-        "SELECT c.id, c.collation_name, s.character_set_name FROM information_schema.collations c JOIN information_schema.character_sets s ON s.character_set_name = c.character_set_name WHERE s.maxlen = 1 AND c.id <> 63",
+        "SELECT c.id, c.collation_name, s.character_set_name FROM information_schema.collations c \
+        JOIN information_schema.character_sets s ON s.character_set_name = c.character_set_name \
+        WHERE s.maxlen = 1 AND c.id <> 63",
     );
     let mut unknown = Vec::new();
     for c in &all {
@@ -505,9 +522,13 @@ fn tables_of_servers(kind: Kind) {
 
 /// Characters compare as the server compares them, alone and beside each other.
 fn weights_of_unicode(conn: &mut Conn, kind: Kind) {
-    let mut sql = "SELECT id, collation_name FROM information_schema.collations WHERE character_set_name IN ('utf8mb3', 'utf8mb4') AND collation_name NOT LIKE '%bin'".to_owned();
+    let mut sql = "SELECT id, collation_name FROM information_schema.collations \
+        WHERE character_set_name IN ('utf8mb3', 'utf8mb4') AND collation_name NOT LIKE '%bin'"
+        .to_owned();
     if kind != Kind::MySql {
-        sql += " UNION SELECT id, full_collation_name FROM information_schema.collation_character_set_applicability WHERE full_collation_name LIKE 'utf8mb_\\_uca1400%'";
+        sql += " UNION SELECT id, full_collation_name FROM \
+            information_schema.collation_character_set_applicability WHERE full_collation_name \
+            LIKE 'utf8mb_\\_uca1400%'";
     }
     let all = text(conn, &sql);
     let characters = |last: char| ('\u{1}'..=last).collect::<Vec<_>>();
@@ -579,7 +600,8 @@ fn weights_of_unicode(conn: &mut Conn, kind: Kind) {
             run(conn, &sql);
         }
         let sql = format!(
-            "SELECT a.c, b.c FROM w.w a, w.w b WHERE WEIGHT_STRING(CONCAT(a.c, b.c) COLLATE {}) <> CONCAT(a.w, b.w) LIMIT 9",
+            "SELECT a.c, b.c FROM w.w a, w.w b \
+            WHERE WEIGHT_STRING(CONCAT(a.c, b.c) COLLATE {}) <> CONCAT(a.w, b.w) LIMIT 9",
             c[1]
         );
         assert_eq!(text(conn, &sql), Vec::<Vec<String>>::new(), "{}", c[1]);

@@ -3,158 +3,285 @@
 mod scene;
 mod service;
 
-use crate::kit::{Pair, Tool, both, on_both};
+use crate::kit::waiting::until_some;
+use crate::kit::{Pair, Tool, both};
 use rustix::process::Signal;
 use scene::{Scene, settings, tuned, wanted};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 use testkit::{Kind, Server};
 
-on_both! {
-    |kind| Scene::new(kind, &[]);
-    fn a_load_that_succeeds(scene, kind) {
-        let run = scene.load().arg("--json").start();
-        tuned(kind, &scene.rows_flow());
-        let journal = std::fs::read_to_string(scene.journals().first().expect("a journal while it runs")).expect("text");
-        assert!(!journal.contains("root"), "{journal}");
-        let done = run.wait().ok();
-        scene.as_before();
-        let tuning = done.summary()["tuning"].clone();
-        assert_eq!(tuning["level"], "max");
-        for (name, value) in wanted(kind) {
-            let name = if *name == "Innodb_redo_log_enabled" { "innodb_redo_log" } else { name };
-            let change = tuning["changes"].as_array().expect("a list").iter().find(|c| c["name"] == name);
-            let change = change.unwrap_or_else(|| panic!("{name} is not in {tuning}"));
-            assert_eq!(change["during"], *value, "{change}");
-            assert_eq!(change["after"], change["before"], "{change}");
-            assert_ne!(change["during"], change["before"], "{change}");
-        }
-        let restart = tuning["restart"].as_array().expect("a list");
-        assert!(restart.iter().any(|l| l == "skip-log-bin"), "{tuning}");
-        assert_eq!(restart.iter().any(|l| l == "innodb_doublewrite = OFF"), kind != Kind::MySql, "{tuning}");
-        scene.empty();
-        scene.load().run().ok().says(&["sync_binlog", "before", "during", "after", "[mysqld]", "equal:"]);
-        scene.as_before();
-    }
-
-    fn levels_below_max_change_nothing_global(scene, _kind) {
-        scene.target.client("SET GLOBAL local_infile = ON").expect("set");
-        scene.before = settings(&scene.target);
-        for level in ["off", "safe"] {
-            let run = scene.tool("load", "root").args(["--tune", level]).start();
-            let during = scene.rows_flow();
-            run.wait().ok();
-            assert_eq!(during, scene.before, "{level}");
-            scene.empty();
-        }
-        scene.as_before();
-        scene.tool("load", "root").args(["--tune", "full"]).run().code(2).says(&["off, safe, max"]);
-    }
-
-    fn a_load_that_is_stopped(scene, kind) {
-        for signal in [Signal::INT, Signal::TERM] {
-            let run = scene.load().start();
-            tuned(kind, &scene.rows_flow());
-            run.signal(signal);
-            run.wait().code(9).says(&["put back: "]);
-            scene.as_before();
-            scene.empty();
-        }
-    }
-
-    fn a_load_that_fails(scene, kind) {
-        let run = scene.load().start();
-        tuned(kind, &scene.rows_flow());
-        // What is loaded into goes away under it.
-        scene.empty();
-        let done = run.wait();
-        assert!(![0, 9, 70].contains(&done.code), "{done:?}");
-        scene.as_before();
-    }
-
-    fn a_load_whose_connections_are_killed(scene, kind) {
-        let run = scene.load().start();
-        tuned(kind, &scene.rows_flow());
-        let ids = scene.target.client("SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND user = 'root'").expect("ids");
-        for id in ids.into_iter().flatten().flatten() {
-            let _ = scene.target.client(&format!("KILL {id}"));
-        }
-        let done = run.wait();
-        assert!(![0, 9, 70].contains(&done.code), "{done:?}");
-        scene.as_before();
-    }
-
-    fn a_process_that_is_killed(scene, kind) {
-        scene.doctor().run().ok().says(&["Nothing is left changed"]);
-        let killed = |scene: &Scene| {
-            let run = scene.load().start();
-            tuned(kind, &scene.rows_flow());
-            // While it lives, nobody touches its settings.
-            let live = scene.doctor().run().ok().says(&["Settings are in use", "is running", &run.pid().to_string()]);
-            assert!(!live.said().contains("Nothing"), "{}", live.said());
-            let list = Tool::new(["doctor"]).env("PENSTOCK_STATE", scene.state()).run();
-            list.ok().says(&["Settings are in use"]);
-            scene.doctor().arg("--revert").run().code(11).says(&["is running"]);
-            run.signal(Signal::KILL);
-            run.wait().code(137);
-            tuned(kind, &settings(&scene.target));
-            scene.empty();
+both!(a_load_that_succeeds; Scene::new);
+fn a_load_that_succeeds(scene: &mut Scene) {
+    let kind = scene.target.kind();
+    let run = scene.load().arg("--json").start();
+    tuned(kind, &scene.rows_flow());
+    let journal =
+        std::fs::read_to_string(scene.journals().first().expect("a journal while it runs"))
+            .expect("text");
+    assert!(!journal.contains("root"), "{journal}");
+    let done = run.wait().ok();
+    scene.as_before();
+    let tuning = done.summary()["tuning"].clone();
+    assert_eq!(tuning["level"], "max");
+    for (name, value) in wanted(kind) {
+        let name = if *name == "Innodb_redo_log_enabled" {
+            "innodb_redo_log"
+        } else {
+            name
         };
-        killed(scene);
-        let command = format!("put them back with: penstock doctor --revert --socket {}", scene.target.socket().display());
-        scene.doctor().run().code(3).says(&["sync_binlog", "before 1, load 0, now 0", &command]);
-        let list = Tool::new(["doctor"]).env("PENSTOCK_STATE", scene.state()).run();
-        list.code(3).says(&["sync_binlog", &command]);
-        tuned(kind, &settings(&scene.target));
-        scene.doctor().arg("--revert").run().ok().says(&["put back: ", "sync_binlog = 1"]);
-        scene.as_before();
-        scene.doctor().run().ok();
-        // Or the next load does it, whatever its own level, before it judges the server.
-        killed(scene);
-        scene.tool("load", "root").run().code(7).says(&["put back: ", "local_infile = OFF", "LOAD DATA LOCAL is off"]);
-        scene.as_before();
-        killed(scene);
-        scene.load().run().ok().says(&["an earlier run left settings", "equal:"]);
-        scene.as_before();
+        let change = tuning["changes"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .find(|c| c["name"] == name);
+        let change = change.unwrap_or_else(|| panic!("{name} is not in {tuning}"));
+        assert_eq!(change["during"], *value, "{change}");
+        assert_eq!(change["after"], change["before"], "{change}");
+        assert_ne!(change["during"], change["before"], "{change}");
     }
+    let restart = tuning["restart"].as_array().expect("a list");
+    assert!(restart.iter().any(|l| l == "skip-log-bin"), "{tuning}");
+    assert_eq!(
+        restart.iter().any(|l| l == "innodb_doublewrite = OFF"),
+        kind != Kind::MySql,
+        "{tuning}"
+    );
+    scene.empty();
+    scene.load().run().ok().says(&[
+        "sync_binlog",
+        "before",
+        "during",
+        "after",
+        "[mysqld]",
+        "equal:",
+    ]);
+    scene.as_before();
+}
 
-    fn what_somebody_else_changed_stays(scene, _kind) {
+both!(levels_below_max_change_nothing_global; Scene::new);
+fn levels_below_max_change_nothing_global(scene: &mut Scene) {
+    scene
+        .target
+        .client("SET GLOBAL local_infile = ON")
+        .expect("set");
+    scene.before = settings(&scene.target);
+    for level in ["off", "safe"] {
+        let run = scene.tool("load", "root").args(["--tune", level]).start();
+        let during = scene.rows_flow();
+        run.wait().ok();
+        assert_eq!(during, scene.before, "{level}");
+        scene.empty();
+    }
+    scene.as_before();
+    scene
+        .tool("load", "root")
+        .args(["--tune", "full"])
+        .run()
+        .code(2)
+        .says(&["off, safe, max"]);
+}
+
+both!(a_load_that_is_stopped; Scene::new);
+fn a_load_that_is_stopped(scene: &mut Scene) {
+    let kind = scene.target.kind();
+    for signal in [Signal::INT, Signal::TERM] {
         let run = scene.load().start();
-        scene.rows_flow();
-        scene.target.client("SET GLOBAL sync_binlog = 77").expect("set");
-        run.wait().code(3).says(&["sync_binlog is 77", "somebody else changed it"]);
-        assert_eq!(settings(&scene.target)["sync_binlog"], "77");
-        scene.target.client("SET GLOBAL sync_binlog = 1").expect("set");
+        tuned(kind, &scene.rows_flow());
+        run.signal(signal);
+        run.wait().code(9).says(&["put back: "]);
         scene.as_before();
+        scene.empty();
     }
+}
 
-    fn privileges_that_are_missing(scene, kind) {
-        let grants = if kind == Kind::MySql { "SESSION_VARIABLES_ADMIN" } else { "BINLOG ADMIN" };
-        scene.target.script(format!("CREATE USER t_some@localhost IDENTIFIED BY 'Right-1-word'; GRANT ALL ON big.* TO t_some@localhost; GRANT {grants} ON *.* TO t_some@localhost;").as_bytes()).expect("an account");
-        let load = |scene: &Scene| scene.tool("load", "t_some").env("PENSTOCK_PASSWORD", "Right-1-word").args(["--tune", "max", "--json"]).run();
-        // Rows need it, and it may not be set.
-        load(scene).code(7).says(&["LOAD DATA LOCAL is off"]);
-        scene.as_before();
-        scene.target.client("SET GLOBAL local_infile = ON").expect("set");
-        scene.before = settings(&scene.target);
-        let done = load(scene).ok();
-        let said = done.summary()["tuning"]["not_changed"].to_string();
-        let (redo, flush) = ("innodb_redo_log: needs INNODB_REDO_LOG_ENABLE (GRANT INNODB_REDO_LOG_ENABLE ON *.* TO 't_some'@'localhost')", if kind == Kind::MySql { "SYSTEM_VARIABLES_ADMIN" } else { "SUPER" });
-        assert_eq!(said.contains(redo), kind == Kind::MySql, "{said}");
-        assert!(said.contains(&format!("innodb_flush_log_at_trx_commit: needs {flush}")), "{said}");
-        scene.as_before();
-    }
+both!(a_load_that_fails; Scene::new);
+fn a_load_that_fails(scene: &mut Scene) {
+    let kind = scene.target.kind();
+    let run = scene.load().start();
+    tuned(kind, &scene.rows_flow());
+    // What is loaded into goes away under it.
+    scene.empty();
+    let done = run.wait();
+    assert!(![0, 9, 70].contains(&done.code), "{done:?}");
+    scene.as_before();
+}
 
-    fn no_journal_no_change(scene, _kind) {
-        scene.tool("load", "root").args(["--tune", "max"]).env("PENSTOCK_STATE", "/dev/null/x").run().code(8).says(&["/dev/null/x", "PENSTOCK_STATE"]);
-        scene.as_before();
+both!(a_load_whose_connections_are_killed; Scene::new);
+fn a_load_whose_connections_are_killed(scene: &mut Scene) {
+    let kind = scene.target.kind();
+    let run = scene.load().start();
+    tuned(kind, &scene.rows_flow());
+    let ids = scene
+        .target
+        .client(
+            "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() \
+            AND user = 'root'",
+        )
+        .expect("ids");
+    for id in ids.into_iter().flatten().flatten() {
+        let _ = scene.target.client(&format!("KILL {id}"));
     }
+    let done = run.wait();
+    assert!(![0, 9, 70].contains(&done.code), "{done:?}");
+    scene.as_before();
+}
+
+both!(a_process_that_is_killed; Scene::new);
+fn a_process_that_is_killed(scene: &mut Scene) {
+    let kind = scene.target.kind();
+    scene.doctor().run().ok().says(&["Nothing is left changed"]);
+    let killed = |scene: &Scene| {
+        let run = scene.load().start();
+        tuned(kind, &scene.rows_flow());
+        // While it lives, nobody touches its settings.
+        let live = scene.doctor().run().ok().says(&[
+            "Settings are in use",
+            "is running",
+            &run.pid().to_string(),
+        ]);
+        assert!(!live.said().contains("Nothing"), "{}", live.said());
+        let list = Tool::new(["doctor"])
+            .env("PENSTOCK_STATE", scene.state())
+            .run();
+        list.ok().says(&["Settings are in use"]);
+        scene
+            .doctor()
+            .arg("--revert")
+            .run()
+            .code(11)
+            .says(&["is running"]);
+        run.signal(Signal::KILL);
+        run.wait().code(137);
+        tuned(kind, &settings(&scene.target));
+        scene.empty();
+    };
+    killed(scene);
+    let command = format!(
+        "put them back with: penstock doctor --revert --socket {}",
+        scene.target.socket().display()
+    );
+    scene
+        .doctor()
+        .run()
+        .code(3)
+        .says(&["sync_binlog", "before 1, load 0, now 0", &command]);
+    let list = Tool::new(["doctor"])
+        .env("PENSTOCK_STATE", scene.state())
+        .run();
+    list.code(3).says(&["sync_binlog", &command]);
+    tuned(kind, &settings(&scene.target));
+    scene
+        .doctor()
+        .arg("--revert")
+        .run()
+        .ok()
+        .says(&["put back: ", "sync_binlog = 1"]);
+    scene.as_before();
+    scene.doctor().run().ok();
+    // Or the next load does it, whatever its own level, before it judges the server.
+    killed(scene);
+    scene.tool("load", "root").run().code(7).says(&[
+        "put back: ",
+        "local_infile = OFF",
+        "LOAD DATA LOCAL is off",
+    ]);
+    scene.as_before();
+    killed(scene);
+    scene
+        .load()
+        .run()
+        .ok()
+        .says(&["an earlier run left settings", "equal:"]);
+    scene.as_before();
+}
+
+both!(settings_changed_by_others_stay; Scene::new);
+fn settings_changed_by_others_stay(scene: &mut Scene) {
+    let run = scene.load().start();
+    scene.rows_flow();
+    scene
+        .target
+        .client("SET GLOBAL sync_binlog = 77")
+        .expect("set");
+    run.wait()
+        .code(3)
+        .says(&["sync_binlog is 77", "somebody else changed it"]);
+    assert_eq!(settings(&scene.target)["sync_binlog"], "77");
+    scene
+        .target
+        .client("SET GLOBAL sync_binlog = 1")
+        .expect("set");
+    scene.as_before();
+}
+
+both!(privileges_that_are_missing; Scene::new);
+fn privileges_that_are_missing(scene: &mut Scene) {
+    let kind = scene.target.kind();
+    let grants = if kind == Kind::MySql {
+        "SESSION_VARIABLES_ADMIN"
+    } else {
+        "BINLOG ADMIN"
+    };
+    scene
+        .target
+        .script(
+            format!(
+                "CREATE USER t_some@localhost IDENTIFIED BY 'Right-1-word'; \
+                GRANT ALL ON big.* TO t_some@localhost; GRANT {grants} ON *.* TO t_some@localhost;"
+            )
+            .as_bytes(),
+        )
+        .expect("an account");
+    let load = |scene: &Scene| {
+        scene
+            .tool("load", "t_some")
+            .env("PENSTOCK_PASSWORD", "Right-1-word")
+            .args(["--tune", "max", "--json"])
+            .run()
+    };
+    // Rows need it, and it may not be set.
+    load(scene).code(7).says(&["LOAD DATA LOCAL is off"]);
+    scene.as_before();
+    scene
+        .target
+        .client("SET GLOBAL local_infile = ON")
+        .expect("set");
+    scene.before = settings(&scene.target);
+    let done = load(scene).ok();
+    let said = done.summary()["tuning"]["not_changed"].to_string();
+    let (redo, flush) = (
+        "innodb_redo_log: needs INNODB_REDO_LOG_ENABLE (GRANT INNODB_REDO_LOG_ENABLE ON *.* TO \
+        't_some'@'localhost')",
+        if kind == Kind::MySql {
+            "SYSTEM_VARIABLES_ADMIN"
+        } else {
+            "SUPER"
+        },
+    );
+    assert_eq!(said.contains(redo), kind == Kind::MySql, "{said}");
+    assert!(
+        said.contains(&format!("innodb_flush_log_at_trx_commit: needs {flush}")),
+        "{said}"
+    );
+    scene.as_before();
+}
+
+both!(without_a_journal_nothing_is_changed; Scene::new);
+fn without_a_journal_nothing_is_changed(scene: &mut Scene) {
+    scene
+        .tool("load", "root")
+        .args(["--tune", "max"])
+        .env("PENSTOCK_STATE", "/dev/null/x")
+        .run()
+        .code(8)
+        .says(&["/dev/null/x", "PENSTOCK_STATE"]);
+    scene.as_before();
 }
 
 /// The journal of one server, renamed to that of another, is never applied.
 #[test]
-fn a_journal_of_another_server() {
-    let Some(scene) = Scene::new(Kind::MariaDb, &[]) else {
+fn a_settings_journal_of_another_server_is_not_applied() {
+    let Some(scene) = Scene::new(Kind::MariaDb) else {
         return;
     };
     let run = scene.load().start();
@@ -194,7 +321,7 @@ fn a_journal_of_another_server() {
 #[test]
 fn a_server_that_is_restarted() {
     for kind in [Kind::MySql, Kind::MariaDb] {
-        let Some(mut scene) = Scene::new(kind, &[]) else {
+        let Some(mut scene) = Scene::new(kind) else {
             continue;
         };
         let run = scene.load().start();
@@ -226,7 +353,7 @@ fn a_server_that_is_restarted() {
 #[test]
 fn two_loads_at_once() {
     for kind in [Kind::MySql, Kind::MariaDb] {
-        let Some(scene) = Scene::new(kind, &[]) else {
+        let Some(scene) = Scene::new(kind) else {
             continue;
         };
         // Slow enough for the others to come and go.
@@ -265,7 +392,10 @@ fn a_server_with_replicas() {
         let Some(pair) = Pair::take(kind) else {
             continue;
         };
-        pair.fill("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY); INSERT INTO shop.t VALUES (1);");
+        pair.fill(
+            "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY); \
+            INSERT INTO shop.t VALUES (1);",
+        );
         pair.dump("a", &[]).ok();
         let setup = |id: &str| {
             testkit::Setup::new(kind)
@@ -280,7 +410,9 @@ fn a_server_with_replicas() {
         let (change, start, stop) = if pair.is_mysql() {
             (
                 format!(
-                    "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, SOURCE_USER='repl', SOURCE_PASSWORD='Repl-1-word', GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1"
+                    "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, \
+                    SOURCE_USER='repl', SOURCE_PASSWORD='Repl-1-word', GET_SOURCE_PUBLIC_KEY=1, \
+                    SOURCE_CONNECT_RETRY=1"
                 ),
                 "START REPLICA",
                 "STOP REPLICA",
@@ -288,22 +420,26 @@ fn a_server_with_replicas() {
         } else {
             (
                 format!(
-                    "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='repl', MASTER_PASSWORD='Repl-1-word', MASTER_CONNECT_RETRY=1"
+                    "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, \
+                    MASTER_USER='repl', MASTER_PASSWORD='Repl-1-word', MASTER_CONNECT_RETRY=1"
                 ),
                 "START SLAVE",
                 "STOP SLAVE",
             )
         };
-        primary.script(b"CREATE USER repl@'127.0.0.1' IDENTIFIED BY 'Repl-1-word'; GRANT REPLICATION SLAVE ON *.* TO repl@'127.0.0.1'; CREATE USER repl@localhost IDENTIFIED BY 'Repl-1-word'; GRANT REPLICATION SLAVE ON *.* TO repl@localhost;").expect("an account");
+        primary
+            .script(
+                b"CREATE USER repl@'127.0.0.1' IDENTIFIED BY 'Repl-1-word'; \
+                GRANT REPLICATION SLAVE ON *.* TO repl@'127.0.0.1'; \
+                CREATE USER repl@localhost IDENTIFIED BY 'Repl-1-word'; \
+                GRANT REPLICATION SLAVE ON *.* TO repl@localhost;",
+            )
+            .expect("an account");
         replica.client(&change).expect("a replica");
         replica.client(start).expect("it runs");
         let threads =
             "SELECT COUNT(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'";
-        let end = Instant::now() + Duration::from_secs(30);
-        while primary.value(threads).expect("a count") == "0" {
-            assert!(Instant::now() < end, "the replica does not connect");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until_some(&primary, threads);
         let load = |server: &Server, level: &str| {
             Tool::new(["load"])
                 .arg(pair.path("a"))
@@ -335,10 +471,16 @@ fn a_server_with_replicas() {
 /// The password and the account are nobody's business but the server's.
 #[test]
 fn no_secrets_in_the_journal() {
-    let Some(scene) = Scene::new(Kind::MySql, &[]) else {
+    let Some(scene) = Scene::new(Kind::MySql) else {
         return;
     };
-    scene.target.script(b"CREATE USER t_secret@localhost IDENTIFIED BY 'Hush-1-word'; GRANT ALL ON *.* TO t_secret@localhost WITH GRANT OPTION;").expect("an account");
+    scene
+        .target
+        .script(
+            b"CREATE USER t_secret@localhost IDENTIFIED BY 'Hush-1-word'; \
+            GRANT ALL ON *.* TO t_secret@localhost WITH GRANT OPTION;",
+        )
+        .expect("an account");
     let run = scene
         .tool("load", "t_secret")
         .env("PENSTOCK_PASSWORD", "Hush-1-word")
@@ -355,10 +497,12 @@ fn no_secrets_in_the_journal() {
     }
 }
 
-both! {
-    fn without_a_home_loads_go_on(pair) {
-        pair.fill("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY); INSERT INTO shop.t VALUES (1);");
-        pair.dump("a", &[]).ok();
-        pair.load("a", &[]).ok();
-    }
+both!(a_load_without_a_home_directory);
+fn a_load_without_a_home_directory(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY); \
+        INSERT INTO shop.t VALUES (1);",
+    );
+    pair.dump("a", &[]).ok();
+    pair.load("a", &[]).ok();
 }

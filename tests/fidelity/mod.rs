@@ -9,4 +9,5 @@ mod tables;
 mod text;
 mod values;
 
+use crate::kit::fixtures::fixture;
 use crate::kit::{COUNT, Pair, both};

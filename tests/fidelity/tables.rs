@@ -3,27 +3,38 @@
 
 use super::*;
 
-both! {
-    fn generated_invisible_and_checked_columns(pair) {
-        let mysql = pair.is_mysql();
-        let functional = if mysql { ", KEY f ((lower(name)))" } else { "" };
-        let tags = if mysql { "tags JSON" } else { "tags TEXT" };
-        pair.fill(&format!("CREATE DATABASE gen; USE gen;
-CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(40) NOT NULL, price DECIMAL(10,2), hidden INT INVISIBLE DEFAULT 7,
-  gross DECIMAL(12,2) GENERATED ALWAYS AS (price * 1.19) VIRTUAL, upper_name VARCHAR(40) GENERATED ALWAYS AS (UPPER(name)) STORED, {tags},
-  last INT, CONSTRAINT positive CHECK (price >= 0), CONSTRAINT named CHECK (CHAR_LENGTH(name) > 0), UNIQUE KEY u (upper_name, id), KEY d (price DESC, name), KEY g (gross){functional});
-INSERT INTO t (name, price, hidden, tags, last) VALUES ('ab', 10, 1, '[1, 2]', 9), ('Öl', NULL, NULL, NULL, NULL), ('x', 0.01, 3, '[]', 0);
-INSERT INTO t (name, price) SELECT CONCAT('n', n), n FROM {COUNT} WHERE n < 2000;
-CREATE TABLE only_generated (a INT GENERATED ALWAYS AS (1) VIRTUAL, b INT);
-INSERT INTO only_generated (b) VALUES (1), (2), (NULL);
-"));
-        pair.carry("a", &["--chunk-size", "64k"]);
-        pair.same_schema("gen");
-        pair.same("SELECT id, name, price, hidden, gross, upper_name, tags, last FROM gen.t ORDER BY id");
-        pair.same("SELECT a, b FROM gen.only_generated ORDER BY b");
-        assert!(pair.target().client("INSERT INTO gen.t (name, price) VALUES ('', -1)").is_err(), "checks hold on the copy");
-        pair.a_change_is_found("a", "`gen`.`t`", "UPDATE gen.t SET hidden = 2 WHERE id = 1");
-    }
+both!(generated_invisible_and_checked_columns);
+fn generated_invisible_and_checked_columns(pair: &Pair) {
+    let mysql = pair.is_mysql();
+    let functional = if mysql { ", KEY f ((lower(name)))" } else { "" };
+    let tags = if mysql { "tags JSON" } else { "tags TEXT" };
+    pair.fill(&format!(
+        "CREATE DATABASE gen; USE gen; \
+        CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(40) NOT NULL, \
+          price DECIMAL(10,2), hidden INT INVISIBLE DEFAULT 7, \
+          gross DECIMAL(12,2) GENERATED ALWAYS AS (price * 1.19) VIRTUAL, \
+          upper_name VARCHAR(40) GENERATED ALWAYS AS (UPPER(name)) STORED, {tags}, last INT, \
+          CONSTRAINT positive CHECK (price >= 0), CONSTRAINT named CHECK (CHAR_LENGTH(name) > 0), \
+          UNIQUE KEY u (upper_name, id), KEY d (price DESC, name), KEY g (gross){functional}); \
+        INSERT INTO t (name, price, hidden, tags, last) VALUES ('ab', 10, 1, '[1, 2]', 9), \
+          ('Öl', NULL, NULL, NULL, NULL), ('x', 0.01, 3, '[]', 0); \
+        INSERT INTO t (name, price) SELECT CONCAT('n', n), n FROM {COUNT} WHERE n < 2000; \
+        CREATE TABLE only_generated (a INT GENERATED ALWAYS AS (1) VIRTUAL, b INT); \
+        INSERT INTO only_generated (b) VALUES (1), (2), (NULL);"
+    ));
+    pair.carry("a", &["--chunk-size", "64k"]);
+    pair.same_schema("gen");
+    pair.same(
+        "SELECT id, name, price, hidden, gross, upper_name, tags, last FROM gen.t ORDER BY id",
+    );
+    pair.same("SELECT a, b FROM gen.only_generated ORDER BY b");
+    assert!(
+        pair.target()
+            .client("INSERT INTO gen.t (name, price) VALUES ('', -1)")
+            .is_err(),
+        "checks hold on the copy"
+    );
+    pair.a_change_is_found("a", "`gen`.`t`", "UPDATE gen.t SET hidden = 2 WHERE id = 1");
 }
 
 #[test]
@@ -31,87 +42,124 @@ fn multi_valued_indexes_arrive() {
     let Some(pair) = Pair::take(testkit::Kind::MySql) else {
         return;
     };
-    pair.fill("CREATE DATABASE mv; USE mv; CREATE TABLE t (id INT PRIMARY KEY, tags JSON, KEY m ((cast(tags->'$' AS UNSIGNED ARRAY))));
-INSERT INTO t VALUES (1, '[1, 2]'), (2, NULL), (3, '[]');");
+    pair.fill(
+        "CREATE DATABASE mv; USE mv; \
+        CREATE TABLE t (id INT PRIMARY KEY, tags JSON, \
+          KEY m ((cast(tags->'$' AS UNSIGNED ARRAY)))); \
+        INSERT INTO t VALUES (1, '[1, 2]'), (2, NULL), (3, '[]');",
+    );
     pair.carry("a", &[]);
     pair.same("SELECT id, tags FROM mv.t ORDER BY id");
     pair.same("SELECT id FROM mv.t WHERE 2 MEMBER OF (tags)");
     pair.same_definitions("mv");
 }
 
-both! {
-    fn counters_and_zeros_stay(pair) {
-        pair.fill("CREATE DATABASE ctr; USE ctr; SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO';
-CREATE TABLE z (id INT AUTO_INCREMENT PRIMARY KEY, v INT); INSERT INTO z VALUES (0, 1), (-5, 2), (7, 3); 
-CREATE TABLE gone (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY); INSERT INTO gone VALUES (4711); DELETE FROM gone;
-CREATE TABLE last (id TINYINT UNSIGNED AUTO_INCREMENT PRIMARY KEY); INSERT INTO last VALUES (254);
-CREATE TABLE `empty` (id INT AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT = 500;
-CREATE TABLE nothing (a INT, b TEXT);
-CREATE TABLE other (a INT NOT NULL, id INT AUTO_INCREMENT, KEY (id)); INSERT INTO other VALUES (1, 0), (1, 9);");
-        pair.carry("a", &[]);
-        pair.same_schema("ctr");
-        pair.same("SELECT * FROM ctr.z ORDER BY id");
-        for server in [pair.source(), pair.target()] {
-            server.script(b"USE ctr; INSERT INTO gone VALUES (NULL); INSERT INTO z (v) VALUES (9); INSERT INTO `empty` VALUES (NULL); INSERT INTO other (a) VALUES (3);").expect("rows");
-        }
-        pair.same("SELECT (SELECT id FROM ctr.gone), (SELECT MAX(id) FROM ctr.z), (SELECT id FROM ctr.`empty`), (SELECT MAX(id) FROM ctr.other)");
+both!(counters_and_zeros_stay);
+fn counters_and_zeros_stay(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE ctr; USE ctr; SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'; \
+        CREATE TABLE z (id INT AUTO_INCREMENT PRIMARY KEY, v INT); \
+        INSERT INTO z VALUES (0, 1), (-5, 2), (7, 3); \
+        CREATE TABLE gone (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY); \
+        INSERT INTO gone VALUES (4711); DELETE FROM gone; \
+        CREATE TABLE last (id TINYINT UNSIGNED AUTO_INCREMENT PRIMARY KEY); \
+        INSERT INTO last VALUES (254); \
+        CREATE TABLE `empty` (id INT AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT = 500; \
+        CREATE TABLE nothing (a INT, b TEXT); \
+        CREATE TABLE other (a INT NOT NULL, id INT AUTO_INCREMENT, KEY (id)); \
+        INSERT INTO other VALUES (1, 0), (1, 9);",
+    );
+    pair.carry("a", &[]);
+    pair.same_schema("ctr");
+    pair.same("SELECT * FROM ctr.z ORDER BY id");
+    for server in [pair.source(), pair.target()] {
+        server
+            .script(
+                b"USE ctr; INSERT INTO gone VALUES (NULL); INSERT INTO z (v) VALUES (9); \
+                INSERT INTO `empty` VALUES (NULL); INSERT INTO other (a) VALUES (3);",
+            )
+            .expect("rows");
     }
+    pair.same(
+        "SELECT (SELECT id FROM ctr.gone), (SELECT MAX(id) FROM ctr.z), \
+        (SELECT id FROM ctr.`empty`), (SELECT MAX(id) FROM ctr.other)",
+    );
 }
 
-both! {
-    fn partitions_of_all_kinds(pair) {
-        pair.fill(&format!("CREATE DATABASE part; USE part;
-CREATE TABLE r (id INT, at DATE NOT NULL, v VARCHAR(20), PRIMARY KEY (id, at)) PARTITION BY RANGE (YEAR(at)) (PARTITION p0 VALUES LESS THAN (2020), PARTITION p1 VALUES LESS THAN (2024), PARTITION `p max` VALUES LESS THAN MAXVALUE);
-CREATE TABLE rc (a INT, b VARCHAR(10), KEY (a)) PARTITION BY RANGE COLUMNS (a, b) (PARTITION x VALUES LESS THAN (100, 'm'), PARTITION y VALUES LESS THAN (MAXVALUE, MAXVALUE));
-CREATE TABLE l (id INT PRIMARY KEY) PARTITION BY LIST (id % 3) (PARTITION a VALUES IN (0), PARTITION b VALUES IN (1, 2));
-CREATE TABLE lc (c CHAR(2), n INT) PARTITION BY LIST COLUMNS (c) (PARTITION eu VALUES IN ('de', 'fr'), PARTITION us VALUES IN ('us', NULL));
-CREATE TABLE h (id INT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 4;
-CREATE TABLE lh (id INT PRIMARY KEY) PARTITION BY LINEAR HASH (id) PARTITIONS 3;
-CREATE TABLE k (id VARCHAR(20) PRIMARY KEY) PARTITION BY KEY () PARTITIONS 3;
-CREATE TABLE sub (id INT, y INT) PARTITION BY RANGE (y) SUBPARTITION BY HASH (id) SUBPARTITIONS 2 (PARTITION p0 VALUES LESS THAN (5), PARTITION p1 VALUES LESS THAN MAXVALUE);
-INSERT INTO r SELECT n, DATE '2018-01-01' + INTERVAL n DAY, CONCAT('v', n) FROM {COUNT} WHERE n < 3000;
-INSERT INTO rc SELECT n % 200, CHAR(97 + n % 26) FROM {COUNT} WHERE n < 500;
-INSERT INTO l SELECT n FROM {COUNT} WHERE n < 100; INSERT INTO lc VALUES ('de', 1), ('us', 2), (NULL, 3);
-INSERT INTO h SELECT n FROM {COUNT} WHERE n < 5000; INSERT INTO lh SELECT n FROM {COUNT} WHERE n < 100;
-INSERT INTO k SELECT LEFT(SHA2(n, 256), 20) FROM {COUNT} WHERE n < 2000; INSERT INTO sub SELECT n, n % 10 FROM {COUNT} WHERE n < 200;"));
-        pair.carry("a", &["--chunk-size", "64k"]);
-        pair.same_schema("part");
-        pair.same("SELECT table_name, partition_name, subpartition_name FROM information_schema.partitions WHERE table_schema = 'part' ORDER BY 1, 2, 3");
-        pair.same("SELECT COUNT(*) FROM part.r PARTITION (`p max`)");
-    }
+both!(partitions_of_all_kinds);
+fn partitions_of_all_kinds(pair: &Pair) {
+    pair.fill(&fixture!("partition_kinds"));
+    pair.carry("a", &["--chunk-size", "64k"]);
+    pair.same_schema("part");
+    pair.same(
+        "SELECT table_name, partition_name, subpartition_name FROM information_schema.partitions \
+        WHERE table_schema = 'part' ORDER BY 1, 2, 3",
+    );
+    pair.same("SELECT COUNT(*) FROM part.r PARTITION (`p max`)");
 }
 
-both! {
-    fn foreign_keys_in_circles(pair) {
-        pair.fill("CREATE DATABASE fk1; CREATE DATABASE fk2; USE fk1; SET foreign_key_checks = 0;
-CREATE TABLE a (id INT PRIMARY KEY, b INT, CONSTRAINT a_b FOREIGN KEY (b) REFERENCES b (id) ON DELETE SET NULL);
-CREATE TABLE b (id INT PRIMARY KEY, a INT, CONSTRAINT b_a FOREIGN KEY (a) REFERENCES a (id) ON DELETE CASCADE ON UPDATE CASCADE);
-CREATE TABLE tree (id INT PRIMARY KEY, up INT, CONSTRAINT parent FOREIGN KEY (up) REFERENCES tree (id));
-CREATE TABLE fk2.far (id INT PRIMARY KEY, a INT, CONSTRAINT far_a FOREIGN KEY (a) REFERENCES fk1.a (id));
-INSERT INTO a VALUES (1, 2), (2, 1); INSERT INTO b VALUES (1, 2), (2, 1); INSERT INTO tree VALUES (1, 3), (2, 1), (3, 2), (4, NULL);
-INSERT INTO fk2.far VALUES (1, 1);");
-        pair.carry("a", &[]);
-        pair.same_definitions("fk1");
-        pair.same_definitions("fk2");
-        assert!(pair.target().client("INSERT INTO fk1.tree VALUES (9, 99)").is_err(), "foreign keys hold on the copy");
-        assert!(pair.target().client("DELETE FROM fk1.tree WHERE id = 1").is_err());
-        pair.target().client("DELETE FROM fk1.b WHERE id = 1").expect("a delete that sets NULL");
-        assert_eq!(pair.target().value("SELECT IFNULL(b, 'gone') FROM fk1.a WHERE id = 2").expect("a value"), "gone");
-    }
+both!(circular_foreign_keys);
+fn circular_foreign_keys(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE fk1; CREATE DATABASE fk2; USE fk1; SET foreign_key_checks = 0; \
+        CREATE TABLE a (id INT PRIMARY KEY, b INT, \
+          CONSTRAINT a_b FOREIGN KEY (b) REFERENCES b (id) ON DELETE SET NULL); \
+        CREATE TABLE b (id INT PRIMARY KEY, a INT, \
+          CONSTRAINT b_a FOREIGN KEY (a) REFERENCES a (id) ON DELETE CASCADE ON UPDATE CASCADE); \
+        CREATE TABLE tree (id INT PRIMARY KEY, up INT, \
+          CONSTRAINT parent FOREIGN KEY (up) REFERENCES tree (id)); \
+        CREATE TABLE fk2.far (id INT PRIMARY KEY, a INT, \
+          CONSTRAINT far_a FOREIGN KEY (a) REFERENCES fk1.a (id)); \
+        INSERT INTO a VALUES (1, 2), (2, 1); INSERT INTO b VALUES (1, 2), (2, 1); \
+        INSERT INTO tree VALUES (1, 3), (2, 1), (3, 2), (4, NULL); \
+        INSERT INTO fk2.far VALUES (1, 1);",
+    );
+    pair.carry("a", &[]);
+    pair.same_definitions("fk1");
+    pair.same_definitions("fk2");
+    assert!(
+        pair.target()
+            .client("INSERT INTO fk1.tree VALUES (9, 99)")
+            .is_err(),
+        "foreign keys hold on the copy"
+    );
+    assert!(
+        pair.target()
+            .client("DELETE FROM fk1.tree WHERE id = 1")
+            .is_err()
+    );
+    pair.target()
+        .client("DELETE FROM fk1.b WHERE id = 1")
+        .expect("a delete that sets NULL");
+    assert_eq!(
+        pair.target()
+            .value("SELECT IFNULL(b, 'gone') FROM fk1.a WHERE id = 2")
+            .expect("a value"),
+        "gone"
+    );
 }
 
 /// MySQL only: a primary key that the server made, and keys that it hides.
 #[test]
-fn primary_keys_that_nobody_asked_for() {
+fn generated_invisible_primary_keys() {
     let Some(pair) = Pair::take(testkit::Kind::MySql) else {
         return;
     };
-    pair.fill(&format!("CREATE DATABASE gipk; USE gipk; SET sql_generate_invisible_primary_key = ON;
-CREATE TABLE t (a INT, b VARCHAR(90)); INSERT INTO t SELECT n % 7, CONCAT('r', n, REPEAT('-', 80)) FROM {COUNT} ORDER BY n; DELETE FROM t WHERE b LIKE 'r5-%'; ANALYZE TABLE t;
-SET sql_generate_invisible_primary_key = OFF;
-CREATE TABLE k (a INT PRIMARY KEY, b INT, KEY hidden (b) INVISIBLE, KEY plain (b)) COMPRESSION = 'none' STATS_PERSISTENT = 1;
-CREATE TABLE c (a INT PRIMARY KEY, b INT, CHECK (b > 0) NOT ENFORCED) ROW_FORMAT = COMPRESSED KEY_BLOCK_SIZE = 8; INSERT INTO c VALUES (1, -1);
-CREATE TABLE e (id BINARY(16) DEFAULT (UUID_TO_BIN(UUID())) PRIMARY KEY, v INT DEFAULT (1 + 1), j JSON DEFAULT (JSON_ARRAY(1)), at DATE DEFAULT (CURRENT_DATE)); INSERT INTO e () VALUES (), ();"));
+    pair.fill(&format!(
+        "CREATE DATABASE gipk; USE gipk; SET sql_generate_invisible_primary_key = ON; \
+        CREATE TABLE t (a INT, b VARCHAR(90)); \
+        INSERT INTO t SELECT n % 7, CONCAT('r', n, REPEAT('-', 80)) FROM {COUNT} ORDER BY n; \
+        DELETE FROM t WHERE b LIKE 'r5-%'; ANALYZE TABLE t; \
+        SET sql_generate_invisible_primary_key = OFF; \
+        CREATE TABLE k (a INT PRIMARY KEY, b INT, KEY hidden (b) INVISIBLE, \
+          KEY plain (b)) COMPRESSION = 'none' STATS_PERSISTENT = 1; \
+        CREATE TABLE c (a INT PRIMARY KEY, b INT, CHECK (b > 0) NOT ENFORCED) ROW_FORMAT = \
+          COMPRESSED KEY_BLOCK_SIZE = 8; \
+        INSERT INTO c VALUES (1, -1); \
+        CREATE TABLE e (id BINARY(16) DEFAULT (UUID_TO_BIN(UUID())) PRIMARY KEY, \
+          v INT DEFAULT (1 + 1), j JSON DEFAULT (JSON_ARRAY(1)), at DATE DEFAULT (CURRENT_DATE)); \
+        INSERT INTO e () VALUES (), ();"
+    ));
     let done = pair.dump("a", &["--chunk-size", "64k", "--json"]).ok();
     assert!(
         done.summary()["chunks"].as_u64() > Some(4),

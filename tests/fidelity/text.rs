@@ -39,49 +39,73 @@ const SETS: &[(&str, &[&str])] = &[
     ("binary", &["00FF8081", "5C0A"]),
 ];
 
-both! {
-    fn text_comes_back_byte_for_byte(pair) {
-        let mut script = String::from("CREATE DATABASE txt CHARACTER SET latin1; USE txt; SET NAMES utf8mb4;\n");
-        let mut sets: Vec<_> = SETS.to_vec();
-        if pair.is_mysql() {
-            sets.push(("gb18030", &["81308130", "815C", "FE39FE39"]));
-        }
-        let mut wide = (String::from("id INT PRIMARY KEY"), String::new());
-        for (set, samples) in &sets {
-            script += &format!("CREATE TABLE t_{set} (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(60), c CHAR(20), t TEXT, KEY (v)) DEFAULT CHARSET {set};\n");
-            for hex in *samples {
-                script += &format!("INSERT INTO t_{set} (v, c, t) VALUES (_{set} 0x{hex}, _{set} 0x{hex}, _{set} 0x{}), ('', '', ''), (NULL, NULL, NULL);\n", hex.repeat(3));
-            }
-            wide.0 += &format!(", `{set}` VARCHAR(60) CHARACTER SET {set}");
-            wide.1 += &format!(", _{set} 0x{}", samples[0]);
-        }
-        script += &format!("CREATE TABLE wide ({}); INSERT INTO wide VALUES (1{});\n", wide.0, wide.1);
-        script += &format!("INSERT INTO t_latin1 (v, c, t) SELECT CHAR(n USING latin1), CHAR(n USING latin1), CHAR(n, 92, n, 9 USING latin1) FROM {COUNT} WHERE n BETWEEN 1 AND 255;\n");
-        // UTF-8 that somebody stored in a latin1 column, and trailing blanks.
-        script += "INSERT INTO t_latin1 (v, c, t) VALUES (CONVERT(CAST('naïve €' AS BINARY) USING latin1), 'x  ', 'x  '), ('x', 'x', 'x'), ('x ', 'x ', 'x\\t'), ('\\\\N', 'NULL', '\\\\\\\\N');\n";
-        pair.fill(&script);
-        pair.carry("a", &[]);
-        pair.same_schema("txt");
-        for (set, _) in &sets {
-            pair.same(&format!("SELECT id, HEX(v), HEX(c), HEX(t) FROM txt.t_{set} ORDER BY id"));
-        }
-        pair.a_change_is_found("a", "`txt`.`t_sjis`", "UPDATE txt.t_sjis SET v = _sjis 0x835B WHERE id = 1");
+both!(text_comes_back_byte_for_byte);
+fn text_comes_back_byte_for_byte(pair: &Pair) {
+    let mut script =
+        String::from("CREATE DATABASE txt CHARACTER SET latin1; USE txt; SET NAMES utf8mb4;\n");
+    let mut sets: Vec<_> = SETS.to_vec();
+    if pair.is_mysql() {
+        sets.push(("gb18030", &["81308130", "815C", "FE39FE39"]));
     }
+    let mut wide = (String::from("id INT PRIMARY KEY"), String::new());
+    for (set, samples) in &sets {
+        script += &format!(
+            "CREATE TABLE t_{set} (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(60), c CHAR(20), \
+            t TEXT, KEY (v)) DEFAULT CHARSET {set};\n"
+        );
+        for hex in *samples {
+            script += &format!(
+                "INSERT INTO t_{set} (v, c, t) VALUES (_{set} 0x{hex}, _{set} 0x{hex}, \
+                _{set} 0x{}), ('', '', ''), (NULL, NULL, NULL);\n",
+                hex.repeat(3)
+            );
+        }
+        wide.0 += &format!(", `{set}` VARCHAR(60) CHARACTER SET {set}");
+        wide.1 += &format!(", _{set} 0x{}", samples[0]);
+    }
+    script += &format!(
+        "CREATE TABLE wide ({}); INSERT INTO wide VALUES (1{});\n",
+        wide.0, wide.1
+    );
+    script += &format!(
+        "INSERT INTO t_latin1 (v, c, t) SELECT CHAR(n USING latin1), CHAR(n USING latin1), \
+        CHAR(n, 92, n, 9 USING latin1) FROM {COUNT} WHERE n BETWEEN 1 AND 255;\n"
+    );
+    // UTF-8 that somebody stored in a latin1 column, and trailing blanks.
+    script += "INSERT INTO t_latin1 (v, c, t) \
+        VALUES (CONVERT(CAST('naïve €' AS BINARY) USING latin1), 'x  ', 'x  '), ('x', 'x', 'x'), \
+        ('x ', 'x ', 'x\\t'), ('\\\\N', 'NULL', '\\\\\\\\N');\n";
+    pair.fill(&script);
+    pair.carry("a", &[]);
+    pair.same_schema("txt");
+    for (set, _) in &sets {
+        pair.same(&format!(
+            "SELECT id, HEX(v), HEX(c), HEX(t) FROM txt.t_{set} ORDER BY id"
+        ));
+    }
+    pair.a_change_is_found(
+        "a",
+        "`txt`.`t_sjis`",
+        "UPDATE txt.t_sjis SET v = _sjis 0x835B WHERE id = 1",
+    );
 }
 
-both! {
-    fn defaults_and_comments_keep_their_bytes(pair) {
-        pair.fill(r"CREATE DATABASE `dc`; USE dc; SET NAMES utf8mb4;
+both!(defaults_and_comments_keep_their_bytes);
+fn defaults_and_comments_keep_their_bytes(pair: &Pair) {
+    pair.fill(r"CREATE DATABASE `dc`; USE dc; SET NAMES utf8mb4;
 CREATE TABLE t (id INT PRIMARY KEY COMMENT 'a ''quoted'' \\ back\nslash; -- no */ /* comment',
   a VARCHAR(30) NOT NULL DEFAULT 'it''s; \\ \n `x` é', b VARBINARY(8) DEFAULT 0x00FF5C27, c VARCHAR(10) CHARACTER SET latin1 DEFAULT 'ÿä',
   d ENUM('a''b', 'c;d') DEFAULT 'a''b', e DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3), f BIT(3) DEFAULT b'101', g DOUBLE DEFAULT 1e-10) COMMENT 'tab\t 日本 ''x''; DELIMITER ;;';
 INSERT INTO t (id) VALUES (1);
 CREATE TABLE `sp ace` (`a``b` INT PRIMARY KEY, `c;d` INT, `é` INT, `%s` INT, KEY `k ``;` (`c;d`)); INSERT INTO `sp ace` VALUES (1, 2, 3, 4);
 ");
-        pair.carry("a", &[]);
-        pair.same_schema("dc");
-        pair.target().client("INSERT INTO dc.t (id) VALUES (2)").expect("a row of defaults");
-        pair.source().client("INSERT INTO dc.t (id) VALUES (2)").expect("a row of defaults");
-        pair.same("SELECT id, HEX(a), HEX(b), HEX(c), d, f + 0, g FROM dc.t ORDER BY id");
-    }
+    pair.carry("a", &[]);
+    pair.same_schema("dc");
+    pair.target()
+        .client("INSERT INTO dc.t (id) VALUES (2)")
+        .expect("a row of defaults");
+    pair.source()
+        .client("INSERT INTO dc.t (id) VALUES (2)")
+        .expect("a row of defaults");
+    pair.same("SELECT id, HEX(a), HEX(b), HEX(c), d, f + 0, g FROM dc.t ORDER BY id");
 }

@@ -1,12 +1,13 @@
 //! The program under test: built once, run with nothing of the user's own
 //! settings, and never waited for without end.
 
+use super::waiting::until;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -178,18 +179,18 @@ impl Tool {
 
     /// Starts it.
     pub fn start(self) -> Running {
-        self.begin(reader)
+        self.begin(Stream::read)
     }
 
     /// Starts it, and hangs up at once: what it says breaks the pipe.
     pub fn start_unheard(self) -> Running {
         self.begin(|pipe| {
             drop(pipe);
-            std::thread::spawn(Vec::new)
+            Stream::default()
         })
     }
 
-    fn begin(mut self, hear: impl Fn(Box<dyn Read + Send>) -> JoinHandle<Vec<u8>>) -> Running {
+    fn begin(mut self, hear: impl Fn(Box<dyn Read + Send>) -> Stream) -> Running {
         let line = format!("{:?}", self.command)
             .replace(" \"", " ")
             .replace('"', "");
@@ -213,19 +214,48 @@ impl Tool {
     }
 }
 
-fn reader(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut all = Vec::new();
-        let _ = pipe.read_to_end(&mut all);
-        all
-    })
+/// What a run has written to one of its outputs so far.
+#[derive(Default)]
+struct Stream {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Stream {
+    fn read(mut pipe: Box<dyn Read + Send>) -> Stream {
+        let bytes = Arc::<Mutex<Vec<u8>>>::default();
+        let all = bytes.clone();
+        let thread = std::thread::spawn(move || {
+            let mut some = [0; 8192];
+            while let Ok(n @ 1..) = pipe.read(&mut some) {
+                let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                all.extend_from_slice(&some[..n]);
+            }
+        });
+        Stream {
+            bytes,
+            thread: Some(thread),
+        }
+    }
+
+    fn text(&self) -> String {
+        lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits for its end.
+    fn end(mut self) -> String {
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("a reader");
+        }
+        self.text()
+    }
 }
 
 /// A run that goes on.
 pub struct Running {
     child: Child,
-    out: JoinHandle<Vec<u8>>,
-    err: JoinHandle<Vec<u8>>,
+    out: Stream,
+    err: Stream,
     line: String,
 }
 
@@ -239,6 +269,25 @@ impl Running {
     pub fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).expect("the program is there");
+    }
+
+    /// Waits until it has written this to one of its outputs.
+    #[track_caller]
+    pub fn until_it_says(&self, text: &str) {
+        until(text, || {
+            self.out.text().contains(text) || self.err.text().contains(text)
+        });
+    }
+
+    /// Waits until it is stopped, as by `PENSTOCK_STOP_AT`.
+    #[track_caller]
+    pub fn until_stopped(&self) {
+        until("a run that is stopped", || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid()));
+            let stat = stat.expect("a process");
+            let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
+            state.starts_with('T')
+        });
     }
 
     /// Whether it has ended.
@@ -261,8 +310,7 @@ impl Running {
                 None => std::thread::sleep(Duration::from_millis(5)),
             }
         };
-        let text = |thread: JoinHandle<Vec<u8>>| lossy(&thread.join().expect("a reader"));
-        let (out, err) = (text(self.out), text(self.err));
+        let (out, err) = (self.out.end(), self.err.end());
         let Some(status) = status else {
             panic!("{} hangs\n{out}\n{err}", self.line)
         };

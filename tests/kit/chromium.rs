@@ -1,6 +1,6 @@
 //! A browser that opens a page and says what became of it.
 //!
-//! Optional: where there is none a test says so and passes.
+//! Optional: where there is none the test is skipped.
 
 use super::binary::lossy;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct Opened {
     pub console: Vec<String>,
 }
 
-/// Where the browser is; `None`, said aloud, where there is none.
+/// Where the browser is; `None` where there is none, which counts as a skip.
 pub fn find() -> Option<PathBuf> {
     let named = std::env::var_os("PENSTOCK_CHROMIUM").map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -28,7 +28,10 @@ pub fn find() -> Option<PathBuf> {
         all.find(|p| p.is_file())
     });
     if found.is_none() {
-        eprintln!("SKIPPED: no Chromium on this machine; PENSTOCK_CHROMIUM names one");
+        testkit::skip(
+            "chromium",
+            "no Chromium on this machine; PENSTOCK_CHROMIUM names one",
+        );
     }
     found
 }

@@ -6,32 +6,18 @@
 
 pub mod binary;
 pub mod chromium;
+pub mod fixtures;
+pub mod imported;
 pub mod managed;
 pub mod pair;
+pub mod proxied;
 pub mod same;
+pub mod sampling;
+pub mod waiting;
 
 pub use binary::{Done, Tool};
 pub use managed::Managed;
 pub(crate) use pair::both;
 pub use pair::{Pair, own_server};
 pub use same::COUNT;
-
-/// Tests of both flavours, each with what `$make` gives for it, or none where that server is not there.
-macro_rules! on_both {
-    ($make:expr; $($(#[$doc:meta])* fn $name:ident($it:ident, $kind:ident) $body:block)*) => {$(
-        $(#[$doc])*
-        mod $name {
-            use super::*;
-            fn run($kind: testkit::Kind) {
-                let Some(mut made) = ($make)($kind) else { return };
-                let $it = &mut made;
-                $body
-            }
-            #[test]
-            fn mariadb() { run(testkit::Kind::MariaDb) }
-            #[test]
-            fn mysql() { run(testkit::Kind::MySql) }
-        }
-    )*};
-}
-pub(crate) use on_both;
+pub use sampling::{few, thorough};

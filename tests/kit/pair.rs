@@ -6,22 +6,28 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use testkit::{Kind, Server, available};
 
-/// Runs a test on both flavours, as two tests.
+/// Makes two tests of a function, `function::mysql` and `function::mariadb`. The function takes a [`Pair`], or what the
+/// constructor behind the semicolon makes for a kind of server; where that is `None` the test has been skipped.
 macro_rules! both {
-    ($(#[$attr:meta])* fn $name:ident($pair:ident) $body:block) => {
-        mod $name {
-            #[allow(unused_imports, reason = "not every test needs more than the pair")]
-            use super::*;
-            fn run($pair: &$crate::kit::Pair) $body
-            $(#[$attr])*
-            #[test]
-            fn mariadb() {
-                if let Some(pair) = $crate::kit::Pair::take(testkit::Kind::MariaDb) { run(&pair) }
-            }
-            $(#[$attr])*
+    ($test:ident) => {
+        $crate::kit::both!(@ $test, $crate::kit::Pair::take);
+    };
+    ($test:ident; $($make:ident)::+) => {
+        $crate::kit::both!(@ $test, super::$($make)::+);
+    };
+    (@ $test:ident, $make:path) => {
+        mod $test {
             #[test]
             fn mysql() {
-                if let Some(pair) = $crate::kit::Pair::take(testkit::Kind::MySql) { run(&pair) }
+                if let Some(mut made) = $make(testkit::Kind::MySql) {
+                    super::$test(&mut made);
+                }
+            }
+            #[test]
+            fn mariadb() {
+                if let Some(mut made) = $make(testkit::Kind::MariaDb) {
+                    super::$test(&mut made);
+                }
             }
         }
     };
@@ -98,20 +104,18 @@ impl Drop for Held {
     }
 }
 
-/// A server for one test alone, which may kill it; `None`, said aloud, where there is none to start.
+/// A server for one test alone, which may kill it; `None` where this machine has none of that kind, which counts as a skip.
 pub fn own_server(kind: Kind, args: &[&str]) -> Option<Server> {
-    if let Err(reason) = available(kind) {
-        eprintln!("SKIPPED: {reason}");
+    if !available(kind) {
         return None;
     }
     Some(Server::start(kind, args).expect("a server starts"))
 }
 
 impl Pair {
-    /// Waits for the servers of this flavour and empties them; `None`, said aloud, where there are none.
+    /// Waits for the servers of this flavour and empties them; `None` where this machine has none, which counts as a skip.
     pub fn take(kind: Kind) -> Option<Pair> {
-        if let Err(reason) = available(kind) {
-            eprintln!("SKIPPED: {reason}");
+        if !available(kind) {
             return None;
         }
         let held = Pool::of(kind).take();

@@ -24,13 +24,15 @@ pub fn definitions(server: &Server, schema: &str) -> Vec<(String, String)> {
         (
             "TABLE",
             format!(
-                "SELECT table_name FROM information_schema.tables WHERE table_schema = '{literal}' AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')"
+                "SELECT table_name FROM information_schema.tables WHERE table_schema = '{literal}' \
+                AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')"
             ),
         ),
         (
             "TABLE",
             format!(
-                "SELECT table_name FROM information_schema.tables WHERE table_schema = '{literal}' AND table_type = 'SEQUENCE'"
+                "SELECT table_name FROM information_schema.tables WHERE table_schema = '{literal}' \
+                AND table_type = 'SEQUENCE'"
             ),
         ),
         (
@@ -42,19 +44,22 @@ pub fn definitions(server: &Server, schema: &str) -> Vec<(String, String)> {
         (
             "TRIGGER",
             format!(
-                "SELECT trigger_name FROM information_schema.triggers WHERE trigger_schema = '{literal}'"
+                "SELECT trigger_name FROM information_schema.triggers \
+                WHERE trigger_schema = '{literal}'"
             ),
         ),
         (
             "PROCEDURE",
             format!(
-                "SELECT routine_name FROM information_schema.routines WHERE routine_schema = '{literal}' AND routine_type = 'PROCEDURE'"
+                "SELECT routine_name FROM information_schema.routines \
+                WHERE routine_schema = '{literal}' AND routine_type = 'PROCEDURE'"
             ),
         ),
         (
             "FUNCTION",
             format!(
-                "SELECT routine_name FROM information_schema.routines WHERE routine_schema = '{literal}' AND routine_type = 'FUNCTION'"
+                "SELECT routine_name FROM information_schema.routines \
+                WHERE routine_schema = '{literal}' AND routine_type = 'FUNCTION'"
             ),
         ),
         (
@@ -140,7 +145,12 @@ impl Pair {
 
 /// A derived table `q` with a column `n` that counts from 0 to 9999.
 pub const COUNT: &str = "(SELECT a.i + 10 * b.i + 100 * c.i + 1000 * d.i AS n FROM
- (SELECT 0 i UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9) a,
- (SELECT 0 i UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9) b,
- (SELECT 0 i UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9) c,
- (SELECT 0 i UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9) d) q";
+ (SELECT 0 i UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION \
+        ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9) a,
+ (SELECT 0 i UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION \
+        ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9) b,
+ (SELECT 0 i UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION \
+        ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9) c,
+ (SELECT 0 i UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION \
+        ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9) \
+        d) q";

@@ -208,7 +208,8 @@ impl Random {
         };
         Made {
             create: format!(
-                "CREATE TABLE t ({}) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE={collation}{format}",
+                "CREATE TABLE t ({}) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 \
+                COLLATE={collation}{format}",
                 lines.join(", ")
             ),
             primary: order,
@@ -273,16 +274,28 @@ impl Random {
             match self.below(4) {
                 0 => all.push(format!("DELETE FROM {{t}} WHERE `id` % {step} = 0")),
                 1 => {
-                    let ids: Vec<i64> = (0..1 + self.below(60)).map(|_| 20_000 + self.below(4000) as i64).collect();
+                    let ids: Vec<i64> = (0..1 + self.below(60))
+                        .map(|_| 20_000 + self.below(4000) as i64)
+                        .collect();
                     let rows: Vec<String> = ids.into_iter().map(|id| self.row(made, id)).collect();
                     all.push(format!("REPLACE INTO {{t}} VALUES {}", rows.join(", ")));
                 }
-                2 => all.push(format!("UPDATE {{t}} SET `id` = `id` + 100000 WHERE `id` % {step} = 1 ORDER BY `id` DESC")),
+                2 => all.push(format!(
+                    "UPDATE {{t}} SET `id` = `id` + 100000 WHERE `id` % {step} = 1 \
+                    ORDER BY `id` DESC"
+                )),
                 _ => {
-                    let changeable: Vec<&Column> = made.columns.iter().filter(|c| !c.is_key && !c.is_unique).collect();
+                    let changeable: Vec<&Column> = made
+                        .columns
+                        .iter()
+                        .filter(|c| !c.is_key && !c.is_unique)
+                        .collect();
                     let c = *self.pick(&changeable);
                     let value = self.value(&c.of.clone());
-                    all.push(format!("UPDATE {{t}} SET `{}` = {value} WHERE `id` % {step} = 1", c.name));
+                    all.push(format!(
+                        "UPDATE {{t}} SET `{}` = {value} WHERE `id` % {step} = 1",
+                        c.name
+                    ));
                 }
             }
         }

@@ -1,9 +1,9 @@
 //! A server to tune, an archive to load into it, and what a user would look at.
 
+use crate::kit::waiting::until;
 use crate::kit::{Pair, Tool, own_server};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 use testkit::{Kind, Server};
 
 /// A server as people run it: nothing of what tuning changes is set yet.
@@ -50,12 +50,24 @@ pub struct Scene {
 }
 
 impl Scene {
-    pub fn new(kind: Kind, args: &[&str]) -> Option<Scene> {
+    pub fn new(kind: Kind) -> Option<Scene> {
         let pair = Pair::take(kind)?;
-        pair.fill("CREATE DATABASE big; USE big; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(1000)) ENGINE=InnoDB; INSERT INTO t (v) SELECT SHA2(RAND(), 512) FROM (SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4) x;
-INSERT INTO t (v) SELECT REPEAT(v, 7) FROM t; INSERT INTO t (v) SELECT a.v FROM t a, t b, t c, t d; INSERT INTO t (v) SELECT REVERSE(LEFT(a.v, 900)) FROM t a; INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; ANALYZE TABLE t;");
+        pair.fill(
+            "CREATE DATABASE big; USE big; \
+            CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(1000)) ENGINE=InnoDB; \
+            INSERT INTO t (v) SELECT SHA2(RAND(), 512) FROM (SELECT 1 UNION SELECT 2 UNION \
+              SELECT 3 UNION SELECT 4) x; \
+            INSERT INTO t (v) SELECT REPEAT(v, 7) FROM t; \
+            INSERT INTO t (v) SELECT a.v FROM t a, t b, t c, t d; \
+            INSERT INTO t (v) SELECT REVERSE(LEFT(a.v, 900)) FROM t a; \
+            INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; \
+            INSERT INTO t (v) SELECT v FROM t; ANALYZE TABLE t;",
+        );
         let folder = tempfile::tempdir().expect("a folder");
-        pair.fill("CREATE DATABASE small; CREATE TABLE small.t (id INT PRIMARY KEY); INSERT INTO small.t VALUES (1);");
+        pair.fill(
+            "CREATE DATABASE small; CREATE TABLE small.t (id INT PRIMARY KEY); \
+            INSERT INTO small.t VALUES (1);",
+        );
         for (name, schema) in [("a", "big"), ("b", "small")] {
             Tool::new(["dump", "-S"])
                 .arg(pair.source().socket())
@@ -74,7 +86,7 @@ INSERT INTO t (v) SELECT REPEAT(v, 7) FROM t; INSERT INTO t (v) SELECT a.v FROM 
                 .ok();
         }
         drop(pair);
-        let target = own_server(kind, &[DURABLE, args].concat())?;
+        let target = own_server(kind, DURABLE)?;
         let before = settings(&target);
         Some(Scene {
             target,
@@ -136,11 +148,10 @@ INSERT INTO t (v) SELECT REPEAT(v, 7) FROM t; INSERT INTO t (v) SELECT a.v FROM 
     pub fn rows_flow(&self) -> BTreeMap<String, String> {
         let sql =
             "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'LOAD DATA%'";
-        let end = Instant::now() + Duration::from_secs(60);
         // A server that is being restarted answers nothing.
-        while self.target.value(sql).ok().is_none_or(|n| n == "0") {
-            assert!(Instant::now() < end, "no load begins");
-        }
+        until("a load begins", || {
+            self.target.value(sql).is_ok_and(|n| n != "0")
+        });
         settings(&self.target)
     }
 

@@ -3,7 +3,8 @@
 
 use super::scene::{Scene, settings};
 use crate::kit::managed::Flag;
-use crate::kit::{self, Tool, on_both};
+use crate::kit::waiting::until_up;
+use crate::kit::{self, Tool, both, few};
 use std::path::PathBuf;
 use testkit::Kind;
 
@@ -15,7 +16,7 @@ struct Managed {
 
 impl Managed {
     fn new(kind: Kind) -> Option<Managed> {
-        let mut scene = Scene::new(kind, &[])?;
+        let mut scene = Scene::new(kind)?;
         let folder = scene.folder.path().to_owned();
         let config = format!("--defaults-file={}", folder.join("my.cnf").display());
         let script = kit::Managed::new(&scene.target, &folder, |arg| match arg {
@@ -29,11 +30,7 @@ impl Managed {
         );
         std::fs::write(folder.join("my.cnf"), text).expect("written");
         script.run("restart");
-        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while scene.target.conn().is_err() {
-            assert!(std::time::Instant::now() < end, "{}", scene.target.log());
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        until_up(&scene.target);
         std::fs::remove_file(folder.join("words")).expect("words");
         // Set by somebody while the server runs: a restart must not lose it.
         for sql in [
@@ -80,130 +77,184 @@ impl Managed {
     }
 }
 
-on_both! {
-    Managed::new;
-    fn restarted_for_the_load_and_again(m, kind) {
-        m.scene.target.script(b"CREATE USER t_app@localhost IDENTIFIED BY ''").expect("an account");
-        let mut app = m.scene.target.options();
-        app.user = "t_app".to_owned();
-        let _idle = wire::Conn::connect(&app).expect("a session");
-        let run = m.load().arg("--json").start();
-        let during = m.scene.rows_flow();
-        assert_eq!(during["innodb_autoinc_lock_mode"], "2");
-        assert_eq!(during["sync_binlog"], "0");
-        assert_eq!(during["max_connections"], "77");
-        let text = std::fs::read_to_string(m.fragment()).expect("the file");
-        assert!(text.contains("[mysqld]\n") && text.contains("\ninnodb_autoinc_lock_mode = 2\n"), "{text}");
-        assert!(!text.contains("log-bin"), "{text}");
-        let done = run.wait().ok().says(&["t_app@localhost (1, 0 at work)"]);
-        m.as_before();
-        assert_eq!(m.words(), ["restart", "restart"]);
-        let tuning = done.summary()["tuning"].clone();
-        assert_eq!(tuning["restarts"], 2);
-        let changes = tuning["changes"].as_array().expect("a list").clone();
-        let change = changes.iter().find(|c| c["name"] == "innodb_autoinc_lock_mode").expect("the change");
-        assert_eq!((&change["before"], &change["during"], &change["after"]), (&"1".into(), &"2".into(), &"1".into()));
-        assert_eq!(changes.iter().any(|c| c["name"] == "innodb_doublewrite"), kind == Kind::MariaDb, "{tuning}");
-    }
+both!(restarted_for_the_load_and_afterwards; Managed::new);
+fn restarted_for_the_load_and_afterwards(m: &mut Managed) {
+    let kind = m.scene.target.kind();
+    m.scene
+        .target
+        .script(b"CREATE USER t_app@localhost IDENTIFIED BY ''")
+        .expect("an account");
+    let mut app = m.scene.target.options();
+    app.user = "t_app".to_owned();
+    let _idle = wire::Conn::connect(&app).expect("a session");
+    let run = m.load().arg("--json").start();
+    let during = m.scene.rows_flow();
+    assert_eq!(during["innodb_autoinc_lock_mode"], "2");
+    assert_eq!(during["sync_binlog"], "0");
+    assert_eq!(during["max_connections"], "77");
+    let text = std::fs::read_to_string(m.fragment()).expect("the file");
+    assert!(
+        text.contains("[mysqld]\n") && text.contains("\ninnodb_autoinc_lock_mode = 2\n"),
+        "{text}"
+    );
+    assert!(!text.contains("log-bin"), "{text}");
+    let done = run.wait().ok().says(&["t_app@localhost (1, 0 at work)"]);
+    m.as_before();
+    assert_eq!(m.words(), ["restart", "restart"]);
+    let tuning = done.summary()["tuning"].clone();
+    assert_eq!(tuning["restarts"], 2);
+    let changes = tuning["changes"].as_array().expect("a list").clone();
+    let change = changes
+        .iter()
+        .find(|c| c["name"] == "innodb_autoinc_lock_mode")
+        .expect("the change");
+    assert_eq!(
+        (&change["before"], &change["during"], &change["after"]),
+        (&"1".into(), &"2".into(), &"1".into())
+    );
+    assert_eq!(
+        changes.iter().any(|c| c["name"] == "innodb_doublewrite"),
+        kind == Kind::MariaDb,
+        "{tuning}"
+    );
+}
 
-    fn stopped_or_failed(m, _kind) {
-        let run = m.load().start();
-        m.scene.rows_flow();
-        run.signal(rustix::process::Signal::INT);
-        run.wait().code(9);
-        m.as_before();
-        m.scene.empty();
-        let run = m.load().start();
-        m.scene.rows_flow();
-        m.scene.empty();
-        let done = run.wait();
-        assert!(![0, 9, 70].contains(&done.code), "{done:?}");
-        m.as_before();
-        assert_eq!(m.words().len(), 4);
-    }
+both!(stopped_or_failed; Managed::new);
+fn stopped_or_failed(m: &mut Managed) {
+    let run = m.load().start();
+    m.scene.rows_flow();
+    run.signal(rustix::process::Signal::INT);
+    run.wait().code(9);
+    m.as_before();
+    m.scene.empty();
+    let run = m.load().start();
+    m.scene.rows_flow();
+    m.scene.empty();
+    let done = run.wait();
+    assert!(![0, 9, 70].contains(&done.code), "{done:?}");
+    m.as_before();
+    assert_eq!(m.words().len(), 4);
+}
 
-    fn a_server_that_does_not_start_with_it(m, _kind) {
-        let picky = m.flag("picky");
-        m.load().run().ok().says(&["settings that need a restart were left alone", "what is penstock-tune.cnf", "equal:"]);
-        assert_eq!(m.words(), ["restart", "start"]);
-        m.as_before();
-        m.scene.empty();
-        drop(picky);
-        // A command that does nothing is found out by the server, not by its exit code.
-        let lazy = m.flag("lazy");
-        m.load().run().ok().says(&["did not restart the server"]);
-        m.as_before();
-        m.scene.empty();
-        drop(lazy);
-        // A file that nobody knows of stays, and stops the load before anything is done.
-        std::fs::write(m.fragment(), "[mysqld]\n").expect("written");
-        m.load().run().code(8).says(&["is there already"]);
-        std::fs::remove_file(m.fragment()).expect("removed");
-        m.as_before();
-    }
+both!(a_server_that_does_not_start_with_the_settings; Managed::new);
+fn a_server_that_does_not_start_with_the_settings(m: &mut Managed) {
+    let picky = m.flag("picky");
+    m.load().run().ok().says(&[
+        "settings that need a restart were left alone",
+        "what is penstock-tune.cnf",
+        "equal:",
+    ]);
+    assert_eq!(m.words(), ["restart", "start"]);
+    m.as_before();
+    m.scene.empty();
+    drop(picky);
+    // A command that does nothing is found out by the server, not by its exit code.
+    let lazy = m.flag("lazy");
+    m.load().run().ok().says(&["did not restart the server"]);
+    m.as_before();
+    m.scene.empty();
+    drop(lazy);
+    // A file that nobody knows of stays, and stops the load before anything is done.
+    std::fs::write(m.fragment(), "[mysqld]\n").expect("written");
+    m.load().run().code(8).says(&["is there already"]);
+    std::fs::remove_file(m.fragment()).expect("removed");
+    m.as_before();
+}
 
-    fn a_server_that_does_not_start_at_all(m, _kind) {
-        let dead = m.flag("dead");
-        m.load().run().code(6).says(&["THE SERVER IS DOWN", "it is dead"]);
-        assert!(!m.fragment().exists());
-        assert_eq!(m.scene.journals().len(), 1);
-        m.scene.doctor().run().code(6);
-        drop(dead);
-        m.scene.doctor().arg("--revert").run().ok().says(&["is started again", "runs without it"]);
-        m.as_before();
-    }
+both!(a_server_that_does_not_start_at_all; Managed::new);
+fn a_server_that_does_not_start_at_all(m: &mut Managed) {
+    let dead = m.flag("dead");
+    m.load()
+        .run()
+        .code(6)
+        .says(&["THE SERVER IS DOWN", "it is dead"]);
+    assert!(!m.fragment().exists());
+    assert_eq!(m.scene.journals().len(), 1);
+    m.scene.doctor().run().code(6);
+    drop(dead);
+    m.scene
+        .doctor()
+        .arg("--revert")
+        .run()
+        .ok()
+        .says(&["is started again", "runs without it"]);
+    m.as_before();
+}
 
-    fn killed_at_each_step_of_a_restart(m, _kind) {
-        let places = m.path("places");
-        m.load().env("PENSTOCK_PLACES", &places).run().ok();
-        m.as_before();
-        let left = std::fs::read_dir(m.scene.state()).expect("a folder").flatten();
-        assert_eq!(left.filter(|e| !e.path().is_dir()).count(), 0, "a note is left");
-        m.scene.empty();
-        let places = std::fs::read_to_string(places).expect("places");
-        let wanted = ["a file of settings", "the file of settings", "restart of the server", "the command has ended", "the journal has a setting"];
-        // By name and number: how often other places come depends on how fast the machine is.
-        let mut seen = std::collections::HashMap::new();
-        let mut at: Vec<String> = Vec::new();
-        for (i, name) in places.lines().enumerate() {
-            let n: &mut usize = seen.entry(name).or_default();
-            *n += 1;
-            // Of the settings that need no restart only some: they have tests of their own.
-            let setting = name.ends_with("a setting");
-            if wanted.iter().any(|w| name.contains(w)) && !(setting && i % 3 != 0) || name.contains("end of a file") {
-                at.push(format!("{name}#{n}"));
-            }
+both!(killed_at_each_step_of_a_restart; Managed::new);
+fn killed_at_each_step_of_a_restart(m: &mut Managed) {
+    let places = m.path("places");
+    m.load().env("PENSTOCK_PLACES", &places).run().ok();
+    m.as_before();
+    let left = std::fs::read_dir(m.scene.state())
+        .expect("a folder")
+        .flatten();
+    assert_eq!(
+        left.filter(|e| !e.path().is_dir()).count(),
+        0,
+        "a note is left"
+    );
+    m.scene.empty();
+    let places = std::fs::read_to_string(places).expect("places");
+    let wanted = [
+        "a file of settings",
+        "the file of settings",
+        "restart of the server",
+        "the command has ended",
+        "the journal has a setting",
+    ];
+    // By name and number: how often other places come depends on how fast the machine is.
+    let mut seen = std::collections::HashMap::new();
+    let mut at: Vec<String> = Vec::new();
+    for (i, name) in places.lines().enumerate() {
+        let n: &mut usize = seen.entry(name).or_default();
+        *n += 1;
+        // Of the settings that need no restart only some: they have tests of their own.
+        let setting = name.ends_with("a setting");
+        if wanted.iter().any(|w| name.contains(w)) && !(setting && i % 3 != 0)
+            || name.contains("end of a file")
+        {
+            at.push(format!("{name}#{n}"));
         }
-        assert!(at.len() >= 12, "{places}");
-        for (round, at) in at.into_iter().enumerate() {
-            m.load().env("PENSTOCK_KILL_AT", &at).run().code(137);
-            // A server that was killed on its way up cannot be emptied.
-            if round % 2 == 0 || m.scene.target.conn().is_err() {
-                m.scene.doctor().arg("--revert").run().ok();
-            } else {
-                // The next load does it, whatever its own level; rows are not its business.
-                m.scene.empty();
-                m.scene.tool("load", "root").run().code(7).says(&["local_infile = OFF"]);
-            }
-            let now = settings(&m.scene.target);
-            let differ: Vec<_> = now.iter().filter(|(k, v)| m.scene.before.get(*k) != Some(v)).collect();
-            assert!(differ.is_empty() && !m.fragment().exists(), "killed at {at}: {differ:?}");
-            m.as_before();
+    }
+    assert!(at.len() >= 12, "{places}");
+    let rounds: Vec<(usize, String)> = at.into_iter().enumerate().collect();
+    for (round, at) in few(m.scene.target.kind(), 5, &rounds) {
+        m.load().env("PENSTOCK_KILL_AT", &at).run().code(137);
+        // A server that was killed on its way up cannot be emptied.
+        if round % 2 == 0 || m.scene.target.conn().is_err() {
+            m.scene.doctor().arg("--revert").run().ok();
+        } else {
+            // The next load does it, whatever its own level; rows are not its business.
             m.scene.empty();
+            m.scene
+                .tool("load", "root")
+                .run()
+                .code(7)
+                .says(&["local_infile = OFF"]);
         }
+        let now = settings(&m.scene.target);
+        let differ: Vec<_> = now
+            .iter()
+            .filter(|(k, v)| m.scene.before.get(*k) != Some(v))
+            .collect();
+        assert!(
+            differ.is_empty() && !m.fragment().exists(),
+            "killed at {at}: {differ:?}"
+        );
+        m.as_before();
+        m.scene.empty();
     }
 }
 
 #[test]
-fn nothing_to_restart_for_and_what_makes_no_sense() {
+fn needless_restarts_and_contradictory_options() {
     let Some(m) = Managed::new(Kind::MySql) else {
         return;
     };
     std::fs::write(m.path("my.cnf"), "[mysqld]\n").expect("written");
     m.script.run("restart");
-    while m.scene.target.conn().is_err() {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    until_up(&m.scene.target);
     std::fs::remove_file(m.path("words")).expect("words");
     m.load().run().ok().says(&["the server is not restarted"]);
     assert!(m.words().is_empty());

@@ -63,9 +63,16 @@ pub fn cache_folder() -> PathBuf {
     })
 }
 
-/// Whether a server of this kind can be started here; if not, why, for a test that skips.
-pub fn available(kind: Kind) -> std::result::Result<(), String> {
-    Install::find(kind).map(|_| ()).map_err(|e| e.0)
+/// Whether a server of this kind can be started here. If not, the test is skipped: see [`crate::skip`].
+#[track_caller]
+pub fn available(kind: Kind) -> bool {
+    match Install::find(kind) {
+        Ok(_) => true,
+        Err(e) => {
+            crate::skip(kind.name(), e);
+            false
+        }
+    }
 }
 
 /// A server on this machine: how to call it, its clients and its set-up program.

@@ -16,6 +16,7 @@ pub mod install;
 pub mod proxy;
 pub mod sample;
 pub mod server;
+pub mod skip;
 pub mod stock;
 
 mod datadir;
@@ -26,3 +27,4 @@ pub use error::{Error, Result};
 pub use install::{Install, Kind, available};
 pub use process::interrupt;
 pub use server::{Server, Setup};
+pub use skip::skip;

@@ -336,6 +336,19 @@ impl Server {
             .unwrap_or_default())
     }
 
+    /// The cell of this column in the first row of one statement; `None` for NULL and where there is no row.
+    pub fn field(&self, sql: &str, column: &str) -> Result<Option<String>> {
+        let mut conn = self.conn()?;
+        let mut rows = conn.query(sql).map_err(Error::doing(sql))?;
+        let at = rows.columns().iter().position(|c| c.name == column);
+        let at = at.ok_or_else(|| Error(format!("{sql}: no column {column}")))?;
+        let Some(row) = rows.next().map_err(Error::doing(sql))? else {
+            return Ok(None);
+        };
+        let cell = row.cells().nth(at).transpose()?.flatten();
+        Ok(cell.map(|c| String::from_utf8_lossy(c).into_owned()))
+    }
+
     /// Runs a script of many statements (DELIMITER and all) through the stock client.
     pub fn script(&self, sql: &[u8]) -> Result<()> {
         let socket = self.socket();

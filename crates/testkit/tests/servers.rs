@@ -1,21 +1,16 @@
 //! Real servers of every kind: they start, keep their data over a kill, take
 //! rows from the generators, and are gone afterwards.
-#![allow(
-    clippy::print_stderr,
-    reason = "a skipped test has to say why, and the test harness shows standard error"
-)]
 
 use bench::tpcc;
 use std::path::Path;
 use testkit::sample::Sample;
 use testkit::{Kind, Server, Setup, available, checksum, debian};
 
-/// A server of each kind that can run here; says which cannot.
+/// Each kind of server that can run here.
 fn each(test: impl Fn(Kind)) {
     for kind in Kind::ALL {
-        match available(kind) {
-            Ok(()) => test(kind),
-            Err(reason) => eprintln!("skipped for {}: {reason}", kind.name()),
+        if available(kind) {
+            test(kind);
         }
     }
 }
@@ -184,7 +179,7 @@ fn the_debian_index_loads_in_part() {
     if let Err(reason) =
         debian::Mirror::of_this_machine().and_then(|m| m.index(debian::Index::Contents))
     {
-        eprintln!("skipped: {reason}");
+        testkit::skip("debian", reason);
         return;
     }
     each(|kind| {

@@ -1,8 +1,9 @@
 //! A server of another series than those that all tests run against: what depends
 //! on the series, which is files and data folders.
 
+use crate::kit::fixtures::{all_tables, imported_as_tablespaces};
+use crate::kit::imported::{equal, names};
 use crate::kit::{Pair, Tool, own_server};
-use crate::road::{as_files, equal, everything, names};
 use testkit::{Install, Kind, Server, Setup};
 
 fn change(server: &Server) {
@@ -22,14 +23,14 @@ fn change(server: &Server) {
 }
 
 #[test]
-fn a_later_mariadb_takes_files_and_is_made() {
+fn tablespaces_and_data_directories_of_mariadb_11_8() {
     let Some(mut target) = own_server(Kind::MariaDb118, &["--server-id=82"]) else {
         return;
     };
     let Some(pair) = Pair::take(Kind::MariaDb) else {
         return;
     };
-    everything(&pair);
+    all_tables(&pair);
     pair.dump("a", &["--chunk-size", "256k"]).code(3);
     let load = || {
         Tool::new(["load"])
@@ -39,7 +40,7 @@ fn a_later_mariadb_takes_files_and_is_made() {
     let as_files = |done: crate::kit::Done| {
         let mut files = names(&done.summary()["road"]["files"]);
         files.sort();
-        assert_eq!(files, as_files(&pair));
+        assert_eq!(files, imported_as_tablespaces(&pair));
     };
     let done = load()
         .arg("--socket")

@@ -1,0 +1,431 @@
+//! Tables whose files are put in while the server is stopped: the same in the
+//! end as if their rows had been sent, whatever happens on the way, and the
+//! server runs.
+
+use crate::kit::fixtures::{all_tables, imported_as_tablespaces, three_tables};
+use crate::kit::imported::{equal, leftovers, names};
+use crate::kit::waiting::until_up;
+use crate::kit::{Done, Managed, Pair, Tool, both, few, own_server};
+use rustix::process::Signal;
+use std::time::Duration;
+use testkit::{Kind, Server};
+
+/// An archive, and a server that a script stops and starts.
+struct Scene {
+    script: Managed,
+    target: Server,
+    pair: Pair,
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    /// With all sorts of tables.
+    fn with_all_tables(kind: Kind) -> Option<Scene> {
+        Scene::new(kind, all)
+    }
+
+    /// With a few tables.
+    fn with_three_tables(kind: Kind) -> Option<Scene> {
+        Scene::new(kind, three_tables)
+    }
+
+    fn new(kind: Kind, fill: fn(&Pair)) -> Option<Scene> {
+        let target = own_server(kind, &["--server-id=81"])?;
+        let pair = Pair::take(kind)?;
+        fill(&pair);
+        let folder = tempfile::tempdir().expect("a folder");
+        let script = Managed::new(&target, folder.path(), <[u8]>::to_owned);
+        Some(Scene {
+            script,
+            target,
+            pair,
+            folder,
+        })
+    }
+
+    fn load(&self, more: &[&str]) -> Tool {
+        Tool::new(["load"])
+            .arg(self.pair.path("a"))
+            .arg("--socket")
+            .arg(self.target.socket())
+            .args(["--user", "root", "--threads", "2", "--skip-binlog"])
+            .args(more.iter().copied())
+            .env("PENSTOCK_STATE", self.folder.path().join("state"))
+    }
+
+    fn cold(&self, more: &[&str]) -> Tool {
+        self.load(&["--road", "cold", "--server-command", &self.script.command()])
+            .args(more.iter().copied())
+    }
+
+    fn empty(&self) {
+        self.up();
+        self.target
+            .script(
+                b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS g; \
+                DROP DATABASE IF EXISTS `a-f`",
+            )
+            .expect("an empty target");
+    }
+
+    /// Waits for a server that is on its way up.
+    #[track_caller]
+    fn up(&self) {
+        until_up(&self.target);
+    }
+
+    /// Notes of stopped servers.
+    fn notes(&self) -> usize {
+        std::fs::read_dir(self.folder.path().join("state")).map_or(0, |list| {
+            let name = |e: std::fs::DirEntry| e.file_name().to_string_lossy().into_owned();
+            list.flatten()
+                .map(name)
+                .filter(|n| n.starts_with("stopped-"))
+                .count()
+        })
+    }
+
+    #[track_caller]
+    fn equal(&self, when: &str) {
+        equal(&self.pair, &self.target, when);
+        assert_eq!(self.notes(), 0, "{when}");
+    }
+
+    /// Stops a load at a place, does something there, and lets it go on.
+    fn meanwhile(&self, place: &str, what: impl FnOnce()) -> Done {
+        self.empty();
+        let run = self.cold(&[]).env("PENSTOCK_STOP_AT", place).start();
+        run.until_stopped();
+        what();
+        run.signal(Signal::CONT);
+        run.wait()
+    }
+}
+
+fn all(pair: &Pair) {
+    all_tables(pair);
+    pair.dump("a", &["--chunk-size", "256k"]).code(3);
+}
+
+both!(imported_tables_stay_equal_after_changes_and_restarts; Scene::with_all_tables);
+fn imported_tables_stay_equal_after_changes_and_restarts(s: &mut Scene) {
+    let target = &s.target;
+    target
+        .client("SET GLOBAL long_query_time = 7.5")
+        .expect("set");
+    let _idle = target.conn().expect("a session");
+    let done = s
+        .cold(&["--json"])
+        .run()
+        .ok()
+        .says(&["ends the sessions of root@localhost (1, 0 at work)"]);
+    assert_eq!(s.script.words(), ["stop", "start"]);
+    let road = &done.summary()["road"];
+    let mut files = names(&road["files"]);
+    files.sort();
+    let wanted = imported_as_tablespaces(&s.pair);
+    assert_eq!(files, wanted, "{road:#}");
+    assert!(road["down"].as_f64().is_some_and(|d| d > 0.0), "{road:#}");
+    s.equal("loaded");
+    let of = |server: &Server| crate::kit::same::definitions(server, "f");
+    assert_eq!(of(s.pair.source()), of(target));
+    assert_eq!(
+        target
+            .value("SELECT @@GLOBAL.long_query_time")
+            .expect("a value"),
+        "7.500000"
+    );
+    for round in ["changed, and killed", "changed, and restarted"] {
+        for change in [
+            "INSERT INTO f.keyed (u) VALUES ('{round}')",
+            "UPDATE f.keyed SET v = CONCAT('zz', LEFT(v, 100)), n = n + 1 WHERE id % 3 = 0",
+            "DELETE FROM f.keyed WHERE id % 17 = 0 AND id > 3000",
+            "UPDATE f.worded SET b = NULL WHERE id % 50 = 0",
+            "INSERT INTO f.worded SELECT id + CRC32('{round}'), t, b FROM f.worded \
+            WHERE id % 5 = 0 AND id < 5000",
+            "UPDATE f.latin SET a = REVERSE(a) WHERE e = 1",
+            "DELETE FROM f.wide_set WHERE id % 3 = 0",
+            "UPDATE f.sorted_elsewhere SET b = REVERSE(b)",
+            "UPDATE f.filled SET v = REVERSE(v) WHERE code > 'm'",
+            "UPDATE f.worked_out SET a = REVERSE(CONCAT(LEFT(a, 60), 'y')) WHERE id % 3 = 0",
+        ] {
+            for server in [s.pair.source(), target] {
+                let change = change.replace("{round}", round);
+                server
+                    .client(&change)
+                    .unwrap_or_else(|e| panic!("{change}: {e:?}"));
+            }
+        }
+        if round.ends_with("killed") {
+            s.script.kill9();
+            s.script.run("start");
+        } else {
+            s.script.run("restart");
+        }
+        s.up();
+        s.equal(round);
+        let count = |server: &Server| {
+            server
+                .client("SELECT COUNT(*), MAX(id) FROM f.keyed")
+                .expect("rows")
+        };
+        assert_eq!(count(s.pair.source()), count(target), "{round}");
+    }
+}
+
+both!(a_load_killed_while_the_server_is_stopped; Scene::with_three_tables);
+fn a_load_killed_while_the_server_is_stopped(s: &mut Scene) {
+    // Not at every place of the road: those before the stop are the other road's as well.
+    let places = [
+        "a file is built#2",
+        "the server is about to be stopped#1",
+        "the load has left the server#1",
+        "the server is stopped#1",
+        "a file is in its place#1",
+        "a file is in its place#3",
+        "all files are in their places#1",
+        "the server is up again#1",
+        "a file is entered#3",
+    ];
+    let rounds: Vec<(usize, &str)> = places.into_iter().enumerate().collect();
+    for (round, place) in few(s.pair.kind, 4, &rounds) {
+        s.empty();
+        s.cold(&[]).env("PENSTOCK_KILL_AT", place).run().code(137);
+        let is_down = ["is stopped#", "in its place", "in their places"]
+            .iter()
+            .any(|p| place.contains(p));
+        assert_eq!(s.target.conn().is_err(), is_down, "{place}");
+        if is_down {
+            let doctor = Tool::new(["doctor", "--user", "root", "--socket"]).arg(s.target.socket());
+            doctor
+                .env("PENSTOCK_STATE", s.folder.path().join("state"))
+                .run()
+                .code(6)
+                .says(&["a load had stopped this server", "doctor --revert"]);
+            // Whoever comes next starts it.
+            let next = match round % 3 {
+                0 => s.load(&["--road", "rows"]).run().code(10),
+                1 => Tool::new(["doctor", "--revert", "--user", "root", "--socket"])
+                    .arg(s.target.socket())
+                    .env("PENSTOCK_STATE", s.folder.path().join("state"))
+                    .run()
+                    .ok(),
+                _ => s.cold(&[]).run().code(10),
+            };
+            next.says(&["has left the server stopped: it is started again"]);
+        }
+        let road: &[&str] = if round % 2 == 0 {
+            &["--resume"]
+        } else {
+            &["--resume", "--road", "cold", "--server-command"]
+        };
+        let mut again = s.load(road);
+        if round % 2 == 1 {
+            again = again.arg(s.script.command());
+        }
+        again.run().ok().says(&["equal:"]);
+        s.equal(place);
+        if round % 4 == 1 {
+            s.script.run("restart");
+            s.up();
+            s.equal(&format!("{place}, restarted"));
+        }
+    }
+}
+
+both!(a_server_killed_before_the_stop_or_as_it_starts; Scene::with_three_tables);
+fn a_server_killed_before_the_stop_or_as_it_starts(s: &mut Scene) {
+    let places = [
+        "a file is built#2",
+        "the server is up again#1",
+        "a file is entered#2",
+    ];
+    for place in few(s.pair.kind, 1, &places) {
+        s.empty();
+        let run = s.cold(&[]).env("PENSTOCK_STOP_AT", place).start();
+        run.until_stopped();
+        s.script.kill9();
+        run.signal(Signal::CONT);
+        let done = run.wait();
+        if done.code != 0 {
+            assert_eq!(done.code, 6, "{place}: {}", done.said());
+            if s.target.conn().is_err() {
+                s.script.run("start");
+                s.up();
+            }
+            s.load(&["--resume"]).run().ok().says(&["equal:"]);
+        }
+        s.equal(place);
+    }
+}
+
+both!(a_server_that_does_not_stop_or_start; Scene::with_three_tables);
+fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
+    // It does not stop.
+    let lazy = s.script.flag("lazy");
+    s.cold(&[])
+        .run()
+        .code(3)
+        .says(&["as rows", "did not stop the server", "equal:"]);
+    s.equal("lazy");
+    drop(lazy);
+    // It does not start with the new files, and does with its own.
+    let done = s.meanwhile("all files are in their places#1", || {
+        let dead = s.script.path("dead");
+        std::fs::write(&dead, "").expect("written");
+        let words = s.script.path("words");
+        let calls = move || {
+            std::fs::read_to_string(&words)
+                .unwrap_or_default()
+                .lines()
+                .count()
+        };
+        let before = calls();
+        std::thread::spawn(move || {
+            // Two calls fail, start and restart; then its own files are back.
+            while calls() < before + 2 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_secs(1));
+            let _ = std::fs::remove_file(dead);
+        });
+    });
+    done.code(3)
+        .says(&["did not come up with the files", "loaded as rows"]);
+    s.equal("the files were not taken");
+    // It does not start at all; once it does, the load goes on.
+    let done = s.meanwhile("all files are in their places#1", || {
+        std::fs::write(s.script.path("dead"), "").expect("written");
+    });
+    done.code(6).says(&["THE SERVER IS DOWN", "it is dead"]);
+    assert_eq!(s.notes(), 1);
+    Tool::new(["doctor"])
+        .env("PENSTOCK_STATE", s.folder.path().join("state"))
+        .run()
+        .says(&[
+            "the server itself",
+            "stopped",
+            "penstock doctor --revert --socket",
+        ]);
+    std::fs::remove_file(s.script.path("dead")).expect("removed");
+    s.load(&["--resume"])
+        .run()
+        .ok()
+        .says(&["is started again", "equal:"]);
+    s.equal("dead for a while");
+}
+
+both!(no_other_process_starts_the_stopped_server; Scene::with_three_tables);
+fn no_other_process_starts_the_stopped_server(s: &mut Scene) {
+    // The server cannot start, and no other penstock starts it.
+    let done = s.meanwhile("the server is stopped#1", || {
+        s.load(&["--road", "rows"])
+            .run()
+            .code(11)
+            .says(&["another penstock has stopped this server"]);
+        s.script.run("start");
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(s.target.conn().is_err(), "the server came up");
+    });
+    done.ok().says(&["equal:"]);
+    s.equal("started meanwhile");
+    // Nor where the server runs, and the load has no session on it.
+    for place in ["the load has left the server#1", "the server is up again#1"] {
+        let done = s.meanwhile(place, || {
+            for more in [&["--resume"][..], &[]] {
+                s.cold(more)
+                    .run()
+                    .code(11)
+                    .says(&["another penstock has stopped this server"]);
+            }
+        });
+        done.ok().says(&["equal:"]);
+        s.equal(place);
+    }
+}
+
+both!(interrupted_while_the_server_is_stopped; Scene::with_three_tables);
+fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
+    // Nobody ends it by mistake.
+    s.empty();
+    let run = s
+        .cold(&[])
+        .env("PENSTOCK_STOP_AT", "the server is stopped#1")
+        .start();
+    run.until_stopped();
+    run.signal(Signal::INT);
+    run.signal(Signal::CONT);
+    std::thread::sleep(Duration::from_millis(50));
+    run.signal(Signal::INT);
+    run.wait()
+        .code(9)
+        .says(&["the server is stopped, and started first"]);
+    s.up();
+    assert_eq!(s.notes(), 0);
+    s.load(&["--resume", "--road", "tablespace"])
+        .run()
+        .ok()
+        .says(&["as files", "equal:"]);
+    s.equal("Ctrl-C, twice");
+    // One that has written nothing since its last checkpoint takes files as well.
+    s.empty();
+    if !s.pair.is_mysql() {
+        // What was dropped is purged for a while.
+        let lsn = || {
+            s.target
+                .client("SHOW GLOBAL STATUS LIKE 'Innodb_lsn_current'")
+                .expect("a number")
+        };
+        let mut before = Vec::new();
+        while before != lsn() {
+            s.target
+                .client("SET GLOBAL innodb_log_checkpoint_now = 1")
+                .expect("a checkpoint");
+            before = lsn();
+            std::thread::sleep(Duration::from_secs(2));
+        }
+    }
+    s.load(&["--road", "tablespace"])
+        .run()
+        .ok()
+        .says(&["as files", "equal:"]);
+    s.equal("idle");
+    // What differs is loaded again as rows.
+    let done = s.meanwhile("a file is entered#1", || {
+        for change in [
+            "f.a SET v = 'other' WHERE id = 77",
+            "f.b SET v = 'other' WHERE id = 77",
+            "f.c SET v = 'other' WHERE id = 77",
+            "`a-f`.x SET id = 2",
+        ] {
+            let _ = s.target.client(&format!("UPDATE {change}"));
+        }
+    });
+    done.code(3)
+        .says(&["what came as a file differs", "dropped and loaded as rows"]);
+    s.equal("rows that differ");
+    assert!(leftovers(&s.target).is_empty());
+}
+
+#[test]
+fn contradictory_options_are_refused() {
+    let load = |more: &[&str]| {
+        let tool = Tool::new(["load", "/nonexistent", "--socket", "/nonexistent"]);
+        tool.args(more.iter().copied()).run().code(2)
+    };
+    load(&["--road", "cold", "--server-command", " "]).says(&["is empty"]);
+    load(&["--road", "cold"]).says(&["nobody said how", "--server-command"]);
+    load(&["--road", "cold", "--server-command", "x", "--tune=max"])
+        .says(&["forgets what --tune=max sets"]);
+    load(&[
+        "--road",
+        "cold",
+        "--server-command",
+        "x",
+        "--server-config",
+        "/tmp",
+    ])
+    .says(&["--road cold has none"]);
+    load(&["--server-command", "x"]).says(&["only --tune=max and --road cold may do"]);
+    load(&["--tune=max", "--server-command", "x"]).says(&["--server-config"]);
+}

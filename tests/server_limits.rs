@@ -1,0 +1,553 @@
+//! A dump that is held to a price: it keeps to it, says what it waits for, and
+//! ends with the figure where a limit can never be kept.
+
+use crate::kit::waiting::{Statement, until};
+use crate::kit::{Pair, Tool, both, own_server};
+use rustix::process::{Pid, Signal, kill_process};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use testkit::{Kind, Server};
+
+/// The text in front of which nothing is left of a run: no folder, no session of it.
+#[track_caller]
+fn nothing_left(pair: &Pair, name: &str) {
+    let folder = pair.path(name);
+    let left = std::fs::read_dir(&folder).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "{}", folder.display());
+    // A table lock would make this wait for ever.
+    pair.fill("SET SESSION lock_wait_timeout = 5; INSERT INTO t_a.t (c) VALUES ('after')");
+}
+
+/// A table of so many thousand rows of about a hundred bytes.
+fn fill(pair: &Pair, thousands: u32) {
+    pair.fill(&format!(
+        "CREATE DATABASE t_a; USE t_a; \
+        CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120)); \
+        CREATE TABLE d (n INT); INSERT INTO d VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9); \
+        INSERT INTO t (c) SELECT REPEAT(CHAR(97 + a.n), 90) FROM d a, d b, d c, \
+          (SELECT 1 FROM d x, d y LIMIT {thousands}) n; \
+        ANALYZE TABLE t"
+    ));
+}
+
+/// Waits until a replica says that it is two seconds behind. Until its applier runs it says nothing.
+#[track_caller]
+fn until_it_lags(replica: &Server) {
+    let (status, column) = match replica.kind() {
+        Kind::MySql => ("SHOW REPLICA STATUS", "Seconds_Behind_Source"),
+        _ => ("SHOW SLAVE STATUS", "Seconds_Behind_Master"),
+    };
+    until("the replica is behind", || {
+        let behind = replica.field(status, column).expect("a status");
+        behind.and_then(|s| s.parse::<u64>().ok()) >= Some(2)
+    });
+}
+
+both!(the_impact_limit_is_kept_under_a_workload);
+fn the_impact_limit_is_kept_under_a_workload(pair: &Pair) {
+    let server = pair.source();
+    let bench = |verb: &str| {
+        Tool::new(["bench", "tpcc", verb, "--socket"])
+            .arg(server.socket())
+            .args(["--user", "root"])
+    };
+    bench("load").args(["--warehouses", "1"]).run().ok();
+    let load = bench("run")
+        .args(["--connections", "2", "--ramp", "0s", "--measure", "60s"])
+        .start();
+    let done = pair
+        .dump(
+            "dump",
+            &[
+                "--max-impact",
+                "30%",
+                "--min-rate",
+                "4M",
+                "--schemas",
+                "tpcc",
+                "--json",
+            ],
+        )
+        .ok();
+    load.signal(Signal::INT);
+    load.wait();
+    let price = &done.summary()["price"];
+    let from = price["latency_from"].as_str().expect("a text");
+    assert_eq!(
+        from.contains("histogram of performance_schema"),
+        pair.is_mysql(),
+        "{price}"
+    );
+    assert!(
+        price["usual"]["statements_per_second"].as_f64() > Some(10.0),
+        "{price}"
+    );
+    assert!(price["effect"].is_number(), "{price}");
+    assert!(price["history_list"].as_u64().is_some(), "{price}");
+    // It tells what it does, and it is a whole dump.
+    let steering = done.json().iter().any(|e| {
+        e["steering"]
+            .as_str()
+            .is_some_and(|t| t.contains("budget 30 %"))
+    });
+    assert!(steering, "{}", done.out);
+    let decided = |e: &serde_json::Value| {
+        e["event"] == "decision" && e["message"].to_string().contains("finding out")
+    };
+    assert!(done.json().iter().any(decided), "{}", done.out);
+    pair.verify("dump").ok();
+}
+
+both!(an_idle_server_is_not_limited);
+fn an_idle_server_is_not_limited(pair: &Pair) {
+    fill(pair, 40);
+    let done = pair
+        .dump(
+            "dump",
+            &["--max-impact", "5%", "--max-running", "4", "--json"],
+        )
+        .ok();
+    let price = &done.summary()["price"];
+    assert_eq!(price["held_seconds"].as_f64(), Some(0.0), "{price}");
+    pair.verify("dump").ok();
+    // What the run itself asks of the server, twice a second, is nobody else's.
+    let done = pair
+        .dump(
+            "slow",
+            &["--max-impact", "5%", "--max-rate", "1M", "--json"],
+        )
+        .ok();
+    let summary = done.summary();
+    assert!(
+        summary["duration"].as_f64() > Some(6.0),
+        "long enough to tell: {summary:#}"
+    );
+    let seconds = |of: &serde_json::Value| of.as_f64().expect("seconds");
+    let rested = seconds(&summary["price"]["rested_seconds"]);
+    assert!(
+        rested < seconds(&summary["duration"]) * 0.15,
+        "{}",
+        summary["price"]
+    );
+}
+
+both!(a_limit_exceeded_from_the_start_ends_the_dump_without_a_lock);
+fn a_limit_exceeded_from_the_start_ends_the_dump_without_a_lock(pair: &Pair) {
+    fill(pair, 1);
+    let running = Statement::begin(pair.source(), "SELECT SLEEP(300)");
+    let done = pair
+        .dump("dump", &["--max-running", "0", "--max-wait", "1s"])
+        .code(12);
+    done.says(&[
+        "1 statements under way, 0 allowed",
+        "--max-wait",
+        "waiting for",
+    ]);
+    assert!(!pair.path("dump").exists());
+    nothing_left(pair, "dump");
+    let done = pair.dump("dump", &["--abort-if", "running=0"]).code(12);
+    done.says(&[
+        "ended by a limit: 1 statements under way, 0 allowed",
+        "--abort-if running=0 was asked for",
+    ]);
+    // Once it is over the same dump goes through.
+    drop(running);
+    pair.dump("dump", &["--max-running", "0", "--max-wait", "20s"])
+        .ok();
+}
+
+both!(a_limit_exceeded_during_the_dump_pauses_then_ends_it);
+fn a_limit_exceeded_during_the_dump_pauses_then_ends_it(pair: &Pair) {
+    fill(pair, 60);
+    let flags = [
+        "--max-rate",
+        "400k",
+        "--max-running",
+        "0",
+        "--max-wait",
+        "2s",
+        "--json",
+    ];
+    let dump = pair.dumping("dump", &flags).start();
+    until("the dump begins", || {
+        pair.path("dump").join("penstock.incomplete").exists()
+    });
+    let running = Statement::begin(pair.source(), "SELECT SLEEP(300)");
+    let done = dump.wait().code(12);
+    done.says(&["1 statements under way, 0 allowed"]);
+    nothing_left(pair, "dump");
+    drop(running);
+}
+
+both!(lag_needs_a_replica_and_a_stopped_one_counts_as_behind);
+fn lag_needs_a_replica_and_a_stopped_one_counts_as_behind(pair: &Pair) {
+    fill(pair, 1);
+    pair.dump("dump", &["--max-lag", "2s"])
+        .code(2)
+        .says(&["is not a replica", "--lag-of"]);
+    let (follow, forget) = if pair.is_mysql() {
+        (
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1",
+            "RESET REPLICA ALL",
+        )
+    } else {
+        (
+            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=1",
+            "RESET SLAVE ALL",
+        )
+    };
+    let replica = pair.target();
+    replica.script(follow.as_bytes()).expect("it follows");
+    let uri = replica.uri();
+    let done = pair.dump(
+        "dump",
+        &["--max-lag", "2s", "--lag-of", &uri, "--max-wait", "1s"],
+    );
+    replica.script(forget.as_bytes()).expect("it forgets");
+    done.code(12).says(&["a replica: its applier does not run"]);
+    nothing_left(pair, "dump");
+}
+
+both!(a_lagging_replica_is_waited_for);
+fn a_lagging_replica_is_waited_for(pair: &Pair) {
+    fill(pair, 1);
+    let (source, replica) = (pair.source(), pair.target());
+    let account = "CREATE USER t_follow@'%' IDENTIFIED BY 'follow'; \
+        GRANT REPLICATION SLAVE ON *.* TO t_follow@'%'";
+    source.script(account.as_bytes()).expect("an account");
+    let status = if pair.is_mysql() {
+        "SHOW BINARY LOG STATUS"
+    } else {
+        "SHOW MASTER STATUS"
+    };
+    let at = source.client(status).expect("a position").remove(0);
+    let (file, position) = (
+        at[0].clone().expect("a file"),
+        at[1].clone().expect("an offset"),
+    );
+    let port = source.port().expect("a port");
+    replica
+        .script(
+            b"CREATE DATABASE t_a; \
+            CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120))",
+        )
+        .expect("a table");
+    let (follow, forget) = if pair.is_mysql() {
+        (
+            format!(
+                "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, \
+                  SOURCE_USER='t_follow', SOURCE_PASSWORD='follow', GET_SOURCE_PUBLIC_KEY=1, \
+                  SOURCE_LOG_FILE='{file}', SOURCE_LOG_POS={position}, SOURCE_AUTO_POSITION=0; \
+                START REPLICA"
+            ),
+            "STOP REPLICA; RESET REPLICA ALL",
+        )
+    } else {
+        (
+            format!(
+                "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, \
+                  MASTER_USER='t_follow', MASTER_PASSWORD='follow', MASTER_LOG_FILE='{file}', \
+                  MASTER_LOG_POS={position}, MASTER_USE_GTID=no; \
+                START SLAVE"
+            ),
+            "STOP SLAVE; RESET SLAVE ALL",
+        )
+    };
+    replica.script(follow.as_bytes()).expect("it follows");
+    // A reader there keeps the applier from its table.
+    let mut reader = wire::Conn::connect(&replica.options()).expect("a session");
+    reader.execute("LOCK TABLES t_a.t READ").expect("locked");
+    pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000000, 'late')");
+    until_it_lags(replica);
+    let flags = [
+        "--max-lag",
+        "1s",
+        "--lag-of",
+        &replica.uri(),
+        "--max-wait",
+        "60s",
+    ];
+    let dump = pair.dumping("dump", &flags).start();
+    dump.until_it_says("s behind, 1 s allowed");
+    let early = pair.path("dump").exists();
+    reader.execute("UNLOCK TABLES").expect("unlocked");
+    let done = dump.wait();
+    // One that is far behind ends a dump, if so asked.
+    reader.execute("LOCK TABLES t_a.t READ").expect("locked");
+    pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000001, 'later')");
+    until_it_lags(replica);
+    let ended = pair.dump(
+        "other",
+        &["--abort-if", "lag=1s", "--lag-of", &replica.uri()],
+    );
+    drop(reader);
+    replica.script(forget.as_bytes()).expect("it forgets");
+    done.ok()
+        .says(&["waiting for a replica", "s behind, 1 s allowed"]);
+    assert!(!early, "it began while the replica was behind");
+    pair.verify("dump").ok();
+    ended
+        .code(12)
+        .says(&["ended by a limit: a replica", "--abort-if lag=1s"]);
+}
+
+both!(a_long_history_list_ends_the_dump);
+fn a_long_history_list_ends_the_dump(pair: &Pair) {
+    fill(pair, 20);
+    // Somebody's snapshot keeps what was written from being cleaned up.
+    let mut other = pair.source().conn().expect("a session");
+    other
+        .execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        .expect("set");
+    other
+        .execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        .expect("a snapshot");
+    other.fetch("SELECT COUNT(*) FROM t_a.t").expect("a view");
+    for n in 0..20 {
+        pair.fill(&format!("UPDATE t_a.t SET c = '{n}' WHERE id < 100"));
+    }
+    let done = pair
+        .dump("dump", &["--max-history", "1", "--max-rate", "200k"])
+        .code(12);
+    done.says(&["ended by a limit: a history list of", "1 allowed"]);
+    nothing_left(pair, "dump");
+    pair.dump("dump", &["--max-history", "1000000"]).ok();
+}
+
+/// An application whose statements take five times as long while somebody reads
+/// rows, whatever else the machine does; it ends with this value.
+struct Delicate {
+    over: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Delicate {
+    fn on(server: &Server) -> Delicate {
+        let over = Arc::new(AtomicBool::new(false));
+        let reading = Arc::new(AtomicBool::new(false));
+        let mut threads = Vec::new();
+        let connect = || wire::Conn::connect(&server.options()).expect("a connection");
+        for _ in 0..2 {
+            let (over, reading, mut conn) = (over.clone(), reading.clone(), connect());
+            threads.push(std::thread::spawn(move || {
+                while !over.load(Relaxed) {
+                    let sleep = if reading.load(Relaxed) {
+                        "DO SLEEP(0.02)"
+                    } else {
+                        "DO SLEEP(0.004)"
+                    };
+                    conn.execute(sleep).expect("slept");
+                }
+            }));
+        }
+        let (over_too, mut conn) = (over.clone(), connect());
+        threads.push(std::thread::spawn(move || {
+            // Against the look before the last: the server pauses until the socket has room.
+            let mut looks = [u64::MAX; 3];
+            while !over_too.load(Relaxed) {
+                let rows = conn
+                    .fetch("SHOW GLOBAL STATUS LIKE 'Handler_read_next'")
+                    .expect("a figure");
+                let rows = rows[0][1]
+                    .as_ref()
+                    .and_then(|v| std::str::from_utf8(v).ok()?.parse().ok());
+                looks = [looks[1], looks[2], rows.expect("a number")];
+                reading.store(looks[2].saturating_sub(looks[0]) > 50, Relaxed);
+                std::thread::sleep(Duration::from_millis(30));
+            }
+        }));
+        Delicate { over, threads }
+    }
+}
+
+impl Drop for Delicate {
+    fn drop(&mut self) {
+        self.over.store(true, Relaxed);
+        for thread in self.threads.drain(..) {
+            thread
+                .join()
+                .expect("an application that does not fall over");
+        }
+    }
+}
+
+both!(an_impact_above_the_abort_limit_ends_the_dump);
+fn an_impact_above_the_abort_limit_ends_the_dump(pair: &Pair) {
+    fill(pair, 1);
+    let load = Tool::new([
+        "bench",
+        "tpcc",
+        "load",
+        "--warehouses",
+        "1",
+        "--user",
+        "root",
+        "--socket",
+    ]);
+    load.arg(pair.source().socket()).run().ok();
+    let application = Delicate::on(pair.source());
+    let flags = [
+        "--abort-if",
+        "impact=20%",
+        "--max-rate",
+        "8M",
+        "--threads",
+        "2",
+        "--schemas",
+        "tpcc",
+    ];
+    let done = pair.dump("dump", &flags);
+    drop(application);
+    done.code(12)
+        .says(&["ended by a limit: an effect of", "20.0 % allowed"]);
+    nothing_left(pair, "dump");
+}
+
+both!(a_baseline_shift_is_reported);
+/// Statements that are slower for as long as the dump goes on, whether it reads or rests.
+fn a_baseline_shift_is_reported(pair: &Pair) {
+    fill(pair, 80);
+    let over = Arc::new(AtomicBool::new(false));
+    let (ends, folder) = (over.clone(), pair.path("dump").join("t_a@t.sql"));
+    let mut conn = wire::Conn::connect(&pair.source().options()).expect("a connection");
+    let application = std::thread::spawn(move || {
+        while !ends.load(Relaxed) {
+            let sleep = if folder.exists() {
+                "DO SLEEP(0.012)"
+            } else {
+                "DO SLEEP(0.004)"
+            };
+            conn.execute(sleep).expect("slept");
+        }
+    });
+    let done = pair.dump(
+        "dump",
+        &[
+            "--max-impact",
+            "5%",
+            "--min-rate",
+            "512k",
+            "--max-rate",
+            "512k",
+            "--schemas",
+            "t_a",
+            "--json",
+        ],
+    );
+    over.store(true, Relaxed);
+    application
+        .join()
+        .expect("an application that does not fall over");
+    let done = done.ok();
+    let summary = done.summary();
+    let rests = summary["price"]["effect_in_rests"]
+        .as_f64()
+        .expect("a share");
+    assert!((1.0..=2.0).contains(&rests), "{}", summary["price"]);
+    let said: Vec<String> = done
+        .json()
+        .iter()
+        .filter(|e| e["event"] == "progress")
+        .map(|e| e.to_string())
+        .collect();
+    assert!(
+        said.iter()
+            .any(|s| s.contains("slower than before it even in rests")),
+        "{said:?}"
+    );
+}
+
+both!(invalid_limits_are_refused);
+fn invalid_limits_are_refused(pair: &Pair) {
+    for (flags, says) in [
+        (&["--max-impact", "x"][..], "--max-impact"),
+        (&["--max-impact", "0"][..], "--max-impact"),
+        (
+            &["--max-impact", "100%"][..],
+            "above 0 and below 100 per cent",
+        ),
+        (&["--max-impact", "5%%"][..], "--max-impact"),
+        (
+            &["--max-impact", "5%", "--min-rate", "8M", "--max-rate", "2M"][..],
+            "--max-rate allows",
+        ),
+        (&["--min-rate", "1M"][..], "--max-impact"),
+        (&["--abort-if", "moon=full"][..], "running=N"),
+        (&["--max-lag", "soon"][..], "--max-lag"),
+        (&["--lag-of", "mysql://x@y/"][..], "--max-lag 2s"),
+        (&["--max-wait", "soon"][..], "--max-wait"),
+        (&["--max-wait", "5s"][..], "no limit is set"),
+    ] {
+        pair.dump("dump", flags).code(2).says(&[says]);
+    }
+    assert!(!pair.path("dump").exists());
+}
+
+#[test]
+fn a_probe_is_used_without_access_to_the_histogram() {
+    let Some(pair) = Pair::take(Kind::MySql) else {
+        return;
+    };
+    fill(&pair, 1);
+    pair.fill(
+        "CREATE USER t_plain@localhost; \
+        GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON t_a.* TO t_plain@localhost; \
+        GRANT FLUSH_TABLES, BACKUP_ADMIN, REPLICATION CLIENT, SHOW_ROUTINE ON *.* \
+          TO t_plain@localhost",
+    );
+    let tool = Tool::new(["dump", "--user", "t_plain", "--socket"])
+        .arg(pair.source().socket())
+        .args(["--max-impact", "5%", "--schemas", "t_a", "--to"])
+        .arg(pair.path("dump"));
+    let done = tool.run().ok();
+    done.says(&["light probe", "the statement histogram may not be read"]);
+    pair.verify("dump").ok();
+}
+
+#[test]
+fn a_server_that_stalls_is_waited_for() {
+    for kind in [Kind::MySql, Kind::MariaDb] {
+        let Some(server) = own_server(kind, &[]) else {
+            continue;
+        };
+        let rows = "CREATE DATABASE t_a; USE t_a; \
+            CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120)); \
+            CREATE TABLE d (n INT); INSERT INTO d VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9); \
+            INSERT INTO t (c) SELECT REPEAT('x', 90) FROM d a, d b, d c, d e, \
+              (SELECT 1 FROM d LIMIT 4) n";
+        server.script(rows.as_bytes()).expect("rows");
+        let folder = tempfile::tempdir().expect("a folder");
+        let to = folder.path().join("dump");
+        let dump = Tool::new(["dump", "--user", "root", "--socket"])
+            .arg(server.socket())
+            .args([
+                "--max-rate",
+                "400k",
+                "--max-running",
+                "50",
+                "--json",
+                "--to",
+            ])
+            .arg(to.clone())
+            .start();
+        until("rows are dumped", || {
+            let mut entries = std::fs::read_dir(&to).into_iter().flatten().flatten();
+            entries.any(|e| e.file_name().to_string_lossy().starts_with("t_a@t@"))
+        });
+        let pid = server
+            .pid()
+            .and_then(|p| Pid::from_raw(i32::try_from(p).ok()?))
+            .expect("a pid");
+        kill_process(pid, Signal::STOP).expect("the server stops");
+        dump.until_it_says("the server, which has not answered for 3 s");
+        kill_process(pid, Signal::CONT).expect("the server goes on");
+        dump.wait()
+            .ok()
+            .says(&["the server, which has not answered for 3 s"]);
+        Tool::new(["verify", "--against", &server.uri()])
+            .arg(to)
+            .run()
+            .ok();
+    }
+}

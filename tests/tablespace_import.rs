@@ -1,0 +1,503 @@
+//! Tables that come as files: the same in the end as if their rows had been
+//! sent, whatever happens on the way.
+
+use crate::kit::fixtures::{all_tables, imported_as_tablespaces, three_tables};
+use crate::kit::imported::{equal, leftovers, names};
+use crate::kit::{COUNT, Pair, Tool, both, few, own_server};
+use rustix::process::Signal;
+use testkit::{Kind, Server};
+
+const TABLESPACE: &[&str] = &["--road", "tablespace", "--skip-binlog"];
+
+fn loading(pair: &Pair, more: &[&str]) -> Tool {
+    load_into(pair, pair.target(), more)
+}
+
+fn load_into(pair: &Pair, target: &Server, more: &[&str]) -> Tool {
+    let tool = Tool::new(["load"])
+        .arg(pair.path("a"))
+        .arg("--socket")
+        .arg(target.socket());
+    let threads: &[&str] = match more.contains(&"--threads") {
+        true => &[],
+        false => &["--threads", "2"],
+    };
+    tool.args(["--user", "root"])
+        .args(threads.iter().copied())
+        .args(TABLESPACE.iter().copied())
+        .args(more.iter().copied())
+}
+
+both!(imported_tables_equal_those_loaded_by_sql);
+fn imported_tables_equal_those_loaded_by_sql(pair: &Pair) {
+    all_tables(pair);
+    pair.dump("a", &["--chunk-size", "256k"]).code(3);
+    let done = loading(pair, &["--json"]).run().ok();
+    let summary = done.summary();
+    let road = &summary["road"];
+    let mut files = names(&road["files"]);
+    files.sort();
+    let wanted = imported_as_tablespaces(pair);
+    assert_eq!(files, wanted, "{road:#}");
+    let reasons = road["rows"].as_array().expect("reasons");
+    for (table, word) in [("made", "are stored"), ("isam", "engine")] {
+        let name = format!("`f`.`{table}`");
+        let reason = reasons.iter().find(|r| names(&r["tables"]).contains(&name));
+        let reason = reason.unwrap_or_else(|| panic!("{table}: {road:#}"))["reason"]
+            .as_str()
+            .expect("a reason");
+        assert!(reason.contains(word), "{table}: {reason}");
+    }
+    let keys = names(&road["keys_of_server"]);
+    for key in [
+        "`f`.`sorted_elsewhere`: `a`",
+        "`f`.`sorted_elsewhere`: `b`",
+        "`f`.`worded`: `t`",
+    ] {
+        assert!(keys.contains(&key.to_owned()), "{keys:?}");
+    }
+    equal(pair, pair.target(), "loaded");
+    pair.same_definitions("f");
+    pair.same("SELECT * FROM f.worked_out ORDER BY id");
+    pair.same("SELECT COUNT(*), SUM(l) FROM f.worked_out FORCE INDEX (l) WHERE l > 3");
+    if pair.is_mysql() {
+        pair.same("SELECT COUNT(*), SUM(n) FROM f.documents FORCE INDEX (n) WHERE n > 3");
+        pair.same(
+            "SELECT id, city, JSON_TYPE(j->'$.n'), JSON_LENGTH(j), j->'$.list[0]' FROM f.documents \
+            FORCE INDEX (city) WHERE city > 'M' ORDER BY id",
+        );
+        pair.same("SELECT * FROM f.functional ORDER BY id");
+        pair.same("SELECT COUNT(*) FROM f.functional FORCE INDEX (f) WHERE LOWER(v) > 'b'");
+    }
+    // Both count on from the same number, and go on being the same.
+    for change in [
+        // Its number has to be one that none of the rows has.
+        "INSERT INTO f.no_key VALUES (5, 'the next row')",
+        "INSERT INTO f.keyed (u) VALUES ('new')",
+        "INSERT INTO f.worded (t) VALUES ('new words')",
+        "UPDATE f.keyed SET v = CONCAT('zz', v), n = n + 1 WHERE id % 3 = 0",
+        "DELETE FROM f.keyed WHERE id % 7 = 0",
+        "UPDATE f.worded SET b = NULL WHERE id % 50 = 0",
+        "INSERT INTO f.worded (t, b) SELECT t, b FROM f.worded WHERE id % 5 = 0",
+        "UPDATE f.latin SET a = CONCAT('x', a) WHERE e = 1",
+        "DELETE FROM f.wide_set WHERE id % 3 = 0",
+        "UPDATE f.sorted_elsewhere SET b = REVERSE(b)",
+        "UPDATE f.down SET at = at + INTERVAL 40 DAY WHERE id % 5 = 0 ORDER BY at DESC",
+        "DELETE FROM f.down_all WHERE n < 9",
+        "INSERT INTO f.down_all SELECT id, n + 1000, v FROM f.down_all WHERE id % 3 = 0",
+        "UPDATE f.beginning SET v = CONCAT('b', v) WHERE id % 4 = 0",
+        "UPDATE f.scripts SET p = CONCAT('\u{44f}', p), l = UPPER(l), t = CONCAT(t, t) WHERE m = 1",
+        "UPDATE f.filled SET code = CONCAT(code, '~'), v = REVERSE(v) WHERE code > 'm'",
+        "DELETE FROM f.filled WHERE code < 'd'",
+        "INSERT INTO f.no_key SELECT a, CONCAT(v, 'n') FROM f.no_key WHERE a = 1",
+        "UPDATE f.no_key SET v = REVERSE(v) WHERE v > 'c'",
+        "DELETE FROM f.no_key WHERE a = 0",
+        "REPLACE INTO f.no_primary SELECT a * 2, v FROM f.no_key WHERE a = 2",
+        "UPDATE f.worked_out SET a = REVERSE(CONCAT(a, 'y')) WHERE id % 3 = 0",
+        "DELETE FROM f.worked_out WHERE l = 7",
+    ]
+    .into_iter()
+    .chain(Some(if pair.is_mysql() {
+        "UPDATE f.documents SET j = JSON_SET(j, '$.n', id, '$.new', j->'$.list') WHERE id % 3 = 0"
+    } else {
+        "UPDATE f.of_mariadb SET u = INSERT(u, 1, 2, 'ff'), i = '::1' WHERE a > '0.1.0.0'"
+    })) {
+        for server in [pair.source(), pair.target()] {
+            server
+                .client(change)
+                .unwrap_or_else(|e| panic!("{change}: {e:?}"));
+        }
+        if change.contains("the next row") {
+            pair.same("SELECT COUNT(*), SUM(a) FROM f.no_key IGNORE INDEX (v)");
+        }
+    }
+    pair.same("SELECT MAX(id) FROM f.keyed");
+    pair.same(
+        "SELECT v, COUNT(*) FROM f.filled FORCE INDEX (v) WHERE v >= '' GROUP BY v ORDER BY v",
+    );
+    pair.same(
+        "SELECT COUNT(*) FROM f.filled FORCE INDEX (p) \
+        WHERE MBRContains(ST_GeomFromText('POLYGON((0 0, 900 0, 900 -2000, 0 -2000, 0 0))'), p)",
+    );
+    pair.same(
+        "SELECT l, COUNT(*) FROM f.scripts FORCE INDEX (l) WHERE l >= '' GROUP BY l ORDER BY l",
+    );
+    pair.same("SELECT MAX(id) FROM f.worded");
+    pair.same("SELECT COUNT(*) FROM f.worded WHERE MATCH (t) AGAINST ('word17')");
+    equal(pair, pair.target(), "changed");
+    pair.same("SELECT * FROM f.worked_out ORDER BY id");
+    pair.same("SELECT COUNT(*), SUM(l) FROM f.worked_out FORCE INDEX (u) WHERE l > 3");
+    let twice = pair
+        .target()
+        .client("INSERT INTO f.keyed (u) VALUES ('u8')");
+    assert!(twice.is_err(), "a unique key is one");
+}
+
+both!(auto_imports_big_tables_and_says_why_not_the_others);
+fn auto_imports_big_tables_and_says_why_not_the_others(pair: &Pair) {
+    pair.fill(&format!(
+        "CREATE DATABASE f; USE f; \
+        CREATE TABLE big (id INT PRIMARY KEY, v VARCHAR(900), KEY (v(30))) ENGINE=InnoDB; \
+        INSERT INTO big SELECT n, REPEAT(SHA2(n, 512), 6) FROM {COUNT}; \
+        CREATE TABLE small (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO small VALUES (1);"
+    ));
+    pair.dump("a", &["--chunk-size", "2M"]).ok();
+    let load = |more: &[&str]| {
+        pair.target()
+            .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+            .expect("an empty target");
+        pair.load("a", more).ok()
+    };
+    load(&["--skip-binlog"]).says(&[
+        "as files",
+        "1 table, ",
+        "`f`.`small`: they are small",
+        "equal: 10,001 rows in 2 tables",
+    ]);
+    equal(pair, pair.target(), "auto");
+    // What does not fit into memory is sorted on disk; --no-verify does not spare a file its proof.
+    load(&["--skip-binlog", "--memory", "1M", "--no-verify"])
+        .says(&["as files", "equal: 10,000 rows in 1 table"]);
+    equal(pair, pair.target(), "little memory");
+    let rows = load(&["--skip-binlog", "--road", "rows"]);
+    assert!(
+        !rows.said().contains("as files") && !rows.said().contains("as rows"),
+        "{}",
+        rows.said()
+    );
+    load(&["--skip-binlog", "--road", "tablespace", "--max-rate", "1G"])
+        .says(&["as rows", "--max-rate counts"]);
+    let binlog = pair.target().value("SELECT @@log_bin").expect("a flag") == "1";
+    if binlog {
+        load(&[]).says(&["`f`.`big`: the server writes a binary log", "--skip-binlog"]);
+    }
+    if pair.is_mysql() {
+        // Without a redo log a server that falls over takes all its tables along.
+        let done = load(&["--skip-binlog", "--tune=max"]).says(&["as files"]);
+        assert!(!done.said().contains("innodb_redo_log "), "{}", done.said());
+    }
+    pair.load("a", &["--memory", "lots"])
+        .code(2)
+        .says(&["\"lots\" is not a size"]);
+    pair.load("a", &["--road", "sea"])
+        .code(2)
+        .says(&["auto", "rows", "tablespace"]);
+}
+
+const PLACES: &[&str] = &[
+    "a table is created#2",
+    "a file is announced#2",
+    "empty files are discarded#1",
+    "empty files are discarded#2",
+    "a file is about to be built#1",
+    "a file is built#1",
+    "a file is about to be handed over#1",
+    "a file is in its place#1",
+    "a file is in its place#3",
+    "a file is imported#1",
+    "a file is imported#3",
+    "a file is entered#1",
+    "a file is entered#2",
+    "a file is proven#1",
+    "a file is proven#3",
+    "a chunk is stored#1",
+];
+
+both!(a_load_killed_during_the_import);
+fn a_load_killed_during_the_import(pair: &Pair) {
+    three_tables(pair);
+    for place in few(pair.kind, 5, PLACES) {
+        pair.target()
+            .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+            .expect("an empty target");
+        loading(pair, &[])
+            .env("PENSTOCK_KILL_AT", place)
+            .run()
+            .code(137);
+        loading(pair, &[])
+            .run()
+            .code(10)
+            .says(&["interrupted", "--resume"]);
+        // Killed once more while it clears up.
+        let second = loading(pair, &["--resume"])
+            .env("PENSTOCK_KILL_AT", "what was left of a file is gone#1")
+            .run();
+        if second.code != 0 {
+            second.code(137);
+            loading(pair, &["--resume"]).run().ok().says(&["equal:"]);
+        }
+        equal(pair, pair.target(), place);
+        pair.same_definitions("f");
+    }
+    // Another road may be taken the second time.
+    pair.target()
+        .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+        .expect("an empty target");
+    loading(pair, &[])
+        .env("PENSTOCK_KILL_AT", "a file is in its place#2")
+        .run()
+        .code(137);
+    pair.load("a", &["--resume", "--skip-binlog", "--road", "rows"])
+        .ok()
+        .says(&["equal:"]);
+    equal(pair, pair.target(), "rows the second time");
+    pair.same_definitions("f");
+    // And the schema can be dropped instead, whatever was left.
+    pair.target()
+        .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+        .expect("an empty target");
+    loading(pair, &[])
+        .env("PENSTOCK_KILL_AT", "a file is built#1")
+        .run()
+        .code(137);
+    pair.target()
+        .script(b"DROP DATABASE f; DROP DATABASE `a-f`")
+        .expect("dropped");
+    assert!(!leftovers(pair.target()).is_empty());
+    loading(pair, &[]).run().ok();
+    equal(pair, pair.target(), "begun anew");
+}
+
+both!(rows_of_other_sessions_are_not_dropped);
+fn rows_of_other_sessions_are_not_dropped(pair: &Pair) {
+    three_tables(pair);
+    loading(pair, &[])
+        .env("PENSTOCK_KILL_AT", "a table is created#3")
+        .run()
+        .code(137);
+    let filled = pair
+        .target()
+        .client(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' \
+            AND table_name = 'a'",
+        )
+        .expect("tables");
+    assert_eq!(filled.len(), 1, "the table is there");
+    pair.target()
+        .client("INSERT INTO f.a VALUES (900000, 'mine')")
+        .expect("inserted");
+    // The row is one too many, so the load fails; but it is there, and all others are.
+    loading(pair, &["--resume"])
+        .run()
+        .code(4)
+        .says(&["`f`.`a`"]);
+    assert_eq!(
+        pair.target()
+            .value("SELECT COUNT(*) FROM f.a")
+            .expect("rows"),
+        "10001"
+    );
+    assert_eq!(
+        pair.target()
+            .value("SELECT v FROM f.a WHERE id = 900000")
+            .expect("a row"),
+        "mine"
+    );
+}
+
+both!(the_documented_grants_are_enough);
+fn the_documented_grants_are_enough(pair: &Pair) {
+    three_tables(pair);
+    let more = if pair.is_mysql() {
+        "RELOAD, SESSION_VARIABLES_ADMIN"
+    } else {
+        "RELOAD, SUPER, BINLOG ADMIN"
+    };
+    let grants = "DROP USER IF EXISTS restore@localhost; CREATE USER restore@localhost; \
+        GRANT CREATE, DROP, ALTER, INDEX, REFERENCES, SELECT, INSERT, DELETE, CREATE VIEW, \
+          SHOW VIEW, TRIGGER, CREATE ROUTINE, ALTER ROUTINE, EVENT ON f.* TO restore@localhost; \
+        GRANT CREATE, DROP, ALTER, INDEX, REFERENCES, SELECT, INSERT, DELETE, CREATE VIEW, \
+          SHOW VIEW, TRIGGER, CREATE ROUTINE, ALTER ROUTINE, EVENT ON `a-f`.* \
+          TO restore@localhost;";
+    let load = |more: &[&str]| {
+        pair.target()
+            .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+            .expect("an empty target");
+        Tool::new(["load"])
+            .arg(pair.path("a"))
+            .arg("--socket")
+            .arg(pair.target().socket())
+            .args(["--user", "restore", "--threads", "2"])
+            .args(more.iter().copied())
+            .run()
+            .ok()
+    };
+    pair.target().script(grants.as_bytes()).expect("granted");
+    load(&[]).says(&["equal:"]);
+    pair.target()
+        .script(
+            format!(
+                "GRANT {more} ON *.* TO restore@localhost; \
+                GRANT LOCK TABLES ON f.* TO restore@localhost; \
+                GRANT LOCK TABLES ON `a-f`.* TO restore@localhost;"
+            )
+            .as_bytes(),
+        )
+        .expect("granted");
+    load(TABLESPACE).says(&["as files", "equal:"]);
+    equal(pair, pair.target(), "with grants");
+    pair.target()
+        .script(b"DROP USER restore@localhost")
+        .expect("dropped");
+}
+
+fn killed_server(source: Kind, kind: Kind) {
+    let Some(mut target) = own_server(kind, &["--server-id=79"]) else {
+        return;
+    };
+    let Some(pair) = Pair::take(source) else {
+        return;
+    };
+    three_tables(&pair);
+    for place in few(kind, 4, &PLACES[1..]) {
+        target
+            .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+            .expect("an empty target");
+        let run = load_into(&pair, &target, &[])
+            .env("PENSTOCK_STOP_AT", place)
+            .start();
+        run.until_stopped();
+        target.kill9().expect("killed");
+        run.signal(Signal::CONT);
+        let done = run.wait();
+        assert_eq!(done.code, 6, "{place}: {}", done.said());
+        target.restart().expect("a server again");
+        load_into(&pair, &target, &["--resume"])
+            .run()
+            .ok()
+            .says(&["equal:"]);
+        equal(&pair, &target, place);
+        target.restart().expect("a server again");
+        equal(&pair, &target, &format!("{place}, restarted"));
+    }
+    // What is changed right behind a load survives a crash: MariaDB's recovery leaves out changes of a
+    // table whose empty file was discarded since the last checkpoint.
+    target
+        .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+        .expect("an empty target");
+    load_into(&pair, &target, &[]).run().ok();
+    // The server counts rows without a key on, and does so after a crash.
+    pair.fill(&format!(
+        "CREATE TABLE f.n (id INT, KEY (id)) ENGINE=InnoDB; \
+        INSERT INTO f.n SELECT n FROM {COUNT} WHERE n < 5000;"
+    ));
+    pair.dump("n", &["--tables", "f.n"]).ok();
+    let done = Tool::new(["load"])
+        .arg(pair.path("n"))
+        .arg("--socket")
+        .arg(target.socket())
+        .args(["--user", "root"])
+        .args(TABLESPACE.iter().copied())
+        .run();
+    done.ok().says(&["as files            1 table"]);
+    let more = "INSERT INTO f.n SELECT id + 5000 FROM f.n";
+    for change in [
+        "UPDATE f.a SET v = CONCAT('new ', v) WHERE id % 3 = 0",
+        "INSERT INTO f.a (v) SELECT v FROM f.b",
+        "DELETE FROM f.b WHERE id % 2 = 0",
+        "ALTER TABLE f.b ADD KEY later (v)",
+        more,
+    ] {
+        for server in [pair.source(), &target] {
+            server.client(change).expect("changed");
+        }
+    }
+    target.kill9().expect("killed");
+    target.restart().expect("a server again");
+    equal(&pair, &target, "changed, and killed");
+    for server in [pair.source(), &target] {
+        server.client(more).expect("more rows");
+    }
+    equal(&pair, &target, "counted on");
+}
+
+#[test]
+fn a_server_that_is_killed_on_the_road_mysql() {
+    killed_server(Kind::MySql, Kind::MySql);
+}
+
+#[test]
+fn a_server_that_is_killed_on_the_road_mariadb() {
+    killed_server(Kind::MariaDb, Kind::MariaDb);
+}
+
+#[test]
+fn a_server_that_is_killed_on_the_road_mariadb118() {
+    killed_server(Kind::MariaDb, Kind::MariaDb118);
+}
+
+/// Stops a load at a place, does something there, and lets it go on.
+fn meanwhile(pair: &Pair, place: &str, what: impl FnOnce()) -> crate::kit::Done {
+    pair.target()
+        .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+        .expect("an empty target");
+    let run = loading(pair, &["--threads", "1"])
+        .env("PENSTOCK_STOP_AT", place)
+        .start();
+    run.until_stopped();
+    what();
+    run.signal(Signal::CONT);
+    run.wait()
+}
+
+/// Turns one bit of a file over.
+fn damage(path: &std::path::Path, at: usize) {
+    let mut bytes = std::fs::read(path).expect("the file");
+    let Some(byte) = bytes.get_mut(at) else {
+        return;
+    };
+    *byte ^= 1;
+    std::fs::write(path, bytes).expect("written");
+}
+
+both!(suspect_tablespaces_are_loaded_by_sql);
+fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
+    three_tables(pair);
+    // Several may be on their way: what is not finished yet is written over.
+    let damage = |at: usize| {
+        let all = leftovers(pair.target());
+        let built = all
+            .iter()
+            .filter(|p| p.to_string_lossy().ends_with("-building"));
+        for path in built {
+            damage(path, at);
+        }
+    };
+    // Found by the check before it is on the disk.
+    pair.target()
+        .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
+        .expect("an empty target");
+    let run = loading(pair, &["--threads", "1"]).env("PENSTOCK_DAMAGE_AT", "pages are written#1");
+    let done = run.run().code(3);
+    done.says(&[
+        "the file that was built for it is not whole: page ",
+        ": its sum is wrong",
+        "dropped and loaded as rows",
+    ]);
+    equal(pair, pair.target(), "a damaged page");
+    // Found by the server.
+    let done = meanwhile(pair, "a file is about to be handed over#1", || damage(60));
+    done.code(3)
+        .says(&["its file was not taken", "dropped and loaded as rows"]);
+    equal(pair, pair.target(), "a file that was refused");
+    // Found by the comparison.
+    let done = meanwhile(pair, "a file is entered#1", || {
+        // Any of them may be the first, and only that one is sure to be there.
+        for change in [
+            "f.a SET v = 'other' WHERE id = 77",
+            "f.b SET v = 'other' WHERE id = 77",
+            "f.c SET v = 'other' WHERE id = 77",
+            "`a-f`.x SET id = 2",
+        ] {
+            let _ = pair.target().client(&format!("UPDATE {change}"));
+        }
+    });
+    done.code(3)
+        .says(&["what came as a file differs", "dropped and loaded as rows"]);
+    equal(pair, pair.target(), "rows that differ");
+    pair.same_definitions("f");
+    // Stopped by hand in the middle: nothing of the file is left, and it goes on.
+    let run = meanwhile(pair, "a file is built#2", || {});
+    run.ok();
+    equal(pair, pair.target(), "stopped and let go on");
+}
