@@ -139,7 +139,7 @@ impl Screen {
                     "event": "progress", "phase": p.name, "rows": p.counters.rows.get(),
                     "bytes": p.counters.bytes.get(), "stored": p.counters.stored.get(),
                     "bytes_expected": p.counters.bytes_expected.get(), "busy": p.counters.busy.get(),
-                    "waiting": p.waiting, "steering": p.steering,
+                    "waiting": p.waiting, "impact": p.steering,
                 }));
             }
         });

@@ -7,14 +7,14 @@ use dump::{self, Compression};
 use run::bottleneck::Report;
 use run::throttle;
 
+mod control;
 mod impact;
-mod steer;
 mod tpcc;
 mod tuning;
-pub use impact::{impact, impact_json};
-pub use steer::{
+pub use control::{
     limits, limits_json, run_line, runs, runs_json, silent_line, stopped, stopped_json,
 };
+pub use impact::{impact, impact_json};
 pub use tpcc::{tpcc_check, tpcc_check_json, tpcc_load, tpcc_load_json, tpcc_run, tpcc_run_json};
 pub use tuning::{doctor, doctor_json};
 
@@ -199,8 +199,8 @@ pub fn dump_json(d: &dump::Summary) -> Value {
         "lock_ms": round(d.achieved.lock_ms), "lock_wait_ms": round(d.achieved.wait_ms),
         "binlog_file": p.binlog_file, "binlog_position": p.binlog_position,
         "gtid_executed": p.gtid_executed, "gtid_binlog_pos": p.gtid_binlog_pos,
-        "held_back": d.bottleneck.as_ref().map(held_json),
-        "price": d.impact.as_ref().map(price_json),
+        "bottleneck": d.bottleneck.as_ref().map(held_json),
+        "impact": d.impact.as_ref().map(price_json),
         "exceptions": d.exceptions,
     })
 }
@@ -209,8 +209,8 @@ pub fn dump_json(d: &dump::Summary) -> Value {
 fn price_json(r: &throttle::Report) -> Value {
     json!({
         "latency_from": r.source,
-        "usual": r.baseline.map(|u| json!({"statements_per_second": round(u.statements), "mean_seconds": u.mean, "p95_seconds": u.p95})),
-        "effect": r.effect.map(round), "effect_in_rests": r.baseline_shift.map(round), "held_seconds": round(r.paused), "rested_seconds": round(r.rested),
+        "baseline": r.baseline.map(|u| json!({"statements_per_second": round(u.statements), "mean_seconds": u.mean, "p95_seconds": u.p95})),
+        "effect": r.effect.map(round), "baseline_shift": r.baseline_shift.map(round), "paused_seconds": round(r.paused), "compared_seconds": round(r.rested),
         "history_list": r.history, "replica_lag_seconds": r.lag,
     })
 }
@@ -347,16 +347,16 @@ pub fn load_json(d: &load::Summary) -> Value {
     json!({
         "event": "summary", "job": "load", "archive": d.archive, "target": d.target,
         "schemas": d.schemas, "tables": d.tables, "views": d.views, "rows": d.rows,
-        "raw_bytes": d.raw_bytes, "there_bytes": d.already_loaded_bytes, "was_complete": d.already_complete, "left_out": d.skipped_statements,
+        "raw_bytes": d.raw_bytes, "already_loaded_bytes": d.already_loaded_bytes, "already_complete": d.already_complete, "skipped_statements": d.skipped_statements,
         "duration": round(d.seconds), "rows_duration": round(d.rows_seconds), "workers": d.threads,
         "verified": d.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": round(v.seconds)})),
-        "held_back": d.bottleneck.as_ref().map(held_json),
-        "road": json!({
+        "bottleneck": d.bottleneck.as_ref().map(held_json),
+        "import": json!({
             "files": d.import.tables, "raw_bytes": d.import.raw_bytes, "bytes": d.import.bytes, "duration": round(d.import.seconds),
             "rows": d.import.reasons.iter().map(|(why, tables)| json!({"reason": why, "tables": tables})).collect::<Vec<_>>(),
-            "keys_of_server": d.import.indexes_built_by_server, "down": d.import.downtime_seconds.map(round),
+            "indexes_built_by_server": d.import.indexes_built_by_server, "downtime_seconds": d.import.downtime_seconds.map(round),
         }),
-        "chunks_together": d.batch_sizes.iter().map(|c| json!({
+        "batch_size": d.batch_sizes.iter().map(|c| json!({
             "table": c.table, "chunks": c.chunks, "gain_percent": c.gain,
             "tried": c.tried.iter().map(|(n, rate)| json!({"chunks": n, "bytes_per_second": rate})).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
@@ -516,7 +516,7 @@ fn held_json(r: &Report) -> Value {
         "dominant": r.dominant.name(), "sentence": r.sentence, "seconds": round(r.seconds), "cores": r.cores,
         "client_cpu": round(r.client_cpu), "server_cpu": r.server_cpu.map(round), "other_cpu": r.other_cpu.map(round),
         "worker_time": shares,
-        "advice": r.suggestions.iter().map(|a| json!({"try": a.what, "why": a.why, "gain_up_to": round(a.gain)})).collect::<Vec<_>>(),
-        "unseen": r.not_measured,
+        "suggestions": r.suggestions.iter().map(|a| json!({"try": a.what, "why": a.why, "gain_up_to": round(a.gain)})).collect::<Vec<_>>(),
+        "not_measured": r.not_measured,
     })
 }

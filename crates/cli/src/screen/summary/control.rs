@@ -86,7 +86,7 @@ pub fn runs_json(list: &[Status], silent: &[u32]) -> Value {
             "rows": s.rows, "bytes": s.bytes, "bytes_expected": s.bytes_expected,
             "bytes_per_second": s.bytes_per_second.map(round), "seconds_to_go": s.seconds_to_go.map(round),
             "busy": s.busy, "workers": s.workers, "passed": s.passed,
-            "paused": s.paused, "stopping": s.stopping, "waiting": s.waiting, "price": s.steering, "limits": settings,
+            "paused": s.paused, "stopping": s.stopping, "waiting": s.waiting, "impact": s.steering, "limits": settings,
         })
     };
     json!({"event": "status", "runs": list.iter().map(one).collect::<Vec<_>>(), "silent": silent})
