@@ -4,7 +4,7 @@ use crate::args::bench::{Bench, Impact, Tpcc, TpccCheck, TpccLoad, TpccRun};
 use crate::screen::{Screen, summary};
 use crate::settings::bench as settings;
 use ::report::html;
-use ::report::record::{self, told};
+use ::report::record::{self, summaries};
 use ::run::Run;
 use base::{Error, Kind, Result};
 use bench::impact;
@@ -31,9 +31,9 @@ fn impact(a: &Impact, run: &Run, screen: &Screen) -> Result<u8> {
     let kept = record::keep(
         run,
         a.to.as_deref(),
-        || told::impact_begins(&options),
+        || summaries::impact_begins(&options),
         |run| impact::run(run, &options),
-        told::impact,
+        summaries::impact,
     )?;
     let mut page = None;
     if let (Some(directory), None) = (&a.to, &kept.lost) {

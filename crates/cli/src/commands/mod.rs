@@ -7,7 +7,7 @@ mod report;
 use crate::args::{self, Cli, Command, Completions};
 use crate::screen::{Screen, summary};
 use crate::settings::{self, Compared};
-use ::report::record::{self, told};
+use ::report::record::{self, summaries};
 use base::{Cancel, Kind, Result};
 use clap::CommandFactory;
 use instance::doctor;
@@ -18,6 +18,7 @@ use std::sync::Arc;
 /// Runs the verb; returns the exit code of a run that completed.
 pub fn run(cli: &Cli, screen: &Arc<Screen>, cancel: &Cancel) -> Result<u8> {
     let run = Run::new(screen.clone(), cancel.clone());
+    screen.follow(run.limiter.clone());
     match &cli.command {
         Command::Dump(a) => dump(a, &run, screen),
         Command::Load(a) => load(a, &run, screen),
@@ -51,9 +52,9 @@ fn dump(a: &args::dump::Dump, run: &Run, screen: &Screen) -> Result<u8> {
     let kept = record::keep(
         run,
         a.recording.record.as_deref(),
-        || told::dump_begins(&options),
+        || summaries::dump_begins(&options),
         |run| dump::run(run, &options),
-        told::dump,
+        summaries::dump,
     )?;
     let done = &kept.done;
     show(run, screen, summary::dump(done), summary::dump_json(done));
@@ -67,9 +68,9 @@ fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
     let kept = record::keep(
         run,
         a.recording.record.as_deref(),
-        || told::load_begins(&options),
+        || summaries::load_begins(&options),
         |run| load::run(run, &options),
-        told::load,
+        summaries::load,
     )?;
     let done = &kept.done;
     show(run, screen, summary::load(done), summary::load_json(done));
@@ -91,7 +92,7 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
     };
     let _listens = control::listen(run, "verify", about);
     let file = a.recording.record.as_deref();
-    let begins = |sides: &[String]| told::verify_begins(sides, v.threads, &v.filter);
+    let begins = |sides: &[String]| summaries::verify_begins(sides, v.threads, &v.filter);
     let kept = match &v.of {
         Compared::Tablespaces(files) => {
             let done = verify::tablespaces(run, files, v.threads)?;
@@ -104,7 +105,7 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
         Compared::Archive { directory, rows } => {
             let begins = || begins(&[directory.display().to_string()]);
             let job = |run: &Run| verify::offline(run, directory, v.threads, *rows);
-            let kept = record::keep(run, file, begins, job, told::offline)?;
+            let kept = record::keep(run, file, begins, job, summaries::offline)?;
             let done = &kept.done;
             screen.summary(&summary::offline(done), summary::offline_json(done));
             return Ok(report::code(&kept, 0, run));
@@ -112,12 +113,12 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
         Compared::Against(directory, server) => {
             let begins = || begins(&[directory.display().to_string(), server.endpoint.to_string()]);
             let job = |run: &Run| verify::against(run, directory, server, v.threads, &v.filter);
-            record::keep(run, file, begins, job, told::compared)?
+            record::keep(run, file, begins, job, summaries::compared)?
         }
         Compared::Servers(left, right) => {
             let begins = || begins(&[left.endpoint.to_string(), right.endpoint.to_string()]);
             let job = |run: &Run| verify::servers(run, left, right, v.threads, &v.filter);
-            record::keep(run, file, begins, job, told::compared)?
+            record::keep(run, file, begins, job, summaries::compared)?
         }
     };
     let done = &kept.done;
