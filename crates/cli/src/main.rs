@@ -1,14 +1,16 @@
-//! The program `penstock`: arguments, settings, terminal. The only crate that
-//! knows the command line, the environment and the screen.
+//! The program `penstock`: arguments (what was typed), settings (what it means), commands (which run
+//! jobs) and the screen. The only crate that knows the command line, the environment and the terminal.
 
 mod args;
 mod commands;
 mod screen;
+mod settings;
 mod signals;
 
 use args::Cli;
 use base::{Cancel, Error, Kind};
 use clap::Parser;
+use clap::error::ErrorKind;
 use screen::{Mode, Screen};
 use std::process::ExitCode;
 
@@ -24,35 +26,32 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(e) => {
-            if e.use_stderr() && std::env::args_os().any(|a| a == "--json") {
-                let text = e.to_string();
-                let what = text
-                    .lines()
-                    .next()
-                    .unwrap_or_default()
-                    .trim_start_matches("error: ");
-                Screen::new(Mode::Json)
-                    .error(&Error::new(Kind::Usage, what).hint("penstock --help"));
-                return ExitCode::from(Kind::Usage.exit_code());
-            }
-            // clap prints to the right stream; help and version are no failure.
+        // clap prints help and the version, to the right stream.
+        Err(e)
+            if !e.use_stderr()
+                || e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
+        {
             let _ = e.print();
-            return if e.use_stderr() {
-                ExitCode::from(Kind::Usage.exit_code())
-            } else {
-                ExitCode::SUCCESS
+            return match e.use_stderr() {
+                true => ExitCode::from(Kind::Usage.exit_code()),
+                false => ExitCode::SUCCESS,
             };
+        }
+        Err(e) => {
+            let json = std::env::args_os().any(|a| a == "--json");
+            let e = args::errors::usage(&e);
+            Screen::new(Mode::choose(json, true)).error(&e);
+            return ExitCode::from(e.kind.exit_code());
         }
     };
     let cancel = Cancel::new();
     let screen = Screen::new(Mode::choose(cli.json, cli.quiet));
     signals::watch(&cancel, screen.clone());
-    // A panic is a bug of ours: it is said in one line, with the code for bugs.
-    let told = screen.clone();
+    // A panic is a bug in penstock: it is reported in one line, with the exit code for bugs.
+    let reporter = screen.clone();
     std::panic::set_hook(Box::new(move |info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
-        told.panicked(
+        reporter.panicked(
             &Error::new(Kind::Internal, format!("internal error at {place}: {info}"))
                 .hint("this is a bug in penstock: please report it with this message"),
         );
@@ -70,9 +69,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// `-psecret`, as the mysql client allows it: refused before any parser could repeat it in a message.
+/// `-psecret`, as the mysql client allows it: refused before a parser could repeat it in a message.
 fn attached_password(args: impl Iterator<Item = String>) -> Option<Error> {
     args.take_while(|a| a != "--")
         .any(|a| a.len() > 2 && a.starts_with("-p") || a.starts_with("--password=") && a.len() > 11)
-        .then(args::connection::password_on_command_line)
+        .then(settings::connection::password_on_command_line)
 }

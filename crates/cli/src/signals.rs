@@ -1,8 +1,7 @@
 //! Ctrl-C, SIGTERM and a terminal that is closed: the first asks for a clean stop, the second ends the
-//! process at once. A server releases every lock of a connection that closes,
-//! and an archive without its last file is visibly not whole, so even the
-//! second leaves nothing behind that could be taken for more than it is. While a
-//! server is stopped for its files the second has to wait.
+//! process at once. A server releases every lock of a connection that closes, and an archive without
+//! its last file is visibly incomplete, so even the second leaves nothing that could be mistaken for a
+//! complete result. While a server is stopped for an offline import, the second has to wait.
 
 use base::{Cancel, Kind, Observer};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -29,12 +28,12 @@ pub fn watch(cancel: &Cancel, screen: Arc<dyn Observer>) {
                 std::process::exit(Kind::Interrupted.exit_code().into());
             }
             cancel.raise();
-            screen.note("stopping; once more to end at once".to_owned());
+            screen.note("stopping; press Ctrl-C again to end at once".to_owned());
         }
     });
 }
 
-/// Under nohup a run is to go on without its terminal, which is said by the signal being ignored.
+/// Under nohup the signal is ignored: the run continues without its terminal.
 fn hangup_is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! `penstock report`, and the option of other verbs that records what it reads.
+//! `penstock report`, and `--record` of other verbs, which writes what it reads.
 
 use clap::Args;
 use std::path::PathBuf;
@@ -9,15 +9,17 @@ use std::path::PathBuf;
 Examples:
   penstock dump --socket /run/mysqld/mysqld.sock -u root --to /backup/monday --record monday.json
   penstock report monday.json                      writes monday.html
-  penstock report before.json after.json --to compared.html")]
+  penstock report before.json after.json --to compared.html
+
+Exit codes: 0 written, 2 not a record, 8 the page cannot be written")]
 pub struct Report {
-    /// What --record wrote, or a folder with a run.json
+    /// Files that --record wrote, or directories with a run.json
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<PathBuf>,
-    /// The page to write; - for standard output [default: beside the only RUN, as .html]
+    /// Page to write, or - for standard output [default: next to the only RUN, as .html]
     #[arg(long, value_name = "FILE.html")]
     pub to: Option<PathBuf>,
-    /// Replace FILE even if it is no page of penstock report
+    /// Overwrite FILE even if penstock report did not write it
     #[arg(long)]
     pub force: bool,
 }
@@ -25,7 +27,7 @@ pub struct Report {
 /// `--record`.
 #[derive(Args, Debug, Clone, Default)]
 pub struct Recording {
-    /// Write what this run was, also if it fails, for `penstock report`
+    /// Write a record of the run to this file, also if the run fails, for penstock report
     #[arg(long, value_name = "FILE.json")]
     pub record: Option<PathBuf>,
 }

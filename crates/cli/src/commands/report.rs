@@ -1,4 +1,4 @@
-//! `penstock report`, and what a lost record means to the verbs that keep one.
+//! `penstock report`, and the exit code of a verb whose record was lost.
 
 use crate::args::report::Report;
 use crate::screen::{Screen, report as shown};
@@ -8,7 +8,7 @@ use base::{Kind, Result};
 use report::record::Kept;
 use std::path::Path;
 
-/// Makes the page, and shows the same in short.
+/// Makes the page, and shows a short form of it.
 pub fn report(a: &Report, screen: &Screen) -> Result<u8> {
     let to = match &a.to {
         None => html::To::Beside,
@@ -28,13 +28,13 @@ pub fn report(a: &Report, screen: &Screen) -> Result<u8> {
     Ok(0)
 }
 
-/// The exit code of a job that is done, by its own list and by its record.
+/// The exit code of a completed job, by its own exceptions and by its record.
 pub fn code<T>(kept: &Kept<T>, own: u8, run: &Run) -> u8 {
     match &kept.lost {
         None => own,
         Some(e) => {
             run.observer
-                .warn(format!("there is no record of this run: {e}"));
+                .warn(format!("the record of this run was not written: {e}"));
             own.max(Kind::Exceptions.exit_code())
         }
     }

@@ -1,5 +1,5 @@
-//! The moving display: one line with a bar, redrawn ten times a second, that
-//! leaves no trace once a phase is over.
+//! The live display: one line with a bar, redrawn ten times a second, which is erased when a phase
+//! ends.
 
 use super::Phase;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,35 +13,39 @@ pub struct Live {
 }
 
 impl Live {
-    /// Draws how the phase stands.
-    pub fn show(&self, phase: &Phase) {
+    /// Draws the state of the phase, as long as the terminal is wide.
+    pub fn show(&self, phase: &Phase, paused: bool) {
         let (done, all) = (
             phase.counters.bytes.get(),
             phase.counters.bytes_expected.get(),
         );
+        let width = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(w, _)| w.0);
+        let width = usize::from(width);
+        let bar_width = match (all, width) {
+            (0, _) | (_, ..60) => 0,
+            (_, 60..120) => 10,
+            _ => 20,
+        };
         let mut slot = self.bar.lock().unwrap_or_else(|e| e.into_inner());
         let bar = slot.get_or_insert_with(|| {
-            // Sizes of tables are estimates, so a bar may not be full nor run over.
-            let template = if all > 0 {
-                "{spinner} [{bar:20}] {wide_msg}"
-            } else {
-                "{spinner} {wide_msg}"
-            };
-            let bar = ProgressBar::with_draw_target(
-                Some(all.max(1)),
-                ProgressDrawTarget::stderr_with_hz(10),
-            );
-            match ProgressStyle::with_template(template) {
-                Ok(style) => bar.with_style(style.progress_chars("=> ")),
-                Err(_) => bar,
-            }
+            ProgressBar::with_draw_target(Some(all.max(1)), ProgressDrawTarget::stderr_with_hz(10))
         });
+        // Sizes of tables are estimates, so a bar may stay short of its end, and must not run over it.
+        let (template, taken) = match bar_width {
+            0 => ("{spinner} {wide_msg}".to_owned(), 2),
+            n => (format!("{{spinner}} [{{bar:{n}}}] {{wide_msg}}"), n + 5),
+        };
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
         bar.set_position(done.min(all));
-        bar.set_message(phase.line());
+        // The last column stays free: some terminals wrap when it is written.
+        let room = width.saturating_sub(taken + 1);
+        bar.set_message(phase.line(Some(room), paused));
         bar.tick();
     }
 
-    /// Takes the bar away.
+    /// Erases the bar.
     pub fn clear(&self) {
         let bar = self.bar.lock().unwrap_or_else(|e| e.into_inner()).take();
         if let Some(bar) = bar {

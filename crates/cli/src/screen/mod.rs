@@ -1,8 +1,8 @@
-//! What a person, a log or a program sees while a job runs: a live display on a
-//! terminal, plain lines elsewhere, JSON lines when asked for.
+//! What a person, a log or a program sees while a job runs: a live display on a terminal, lines with
+//! the time (UTC) elsewhere, JSON lines with --json.
 //!
-//! The one place of the project that prints. Texts that come from servers and
-//! archives are made harmless before they get here.
+//! The one place of the project that prints. Control characters in texts from servers and archives
+//! are escaped here, so that they cannot control a terminal.
 
 mod live;
 pub mod report;
@@ -10,18 +10,18 @@ pub mod summary;
 
 use base::pace::Pace;
 use base::units::{bytes, count, printable};
-use base::{Counters, Error, Event, Observer};
+use base::{Counters, Error, Event, Observer, RateLimiter};
 use std::io::{IsTerminal, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How often a plain log gets a line of progress.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
-/// A wait that comes and goes, as one for a rate does, is told of so often.
-const TELL_AGAIN: Duration = Duration::from_secs(60);
+/// A wait that comes and goes, as one for a rate does, gets a line this often.
+const ANNOUNCE_AGAIN: Duration = Duration::from_secs(60);
 
-/// How the job is told.
+/// How the job is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// A display that moves.
@@ -59,27 +59,30 @@ struct Phase {
     start: Instant,
     pace: Pace,
     waiting: Option<String>,
-    /// The last wait that a plain log was told of, and when.
-    told: Option<(String, Instant)>,
-    steering: Option<String>,
+    /// The last wait that went to a plain log, and when.
+    announced: Option<(String, Instant)>,
+    impact: Option<String>,
 }
 
 /// The observer that prints.
 pub struct Screen {
     mode: Mode,
     start: Instant,
+    /// Whether the job is paused, once there is one.
+    limiter: OnceLock<Arc<RateLimiter>>,
     phase: Arc<Mutex<Option<Phase>>>,
     live: Option<live::Live>,
 }
 
 impl Screen {
-    /// Starts to show; ticks from a thread of its own until dropped.
+    /// Starts the display, which a thread updates until it is dropped.
     pub fn new(mode: Mode) -> Arc<Screen> {
         let phase: Arc<Mutex<Option<Phase>>> = Arc::default();
         let live = (mode == Mode::Live).then(live::Live::default);
         let screen = Arc::new(Screen {
             mode,
             start: Instant::now(),
+            limiter: OnceLock::new(),
             phase,
             live,
         });
@@ -111,6 +114,15 @@ impl Screen {
         screen
     }
 
+    /// The limiter of the job that is shown, which says whether the job is paused.
+    pub fn follow(&self, limiter: Arc<RateLimiter>) {
+        let _ = self.limiter.set(limiter);
+    }
+
+    fn paused(&self) -> bool {
+        self.limiter.get().is_some_and(|l| l.paused())
+    }
+
     fn with_phase<R>(&self, f: impl FnOnce(&mut Option<Phase>) -> R) -> R {
         f(&mut self.phase.lock().unwrap_or_else(|e| e.into_inner()))
     }
@@ -118,15 +130,15 @@ impl Screen {
     fn tick_live(&self) {
         if let Some(live) = &self.live {
             self.with_phase(|p| match p {
-                Some(p) => live.show(p),
+                Some(p) => live.show(p, self.paused()),
                 None => live.clear(),
             });
         }
     }
 
     fn tick_plain(&self) {
-        // Written without the lock: whoever reads may be slow, or gone.
-        let line = self.with_phase(|p| p.as_ref().map(Phase::line));
+        // Written without the lock: the reader may be slow, or gone.
+        let line = self.with_phase(|p| p.as_ref().map(|p| p.line(None, self.paused())));
         if let Some(line) = line {
             self.say(&line);
         }
@@ -139,7 +151,7 @@ impl Screen {
                     "event": "progress", "phase": p.name, "rows": p.counters.rows.get(),
                     "bytes": p.counters.bytes.get(), "stored": p.counters.stored.get(),
                     "bytes_expected": p.counters.bytes_expected.get(), "busy": p.counters.busy.get(),
-                    "waiting": p.waiting, "steering": p.steering,
+                    "waiting": p.waiting, "impact": p.impact,
                 }));
             }
         });
@@ -159,6 +171,12 @@ impl Screen {
     fn say(&self, text: &str) {
         match &self.live {
             Some(live) => live.println(text),
+            None if self.mode == Mode::Plain => {
+                let now = jiff::Timestamp::now();
+                for line in text.lines() {
+                    let _ = writeln!(std::io::stderr(), "{now:.0} {line}");
+                }
+            }
             None => {
                 let _ = writeln!(std::io::stderr(), "{text}");
             }
@@ -179,7 +197,8 @@ impl Screen {
         self.failed(e);
     }
 
-    /// Shows a bug: called by the thread that panics, which may hold any lock of the screen, so none is waited for.
+    /// Shows a bug: called by the thread that panics, which may hold any lock of the screen, so it waits
+    /// for none.
     pub fn panicked(&self, e: &Error) {
         if let Ok(mut phase) = self.phase.try_lock() {
             *phase = None;
@@ -258,8 +277,8 @@ impl Observer for Screen {
                         start: Instant::now(),
                         pace: Pace::new(Instant::now()),
                         waiting: None,
-                        told: None,
-                        steering: None,
+                        announced: None,
+                        impact: None,
                     });
                 });
             }
@@ -290,7 +309,7 @@ impl Observer for Screen {
                 self.json(serde_json::json!({"event": "decision", "message": text}));
             }
             Event::Waiting(what) => {
-                // A log gets a line when a wait begins; its figures go on in the regular lines.
+                // A log gets a line when a wait begins; the regular lines show its figures after that.
                 let news = self.with_phase(|p| p.as_mut().is_some_and(|p| p.wait(&what)));
                 if let (true, Some(what), Mode::Plain) = (news, what, self.mode) {
                     self.say(&format!("waiting for {}", lines(&what)));
@@ -298,7 +317,7 @@ impl Observer for Screen {
             }
             Event::Steering(text) => self.with_phase(|p| {
                 if let Some(p) = p {
-                    p.steering = text;
+                    p.impact = text;
                 }
             }),
             Event::Table {
@@ -317,7 +336,7 @@ impl Observer for Screen {
 }
 
 impl Phase {
-    /// Bytes per second, lately.
+    /// Bytes per second, recently.
     fn rate(&self) -> f64 {
         let bytes = self.counters.bytes.get();
         self.pace
@@ -325,68 +344,80 @@ impl Phase {
             .unwrap_or(bytes as f64 / self.start.elapsed().as_secs_f64().max(0.001))
     }
 
-    /// Seconds to go, once there is something to judge by.
+    /// Seconds to go, as soon as they can be estimated.
     fn eta(&self) -> Option<f64> {
         let (done, all) = (&self.counters.bytes, &self.counters.bytes_expected);
         self.pace.eta(Instant::now(), done.get(), all.get())
     }
 
-    /// Takes note of a wait; whether it is to be told of.
+    /// Takes note of a wait; returns whether a log needs a line about it.
     fn wait(&mut self, what: &Option<String>) -> bool {
         let begins = self.waiting.is_none();
         self.waiting.clone_from(what);
         let Some(text) = what.as_ref().filter(|_| begins) else {
             return false;
         };
-        let told = self.told.as_ref();
-        let news = told.is_none_or(|(t, at)| t != text || at.elapsed() >= TELL_AGAIN);
+        let last = self.announced.as_ref();
+        let news = last.is_none_or(|(t, at)| t != text || at.elapsed() >= ANNOUNCE_AGAIN);
         if news {
-            self.told = Some((text.clone(), Instant::now()));
+            self.announced = Some((text.clone(), Instant::now()));
         }
         news
     }
 
-    /// One line that says how it stands.
-    fn line(&self) -> String {
+    /// One line with the state, in at most `width` characters where there is a limit.
+    fn line(&self, width: Option<usize>, paused: bool) -> String {
         let c = &self.counters;
-        let moved = c.bytes.get() > 0 || c.rows.get() > 0;
-        if let Some(what) = self.waiting.as_ref().filter(|_| !moved) {
-            return format!(
-                "{}: waiting for {} ({})",
-                self.name,
-                printable(what),
-                base::units::seconds(self.start.elapsed().as_secs_f64())
-            );
-        }
+        let elapsed = || base::units::seconds(self.start.elapsed().as_secs_f64());
         if c.bytes.get() == 0 && c.rows.get() == 0 {
-            return format!(
-                "{} … {}",
-                self.name,
-                base::units::seconds(self.start.elapsed().as_secs_f64())
-            );
+            let text = match &self.waiting {
+                Some(what) => format!(
+                    "{}: waiting for {} ({})",
+                    self.name,
+                    printable(what),
+                    elapsed()
+                ),
+                None => format!("{} … {}", self.name, elapsed()),
+            };
+            return fit(vec![Piece::new(0, text)], width);
         }
-        let mut line = format!("{}: ", self.name);
-        if c.rows.get() > 0 {
-            line += &format!("{} rows, ", count(c.rows.get()));
+        let mut pieces = vec![Piece::new(0, format!("{}:", self.name))];
+        let mut add = |rank: u8, text: String| {
+            let separator = if pieces.len() == 1 { " " } else { ", " };
+            pieces.push(Piece::new(rank, format!("{separator}{text}")));
+        };
+        if paused {
+            add(0, "paused".to_owned());
         }
-        line += &bytes(c.bytes.get());
         let all = c.bytes_expected.get();
+        let mut amount = bytes(c.bytes.get());
         if all > 0 {
             let share = (c.bytes.get() as f64 / all as f64 * 100.0).min(99.0);
-            line += &format!(" ({share:.0} %)");
+            amount += &format!(" ({share:.0} %)");
         }
-        line += &format!(", {}/s", bytes(self.rate() as u64));
-        if let Some(eta) = self.eta() {
-            line += &format!(", {} to go", base::units::seconds(eta));
+        if c.rows.get() > 0 {
+            add(5, format!("{} rows", count(c.rows.get())));
         }
-        line += &format!(", {}/{} workers busy", c.busy.get(), self.workers);
+        add(1, amount);
+        if !paused {
+            add(3, format!("{}/s", bytes(self.rate() as u64)));
+            if let Some(eta) = self.eta() {
+                add(2, format!("{} to go", base::units::seconds(eta)));
+            }
+        }
+        add(6, format!("{}/{} workers busy", c.busy.get(), self.workers));
         if let Some(what) = &self.waiting {
-            line += &format!("; waiting for {}", printable(what));
+            // While paused, that is the one wait, and it has been named.
+            let rank = if paused { 7 } else { 0 };
+            pieces.push(Piece::new(
+                rank,
+                format!("; waiting for {}", printable(what)),
+            ));
         }
-        if let Some(text) = &self.steering {
-            line += &format!("; {}", printable(text));
+        if let Some(text) = &self.impact {
+            pieces.push(Piece::new(4, format!("; {}", printable(text))));
         }
-        line
+        fit(pieces, width)
     }
 
     fn done(&self, seconds: f64) -> String {
@@ -400,5 +431,93 @@ impl Phase {
             line += &format!("   {}, {}/s", bytes(c.bytes.get()), bytes(rate));
         }
         line
+    }
+}
+
+/// A part of the progress line; the higher its rank, the earlier it is left out.
+struct Piece {
+    rank: u8,
+    text: String,
+}
+
+impl Piece {
+    fn new(rank: u8, text: String) -> Piece {
+        Piece { rank, text }
+    }
+}
+
+/// The pieces as one line: those of the highest rank are left out until it fits, and the rest is cut.
+fn fit(mut pieces: Vec<Piece>, width: Option<usize>) -> String {
+    let Some(width) = width else {
+        return pieces.into_iter().map(|p| p.text).collect();
+    };
+    let length = |pieces: &[Piece]| pieces.iter().map(|p| p.text.chars().count()).sum::<usize>();
+    while length(&pieces) > width {
+        let Some(rank) = pieces.iter().map(|p| p.rank).max().filter(|r| *r > 0) else {
+            break;
+        };
+        pieces.retain(|p| p.rank != rank);
+    }
+    let line: String = pieces.into_iter().map(|p| p.text).collect();
+    // The first of them may have been left out with its separator.
+    let line = line.replacen(":,", ":", 1);
+    if line.chars().count() <= width {
+        return line;
+    }
+    let mut cut: String = line.chars().take(width.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase() -> Phase {
+        let counters = Arc::new(Counters::default());
+        counters.rows.add(1_234_567);
+        counters.bytes.add(320_000_000);
+        counters.bytes_expected.add(1_000_000_000);
+        Phase {
+            name: "reading rows",
+            counters,
+            workers: 4,
+            start: Instant::now(),
+            pace: Pace::new(Instant::now()),
+            waiting: Some("replica db2:3306, 12 s behind (2 s allowed)".to_owned()),
+            announced: None,
+            impact: Some("impact 3.1 % of 5 %".to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_wait_is_visible_in_a_narrow_terminal() {
+        let wide = phase().line(None, false);
+        for part in [
+            "1,234,567 rows",
+            "320.00 MB (32 %)",
+            "workers busy",
+            "; impact",
+        ] {
+            assert!(wide.contains(part), "{wide}");
+        }
+        // 80 columns without the spinner and the bar.
+        let line = phase().line(Some(66), false);
+        assert!(line.chars().count() <= 66, "{line}");
+        assert!(line.starts_with("reading rows: "), "{line}");
+        assert!(
+            line.contains("waiting for replica db2:3306, 12 s behind"),
+            "{line}"
+        );
+        let line = phase().line(Some(30), false);
+        assert_eq!(line.chars().count(), 30, "{line}");
+        assert!(line.ends_with('…'), "{line}");
+    }
+
+    #[test]
+    fn a_paused_run_has_no_time_to_go() {
+        let line = phase().line(Some(66), true);
+        assert!(line.starts_with("reading rows: paused, "), "{line}");
+        assert!(!line.contains("to go") && !line.contains("/s"), "{line}");
     }
 }

@@ -1,5 +1,4 @@
-//! What `penstock report` says on a terminal: the story, the main figures, and
-//! the first curve in one line.
+//! `penstock report` on a terminal: the outcome, the main figures, and the first curve in one line.
 
 use base::units::printable;
 use report::html::{Summary, show};
@@ -57,7 +56,7 @@ fn sparkline(series: &Series, width: usize, top: f64) -> String {
         .collect()
 }
 
-/// Marks up what is said where somebody may be looking and has not asked for plain text.
+/// Colours and bold type, on a terminal of a user who has not asked for plain text.
 struct Ink(bool);
 
 impl Ink {
@@ -131,7 +130,7 @@ pub fn text(d: &Summary) -> String {
     out
 }
 
-/// What stands at the beginning of the lines about a run.
+/// The labels of the lines about a run.
 fn names(r: &Record) -> impl Iterator<Item = &str> {
     let timelines = r.sections.iter().flat_map(|s| &s.timelines);
     let titles = timelines.map(|t| t.title.as_str());

@@ -1,5 +1,5 @@
-//! The last word of a run: the summary that people know from MySQL Shell, and
-//! the same as one JSON object.
+//! The summary at the end of a run: aligned lines for people, in the manner of MySQL Shell, and one
+//! JSON object for programs.
 
 use super::round;
 use base::units::{bytes, count, printable, seconds};
@@ -7,14 +7,14 @@ use dump::{self, Compression};
 use run::bottleneck::Report;
 use run::throttle;
 
+mod control;
 mod impact;
-mod steer;
 mod tpcc;
 mod tuning;
-pub use impact::{impact, impact_json};
-pub use steer::{
+pub use control::{
     limits, limits_json, run_line, runs, runs_json, silent_line, stopped, stopped_json,
 };
+pub use impact::{impact, impact_json};
 pub use tpcc::{tpcc_check, tpcc_check_json, tpcc_load, tpcc_load_json, tpcc_run, tpcc_run_json};
 pub use tuning::{doctor, doctor_json};
 
@@ -29,6 +29,14 @@ impl Lines {
         Lines(format!("\n{title}\n"))
     }
 
+    fn throughput(&mut self, bytes: u64, time: f64, workers: usize) {
+        let workers = things(&[(workers as u64, "worker")]);
+        self.add(
+            "throughput",
+            format!("{} of row data, {workers}", rate(bytes, time)),
+        );
+    }
+
     fn objects(&mut self, schemas: u64, tables: u64, views: u64, rows: u64) {
         let objects = [(schemas, "schema"), (tables, "table"), (views, "view")];
         self.add("objects", things(&objects));
@@ -39,53 +47,46 @@ impl Lines {
         let _ = writeln!(self.0, "  {name:<20}{}", printable(&value.to_string()));
     }
 
-    /// Where the time went, and what is worth trying next.
-    fn held(&mut self, report: Option<&Report>) {
+    /// The bottleneck, and what could be faster.
+    fn bottleneck(&mut self, report: Option<&Report>) {
         let Some(r) = report else { return };
-        self.add("held back by", &r.sentence);
-        for a in &r.suggestions {
-            let gain = (a.gain * 100.0).round();
-            self.add(
-                "worth trying",
-                format!(
-                    "{}: up to {gain} % less time for the rows ({})",
-                    a.what, a.why
-                ),
-            );
+        self.add("bottleneck", &r.sentence);
+        for s in &r.suggestions {
+            self.add("suggestion", report::figures::suggestion(s));
         }
     }
 
-    /// What the run cost the server's other users.
-    fn price(&mut self, report: Option<&throttle::Report>) {
+    /// The impact on the server's other users.
+    fn impact(&mut self, report: Option<&throttle::Report>) {
         let Some(r) = report else { return };
         if let Some(effect) = r.effect {
             let before = r.baseline.and_then(|u| u.mean);
             let before = before.map_or(String::new(), |m| {
-                format!("; {:.2} ms a statement before", m * 1e3)
+                format!("; {:.2} ms per statement before", m * 1e3)
             });
             self.add(
-                "cost to others",
+                "impact",
                 format!(
                     "{:.1} % of latency and throughput{before}",
                     effect.max(0.0) * 100.0
                 ),
             );
         }
-        if let Some(s) = r.baseline_shift.filter(|s| *s >= TELLING_STANDING) {
+        if let Some(s) = r.baseline_shift.filter(|s| *s >= LEAST_SHIFT) {
             self.add(
-                "in rests too",
+                "baseline shift",
                 format!(
-                    "statements took {:.0} % longer than before: what an open snapshot costs, or a load that grew",
+                    "statements took {:.0} % longer in pauses of the dump than before it: the cost of the open snapshot, or a workload that grew",
                     s * 100.0
                 ),
             );
         }
         if r.rested + r.paused >= 0.5 {
-            let mut parts = vec![format!("{} to compare", seconds(r.rested))];
+            let mut parts = vec![format!("{} to measure the impact", seconds(r.rested))];
             if r.paused > 0.0 {
-                parts.push(format!("{} held by a limit", seconds(r.paused)));
+                parts.push(format!("{} because of a limit", seconds(r.paused)));
             }
-            self.add("gate shut for", parts.join(", "));
+            self.add("paused for", parts.join(", "));
         }
         if let Some(n) = r.history {
             self.add("history list", format!("{} at most", count(n)));
@@ -172,16 +173,9 @@ pub fn dump(d: &dump::Summary) -> String {
             seconds(d.rows_seconds)
         ),
     );
-    l.add(
-        "throughput",
-        format!(
-            "{} of row data, {} workers",
-            rate(d.raw_bytes, d.rows_seconds),
-            d.threads
-        ),
-    );
-    l.held(d.bottleneck.as_ref());
-    l.price(d.impact.as_ref());
+    l.throughput(d.raw_bytes, d.rows_seconds, d.threads);
+    l.bottleneck(d.bottleneck.as_ref());
+    l.impact(d.impact.as_ref());
     l.list("exceptions", &d.exceptions);
     l.add("archive", d.path.display());
     l.0
@@ -199,18 +193,18 @@ pub fn dump_json(d: &dump::Summary) -> Value {
         "lock_ms": round(d.achieved.lock_ms), "lock_wait_ms": round(d.achieved.wait_ms),
         "binlog_file": p.binlog_file, "binlog_position": p.binlog_position,
         "gtid_executed": p.gtid_executed, "gtid_binlog_pos": p.gtid_binlog_pos,
-        "held_back": d.bottleneck.as_ref().map(held_json),
-        "price": d.impact.as_ref().map(price_json),
+        "bottleneck": d.bottleneck.as_ref().map(bottleneck_json),
+        "impact": d.impact.as_ref().map(impact_json_of),
         "exceptions": d.exceptions,
     })
 }
 
-/// What the run cost others, and what was done about it.
-fn price_json(r: &throttle::Report) -> Value {
+/// The impact on others, and the pauses.
+fn impact_json_of(r: &throttle::Report) -> Value {
     json!({
         "latency_from": r.source,
-        "usual": r.baseline.map(|u| json!({"statements_per_second": round(u.statements), "mean_seconds": u.mean, "p95_seconds": u.p95})),
-        "effect": r.effect.map(round), "effect_in_rests": r.baseline_shift.map(round), "held_seconds": round(r.paused), "rested_seconds": round(r.rested),
+        "baseline": r.baseline.map(|u| json!({"statements_per_second": round(u.statements), "mean_seconds": u.mean, "p95_seconds": u.p95})),
+        "effect": r.effect.map(round), "baseline_shift": r.baseline_shift.map(round), "paused_seconds": round(r.paused), "compared_seconds": round(r.rested),
         "history_list": r.history, "replica_lag_seconds": r.lag,
     })
 }
@@ -225,14 +219,14 @@ pub fn load(d: &load::Summary) -> String {
     let mut l = Lines::new(title);
     l.add("into", &d.target);
     l.add("from", &d.archive);
-    // Of another tool's dump these are known only when it has been read.
+    // For another tool's dump these are known only after it has been read.
     if d.schemas > 0 || !d.already_complete {
         l.objects(d.schemas, d.tables, d.views, d.rows);
     }
     if d.already_complete {
         l.add(
             "loaded",
-            "nothing: the interrupted load had come to its end",
+            "nothing to do: the interrupted load had already completed",
         );
     }
     let all = bytes(d.raw_bytes + d.already_loaded_bytes);
@@ -240,7 +234,7 @@ pub fn load(d: &load::Summary) -> String {
         0 => l.add("row data", all),
         there => l.add(
             "row data",
-            format!("{all}, of which {} were there already", bytes(there)),
+            format!("{all}, of which {} were already loaded", bytes(there)),
         ),
     }
     l.add(
@@ -251,23 +245,16 @@ pub fn load(d: &load::Summary) -> String {
             seconds(d.rows_seconds)
         ),
     );
-    // All may have been there.
+    // All rows may have been loaded before.
     if d.raw_bytes > 0 {
-        l.add(
-            "throughput",
-            format!(
-                "{} of row data, {} workers",
-                rate(d.raw_bytes, d.rows_seconds),
-                d.threads
-            ),
-        );
+        l.throughput(d.raw_bytes, d.rows_seconds, d.threads);
     }
     match &d.verified {
         Some(v) => l.add(
             "verified",
             format!(
-                "equal: {} rows in {} have the archive's digests ({})",
-                count(v.rows),
+                "equal: {} in {} have the archive's digests ({})",
+                things(&[(v.rows, "row")]),
                 things(&[(v.tables, "table")]),
                 seconds(v.seconds)
             ),
@@ -275,43 +262,43 @@ pub fn load(d: &load::Summary) -> String {
         None if !d.digests => l.add("verified", COUNTED),
         None => l.add(
             "verified",
-            "NO: --no-verify; nobody has compared the target's rows with the archive",
+            "NOT VERIFIED (--no-verify): the target's rows were not compared with the archive",
         ),
     }
-    add_road(&mut l, &d.import);
+    add_import(&mut l, &d.import);
     if let Some(own) = &d.managed {
-        add_own(&mut l, own);
+        add_datadir(&mut l, own);
     }
     for c in &d.batch_sizes {
         let found = match (c.chunks, c.gain) {
-            (1, _) => "one by one, as good as any".to_owned(),
-            (n, gain) => format!("{n} at a time, {gain} % faster than one by one"),
+            (1, _) => "one at a time is the fastest".to_owned(),
+            (n, gain) => format!("{n} at a time, {gain} % faster than one at a time"),
         };
         let tried: Vec<String> = c.tried.iter().map(|(n, _)| n.to_string()).collect();
         let found = format!("{found} (tried {})", tried.join(", "));
-        l.add("chunks", format!("{}: {found}", printable(&c.table)));
+        l.add("batch size", format!("{}: {found}", printable(&c.table)));
     }
-    l.held(d.bottleneck.as_ref());
+    l.bottleneck(d.bottleneck.as_ref());
     tuning::add(&mut l, &d.tuning);
     l.list("adapted", &d.notes);
     l.list("exceptions", &d.exceptions);
     l.0
 }
 
-/// What came as files, and why the rest did not.
-fn add_road(l: &mut Lines, d: &load::tablespace::ImportSummary) {
+/// Tables imported as tablespaces, and why the others were not.
+fn add_import(l: &mut Lines, d: &load::tablespace::ImportSummary) {
     if !d.tables.is_empty() {
         l.add(
-            "as files",
+            "as tablespaces",
             format!(
-                "{}, {} of row data, {} of files, built, handed over and compared in {} ({}){}",
+                "{}, {} of row data, {} of files, built, imported and verified in {} ({}){}",
                 things(&[(d.tables.len() as u64, "table")]),
                 bytes(d.raw_bytes),
                 bytes(d.bytes),
                 seconds(d.seconds),
                 rate(d.bytes, d.seconds),
                 d.downtime_seconds.map_or_else(String::new, |down| format!(
-                    "; the server was down for {} of it",
+                    "; the server was stopped for {} of it",
                     seconds(down)
                 )),
             ),
@@ -324,39 +311,39 @@ fn add_road(l: &mut Lines, d: &load::tablespace::ImportSummary) {
             n => format!(" and {n} more"),
         };
         l.add(
-            "as rows",
+            "by SQL",
             format!("{}{more}: {}", shown.join(", "), printable(why)),
         );
     }
     for key in &d.indexes_built_by_server {
         l.add(
-            "key",
-            format!("{}: built by the server, behind the file", printable(key)),
+            "index",
+            format!("{}: built by the server after import", printable(key)),
         );
     }
 }
 
-/// Share by which statements must be slower in rests to be worth a line.
-const TELLING_STANDING: f64 = 0.03;
+/// A baseline shift below this share gets no line.
+const LEAST_SHIFT: f64 = 0.03;
 
-/// What holds of rows without digests.
-const COUNTED: &str = "counted: the server stored every row that was sent, without a warning; a dump like this has no digests to compare with";
+/// What is known of rows without digests.
+const COUNTED: &str = "counted: the server stored every row that was sent, without a warning; this kind of dump has no digests to compare with";
 
 /// The same for programs.
 pub fn load_json(d: &load::Summary) -> Value {
     json!({
         "event": "summary", "job": "load", "archive": d.archive, "target": d.target,
         "schemas": d.schemas, "tables": d.tables, "views": d.views, "rows": d.rows,
-        "raw_bytes": d.raw_bytes, "there_bytes": d.already_loaded_bytes, "was_complete": d.already_complete, "left_out": d.skipped_statements,
+        "raw_bytes": d.raw_bytes, "already_loaded_bytes": d.already_loaded_bytes, "already_complete": d.already_complete, "skipped_statements": d.skipped_statements,
         "duration": round(d.seconds), "rows_duration": round(d.rows_seconds), "workers": d.threads,
         "verified": d.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": round(v.seconds)})),
-        "held_back": d.bottleneck.as_ref().map(held_json),
-        "road": json!({
+        "bottleneck": d.bottleneck.as_ref().map(bottleneck_json),
+        "import": json!({
             "files": d.import.tables, "raw_bytes": d.import.raw_bytes, "bytes": d.import.bytes, "duration": round(d.import.seconds),
             "rows": d.import.reasons.iter().map(|(why, tables)| json!({"reason": why, "tables": tables})).collect::<Vec<_>>(),
-            "keys_of_server": d.import.indexes_built_by_server, "down": d.import.downtime_seconds.map(round),
+            "indexes_built_by_server": d.import.indexes_built_by_server, "downtime_seconds": d.import.downtime_seconds.map(round),
         }),
-        "chunks_together": d.batch_sizes.iter().map(|c| json!({
+        "batch_size": d.batch_sizes.iter().map(|c| json!({
             "table": c.table, "chunks": c.chunks, "gain_percent": c.gain,
             "tried": c.tried.iter().map(|(n, rate)| json!({"chunks": n, "bytes_per_second": rate})).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
@@ -368,35 +355,37 @@ pub fn load_json(d: &load::Summary) -> Value {
     })
 }
 
-/// The data folder that a load has made.
-fn add_own(l: &mut Lines, own: &instance::managed::Summary) {
-    let made = own.made.map(|s| format!("; made in {}", seconds(s)));
-    let folder = printable(&own.folder.display().to_string());
+/// The data directory that a load has initialized.
+fn add_datadir(l: &mut Lines, made: &instance::managed::Summary) {
+    let initialized = made
+        .made
+        .map(|s| format!("; initialized in {}", seconds(s)));
+    let directory = printable(&made.folder.display().to_string());
     l.add(
-        "data folder",
+        "data directory",
         format!(
-            "{folder}: its server is shut down, start yours on it{}",
-            made.unwrap_or_default()
+            "{directory}: its temporary server is shut down, start your service on it{}",
+            initialized.unwrap_or_default()
         ),
     );
-    if !own.password {
+    if !made.password {
         l.add(
             "root",
-            "HAS NO PASSWORD on it: one that is given with -p or PENSTOCK_PASSWORD becomes root's",
+            "HAS NO PASSWORD there: a password given with -p or PENSTOCK_PASSWORD becomes root's",
         );
     }
 }
 
 /// After an offline check.
 pub fn offline(d: &verify::Offline) -> String {
-    let mut l = Lines::new("Archive is whole");
+    let mut l = Lines::new("Archive is intact");
     l.add("archive", d.path.display());
     l.add("files", format!("{}, {}", count(d.files), bytes(d.bytes)));
     l.add("rows", count(d.rows));
     if !d.digests {
         l.add(
             "digests",
-            "none: not written by penstock, so only structure, sizes and counts could be checked",
+            "none: penstock did not write it, so only structure, sizes and counts were checked",
         );
     }
     l.add(
@@ -414,12 +403,12 @@ pub fn offline_json(d: &verify::Offline) -> Value {
     })
 }
 
-/// After a check of tablespaces.
+/// After a check of tablespace files.
 pub fn tablespaces(d: &verify::Tablespaces) -> String {
     let title = if d.files.len() == 1 {
-        "Tablespace is whole"
+        "Tablespace is intact"
     } else {
-        "Tablespaces are whole"
+        "Tablespaces are intact"
     };
     let mut l = Lines::new(title);
     for f in &d.files {
@@ -443,7 +432,7 @@ pub fn tablespaces(d: &verify::Tablespaces) -> String {
                 amount(i.pages.into(), "page")
             );
             if i.outside > 0 {
-                text += &format!(", {} with long values", amount(i.outside.into(), "page"));
+                text += &format!(", {} of long values", amount(i.outside.into(), "page"));
             }
             text += &format!(", {}", amount(i.levels.into(), "level"));
             match (i.ordered, i.unordered) {
@@ -451,7 +440,7 @@ pub fn tablespaces(d: &verify::Tablespaces) -> String {
                 (_, 0) => text += ", in order",
                 (_, n) => {
                     text += &format!(
-                        ", in order but for {} whose collation is not known",
+                        ", in order except for {} with an unknown collation",
                         amount(n, "pair")
                     );
                 }
@@ -505,8 +494,8 @@ pub fn compared_json(d: &verify::Comparison) -> Value {
     })
 }
 
-/// What held a run back, for programs.
-fn held_json(r: &Report) -> Value {
+/// The bottleneck, for programs.
+fn bottleneck_json(r: &Report) -> Value {
     let shares: serde_json::Map<String, Value> = r
         .shares
         .iter()
@@ -516,7 +505,7 @@ fn held_json(r: &Report) -> Value {
         "dominant": r.dominant.name(), "sentence": r.sentence, "seconds": round(r.seconds), "cores": r.cores,
         "client_cpu": round(r.client_cpu), "server_cpu": r.server_cpu.map(round), "other_cpu": r.other_cpu.map(round),
         "worker_time": shares,
-        "advice": r.suggestions.iter().map(|a| json!({"try": a.what, "why": a.why, "gain_up_to": round(a.gain)})).collect::<Vec<_>>(),
-        "unseen": r.not_measured,
+        "suggestions": r.suggestions.iter().map(|a| json!({"try": a.what, "why": a.why, "gain_up_to": round(a.gain)})).collect::<Vec<_>>(),
+        "not_measured": r.not_measured,
     })
 }

@@ -1,7 +1,8 @@
 //! Records of runs, and the HTML page made of them.
 //!
-//! `record` is a run as data, written while it runs; `html` draws records. Neither judges a run: what is said
-//! about it was said by the job.
+//! `figures` has the words and figures that the screen and the record share; `record` is a run as data,
+//! written while it runs; `html` draws records. None of them judges a run: the job has done that.
 
+pub mod figures;
 pub mod html;
 pub mod record;

@@ -1,4 +1,4 @@
-//! What backups cost the online load: a table for people, one object for programs.
+//! The impact of backups on a running workload: a table for people, one object for programs.
 
 use super::{Lines, round};
 use base::units::{bytes, count, printable, seconds};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
-/// A mean, and behind it the least and the most if there are several runs.
+/// A mean, followed by the least and the most if there are several runs.
 fn spread(values: &[f64], decimals: usize) -> String {
     match Spread::of(values) {
         None => "-".to_owned(),
@@ -25,10 +25,10 @@ fn mean(values: &[f64]) -> Option<f64> {
 
 /// For people.
 pub fn impact(d: &Summary, page: Option<&Path>) -> String {
-    let mut l = Lines::new("The price of a backup");
+    let mut l = Lines::new("Impact of a backup");
     l.add("server", &d.server);
     l.add(
-        "load",
+        "workload",
         format!(
             "TPC-C, {} warehouses ({} of rows), {} connections, no think time",
             count(d.warehouses.into()),
@@ -65,7 +65,7 @@ pub fn impact(d: &Summary, page: Option<&Path>) -> String {
         l.0 += &line(row);
     }
     for (method, why) in &d.left_out {
-        let _ = writeln!(l.0, "  left out: {}: {}", printable(method), printable(why));
+        let _ = writeln!(l.0, "  skipped: {}: {}", printable(method), printable(why));
     }
     if let Some(page) = page {
         l.0 += "\n";
@@ -119,7 +119,7 @@ pub fn impact_json(d: &Summary, page: Option<&Path>) -> Value {
     json!({
         "event": "summary", "job": "bench impact", "server": d.server, "warehouses": d.warehouses,
         "connections": d.connections, "raw_bytes": d.bytes, "methods": methods,
-        "left_out": d.left_out.iter().map(|(m, why)| json!({"method": m, "why": why})).collect::<Vec<_>>(),
+        "skipped_methods": d.left_out.iter().map(|(m, why)| json!({"method": m, "why": why})).collect::<Vec<_>>(),
         "report": page,
     })
 }

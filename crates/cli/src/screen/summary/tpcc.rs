@@ -1,4 +1,4 @@
-//! What TPC-C found: tables for people, one object for programs.
+//! Results of TPC-C: tables for people, one object for programs.
 
 use super::{Lines, rate, round, tuning};
 use base::units::{bytes, count, printable, seconds};
@@ -25,9 +25,9 @@ pub fn tpcc_load(d: &load::Summary) -> String {
     l.add(
         "throughput",
         format!(
-            "{} of row data, {} workers",
+            "{} of row data, {}",
             rate(d.bytes, d.rows_seconds),
-            d.threads
+            super::things(&[(d.threads as u64, "worker")])
         ),
     );
     tuning::add(&mut l, &d.tuning);
@@ -62,7 +62,7 @@ pub fn tpcc_run(d: &run::Summary) -> String {
     l.add(
         "transactions",
         format!(
-            "{} ({:.1} a second), {} tries made again after a deadlock or a lock wait",
+            "{} ({:.1} per second), {} retries after a deadlock or a lock wait",
             count(f.completed()),
             f.completed() as f64 / f.length.as_secs_f64().max(0.001),
             count(f.retries())
@@ -70,17 +70,17 @@ pub fn tpcc_run(d: &run::Summary) -> String {
     );
     if f.skipped_deliveries > 0 {
         let text = format!(
-            "{} districts had no order to deliver",
+            "{} districts without an order to deliver",
             count(f.skipped_deliveries)
         );
         l.add("deliveries", text);
     }
-    // Longer than anything that is usual: the server stands still.
+    // Longer than any usual transaction: the server is stalled.
     if let Some(stalled) = f.under_way.filter(|u| *u > Duration::from_secs(1)) {
         l.add(
-            "under way",
+            "unfinished",
             format!(
-                "a transaction that began {} before the end has not ended",
+                "a transaction that started {} before the end has not finished",
                 seconds(stalled.as_secs_f64())
             ),
         );
@@ -124,7 +124,7 @@ fn latencies(out: &mut String, f: &Figures, t: Transaction) {
 fn constraint(out: &mut String, c: &Constraint) {
     let found = c
         .found
-        .map_or_else(|| "none ended".to_owned(), |f| format!("{f:.2} %"));
+        .map_or_else(|| "none finished".to_owned(), |f| format!("{f:.2} %"));
     let what = if c.response_time {
         format!("within {} s", c.transaction.limit().as_secs())
     } else {
@@ -206,7 +206,7 @@ pub fn seconds_json(all: &[Second]) -> Value {
     all.iter().map(one).collect()
 }
 
-/// After the conditions were asked for.
+/// After the conditions were checked.
 pub fn tpcc_check(d: &check::Summary) -> String {
     let mut l = Lines::new(if d.holds() {
         "All consistency conditions hold"
@@ -219,7 +219,7 @@ pub fn tpcc_check(d: &check::Summary) -> String {
     for c in &d.conditions {
         let places = match c.broken {
             0 => String::new(),
-            n => format!(": broken in {} places", count(n)),
+            n => format!(": broken in {}", super::things(&[(n, "place")])),
         };
         let text = format!(
             "{}  {:>2}  {}{places}",

@@ -1,5 +1,4 @@
-//! What was done to a server's settings, in the summary of a load and in that
-//! of doctor.
+//! Changes of a server's settings, in the summary of a load and in that of doctor.
 
 use super::Lines;
 use base::units::printable;
@@ -8,7 +7,7 @@ use instance::tune::{Level, Report};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Adds the tuning of a load. Nothing is said where only sessions were set.
+/// Adds the tuning of a load. Session settings get no line.
 pub(super) fn add(l: &mut Lines, r: &Report) {
     if r.level != Level::Max {
         return;
@@ -25,7 +24,7 @@ pub(super) fn add(l: &mut Lines, r: &Report) {
     }
     if all > 0 {
         let rows = r.changes.iter().map(|c| {
-            let after = c.after.as_deref().unwrap_or("not known");
+            let after = c.after.as_deref().unwrap_or("unknown");
             [&*c.name, &*c.before, &*c.during, after].map(printable)
         });
         table(
@@ -38,7 +37,10 @@ pub(super) fn add(l: &mut Lines, r: &Report) {
     if !r.restart.is_empty() {
         let mut lines = vec!["[mysqld]".to_owned()];
         lines.extend(r.restart.iter().cloned());
-        let _ = writeln!(l.0, "  what only a restart can change (my.cnf):");
+        let _ = writeln!(
+            l.0,
+            "  for more speed, settings that need a restart (my.cnf):"
+        );
         for line in lines {
             let _ = writeln!(l.0, "    {}", printable(&line));
         }
@@ -76,11 +78,11 @@ pub(super) fn json(r: &Report) -> Value {
     })
 }
 
-/// After a look at what a load left.
+/// After doctor.
 pub fn doctor(d: &doctor::Summary) -> String {
     let title = match (d.left.is_empty(), d.done.is_empty()) {
         (false, _) => "Settings are left changed",
-        (true, false) => "Settings are put back",
+        (true, false) => "Settings were put back",
         (true, true) if !d.in_use.is_empty() => "Settings are in use",
         (true, true) => "Nothing is left changed",
     };
@@ -92,7 +94,7 @@ pub fn doctor(d: &doctor::Summary) -> String {
             server = &left.server;
             l.add("server", server);
         }
-        let now = left.now.as_deref().unwrap_or("not asked");
+        let now = left.now.as_deref().unwrap_or("not checked");
         let text = format!("before {}, load {}, now {now}", left.before, left.during);
         let _ = writeln!(l.0, "    {:<32}{}", printable(&left.name), printable(&text));
     }

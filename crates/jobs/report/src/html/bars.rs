@@ -1,14 +1,14 @@
-//! Horizontal bars that compare a few things: what each amounts to, how far its
-//! runs lie apart, and how it differs from the first.
+//! Horizontal bars that compare a few things: the value of each, the spread of its runs, and the
+//! difference from the first.
 
 use super::page::Page;
 use super::quantity::{change, sane, show};
 use crate::record::{Bar, Bars, Better};
 
-/// Bars that are drawn; more are a table's business.
+/// Largest number of bars; more belong in a table.
 const MOST: usize = 60;
 
-/// Draws them; the first of several says how to read them.
+/// Draws them; the first of several explains how to read them.
 pub fn bars(p: &mut Page, b: &Bars, first: bool) {
     let ends = b.items.iter().flat_map(|i| [i.mean, i.high]).flatten();
     let most = ends.filter(|v| sane(*v)).fold(0.0, f64::max);
@@ -47,7 +47,7 @@ pub fn bars(p: &mut Page, b: &Bars, first: bool) {
     p.raw("</figure>");
 }
 
-/// Bytes are shown with a prefix of their own, so their unit would mislead.
+/// Bytes are shown with a prefix (kB, MB), so their unit would mislead.
 fn unit(unit: &str) -> &str {
     match unit {
         "B" | "B/s" | "s" | "ms" => "",

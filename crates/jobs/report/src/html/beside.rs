@@ -1,8 +1,9 @@
 //! Several runs side by side: one column a run, one row a figure.
 
+use super::bars;
+use super::names::short_name;
 use super::page::Page;
 use super::quantity::{change, show};
-use super::{bars, layout};
 use crate::record::{Bar, Bars, Better, Figure, Record};
 
 /// Figures that are drawn as bars, too.
@@ -22,7 +23,7 @@ pub fn beside(p: &mut Page, records: &[Record]) {
     let judged = |f: &&&Figure| f.better != Better::Neither;
     for f in names.iter().filter(shared).filter(judged).take(DRAWN) {
         let items = records.iter().enumerate().map(|(i, r)| Bar {
-            label: layout::short_name(i, r),
+            label: short_name(i, r),
             mean: find(r, f).map(|f| f.value),
             ..Bar::default()
         });
@@ -41,9 +42,7 @@ pub fn beside(p: &mut Page, records: &[Record]) {
     }
     p.raw("</div><div class='table scroll'><table><thead><tr><th>figure</th>");
     for (i, r) in records.iter().enumerate() {
-        p.raw("<th class='n'>")
-            .text(&layout::short_name(i, r))
-            .raw("</th>");
+        p.raw("<th class='n'>").text(&short_name(i, r)).raw("</th>");
     }
     p.raw("</tr></thead><tbody>");
     for f in names {

@@ -1,15 +1,14 @@
 //! Charts over time, as inline SVG.
 //!
-//! A drawing is as wide as the window leaves it and as high as the style says:
-//! positions across are per cent, so text keeps its size and nothing needs a
-//! script. What is hovered over is told by `<title>`.
+//! A drawing is as wide as the window and as high as the style says: horizontal positions are per
+//! cent, so text keeps its size and no script is needed. `<title>` has the values under the pointer.
 
 use super::curve::{Curve, MOST};
 use super::page::Page;
 use super::quantity::{Axis, moment, sane, show, time_ticks};
 use crate::record::{Chart, Limit, Span, SpanKind, Timeline};
 
-/// Stretches that a pointer can tell apart.
+/// Number of areas with values under the pointer.
 const CELLS: usize = 120;
 
 /// Lines that a chart draws; more cannot be told apart.
@@ -75,7 +74,7 @@ pub fn seconds(t: &Timeline) -> f64 {
     ends.filter(|v| sane(*v)).fold(1e-3, f64::max)
 }
 
-/// Whether there is enough of it to be seen as a curve.
+/// Whether there are enough points for a curve.
 pub fn drawable(c: &Chart) -> bool {
     c.series
         .iter()
@@ -113,7 +112,7 @@ pub fn strip(p: &mut Page, t: &Timeline, seconds: f64) {
         p.raw("%' height='26'><rect class='step' x='0' y='0' width='100%' height='26'/><title>");
         p.text(&s.name).raw(": ").text(&show(s.to - s.from, "s"));
         p.raw("</title>");
-        // Half of a narrow window has to do for the words.
+        // The words must fit in half of a narrow window.
         if width > s.name.chars().count() as f64 * 1.4 {
             p.raw("<text class='tick' x='50%' y='17' text-anchor='middle'>")
                 .text(&s.name)
@@ -124,7 +123,7 @@ pub fn strip(p: &mut Page, t: &Timeline, seconds: f64) {
     p.raw("</svg></div>");
 }
 
-/// Where a span lies, in per cent.
+/// The position of a span, in per cent.
 fn place(s: &Span, seconds: f64) -> (f64, f64) {
     let at = |t: f64| {
         if sane(t) {
@@ -209,7 +208,7 @@ impl Drawing<'_> {
         self.t.spans.iter().any(|s| s.kind == kind)
     }
 
-    /// The lines' names; the title says it where there is but one.
+    /// The names of the lines; a single line has the title.
     fn legend(&self, p: &mut Page) {
         let several = self.c.series.len() > 1;
         let lines = self.c.series.iter().zip(COLOURS);
@@ -239,7 +238,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// What somebody hears who does not see the drawing.
+    /// The text for screen readers.
     fn spoken(&self) -> String {
         let mut text = format!("{} over {}", self.c.title, moment(self.seconds));
         for (s, curve) in self.c.series.iter().zip(&self.curves) {
@@ -301,7 +300,7 @@ impl Drawing<'_> {
                 .raw("%' y1='")
                 .number(self.height);
             p.raw("' y2='").number(self.height + 5.0).raw("'/>");
-            // The words of the axis stand at its end.
+            // The label of the axis is at its end.
             if x < 88.0 {
                 p.raw("<text class='tick' text-anchor='middle' x='")
                     .number(x)
@@ -354,7 +353,7 @@ impl Drawing<'_> {
                 let (Some(first), Some(last)) = (piece.first(), piece.last()) else {
                     continue;
                 };
-                // A value that holds does so until the end.
+                // A step holds until the end.
                 let ends = if s.steps { self.seconds } else { last.at };
                 if s.steps {
                     line.raw(" ")
@@ -439,7 +438,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Cells that tell what was there when pointed at.
+    /// Areas that show their values under the pointer.
     fn cells(&self, p: &mut Page) {
         let longest = self
             .curves

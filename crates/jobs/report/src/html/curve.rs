@@ -1,5 +1,5 @@
-//! Makes lines of any length drawable: a bounded number of points, each with
-//! the mean, the least and the most of what it stands for.
+//! Reduces lines of any length to a bounded number of points, each with the mean, the least and the
+//! most of its values.
 
 use super::quantity::sane;
 use crate::record::Series;
@@ -14,9 +14,9 @@ pub struct Point {
     pub at: f64,
     /// What is drawn.
     pub mean: f64,
-    /// Least of what it stands for.
+    /// Least of its values.
     pub low: f64,
-    /// Most of it.
+    /// Most of its values.
     pub high: f64,
 }
 
@@ -25,12 +25,12 @@ pub struct Point {
 pub struct Curve {
     /// Unbroken pieces, none empty.
     pub pieces: Vec<Vec<Point>>,
-    /// Whether points stand for several values each.
+    /// Whether points have several values each.
     pub thinned: bool,
 }
 
 impl Curve {
-    /// The curve of what lies between 0 and `seconds`.
+    /// The curve between 0 and `seconds`.
     pub fn new(series: &Series, seconds: f64) -> Curve {
         let mut points: Vec<(f64, Option<f64>)> = series
             .points
@@ -48,7 +48,7 @@ impl Curve {
         let bucket = |t: f64| if thinned { (t / width) as usize } else { 0 };
         let mut i = 0;
         while i < points.len() {
-            // Without thinning each point is a group of its own.
+            // Without thinning each point is its own group.
             let mut end = i + 1;
             if thinned {
                 let here = bucket(points[i].0);
@@ -103,8 +103,8 @@ impl Curve {
         self.points().map(|p| p.high).fold(0.0, f64::max)
     }
 
-    /// What holds between two moments: the mean of the points there, or for
-    /// steps the last one before, if there are none.
+    /// The value between two points in time: the mean of the points there; if there are none, for steps
+    /// the last one before.
     pub fn between(&self, from: f64, to: f64, steps: bool) -> Option<f64> {
         let (mut sum, mut n) = (0.0, 0.0);
         let mut before = None;

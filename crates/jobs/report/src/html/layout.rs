@@ -1,16 +1,16 @@
-//! The page as a whole: the story first, then what to look at, then numbers,
-//! settings last.
+//! The page as a whole: the story first, then charts, then numbers, settings last.
 
+use super::names::kind;
 use super::page::Page;
 use super::quantity::{moment, show};
 use super::{MARK, bars, beside, chart, tables};
-use crate::record::{Cell, Column, Kind, Record, Section, SpanKind, State, Table, Timeline};
+use crate::record::{Cell, Column, Record, Section, SpanKind, State, Table, Timeline};
 use base::units::seconds;
 use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Sections and timelines that are shown.
+/// Largest number of sections, timelines and other items that are shown.
 const MOST: usize = 60;
 
 /// The page of these records.
@@ -53,22 +53,6 @@ pub fn page(records: &[Record]) -> String {
         .text(env!("CARGO_PKG_VERSION"));
     p.raw(". This page is complete: it loads nothing and runs no script.</footer></main></body></html>\n");
     p.into_string()
-}
-
-/// What a run is called where there are several.
-pub fn short_name(i: usize, r: &Record) -> String {
-    format!("{}: {}", i + 1, kind(r.kind))
-}
-
-fn kind(k: Kind) -> &'static str {
-    match k {
-        Kind::Dump => "dump",
-        Kind::Load => "load",
-        Kind::Verify => "verify",
-        Kind::Tpcc => "bench tpcc",
-        Kind::Impact => "bench impact",
-        Kind::Other => "run",
-    }
 }
 
 fn badge(p: &mut Page, r: &Record) {
@@ -143,7 +127,7 @@ fn run(p: &mut Page, r: &Record, number: Option<usize>) {
     }
     if !(r.facts.is_empty() && r.settings.is_empty()) {
         p.raw("<section><h2>Details</h2><div class='grid2'>");
-        tables::pairs(p, "What was found", &r.facts);
+        tables::pairs(p, "Facts", &r.facts);
         let mut settings = r.settings.clone();
         settings.push(("penstock".to_owned(), r.penstock.clone()));
         settings.push(("began".to_owned(), when(&r.begin)));
@@ -198,7 +182,7 @@ fn timeline(p: &mut Page, t: &Timeline) {
     events(p, t);
 }
 
-/// Small charts side by side; those of one title share a scale, so that they can be compared by eye.
+/// Small charts side by side; those of one title share a scale, so that they can be compared.
 fn multiples(p: &mut Page, list: &[Timeline]) {
     let mut titles: Vec<(&str, &str, f64)> = Vec::new();
     for t in list {
@@ -226,13 +210,13 @@ fn multiples(p: &mut Page, list: &[Timeline]) {
         }
         p.raw("</div>");
     }
-    p.raw("</div><p class='note'>Charts of one name have one scale");
+    p.raw("</div><p class='note'>Charts with the same title have the same scale");
     if list
         .iter()
         .flat_map(|t| &t.spans)
         .any(|s| s.kind == SpanKind::Backup)
     {
-        p.raw("; a backup was running where they are shaded");
+        p.raw("; a backup was running in the shaded time");
     }
     p.raw(".</p>");
 }
@@ -274,7 +258,7 @@ fn events(p: &mut Page, t: &Timeline) {
     );
 }
 
-/// A moment of the calendar as people write it; what is none is shown as it is.
+/// A timestamp as people write it; a text that is not one is shown unchanged.
 fn when(text: &str) -> String {
     text.parse::<jiff::Timestamp>().map_or_else(
         |_| text.to_owned(),

@@ -1,18 +1,17 @@
 //! One self-contained HTML page from the records of one or several runs.
 //!
-//! `layout` puts a page together of `chart`, `bars` and `tables`; `curve` and
-//! `quantity` make numbers fit to be drawn and read. Invariants: nothing of a
-//! record reaches the page but as text or as a number that was checked (`page`
-//! has no other way); the page asks for nothing from anywhere, has no script,
-//! and says so in its content security policy; its size is bounded, however
-//! long the run was. What it does not do: judge. What is said about a run was
-//! said by who recorded it.
+//! `layout` makes a page of `chart`, `bars`, `tables` and, for several runs, `beside`; `curve` and
+//! `quantity` prepare numbers for drawing and reading. Invariants: values of a record reach the page
+//! only as escaped text or as checked numbers (`page` has no other way); the page loads nothing, has
+//! no script, and says so in its content security policy; its size is bounded for a run of any length.
+//! What it does not do: judge. The job has judged its run.
 
 mod bars;
 mod beside;
 mod chart;
 mod curve;
 mod layout;
+mod names;
 mod page;
 mod quantity;
 mod tables;
@@ -27,30 +26,30 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Says that a page is one of ours, and may be replaced.
+/// Marks a page of penstock report, which may be replaced.
 const MARK: &str = "<meta name='generator' content='penstock report'>";
 
-/// How far into a file [`MARK`] may stand.
+/// [`MARK`] is within this many bytes from the start of a file.
 const HEAD: u64 = 1024;
 
-/// Runs on one page; more cannot be read side by side.
+/// Largest number of runs on one page; more are not readable side by side.
 const MOST_RUNS: usize = 20;
 
-/// What to make a page of, and where.
+/// The input and output of a page.
 #[derive(Debug)]
 pub struct Options {
-    /// Records, or folders that hold one.
+    /// Records, or directories that hold one.
     pub runs: Vec<PathBuf>,
-    /// Where the page goes.
+    /// Output of the page.
     pub to: To,
     /// Replace a file that is not an earlier page.
     pub force: bool,
 }
 
-/// Where a page goes.
+/// Output of a page.
 #[derive(Debug)]
 pub enum To {
-    /// Beside the only record, under its name.
+    /// Next to the only record, under its name.
     Beside,
     /// Into this file.
     File(PathBuf),
@@ -58,7 +57,7 @@ pub enum To {
     Caller,
 }
 
-/// What was made.
+/// The result.
 #[derive(Debug)]
 pub struct Summary {
     /// The file, unless the page is in `html`.
@@ -89,11 +88,10 @@ pub fn run(options: &Options) -> Result<Summary> {
             one.with_extension("html")
         }),
         (To::Beside, _) => {
-            return Err(Error::new(
-                Kind::Usage,
-                "several runs go onto one page, which needs a name",
-            )
-            .hint("--to FILE.html"));
+            return Err(
+                Error::new(Kind::Usage, "the page of several runs needs a name")
+                    .hint("--to FILE.html"),
+            );
         }
     };
     let records = options
@@ -127,7 +125,7 @@ fn write(path: &Path, html: &str, force: bool) -> Result<()> {
     if !force && !replaceable(path) {
         return Err(Error::new(
             Kind::Target,
-            format!("{shown} is there already, and is no page of penstock report"),
+            format!("{shown} already exists, and penstock report did not write it"),
         )
         .hint("name another file with --to, or replace it with --force"));
     }
@@ -137,9 +135,9 @@ fn write(path: &Path, html: &str, force: bool) -> Result<()> {
     part.finish().map_err(fail)
 }
 
-/// Whether nothing is lost if this file is written.
+/// Whether this file may be overwritten.
 fn replaceable(path: &Path) -> bool {
-    // What is no file is refused when it is to be written; to open a pipe would be to wait for its other end.
+    // Anything but a regular file is refused when it is written; opening a pipe here would block.
     if !path.is_file() {
         return true;
     }

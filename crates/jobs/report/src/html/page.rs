@@ -1,9 +1,8 @@
 //! Writes HTML that cannot be broken out of.
 //!
-//! Invariant, kept by the types: what is written as it stands ([`Page::raw`])
-//! is part of this program; everything that comes from a record passes
-//! [`Page::text`], which escapes it for text and for quoted attributes alike,
-//! and makes control characters and marks of reading direction visible.
+//! Invariant, kept by the types: only text of this program is written unescaped ([`Page::raw`]); every
+//! value of a record passes [`Page::text`], which escapes it for text and for quoted attributes, and
+//! makes control characters and marks of reading direction visible.
 
 use base::units::printable;
 
@@ -12,7 +11,7 @@ use base::units::printable;
 pub struct Page(String);
 
 impl Page {
-    /// Markup of our own.
+    /// Markup of this program.
     pub fn raw(&mut self, html: &'static str) -> &mut Page {
         self.0.push_str(html);
         self

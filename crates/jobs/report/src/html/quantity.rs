@@ -1,11 +1,11 @@
-//! How numbers with a unit are shown, and where the ticks of an axis stand.
+//! The display of numbers with a unit, and the ticks of an axis.
 
 use base::units;
 
-/// Numbers beyond this are nonsense in a record, and are left out.
+/// Larger numbers are errors in a record, and are left out.
 const ABSURD: f64 = 1e18;
 
-/// Units of things that are counted one by one.
+/// Units of whole things.
 const COUNTED: [&str; 6] = [
     "workers",
     "rows",
@@ -84,16 +84,16 @@ pub fn change(v: f64, base: f64) -> Option<String> {
 pub struct Axis {
     /// Where it ends, in the unit of the data.
     pub top: f64,
-    /// Where the ticks stand, and what is written there.
+    /// Positions of the ticks, and their labels.
     pub ticks: Vec<(f64, String)>,
-    /// The unit of what is written.
+    /// The unit of the labels.
     pub unit: String,
 }
 
 impl Axis {
     /// An axis that holds `most`, with about `ticks` ticks at round numbers.
     ///
-    /// Things that are counted one by one get no ticks between whole numbers.
+    /// Whole things get no ticks between whole numbers.
     pub fn new(most: f64, unit: &str, ticks: usize) -> Axis {
         let most = if most > 0.0 && sane(most) { most } else { 1.0 };
         let (factor, unit) = prefix(most, unit);
@@ -147,7 +147,8 @@ fn round_up(v: f64) -> f64 {
     step.unwrap_or(10.0) * power
 }
 
-/// Ticks of a time axis of so many seconds, at most `most` of them, and what their labels mean, in words and in short.
+/// Ticks of a time axis of this many seconds, at most `most` of them, and the unit of their labels, in
+/// full and in short.
 pub fn time_ticks(seconds: f64, most: usize) -> (Vec<(f64, String)>, [&'static str; 2]) {
     const STEPS: [f64; 22] = [
         1.0,
@@ -197,7 +198,7 @@ fn clock(v: f64, per: u64) -> String {
     format!("{}:{:02}", v / per, v % per)
 }
 
-/// A moment of a run: `12.3 s`, `1:20`, `2:03:20`.
+/// A point in time of a run: `12.3 s`, `1:20`, `2:03:20`.
 pub fn moment(t: f64) -> String {
     if t < 60.0 {
         return format!("{t:.1} s");

@@ -4,10 +4,10 @@ use super::page::Page;
 use super::quantity::show;
 use crate::record::{Cell, Table};
 
-/// Rows that are shown; a page is no database.
+/// Largest number of rows that are shown.
 const MOST: usize = 500;
 
-/// Columns that are shown.
+/// Largest number of columns that are shown.
 const WIDEST: usize = 40;
 
 /// One table.
@@ -56,7 +56,7 @@ pub fn table(p: &mut Page, t: &Table) {
     p.raw("</div>");
 }
 
-/// Whether a column holds numbers, so that they stand below each other.
+/// Whether a column holds numbers, which are aligned to the right.
 fn numeric(t: &Table, column: usize) -> bool {
     let cells = t.rows.iter().filter_map(|r| r.get(column));
     let mut any = false;

@@ -1,8 +1,7 @@
-//! Records as files: written whole or not at all, and read with suspicion.
+//! Records as files: written completely or not at all, and checked when they are read.
 //!
-//! A place is taken before the run begins, so that a folder that is not there
-//! or may not be written to is known in time; the record itself gets its name
-//! only once it is complete.
+//! The file is claimed before the run begins, so that a directory that does not exist or is not
+//! writable is an error in time; the record gets its name only when it is complete.
 
 use super::{FORMAT, Record, VERSION};
 use base::{Error, Kind, Result, units::printable};
@@ -11,13 +10,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// What a record is called in a folder.
+/// The name of a record in a directory.
 pub const NAME: &str = "run.json";
 
-/// Larger files are no records: the recorder keeps some thousand points of each line.
+/// Larger files are not records: the recorder keeps some thousand points of each line.
 pub const LARGEST: u64 = 64 << 20;
 
-/// A file that gets its name only once it is whole; dropped before, it is gone.
+/// A file that gets its name only when it is complete; dropped before, it is removed.
 #[derive(Debug)]
 pub struct Part {
     path: PathBuf,
@@ -26,10 +25,10 @@ pub struct Part {
 }
 
 impl Part {
-    /// Begins to write what is going to be `path`.
+    /// Starts to write the file that will be `path`.
     ///
-    /// A link stays one, and what it leads to is replaced; a device, a pipe or
-    /// a folder is refused: it would be replaced by a file.
+    /// A symbolic link stays one, and its target is replaced; a device, a pipe or a directory is
+    /// refused, because a file would replace it.
     pub fn begin(path: &Path) -> std::io::Result<Part> {
         let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
@@ -37,7 +36,7 @@ impl Part {
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let part = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        // Not through a link that somebody may have put there.
+        // Not through a link that another user may have made.
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -49,7 +48,7 @@ impl Part {
         })
     }
 
-    /// Gives it its name, in place of what had it.
+    /// Gives it its name, in place of the file that had it.
     pub fn finish(self) -> std::io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.part, &self.path)
@@ -68,19 +67,19 @@ impl Write for Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // Not there any more if it was finished.
+        // Already renamed if it was finished.
         let _ = fs::remove_file(&self.part);
     }
 }
 
-/// Files that only folders of archives have, the last one while a dump is under way.
+/// Files that only archive directories have, the last one during a dump.
 const ARCHIVES: &[&str] = &[
     archive::manifest::MANIFEST,
     archive::meta::ROOT,
     archive::marker::INCOMPLETE,
 ];
 
-/// Where a record is going to be.
+/// The file of a future record.
 #[derive(Debug)]
 pub struct Place {
     path: PathBuf,
@@ -88,8 +87,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Takes a place: a file that is not there yet or holds an earlier record,
-    /// or a folder, for [`NAME`] in it.
+    /// Claims a file that does not exist yet or holds an earlier record, or [`NAME`] in a directory.
     pub fn take(path: &Path) -> Result<Place> {
         let path = if path.is_dir() {
             path.join(NAME)
@@ -105,14 +103,14 @@ impl Place {
                     shown(&path)
                 ),
             )
-            .hint("name a place outside of it"));
+            .hint("name a file outside of it"));
         }
         let taken = fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() > 0);
         if taken && read(&path).is_err() {
             return Err(Error::new(
                 Kind::Target,
                 format!(
-                    "{} is there already, and is no record of a run",
+                    "{} is there already, and is not a record of a run",
                     shown(&path)
                 ),
             )
@@ -134,7 +132,7 @@ impl Place {
     }
 }
 
-/// Reads a record: a file, or a folder with a [`NAME`] in it.
+/// Reads a record: a file, or a directory with a [`NAME`] in it.
 pub fn read(path: &Path) -> Result<Record> {
     let path = if path.is_dir() {
         path.join(NAME)
@@ -145,7 +143,7 @@ pub fn read(path: &Path) -> Result<Record> {
         let folder = e.kind() == std::io::ErrorKind::NotFound && path.ends_with(NAME);
         let e = storage("open", &path, &e);
         if folder {
-            e.hint("a folder of a run holds a run.json; runs are recorded with --record FILE")
+            e.hint("the directory of a run holds a run.json; runs are recorded with --record FILE")
         } else {
             e
         }
@@ -173,7 +171,7 @@ struct Head {
 }
 
 fn parse(text: &[u8], path: &Path) -> Result<Record> {
-    // What begins as a record and then breaks off is damaged, anything else is no record.
+    // A file that begins as a record and then breaks off is damaged; anything else is not a record.
     let start = &text[..text.len().min(200)];
     let ours = String::from_utf8_lossy(start).contains(FORMAT);
     let head: Head = serde_json::from_slice(text).map_err(|e| {
@@ -201,7 +199,7 @@ fn parse(text: &[u8], path: &Path) -> Result<Record> {
 }
 
 fn damaged(path: &Path, text: &[u8], e: &serde_json::Error) -> Error {
-    // What is cut within a number is no end of file to the parser.
+    // The parser does not report a file that is cut within a number as cut.
     let what = if e.is_eof() || !text.trim_ascii_end().ends_with(b"}") {
         "it ends too early".to_owned()
     } else {
@@ -211,13 +209,17 @@ fn damaged(path: &Path, text: &[u8], e: &serde_json::Error) -> Error {
         Kind::Archive,
         format!("the record {} is damaged: {what}", shown(path)),
     )
-    .hint("fetch the file again from where the run was recorded")
+    .hint("copy the file again from the host of the run")
 }
 
 fn no_record(path: &Path, why: &str) -> Error {
     Error::new(
         Kind::Usage,
-        format!("{} is no record of a run: {}", shown(path), printable(why)),
+        format!(
+            "{} is not a record of a run: {}",
+            shown(path),
+            printable(why)
+        ),
     )
     .hint("runs are recorded with --record FILE, e.g. penstock dump … --record run.json")
 }
@@ -266,7 +268,7 @@ mod tests {
         let path = place.write(&record).unwrap();
         assert_eq!(path, dir.path().join(NAME));
         assert_eq!(read(dir.path()).unwrap(), record);
-        // An earlier record is replaced, and nothing else is left behind.
+        // An earlier record is replaced, and no other file remains.
         Place::take(&path).unwrap().write(&record).unwrap();
         drop(Place::take(&path).unwrap());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);

@@ -1,4 +1,4 @@
-//! Runs a job and keeps its record, whatever becomes of it.
+//! Runs a job and writes its record, however the job ends.
 
 use super::{Outcome, Place, Record, Recorder, State};
 use base::{Error, Kind, Result};
@@ -10,20 +10,20 @@ use std::path::Path;
 pub struct Kept<T> {
     /// The job's own summary.
     pub done: T,
-    /// Why there is no record of it, though one was wanted.
+    /// Why the wanted record was not written.
     pub lost: Option<Error>,
 }
 
-/// Runs a job; with a file, writes the record of the run into it, also of one that failed or was stopped.
+/// Runs a job; with a file, writes the record of the run into it, also if the job failed or was stopped.
 ///
-/// `begins` says what is known before, `tell` adds what the job returned.
-/// Fails before the job begins if the file cannot be written.
+/// `begins` makes the record before the job, `completed` adds what the job returned. Fails before the
+/// job begins if the file cannot be written.
 pub fn keep<T>(
     run: &Run,
     file: Option<&Path>,
     begins: impl FnOnce() -> Record,
     job: impl FnOnce(&Run) -> Result<T>,
-    tell: impl FnOnce(&mut Record, &T),
+    completed: impl FnOnce(&mut Record, &T),
 ) -> Result<Kept<T>> {
     let Some(file) = file else {
         return job(run).map(|done| Kept { done, lost: None });
@@ -36,7 +36,7 @@ pub fn keep<T>(
     match outcome {
         Ok(done) => {
             record.outcome.state = State::Complete;
-            tell(&mut record, &done);
+            completed(&mut record, &done);
             if !record.outcome.exceptions.is_empty() && record.outcome.state == State::Complete {
                 record.outcome.state = State::Exceptions;
                 record.outcome.code = Kind::Exceptions.exit_code();
@@ -46,10 +46,10 @@ pub fn keep<T>(
         }
         Err(e) => {
             record.fails(&e);
-            // The job's own error is what the user has to know.
+            // The job's own error is more important to the user.
             if let Err(lost) = place.write(&record) {
                 run.observer
-                    .warn(format!("there is no record of this run: {lost}"));
+                    .warn(format!("the record of this run was not written: {lost}"));
             }
             Err(e)
         }
@@ -57,7 +57,7 @@ pub fn keep<T>(
 }
 
 impl Record {
-    /// The run is over: what the recorder saw comes first among the sections.
+    /// Adds the recorder's section, as the first, to the record of a completed run.
     pub fn ends(&mut self, recorder: &Recorder) {
         self.seconds = super::samples::millis(recorder.seconds());
         self.end = super::now();
@@ -80,7 +80,7 @@ impl Record {
         };
         let after = base::units::seconds(self.seconds);
         self.story = vec![if stopped {
-            format!("Stopped on request after {after}; it did not come to its end.")
+            format!("Stopped on request after {after}, before it was complete.")
         } else {
             format!("Failed after {after}.")
         }];

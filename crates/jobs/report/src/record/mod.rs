@@ -1,19 +1,18 @@
-//! What a run was, as data: the story in words, the main figures, charts over
-//! time, bars, tables, settings. One JSON file; `report` makes pages of it.
+//! A run as data: the story in words, the main figures, charts over time, bars, tables, settings. One
+//! JSON file; `html` makes pages of it.
 //!
-//! Invariants: a record holds no secret (settings are written from what was
-//! meant, never from the command line) and names as they are, control
-//! characters and all: whoever shows a record makes them harmless. Readers of
-//! version 1 skip fields that they do not know; a change that they would get
-//! wrong is version 2. What this module does not do: judge or draw anything.
+//! Invariants: a record holds no secret (settings are written from resolved options, never from the
+//! command line); names are stored unchanged, with their control characters: code that shows a record
+//! escapes them. Readers of version 1 skip fields that they do not know; a change that they would
+//! misread is version 2. What this module does not do: judge or draw anything.
 
 mod file;
 mod keep;
 mod recorder;
 mod samples;
+pub mod summaries;
 #[cfg(test)]
 mod tests;
-pub mod told;
 
 pub use file::{LARGEST, NAME, Part, Place, read};
 pub use keep::{Kept, keep};
@@ -21,13 +20,13 @@ pub use recorder::Recorder;
 
 use serde::{Deserialize, Serialize};
 
-/// What [`Record::format`] says.
+/// The value of [`Record::format`].
 pub const FORMAT: &str = "penstock-record";
 
 /// The version that is written, and the newest that is read.
 pub const VERSION: u32 = 1;
 
-/// One run, whatever became of it.
+/// One run, however it ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
@@ -45,19 +44,19 @@ pub struct Record {
     pub begin: String,
     /// When it ended: RFC 3339, UTC.
     pub end: String,
-    /// How long it took, by a clock that nobody sets.
+    /// Duration by the monotonic clock.
     pub seconds: f64,
     /// How it ended.
     pub outcome: Outcome,
-    /// The story in a few plain sentences: what, how much, how fast, what it cost, proven or not.
+    /// The story in a few plain sentences: what, how much, how fast, what it cost, verified or not.
     pub story: Vec<String>,
     /// The main figures, the most important first; runs side by side are compared by them.
     pub figures: Vec<Figure>,
     /// Charts, bars and tables.
     pub sections: Vec<Section>,
-    /// What was found out, as name and value.
+    /// Facts, as name and value.
     pub facts: Vec<(String, String)>,
-    /// What was asked for, as name and value; never a secret.
+    /// Settings, as name and value; never a secret.
     pub settings: Vec<(String, String)>,
 }
 
@@ -87,13 +86,13 @@ pub enum Kind {
 pub struct Outcome {
     /// In one word.
     pub state: State,
-    /// The exit code that belongs to it.
+    /// The exit code.
     pub code: u8,
     /// What went wrong; empty if nothing did.
     pub message: String,
     /// The way out, if there is one to name.
     pub hint: String,
-    /// What was not done or does not hold, by name.
+    /// Objects that were not done or are wrong, by name.
     pub exceptions: Vec<String>,
 }
 
@@ -101,7 +100,7 @@ pub struct Outcome {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// All that was asked for is done.
+    /// Everything asked for is done.
     Complete,
     /// Done, except for what is listed.
     Exceptions,
@@ -123,7 +122,7 @@ pub struct Figure {
     pub value: f64,
     /// Its unit: see [`Chart::unit`].
     pub unit: String,
-    /// A few words beside it, e.g. "2 workers".
+    /// A short note, e.g. "2 workers".
     pub note: String,
     /// Which direction is an improvement.
     pub better: Better,
@@ -137,13 +136,13 @@ pub enum Better {
     Higher,
     /// Less.
     Lower,
-    /// Neither; the figure says what the run was about.
+    /// Neither; the figure describes the run.
     #[default]
     #[serde(other)]
     Neither,
 }
 
-/// A part of the page with a heading of its own.
+/// A part of the page with a heading.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Section {
@@ -169,9 +168,9 @@ pub struct Timeline {
     pub seconds: f64,
     /// One below the other.
     pub charts: Vec<Chart>,
-    /// Stretches of time.
+    /// Intervals of time.
     pub spans: Vec<Span>,
-    /// Moments.
+    /// Points in time.
     pub marks: Vec<Mark>,
 }
 
@@ -213,13 +212,13 @@ pub struct Limit {
     pub value: f64,
 }
 
-/// A stretch of time.
+/// An interval of time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Span {
     /// What it was.
     pub name: String,
-    /// Of which sort.
+    /// Its kind.
     pub kind: SpanKind,
     /// Seconds since the beginning of the timeline.
     pub from: f64,
@@ -233,7 +232,7 @@ pub struct Span {
 pub enum SpanKind {
     /// A backup was running: shaded.
     Backup,
-    /// The job waited or was held to a budget: shaded otherwise.
+    /// The job waited or was paused for a limit: shaded in another way.
     Held,
     /// A step of the job; steps are drawn as a strip above the charts.
     #[default]
@@ -241,7 +240,7 @@ pub enum SpanKind {
     Phase,
 }
 
-/// A moment.
+/// A point in time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Mark {
@@ -283,7 +282,7 @@ pub struct Bar {
     pub high: Option<f64>,
     /// How many runs; 0 if that means nothing here.
     pub n: u32,
-    /// What the reader should look at first.
+    /// Drawn in a strong colour.
     pub strong: bool,
 }
 
@@ -341,7 +340,7 @@ impl Record {
     }
 }
 
-/// This moment, to the millisecond.
+/// The time now, to the millisecond.
 fn now() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
@@ -358,7 +357,7 @@ impl Figure {
         }
     }
 
-    /// With a few words beside it.
+    /// With a short note.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Figure {
         self.note = note.into();

@@ -1,9 +1,8 @@
-//! Hears what a job tells, passes it on, and remembers it.
+//! Records the events of a job and passes them on.
 //!
-//! A recorder stands between a job and the screen: jobs need not know of it.
-//! It samples from a thread of its own that ends with it. Invariants: it never
-//! delays a job by more than a few microseconds, never fails one, and remembers
-//! a bounded amount of a run of any length.
+//! A recorder is an observer between a job and the screen: jobs do not know of it. It samples from a
+//! thread that ends with it. Invariants: it never delays a job by more than a few microseconds, never
+//! fails one, and keeps a bounded amount of a run of any length.
 
 use super::samples::{FIRST, Moved, Sample, Samples, digits, millis};
 use super::{Cell, Chart, Column, Mark, Section, Series, Span, SpanKind, Table, Timeline};
@@ -12,10 +11,10 @@ use base::{Counters, Event, Observer};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Marks and spans that are kept; what happens more often says no more.
+/// Marks and spans that are kept; more would say nothing new.
 const MOST_MARKS: usize = 500;
 
-/// Measured values of one name that are kept before every other is left out.
+/// Measured values of one name that are kept before every other is dropped.
 const MOST_MEASURED: usize = 4096;
 
 /// Lines of measured values.
@@ -24,7 +23,7 @@ const MOST_LINES: usize = 64;
 /// Tables that the record names, the largest first.
 const MOST_TABLES: usize = 25;
 
-/// Remembers a run.
+/// Records a run.
 pub struct Recorder {
     inner: Arc<dyn Observer>,
     start: Instant,
@@ -49,7 +48,7 @@ impl Phase {
     }
 }
 
-/// A phase that is over.
+/// A completed phase.
 struct Step {
     name: &'static str,
     from: f64,
@@ -57,7 +56,7 @@ struct Step {
     moved: Moved,
 }
 
-/// A piece of work that is done.
+/// A completed table.
 struct Done {
     name: String,
     rows: u64,
@@ -82,13 +81,13 @@ struct Seen {
 struct Line {
     measure: Measure,
     points: Vec<(f64, f64)>,
-    /// Of so many values one is kept.
+    /// One of this many values is kept.
     each: usize,
-    heard: usize,
+    received: usize,
 }
 
 impl Recorder {
-    /// Begins to remember; what it hears goes on to `inner`.
+    /// Starts to record; all events go on to `inner`.
     pub fn start(inner: Arc<dyn Observer>) -> Arc<Recorder> {
         let recorder = Arc::new(Recorder {
             inner,
@@ -116,7 +115,7 @@ impl Recorder {
                 recorder.sample(false);
             }
         };
-        // Without the thread there is no curve, and all the rest.
+        // Without the thread the record has no curves, but everything else.
         let _ = std::thread::Builder::new()
             .name("recorder".into())
             .spawn(look);
@@ -136,13 +135,13 @@ impl Recorder {
         let at = self.seconds();
         let due = last || self.seen().samples.due(at);
         if due {
-            // Files of the system are read without holding anything up.
+            // Files in /proc are read without a lock held.
             let sample = Sample::of_host(at);
             self.seen().sample(sample);
         }
     }
 
-    /// The run is over: what was seen, as one section with charts, steps and the largest tables.
+    /// The section of a completed run: charts, steps and the largest tables.
     pub fn section(&self) -> Section {
         self.sample(true);
         let at = self.seconds();
@@ -162,7 +161,7 @@ impl Recorder {
         if seen.dropped > 0 {
             timeline.marks.push(Mark {
                 at: millis(at),
-                text: format!("and {} more, which are not kept", seen.dropped),
+                text: format!("and {} more, which are not recorded", seen.dropped),
             });
         }
         for line in seen.measured.iter().filter(|l| l.matters()) {
@@ -182,7 +181,7 @@ impl Observer for Recorder {
         let at = self.seconds();
         match &event {
             Event::Phase { name, counters, .. } => {
-                // Where phases begin and end is where curves do.
+                // Curves begin and end where phases do.
                 let sample = Sample::of_host(at);
                 let mut seen = self.seen();
                 seen.end_phase(at);
@@ -271,7 +270,7 @@ impl Seen {
             Column::new("took", "s"),
             Column::new("share", "%"),
         ];
-        // A run that did not come that far has nothing to say about rows.
+        // A run that ended earlier has no figures on rows.
         if self.main().is_some() {
             columns.extend([
                 Column::new("rows", ""),
@@ -312,7 +311,7 @@ impl Seen {
         }
     }
 
-    /// Figures in the text change while one and the same wait goes on; the last is kept.
+    /// Figures in the text change during one wait; the last are kept.
     fn wait(&mut self, at: f64, what: Option<&str>) {
         match (what, &mut self.waiting) {
             (Some(what), Some((_, text))) => what.clone_into(text),
@@ -342,7 +341,7 @@ impl Seen {
                     measure: m.clone(),
                     points: vec![(at, m.value)],
                     each: 1,
-                    heard: 1,
+                    received: 1,
                 });
             }
         }
@@ -391,8 +390,8 @@ impl Seen {
 
 impl Line {
     fn push(&mut self, at: f64, value: f64) {
-        self.heard += 1;
-        if !self.heard.is_multiple_of(self.each) {
+        self.received += 1;
+        if !self.received.is_multiple_of(self.each) {
             return;
         }
         self.points.push((at, value));
@@ -406,7 +405,7 @@ impl Line {
         }
     }
 
-    /// A share that never came to anything is not worth a chart.
+    /// A share that stayed near zero gets no chart.
     fn matters(&self) -> bool {
         self.measure.unit != "%" || self.points.iter().any(|p| p.1 >= 1.0)
     }

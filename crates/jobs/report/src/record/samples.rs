@@ -1,8 +1,7 @@
-//! What the recorder reads off while a job runs, and the charts made of it.
+//! What the recorder samples while a job runs, and the charts made of it.
 //!
-//! Samples hold sums since the beginning, so leaving every other one out
-//! averages over a longer time and loses nothing. Invariant: a run of any
-//! length keeps a bounded number of them.
+//! Samples hold sums since the start, so dropping every other one averages over a longer time and
+//! loses nothing. Invariant: a run of any length keeps a bounded number of them.
 
 use super::{Chart, Series};
 use run::host::{self, Disks, Host};
@@ -31,9 +30,9 @@ pub(super) struct Sample {
     pub phase: Option<(usize, Moved)>,
     /// Processor seconds of penstock.
     pub own_cpu: f64,
-    /// What the host did.
+    /// Counters of the host.
     pub host: Option<Host>,
-    /// What its disks did.
+    /// Counters of its disks.
     pub disks: Option<Disks>,
 }
 
@@ -46,12 +45,12 @@ pub(super) struct Moved {
     pub stored: u64,
     /// Rows.
     pub rows: u64,
-    /// Workers that moved data at this moment.
+    /// Workers that move data now.
     pub busy: u64,
 }
 
 impl Sample {
-    /// What this process and host say now.
+    /// The counters of this process and host now.
     pub fn of_host(at: f64) -> Sample {
         Sample {
             at,
@@ -63,7 +62,7 @@ impl Sample {
     }
 }
 
-/// Samples, as many as are of use.
+/// A bounded number of samples.
 #[derive(Debug)]
 pub(super) struct Samples {
     list: Vec<Sample>,
@@ -86,7 +85,7 @@ impl Samples {
         at >= last + self.every - FIRST / 2.0
     }
 
-    /// Takes one in.
+    /// Adds one.
     pub fn push(&mut self, sample: Sample) {
         self.list.push(sample);
         if self.every < THEN && self.list.len() > SHORT {
@@ -108,11 +107,11 @@ impl Samples {
         });
     }
 
-    /// The charts, of throughput only in phase number `main`; those without anything to show are left out.
+    /// The charts, of throughput only in phase number `main`; those without values are left out.
     pub fn charts(&self, main: Option<usize>) -> Vec<Chart> {
         let of = |s: &Sample| s.phase.filter(|p| Some(p.0) == main).map(|p| p.1);
         let throughput = self.rate(|s| Some(of(s)?.bytes as f64));
-        // What is stored is counted when a chunk is done, so as a rate it would be but spikes.
+        // Stored bytes are counted when a chunk is complete, so their rate would be spikes only.
         let far = [
             ("row data", self.values(|s| Some(of(s)?.bytes))),
             ("as stored", self.values(|s| Some(of(s)?.stored))),

@@ -1,41 +1,26 @@
-//! Steering runs from outside: where they listen, which one is meant, and what it is told.
+//! Control of running jobs: they listen, one is chosen by its process id, and it is asked something.
 
-use super::state_at_home;
-use crate::args::steer::{Set, Which};
+use crate::args::control::{Set, Which};
 use crate::screen::{Screen, summary};
+use crate::settings::state;
 use base::{Cancel, Error, Kind, Result, units};
 use run::Run;
 use run::control::{self, Control, Request, Running, Runs, Status};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long `penstock stop` waits for the end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where runs listen. `PENSTOCK_STATE` says so for tests and for services; the folder of the user's session comes
-/// next, for it is gone when the machine restarts.
-fn folder() -> Option<PathBuf> {
-    let session = || {
-        let path = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?);
-        (path.is_absolute() && path.is_dir()).then(|| path.join("penstock"))
-    };
-    let folder = match std::env::var_os("PENSTOCK_STATE") {
-        Some(_) => state_at_home(),
-        None => session().or_else(state_at_home),
-    };
-    folder.map(|p| p.join("run"))
-}
-
-/// Makes the run listen until the result is dropped. One that cannot goes on without.
+/// Makes the run listen until the result is dropped. A run that cannot listen continues without.
 pub fn listen(run: &Run, job: &str, about: String) -> Option<Control> {
     run.status.job(job, about);
-    let folder = folder()?;
-    match control::open(&folder, run) {
+    let directory = state::sockets()?;
+    match control::open(&directory, run) {
         Ok(control) => Some(control),
         Err(e) => {
             run.observer.note(units::printable(&format!(
                 "penstock status, set, pause and stop will not find this run: {}: {e}",
-                folder.display()
+                directory.display()
             )));
             None
         }
@@ -43,22 +28,22 @@ pub fn listen(run: &Run, job: &str, about: String) -> Option<Control> {
 }
 
 fn running() -> Result<Runs> {
-    match folder() {
-        Some(folder) => control::running(&folder),
+    match state::sockets() {
+        Some(directory) => control::running(&directory),
         None => Ok(Runs::default()),
     }
 }
 
-/// Of a run that listens and says nothing.
-fn mute(pid: u32) -> Error {
+/// The error for a run that listens and does not answer.
+fn silent_error(pid: u32) -> Error {
     Error::new(
         Kind::Failed,
-        format!("process {pid} is there and does not answer"),
+        format!("process {pid} runs and does not answer"),
     )
-    .hint("a process that a signal has stopped goes on with kill -CONT")
+    .hint("if a signal has stopped it, kill -CONT continues it")
 }
 
-/// The one that is meant.
+/// The run that is meant: by its process id, or the only one.
 fn one(pid: Option<u32>) -> Result<Running> {
     let Runs {
         answering: mut all,
@@ -70,7 +55,7 @@ fn one(pid: Option<u32>) -> Result<Running> {
     };
     if let Some(pid) = pid {
         if silent.contains(&pid) {
-            return Err(mute(pid));
+            return Err(silent_error(pid));
         }
         if let Some(at) = all.iter().position(|r| r.status.pid == pid) {
             return Ok(all.swap_remove(at));
@@ -81,7 +66,7 @@ fn one(pid: Option<u32>) -> Result<Running> {
         }
         return Err(Error::new(Kind::Usage, text).hint("penstock status"));
     }
-    // One that does not answer may be the one that is meant.
+    // A run that does not answer may be the one that is meant.
     let lines: String = silent
         .iter()
         .map(|pid| format!("\n  {}", summary::silent_line(*pid)))
@@ -89,7 +74,7 @@ fn one(pid: Option<u32>) -> Result<Running> {
     match all.len() + silent.len() {
         1 => silent
             .first()
-            .map_or_else(|| Ok(all.remove(0)), |pid| Err(mute(*pid))),
+            .map_or_else(|| Ok(all.remove(0)), |pid| Err(silent_error(*pid))),
         0 => Err(Error::new(
             Kind::Usage,
             "no dump, load or verification of this user is running",
@@ -99,11 +84,11 @@ fn one(pid: Option<u32>) -> Result<Running> {
             Kind::Usage,
             format!("{n} are running:{}{lines}", list(&all)),
         )
-        .hint("say which one with --pid")),
+        .hint("choose one with --pid")),
     }
 }
 
-/// Shows how runs stand.
+/// Shows the state of runs.
 pub fn status(a: &Which, screen: &Screen) -> Result<u8> {
     let (list, silent): (Vec<Status>, Vec<u32>) = match a.pid {
         Some(_) => (vec![one(a.pid)?.status], Vec::new()),
@@ -128,22 +113,22 @@ pub fn set(a: &Set, screen: &Screen) -> Result<u8> {
             let example = |k: &control::Tunable| format!("{}={}", k.name, k.example);
             let examples: Vec<String> = control::TUNABLES.iter().map(example).collect();
             Error::new(Kind::Usage, format!("{text:?} is not NAME=VALUE")).hint(format!(
-                "one of {}; none lifts a limit",
+                "one of {}; none removes a limit",
                 examples.join(", ")
             ))
         })?;
         if set.iter().any(|(n, _)| n == name) {
-            let what = format!("{name} is set twice, and it is not clear to what");
-            return Err(Error::new(Kind::Usage, what).hint("name each once"));
+            let what = format!("{name} is set twice");
+            return Err(Error::new(Kind::Usage, what).hint("name each limit once"));
         }
         set.push((name.to_owned(), value.to_owned()));
     }
-    tell(a.pid, &Request::Set { set }, screen)
+    ask(a.pid, &Request::Set { set }, screen)
 }
 
-/// Pauses or resumes.
-pub fn tell(pid: Option<u32>, request: &Request, screen: &Screen) -> Result<u8> {
-    // What a run refuses is what was typed.
+/// Asks a run for something, and shows its state after that.
+pub fn ask(pid: Option<u32>, request: &Request, screen: &Screen) -> Result<u8> {
+    // A run refuses only what was typed wrong.
     let usage = |e: Error| Error {
         kind: Kind::Usage,
         ..e

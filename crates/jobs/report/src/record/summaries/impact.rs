@@ -1,4 +1,4 @@
-//! What backups cost the online load, in words, bars and tables.
+//! The record of the impact of backups: words, bars and tables.
 
 use super::{fact, setting, things};
 use crate::record::{
@@ -10,14 +10,14 @@ use bench::impact::{Measured, Method, MethodResult, Options, Spread, Summary, Wi
 use bench::tpcc::{Second, Transaction};
 use std::time::Duration;
 
-/// Unit of what a backup costs.
-const PRICE: &str = "tpmC·s/GB";
+/// Unit of the throughput that a backup costs.
+const LOST: &str = "tpmC·s/GB";
 
 /// What is known before.
 pub fn impact_begins(o: &Options) -> Record {
     let mut r = Record::new(
         Kind::Impact,
-        format!("The price of a backup of {}", o.server.endpoint),
+        format!("Impact of a backup of {}", o.server.endpoint),
     );
     setting(&mut r, "server", &o.server.endpoint);
     if let Some(replica) = &o.replica {
@@ -35,7 +35,7 @@ pub fn impact_begins(o: &Options) -> Record {
         &mut r,
         "window with backups",
         format!(
-            "{}, longer until one backup is through",
+            "{}, longer until one backup is complete",
             seconds(o.measure.as_secs_f64())
         ),
     );
@@ -46,17 +46,17 @@ pub fn impact_begins(o: &Options) -> Record {
     r
 }
 
-/// What was found out.
+/// What is known after the benchmark.
 pub fn impact(r: &mut Record, d: &Summary) {
-    r.title = format!("The price of a backup of {}", d.server);
+    r.title = format!("Impact of a backup of {}", d.server);
     r.story = story(d);
     r.figures = figures(d);
-    // What this process itself did says nothing here.
+    // The figures of this process itself say nothing here.
     r.sections.clear();
     r.sections.push(Section {
-        title: "What each method costs".to_owned(),
+        title: "Impact of each method".to_owned(),
         text: vec![format!(
-            "Each run begins from the same rows. The load is measured alone for {}, then for {} or longer while backups are taken one after the other, then alone again; \"alone\" is the middle of the two. The method \"alone\" takes no backups: what it shows is how much the machine differs from itself.",
+            "Each run starts from the same rows. The workload is measured alone for {}, then for {} or longer during one backup after the other, then alone again; \"alone\" is the mean of the two. The method \"alone\" takes no backups: it shows how much the machine varies by itself.",
             seconds(d.windows.0.as_secs_f64()),
             seconds(d.windows.1.as_secs_f64()),
         )],
@@ -65,10 +65,9 @@ pub fn impact(r: &mut Record, d: &Summary) {
         ..Section::default()
     });
     r.sections.push(Section {
-        title: "The load second by second".to_owned(),
+        title: "The workload second by second".to_owned(),
         text: vec![
-            "The first run of each method; the time in which backups were taken is shaded."
-                .to_owned(),
+            "The first run of each method; backups were taken in the shaded time.".to_owned(),
         ],
         timelines: d.methods.iter().filter_map(timeline).collect(),
         ..Section::default()
@@ -81,7 +80,7 @@ pub fn impact(r: &mut Record, d: &Summary) {
     fact(r, "server", &d.server);
     fact(r, "rows at the start", bytes(d.bytes));
     for (method, why) in &d.left_out {
-        fact(r, "left out", format!("{method}: {why}"));
+        fact(r, "skipped", format!("{method}: {why}"));
     }
 }
 
@@ -96,7 +95,7 @@ fn costly(d: &Summary) -> impl Iterator<Item = &MethodResult> {
 
 fn story(d: &Summary) -> Vec<String> {
     let mut story = vec![format!(
-        "TPC-C on {}: {} and {} without think time, {} of rows, measured alone and while backups are taken.",
+        "TPC-C on {}: {} and {} without think time, {} of rows, measured alone and during backups.",
         d.server,
         things(d.warehouses.into(), "warehouse"),
         things(d.connections as u64, "connection"),
@@ -106,7 +105,7 @@ fn story(d: &Summary) -> Vec<String> {
         let loss = mean(&m.loss())?;
         let took = mean(&m.duration())?;
         Some(format!(
-            "{}: {:.1} % of the throughput for {} a backup",
+            "{}: {:.1} % of the throughput for {} per backup",
             m.method,
             loss * 100.0,
             seconds(took)
@@ -114,12 +113,12 @@ fn story(d: &Summary) -> Vec<String> {
     };
     let lines: Vec<String> = costly(d).filter_map(of).collect();
     if !lines.is_empty() {
-        story.push(format!("It cost {}.", lines.join("; ")));
+        story.push(format!("Backups cost: {}.", lines.join("; ")));
     }
     let alone = d.methods.iter().find(|m| m.method == Method::Alone);
     if let Some(spread) = alone.and_then(|m| Spread::of(&m.loss())) {
         story.push(format!(
-            "Without any backup the window in the middle differed from the others by {:+.1} to {:+.1} %: differences of that size mean nothing.",
+            "Without a backup, the window in the middle differed from the others by {:+.1} to {:+.1} %: differences of that size mean nothing.",
             -spread.high * 100.0,
             -spread.low * 100.0
         ));
@@ -147,7 +146,7 @@ fn bars(d: &Summary) -> Vec<Bars> {
     };
     vec![
         Bars {
-            title: "Throughput while a backup is taken, as a share of that alone".to_owned(),
+            title: "Throughput during a backup, as a share of that alone".to_owned(),
             unit: "%".to_owned(),
             note: "mean of the runs, with least and most".to_owned(),
             better: Better::Higher,
@@ -162,10 +161,11 @@ fn bars(d: &Summary) -> Vec<Bars> {
                 .collect(),
         },
         Bars {
-            title: "Throughput lost for each gigabyte that is backed up".to_owned(),
-            unit: PRICE.to_owned(),
-            note: "however fast the backup is: tpmC lost, times seconds, for each GB of rows"
-                .to_owned(),
+            title: "Throughput lost per gigabyte of backup".to_owned(),
+            unit: LOST.to_owned(),
+            note:
+                "independent of the speed of the backup: tpmC lost, times seconds, per GB of rows"
+                    .to_owned(),
             better: Better::Lower,
             to_first: false,
             items: costly(d).map(|m| bar(m, &m.price())).collect(),
@@ -202,14 +202,14 @@ fn costs(d: &Summary) -> Table {
         row
     });
     Table {
-        title: "What it costs".to_owned(),
-        note: "Mean of the runs with the least and the most. Cores and disks: of everything on this host, backups included. Memory: page requests that the server answered without its disk.".to_owned(),
+        title: "Impact".to_owned(),
+        note: "Mean of the runs with the least and the most. Cores and disks: of everything on this host, backups included. Memory: page requests that the server answered without disk reads.".to_owned(),
         columns: vec![
             Column::new("method", ""),
             Column::new("alone", "tpmC"),
             Column::new("during", "tpmC"),
             Column::new("loss", "%"),
-            Column::new("price", PRICE),
+            Column::new("lost per GB", LOST),
             Column::new("cores alone", "cores"),
             Column::new("cores during", "cores"),
             Column::new("memory alone", "%"),
@@ -233,8 +233,9 @@ fn backups(d: &Summary) -> Table {
     });
     Table {
         title: "The backups".to_owned(),
-        note: "One that was not through when the window ended counts by its share of the time."
-            .to_owned(),
+        note:
+            "A backup that was not complete when the window ended counts by its share of the time."
+                .to_owned(),
         columns: vec![
             Column::new("method", ""),
             Column::new("duration", "s"),
@@ -287,7 +288,7 @@ fn latencies(d: &Summary) -> Table {
     }
 }
 
-/// The article's check: whether the load was still one that its users would have taken.
+/// The check of the article: whether the workload still met the limits of its users.
 fn constraints(d: &Summary) -> Table {
     let verdict = |m: &MethodResult, response_time: bool| {
         let missed: Vec<&str> = m
@@ -308,7 +309,8 @@ fn constraints(d: &Summary) -> Table {
     };
     Table {
         title: "Constraints of the specification during the backups".to_owned(),
-        note: "90 % of each transaction within its time, and its share of the mix.".to_owned(),
+        note: "90 % of each transaction within its time limit, and its share of the mix."
+            .to_owned(),
         columns: vec![
             Column::new("method", ""),
             Column::new("response times", ""),

@@ -1,4 +1,4 @@
-//! A load in words and figures.
+//! The record of a load.
 
 use super::{bottleneck, duration, fact, filter, moved, rate, setting, things, yes};
 use crate::record::{Better, Cell, Column, Figure, Kind, Record, Section, Table};
@@ -11,27 +11,23 @@ pub fn load_begins(o: &Options) -> Record {
     setting(&mut r, "from", o.from.display());
     setting(&mut r, "target", &o.target.endpoint);
     setting(&mut r, "workers", o.threads);
-    setting(&mut r, "compare at the end", yes(o.verify));
+    setting(&mut r, "verify at the end", yes(o.verify));
     setting(&mut r, "tuning of the server", o.tune.level.name());
     setting(
         &mut r,
-        "secondary keys behind the rows",
+        "secondary indexes after the rows",
         match o.defer_indexes {
             DeferIndexes::Auto => "of big tables",
             DeferIndexes::All => "of all tables",
             DeferIndexes::Off => "of none",
         },
     );
-    setting(&mut r, "road of the rows", o.import_mode.name());
-    if let Some(own) = &o.managed {
-        setting(
-            &mut r,
-            "a data folder of the load's own",
-            own.folder.display(),
-        );
+    setting(&mut r, "import mode", o.import_mode.name());
+    if let Some(new) = &o.managed {
+        setting(&mut r, "new data directory", new.folder.display());
     }
     setting(&mut r, "kept out of the binary log", yes(o.skip_binlog));
-    setting(&mut r, "goes on with an interrupted load", yes(o.resume));
+    setting(&mut r, "resumes an interrupted load", yes(o.resume));
     if let Some(schema) = &o.schema {
         setting(&mut r, "schema for names without one", schema);
     }
@@ -39,12 +35,12 @@ pub fn load_begins(o: &Options) -> Record {
     r
 }
 
-/// What a load turned out to be.
+/// What is known after a load.
 pub fn load(r: &mut Record, d: &Summary) {
     r.title = format!("Load into {}", d.target);
-    let came = if d.already_complete {
+    let loaded = if d.already_complete {
         format!(
-            "The interrupted load had come to its end: all of it ({}) was there.",
+            "The interrupted load had already completed: all rows ({}) were loaded.",
             bytes(d.already_loaded_bytes)
         )
     } else {
@@ -59,17 +55,17 @@ pub fn load(r: &mut Record, d: &Summary) {
         )
     };
     r.story = vec![
-        came,
+        loaded,
         match &d.verified {
             Some(v) => format!(
-                "Proven: the rows of {} were read back from the server and have the archive's digests.",
+                "Verified: the rows of {} were read back from the server and have the archive's digests.",
                 match v.tables {
                     1 => "the one table".to_owned(),
                     n => format!("all {} tables", count(n)),
                 }
             ),
             None if !d.digests => "The server counted every row that was sent and had no warning; a dump of another tool has no digests to compare with.".to_owned(),
-            None => "Not proven: nobody has compared the server's rows with the archive (--no-verify).".to_owned(),
+            None => "NOT VERIFIED (--no-verify): the server's rows were not compared with the archive.".to_owned(),
         },
     ];
     match d.exceptions.len() {
@@ -86,7 +82,7 @@ pub fn load(r: &mut Record, d: &Summary) {
     }
     if let Some(v) = &d.verified {
         r.figures
-            .push(Figure::new("comparison", v.seconds, "s", Better::Lower).note("at the end"));
+            .push(Figure::new("verification", v.seconds, "s", Better::Lower).note("at the end"));
     }
     r.outcome.exceptions.clone_from(&d.exceptions);
     fact(r, "server", &d.target);
@@ -101,20 +97,20 @@ pub fn load(r: &mut Record, d: &Summary) {
         let n = things(d.import.tables.len() as u64, "table");
         fact(
             r,
-            "as files",
+            "as tablespaces",
             format!("{n}, {} of files", bytes(d.import.bytes)),
         );
     }
     for (why, tables) in &d.import.reasons {
         let n = things(tables.len() as u64, "table");
-        fact(r, "as rows", format!("{n}: {why}"));
+        fact(r, "by SQL", format!("{n}: {why}"));
     }
     for c in &d.batch_sizes {
         let found = match c.chunks {
-            1 => "chunks one by one, as good as any".to_owned(),
+            1 => "one chunk at a time is the fastest".to_owned(),
             n => format!("{n} chunks at a time, {} % faster", c.gain),
         };
-        fact(r, "chunk size found", format!("{}: {found}", c.table));
+        fact(r, "batch size", format!("{}: {found}", c.table));
     }
     bottleneck(r, d.bottleneck.as_ref());
     if !d.tuning.changes.is_empty() {

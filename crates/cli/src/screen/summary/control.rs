@@ -1,4 +1,4 @@
-//! Runs as others see them: `penstock status` and what answers to a change.
+//! Running jobs from outside: `penstock status`, and the answer to a change.
 
 use super::super::round;
 use super::Lines;
@@ -30,7 +30,7 @@ pub fn runs(list: &[Status], silent: &[u32]) -> String {
 
 /// A run that listens and does not answer.
 pub fn silent_line(pid: u32) -> String {
-    format!("process {pid}: does not answer (stopped by a signal, or its host is very busy)")
+    format!("process {pid}: does not answer (a signal stopped it, or its host is very busy)")
 }
 
 fn one(s: &Status) -> String {
@@ -51,7 +51,7 @@ fn one(s: &Status) -> String {
         if let Some(rate) = s.bytes_per_second {
             text += &format!(", {}/s", bytes(rate as u64));
         }
-        if let Some(eta) = s.seconds_to_go {
+        if let Some(eta) = s.seconds_to_go.filter(|_| !s.paused) {
             text += &format!(", {} to go", seconds(eta));
         }
         l.add("moved", text);
@@ -61,7 +61,7 @@ fn one(s: &Status) -> String {
         l.add("waiting for", waiting);
     }
     if let Some(steering) = &s.steering {
-        l.add("price", steering);
+        l.add("impact", steering);
     }
     let settings: Vec<String> = s
         .settings
@@ -86,7 +86,7 @@ pub fn runs_json(list: &[Status], silent: &[u32]) -> Value {
             "rows": s.rows, "bytes": s.bytes, "bytes_expected": s.bytes_expected,
             "bytes_per_second": s.bytes_per_second.map(round), "seconds_to_go": s.seconds_to_go.map(round),
             "busy": s.busy, "workers": s.workers, "passed": s.passed,
-            "paused": s.paused, "stopping": s.stopping, "waiting": s.waiting, "price": s.steering, "limits": settings,
+            "paused": s.paused, "stopping": s.stopping, "waiting": s.waiting, "impact": s.steering, "limits": settings,
         })
     };
     json!({"event": "status", "runs": list.iter().map(one).collect::<Vec<_>>(), "silent": silent})
@@ -112,24 +112,24 @@ pub fn stopped_json(s: &Status, gone: bool) -> Value {
     json!({"event": "stopped", "pid": s.pid, "job": s.job, "about": s.about, "ended": gone})
 }
 
-/// What the limits were, and what was measured under them: lines below a summary. Phases that moved next to nothing
-/// are left out.
+/// The limits, and what was measured under them: lines below a summary, without the phases that moved
+/// next to nothing.
 pub fn limits(flows: &[(PhaseTraffic, PhaseTraffic)]) -> String {
     let mut l = Lines(String::new());
-    let gates: [(&str, Vec<&PhaseTraffic>); 2] = [
+    let limiters: [(&str, Vec<&PhaseTraffic>); 2] = [
         ("rate limit", flows.iter().map(|(g, _)| g).collect()),
         ("disk rate limit", flows.iter().map(|(_, d)| d).collect()),
     ];
-    for (name, flows) in gates {
+    for (name, flows) in limiters {
         let most = flows.iter().map(|f| f.bytes).max().unwrap_or(0);
         for f in flows.iter().filter(|f| f.bytes * 20 > most) {
             let limit = match f.limit {
                 Some(limit) => base::units::rate(limit),
-                None if f.changed => "lifted".to_owned(),
+                None if f.changed => "removed".to_owned(),
                 None => continue,
             };
             let changed = if f.changed && f.limit.is_some() {
-                " (changed meanwhile)"
+                " (changed during the run)"
             } else {
                 ""
             };
@@ -137,7 +137,7 @@ pub fn limits(flows: &[(PhaseTraffic, PhaseTraffic)]) -> String {
             l.add(
                 name,
                 format!(
-                    "{limit}{changed}; {}: {}/s in the mean",
+                    "{limit}{changed}; {}: {}/s on average",
                     f.phase,
                     bytes(mean)
                 ),

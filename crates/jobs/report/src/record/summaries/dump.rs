@@ -1,4 +1,4 @@
-//! A dump in words and figures.
+//! The record of a dump.
 
 use super::{bottleneck, duration, fact, filter, moved, rate, setting, things, yes};
 use crate::record::{Better, Figure, Kind, Record};
@@ -17,13 +17,13 @@ pub fn dump_begins(o: &Options) -> Record {
         &mut r,
         "consistency",
         match o.consistency {
-            Consistency::Lock => "one moment, under a read lock",
+            Consistency::Lock => "one snapshot, under a read lock",
             Consistency::None => "none",
         },
     );
     setting(
         &mut r,
-        "longest wait for the lock",
+        "longest wait for the read lock",
         seconds(o.lock_wait.as_secs_f64()),
     );
     setting(&mut r, "routines", yes(o.routines));
@@ -33,7 +33,7 @@ pub fn dump_begins(o: &Options) -> Record {
     r
 }
 
-/// What a dump turned out to be.
+/// What is known after a dump.
 pub fn dump(r: &mut Record, d: &Summary) {
     r.title = format!("Dump of {}", d.source);
     let ratio = d.raw_bytes as f64 / d.stored_bytes.max(1) as f64;
@@ -55,14 +55,14 @@ pub fn dump(r: &mut Record, d: &Summary) {
         ),
         match (d.exceptions.len(), d.achieved.lock_ms > 0.0) {
             (0, true) => format!(
-                "All of it is of one moment; the read lock for it was waited for {:.1} ms and held {:.1} ms.",
+                "It is one consistent snapshot; the read lock for it was granted after {:.1} ms and held for {:.1} ms.",
                 d.achieved.wait_ms, d.achieved.lock_ms
             ),
             (0, false) => format!("Consistency: {}.", d.achieved.mode),
             (1, _) => "There is one exception, listed below.".to_owned(),
             (n, _) => format!("There are {n} exceptions, listed below."),
         },
-        "Every file has a digest in the archive; nothing has been restored from it yet.".to_owned(),
+        "Every file has a digest in the archive; the archive has not been loaded yet.".to_owned(),
     ];
     moved(r, d.rows, d.raw_bytes, d.rows_seconds, d.threads);
     r.figures.push(
@@ -75,7 +75,7 @@ pub fn dump(r: &mut Record, d: &Summary) {
     if d.achieved.lock_ms > 0.0 {
         r.figures.push(
             Figure::new("read lock", d.achieved.lock_ms, "ms", Better::Lower)
-                .note(format!("and {:.1} ms to get it", d.achieved.wait_ms)),
+                .note(format!("after {:.1} ms of waiting", d.achieved.wait_ms)),
         );
     }
     r.outcome.exceptions.clone_from(&d.exceptions);

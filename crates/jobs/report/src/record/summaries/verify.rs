@@ -1,4 +1,4 @@
-//! A comparison in words and figures.
+//! The record of a verification.
 
 use super::{duration, fact, filter, rate, setting, things};
 use crate::record::{Better, Figure, Kind, Record};
@@ -6,7 +6,7 @@ use base::units::bytes;
 use server::Filter;
 use verify::{Comparison, Offline};
 
-/// What is known before a comparison begins; the sides in words.
+/// What is known before a verification begins; `sides` are the archive or the servers.
 pub fn verify_begins(sides: &[String], threads: usize, selection: &Filter) -> Record {
     let mut r = Record::new(
         Kind::Verify,
@@ -24,12 +24,12 @@ pub fn verify_begins(sides: &[String], threads: usize, selection: &Filter) -> Re
     r
 }
 
-/// An archive that was found whole.
+/// An archive that was found intact.
 pub fn offline(r: &mut Record, d: &Offline) {
     r.title = format!("Check of {}", d.path.display());
     r.story = vec![
         format!(
-            "The archive is whole: {} ({}) were read in {}, at {}, and {} decoded.",
+            "The archive is intact: {} ({}) were read in {}, at {}, and {} decoded.",
             things(d.files, "file"),
             bytes(d.bytes),
             duration(r),
@@ -37,9 +37,9 @@ pub fn offline(r: &mut Record, d: &Offline) {
             things(d.rows, "row"),
         ),
         if d.digests {
-            "Proven: every file has the digest that was taken when it was written.".to_owned()
+            "Verified: every file has the digest that was computed when it was written.".to_owned()
         } else {
-            "It has no digests: penstock did not write it, so only structure, sizes and counts could be checked.".to_owned()
+            "It has no digests: penstock did not write it, so only structure, sizes and counts were checked.".to_owned()
         },
     ];
     figures(r, d.bytes, d.rows, d.seconds, "bytes read");
@@ -48,7 +48,7 @@ pub fn offline(r: &mut Record, d: &Offline) {
     fact(r, "archive", d.path.display());
 }
 
-/// Two sides that were found equal.
+/// Two equal sides.
 pub fn compared(r: &mut Record, d: &Comparison) {
     r.title = format!("Comparison of {} and {}", d.left, d.right);
     r.story = vec![
@@ -60,7 +60,7 @@ pub fn compared(r: &mut Record, d: &Comparison) {
             duration(r),
             rate(d.bytes, d.seconds),
         ),
-        "Proven: the rows on both sides have the same digests; definitions were not compared."
+        "Verified: the rows of both sides have the same digests; definitions were not compared."
             .to_owned(),
     ];
     figures(r, d.bytes, d.rows, d.seconds, "row data");

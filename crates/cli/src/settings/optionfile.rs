@@ -1,8 +1,9 @@
 //! The mysql client's option files: `my.cnf` with its groups, escapes and
-//! `!include` lines, so that a server is named here as it is named there.
+//! `!include` lines, so that servers have the same
+//! names here as there.
 //!
 //! Only the keys that a connection needs are kept; everything else in such
-//! files belongs to other programs and is passed over in silence.
+//! files belongs to other programs and is ignored.
 
 use base::{Error, Kind, Result};
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ const GROUPS: [&str; 3] = ["client", "client-mariadb", "penstock"];
 /// `!include` chains longer than this are a loop.
 const DEEPEST: u8 = 10;
 
-/// What option files said; keys with dashes.
+/// The values of option files; keys have dashes.
 #[derive(Debug, Default, Clone)]
 pub struct OptionFiles {
     values: BTreeMap<String, String>,
@@ -25,11 +26,11 @@ pub struct OptionFiles {
 pub struct Which {
     /// Read only this file.
     pub only: Option<PathBuf>,
-    /// Read this one behind the usual ones.
+    /// Read this one after the usual ones.
     pub extra: Option<PathBuf>,
     /// Read none.
     pub none: bool,
-    /// Also read groups with this behind their name.
+    /// Also read groups whose names end with this.
     pub suffix: Option<String>,
 }
 
@@ -69,7 +70,7 @@ impl OptionFiles {
     fn file(&mut self, path: &Path, groups: &[String], must: bool, depth: u8) -> Result<()> {
         let text = match std::fs::read(path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            // The usual places are optional, and may belong to somebody else.
+            // The usual files are optional, and may belong to another user.
             Err(_) if !must => return Ok(()),
             Err(e) => {
                 return Err(Error::new(
@@ -78,7 +79,7 @@ impl OptionFiles {
                 ));
             }
         };
-        // As the client does: a file that everybody may write is nobody's word.
+        // As the mysql client does: a file that every user may write is not trusted.
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -86,7 +87,7 @@ impl OptionFiles {
                 return if must {
                     Err(Error::new(
                         Kind::Usage,
-                        format!("option file {} can be written by everybody", path.display()),
+                        format!("option file {} is world-writable", path.display()),
                     )
                     .hint("chmod o-w it"))
                 } else {
@@ -101,13 +102,13 @@ impl OptionFiles {
                 continue;
             }
             if let Some(rest) = line.strip_prefix("!includedir") {
-                self.folder(Path::new(rest.trim()), groups, depth)?;
+                self.directory(Path::new(rest.trim()), groups, depth)?;
             } else if let Some(rest) = line.strip_prefix("!include") {
                 if depth < DEEPEST {
                     self.file(Path::new(rest.trim()), groups, true, depth + 1)?;
                 }
             } else if let Some(group) = line.strip_prefix('[') {
-                // What follows could belong to any group, and a password to the wrong server.
+                // The lines below could belong to any group, and a password could go to the wrong server.
                 let Some((group, _)) = group.split_once(']') else {
                     return Err(Error::new(
                         Kind::Usage,
@@ -131,7 +132,7 @@ impl OptionFiles {
         Ok(())
     }
 
-    fn folder(&mut self, dir: &Path, groups: &[String], depth: u8) -> Result<()> {
+    fn directory(&mut self, dir: &Path, groups: &[String], depth: u8) -> Result<()> {
         if depth >= DEEPEST {
             return Ok(());
         }
@@ -150,7 +151,7 @@ impl OptionFiles {
     }
 }
 
-/// Takes quotes off, cuts a comment, and resolves the escapes of option files (`\s` is a space).
+/// Removes quotes and comments, and resolves the escapes of option files (`\s` is a space).
 fn unquote(value: &str) -> String {
     let mut chars = value.chars().peekable();
     let quote = chars.next_if(|c| *c == '\'' || *c == '"');

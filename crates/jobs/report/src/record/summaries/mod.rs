@@ -1,8 +1,8 @@
-//! What a dump, a load or a comparison was, in words and main figures: the part
-//! of a record that is written from options and summaries.
+//! The part of a record that is written from the options and the summary of a job: story, main
+//! figures, facts and settings.
 //!
-//! Invariant: settings are written one by one from what was meant, so that a
-//! new option cannot bring a secret in by itself.
+//! Invariant: settings are written one by one from resolved options, so that a new option cannot bring
+//! in a secret by itself.
 
 mod dump;
 mod impact;
@@ -15,14 +15,10 @@ pub use load::{load, load_begins};
 pub use verify::{compared, offline, verify_begins};
 
 use super::{Bar, Bars, Better, Figure, Record, Section};
-use base::units::{bytes, count, seconds};
+use crate::figures::{suggestion, things};
+use base::units::{bytes, seconds};
 use run::bottleneck;
 use server::Filter;
-
-/// "1 table", "16 tables".
-fn things(n: u64, word: &str) -> String {
-    format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
-}
 
 /// "91.44 MB/s".
 fn rate(amount: u64, time: f64) -> String {
@@ -39,7 +35,7 @@ fn duration(record: &Record) -> String {
     seconds(record.seconds)
 }
 
-/// The figures that every moving of rows has: how long, how fast, how much.
+/// The figures of every job that moves rows: how long, how fast, how much.
 fn moved(record: &mut Record, rows: u64, raw: u64, rows_seconds: f64, workers: usize) {
     let throughput = per_second(raw, rows_seconds);
     record.figures = vec![
@@ -73,18 +69,13 @@ fn yes(what: bool) -> &'static str {
     if what { "yes" } else { "no" }
 }
 
-/// What held the rows back: a sentence, bars, and what is worth trying.
+/// The bottleneck: a sentence, bars, and suggestions.
 fn bottleneck(record: &mut Record, report: Option<&bottleneck::Report>) {
     let Some(r) = report else { return };
     let mut text = vec![format!("{}.", capital(&r.sentence))];
-    text.extend(r.suggestions.iter().map(|a| {
-        let gain = (a.gain * 100.0).round();
-        format!(
-            "Worth trying: {}, for up to {gain} % less time for the rows ({}).",
-            a.what, a.why
-        )
-    }));
-    text.extend(r.not_measured.iter().map(|u| format!("Not seen: {u}.")));
+    let suggestions = r.suggestions.iter().map(suggestion);
+    text.extend(suggestions.map(|s| format!("Suggestion: {s}.")));
+    text.extend(r.not_measured.iter().map(|u| format!("Not measured: {u}.")));
     let bars = r.shares.iter().filter(|s| s.share >= 0.005).map(|s| Bar {
         label: s.cause.words().to_owned(),
         mean: Some(s.share * 100.0),

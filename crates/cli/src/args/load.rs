@@ -1,0 +1,134 @@
+//! `penstock load`.
+
+use super::connection::Connection;
+use super::limits::Limits;
+use super::values::{DeferIndexes, ImportMode, Tune, mysqld_option, sort_memory};
+use super::{Selection, report};
+use clap::Args;
+use std::path::PathBuf;
+
+/// `penstock load`.
+#[derive(Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    after_help = "\
+Examples:
+  penstock load /backup/monday --socket /run/mysqld/mysqld.sock --user root
+  penstock load /backup/shop --into mysql://root@newdb:3306/ -p --threads 8
+  penstock load /backup/shop --datadir /srv/mysql-new
+
+Exit codes: 0 loaded and verified, 3 loaded with exceptions, 4 the rows differ, 10 the target holds the
+objects already; the others are listed by penstock --help"
+)]
+pub struct Load {
+    /// What to load: a directory that penstock dump, MySQL Shell, MariaDB Shell, mydumper,
+    /// mysqldump --tab or mariadb-dump --dir wrote; a directory of CSV files; a script of mysqldump
+    /// or mariadb-dump, plain or compressed (gzip, zstd, bzip2, xz); or - for a script on standard
+    /// input
+    #[arg(value_name = "FROM")]
+    pub from: PathBuf,
+    /// The target server, as mysql://user@host:3306/, or use the connection options
+    #[arg(long, value_name = "SERVER")]
+    pub into: Option<String>,
+    /// Connections that load rows [default: one per core, at least 2 and at most 8]
+    #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+    /// Resume an interrupted load of the same archive; what was loaded is not loaded again
+    #[arg(long)]
+    pub resume: bool,
+    /// Do not compare the loaded rows with the archive at the end
+    #[arg(long)]
+    pub no_verify: bool,
+    /// Allow to load into the server that the archive was dumped from
+    #[arg(long)]
+    pub allow_same_server: bool,
+    /// Do not write the load to the target's binary log (needs the privilege to set sql_log_bin)
+    #[arg(long)]
+    pub skip_binlog: bool,
+    #[command(flatten)]
+    pub recording: report::Recording,
+    #[command(flatten)]
+    pub import: Import,
+    #[command(flatten)]
+    pub settings: ServerSettings,
+    #[command(flatten)]
+    pub new_server: NewServer,
+    #[command(flatten)]
+    pub other_dumps: OtherDumps,
+    #[command(flatten)]
+    pub selection: Selection,
+    #[command(flatten)]
+    pub limits: Limits,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// How rows and indexes get into tables.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Import")]
+pub struct Import {
+    /// How rows get into the tables
+    #[arg(long, value_name = "MODE", default_value = "auto")]
+    pub import_mode: ImportMode,
+    /// Memory to sort the indexes of tables that are imported as tablespaces; what does not fit is
+    /// sorted on disk [default: 512M]
+    #[arg(long, value_name = "SIZE", value_parser = sort_memory)]
+    pub sort_memory: Option<usize>,
+    /// Which tables get their secondary indexes after the rows
+    #[arg(long, value_name = "WHICH", default_value = "auto")]
+    pub defer_indexes: DeferIndexes,
+}
+
+/// What may be done to the target server for speed.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Server settings and restarts")]
+pub struct ServerSettings {
+    /// Which settings of the target may change during the load
+    #[arg(long, value_name = "LEVEL", default_value = "safe")]
+    pub tune: Tune,
+    /// Shell line that restarts, starts or stops the server, for --tune=max (settings that need a
+    /// restart) and --import-mode offline; $1 in it is restart, start or stop, and is appended if it
+    /// is missing: 'systemctl "$1" mysql'
+    #[arg(long, value_name = "CMD")]
+    pub server_command: Option<String>,
+    /// With --server-command and --tune=max: a directory on this host of which the server reads
+    /// every .cnf file (!includedir); one file is written there and removed at the end
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "server_command",
+        conflicts_with = "datadir"
+    )]
+    pub server_config: Option<PathBuf>,
+}
+
+/// A load that makes its target.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "New data directory, instead of a target server")]
+pub struct NewServer {
+    /// Initialize a data directory here (it must be empty, or not exist yet) and load it with a
+    /// temporary server, which is shut down at the end; start your service on the directory then. A
+    /// password that is given becomes root's
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["into", "host", "port", "socket", "user", "server_command"])]
+    pub datadir: Option<PathBuf>,
+    /// With --datadir: the server program [default: mysqld or mariadbd, as the source was]
+    #[arg(long, value_name = "PROGRAM", requires = "datadir")]
+    pub mysqld: Option<PathBuf>,
+    /// With --datadir: an option for the temporary server, such as lower_case_table_names=1 or
+    /// innodb_data_file_path=…, which a data directory keeps forever; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", requires = "datadir", value_parser = mysqld_option)]
+    pub mysqld_option: Vec<String>,
+}
+
+/// What only dumps of other tools need.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Dumps of other tools")]
+pub struct OtherDumps {
+    /// Schema for names without one; it is created if it does not exist
+    #[arg(long, value_name = "NAME")]
+    pub schema: Option<String>,
+    /// Skip and list statements that no dump needs (SET GLOBAL, INSTALL PLUGIN, …) instead of
+    /// refusing the dump
+    #[arg(long)]
+    pub skip_unsupported: bool,
+}

@@ -1,0 +1,233 @@
+//! Values of options: the choices by name, and the quantities that clap has no parser for.
+
+use base::typed;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Command, ValueEnum};
+use std::time::Duration;
+
+/// `--consistency`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consistency {
+    /// One snapshot for all workers, taken under a read lock that is held for milliseconds
+    Lock,
+    /// No lock and no common snapshot, for accounts that may not lock
+    None,
+}
+
+/// `--tune`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tune {
+    /// Change no setting for speed
+    Off,
+    /// Change session settings only
+    Safe,
+    /// Change global settings and put them back, on a server that is not in service: a crash
+    /// meanwhile may cost all its data
+    Max,
+}
+
+/// `--import-mode`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportMode {
+    /// Big tables as tablespaces where server and table allow it, the others by SQL
+    Auto,
+    /// All tables by SQL (LOAD DATA)
+    Sql,
+    /// As tablespaces (.ibd files, built here, then IMPORT TABLESPACE) wherever possible
+    Tablespace,
+    /// As tablespaces wherever possible, moved into place while the server is stopped; needs
+    /// --server-command
+    Offline,
+}
+
+/// `--defer-indexes`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeferIndexes {
+    /// Of big tables
+    Auto,
+    /// Of all tables
+    All,
+    /// Of none
+    Off,
+}
+
+/// `--ssl-mode`, with the mysql client's values.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SslMode {
+    /// Never TLS
+    Disabled,
+    /// TLS if the server offers it
+    Preferred,
+    /// TLS, without checking the certificate
+    Required,
+    /// TLS, and an authority of --ssl-ca signed the certificate
+    #[value(name = "verify_ca", alias = "verify-ca")]
+    VerifyCa,
+    /// As verify_ca, and the certificate names the host
+    #[value(name = "verify_identity", alias = "verify-identity")]
+    VerifyIdentity,
+}
+
+/// The parser of `--compression`: a method with or without a level.
+#[derive(Clone, Debug)]
+pub struct Compression;
+
+impl TypedValueParser for Compression {
+    type Value = dump::Compression;
+
+    fn parse_ref(
+        &self,
+        cmd: &Command,
+        arg: Option<&Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Self::Value, clap::Error> {
+        let parser = StringValueParser::new().try_map(|text| compression(&text));
+        parser
+            .parse_ref(cmd, arg, value)
+            .map_err(|e| match e.kind() {
+                ErrorKind::ValueValidation => e.with_cmd(cmd),
+                _ => e,
+            })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let values = [
+            ("zstd", "zstd at level 1"),
+            ("zstd:LEVEL", "zstd at this level, 1 (fast) to 22 (small)"),
+            ("none", "no compression"),
+        ];
+        let values = values.map(|(name, help)| PossibleValue::new(name).help(help));
+        Some(Box::new(values.into_iter()))
+    }
+}
+
+fn compression(text: &str) -> Result<dump::Compression, String> {
+    match text.split_once(':') {
+        None if text == "none" => Ok(dump::Compression::None),
+        None if text == "zstd" => Ok(dump::Compression::Zstd(1)),
+        Some(("zstd", level)) => match level.parse() {
+            Ok(level @ 1..=22) => Ok(dump::Compression::Zstd(level)),
+            _ => Err("the level must be from 1 to 22".to_owned()),
+        },
+        _ => Err("unknown method; one of zstd, zstd:LEVEL (1 to 22), none".to_owned()),
+    }
+}
+
+/// `64M`, `1G`, `500k`, `1000000`: binary multiples, as in the server's own options.
+pub fn size(text: &str) -> Result<u64, String> {
+    let bad = || format!("{text:?} is not a size; write a number with k, M or G, e.g. 64M");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = typed::multiple(&text[digits.len()..]).ok_or_else(bad)?;
+    digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|n| n.checked_mul(factor))
+        .ok_or_else(bad)
+}
+
+/// The value of `--sort-memory`.
+pub fn sort_memory(text: &str) -> Result<usize, String> {
+    match size(text)? {
+        n if n < 1 << 20 => Err("the least is 1M".to_owned()),
+        n => Ok(usize::try_from(n).unwrap_or(usize::MAX)),
+    }
+}
+
+/// `40M`, `40M/s`, `1.5G`: as a size, in a second.
+pub fn rate(text: &str) -> Result<u64, String> {
+    run::control::rate(text)
+        .map_err(|why| format!("{why}; write bytes per second with k, M or G, e.g. 40M or 1.5G"))
+}
+
+/// `60s`, `10m`, `1h`, `500ms`, `60`: seconds unless a unit is named.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    // More than a year is a slip.
+    let seconds = typed::time(text).filter(|s| *s <= 3.2e7);
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| {
+        format!("{text:?} is not a time; write a number with ms, s, m or h, e.g. 90s")
+    })
+}
+
+/// `5%`: a share above 0 and below 1.
+pub fn share(text: &str) -> Result<f64, String> {
+    run::throttle::limits::percent(text)
+        .filter(|p| *p < 1.0)
+        .ok_or_else(|| format!("{text:?} is not a share above 0 and below 100 per cent, e.g. 5%"))
+}
+
+/// `running=64`, `lag=60s`, `history=1000000`, `impact=20%`.
+pub fn limit(text: &str) -> Result<run::throttle::Limit, String> {
+    run::throttle::Limit::parse(text).map_err(sentence)
+}
+
+/// `NAME=VALUE` of a server option.
+pub fn mysqld_option(text: &str) -> Result<String, String> {
+    instance::managed::options::checked(text).map_err(|e| e.to_string())
+}
+
+/// Transactions in a second.
+pub fn transactions(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
+        _ => Err("not a number above 0".to_owned()),
+    }
+}
+
+/// An error and its way out on one line.
+fn sentence(e: base::Error) -> String {
+    match e.hint {
+        Some(hint) => format!("{}; {hint}", e.what),
+        None => e.what,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("64M"), Ok(64 << 20));
+        assert_eq!(size("1000"), Ok(1000));
+        for wrong in ["M", "12X", "99999999999G", "", "-1"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(sort_memory("1M"), Ok(1 << 20));
+        assert!(sort_memory("1023k").is_err());
+    }
+
+    #[test]
+    fn times() {
+        let seconds = |text| duration(text).map(|d| d.as_secs_f64()).ok();
+        assert_eq!(seconds("90s"), Some(90.0));
+        assert_eq!(seconds("2"), Some(2.0));
+        assert_eq!(seconds("1.5m"), Some(90.0));
+        assert_eq!(seconds("500ms"), Some(0.5));
+        assert_eq!(seconds("1h"), Some(3600.0));
+        for wrong in ["", "s", "-1s", "10 parsecs", "1e300", "NaN", "infs"] {
+            assert_eq!(seconds(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rates() {
+        assert_eq!(rate("40M/s"), Ok(40 << 20));
+        assert!(
+            rate("fast")
+                .unwrap_err()
+                .starts_with("\"fast\" is not a rate")
+        );
+        assert!(rate("1").unwrap_err().contains("too low"));
+    }
+
+    #[test]
+    fn compressions() {
+        assert_eq!(compression("none"), Ok(dump::Compression::None));
+        assert_eq!(compression("zstd"), Ok(dump::Compression::Zstd(1)));
+        assert_eq!(compression("zstd:22"), Ok(dump::Compression::Zstd(22)));
+        for wrong in ["", "gzip", "zstd:", "zstd:0", "zstd:23", "lz4:1"] {
+            assert!(compression(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! From what was typed to what it means: the options of a job, resolved. `rules` holds every rule
+//! between options, and is asked first.
+//!
+//! Invariant: jobs get options, never flags. What this does not do: run anything.
+
+pub mod bench;
+pub mod connection;
+mod optionfile;
+mod rules;
+pub mod state;
+
+use crate::args::dump::Dump;
+use crate::args::limits::{Limits, StoreLimits};
+use crate::args::load::Load;
+use crate::args::throttle::Throttle;
+use crate::args::values::{Consistency, DeferIndexes, ImportMode, Tune};
+use crate::args::verify::Verify;
+use crate::args::{Selection, connection::Connection, doctor::Doctor};
+use base::{Error, Kind, Result};
+use instance::{doctor, managed, tune};
+use run::{Run, throttle};
+use server::Filter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Memory for sorting if none was named.
+const SORT_MEMORY: usize = 512 << 20;
+
+/// Seconds to wait for the read lock if none were named.
+const LOCK_WAIT: u64 = 60;
+
+/// What a dump shall do.
+pub fn dump(a: &Dump) -> Result<dump::Options> {
+    rules::dump(a)?;
+    Ok(dump::Options {
+        source: a.connection.resolve(a.source.as_deref())?,
+        to: a.to.clone(),
+        threads: threads(a.threads),
+        compression: a.compression,
+        chunk_bytes: a.chunk_size.max(64 << 10),
+        consistency: match a.consistency {
+            Consistency::Lock => dump::Consistency::Lock,
+            Consistency::None => dump::Consistency::None,
+        },
+        lock_wait: Duration::from_secs(a.lock_wait.unwrap_or(LOCK_WAIT).max(1)),
+        routines: !a.no_routines,
+        events: !a.no_events,
+        triggers: !a.no_triggers,
+        filter: filter(&a.selection)?,
+        throttle: impact(&a.throttle, &a.connection)?,
+    })
+}
+
+/// The limits on impact; `connection` has what replicas share with the source.
+fn impact(a: &Throttle, connection: &Connection) -> Result<throttle::Options> {
+    let usual = throttle::Options::default();
+    let replicas = a.replica.iter().map(|server| connection.another(server));
+    Ok(throttle::Options {
+        impact: a.max_impact,
+        floor: a.min_rate.unwrap_or(usual.floor),
+        max_lag: a.max_lag.map(|t| t.as_secs_f64()),
+        replicas: replicas.collect::<Result<_>>()?,
+        max_threads_running: a.max_threads_running,
+        max_history_list: a.max_history_list,
+        abort_if: a.abort_if.clone(),
+        limit_timeout: a.limit_timeout.unwrap_or(usual.limit_timeout),
+    })
+}
+
+/// What a load shall do.
+pub fn load(a: &Load) -> Result<load::Options> {
+    rules::load(a)?;
+    let (command, config) = (&a.settings.server_command, &a.settings.server_config);
+    let restart = command.as_ref().zip(config.as_ref());
+    Ok(load::Options {
+        from: a.from.clone(),
+        target: target(a)?,
+        threads: threads(a.threads),
+        verify: !a.no_verify,
+        allow_same_server: a.allow_same_server,
+        skip_binlog: a.skip_binlog,
+        resume: a.resume,
+        schema: a.other_dumps.schema.clone(),
+        skip_unsupported: a.other_dumps.skip_unsupported,
+        defer_indexes: match a.import.defer_indexes {
+            DeferIndexes::Auto => load::DeferIndexes::Auto,
+            DeferIndexes::All => load::DeferIndexes::All,
+            DeferIndexes::Off => load::DeferIndexes::Off,
+        },
+        import_mode: match a.import.import_mode {
+            ImportMode::Auto => load::tablespace::ImportMode::Auto,
+            ImportMode::Sql => load::tablespace::ImportMode::Sql,
+            ImportMode::Tablespace => load::tablespace::ImportMode::Tablespace,
+            ImportMode::Offline => load::tablespace::ImportMode::Offline,
+        },
+        sort_memory: a.import.sort_memory.unwrap_or(SORT_MEMORY),
+        filter: Arc::new(filter(&a.selection)?),
+        tune: tune::Options {
+            level: level(a.settings.tune),
+            state: state::directory(),
+            restart: restart.map(|(command, config)| tune::restart::Restart {
+                command: tune::ServerCommand::Shell(command.clone()),
+                config: config.clone(),
+            }),
+        },
+        state: state::if_at_home(),
+        server_command: command.clone().map(tune::ServerCommand::Shell),
+        managed: a.new_server.datadir.clone().map(|folder| managed::Options {
+            folder,
+            program: a.new_server.mysqld.clone(),
+            options: a.new_server.mysqld_option.clone(),
+        }),
+    })
+}
+
+/// The server to load into.
+fn target(a: &Load) -> Result<wire::Options> {
+    let Some(directory) = &a.new_server.datadir else {
+        return a.connection.resolve(a.into.as_deref());
+    };
+    // Of all connection options, only a password applies to a server that does not exist yet.
+    let mut root = a.connection.clone();
+    root.socket = Some(managed::socket(directory));
+    root.user = Some("root".to_owned());
+    root.resolve(None)
+}
+
+/// What a verification compares.
+pub struct Verification {
+    /// What is checked, or the two sides that are compared.
+    pub of: Compared,
+    /// Threads, or connections to each server.
+    pub threads: usize,
+    /// The objects to compare.
+    pub filter: Filter,
+}
+
+/// The sides of a verification.
+pub enum Compared {
+    /// These files, each by itself.
+    Tablespaces(Vec<PathBuf>),
+    /// An archive by itself; `rows` says whether they are decoded.
+    Archive { directory: PathBuf, rows: bool },
+    /// An archive and a server.
+    Against(PathBuf, wire::Options),
+    /// Two servers.
+    Servers(wire::Options, wire::Options),
+}
+
+/// What a verification shall do.
+pub fn verify(a: &Verify) -> Result<Verification> {
+    rules::verify(a)?;
+    let resolve = |uri: Option<&str>| a.connection.resolve(uri);
+    let of = match (&a.archive, a.server.as_slice()) {
+        (Some(from), _) if a.against.is_some() || a.connection.names_a_server() => {
+            Compared::Against(from.clone(), resolve(a.against.as_deref())?)
+        }
+        (Some(from), _) => Compared::Archive {
+            directory: from.clone(),
+            rows: !a.files_only,
+        },
+        (None, [left, right]) => Compared::Servers(resolve(Some(left))?, resolve(Some(right))?),
+        (None, _) => Compared::Tablespaces(a.tablespace.clone()),
+    };
+    Ok(Verification {
+        of,
+        threads: threads(a.threads),
+        filter: filter(&a.selection)?,
+    })
+}
+
+/// What doctor shall look at.
+pub fn doctor(a: &Doctor) -> Result<doctor::Options> {
+    let named = a.server.is_some() || a.connection.names_a_server();
+    let server = named.then(|| a.connection.resolve(a.server.as_deref()));
+    Ok(doctor::Options {
+        server: server.transpose()?,
+        state: state::directory().ok_or_else(|| {
+            Error::new(Kind::Usage, "no directory is known for settings journals")
+                .hint("set PENSTOCK_STATE, or HOME")
+        })?,
+        revert: a.revert,
+    })
+}
+
+/// Sets the rate limits that were typed.
+pub fn limit(run: &Run, limits: &Limits, store: Option<&StoreLimits>) {
+    if let Some(rate) = limits.max_rate {
+        run.limiter.set_rate(Some(rate));
+    }
+    if let Some(rate) = store.and_then(|s| s.max_rate_disk) {
+        run.disk_limiter.set_rate(Some(rate));
+    }
+}
+
+fn level(tune: Tune) -> tune::Level {
+    match tune {
+        Tune::Off => tune::Level::Off,
+        Tune::Safe => tune::Level::Safe,
+        Tune::Max => tune::Level::Max,
+    }
+}
+
+/// The number of workers, if none was asked for: one per core, at least 2 and at most 8.
+fn threads(asked: Option<u16>) -> usize {
+    asked.map_or_else(
+        || std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 8)),
+        usize::from,
+    )
+}
+
+fn filter(s: &Selection) -> Result<Filter> {
+    Filter::new(
+        &patterns(&s.include_schemas),
+        &patterns(&s.exclude_schemas),
+        &patterns(&s.include_tables),
+        &patterns(&s.exclude_tables),
+    )
+    .map_err(|e| Error::new(Kind::Usage, e.to_string()))
+}
+
+/// Lists of patterns, split at the commas outside of backticks.
+fn patterns(typed: &[String]) -> Vec<String> {
+    let mut out = Vec::new();
+    for list in typed {
+        let mut quoted = false;
+        let parts = list.split(|c| {
+            quoted ^= c == '`';
+            c == ',' && !quoted
+        });
+        out.extend(parts.filter(|p| !p.is_empty()).map(str::to_owned));
+    }
+    out
+}
+
+/// What `penstock status` shows of a job's files.
+pub fn about(preposition: &str, path: &Path) -> String {
+    format!("{preposition} {}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::patterns;
+
+    #[test]
+    fn patterns_are_split_outside_of_backticks() {
+        let typed = ["a,b.c".to_owned(), "`d,e`.f,,g".to_owned()];
+        assert_eq!(patterns(&typed), ["a", "b.c", "`d,e`.f", "g"]);
+    }
+}

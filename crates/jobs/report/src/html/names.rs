@@ -1,0 +1,20 @@
+//! Names of runs on a page.
+
+use crate::record::{Kind, Record};
+
+/// The name of a run on a page with several.
+pub fn short_name(i: usize, r: &Record) -> String {
+    format!("{}: {}", i + 1, kind(r.kind))
+}
+
+/// The command of a run, without `penstock`.
+pub fn kind(k: Kind) -> &'static str {
+    match k {
+        Kind::Dump => "dump",
+        Kind::Load => "load",
+        Kind::Verify => "verify",
+        Kind::Tpcc => "bench tpcc",
+        Kind::Impact => "bench impact",
+        Kind::Other => "run",
+    }
+}
