@@ -26,7 +26,7 @@ fn nothing_left(server: &Server, scratch: &Path) {
 
 both!(methods_are_compared_and_everything_is_removed);
 fn methods_are_compared_and_everything_is_removed(pair: &Pair) {
-    let (server, scratch, to) = (pair.source(), pair.path("scratch"), pair.path("price"));
+    let (server, scratch, to) = (pair.source(), pair.path("scratch"), pair.path("impact"));
     std::fs::create_dir(&scratch).expect("a folder");
     let done = impact(server, &scratch)
         .args(["--measure", "1s", "--json"])

@@ -34,7 +34,7 @@ fn big(pair: &Pair, doubled: u32) {
 /// The report of a run, after what must hold of every one.
 #[track_caller]
 fn held(done: &Done) -> Value {
-    let h = done.summary()["held_back"].clone();
+    let h = done.summary()["bottleneck"].clone();
     let sum: f64 = h["worker_time"]
         .as_object()
         .expect("shares")
@@ -47,7 +47,7 @@ fn held(done: &Done) -> Value {
         "{h:#}"
     );
     assert!(h["client_cpu"].as_f64().is_some_and(|c| c > 0.0), "{h:#}");
-    for a in h["advice"].as_array().expect("a list") {
+    for a in h["suggestions"].as_array().expect("a list") {
         assert!(
             a["gain_up_to"]
                 .as_f64()
@@ -59,7 +59,7 @@ fn held(done: &Done) -> Value {
 }
 
 fn advises(h: &Value, what: &str) -> bool {
-    h["advice"].as_array().is_some_and(|l| {
+    h["suggestions"].as_array().is_some_and(|l| {
         l.iter()
             .any(|a| a["try"].as_str().is_some_and(|t| t.contains(what)))
     })
@@ -86,7 +86,7 @@ fn too_few_workers_are_named_and_more_suggested(pair: &Pair) {
         h["server_cpu"].as_f64().is_some_and(|c| c > 0.0),
         "the server runs here: {h:#}"
     );
-    assert_eq!(h["unseen"], serde_json::json!([]), "{h:#}");
+    assert_eq!(h["not_measured"], serde_json::json!([]), "{h:#}");
     let worker = |c: &str| h["worker_time"][c].as_f64().unwrap_or(0.0);
     assert!(worker("client") > worker("server_cpu"), "{h:#}");
     let cores = h["cores"].as_u64().expect("cores");
@@ -141,7 +141,7 @@ fn too_few_workers_are_named_and_more_suggested(pair: &Pair) {
     pair.fill("ALTER USER t_bare@localhost WITH MAX_USER_CONNECTIONS 3;");
     let h = held(&bare("barer"));
     assert!(
-        h["unseen"][0]
+        h["not_measured"][0]
             .as_str()
             .is_some_and(|s| s.contains("no connection")),
         "{h:#}"
@@ -180,10 +180,18 @@ fn a_small_redo_log_is_named(pair: &Pair) {
             .arg(pair.path("a"))
             .arg("-S")
             .arg(server.socket());
-        tool.args(["-u", "root", "-t", "2", "--no-verify", "--road", "rows"])
-            .args(json.iter().copied())
-            .run()
-            .ok()
+        tool.args([
+            "-u",
+            "root",
+            "-t",
+            "2",
+            "--no-verify",
+            "--import-mode",
+            "sql",
+        ])
+        .args(json.iter().copied())
+        .run()
+        .ok()
     };
     // The server is looked at twice a second, and on a quick disk waits for the log may fall between the looks.
     let mut tries = 0;
@@ -218,7 +226,7 @@ fn a_short_run_has_no_bottleneck(pair: &Pair) {
         INSERT INTO held.t VALUES (1);",
     );
     let done = pair.dump("a", &["--json"]).ok();
-    assert!(done.summary()["held_back"].is_null(), "{}", done.out);
+    assert!(done.summary()["bottleneck"].is_null(), "{}", done.out);
     let done = pair.load("a", &[]).ok();
     assert!(!done.out.contains("held back"), "{}", done.out);
 }

@@ -331,7 +331,7 @@ fn batch_sizes_tried_are_in_the_summary(pair: &Pair) {
         dumped.out
     );
     let done = pair.load("a", &["--json"]).ok();
-    let list = done.summary()["chunks_together"].clone();
+    let list = done.summary()["batch_size"].clone();
     let [found] = list.as_array().expect("a list").as_slice() else {
         panic!("{list}")
     };

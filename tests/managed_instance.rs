@@ -32,7 +32,7 @@ impl<'a> Scene<'a> {
             .arg(self.pair.path("a"))
             .arg("--datadir")
             .arg(&self.folder)
-            .arg("--server-program")
+            .arg("--mysqld")
             .arg(&self.program)
             .args(["--threads", "2"])
             .args(more.iter().copied())
@@ -88,18 +88,22 @@ fn initialized_loaded_and_shut_down(pair: &Pair) {
     pair.dump("a", &["--chunk-size", "256k"]).code(3);
     let scene = Scene::new(pair);
     let done = scene
-        .load(&["--json", "--road", "cold"])
+        .load(&["--json", "--import-mode", "offline"])
         .env("PENSTOCK_PASSWORD", "it's \"0d\\d\"")
         .run()
         .ok();
     assert!(!done.said().contains("0d\\d"), "{}", done.said());
     let summary = done.summary();
-    let files = names(&summary["road"]["files"]);
+    let files = names(&summary["import"]["files"]);
     assert!(
         files.contains(&"`f`.`keyed`".to_owned()) && files.len() > 12,
         "{files:?}"
     );
-    assert!(summary["road"]["down"].as_f64().is_some_and(|d| d > 0.0));
+    assert!(
+        summary["import"]["downtime_seconds"]
+            .as_f64()
+            .is_some_and(|d| d > 0.0)
+    );
     assert_eq!(
         summary["datadir"]["folder"],
         scene.folder.display().to_string()
@@ -133,8 +137,8 @@ both!(killed_and_resumed);
 fn killed_and_resumed(pair: &Pair) {
     three_tables(pair);
     let scene = Scene::new(pair);
-    let road: &[&str] = &["--road", "cold"];
-    let again: &[&str] = &["--road", "cold", "--resume"];
+    let road: &[&str] = &["--import-mode", "offline"];
+    let again: &[&str] = &["--import-mode", "offline", "--resume"];
     // Each goes on where the one before was killed.
     for (place, more) in [
         ("a data folder is marked#1", road),
@@ -193,7 +197,13 @@ fn killed_and_resumed(pair: &Pair) {
         .says(&["had come to its end"]);
     // Of another load that says nothing.
     scene
-        .load(&["--road", "cold", "--resume", "--exclude-tables", "f.r"])
+        .load(&[
+            "--import-mode",
+            "offline",
+            "--resume",
+            "--exclude-tables",
+            "f.r",
+        ])
         .run()
         .code(10)
         .says(&["already holds"]);
@@ -265,7 +275,7 @@ fn directories_with_other_files_are_left_alone(pair: &Pair) {
     std::fs::remove_file(scene.folder.join("precious")).expect("removed");
     // What can be known before is said before anything is made.
     refused(
-        scene.load(&["--server-program", "/bin/true"]),
+        scene.load(&["--mysqld", "/bin/true"]),
         2,
         "cannot be used multiple times",
     );
@@ -274,12 +284,12 @@ fn directories_with_other_files_are_left_alone(pair: &Pair) {
             .arg(pair.path("a"))
             .arg("--datadir")
             .arg(&scene.folder)
-            .args(["--server-program", program])
+            .args(["--mysqld", program])
     };
     refused(other("/bin/true"), 2, "is no server");
     refused(other("/nonexistent/mysqld"), 2, "is no server");
     refused(
-        scene.load(&["--server-option", "log_bin=/somewhere/else"]),
+        scene.load(&["--mysqld-option", "log_bin=/somewhere/else"]),
         2,
         "log_bin is not for a server",
     );
@@ -287,14 +297,14 @@ fn directories_with_other_files_are_left_alone(pair: &Pair) {
     assert!(listed(&scene.folder).is_empty());
     // A server that is not made leaves nothing.
     refused(
-        scene.load(&["--server-option", "innodb_no_such_setting=1"]),
+        scene.load(&["--mysqld-option", "innodb_no_such_setting=1"]),
         10,
         "no_such_setting",
     );
     assert!(listed(&scene.folder).is_empty());
     // What the folder is made with once and for all is the user's to say; an empty password is none.
     let lower = scene
-        .load(&["--server-option", "lower_case_table_names=1"])
+        .load(&["--mysqld-option", "lower_case_table_names=1"])
         .env("PENSTOCK_PASSWORD", "")
         .run()
         .ok();
@@ -367,7 +377,7 @@ fn contradictory_options_are_refused() {
     load(&["--socket", "/x"]).says(&["cannot be used with"]);
     load(&["--into", "mysql://h/"]).says(&["cannot be used with"]);
     load(&["--server-command", "x"]).says(&["cannot be used with"]);
-    Tool::new(["load", "/nonexistent", "--server-program", "x"])
+    Tool::new(["load", "/nonexistent", "--mysqld", "x"])
         .run()
         .code(2)
         .says(&["--datadir"]);

@@ -38,14 +38,20 @@ fn tablespaces_and_data_directories_of_mariadb_11_8() {
             .args(["--threads", "2", "--json"])
     };
     let as_files = |done: crate::kit::Done| {
-        let mut files = names(&done.summary()["road"]["files"]);
+        let mut files = names(&done.summary()["import"]["files"]);
         files.sort();
         assert_eq!(files, imported_as_tablespaces(&pair));
     };
     let done = load()
         .arg("--socket")
         .arg(target.socket())
-        .args(["--user", "root", "--road", "tablespace", "--skip-binlog"])
+        .args([
+            "--user",
+            "root",
+            "--import-mode",
+            "tablespace",
+            "--skip-binlog",
+        ])
         .run();
     as_files(done.ok());
     equal(&pair, &target, "imported");
@@ -57,9 +63,9 @@ fn tablespaces_and_data_directories_of_mariadb_11_8() {
     let done = load()
         .arg("--datadir")
         .arg(pair.path("d"))
-        .arg("--server-program")
+        .arg("--mysqld")
         .arg(program)
-        .args(["--road", "cold"])
+        .args(["--import-mode", "offline"])
         .run();
     as_files(done.ok());
     let setup = Setup::new(Kind::MariaDb118).expect("a set-up");

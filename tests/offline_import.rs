@@ -54,8 +54,13 @@ impl Scene {
     }
 
     fn cold(&self, more: &[&str]) -> Tool {
-        self.load(&["--road", "cold", "--server-command", &self.script.command()])
-            .args(more.iter().copied())
+        self.load(&[
+            "--import-mode",
+            "offline",
+            "--server-command",
+            &self.script.command(),
+        ])
+        .args(more.iter().copied())
     }
 
     fn empty(&self) {
@@ -120,12 +125,15 @@ fn imported_tables_stay_equal_after_changes_and_restarts(s: &mut Scene) {
         .ok()
         .says(&["ends the sessions of root@localhost (1, 0 at work)"]);
     assert_eq!(s.script.words(), ["stop", "start"]);
-    let road = &done.summary()["road"];
-    let mut files = names(&road["files"]);
+    let import = &done.summary()["import"];
+    let mut files = names(&import["files"]);
     files.sort();
     let wanted = imported_as_tablespaces(&s.pair);
-    assert_eq!(files, wanted, "{road:#}");
-    assert!(road["down"].as_f64().is_some_and(|d| d > 0.0), "{road:#}");
+    assert_eq!(files, wanted, "{import:#}");
+    assert!(
+        import["downtime_seconds"].as_f64().is_some_and(|d| d > 0.0),
+        "{import:#}"
+    );
     s.equal("loaded");
     let of = |server: &Server| crate::kit::same::definitions(server, "f");
     assert_eq!(of(s.pair.source()), of(target));
@@ -204,7 +212,7 @@ fn a_load_killed_while_the_server_is_stopped(s: &mut Scene) {
                 .says(&["a load had stopped this server", "doctor --revert"]);
             // Whoever comes next starts it.
             let next = match round % 3 {
-                0 => s.load(&["--road", "rows"]).run().code(10),
+                0 => s.load(&["--import-mode", "sql"]).run().code(10),
                 1 => Tool::new(["doctor", "--revert", "--user", "root", "--socket"])
                     .arg(s.target.socket())
                     .env("PENSTOCK_STATE", s.folder.path().join("state"))
@@ -217,7 +225,7 @@ fn a_load_killed_while_the_server_is_stopped(s: &mut Scene) {
         let road: &[&str] = if round % 2 == 0 {
             &["--resume"]
         } else {
-            &["--resume", "--road", "cold", "--server-command"]
+            &["--resume", "--import-mode", "offline", "--server-command"]
         };
         let mut again = s.load(road);
         if round % 2 == 1 {
@@ -319,7 +327,7 @@ both!(no_other_process_starts_the_stopped_server; Scene::with_three_tables);
 fn no_other_process_starts_the_stopped_server(s: &mut Scene) {
     // The server cannot start, and no other penstock starts it.
     let done = s.meanwhile("the server is stopped#1", || {
-        s.load(&["--road", "rows"])
+        s.load(&["--import-mode", "sql"])
             .run()
             .code(11)
             .says(&["another penstock has stopped this server"]);
@@ -362,7 +370,7 @@ fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
         .says(&["the server is stopped, and started first"]);
     s.up();
     assert_eq!(s.notes(), 0);
-    s.load(&["--resume", "--road", "tablespace"])
+    s.load(&["--resume", "--import-mode", "tablespace"])
         .run()
         .ok()
         .says(&["as files", "equal:"]);
@@ -385,7 +393,7 @@ fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
             std::thread::sleep(Duration::from_secs(2));
         }
     }
-    s.load(&["--road", "tablespace"])
+    s.load(&["--import-mode", "tablespace"])
         .run()
         .ok()
         .says(&["as files", "equal:"]);
@@ -413,19 +421,25 @@ fn contradictory_options_are_refused() {
         let tool = Tool::new(["load", "/nonexistent", "--socket", "/nonexistent"]);
         tool.args(more.iter().copied()).run().code(2)
     };
-    load(&["--road", "cold", "--server-command", " "]).says(&["is empty"]);
-    load(&["--road", "cold"]).says(&["nobody said how", "--server-command"]);
-    load(&["--road", "cold", "--server-command", "x", "--tune=max"])
-        .says(&["forgets what --tune=max sets"]);
+    load(&["--import-mode", "offline", "--server-command", " "]).says(&["is empty"]);
+    load(&["--import-mode", "offline"]).says(&["nobody said how", "--server-command"]);
     load(&[
-        "--road",
-        "cold",
+        "--import-mode",
+        "offline",
+        "--server-command",
+        "x",
+        "--tune=max",
+    ])
+    .says(&["forgets what --tune=max sets"]);
+    load(&[
+        "--import-mode",
+        "offline",
         "--server-command",
         "x",
         "--server-config",
         "/tmp",
     ])
-    .says(&["--road cold has none"]);
-    load(&["--server-command", "x"]).says(&["only --tune=max and --road cold may do"]);
+    .says(&["--import-mode offline has none"]);
+    load(&["--server-command", "x"]).says(&["only --tune=max and --import-mode offline may do"]);
     load(&["--tune=max", "--server-command", "x"]).says(&["--server-config"]);
 }

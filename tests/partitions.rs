@@ -20,7 +20,7 @@ fn loading(pair: &Pair, more: &[&str]) -> Tool {
         .args(more.iter().copied())
 }
 
-const FILES: &[&str] = &["--road", "tablespace"];
+const FILES: &[&str] = &["--import-mode", "tablespace"];
 
 /// What is left of tables that took the rows of partitions.
 fn aside(pair: &Pair) -> String {
@@ -63,7 +63,9 @@ fn partitions_are_imported_one_by_one(pair: &Pair) {
     pair.verify_against("a", pair.source())
         .ok()
         .says(&["4 tables"]);
-    pair.load("a", &["--road", "rows"]).ok().says(&["equal:"]);
+    pair.load("a", &["--import-mode", "sql"])
+        .ok()
+        .says(&["equal:"]);
     equal(pair, pair.target(), "by rows");
     // Other partitions, or none: the table is compared as a whole, and a row more is found wherever it is.
     pair.target()
@@ -87,13 +89,13 @@ fn partitions_are_imported_one_by_one(pair: &Pair) {
         .says(&["`f`.`hashed` PARTITION (`p1sp1`): all rows: 1,000 rows on both sides"]);
     empty(pair);
     let done = loading(pair, FILES).arg("--json").run().ok();
-    let road = &done.summary()["road"];
+    let import = &done.summary()["import"];
     assert_eq!(
-        names(&road["files"]),
+        names(&import["files"]),
         ["`f`.`cut`", "`f`.`hashed`", "`f`.`keyed`"],
-        "{road:#}"
+        "{import:#}"
     );
-    let reasons = road["rows"].as_array().expect("reasons");
+    let reasons = import["rows"].as_array().expect("reasons");
     let apart = reasons
         .iter()
         .find(|r| names(&r["tables"]) == ["`f`.`many`"])
@@ -154,7 +156,7 @@ fn another_flavour_puts_rows_into_other_partitions() {
         .args(FILES.iter().copied())
         .run()
         .ok();
-    assert_eq!(names(&done.summary()["road"]["files"]), ["`f`.`h`"]);
+    assert_eq!(names(&done.summary()["import"]["files"]), ["`f`.`h`"]);
     let first = "SELECT COUNT(*) FROM f.k PARTITION (p0)";
     assert_ne!(
         pair.source().value(first).expect("a count"),
@@ -222,7 +224,7 @@ fn killed_between_partitions(pair: &Pair) {
         .env("PENSTOCK_KILL_AT", "a partition is exchanged#2")
         .run()
         .code(137);
-    loading(pair, &["--resume", "--road", "rows"])
+    loading(pair, &["--resume", "--import-mode", "sql"])
         .run()
         .ok()
         .says(&["equal:"]);
@@ -233,7 +235,7 @@ fn killed_between_partitions(pair: &Pair) {
     let run = loading(
         pair,
         &[
-            "--road",
+            "--import-mode",
             "tablespace",
             "--tables",
             "f.cut",

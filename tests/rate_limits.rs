@@ -57,7 +57,7 @@ fn a_dump_keeps_its_rate_with_many_workers(pair: &Pair) {
         .find(|p| p["phase"] == "dumping rows")
         .unwrap();
     assert_eq!(rows["server"]["limit"].as_u64(), Some(4 << 20));
-    assert_eq!(said["held_back"]["dominant"], "limit", "{said:?}");
+    assert_eq!(said["bottleneck"]["dominant"], "limit", "{said:?}");
     pair.load("d", &[]).ok();
     pair.same_checksums();
 }

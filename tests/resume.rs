@@ -22,7 +22,7 @@ fn loading(pair: &Pair, more: &[&str]) -> Tool {
         .arg("--socket")
         .arg(pair.target().socket())
         .env("PENSTOCK_STATE", pair.path("state"));
-    tool.args(["--user", "root", "--defer-keys", "all"])
+    tool.args(["--user", "root", "--defer-indexes", "all"])
         .args(more.iter().copied())
 }
 
@@ -209,7 +209,7 @@ fn killed_after_the_last_step(pair: &Pair) {
     let done = loading(pair, &["--resume", "--json"]).run().ok();
     let summary = done.summary();
     assert_eq!(
-        (&summary["was_complete"], &summary["raw_bytes"]),
+        (&summary["already_complete"], &summary["raw_bytes"]),
         (&true.into(), &0.into()),
         "{}",
         done.out
@@ -328,7 +328,7 @@ fn killed_server(kind: Kind) {
             .arg(pair.path("a"))
             .arg("--socket")
             .arg(target.socket())
-            .args(["--user", "root", "--defer-keys", "all", "--threads", "2"])
+            .args(["--user", "root", "--defer-indexes", "all", "--threads", "2"])
             .args(more.iter().copied())
     };
     for at in few(kind, 2, &[8_u64, 14, 21, 27, 34]) {

@@ -72,22 +72,22 @@ fn the_impact_limit_is_kept_under_a_workload(pair: &Pair) {
         .ok();
     load.signal(Signal::INT);
     load.wait();
-    let price = &done.summary()["price"];
-    let from = price["latency_from"].as_str().expect("a text");
+    let impact = &done.summary()["impact"];
+    let from = impact["latency_from"].as_str().expect("a text");
     assert_eq!(
         from.contains("histogram of performance_schema"),
         pair.is_mysql(),
-        "{price}"
+        "{impact}"
     );
     assert!(
-        price["usual"]["statements_per_second"].as_f64() > Some(10.0),
-        "{price}"
+        impact["baseline"]["statements_per_second"].as_f64() > Some(10.0),
+        "{impact}"
     );
-    assert!(price["effect"].is_number(), "{price}");
-    assert!(price["history_list"].as_u64().is_some(), "{price}");
+    assert!(impact["effect"].is_number(), "{impact}");
+    assert!(impact["history_list"].as_u64().is_some(), "{impact}");
     // It tells what it does, and it is a whole dump.
     let steering = done.json().iter().any(|e| {
-        e["steering"]
+        e["impact"]
             .as_str()
             .is_some_and(|t| t.contains("budget 30 %"))
     });
@@ -105,11 +105,11 @@ fn an_idle_server_is_not_limited(pair: &Pair) {
     let done = pair
         .dump(
             "dump",
-            &["--max-impact", "5%", "--max-running", "4", "--json"],
+            &["--max-impact", "5%", "--max-threads-running", "4", "--json"],
         )
         .ok();
-    let price = &done.summary()["price"];
-    assert_eq!(price["held_seconds"].as_f64(), Some(0.0), "{price}");
+    let impact = &done.summary()["impact"];
+    assert_eq!(impact["paused_seconds"].as_f64(), Some(0.0), "{impact}");
     pair.verify("dump").ok();
     // What the run itself asks of the server, twice a second, is nobody else's.
     let done = pair
@@ -124,11 +124,11 @@ fn an_idle_server_is_not_limited(pair: &Pair) {
         "long enough to tell: {summary:#}"
     );
     let seconds = |of: &serde_json::Value| of.as_f64().expect("seconds");
-    let rested = seconds(&summary["price"]["rested_seconds"]);
+    let rested = seconds(&summary["impact"]["compared_seconds"]);
     assert!(
         rested < seconds(&summary["duration"]) * 0.15,
         "{}",
-        summary["price"]
+        summary["impact"]
     );
 }
 
@@ -137,11 +137,14 @@ fn a_limit_exceeded_from_the_start_ends_the_dump_without_a_lock(pair: &Pair) {
     fill(pair, 1);
     let running = Statement::begin(pair.source(), "SELECT SLEEP(300)");
     let done = pair
-        .dump("dump", &["--max-running", "0", "--max-wait", "1s"])
+        .dump(
+            "dump",
+            &["--max-threads-running", "0", "--limit-timeout", "1s"],
+        )
         .code(12);
     done.says(&[
         "1 statements under way, 0 allowed",
-        "--max-wait",
+        "--limit-timeout",
         "waiting for",
     ]);
     assert!(!pair.path("dump").exists());
@@ -153,8 +156,11 @@ fn a_limit_exceeded_from_the_start_ends_the_dump_without_a_lock(pair: &Pair) {
     ]);
     // Once it is over the same dump goes through.
     drop(running);
-    pair.dump("dump", &["--max-running", "0", "--max-wait", "20s"])
-        .ok();
+    pair.dump(
+        "dump",
+        &["--max-threads-running", "0", "--limit-timeout", "20s"],
+    )
+    .ok();
 }
 
 both!(a_limit_exceeded_during_the_dump_pauses_then_ends_it);
@@ -163,9 +169,9 @@ fn a_limit_exceeded_during_the_dump_pauses_then_ends_it(pair: &Pair) {
     let flags = [
         "--max-rate",
         "400k",
-        "--max-running",
+        "--max-threads-running",
         "0",
-        "--max-wait",
+        "--limit-timeout",
         "2s",
         "--json",
     ];
@@ -185,7 +191,7 @@ fn lag_needs_a_replica_and_a_stopped_one_counts_as_behind(pair: &Pair) {
     fill(pair, 1);
     pair.dump("dump", &["--max-lag", "2s"])
         .code(2)
-        .says(&["is not a replica", "--lag-of"]);
+        .says(&["is not a replica", "--replica"]);
     let (follow, forget) = if pair.is_mysql() {
         (
             "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1",
@@ -202,7 +208,14 @@ fn lag_needs_a_replica_and_a_stopped_one_counts_as_behind(pair: &Pair) {
     let uri = replica.uri();
     let done = pair.dump(
         "dump",
-        &["--max-lag", "2s", "--lag-of", &uri, "--max-wait", "1s"],
+        &[
+            "--max-lag",
+            "2s",
+            "--replica",
+            &uri,
+            "--limit-timeout",
+            "1s",
+        ],
     );
     replica.script(forget.as_bytes()).expect("it forgets");
     done.code(12).says(&["a replica: its applier does not run"]);
@@ -263,9 +276,9 @@ fn a_lagging_replica_is_waited_for(pair: &Pair) {
     let flags = [
         "--max-lag",
         "1s",
-        "--lag-of",
+        "--replica",
         &replica.uri(),
-        "--max-wait",
+        "--limit-timeout",
         "60s",
     ];
     let dump = pair.dumping("dump", &flags).start();
@@ -279,7 +292,7 @@ fn a_lagging_replica_is_waited_for(pair: &Pair) {
     until_it_lags(replica);
     let ended = pair.dump(
         "other",
-        &["--abort-if", "lag=1s", "--lag-of", &replica.uri()],
+        &["--abort-if", "lag=1s", "--replica", &replica.uri()],
     );
     drop(reader);
     replica.script(forget.as_bytes()).expect("it forgets");
@@ -308,11 +321,11 @@ fn a_long_history_list_ends_the_dump(pair: &Pair) {
         pair.fill(&format!("UPDATE t_a.t SET c = '{n}' WHERE id < 100"));
     }
     let done = pair
-        .dump("dump", &["--max-history", "1", "--max-rate", "200k"])
+        .dump("dump", &["--max-history-list", "1", "--max-rate", "200k"])
         .code(12);
     done.says(&["ended by a limit: a history list of", "1 allowed"]);
     nothing_left(pair, "dump");
-    pair.dump("dump", &["--max-history", "1000000"]).ok();
+    pair.dump("dump", &["--max-history-list", "1000000"]).ok();
 }
 
 /// An application whose statements take five times as long while somebody reads
@@ -441,10 +454,10 @@ fn a_baseline_shift_is_reported(pair: &Pair) {
         .expect("an application that does not fall over");
     let done = done.ok();
     let summary = done.summary();
-    let rests = summary["price"]["effect_in_rests"]
+    let rests = summary["impact"]["baseline_shift"]
         .as_f64()
         .expect("a share");
-    assert!((1.0..=2.0).contains(&rests), "{}", summary["price"]);
+    assert!((1.0..=2.0).contains(&rests), "{}", summary["impact"]);
     let said: Vec<String> = done
         .json()
         .iter()
@@ -475,9 +488,9 @@ fn invalid_limits_are_refused(pair: &Pair) {
         (&["--min-rate", "1M"][..], "--max-impact"),
         (&["--abort-if", "moon=full"][..], "running=N"),
         (&["--max-lag", "soon"][..], "--max-lag"),
-        (&["--lag-of", "mysql://x@y/"][..], "--max-lag 2s"),
-        (&["--max-wait", "soon"][..], "--max-wait"),
-        (&["--max-wait", "5s"][..], "no limit is set"),
+        (&["--replica", "mysql://x@y/"][..], "--max-lag 2s"),
+        (&["--limit-timeout", "soon"][..], "--limit-timeout"),
+        (&["--limit-timeout", "5s"][..], "no limit is set"),
     ] {
         pair.dump("dump", flags).code(2).says(&[says]);
     }
@@ -524,7 +537,7 @@ fn a_server_that_stalls_is_waited_for() {
             .args([
                 "--max-rate",
                 "400k",
-                "--max-running",
+                "--max-threads-running",
                 "50",
                 "--json",
                 "--to",

@@ -7,7 +7,7 @@ use crate::kit::{COUNT, Pair, Tool, both, few, own_server};
 use rustix::process::Signal;
 use testkit::{Kind, Server};
 
-const TABLESPACE: &[&str] = &["--road", "tablespace", "--skip-binlog"];
+const TABLESPACE: &[&str] = &["--import-mode", "tablespace", "--skip-binlog"];
 
 fn loading(pair: &Pair, more: &[&str]) -> Tool {
     load_into(pair, pair.target(), more)
@@ -34,21 +34,21 @@ fn imported_tables_equal_those_loaded_by_sql(pair: &Pair) {
     pair.dump("a", &["--chunk-size", "256k"]).code(3);
     let done = loading(pair, &["--json"]).run().ok();
     let summary = done.summary();
-    let road = &summary["road"];
-    let mut files = names(&road["files"]);
+    let import = &summary["import"];
+    let mut files = names(&import["files"]);
     files.sort();
     let wanted = imported_as_tablespaces(pair);
-    assert_eq!(files, wanted, "{road:#}");
-    let reasons = road["rows"].as_array().expect("reasons");
+    assert_eq!(files, wanted, "{import:#}");
+    let reasons = import["rows"].as_array().expect("reasons");
     for (table, word) in [("made", "are stored"), ("isam", "engine")] {
         let name = format!("`f`.`{table}`");
         let reason = reasons.iter().find(|r| names(&r["tables"]).contains(&name));
-        let reason = reason.unwrap_or_else(|| panic!("{table}: {road:#}"))["reason"]
+        let reason = reason.unwrap_or_else(|| panic!("{table}: {import:#}"))["reason"]
             .as_str()
             .expect("a reason");
         assert!(reason.contains(word), "{table}: {reason}");
     }
-    let keys = names(&road["keys_of_server"]);
+    let keys = names(&import["indexes_built_by_server"]);
     for key in [
         "`f`.`sorted_elsewhere`: `a`",
         "`f`.`sorted_elsewhere`: `b`",
@@ -156,17 +156,23 @@ fn auto_imports_big_tables_and_says_why_not_the_others(pair: &Pair) {
     ]);
     equal(pair, pair.target(), "auto");
     // What does not fit into memory is sorted on disk; --no-verify does not spare a file its proof.
-    load(&["--skip-binlog", "--memory", "1M", "--no-verify"])
+    load(&["--skip-binlog", "--sort-memory", "1M", "--no-verify"])
         .says(&["as files", "equal: 10,000 rows in 1 table"]);
     equal(pair, pair.target(), "little memory");
-    let rows = load(&["--skip-binlog", "--road", "rows"]);
+    let rows = load(&["--skip-binlog", "--import-mode", "sql"]);
     assert!(
         !rows.said().contains("as files") && !rows.said().contains("as rows"),
         "{}",
         rows.said()
     );
-    load(&["--skip-binlog", "--road", "tablespace", "--max-rate", "1G"])
-        .says(&["as rows", "--max-rate counts"]);
+    load(&[
+        "--skip-binlog",
+        "--import-mode",
+        "tablespace",
+        "--max-rate",
+        "1G",
+    ])
+    .says(&["as rows", "--max-rate counts"]);
     let binlog = pair.target().value("SELECT @@log_bin").expect("a flag") == "1";
     if binlog {
         load(&[]).says(&["`f`.`big`: the server writes a binary log", "--skip-binlog"]);
@@ -176,10 +182,10 @@ fn auto_imports_big_tables_and_says_why_not_the_others(pair: &Pair) {
         let done = load(&["--skip-binlog", "--tune=max"]).says(&["as files"]);
         assert!(!done.said().contains("innodb_redo_log "), "{}", done.said());
     }
-    pair.load("a", &["--memory", "lots"])
+    pair.load("a", &["--sort-memory", "lots"])
         .code(2)
         .says(&["\"lots\" is not a size"]);
-    pair.load("a", &["--road", "sea"])
+    pair.load("a", &["--import-mode", "sea"])
         .code(2)
         .says(&["auto", "rows", "tablespace"]);
 }
@@ -237,7 +243,7 @@ fn a_load_killed_during_the_import(pair: &Pair) {
         .env("PENSTOCK_KILL_AT", "a file is in its place#2")
         .run()
         .code(137);
-    pair.load("a", &["--resume", "--skip-binlog", "--road", "rows"])
+    pair.load("a", &["--resume", "--skip-binlog", "--import-mode", "sql"])
         .ok()
         .says(&["equal:"]);
     equal(pair, pair.target(), "rows the second time");

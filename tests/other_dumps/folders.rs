@@ -55,7 +55,7 @@ fn a_dump_of_mydumper(pair: &Pair) {
         return;
     }
     // It writes no CREATE DATABASE for a named schema's character set on every version: the test says it.
-    loading(pair, &out, &["--defer-keys", "all"])
+    loading(pair, &out, &["--defer-indexes", "all"])
         .run()
         .ok()
         .says(&["Load complete", "counted:"]);
@@ -121,7 +121,7 @@ fn directories_of_tab_and_dir(pair: &Pair) {
     // `--dir` is the same, in a folder for each schema.
     std::fs::create_dir_all(pair.path("dir")).expect("a folder");
     std::fs::rename(&tab, pair.path("dir/a1")).expect("moved");
-    loading(pair, pair.path("dir"), &["--defer-keys", "all"])
+    loading(pair, pair.path("dir"), &["--defer-indexes", "all"])
         .run()
         .ok();
     pair.same_checksums();

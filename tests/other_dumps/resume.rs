@@ -20,7 +20,7 @@ fn killed_at_any_failpoint(pair: &Pair) {
     let other = plain[behind..].replace("INSERT INTO `i` VALUES", "INSERT IGNORE INTO `i` VALUES");
     text = format!("{}{by_hand}{other}", &plain[..at]).into_bytes();
     let script = file(pair, "d.sql", &text);
-    let load = || loading(pair, &script, &["--defer-keys", "all"]);
+    let load = || loading(pair, &script, &["--defer-indexes", "all"]);
     let list = pair.path("places");
     load().env("PENSTOCK_PLACES", &list).run().ok();
     let count = std::fs::read_to_string(list)
@@ -33,7 +33,7 @@ fn killed_at_any_failpoint(pair: &Pair) {
     // Without --resume nothing is touched; another dump is another load.
     load().run().code(10).says(&["interrupted", "--resume"]);
     let changed = file(pair, "d.sql", [&text[..], b"-- more\n"].concat());
-    loading(pair, &changed, &["--resume", "--defer-keys", "all"])
+    loading(pair, &changed, &["--resume", "--defer-indexes", "all"])
         .run()
         .code(10)
         .says(&["another load"]);
@@ -49,12 +49,12 @@ fn killed_at_any_failpoint(pair: &Pair) {
         let complete = pair.target().value(JOURNAL).expect("a count") == "0"
             && pair.target_schemas().contains(&"b2".to_owned());
         if complete {
-            loading(pair, &script, &["--resume", "--defer-keys", "all"])
+            loading(pair, &script, &["--resume", "--defer-indexes", "all"])
                 .run()
                 .code(10)
                 .says(&["already holds"]);
         } else {
-            loading(pair, &script, &["--resume", "--defer-keys", "all"])
+            loading(pair, &script, &["--resume", "--defer-indexes", "all"])
                 .run()
                 .ok();
         }

@@ -58,7 +58,7 @@ fn every_way_of_calling_the_flavours_own_tool(pair: &Pair) {
         }
         let plain = file(pair, "d.sql", all(pair, way));
         let load = match *how {
-            "" => loading(pair, plain, &["--defer-keys", "all"]),
+            "" => loading(pair, plain, &["--defer-indexes", "all"]),
             "-" => loading(pair, "-", &[]).input(std::fs::read(plain).expect("a file")),
             program => loading(pair, file(pair, "packed", packed(program, &plain)), &[]),
         };

@@ -263,7 +263,7 @@ fn needless_restarts_and_contradictory_options() {
         .args(["--server-command", "x"])
         .run()
         .code(2)
-        .says(&["only --tune=max and --road cold"]);
+        .says(&["only --tune=max and --import-mode offline"]);
     m.scene
         .tool("load", "root")
         .args(["--server-command", "x", "--server-config", "/tmp"])
