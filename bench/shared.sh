@@ -111,8 +111,9 @@ bench_source() {
     SOURCE_LOGIN=(--no-defaults --user=root --socket="$SOURCE_SOCKET")
     TARGET_LOGIN=(--no-defaults --user=root --socket="$WORK/target/sock")
     STOCK_DUMP=("${DUMP[@]}" "${SOURCE_LOGIN[@]}" "${DUMP_OPTIONS[@]}")
-    # What penstock and myloader need to load into the target.
-    TO_TARGET=(--socket "$WORK/target/sock" --user root --threads 2)
+    # For penstock and myloader: where to load, and the same with two workers.
+    TARGET_AT=(--socket "$WORK/target/sock" --user root)
+    TO_TARGET=("${TARGET_AT[@]}" --threads 2)
     record fact data "$data: $(as_count "$rows") rows, $((bytes / 1000000)) MB as text"
     say "one read to warm the server up"
     testkit drain --socket "$SOURCE_SOCKET" --schema "$schema" >"$WORK/out"

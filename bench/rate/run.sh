@@ -13,7 +13,7 @@ bench_rate() {
         printf 'Bytes to the client, counted at a proxy, in per cent of the limit; `./dev bench rate`.\n\n'
         awk -F '\t' '$1 == "fact" && $2 ~ /^(date|machine|server|penstock|data)$/ { print "- " $2 ": " $3 }' "$RUNS"
         printf -- '- transport: %s\n\n' "$transport"
-        testkit rate --penstock "$TARGET/release/penstock" --socket "$SOURCE_SOCKET" \
+        testkit rate --penstock "$(command -v penstock)" --socket "$SOURCE_SOCKET" \
             --rates "$rates" --workers "$workers" --transport "$transport" 2>"$WORK/err" ||
             { cat "$WORK/err" >&2; die "a dump failed"; }
     } | tee "$WORK/rate.md"

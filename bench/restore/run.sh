@@ -140,11 +140,11 @@ restore_keys() {
     load_run "$group" "${CLIENT[-1]##*/} <" five_keys "${FED_FROM[@]}"
     best_target
     load_run "$group" 'penstock --defer-indexes off, 1 worker' five_keys \
-        penstock load "$WORK/dump-five" "${TO_TARGET[@]}" --threads 1 --import-mode sql --defer-indexes off --no-verify
+        penstock load "$WORK/dump-five" "${TARGET_AT[@]}" --threads 1 --import-mode sql --defer-indexes off --no-verify
     for n in 1 2; do
         best_target
         load_run "$group" "penstock, $n worker$( ((n == 1)) || echo s)" five_keys \
-            penstock load "$WORK/dump-five" "${TO_TARGET[@]}" --threads "$n" --import-mode sql --no-verify
+            penstock load "$WORK/dump-five" "${TARGET_AT[@]}" --threads "$n" --import-mode sql --no-verify
     done
 }
 

@@ -34,8 +34,22 @@ pub(crate) fn section(root: &Path) -> Result<String> {
             continue;
         }
         let text = std::fs::read_to_string(root.join(&path)).map_err(Error::doing(&path))?;
-        let run = run(&path, &text);
-        runs.push(run.ok_or_else(|| Error(format!("{path}: not a recorded run of rate limits")))?);
+        let source = Source::of_markdown(&path, &text);
+        let source = source.ok_or_else(|| Error(format!("{path}: not a recorded run")))?;
+        // Runs with other data have more in their name, and no place in the table.
+        let flavour = source.flavour.name().to_lowercase();
+        let transport = TRANSPORTS
+            .iter()
+            .find(|(end, _)| source.kind == format!("{flavour}-{end}"));
+        let Some((_, transport)) = transport else {
+            continue;
+        };
+        let rows = rows(&text).ok_or_else(|| Error(format!("{path}: not a table of limits")))?;
+        runs.push(Run {
+            source,
+            transport,
+            rows,
+        });
     }
     if runs.is_empty() {
         return Err(Error::new("no recording in bench/rate"));
@@ -50,21 +64,11 @@ pub(crate) fn section(root: &Path) -> Result<String> {
     ))
 }
 
-fn run(path: &str, text: &str) -> Option<Run> {
-    let source = Source::of_markdown(path, text)?;
-    let (_, transport) = (TRANSPORTS.iter())
-        .find(|(end, _)| source.kind.split('-').any(|part| part == *end))
-        .copied()?;
-    let rows: Option<Vec<Row>> = text
-        .lines()
+fn rows(text: &str) -> Option<Vec<Row>> {
+    text.lines()
         .filter(|l| l.starts_with("| ") && l.contains("MiB/s"))
         .map(row)
-        .collect();
-    Some(Run {
-        source,
-        transport,
-        rows: rows?,
-    })
+        .collect()
 }
 
 /// `| 5 MiB/s | 1 | 100.0 % of 15.9 s | 99.8 % | 100.9 % |`; the last two may be words where a run was too short.
