@@ -1,6 +1,6 @@
 //! `testkit performance`: the tables of docs/performance.md and README.md, made from the recorded runs in `bench/`.
 //!
-//! Only what stands between the two markers is replaced. README.md may have none, and is then left alone. With `--check`
+//! Only the text between the two markers is replaced. README.md may have none, and is then left alone. With `--check`
 //! nothing is written, and a file whose tables are out of date is an error. Every figure comes from a recording that the
 //! page names; none is typed in here.
 
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_stands_between_the_markers_is_replaced() {
+    fn only_the_text_between_the_markers_is_replaced() {
         let text = format!("a\n{BEGIN}\nold\n{END}\nb\n");
         let once = replaced(&text, "new").expect("markers").expect("a text");
         assert_eq!(once, format!("a\n{BEGIN}\n{NOTE}\n\nnew\n\n{END}\nb\n"));
