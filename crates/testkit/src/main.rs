@@ -8,6 +8,7 @@
 )]
 
 mod args;
+mod performance;
 mod rates;
 mod report;
 mod tablespaces;
@@ -44,9 +45,10 @@ testkit: throw-away servers and data for ./dev
   testkit drain --socket S --schema NAME [--table T] [--connections N]
   testkit stock-load KIND --socket S --schema NAME --archive DIR [--connections N]
   testkit checksum --a SOCKET --b SOCKET [--schema NAME]
-  testkit rate --penstock BINARY --socket S [--rates 5,20,80] [--workers 1,2,4,8,16] [--seconds N] [--road unix|tcp|tls]
-  testkit tablespace --socket S [--schema NAME] [--tables A,B] [--threads N] [--memory MIB]
+  testkit rate --penstock BINARY --socket S [--rates 5,20,80] [--workers 1,2,4,8,16] [--seconds N] [--transport unix|tcp|tls]
+  testkit tablespace --socket S [--schema NAME] [--tables A,B] [--threads N] [--sort-memory MIB]
   testkit report --runs FILE.tsv --markdown FILE --json FILE
+  testkit performance [--check] [--root DIR]      the tables of docs/performance.md and README.md, from bench/
 
 KIND: mysql, mariadb, mysql55";
 
@@ -123,6 +125,9 @@ fn run(words: &[String]) -> Result<ExitCode> {
             &["runs", "markdown", "json"],
             &[],
         )?)),
+        ["performance", rest @ ..] => {
+            good(performance::run(&Args::parse(rest, &["root"], &["check"])?))
+        }
         [command, ..] => Err(Error(format!(
             "no command {command:?} of this form\n{HELP}"
         ))),

@@ -7,7 +7,7 @@
 //! fact   NAME VALUE                                 about the machine and the run
 //! run    GROUP NAME WALL CPU PEAK_KIB SERVER_CPU    one measured run (seconds; - for unknown)
 //! bytes  GROUP BYTES                                row bytes moved by each run of the group
-//! reach  GROUP NAME FACTOR OTHER                    NAME should take at most FACTOR x OTHER's time
+//! goal   GROUP NAME FACTOR OTHER                    NAME should take at most FACTOR x OTHER's time
 //! ```
 
 use crate::args::Args;
@@ -27,7 +27,7 @@ struct Group {
     name: String,
     bytes: Option<f64>,
     entries: Vec<Entry>,
-    reaches: Vec<Reach>,
+    goals: Vec<Goal>,
 }
 
 /// One way of doing the group's work, and its runs.
@@ -41,7 +41,7 @@ struct Entry {
 }
 
 #[derive(Debug)]
-struct Reach {
+struct Goal {
     name: String,
     factor: f64,
     other: String,
@@ -90,13 +90,13 @@ impl Runs {
                         }
                     }
                 }
-                ["reach", group, name, factor, other] => {
-                    let reach = Reach {
+                ["goal", group, name, factor, other] => {
+                    let goal = Goal {
                         name: name.to_owned(),
                         factor: number(factor)?,
                         other: other.to_owned(),
                     };
-                    runs.group(group).reaches.push(reach);
+                    runs.group(group).goals.push(goal);
                 }
                 _ => return Err(Error(format!("not a record: {line:?}"))),
             }
@@ -206,32 +206,32 @@ impl Group {
                 show(ratio, 2),
             );
         }
-        if !self.reaches.is_empty() {
+        if !self.goals.is_empty() {
             out.push('\n');
         }
-        for reach in &self.reaches {
-            let Some(ratio) = self.ratio(reach) else {
+        for goal in &self.goals {
+            let Some(ratio) = self.ratio(goal) else {
                 continue;
             };
-            let verdict = if ratio <= reach.factor {
-                "reached"
+            let verdict = if ratio <= goal.factor {
+                "goal met"
             } else {
-                "NOT reached"
+                "goal NOT met"
             };
-            let Reach {
+            let Goal {
                 name,
                 factor,
                 other,
-            } = reach;
+            } = goal;
             let _ = writeln!(
                 out,
-                "- {verdict}: {name} took {ratio:.2} × {other}; at most {factor:.2} was asked for"
+                "- {verdict}: {name} took {ratio:.2} × {other}; the goal is at most {factor:.2}"
             );
         }
     }
 
-    fn ratio(&self, reach: &Reach) -> Option<f64> {
-        Some(self.wall(&reach.name)? / self.wall(&reach.other)?)
+    fn ratio(&self, goal: &Goal) -> Option<f64> {
+        Some(self.wall(&goal.name)? / self.wall(&goal.other)?)
     }
 
     fn json(&self) -> Value {
@@ -242,18 +242,18 @@ impl Group {
                 "tool_cpu_s": e.cpu, "server_cpu_s": e.server, "peak_kib": e.peak,
             })
         };
-        let reach = |r: &Reach| {
-            let ratio = self.ratio(r);
+        let goal = |g: &Goal| {
+            let ratio = self.ratio(g);
             json!({
-                "name": r.name, "other": r.other, "at_most": r.factor, "ratio": ratio,
-                "reached": ratio.map(|ratio| ratio <= r.factor),
+                "name": g.name, "other": g.other, "at_most": g.factor, "ratio": ratio,
+                "met": ratio.map(|ratio| ratio <= g.factor),
             })
         };
         json!({
             "name": self.name,
             "row_bytes": self.bytes,
             "entries": self.entries.iter().map(entry).collect::<Vec<_>>(),
-            "reaches": self.reaches.iter().map(reach).collect::<Vec<_>>(),
+            "goals": self.goals.iter().map(goal).collect::<Vec<_>>(),
         })
     }
 }
@@ -283,20 +283,20 @@ mod tests {
         run\tdump\tpenstock\t1.4\t1\t4096\t-\n\
         run\tdump\tpenstock\t1.2\t1\t4096\t-\n\
         run\tdump\tpenstock\t1.1\t1\t4096\t-\n\
-        reach\tdump\tpenstock\t1.25\tlimit\n";
+        goal\tdump\tpenstock\t1.25\tlimit\n";
 
     #[test]
-    fn medians_ratios_and_reaches() {
+    fn medians_ratios_and_goals() {
         let runs = Runs::parse(RUNS).expect("good records");
         let text = runs.markdown();
         assert!(text.contains("- cores: 2"), "{text}");
         assert!(
-            text.contains("reached: penstock took 1.20 × limit; at most 1.25"),
+            text.contains("goal met: penstock took 1.20 × limit; the goal is at most 1.25"),
             "{text}"
         );
         let json = runs.json();
         assert_eq!(json["groups"][0]["entries"][1]["wall_s_median"], 1.2);
-        assert_eq!(json["groups"][0]["reaches"][0]["reached"], true);
+        assert_eq!(json["groups"][0]["goals"][0]["met"], true);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How fast tablespaces are built, checked and imported: tables of a server are
-//! read into memory, built as files, and put into tables of the same shape
-//! beside them; the table of docs/tablespace.md.
+//! read into memory, built as files, and imported into tables of the same
+//! definition in another schema.
 
 #![allow(clippy::print_stdout, reason = "a program for people and scripts")]
 
@@ -16,7 +16,7 @@ use testkit::{Error, Result};
 use wire::{Conn, Endpoint};
 
 /// The options of `testkit tablespace`.
-pub(crate) const OPTIONS: [&str; 5] = ["socket", "schema", "tables", "threads", "memory"];
+pub(crate) const OPTIONS: [&str; 5] = ["socket", "schema", "tables", "threads", "sort-memory"];
 
 /// Where the copies go.
 const COPIES: &str = "penstock_built";
@@ -26,7 +26,7 @@ pub(crate) fn measure(args: &Args) -> Result<()> {
     let socket = args.needed("socket")?;
     let schema = args.text("schema").unwrap_or("tpcc");
     let threads: usize = args.number("threads", 2)?;
-    let memory: usize = args.number::<usize>("memory", 512)? << 20;
+    let memory: usize = args.number::<usize>("sort-memory", 512)? << 20;
     let mut conn = Conn::connect(&wire::Options::new(Endpoint::Unix(socket.into()), "root"))?;
     for sql in [
         "SET NAMES utf8mb4",

@@ -1,0 +1,54 @@
+# ./dev bench impact: what a backup costs TPC-C, on servers as installed but for memory: durable commits, binary log,
+# doublewrite.
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153,SC2154 # variables of ./dev and of bench/shared.sh
+
+bench_impact() {
+    local flavour=mysql warehouses=10 runs=3 connections=8 alone=20s measure=40s replica=yes memory=2G label='' kind
+    local more=() method=()
+    options impact 'flavour warehouses runs connections alone measure replica memory label method+' "$@"
+    need_flavour "$FLAVOUR"
+    need gzip:gzip
+    build penstock testkit
+    local load args dump socket='' pid='' port=''
+    machine_load
+    mapfile -t args < <(roomy "$FLAVOUR" 2G)
+    args+=(--innodb-buffer-pool-size="$memory" --innodb-flush-log-at-trx-commit=1 --log-bin=binlog)
+    read_values < <(testkit server up "$FLAVOUR" --dir "$WORK/source" --port -- --server-id=1 "${args[@]}")
+    SOURCE_SOCKET=$socket
+    if [[ $replica == yes ]]; then
+        local source_port=$port follow
+        read_values < <(testkit server up "$FLAVOUR" --dir "$WORK/replica" -- --server-id=2 "${args[@]}")
+        follow="CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=$source_port, MASTER_USER='follower', MASTER_PASSWORD='follower'"
+        [[ $FLAVOUR == mariadb ]] || follow="CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=$source_port, SOURCE_USER='follower', SOURCE_PASSWORD='follower', GET_SOURCE_PUBLIC_KEY=1"
+        testkit sql --socket "$SOURCE_SOCKET" "CREATE USER follower@'%' IDENTIFIED BY 'follower'" >"$WORK/out"
+        testkit sql --socket "$SOURCE_SOCKET" "GRANT REPLICATION SLAVE ON *.* TO follower@'%'" >"$WORK/out"
+        testkit sql --socket "$socket" "$follow" >"$WORK/out"
+        more+=(--replica "mysql://root@localhost/?socket=$socket")
+    fi
+    mapfile -t dump < <(testkit client "$FLAVOUR" dump)
+    mkdir -p "$WORK/impact"
+    penstock bench impact --socket "$SOURCE_SOCKET" --user root --warehouses "$warehouses" --connections "$connections" \
+        --alone "$alone" --measure "$measure" --runs "$runs" --mysqldump "${dump[*]}" --scratch "$WORK" \
+        --to "$WORK/impact" "${more[@]}" "${method[@]}" | tee "$WORK/out"
+
+    # A run of some methods only must not take the place of a run of all.
+    [[ -n $label || ${#method[@]} == 0 ]] || label=partial
+    kind=$FLAVOUR
+    [[ $memory == 2G ]] || kind+="-$memory"
+    ((warehouses == 10)) || kind+=-w$warehouses
+    [[ -z $label ]] || kind+="-$label"
+    new_recording impact "$kind"
+    {
+        printf '# Measured runs: what a backup costs\n\n- date: %s\n- machine: %s\n- server: %s\n- penstock: %s\n\n```\n' \
+            "$(date -u +%FT%RZ)" "$(nproc) cores, Linux $(uname -r), load at the start $load" \
+            "$(testkit available "$FLAVOUR" | sed 's/ (\/.*//'), as installed but for a buffer pool of ${memory}iB and 2 GiB of redo log" \
+            "$(penstock --version), $(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')"
+        # Paths of this run's own servers say nothing to the reader.
+        sed -e '1{/^$/d}' -e '/^  report /d' -e "s#$WORK/##g" "$WORK/out"
+        printf '```\n'
+    } >"$RECORDING.md"
+    sed "s#$WORK/##g" "$WORK/impact/run.json" >"$RECORDING.json"
+    title "Recorded as $RECORDING.md and $RECORDING.json; penstock report $RECORDING.json makes the page"
+    say "./dev performance puts the newest recordings into docs/performance.md and README.md"
+}
