@@ -106,7 +106,7 @@ pub fn finish(
     };
     put("@.sql", &archive::sqlfile::empty_sql(&header))?;
     put("@.post.sql", &archive::sqlfile::empty_sql(&header))?;
-    put(meta::ROOT, &meta::to_json(&root(options, facts)))?;
+    put(meta::ROOT, &meta::to_json(&root_metadata(options, facts)))?;
     done.end = meta::time_text(jiff::Timestamp::now());
     put(meta::DONE, &meta::to_json(&done))?;
 
@@ -176,7 +176,7 @@ fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> arch
             if own.any(|c| c.record.file.contains("@@")) {
                 continue;
             }
-            let number = series.number();
+            let number = series.next_number();
             let file = series.file(number, true, options.compression.extension());
             let chunk = archive::ChunkWriter::create(
                 store,
@@ -187,7 +187,7 @@ fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> arch
             )?;
             let record = chunk.finish()?;
             // It holds no range of its own: the rows are all in the others.
-            state.done(super::tables::DoneChunk {
+            state.add_chunk(super::tables::DoneChunk {
                 record,
                 range: rows::key_ranges::KeyRange::whole(),
                 series: n,
@@ -198,7 +198,7 @@ fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> arch
     Ok(())
 }
 
-fn root(options: &Options, facts: &Facts<'_>) -> Root {
+fn root_metadata(options: &Options, facts: &Facts<'_>) -> Root {
     let mut names = archive::Basenames::new();
     let mut root = Root::default();
     let p = &facts.achieved.position;

@@ -65,7 +65,7 @@ pub fn plan(
                     range,
                     single,
                 };
-                table.begin();
+                table.begin_task();
                 // Readers that failed have hung up; their error is the one to show.
                 tasks.send(task).map_err(|_| {
                     base::Error::new(base::Kind::Interrupted, "the readers have stopped")
@@ -95,7 +95,7 @@ pub fn plan(
                 send(KeyRange::whole(), true)?;
             }
         }
-        table.end(counters, &*run.observer);
+        table.end_task(counters, &*run.observer);
     }
     Ok(())
 }

@@ -52,7 +52,7 @@ pub struct Achieved {
 ///
 /// MySQL only: MariaDB's equivalent would have to be held as a stage that also
 /// keeps MyISAM writers out, so there a changed table is found out afterwards.
-pub fn can_hold(id: &Identity, options: &Options) -> bool {
+pub fn can_lock_definitions(id: &Identity, options: &Options) -> bool {
     id.mysql_at_least(8, 0, 0) && options.consistency == Consistency::Lock
 }
 
@@ -61,7 +61,7 @@ pub fn can_hold(id: &Identity, options: &Options) -> bool {
 /// Taken under the read lock, when no change of definitions can be under way:
 /// held while the read lock is still waited for, it would make a statement wait
 /// that the read lock in turn waits for.
-fn hold(conn: &mut Conn) -> Result<()> {
+fn lock_definitions(conn: &mut Conn) -> Result<()> {
     set_lock_wait(conn, ATTEMPT)?;
     conn.execute("LOCK INSTANCE FOR BACKUP")
         .map(drop)
@@ -83,7 +83,7 @@ pub fn take(
             .map_err(|e| failure::wire("cannot set the isolation level", e))?;
     }
     if options.consistency == Consistency::None {
-        begin(workers, id)?;
+        open_snapshots(workers, id)?;
         let position = Position::default();
         return Ok(Achieved {
             mode: "none: each worker has its own moment, tables may disagree, no position".into(),
@@ -98,19 +98,21 @@ pub fn take(
     } else {
         "FLUSH TABLES WITH READ LOCK"
     };
-    acquire(run, lock, control, options, staged)?;
+    acquire_read_lock(run, lock, control, options, staged)?;
     let wait_ms = asked.elapsed().as_secs_f64() * 1000.0;
     let held = Instant::now();
     // Whatever happens now, the lock goes first.
-    let kept = if can_hold(id, options) {
-        hold(control)
+    let kept = if can_lock_definitions(id, options) {
+        lock_definitions(control)
     } else {
         Ok(())
     };
-    let outcome = kept.and_then(|()| begin(workers, id)).and_then(|()| {
-        Position::read(lock, id)
-            .map_err(|e| failure::server("cannot read the binary log position", e))
-    });
+    let outcome = kept
+        .and_then(|()| open_snapshots(workers, id))
+        .and_then(|()| {
+            Position::read(lock, id)
+                .map_err(|e| failure::server("cannot read the binary log position", e))
+        });
     let release = if staged {
         "BACKUP STAGE END"
     } else {
@@ -128,7 +130,7 @@ pub fn take(
     })
 }
 
-fn begin(workers: &mut [Conn], id: &Identity) -> Result<()> {
+fn open_snapshots(workers: &mut [Conn], id: &Identity) -> Result<()> {
     let sql = if id.mysql_at_least(5, 6, 5) || id.mariadb_at_least(10, 0, 0) {
         "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
     } else {
@@ -141,7 +143,7 @@ fn begin(workers: &mut [Conn], id: &Identity) -> Result<()> {
     Ok(())
 }
 
-fn acquire(
+fn acquire_read_lock(
     run: &Run,
     lock: &mut Conn,
     control: &mut Conn,
@@ -155,16 +157,20 @@ fn acquire(
         run.check()?;
         // A lock that waits for a flush keeps new statements out until the old
         // statement ends, even after the wait itself was given up: never begin it.
-        let blocker = if staged { None } else { longest(lock)? };
+        let blocker = if staged {
+            None
+        } else {
+            longest_statement(lock)?
+        };
         if let Some(text) = &blocker {
             run.observer.event(Event::Waiting(Some(format!(
                 "a long statement to end before the read lock: {text}"
             ))));
         } else {
             let outcome = if staged {
-                stage(lock)
+                try_backup_stage(lock)
             } else {
-                flush(lock, control, patience)
+                try_flush_with_read_lock(lock, control, patience)
             };
             match outcome {
                 Ok(()) => {
@@ -183,7 +189,7 @@ fn acquire(
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             run.observer.event(Event::Waiting(None));
-            return Err(gave_up(lock, options, "the read lock"));
+            return Err(lock_timeout(lock, options, "the read lock"));
         }
         attempts += 1;
         if staged || attempts > SHORT_ATTEMPTS {
@@ -195,7 +201,11 @@ fn acquire(
 }
 
 /// One attempt at MySQL's lock, given up after `patience`: the server itself counts whole seconds only.
-fn flush(lock: &mut Conn, control: &mut Conn, patience: Duration) -> wire::Result<()> {
+fn try_flush_with_read_lock(
+    lock: &mut Conn,
+    control: &mut Conn,
+    patience: Duration,
+) -> wire::Result<()> {
     let kill = format!("KILL QUERY {}", lock.id());
     let (done, wait) = crossbeam_channel::bounded::<()>(1);
     let (outcome, killed) = std::thread::scope(|scope| {
@@ -216,7 +226,7 @@ fn flush(lock: &mut Conn, control: &mut Conn, patience: Duration) -> wire::Resul
 }
 
 /// One attempt at MariaDB's stage.
-fn stage(lock: &mut Conn) -> wire::Result<()> {
+fn try_backup_stage(lock: &mut Conn) -> wire::Result<()> {
     lock.execute("BACKUP STAGE START")?;
     let outcome = lock.execute("BACKUP STAGE BLOCK_COMMIT");
     if outcome.is_err() {
@@ -232,7 +242,7 @@ fn set_lock_wait(conn: &mut Conn, seconds: u64) -> Result<()> {
 }
 
 /// The statement that has run longest, if it is a long one; `None` also where we may not see others.
-fn longest(conn: &mut Conn) -> Result<Option<String>> {
+fn longest_statement(conn: &mut Conn) -> Result<Option<String>> {
     let sql = format!(
         "SELECT id, user, time, LEFT(info, 80) FROM information_schema.processlist \
          WHERE command IN ('Query', 'Execute') AND time >= {LONG_STATEMENT} AND id <> CONNECTION_ID() \
@@ -259,9 +269,9 @@ fn longest(conn: &mut Conn) -> Result<Option<String>> {
     }))
 }
 
-fn gave_up(conn: &mut Conn, options: &Options, what: &str) -> Error {
+fn lock_timeout(conn: &mut Conn, options: &Options, what: &str) -> Error {
     let wait = options.lock_wait.as_secs();
-    let why = longest(conn).ok().flatten();
+    let why = longest_statement(conn).ok().flatten();
     let mut text = format!("gave up after waiting {wait} s for {what}");
     if let Some(why) = why {
         text += &format!("; the longest statement is {why}");

@@ -31,15 +31,15 @@ impl TableVersion {
 }
 
 /// What identifies each table of the catalog, in order.
-pub fn marks(conn: &mut Conn, catalog: &Catalog) -> Result<Vec<TableVersion>> {
+pub fn read_versions(conn: &mut Conn, catalog: &Catalog) -> Result<Vec<TableVersion>> {
     let mut marks = Vec::new();
     for table in catalog.tables() {
-        marks.push(mark(conn, table)?);
+        marks.push(read_version(conn, table)?);
     }
     Ok(marks)
 }
 
-fn mark(conn: &mut Conn, table: &Table) -> Result<TableVersion> {
+fn read_version(conn: &mut Conn, table: &Table) -> Result<TableVersion> {
     let sql = format!(
         "SELECT create_time FROM information_schema.tables WHERE table_schema = {} AND table_name = {}",
         quote::text(&table.schema),
@@ -53,7 +53,7 @@ fn mark(conn: &mut Conn, table: &Table) -> Result<TableVersion> {
         .next()
         .and_then(|r| r.into_iter().next().flatten());
     let definition = match ddl::read(conn, Object::Table, &table.schema, &table.name) {
-        Ok(d) => Some(without_counter(&d.sql)),
+        Ok(d) => Some(without_auto_increment(&d.sql)),
         Err(server::Error::Gone { .. }) => None,
         Err(e) => {
             return Err(failure::server(
@@ -69,7 +69,7 @@ fn mark(conn: &mut Conn, table: &Table) -> Result<TableVersion> {
 }
 
 /// The definition without ` AUTO_INCREMENT=n`.
-fn without_counter(definition: &str) -> String {
+fn without_auto_increment(definition: &str) -> String {
     const WORD: &str = " AUTO_INCREMENT=";
     match definition.rfind(WORD) {
         Some(at) => {
@@ -82,10 +82,10 @@ fn without_counter(definition: &str) -> String {
 }
 
 /// Fails if any table is not what it was.
-pub fn compare(catalog: &Catalog, before: &[TableVersion], behind: &[TableVersion]) -> Result<()> {
+pub fn compare(catalog: &Catalog, before: &[TableVersion], after: &[TableVersion]) -> Result<()> {
     let changed: Vec<String> = catalog
         .tables()
-        .zip(before.iter().zip(behind))
+        .zip(before.iter().zip(after))
         .filter(|(_, (a, b))| b.differs(a))
         .map(|(t, _)| t.qualified())
         .collect();
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_counter_does_not_count() {
-        let a = without_counter(
+        let a = without_auto_increment(
             "CREATE TABLE `t` (`a` int) ENGINE=InnoDB AUTO_INCREMENT=12 DEFAULT CHARSET=latin1",
         );
         assert_eq!(

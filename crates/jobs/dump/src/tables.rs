@@ -41,7 +41,7 @@ pub struct Series {
 
 impl Series {
     /// The number of the next chunk.
-    pub fn number(&self) -> u64 {
+    pub fn next_number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::SeqCst)
     }
 
@@ -53,10 +53,10 @@ impl Series {
 }
 
 /// Partitions that have files of their own whatever their size.
-const FEW: usize = 64;
+const FEW_PARTITIONS: usize = 64;
 
 /// Where there are more, each has so many bytes on the average.
-const WORTH_FILES: u64 = 128 << 10;
+const MIN_PARTITION_BYTES: u64 = 128 << 10;
 
 /// Whether the partitions of a table get a series each, so that each can be read, and come back, by itself.
 pub fn by_partition(id: &Identity, table: &Table) -> bool {
@@ -65,8 +65,8 @@ pub fn by_partition(id: &Identity, table: &Table) -> bool {
         && table.transactional
         && table.kind == TableKind::Base
         && !table.partitions.is_empty()
-        && (table.partitions.len() <= FEW
-            || table.data_bytes / table.partitions.len() as u64 >= WORTH_FILES)
+        && (table.partitions.len() <= FEW_PARTITIONS
+            || table.data_bytes / table.partitions.len() as u64 >= MIN_PARTITION_BYTES)
 }
 
 /// A table that is being dumped.
@@ -79,7 +79,7 @@ pub struct TableState {
     /// One for all, or one for each partition, in order.
     pub series: Vec<Series>,
     /// Tasks begun and not ended, plus one while the planner is not through.
-    open: AtomicU64,
+    open_tasks: AtomicU64,
     chunks: Mutex<Vec<DoneChunk>>,
 }
 
@@ -112,19 +112,19 @@ impl TableState {
             plan,
             series,
             table,
-            open: AtomicU64::new(1),
+            open_tasks: AtomicU64::new(1),
             chunks: Mutex::default(),
         }
     }
 
     /// One task more.
-    pub fn begin(&self) {
-        self.open.fetch_add(1, Ordering::SeqCst);
+    pub fn begin_task(&self) {
+        self.open_tasks.fetch_add(1, Ordering::SeqCst);
     }
 
     /// One task less, or the planner is through; whoever ends the last one tells that the table is done.
-    pub fn end(&self, counters: &Counters, observer: &dyn Observer) {
-        if self.open.fetch_sub(1, Ordering::SeqCst) > 1 {
+    pub fn end_task(&self, counters: &Counters, observer: &dyn Observer) {
+        if self.open_tasks.fetch_sub(1, Ordering::SeqCst) > 1 {
             return;
         }
         let chunks = self.chunks();
@@ -138,7 +138,7 @@ impl TableState {
     }
 
     /// A chunk is on disk.
-    pub fn done(&self, chunk: DoneChunk) {
+    pub fn add_chunk(&self, chunk: DoneChunk) {
         self.chunks
             .lock()
             .unwrap_or_else(|e| e.into_inner())

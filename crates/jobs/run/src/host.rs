@@ -32,7 +32,7 @@ pub struct Disks {
 /// What all disks did so far.
 pub fn disks() -> Option<Disks> {
     let text = std::fs::read_to_string("/proc/diskstats").ok()?;
-    of_disks(&text, |name| {
+    parse_disks(&text, |name| {
         // Whole devices only, and of those none that stands on another one.
         !["loop", "ram", "dm-", "md", "zram"]
             .iter()
@@ -41,7 +41,7 @@ pub fn disks() -> Option<Disks> {
     })
 }
 
-fn of_disks(text: &str, whole: impl Fn(&str) -> bool) -> Option<Disks> {
+fn parse_disks(text: &str, whole: impl Fn(&str) -> bool) -> Option<Disks> {
     /// Sectors of this file have this many bytes, whatever the disk's are.
     const SECTOR: u64 = 512;
     let mut found = None;
@@ -76,7 +76,7 @@ pub fn cores() -> usize {
 
 /// Whether the host has no more cores than this process may use; only then do
 /// the host's figures and ours measure the same thing.
-fn all_ours(stat: &str) -> bool {
+fn may_use_all_cores(stat: &str) -> bool {
     let all = stat
         .lines()
         .filter(|l| l.starts_with("cpu") && !l.starts_with("cpu "))
@@ -87,17 +87,17 @@ fn all_ours(stat: &str) -> bool {
 /// What the host did so far.
 pub fn host() -> Option<Host> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
-    if !all_ours(&stat) {
+    if !may_use_all_cores(&stat) {
         return None;
     }
-    let mut host = of_stat(&stat)?;
+    let mut host = parse_stat(&stat)?;
     host.pressure = std::fs::read_to_string("/proc/pressure/io")
         .ok()
-        .and_then(|text| of_pressure(&text));
+        .and_then(|text| parse_pressure(&text));
     Some(host)
 }
 
-fn of_stat(text: &str) -> Option<Host> {
+fn parse_stat(text: &str) -> Option<Host> {
     let line = text.lines().find(|l| l.starts_with("cpu "))?;
     // user nice system idle iowait irq softirq steal; guest time is part of user's.
     let n: Vec<f64> = line
@@ -114,7 +114,7 @@ fn of_stat(text: &str) -> Option<Host> {
     })
 }
 
-fn of_pressure(text: &str) -> Option<f64> {
+fn parse_pressure(text: &str) -> Option<f64> {
     let some = text.lines().find(|l| l.starts_with("some "))?;
     let total = some.split("total=").nth(1)?.trim();
     Some(total.parse::<f64>().ok()? / 1e6)
@@ -160,7 +160,7 @@ impl Process {
 
     /// Its processor seconds so far.
     pub fn cpu(self) -> Option<f64> {
-        of_process(&std::fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?)
+        parse_process(&std::fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?)
     }
 }
 
@@ -175,7 +175,7 @@ pub struct Thread {
 
 impl Process {
     /// The numbers of its threads that serve connections, where they have that name (MySQL 8 and later).
-    pub fn serving(self) -> Vec<u64> {
+    pub fn connection_threads(self) -> Vec<u64> {
         let folder = format!("/proc/{}/task", self.0);
         let Ok(list) = std::fs::read_dir(folder) else {
             return Vec::new();
@@ -192,11 +192,11 @@ impl Process {
     /// What a thread of it did so far.
     pub fn thread(self, number: u64) -> Option<Thread> {
         let path = format!("/proc/{}/task/{number}/schedstat", self.0);
-        of_thread(&std::fs::read_to_string(path).ok()?)
+        parse_thread(&std::fs::read_to_string(path).ok()?)
     }
 }
 
-fn of_thread(text: &str) -> Option<Thread> {
+fn parse_thread(text: &str) -> Option<Thread> {
     // Nanoseconds at work, nanoseconds waiting, turns.
     let mut n = text.split_ascii_whitespace();
     let cpu: f64 = n.next()?.parse().ok()?;
@@ -207,7 +207,7 @@ fn of_thread(text: &str) -> Option<Thread> {
     })
 }
 
-fn of_process(stat: &str) -> Option<f64> {
+fn parse_process(stat: &str) -> Option<f64> {
     // The name in parentheses may hold anything, blanks and parentheses included.
     let rest = &stat[stat.rfind(')')? + 1..];
     let mut fields = rest.split_ascii_whitespace().skip(11);
@@ -223,32 +223,32 @@ mod tests {
     #[test]
     fn what_proc_says_is_read() {
         let tick = tick();
-        let h = of_stat("cpu  100 10 50 1000 40 5 5 0 0 0\ncpu0 1 2 3\n").unwrap();
+        let h = parse_stat("cpu  100 10 50 1000 40 5 5 0 0 0\ncpu0 1 2 3\n").unwrap();
         assert_eq!((h.busy * tick, h.iowait * tick), (170.0, 40.0));
         let text = "some avg10=1.0 avg60=0 avg300=0 total=2500000\nfull avg10=0 total=1\n";
-        assert_eq!(of_pressure(text), Some(2.5));
+        assert_eq!(parse_pressure(text), Some(2.5));
         let line = "12 (my) sq(ld) S 1 1 1 0 -1 4194560 1 0 0 0 300 200 0 0 20 0 5 0 1";
-        assert_eq!(of_process(line).map(|s| s * tick), Some(500.0));
+        assert_eq!(parse_process(line).map(|s| s * tick), Some(500.0));
     }
 
     #[test]
     fn disks_are_summed_without_their_parts() {
         let text = "   8 0 sda 10 0 100 5 20 0 200 5 0 0 0\n   8 1 sda1 9 0 90 5 19 0 190 5 0 0 0\n 259 0 nvme0n1 1 0 10 0 2 0 20 0 0 0 0\nodd\n";
-        let found = of_disks(text, |n| n != "sda1").unwrap();
+        let found = parse_disks(text, |n| n != "sda1").unwrap();
         assert_eq!((found.read, found.written), (110 * 512, 220 * 512));
-        assert_eq!(of_disks(text, |_| false), None);
-        assert_eq!(of_disks("", |_| true), None);
+        assert_eq!(parse_disks(text, |_| false), None);
+        assert_eq!(parse_disks("", |_| true), None);
     }
 
     #[test]
     fn nonsense_is_nothing() {
-        assert_eq!(of_stat(""), None);
-        assert_eq!(of_stat("cpu  a b"), None);
-        assert_eq!(of_pressure("full total=3"), None);
-        assert_eq!(of_process("1 (x"), None);
-        assert_eq!(of_process("1 (x) S 1"), None);
-        assert_eq!(of_thread("5000000000"), None);
-        let t = of_thread("5000000000 1000000000 7\n").unwrap();
+        assert_eq!(parse_stat(""), None);
+        assert_eq!(parse_stat("cpu  a b"), None);
+        assert_eq!(parse_pressure("full total=3"), None);
+        assert_eq!(parse_process("1 (x"), None);
+        assert_eq!(parse_process("1 (x) S 1"), None);
+        assert_eq!(parse_thread("5000000000"), None);
+        let t = parse_thread("5000000000 1000000000 7\n").unwrap();
         assert_eq!((t.cpu, t.delay), (5.0, 1.0));
         assert!(own_cpu() > 0.0 && cores() > 0);
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_secs(3);
 
 /// How often it is told what the workers wait for.
-const TELL_EVERY: Duration = Duration::from_millis(250);
+const REPORT_EVERY: Duration = Duration::from_millis(250);
 
 /// The surroundings of a running job.
 #[derive(Clone)]
@@ -143,7 +143,7 @@ impl Run {
             counters: counters.clone(),
             workers,
         });
-        self.status.begin(name, &counters, workers);
+        self.status.begin_phase(name, &counters, workers);
         Phase {
             run: self,
             name,
@@ -212,7 +212,7 @@ impl Run {
             let (mut told, mut told_at) = (false, Instant::now());
             while left.get() > 0 {
                 std::thread::sleep(Duration::from_millis(5));
-                if told_at.elapsed() >= TELL_EVERY {
+                if told_at.elapsed() >= REPORT_EVERY {
                     told_at = Instant::now();
                     let waiting = self.waiting();
                     if waiting.is_some() || told {
@@ -325,7 +325,7 @@ impl Drop for Phase<'_> {
             limit: gate.rate(),
             changed: gate.rate() != limit,
         };
-        run.status.end(
+        run.status.end_phase(
             flow(&run.limiter, self.passed.0, self.limits.0),
             flow(&run.disk_limiter, self.passed.1, self.limits.1),
         );

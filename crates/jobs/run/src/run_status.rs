@@ -17,8 +17,8 @@ pub struct RunStatus {
 struct Inner {
     job: String,
     about: String,
-    phase: Option<Now>,
-    flows: Vec<(PhaseTraffic, PhaseTraffic)>,
+    phase: Option<RunningPhase>,
+    traffic: Vec<(PhaseTraffic, PhaseTraffic)>,
 }
 
 /// What the run does now, as data.
@@ -44,7 +44,7 @@ pub(crate) struct PhaseProgress {
 
 /// The phase that runs.
 #[derive(Debug)]
-struct Now {
+struct RunningPhase {
     name: &'static str,
     counters: Arc<Counters>,
     workers: usize,
@@ -71,9 +71,9 @@ impl RunStatus {
     }
 
     /// A phase begins.
-    pub(crate) fn begin(&self, name: &'static str, counters: &Arc<Counters>, workers: usize) {
+    pub(crate) fn begin_phase(&self, name: &'static str, counters: &Arc<Counters>, workers: usize) {
         let now = Instant::now();
-        let phase = Now {
+        let phase = RunningPhase {
             name,
             counters: counters.clone(),
             workers,
@@ -84,16 +84,16 @@ impl RunStatus {
     }
 
     /// It is over, and this passed the run's gates.
-    pub(crate) fn end(&self, gate: PhaseTraffic, disk: PhaseTraffic) {
+    pub(crate) fn end_phase(&self, gate: PhaseTraffic, disk: PhaseTraffic) {
         self.with(|i| {
             i.phase = None;
-            i.flows.push((gate, disk));
+            i.traffic.push((gate, disk));
         });
     }
 
     /// What passed the gate, and the disk's, in each phase that is over.
     pub fn traffic(&self) -> Vec<(PhaseTraffic, PhaseTraffic)> {
-        self.with(|i| i.flows.clone())
+        self.with(|i| i.traffic.clone())
     }
 
     /// Keeps up with the counters; called a few times in a second.

@@ -10,9 +10,9 @@ pub struct Setpoints(Mutex<Values>);
 #[derive(Clone, Debug, Default)]
 struct Values {
     watched: bool,
-    told: Option<String>,
+    activity: Option<String>,
     impact: Option<f64>,
-    max_running: Option<u64>,
+    max_threads_running: Option<u64>,
 }
 
 impl Setpoints {
@@ -23,11 +23,11 @@ impl Setpoints {
 
     /// What is being done about them, in a few words.
     pub fn activity(&self) -> Option<String> {
-        self.lock().told.clone()
+        self.lock().activity.clone()
     }
 
     pub(crate) fn set_activity(&self, text: Option<String>) {
-        self.lock().told = text;
+        self.lock().activity = text;
     }
 
     /// Whether anybody does.
@@ -42,7 +42,7 @@ impl Setpoints {
 
     /// Another most of statements under way.
     pub fn set_max_threads_running(&self, most: Option<u64>) {
-        self.lock().max_running = most;
+        self.lock().max_threads_running = most;
     }
 
     /// The budget.
@@ -52,7 +52,7 @@ impl Setpoints {
 
     /// The most of statements under way.
     pub fn max_threads_running(&self) -> Option<u64> {
-        self.lock().max_running
+        self.lock().max_threads_running
     }
 
     fn lock(&self) -> MutexGuard<'_, Values> {

@@ -67,7 +67,7 @@ pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Off
             }
         );
         for p in report.problems.iter().take(50) {
-            text += &format!("\n  {}", place(p));
+            text += &format!("\n  {}", describe_problem(p));
         }
         if n > 50 {
             text += &format!("\n  … and {} more", n - 50);
@@ -85,7 +85,7 @@ pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Off
 }
 
 /// File, table and chunk, and what is wrong.
-fn place(p: &archive::Problem) -> String {
+fn describe_problem(p: &archive::Problem) -> String {
     let mut text = p.file.clone();
     if let (Some(schema), Some(table)) = (&p.schema, &p.table) {
         text += &format!(" (table {}", printable(&quote::qualified(schema, table)));
@@ -315,7 +315,7 @@ fn compare_with(
     let (mut of_plan, mut sizes) = (Vec::new(), Vec::new());
     for (number, (record, taken)) in tables.iter().enumerate() {
         let qualified = printable(&quote::qualified(&record.schema, &record.table));
-        let Some(table) = find(catalog, id, record) else {
+        let Some(table) = find_table(catalog, id, record) else {
             differences.push((number, format!("{qualified}: not on the server")));
             continue;
         };
@@ -338,7 +338,7 @@ fn compare_with(
             );
             vec![(plan, vec![(KeyRange::whole(), *digest)])]
         } else {
-            in_parts(record, table, plan, alike)
+            by_partition(record, table, plan, alike)
         };
         compared += 1;
         for (plan, ranges) in parts {
@@ -375,7 +375,7 @@ fn compare_with(
         workers(&coarse.pieces)?,
     )?;
     let differ: Vec<usize> = outcome.differences.iter().map(|d| d.0).collect();
-    let again = coarse.again(&differ);
+    let again = coarse.pieces_of(&differ);
     if !again.is_empty() {
         let places = compare(run, counters, &plans, &again, workers(&again)?)?.differences;
         // A table that differs as a whole and in no piece, because it changes or has rows outside of them, still differs.
@@ -398,7 +398,7 @@ fn compare_with(
     Ok((compared, differences))
 }
 
-fn find<'c>(
+fn find_table<'c>(
     catalog: &'c Catalog,
     id: &Identity,
     record: &TableRecord,
@@ -411,7 +411,7 @@ fn find<'c>(
 type Ranges = Vec<(KeyRange, RowDigest)>;
 
 /// How the table is read: partition by partition, if it was dumped so and has them on the server too, and that is `alike`.
-fn in_parts(
+fn by_partition(
     record: &TableRecord,
     table: &server::catalog::Table,
     mut plan: TablePlan,

@@ -102,7 +102,7 @@ pub fn compare(
                 return Ok(());
             };
             counters.busy.add(1);
-            let outcome = one(&mut pair, &plans[piece.table], piece, counters, stop);
+            let outcome = compare_piece(&mut pair, &plans[piece.table], piece, counters, stop);
             counters.busy.sub(1);
             let (read, differs) = outcome?;
             rows.fetch_add(read.digest.rows(), Ordering::Relaxed);
@@ -127,18 +127,18 @@ pub fn compare(
     })
 }
 
-fn one(
+fn compare_piece(
     pair: &mut Pair,
     plans: &Plans,
     piece: &Piece,
     counters: &Counters,
     stop: &Stop<'_>,
-) -> Result<(Read, Option<String>)> {
+) -> Result<(RangeDigest, Option<String>)> {
     let bulk = match &piece.expected {
         Expected::Digest(d) => d.rows() > BULK_ROWS,
         Expected::Other => true,
     };
-    let read = digest(
+    let read = read_digest(
         &mut pair.left,
         &plans.left,
         &piece.range,
@@ -149,7 +149,7 @@ fn one(
     let right = match (&piece.expected, &mut pair.right, &plans.right) {
         (Expected::Digest(d), _, _) => *d,
         (Expected::Other, Some(conn), Some(plan)) => {
-            digest(conn, plan, &piece.range, bulk, None, stop)?.digest
+            read_digest(conn, plan, &piece.range, bulk, None, stop)?.digest
         }
         (Expected::Other, _, _) => {
             return Err(Error::new(Kind::Internal, "nothing to compare with"));
@@ -186,21 +186,21 @@ fn one(
 }
 
 /// What a range of rows amounts to.
-struct Read {
+struct RangeDigest {
     digest: RowDigest,
     bytes: u64,
 }
 
 /// Reads a range and keeps its digest.
-fn digest(
+fn read_digest(
     conn: &mut Conn,
     plan: &TablePlan,
     range: &KeyRange,
     bulk: bool,
     counters: Option<&Counters>,
     stop: &Stop<'_>,
-) -> Result<Read> {
-    const LOOK_EVERY: u64 = 2048;
+) -> Result<RangeDigest> {
+    const CHECK_EVERY: u64 = 2048;
     let lost = |e| failure::wire(format_args!("cannot read {}", plan.name), e);
     let mut digest = RowDigest::new();
     if let Some(charset) = &plan.client_charset {
@@ -223,20 +223,20 @@ fn digest(
         digest.add(row.payload());
         seen += 1;
         bytes += row.payload().len() as u64;
-        if seen % LOOK_EVERY == 0 {
+        if seen % CHECK_EVERY == 0 {
             stop.check()?;
             if let Some(c) = counters {
-                c.rows.add(LOOK_EVERY);
+                c.rows.add(CHECK_EVERY);
                 c.bytes.add(bytes - counted);
                 counted = bytes;
             }
         }
     }
     if let Some(c) = counters {
-        c.rows.add(seen % LOOK_EVERY);
+        c.rows.add(seen % CHECK_EVERY);
         c.bytes.add(bytes - counted);
     }
-    Ok(Read { digest, bytes })
+    Ok(RangeDigest { digest, bytes })
 }
 
 /// The error that lists what differs.

@@ -11,19 +11,19 @@ use archive::RowDigest;
 use rows::key_ranges::KeyRange;
 
 /// What a row costs beside its bytes, in bytes.
-const ROW: u64 = 50;
+const ROW_COST: u64 = 50;
 
 /// How the rows of several tables are read.
 pub struct ReadingOrder {
     /// What is read: whole tables first, then the largest pieces.
     pub pieces: Vec<Piece>,
     /// The pieces of the tables that are read whole.
-    pub kept: Vec<Piece>,
+    pub pieces_of_whole_tables: Vec<Piece>,
 }
 
 /// What it takes to read so many rows of so many bytes.
 pub fn cost(rows: u64, bytes: u64) -> u64 {
-    bytes.saturating_add(rows.saturating_mul(ROW))
+    bytes.saturating_add(rows.saturating_mul(ROW_COST))
 }
 
 /// Which of these are read by one connection each, the dearest first, when `all` that is to be read costs so much. `None` is
@@ -77,15 +77,19 @@ pub fn reading_order(pieces: Vec<Piece>, bytes: &[u64], threads: usize) -> Readi
     });
     ReadingOrder {
         pieces: in_one.chain(fine).collect(),
-        kept,
+        pieces_of_whole_tables: kept,
     }
 }
 
 impl ReadingOrder {
     /// The pieces that say where these tables differ, of those that were read whole.
-    pub fn again(&self, differ: &[usize]) -> Vec<Piece> {
+    pub fn pieces_of(&self, differ: &[usize]) -> Vec<Piece> {
         let wanted = |p: &&Piece| differ.contains(&p.table);
-        self.kept.iter().filter(wanted).cloned().collect()
+        self.pieces_of_whole_tables
+            .iter()
+            .filter(wanted)
+            .cloned()
+            .collect()
     }
 }
 
@@ -131,8 +135,8 @@ mod tests {
         let c = reading_order(of, &[9, 70, 60, 51, 2], 2);
         let read = [(1, 70), (2, 60), (4, 2), (3, 26), (3, 25), (0, 9)];
         assert_eq!(rows(&c.pieces), read, "table 3 evens it out");
-        assert_eq!(rows(&c.again(&[2, 0])), [(2, 20), (2, 20), (2, 20)]);
-        assert!(c.again(&[3]).is_empty(), "it was read by its pieces");
+        assert_eq!(rows(&c.pieces_of(&[2, 0])), [(2, 20), (2, 20), (2, 20)]);
+        assert!(c.pieces_of(&[3]).is_empty(), "it was read by its pieces");
     }
 
     #[test]

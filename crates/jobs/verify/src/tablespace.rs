@@ -48,7 +48,7 @@ pub fn tablespaces(run: &Run, files: &[PathBuf], threads: usize) -> Result<Table
     };
     let mut damaged = Vec::new();
     for path in files {
-        match one(run, path, threads, &phase.counters)? {
+        match check_file(run, path, threads, &phase.counters)? {
             Ok(file) => {
                 done.bytes += u64::from(file.pages) * SIZE as u64;
                 done.files.push(file);
@@ -66,7 +66,7 @@ pub fn tablespaces(run: &Run, files: &[PathBuf], threads: usize) -> Result<Table
 }
 
 /// A whole file, or what is wrong with it.
-fn one(
+fn check_file(
     run: &Run,
     path: &Path,
     threads: usize,
@@ -93,7 +93,7 @@ fn one(
             None => {}
         }
     }
-    let pages = Watched {
+    let pages = StoppableFile {
         run,
         file,
         count: u32::try_from(meta.len() / SIZE as u64).unwrap_or(u32::MAX),
@@ -165,14 +165,14 @@ fn description(run: &Run, path: &Path) -> Result<Option<Exported>> {
 }
 
 /// A file that is read until somebody stops the run.
-struct Watched<'a> {
+struct StoppableFile<'a> {
     run: &'a Run,
     file: File,
     count: u32,
     counters: &'a base::Counters,
 }
 
-impl Pages for Watched<'_> {
+impl Pages for StoppableFile<'_> {
     fn count(&self) -> u32 {
         self.count
     }

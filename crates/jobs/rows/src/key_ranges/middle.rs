@@ -10,7 +10,10 @@ pub fn guesses(kind: &Kind, low: &[u8], high: &[u8]) -> Vec<Vec<u8>> {
         Kind::Decimal => decimals(low, high),
         Kind::Float => floats(low, high),
         Kind::Temporal => temporals(low, high),
-        Kind::Text { charset, folds } => match charset.as_str() {
+        Kind::Text {
+            charset,
+            ignores_case: folds,
+        } => match charset.as_str() {
             "utf8mb4" | "utf8mb3" | "utf8" => texts(low, high, *folds),
             "ucs2" | "utf16" | "utf16le" | "utf32" | "big5" | "gbk" | "gb2312" | "gb18030"
             | "sjis" | "cp932" | "euckr" | "ujis" | "eucjpms" => None,
@@ -278,14 +281,14 @@ mod tests {
         );
         let text = || Kind::Text {
             charset: "utf8mb4".into(),
-            folds: true,
+            ignores_case: true,
         };
         assert_eq!(first(text(), "usr/a", "usr/e"), "usr/c");
         assert_eq!(first(text(), "a", "b"), "b");
         assert_eq!(first(text(), "usr/LICENSE", "usr/libexec"), "usr/lic");
         let binary = || Kind::Text {
             charset: "utf8mb4".into(),
-            folds: false,
+            ignores_case: false,
         };
         assert_eq!(first(binary(), "usr/LICENSE", "usr/libexec"), "usr/\\");
         assert_eq!(

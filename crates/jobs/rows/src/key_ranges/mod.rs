@@ -32,7 +32,7 @@ pub enum Kind {
         /// Name that the server uses as introducer, e.g. `utf8mb4`.
         charset: String,
         /// Whether its collation sees no difference between upper and lower case.
-        folds: bool,
+        ignores_case: bool,
     },
     /// BINARY, VARBINARY and other bytes.
     Binary,
@@ -145,7 +145,7 @@ impl KeyColumn {
             }
             "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" => Kind::Text {
                 charset: column.charset.clone()?,
-                folds: !column
+                ignores_case: !column
                     .collation
                     .as_deref()
                     .is_some_and(|c| c.ends_with("_bin") || c.ends_with("_cs") || c == "binary"),

@@ -16,12 +16,12 @@ use wire::Conn;
 struct Cut {
     at: Bound,
     before: u64,
-    behind: u64,
+    after: u64,
 }
 
 impl Cut {
     fn smaller(&self) -> u64 {
-        self.before.min(self.behind)
+        self.before.min(self.after)
     }
 }
 
@@ -44,7 +44,7 @@ pub struct Splitter<'a> {
 
 /// A stretch of keys that is still to be cut.
 #[derive(Clone)]
-struct Stretch {
+struct Segment {
     from: Option<Bound>,
     to: Option<Bound>,
     nulls: Nulls,
@@ -73,13 +73,13 @@ impl Splitter<'_> {
             within.nulls = Nulls::Excluded;
         }
         let within = &within;
-        let ends = (self.edge(within, false)?, self.edge(within, true)?);
+        let ends = (self.edge_key(within, false)?, self.edge_key(within, true)?);
         let (Some(first), Some(last)) = ends else {
             return emit(within.clone(), 0);
         };
         let rows = self.estimate(within)?;
         let mut budget = 8 * (rows / self.target.max(1)) + 64;
-        let mut todo = vec![Stretch {
+        let mut todo = vec![Segment {
             from: within.from.clone(),
             to: within.to.clone(),
             nulls: within.nulls,
@@ -88,7 +88,7 @@ impl Splitter<'_> {
             rows,
         }];
         // Small neighbours are put together before they are handed out.
-        let mut pending: Option<Stretch> = None;
+        let mut pending: Option<Segment> = None;
         while let Some(stretch) = todo.pop() {
             if self.cancel.is_raised() {
                 return Ok(());
@@ -107,7 +107,7 @@ impl Splitter<'_> {
             }
             pending = Some(match pending.take() {
                 None => stretch,
-                Some(p) if p.rows + stretch.rows <= self.target => Stretch {
+                Some(p) if p.rows + stretch.rows <= self.target => Segment {
                     to: stretch.to,
                     last: stretch.last,
                     rows: p.rows + stretch.rows,
@@ -132,7 +132,7 @@ impl Splitter<'_> {
             &self.key.order_by(),
             &format!("{rows},1"),
         );
-        Ok(self.one(&sql)?.is_some())
+        Ok(self.fetch_key(&sql)?.is_some())
     }
 
     /// As [`Splitter::split`] over the whole table, without believing any
@@ -151,7 +151,10 @@ impl Splitter<'_> {
         }
         while !self.cancel.is_raised() {
             let sql = self.select(&rest, &self.key.order_by(), &format!("{},1", self.target));
-            let Some(at) = self.one(&sql)?.filter(|at| rest.from.as_ref() != Some(at)) else {
+            let Some(at) = self
+                .fetch_key(&sql)?
+                .filter(|at| rest.from.as_ref() != Some(at))
+            else {
                 return emit(rest, self.target);
             };
             emit(
@@ -167,29 +170,34 @@ impl Splitter<'_> {
     }
 
     /// The stretch as two, at a key that exists.
-    fn halve(&mut self, s: &Stretch) -> Result<Option<(Stretch, Stretch)>> {
+    fn halve(&mut self, s: &Segment) -> Result<Option<(Segment, Segment)>> {
         let cut = match self.guess(s)? {
             Some(cut) => Some(cut),
             None => self.walk(s)?,
         };
-        let Some(Cut { at, before, behind }) = cut else {
+        let Some(Cut {
+            at,
+            before,
+            after: behind,
+        }) = cut
+        else {
             return Ok(None);
         };
         let left = KeyRange {
             to: Some(at.clone()),
             ..s.range()
         };
-        let Some(last) = self.edge(&left, true)? else {
+        let Some(last) = self.edge_key(&left, true)? else {
             return Ok(None);
         };
         Ok(Some((
-            Stretch {
+            Segment {
                 to: Some(at.clone()),
                 last,
                 rows: before,
                 ..s.clone()
             },
-            Stretch {
+            Segment {
                 from: Some(at.clone()),
                 first: at,
                 rows: behind,
@@ -199,7 +207,7 @@ impl Splitter<'_> {
     }
 
     /// A key inside the stretch that leaves a fair share of it on either side.
-    fn guess(&mut self, s: &Stretch) -> Result<Option<Cut>> {
+    fn guess(&mut self, s: &Segment) -> Result<Option<Cut>> {
         let same = s
             .first
             .iter()
@@ -220,13 +228,13 @@ impl Splitter<'_> {
                 from: Some(bound),
                 ..s.range()
             };
-            let key = self.edge(&range, false)?;
+            let key = self.edge_key(&range, false)?;
             let Some(at) =
                 key.filter(|k| *k != s.first && best.as_ref().is_none_or(|b| b.at != *k))
             else {
                 continue;
             };
-            if !self.after(s, &at)? {
+            if !self.is_after_first(s, &at)? {
                 continue;
             }
             let before = self.estimate(&KeyRange {
@@ -237,7 +245,11 @@ impl Splitter<'_> {
                 from: Some(at.clone()),
                 ..s.range()
             })?;
-            let cut = Cut { at, before, behind };
+            let cut = Cut {
+                at,
+                before,
+                after: behind,
+            };
             if cut.smaller() >= s.rows / 8 {
                 return Ok(Some(cut));
             }
@@ -251,23 +263,23 @@ impl Splitter<'_> {
 
     /// Whether `key` comes behind `first` for the server: a guess under a
     /// collation of its own ideas may have landed before the stretch.
-    fn after(&mut self, s: &Stretch, key: &Bound) -> Result<bool> {
+    fn is_after_first(&mut self, s: &Segment, key: &Bound) -> Result<bool> {
         let range = KeyRange {
             from: Some(s.first.clone()),
             to: Some(key.clone()),
             nulls: s.nulls,
         };
-        Ok(self.edge(&range, false)?.is_some())
+        Ok(self.edge_key(&range, false)?.is_some())
     }
 
     /// The key `target` rows into the stretch, by walking the index.
-    fn walk(&mut self, s: &Stretch) -> Result<Option<Cut>> {
+    fn walk(&mut self, s: &Segment) -> Result<Option<Cut>> {
         let sql = self.select(
             &s.range(),
             &self.key.order_by(),
             &format!("{},1", self.target),
         );
-        let Some(at) = self.one(&sql)?.filter(|k| *k != s.first) else {
+        let Some(at) = self.fetch_key(&sql)?.filter(|k| *k != s.first) else {
             return Ok(None);
         };
         // An estimate of more than half a table is only "at least half": take the higher figure.
@@ -280,18 +292,18 @@ impl Splitter<'_> {
         Ok(Some(Cut {
             at,
             before: self.target,
-            behind,
+            after: behind,
         }))
     }
 
-    fn edge(&mut self, range: &KeyRange, last: bool) -> Result<Option<Bound>> {
+    fn edge_key(&mut self, range: &KeyRange, last: bool) -> Result<Option<Bound>> {
         let order = if last {
             self.key.order_by_descending()
         } else {
             self.key.order_by()
         };
         let sql = self.select(range, &order, "1");
-        self.one(&sql)
+        self.fetch_key(&sql)
     }
 
     fn select(&self, range: &KeyRange, order: &str, limit: &str) -> String {
@@ -304,7 +316,7 @@ impl Splitter<'_> {
         )
     }
 
-    fn one(&mut self, sql: &str) -> Result<Option<Bound>> {
+    fn fetch_key(&mut self, sql: &str) -> Result<Option<Bound>> {
         let rows = self.conn.fetch(sql).map_err(|e| self.failed(e))?;
         Ok(rows
             .into_iter()
@@ -349,7 +361,7 @@ impl Splitter<'_> {
     }
 }
 
-impl Stretch {
+impl Segment {
     fn range(&self) -> KeyRange {
         KeyRange {
             from: self.from.clone(),

@@ -3,8 +3,8 @@
 //! All times are seconds. A figure that is not known is `None`: a rule that
 //! needs it then keeps silent.
 
-use super::Seen;
-use super::sample::{Sample, moved, redo};
+use super::ServerSamples;
+use super::sample::{Sample, delta, redo};
 use crate::host::Host;
 use std::collections::BTreeMap;
 
@@ -31,13 +31,13 @@ pub struct Traffic {
     /// Bytes of redo.
     pub redo_bytes: u64,
     /// Pages written to data files.
-    pub pages: u64,
+    pub pages_written: u64,
     /// Pages that went through the doublewrite area as well.
-    pub twice: u64,
+    pub doublewrites: u64,
     /// Times that a session had to wait for a free page.
     pub wait_free: u64,
     /// Pages read from disk because they were not in memory.
-    pub reads: u64,
+    pub pages_read: u64,
     /// Seconds that sessions waited for row locks.
     pub row_locks: f64,
     /// Times that a session waited for room in the log buffer.
@@ -50,9 +50,9 @@ pub struct Redo {
     /// Greatest age of the last checkpoint, in bytes.
     pub age: u64,
     /// What the age may become.
-    pub most: u64,
+    pub max_age: u64,
     /// Share of the looks that found it near that.
-    pub full: f64,
+    pub full_share: f64,
 }
 
 /// The figures of one run's rows.
@@ -77,15 +77,15 @@ pub struct Figures {
     /// Thereof until a commit was answered.
     pub commit: f64,
     /// Workers' time after their last piece, until the last worker's.
-    pub tail: f64,
+    pub straggler_wait: f64,
     /// How long the last worker was alone, and its table.
-    pub last: Option<(f64, String)>,
+    pub last_worker: Option<(f64, String)>,
     /// Processor time of penstock.
     pub own_cpu: f64,
     /// Processor time of the server, if it runs here.
     pub server_cpu: Option<f64>,
     /// Thereof in the threads that serve the workers, and their wait for a core.
-    pub served: Option<(f64, f64)>,
+    pub connection_threads: Option<(f64, f64)>,
     /// Processor time of everything on this host.
     pub host_busy: Option<f64>,
     /// Core time idle because of disks.
@@ -99,9 +99,9 @@ pub struct Figures {
     /// Its redo log.
     pub redo: Option<Redo>,
     /// Time that sessions waited for metadata locks.
-    pub metadata: Option<f64>,
+    pub metadata_wait: Option<f64>,
     /// Time that transactions waited for their turn at an AUTO_INCREMENT.
-    pub auto_inc: Option<f64>,
+    pub auto_inc_wait: Option<f64>,
     /// Its time in files, by kind.
     pub files: BTreeMap<String, f64>,
     /// Its settings.
@@ -113,7 +113,7 @@ pub struct Figures {
 /// Share of its capacity from which redo counts as full: servers hold writers
 /// back some way before the end, MySQL further from it than MariaDB, whose
 /// figure for the most is net of that.
-const FULL: f64 = 0.7;
+const REDO_FULL: f64 = 0.7;
 
 impl Figures {
     /// What the host did between two looks.
@@ -125,7 +125,7 @@ impl Figures {
     }
 
     /// When each worker was last through with something, since the beginning, and with what.
-    pub(super) fn ends(&mut self, ends: impl Iterator<Item = (f64, String)>) {
+    pub(super) fn set_worker_ends(&mut self, ends: impl Iterator<Item = (f64, String)>) {
         let mut ends: Vec<_> = ends.collect();
         ends.sort_by(|a, b| b.0.total_cmp(&a.0));
         let Some((end, table)) = ends.first().cloned() else {
@@ -134,27 +134,27 @@ impl Figures {
         // A worker that never got a piece was waiting from the beginning.
         let others = ends.iter().map(|e| end - e.0).sum::<f64>();
         let never = self.workers.saturating_sub(ends.len()) as f64 * end;
-        self.tail = others + never;
+        self.straggler_wait = others + never;
         let alone = end - ends.get(1).map_or(0.0, |e| e.0);
         if self.workers > 1 {
-            self.last = Some((alone, table));
+            self.last_worker = Some((alone, table));
         }
     }
 
     /// Something that could not be seen.
-    pub(super) fn unseen(&mut self, what: &str) {
+    pub(super) fn add_not_measured(&mut self, what: &str) {
         self.not_measured.push(what.to_owned());
     }
 
     /// What the server's counters say.
-    pub(super) fn server(&mut self, seen: &Seen) {
+    pub(super) fn server(&mut self, seen: &ServerSamples) {
         self.settings.clone_from(&seen.settings);
-        self.same_host = seen.here;
+        self.same_host = seen.same_host;
         let (Some(a), Some(b)) = (seen.samples.first(), seen.samples.last()) else {
-            return self.unseen("the server gave no counters");
+            return self.add_not_measured("the server gave no counters");
         };
-        if moved(&a.status, &b.status, "uptime").is_none() {
-            return self.unseen(if b.status.contains_key("uptime") {
+        if delta(&a.status, &b.status, "uptime").is_none() {
+            return self.add_not_measured(if b.status.contains_key("uptime") {
                 "the server was started anew, and its counters with it"
             } else {
                 "the server gave no counters"
@@ -164,14 +164,16 @@ impl Figures {
             .cpu
             .zip(b.cpu)
             .and_then(|(a, b)| (b >= a).then_some(b - a));
-        self.served = seen.served.map(|t| (t.cpu, t.delay));
-        if !seen.here {
-            self.unseen("the server runs elsewhere: its processors and disks are not seen");
+        self.connection_threads = seen.connection_threads.map(|t| (t.cpu, t.delay));
+        if !seen.same_host {
+            self.add_not_measured(
+                "the server runs elsewhere: its processors and disks are not seen",
+            );
         }
         self.traffic = Some(traffic(a, b));
-        self.redo = ages(&seen.samples);
-        self.metadata = waited(&seen.samples, "metadata", self.wall);
-        self.auto_inc = waited(&seen.samples, "auto_inc", self.wall);
+        self.redo = redo_ages(&seen.samples);
+        self.metadata_wait = average_wait(&seen.samples, "metadata", self.wall);
+        self.auto_inc_wait = average_wait(&seen.samples, "auto_inc", self.wall);
         self.files = b
             .files
             .iter()
@@ -187,7 +189,7 @@ impl Figures {
 }
 
 fn traffic(a: &Sample, b: &Sample) -> Traffic {
-    let n = |name| moved(&a.status, &b.status, name);
+    let n = |name| delta(&a.status, &b.status, name);
     // InnoDB's own count of redo, or how far its log sequence number went.
     let redo = [
         "innodb_redo_log_current_lsn",
@@ -197,17 +199,17 @@ fn traffic(a: &Sample, b: &Sample) -> Traffic {
     Traffic {
         fsyncs: n("innodb_data_fsyncs").unwrap_or(0),
         redo_bytes: redo.iter().find_map(|r| n(r)).unwrap_or(0),
-        pages: n("innodb_pages_written").unwrap_or(0),
-        twice: n("innodb_dblwr_pages_written").unwrap_or(0),
+        pages_written: n("innodb_pages_written").unwrap_or(0),
+        doublewrites: n("innodb_dblwr_pages_written").unwrap_or(0),
         wait_free: n("innodb_buffer_pool_wait_free").unwrap_or(0),
-        reads: n("innodb_buffer_pool_reads").unwrap_or(0),
+        pages_read: n("innodb_buffer_pool_reads").unwrap_or(0),
         row_locks: n("innodb_row_lock_time").unwrap_or(0) as f64 / 1e3,
         log_waits: n("innodb_log_waits").unwrap_or(0),
     }
 }
 
 /// Sessions found waiting, on the average of all looks, as time.
-fn waited(samples: &[Sample], what: &str, wall: f64) -> Option<f64> {
+fn average_wait(samples: &[Sample], what: &str, wall: f64) -> Option<f64> {
     let found: Vec<u64> = samples
         .iter()
         // The first look was before the first row.
@@ -218,7 +220,7 @@ fn waited(samples: &[Sample], what: &str, wall: f64) -> Option<f64> {
     (looks > 0).then(|| found.iter().sum::<u64>() as f64 / looks as f64 * wall)
 }
 
-fn ages(samples: &[Sample]) -> Option<Redo> {
+fn redo_ages(samples: &[Sample]) -> Option<Redo> {
     let ages: Vec<_> = samples.iter().filter_map(|s| redo(&s.status)).collect();
     // The first look was before the first row.
     let during = if ages.len() > 1 {
@@ -232,11 +234,11 @@ fn ages(samples: &[Sample]) -> Option<Redo> {
     })?;
     let near = during
         .iter()
-        .filter(|(age, most)| *age as f64 >= FULL * *most as f64)
+        .filter(|(age, most)| *age as f64 >= REDO_FULL * *most as f64)
         .count();
     Some(Redo {
         age,
-        most,
-        full: near as f64 / during.len() as f64,
+        max_age: most,
+        full_share: near as f64 / during.len() as f64,
     })
 }

@@ -17,7 +17,7 @@ mod sample;
 mod tests;
 
 pub use figures::{Figures, Job, Redo, Traffic};
-pub use rules::{Report, Share, Suggestion, WaitClass, judge};
+pub use rules::{Report, Share, Suggestion, WaitClass, evaluate};
 
 use base::{Event, Observer, RateLimiter};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
@@ -30,13 +30,13 @@ use std::time::{Duration, Instant};
 use wire::{Conn, Options};
 
 /// Time between two looks at the server's counters.
-const EVERY: Duration = Duration::from_millis(500);
+const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
 /// How long the end of a run waits for a server's last counters.
-const PATIENCE: Duration = Duration::from_secs(2);
+const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Shorter runs say nothing: a counter of hundredths of a second would decide.
-const SHORTEST: f64 = 0.5;
+const MIN_SECONDS: f64 = 0.5;
 
 /// Looks on while rows move.
 pub struct Profiler {
@@ -47,7 +47,7 @@ pub struct Profiler {
     host: Option<host::Host>,
     tally: Mutex<Tally>,
     /// Writing waits here, and had waited so long when the rows began.
-    disk: Option<(Arc<RateLimiter>, Duration)>,
+    disk_limiter: Option<(Arc<RateLimiter>, Duration)>,
     server: Result<Sampler, String>,
 }
 
@@ -60,7 +60,7 @@ struct Tally {
     limited: Duration,
     commit: Duration,
     /// When each worker was last through with something, and with what.
-    last: HashMap<ThreadId, (Instant, String)>,
+    finished: HashMap<ThreadId, (Instant, String)>,
 }
 
 /// A worker's piece of work that is not finished.
@@ -90,15 +90,15 @@ impl Profiler {
             own_cpu: host::own_cpu(),
             host: host::host(),
             tally: Mutex::default(),
-            disk: None,
+            disk_limiter: None,
             server,
         }
     }
 
     /// What the run writes goes through this gate.
     #[must_use]
-    pub fn writing_through(mut self, gate: &Arc<RateLimiter>) -> Profiler {
-        self.disk = Some((gate.clone(), gate.waited()));
+    pub fn with_disk_limiter(mut self, gate: &Arc<RateLimiter>) -> Profiler {
+        self.disk_limiter = Some((gate.clone(), gate.waited()));
         self
     }
 
@@ -118,7 +118,7 @@ impl Profiler {
         t.busy += now - spell.since;
         t.waited += conn.waited().saturating_sub(spell.waited);
         t.limited += conn.limited().saturating_sub(spell.limited);
-        t.last
+        t.finished
             .insert(std::thread::current().id(), (now, table.to_owned()));
     }
 
@@ -131,7 +131,7 @@ impl Profiler {
     /// The rows are through: what held them back. `None` if it was over too soon to tell.
     pub fn finish(self) -> Option<Report> {
         let wall = self.start.elapsed().as_secs_f64();
-        if wall < SHORTEST {
+        if wall < MIN_SECONDS {
             return None;
         }
         let mut f = Figures {
@@ -152,33 +152,37 @@ impl Profiler {
         f.busy = t.busy.as_secs_f64();
         f.waited = t.waited.as_secs_f64();
         f.limited = t.limited.as_secs_f64();
-        if let Some((gate, before)) = &self.disk {
+        if let Some((gate, before)) = &self.disk_limiter {
             f.limited_disk = gate.waited().saturating_sub(*before).as_secs_f64();
         }
         f.commit = t.commit.as_secs_f64();
-        let ends = t.last.into_values();
-        f.ends(ends.map(|(at, table)| ((at - self.start).as_secs_f64(), table)));
+        let ends = t.finished.into_values();
+        f.set_worker_ends(ends.map(|(at, table)| ((at - self.start).as_secs_f64(), table)));
         match self.server.map(Sampler::finish) {
             Ok(Some(seen)) => f.server(&seen),
-            Ok(None) => f.unseen("the server stopped answering questions about its counters"),
-            Err(why) => f.unseen(&format!("no connection for the server's counters: {why}")),
+            Ok(None) => {
+                f.add_not_measured("the server stopped answering questions about its counters")
+            }
+            Err(why) => {
+                f.add_not_measured(&format!("no connection for the server's counters: {why}"))
+            }
         }
-        Some(judge(&f))
+        Some(evaluate(&f))
     }
 }
 
 /// What was seen of a server.
-struct Seen {
+struct ServerSamples {
     settings: std::collections::BTreeMap<String, String>,
-    here: bool,
-    served: Option<host::Thread>,
+    same_host: bool,
+    connection_threads: Option<host::Thread>,
     samples: Vec<Sample>,
 }
 
 /// The thread that asks.
 struct Sampler {
     stop: Sender<()>,
-    seen: Receiver<Seen>,
+    samples: Receiver<ServerSamples>,
 }
 
 impl Sampler {
@@ -191,7 +195,10 @@ impl Sampler {
             let mut samples: Vec<Sample> = first.into_iter().collect();
             let mut looked = Instant::now();
             loop {
-                let over = !matches!(stopped.recv_timeout(EVERY), Err(RecvTimeoutError::Timeout));
+                let over = !matches!(
+                    stopped.recv_timeout(SAMPLE_EVERY),
+                    Err(RecvTimeoutError::Timeout)
+                );
                 let Some(sample) = source.sample() else {
                     return;
                 };
@@ -205,21 +212,24 @@ impl Sampler {
                     break;
                 }
             }
-            let _ = send.send(Seen {
-                here: source.here(),
-                served: source.served(),
+            let _ = send.send(ServerSamples {
+                same_host: source.same_host(),
+                connection_threads: source.connection_threads(),
                 settings: source.settings,
                 samples,
             });
         };
         // Without a thread there are no counters, and the report says so.
         let _ = std::thread::Builder::new().name("held".into()).spawn(look);
-        Sampler { stop, seen }
+        Sampler {
+            stop,
+            samples: seen,
+        }
     }
 
     /// Waits for the last look, but not for ever: the thread ends with its connection.
-    fn finish(self) -> Option<Seen> {
+    fn finish(self) -> Option<ServerSamples> {
         let _ = self.stop.send(());
-        self.seen.recv_timeout(PATIENCE).ok()
+        self.samples.recv_timeout(FINISH_TIMEOUT).ok()
     }
 }

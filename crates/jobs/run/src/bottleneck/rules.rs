@@ -97,7 +97,7 @@ impl WaitClass {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
     /// What it went into.
-    pub cause: WaitClass,
+    pub class: WaitClass,
     /// 0 to 1, of workers times seconds.
     pub share: f64,
 }
@@ -139,7 +139,7 @@ pub struct Report {
 }
 
 /// Processors count as used up from this share on: nobody gets all of them.
-pub(super) const BUSY: f64 = 0.85;
+pub(super) const CPU_SATURATED: f64 = 0.85;
 
 impl Figures {
     /// All the time that cores had.
@@ -153,13 +153,13 @@ impl Figures {
     }
 
     /// Share of the cores that was in use by anybody, as far as that is known.
-    pub(super) fn used(&self) -> f64 {
+    pub(super) fn cpu_used(&self) -> f64 {
         let known = self.own_cpu + self.server_cpu.unwrap_or(0.0);
         (self.host_busy.unwrap_or(known).max(known) / self.core_seconds()).clamp(0.0, 1.0)
     }
 
     /// Share of the cores that the run itself had, and would need again.
-    pub(super) fn ours(&self) -> f64 {
+    pub(super) fn cpu_used_by_run(&self) -> f64 {
         let known = self.own_cpu + self.server_cpu.unwrap_or(0.0);
         (known / self.core_seconds()).clamp(0.0, 1.0)
     }
@@ -168,12 +168,12 @@ impl Figures {
 /// Cuts the workers' time into its parts.
 fn shares(f: &Figures) -> Vec<Share> {
     let all = f.worker_seconds();
-    let tail = f.tail.clamp(0.0, all);
+    let tail = f.straggler_wait.clamp(0.0, all);
     let busy = f.busy.clamp(0.0, all - tail);
     let waited = f.waited.clamp(0.0, busy);
     let limited = f.limited.clamp(0.0, busy - waited);
     let own = busy - waited - limited;
-    let full = f.used() >= BUSY;
+    let full = f.cpu_used() >= CPU_SATURATED;
     let mut parts = vec![
         (WaitClass::Stragglers, tail),
         (WaitClass::Idle, all - tail - busy),
@@ -199,12 +199,12 @@ fn shares(f: &Figures) -> Vec<Share> {
     take(WaitClass::Commit, f.commit);
     let traffic = f.traffic.unwrap_or_default();
     take(WaitClass::RowLocks, traffic.row_locks);
-    take(WaitClass::MetadataLocks, f.metadata.unwrap_or(0.0));
-    let after = take(WaitClass::AutoInc, f.auto_inc.unwrap_or(0.0));
-    let redo = f.redo.map_or(0.0, |r| r.full);
+    take(WaitClass::MetadataLocks, f.metadata_wait.unwrap_or(0.0));
+    let after = take(WaitClass::AutoInc, f.auto_inc_wait.unwrap_or(0.0));
+    let redo = f.redo.map_or(0.0, |r| r.full_share);
     // Where its threads are not seen, all of the server has to stand for them, and
     // with all cores in use what does not run there waits for one.
-    let served = f.served.or(f.server_cpu.map(|cpu| {
+    let served = f.connection_threads.or(f.server_cpu.map(|cpu| {
         let wait = if full { f64::INFINITY } else { 0.0 };
         (cpu, wait)
     }));
@@ -226,12 +226,12 @@ fn shares(f: &Figures) -> Vec<Share> {
     let mut shares: Vec<Share> = parts
         .into_iter()
         .map(|(cause, s)| Share {
-            cause,
+            class: cause,
             share: s / all,
         })
         .filter(|s| s.share > 0.0)
         .collect();
-    shares.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.cause.cmp(&b.cause)));
+    shares.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.class.cmp(&b.class)));
     shares
 }
 
@@ -245,7 +245,7 @@ fn disk_was_waited_for(f: &Figures) -> bool {
 }
 
 /// The verdict.
-pub fn judge(f: &Figures) -> Report {
+pub fn evaluate(f: &Figures) -> Report {
     let shares = shares(f);
     let part = |s: f64| s / f.core_seconds();
     let server_cpu = f.server_cpu.map(part);
@@ -269,10 +269,10 @@ pub fn judge(f: &Figures) -> Report {
     }
 }
 
-fn of(shares: &[Share], cause: WaitClass) -> f64 {
+fn share_of(shares: &[Share], cause: WaitClass) -> f64 {
     shares
         .iter()
-        .find(|s| s.cause == cause)
+        .find(|s| s.class == cause)
         .map_or(0.0, |s| s.share)
 }
 
@@ -280,10 +280,10 @@ fn of(shares: &[Share], cause: WaitClass) -> f64 {
 fn dominant(f: &Figures, shares: &[Share], others: f64) -> WaitClass {
     // The last worker is at work itself, so at most all the others wait for it.
     let all = f.workers.max(2) as f64;
-    let tail = of(shares, WaitClass::Stragglers) * all / (all - 1.0);
+    let tail = share_of(shares, WaitClass::Stragglers) * all / (all - 1.0);
     let work = [WaitClass::Client, WaitClass::ServerCpu, WaitClass::CoreWait];
-    let work: f64 = work.iter().map(|c| of(shares, *c)).sum();
-    if f.used() >= BUSY && tail < 0.5 && work >= 0.5 {
+    let work: f64 = work.iter().map(|c| share_of(shares, *c)).sum();
+    if f.cpu_used() >= CPU_SATURATED && tail < 0.5 && work >= 0.5 {
         let part = |s: f64| s / f.core_seconds();
         let (own, server) = (part(f.own_cpu), part(f.server_cpu.unwrap_or(0.0)));
         return match (own, server) {
@@ -292,8 +292,8 @@ fn dominant(f: &Figures, shares: &[Share], others: f64) -> WaitClass {
             _ => WaitClass::Client,
         };
     }
-    match shares.iter().find(|s| s.cause != WaitClass::Stragglers) {
-        Some(s) if s.share >= tail => s.cause,
+    match shares.iter().find(|s| s.class != WaitClass::Stragglers) {
+        Some(s) if s.share >= tail => s.class,
         None if tail <= 0.0 => WaitClass::Idle,
         _ => WaitClass::Stragglers,
     }
@@ -310,9 +310,9 @@ fn sentence(f: &Figures, shares: &[Share], dominant: WaitClass, others: f64) -> 
         1 => "the core was".to_owned(),
         n => format!("the {n} cores were"),
     };
-    let cores = format!("{cores} {} busy", percent(f.used()));
+    let cores = format!("{cores} {} busy", percent(f.cpu_used()));
     let work = [WaitClass::Client, WaitClass::ServerCpu, WaitClass::Others];
-    if f.used() >= BUSY && work.contains(&dominant) {
+    if f.cpu_used() >= CPU_SATURATED && work.contains(&dominant) {
         let who = match dominant {
             WaitClass::Others => "other programs on this host",
             WaitClass::ServerCpu => "server CPU",
@@ -328,7 +328,10 @@ fn sentence(f: &Figures, shares: &[Share], dominant: WaitClass, others: f64) -> 
         }
         return format!("{who}: {cores} ({})", parts.join(", "));
     }
-    let time = format!("{} of the workers' time", percent(of(shares, dominant)));
+    let time = format!(
+        "{} of the workers' time",
+        percent(share_of(shares, dominant))
+    );
     let what = match dominant {
         WaitClass::Client => match f.job {
             Some(Job::Dump { .. }) => {
@@ -351,7 +354,7 @@ fn sentence(f: &Figures, shares: &[Share], dominant: WaitClass, others: f64) -> 
             format!(
                 "a full redo log: {time}; up to {} of {} were not yet in data files",
                 bytes(redo.age),
-                bytes(redo.most)
+                bytes(redo.max_age)
             )
         }
         WaitClass::ServerDisk => format!("the server's disk: {time}"),
@@ -359,7 +362,7 @@ fn sentence(f: &Figures, shares: &[Share], dominant: WaitClass, others: f64) -> 
             format!("waits inside the server (pages, latches, log writes): {time}")
         }
         WaitClass::Remote => format!("the server or the network to it: {time}"),
-        WaitClass::Stragglers => match &f.last {
+        WaitClass::Stragglers => match &f.last_worker {
             Some((alone, table)) => format!(
                 "the last worker, on {table}: alone for {} ({time} waited for others)",
                 seconds(*alone)

@@ -31,14 +31,14 @@ const THREADS: [&str; 2] = [
 
 /// Sessions of this account that wait for a metadata lock, by flavour as above: servers do not
 /// count such waits, so looks at them are.
-const METADATA: [&str; 2] = [
+const METADATA_WAITS: [&str; 2] = [
     "SELECT 'metadata', COUNT(*) FROM information_schema.processlist WHERE STATE LIKE 'Waiting for%metadata lock' AND USER = SUBSTRING_INDEX(USER(), '@', 1)",
     "SELECT 'metadata', COUNT(*) FROM performance_schema.threads WHERE PROCESSLIST_STATE LIKE 'Waiting for%metadata lock' AND PROCESSLIST_USER = SUBSTRING_INDEX(USER(), '@', 1)",
 ];
 
 /// Transactions that wait for their turn to take numbers of an AUTO_INCREMENT; needs PROCESS.
 /// A lock of a whole table, which `Innodb_row_lock_time` leaves out.
-const AUTO_INC: &str = "SELECT 'auto_inc', COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_operation_state = 'setting auto-inc lock'";
+const AUTO_INC_WAITS: &str = "SELECT 'auto_inc', COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_operation_state = 'setting auto-inc lock'";
 
 /// A server that is looked at.
 pub struct Source {
@@ -46,7 +46,7 @@ pub struct Source {
     process: Option<Process>,
     files: bool,
     /// What is asked about waiting sessions.
-    waits: Vec<&'static str>,
+    wait_queries: Vec<&'static str>,
     /// Threads that serve us: at the beginning and when last seen, for they end with their connection.
     threads: BTreeMap<u64, (Thread, Thread)>,
     /// Its settings as they are during the rows, whoever set them.
@@ -75,7 +75,7 @@ impl Source {
         let process = Process::of(&conn, &options.endpoint, id);
         let settings = pairs(&mut conn, SETTINGS).unwrap_or_default();
         let files = id.is_mysql() && conn.fetch(FILES).is_ok();
-        let asked = [METADATA[usize::from(id.is_mysql())], AUTO_INC];
+        let asked = [METADATA_WAITS[usize::from(id.is_mysql())], AUTO_INC_WAITS];
         let waits = asked
             .into_iter()
             .filter(|q| conn.fetch(q).is_ok())
@@ -83,7 +83,7 @@ impl Source {
         let threads = process.map_or_else(BTreeMap::new, |p| {
             let asked = pairs(&mut conn, THREADS[usize::from(id.is_mysql())]);
             let asked = asked.map(|l| l.iter().filter_map(|(n, _)| n.parse().ok()).collect());
-            let list: Vec<u64> = asked.unwrap_or_else(|| p.serving());
+            let list: Vec<u64> = asked.unwrap_or_else(|| p.connection_threads());
             let at = |n| p.thread(n).map(|t| (n, (t, t)));
             list.into_iter().filter_map(at).collect()
         });
@@ -92,18 +92,18 @@ impl Source {
             conn,
             process,
             files,
-            waits,
+            wait_queries: waits,
             settings: settings.into_iter().collect(),
         })
     }
 
     /// Whether the server runs on this host.
-    pub fn here(&self) -> bool {
+    pub fn same_host(&self) -> bool {
         self.process.is_some()
     }
 
     /// What the threads that serve us did so far; `None` if they are not known.
-    pub fn served(&self) -> Option<Thread> {
+    pub fn connection_threads(&self) -> Option<Thread> {
         (!self.threads.is_empty()).then(|| {
             let sum = |f: fn(&Thread) -> f64| {
                 let parts = self.threads.values().map(|(a, b)| (f(b) - f(a)).max(0.0));
@@ -133,7 +133,10 @@ impl Source {
         } else {
             BTreeMap::new()
         };
-        let waiting = self.waits.iter().filter_map(|q| pairs(&mut self.conn, q));
+        let waiting = self
+            .wait_queries
+            .iter()
+            .filter_map(|q| pairs(&mut self.conn, q));
         let waiting = numbers(waiting.flatten().collect());
         Some(Sample {
             status,
@@ -153,7 +156,7 @@ fn numbers(pairs: Vec<(String, String)>) -> Status {
 }
 
 /// What a counter moved by; `None` if it is missing or went backwards.
-pub fn moved(from: &Status, to: &Status, name: &str) -> Option<u64> {
+pub fn delta(from: &Status, to: &Status, name: &str) -> Option<u64> {
     to.get(name)?.checked_sub(*from.get(name)?)
 }
 
@@ -171,7 +174,7 @@ pub fn measures(a: &Sample, b: &Sample, seconds: f64) -> Vec<Measure> {
             steps: false,
         })
     };
-    let rate = |name| Some(moved(&a.status, &b.status, name)? as f64 / seconds);
+    let rate = |name| Some(delta(&a.status, &b.status, name)? as f64 / seconds);
     let cpu = a.cpu.zip(b.cpu).map(|(a, b)| (b - a).max(0.0) / seconds);
     let full = redo(&b.status).map(|(age, most)| age as f64 / most as f64 * 100.0);
     let history = b.status.get("innodb_history_list_length");
@@ -229,9 +232,9 @@ mod tests {
     #[test]
     fn counters_that_are_missing_or_went_backwards_are_none() {
         let (a, b) = (status(&[("x", 5), ("y", 9)]), status(&[("x", 7), ("y", 1)]));
-        assert_eq!(moved(&a, &b, "x"), Some(2));
-        assert_eq!(moved(&a, &b, "y"), None);
-        assert_eq!(moved(&a, &b, "z"), None);
+        assert_eq!(delta(&a, &b, "x"), Some(2));
+        assert_eq!(delta(&a, &b, "y"), None);
+        assert_eq!(delta(&a, &b, "z"), None);
         let words = vec![("a".to_owned(), "OK".to_owned()), ("b".into(), "1".into())];
         assert_eq!(numbers(words), status(&[("b", 1)]));
     }

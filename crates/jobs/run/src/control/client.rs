@@ -1,6 +1,6 @@
 //! The other end: which runs there are, and asking one of them.
 
-use super::{Answer, LONGEST, PATIENCE, Request, Status, listener, short};
+use super::{Answer, IO_TIMEOUT, MAX_MESSAGE, Request, Status, listener, socket_address};
 use base::{Error, Kind, Result};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -27,12 +27,12 @@ pub struct Runs {
 /// The runs that listen in this folder; what dead ones left behind is removed.
 pub fn running(folder: &Path) -> Result<Runs> {
     let mut runs = Runs::default();
-    match listener::private(folder) {
+    match listener::check_private(folder) {
         Ok(()) => {}
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(runs),
-        Err(e) => return Err(unusable(folder, &e)),
+        Err(e) => return Err(unusable_directory(folder, &e)),
     }
-    for path in sockets(folder).map_err(|e| unusable(folder, &e))? {
+    for path in live_sockets(folder).map_err(|e| unusable_directory(folder, &e))? {
         match exchange(&path, &Request::Status) {
             Ok(status) => runs.answering.push(Running { path, status }),
             // It may have ended meanwhile.
@@ -48,7 +48,7 @@ pub fn running(folder: &Path) -> Result<Runs> {
     Ok(runs)
 }
 
-fn unusable(folder: &Path, e: &io::Error) -> Error {
+fn unusable_directory(folder: &Path, e: &io::Error) -> Error {
     let shown = base::units::printable(&folder.display().to_string());
     Error::new(
         Kind::Failed,
@@ -73,7 +73,7 @@ impl Running {
 }
 
 /// The sockets at which somebody listens; others are removed.
-pub(super) fn sockets(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(super) fn live_sockets(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -95,7 +95,7 @@ pub(super) fn sockets(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn connect(path: &Path) -> io::Result<UnixStream> {
-    let (address, _folder) = short(path)?;
+    let (address, _folder) = socket_address(path)?;
     UnixStream::connect(address)
 }
 
@@ -103,13 +103,13 @@ fn exchange(path: &Path, request: &Request) -> Result<Status, String> {
     let talk = || -> io::Result<Vec<u8>> {
         let mut socket = connect(path)?;
         // It serves one after the other.
-        socket.set_read_timeout(Some(PATIENCE * 5))?;
-        socket.set_write_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(IO_TIMEOUT * 5))?;
+        socket.set_write_timeout(Some(IO_TIMEOUT))?;
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         socket.write_all(&line)?;
         let mut answer = Vec::new();
-        BufReader::new(socket.take(LONGEST)).read_until(b'\n', &mut answer)?;
+        BufReader::new(socket.take(MAX_MESSAGE)).read_until(b'\n', &mut answer)?;
         Ok(answer)
     };
     let answer = talk().map_err(|e| format!("it does not answer: {e}"))?;

@@ -3,7 +3,7 @@
 //! It appears under its name only once it answers, so that one that does not is
 //! certain to be left over, and can be removed by anybody who meets it.
 
-use super::{Answer, LONGEST, PATIENCE, Request, client, short, tunables};
+use super::{Answer, IO_TIMEOUT, MAX_MESSAGE, Request, client, socket_address, tunables};
 use crate::Run;
 use rustix::net::sockopt;
 use std::fs::{DirBuilder, Permissions};
@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Time between two looks at the run.
-const TICK: Duration = Duration::from_millis(250);
+const POLL_EVERY: Duration = Duration::from_millis(250);
 
 /// A run that listens; it stops when this is dropped.
 #[derive(Debug)]
@@ -33,14 +33,14 @@ pub fn open(folder: &Path, run: &Run) -> io::Result<Control> {
         .recursive(true)
         .mode(0o700)
         .create(folder)?;
-    private(folder)?;
+    check_private(folder)?;
     // What dead runs left behind.
-    client::sockets(folder)?;
+    client::live_sockets(folder)?;
     let pid = std::process::id();
     let new = folder.join(format!(".{pid}.new"));
     let _ = std::fs::remove_file(&new);
     let listener = {
-        let (address, _folder) = short(&new)?;
+        let (address, _folder) = socket_address(&new)?;
         UnixListener::bind(address)?
     };
     std::fs::set_permissions(&new, Permissions::from_mode(0o600))?;
@@ -80,7 +80,7 @@ pub fn open(folder: &Path, run: &Run) -> io::Result<Control> {
 }
 
 /// Refuses a folder that others can enter.
-pub(super) fn private(folder: &Path) -> io::Result<()> {
+pub(super) fn check_private(folder: &Path) -> io::Result<()> {
     let meta = std::fs::symlink_metadata(folder)?;
     let mine = meta.uid() == rustix::process::geteuid().as_raw();
     if !meta.is_dir() || !mine || meta.mode() & 0o077 != 0 {
@@ -93,9 +93,9 @@ pub(super) fn private(folder: &Path) -> io::Result<()> {
 fn wait(listener: &UnixListener) {
     use rustix::event::{PollFd, PollFlags, Timespec};
     let mut polled = [PollFd::new(listener, PollFlags::IN)];
-    let time = Timespec::try_from(TICK).ok();
+    let time = Timespec::try_from(POLL_EVERY).ok();
     if rustix::event::poll(&mut polled, time.as_ref()).is_err() {
-        std::thread::sleep(TICK);
+        std::thread::sleep(POLL_EVERY);
     }
 }
 
@@ -105,25 +105,25 @@ fn serve(run: &Run, mut client: UnixStream) -> io::Result<()> {
     if who != rustix::process::geteuid() && !who.is_root() {
         return Ok(());
     }
-    let answer = match request(&client) {
+    let answer = match read_request(&client) {
         Ok(Some(line)) => match serde_json::from_str::<Request>(&line) {
-            Ok(request) => act(run, &request),
-            Err(e) => refused(format!("this is no request: {e}")),
+            Ok(request) => execute(run, &request),
+            Err(e) => refusal(format!("this is no request: {e}")),
         },
-        Ok(None) => refused("this is no request".to_owned()),
+        Ok(None) => refusal("this is no request".to_owned()),
         Err(e) => return Err(e),
     };
-    client.set_write_timeout(Some(PATIENCE))?;
+    client.set_write_timeout(Some(IO_TIMEOUT))?;
     let mut line = serde_json::to_vec(&answer)?;
     line.push(b'\n');
     client.write_all(&line)
 }
 
 /// One line, of limited length and within limited time; `None` if it is none.
-fn request(client: &UnixStream) -> io::Result<Option<String>> {
+fn read_request(client: &UnixStream) -> io::Result<Option<String>> {
     /// Held to one moment, however slowly bytes drip.
-    struct Until<'a>(&'a UnixStream, Instant);
-    impl Read for Until<'_> {
+    struct WithDeadline<'a>(&'a UnixStream, Instant);
+    impl Read for WithDeadline<'_> {
         fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
             let left = self.1.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -134,26 +134,26 @@ fn request(client: &UnixStream) -> io::Result<Option<String>> {
             socket.read(buf)
         }
     }
-    let until = Until(client, Instant::now() + PATIENCE);
+    let until = WithDeadline(client, Instant::now() + IO_TIMEOUT);
     let mut line = Vec::new();
-    BufReader::new(until.take(LONGEST)).read_until(b'\n', &mut line)?;
+    BufReader::new(until.take(MAX_MESSAGE)).read_until(b'\n', &mut line)?;
     if line.pop() != Some(b'\n') {
         return Ok(None);
     }
     Ok(String::from_utf8(line).ok())
 }
 
-fn refused(why: String) -> Answer {
+fn refusal(why: String) -> Answer {
     Answer {
         error: Some(why),
         status: None,
     }
 }
 
-fn act(run: &Run, request: &Request) -> Answer {
+fn execute(run: &Run, request: &Request) -> Answer {
     match request {
         Request::Status => {}
-        Request::Set { set } => match tunables::read(run, set) {
+        Request::Set { set } => match tunables::changes(run, set) {
             Ok(changes) => {
                 for change in changes {
                     change(run);
@@ -161,7 +161,7 @@ fn act(run: &Run, request: &Request) -> Answer {
                 let said: Vec<String> = set.iter().map(|(n, v)| format!("{n}={v}")).collect();
                 run.observer.note(format!("set: {}", said.join(" ")));
             }
-            Err(why) => return refused(why),
+            Err(why) => return refusal(why),
         },
         Request::Pause if !run.limiter.paused() => {
             run.limiter.set_paused(true);

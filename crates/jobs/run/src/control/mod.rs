@@ -26,10 +26,10 @@ use std::path::Path;
 use std::time::Duration;
 
 /// A longer request or answer is refused, in bytes.
-const LONGEST: u64 = 64 * 1024;
+const MAX_MESSAGE: u64 = 64 * 1024;
 
 /// A side that takes longer is given up.
-const PATIENCE: Duration = Duration::from_secs(2);
+const IO_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What is asked of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ struct Answer {
 
 /// A path that fits into a socket's address, which has room for 107 bytes: a long one goes by way of its folder's
 /// descriptor. The second part must be kept as long as the first is used.
-fn short(path: &Path) -> std::io::Result<(std::path::PathBuf, Option<std::fs::File>)> {
+fn socket_address(path: &Path) -> std::io::Result<(std::path::PathBuf, Option<std::fs::File>)> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(std::io::ErrorKind::InvalidInput.into());
     };

@@ -39,7 +39,7 @@ fn set(pairs: &[(&str, &str)]) -> Request {
 fn a_run_tells_how_it_stands_and_does_as_it_is_told() {
     let (folder, run, control) = scene();
     let counters = Arc::new(Counters::default());
-    run.status.begin("dumping rows", &counters, 3);
+    run.status.begin_phase("dumping rows", &counters, 3);
     counters.bytes.add(1000);
     counters.rows.add(10);
     let there = only(&folder);

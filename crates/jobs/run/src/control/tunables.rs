@@ -17,9 +17,9 @@ pub struct Tunable {
     /// What a value looks like.
     pub example: &'static str,
     /// Why this run does not have it, if it does not.
-    pub lacks: fn(&Run) -> Option<&'static str>,
+    pub unavailable: fn(&Run) -> Option<&'static str>,
     /// Makes sense of a value; `none` lifts a limit.
-    pub read: fn(&str) -> Result<Change, String>,
+    pub parse: fn(&str) -> Result<Change, String>,
     /// The value now; `None`: no limit.
     pub get: fn(&Run) -> Option<String>,
 }
@@ -29,9 +29,9 @@ pub const TUNABLES: &[Tunable] = &[
     Tunable {
         name: "rate",
         example: "20M",
-        lacks: |_| None,
-        read: |text| {
-            let rate = optional(text)?;
+        unavailable: |_| None,
+        parse: |text| {
+            let rate = optional_rate(text)?;
             Ok(Box::new(move |run| run.limiter.set_rate(rate)))
         },
         get: |run| run.limiter.rate().map(units::rate),
@@ -39,9 +39,9 @@ pub const TUNABLES: &[Tunable] = &[
     Tunable {
         name: "rate-disk",
         example: "20M",
-        lacks: |_| None,
-        read: |text| {
-            let rate = optional(text)?;
+        unavailable: |_| None,
+        parse: |text| {
+            let rate = optional_rate(text)?;
             Ok(Box::new(move |run| run.disk_limiter.set_rate(rate)))
         },
         get: |run| run.disk_limiter.rate().map(units::rate),
@@ -49,8 +49,8 @@ pub const TUNABLES: &[Tunable] = &[
     Tunable {
         name: "impact",
         example: "5%",
-        lacks: unwatched,
-        read: |text| {
+        unavailable: unwatched,
+        parse: |text| {
             let share = match text {
                 "none" => None,
                 _ => Some(
@@ -66,8 +66,8 @@ pub const TUNABLES: &[Tunable] = &[
     Tunable {
         name: "max-running",
         example: "32",
-        lacks: unwatched,
-        read: |text| {
+        unavailable: unwatched,
+        parse: |text| {
             let most = match text {
                 "none" => None,
                 _ => Some(text.parse().map_err(|_| format!("{text:?} is no number"))?),
@@ -88,7 +88,7 @@ fn unwatched(run: &Run) -> Option<&'static str> {
 }
 
 /// The changes that are meant, or what is wrong with one of them.
-pub(super) fn read(run: &Run, wanted: &[(String, String)]) -> Result<Vec<Change>, String> {
+pub(super) fn changes(run: &Run, wanted: &[(String, String)]) -> Result<Vec<Change>, String> {
     if wanted.is_empty() {
         return Err("nothing to set".to_owned());
     }
@@ -106,15 +106,15 @@ pub(super) fn read(run: &Run, wanted: &[(String, String)]) -> Result<Vec<Change>
             let knob = knob.ok_or_else(|| {
                 format!("there is no {name:?} to set; this run knows {}", known())
             })?;
-            if let Some(why) = (knob.lacks)(run) {
+            if let Some(why) = (knob.unavailable)(run) {
                 return Err(format!("{name}: {why}"));
             }
-            (knob.read)(value).map_err(|why| format!("{name}: {why}"))
+            (knob.parse)(value).map_err(|why| format!("{name}: {why}"))
         })
         .collect()
 }
 
-fn optional(text: &str) -> Result<Option<u64>, String> {
+fn optional_rate(text: &str) -> Result<Option<u64>, String> {
     match text {
         "none" => Ok(None),
         _ => rate(text).map(Some),

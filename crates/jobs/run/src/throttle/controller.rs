@@ -41,7 +41,7 @@ impl Sample {
 
     /// Whether there is no application to speak of, or one that stands still.
     pub fn is_quiet(&self) -> bool {
-        self.per_second() < IDLE
+        self.per_second() < MIN_STATEMENT_RATE
     }
 }
 
@@ -60,7 +60,7 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Pulses at full speed, to learn what a byte costs.
-    Trial,
+    Calibrate,
     /// Holding the budget.
     Hold,
     /// Nothing to hold back for.
@@ -70,31 +70,31 @@ pub enum Mode {
 }
 
 /// Statements per second below which there is no application to speak of.
-const IDLE: f64 = 10.0;
+const MIN_STATEMENT_RATE: f64 = 10.0;
 
 /// Seconds for which an application whose statements are under way and do not end counts as one that
 /// stands still, and not as one that is gone: a flush of the whole log may take that long. What is under
 /// way for longer is no application but a report.
-const STALL: f64 = 30.0;
+const MAX_STALL_SECONDS: f64 = 30.0;
 
 /// Share of the budget that is aimed at, so that what the estimate does not know stays inside it.
-const AIM: f64 = 0.7;
+const TARGET_SHARE: f64 = 0.7;
 
 /// The same where there is no histogram of statements. Part of the cost is then not seen in a slot
 /// at all: measured at a goal of 5 %, what the estimate left out was 2 % (docs/impact.md).
-const AIM_COARSE: f64 = 0.35;
+const TARGET_SHARE_COARSE: f64 = 0.35;
 
 /// Standard errors that the aim keeps away from the budget.
-const ERRORS: f64 = 0.7;
+const TARGET_ERRORS: f64 = 0.7;
 
 /// Pulses of a trial.
-const PULSES: u32 = 3;
+const CALIBRATION_PULSES: u32 = 3;
 
 /// The least bytes in a slot that tell something about their cost.
-const TELLING: u64 = 64 << 10;
+const MIN_BYTES: u64 = 64 << 10;
 
 /// Seconds from one pulse to the next while the budget is held.
-const REFRESH: f64 = 12.0;
+const PULSE_EVERY_SECONDS: f64 = 12.0;
 
 /// The three figures that are compared.
 const SIGNALS: usize = 3;
@@ -104,34 +104,34 @@ const SIGNALS: usize = 3;
 pub struct Controller {
     budget: f64,
     /// Share of the budget that is aimed at.
-    aim: f64,
+    target_share: f64,
     floor: f64,
     mode: Mode,
     pulses: u32,
     /// The rate aimed at; infinite for an open gate.
     rate: f64,
     /// The most that moved in a slot lately.
-    top: f64,
+    peak_rate: f64,
     effects: [Effect; SIGNALS],
-    rest: Option<Sample>,
-    work: Vec<Sample>,
+    last_rest: Option<Sample>,
+    work_samples: Vec<Sample>,
     /// Slots of work before the next rest.
-    stretch: usize,
+    work_intervals: usize,
     /// How much one rest differs from the one before, as a logarithm.
     noise: f64,
     resting: bool,
     /// A slot that was far above the rest before it; the rest behind it tells whose doing it was.
-    alarmed: Option<Sample>,
+    spike: Option<Sample>,
     /// Seconds since the last comparison.
-    since: f64,
+    since_comparison: f64,
     /// Seconds since the last pulse.
-    unpulsed: f64,
+    since_pulse: f64,
     /// The slot is a pulse.
     pulse: bool,
     /// Somebody's statements have ended at some time.
-    alive: bool,
+    application_seen: bool,
     /// The last slot had some again, after there had been nobody.
-    waking: bool,
+    returning: bool,
     /// Seconds for which none has.
     stalled: f64,
 }
@@ -141,31 +141,31 @@ impl Controller {
     pub fn new(budget: f64, floor: u64) -> Controller {
         Controller {
             budget,
-            aim: AIM,
+            target_share: TARGET_SHARE,
             floor: floor.max(1) as f64,
-            mode: Mode::Trial,
-            pulses: PULSES,
+            mode: Mode::Calibrate,
+            pulses: CALIBRATION_PULSES,
             rate: f64::INFINITY,
-            top: 0.0,
+            peak_rate: 0.0,
             effects: Default::default(),
-            rest: None,
-            work: Vec::new(),
-            stretch: 1,
+            last_rest: None,
+            work_samples: Vec::new(),
+            work_intervals: 1,
             noise: 0.05,
             resting: true,
-            alarmed: None,
-            since: 0.0,
-            unpulsed: 0.0,
+            spike: None,
+            since_comparison: 0.0,
+            since_pulse: 0.0,
             pulse: false,
-            alive: false,
-            waking: false,
+            application_seen: false,
+            returning: false,
             stalled: 0.0,
         }
     }
 
     /// Aims lower, for figures that do not show the whole cost.
-    pub fn trust_less(&mut self) {
-        self.aim = AIM_COARSE;
+    pub fn use_coarse_target(&mut self) {
+        self.target_share = TARGET_SHARE_COARSE;
     }
 
     /// Another budget from now on.
@@ -174,8 +174,8 @@ impl Controller {
     }
 
     /// The most that moved in a slot lately, in bytes per second.
-    pub fn top(&self) -> f64 {
-        self.top
+    pub fn peak_rate(&self) -> f64 {
+        self.peak_rate
     }
 
     /// What is being done.
@@ -190,8 +190,8 @@ impl Controller {
     /// The worst of the estimates, as an effect at the rate that moves now, averaged over
     /// rests and work, with its error.
     pub fn effect(&self) -> Option<(f64, f64)> {
-        let share = self.stretch as f64 / (self.stretch + 1) as f64;
-        let rate = self.rate.min(self.top.max(self.floor));
+        let share = self.work_intervals as f64 / (self.work_intervals + 1) as f64;
+        let rate = self.rate.min(self.peak_rate.max(self.floor));
         let worst = self
             .estimates()
             .max_by(|a, b| a.slope.total_cmp(&b.slope))?;
@@ -204,82 +204,92 @@ impl Controller {
 
     /// A slot is over: this is what was seen in it. Says what the next one is to be.
     pub fn step(&mut self, look: Sample) -> Action {
-        self.since += look.seconds;
-        self.unpulsed += look.seconds;
+        self.since_comparison += look.seconds;
+        self.since_pulse += look.seconds;
         if look.is_quiet() {
-            if self.alive && look.under_way > 0 && self.mode != Mode::Idle && self.stalled < STALL {
+            if self.application_seen
+                && look.under_way > 0
+                && self.mode != Mode::Idle
+                && self.stalled < MAX_STALL_SECONDS
+            {
                 // The server stands still; whatever the run did now would make it longer.
                 self.stalled += look.seconds;
-                self.rest = None;
-                self.alarmed = None;
+                self.last_rest = None;
+                self.spike = None;
                 self.pulse = false;
-                self.work.clear();
-                return self.pause();
+                self.work_samples.clear();
+                return self.rest();
             }
-            self.waking = false;
+            self.returning = false;
             // Nobody to hold back for; what is known of the cost stays for when they come back.
             self.mode = Mode::Idle;
-            self.rest = None;
-            self.alarmed = None;
-            self.work.clear();
+            self.last_rest = None;
+            self.spike = None;
+            self.work_samples.clear();
             self.resting = false;
             return Action::Open;
         }
-        self.alive = true;
+        self.application_seen = true;
         self.stalled = 0.0;
-        if self.mode == Mode::Idle && !std::mem::replace(&mut self.waking, true) {
+        if self.mode == Mode::Idle && !std::mem::replace(&mut self.returning, true) {
             // A few statements at once, as those who watch the server send them, are no application.
             return Action::Open;
         }
         if self.mode == Mode::Idle {
             // Somebody is there again. A rest first, then short pulses.
-            self.mode = Mode::Trial;
-            self.pulses = PULSES;
-            self.stretch = 1;
-            return self.pause();
+            self.mode = Mode::Calibrate;
+            self.pulses = CALIBRATION_PULSES;
+            self.work_intervals = 1;
+            return self.rest();
         }
         if self.resting {
-            self.rested(look);
-            return self.go();
+            self.end_rest(look);
+            return self.work();
         }
-        self.top = (self.top * 0.98).max(look.rate());
-        self.work.push(look);
-        if let Some(rest) = self.rest
-            && self.alarming(look, rest)
+        self.peak_rate = (self.peak_rate * 0.98).max(look.rate());
+        self.work_samples.push(look);
+        if let Some(rest) = self.last_rest
+            && self.is_spike(look, rest)
         {
-            self.alarmed = Some(look);
-            return self.pause();
+            self.spike = Some(look);
+            return self.rest();
         }
-        if self.work.len() >= self.stretch || self.pulse {
-            return self.pause();
+        if self.work_samples.len() >= self.work_intervals || self.pulse {
+            return self.rest();
         }
-        self.go()
+        self.work()
     }
 
-    fn pause(&mut self) -> Action {
+    fn rest(&mut self) -> Action {
         self.resting = true;
         Action::Rest
     }
 
-    fn go(&mut self) -> Action {
+    fn work(&mut self) -> Action {
         self.resting = false;
-        if self.mode == Mode::Trial || self.rate.is_infinite() {
+        if self.mode == Mode::Calibrate || self.rate.is_infinite() {
             return Action::Open;
         }
         // A pulse stands alone between two rests.
-        if self.unpulsed > REFRESH && self.work.is_empty() && self.rate < self.top / 3.0 {
+        if self.since_pulse > PULSE_EVERY_SECONDS
+            && self.work_samples.is_empty()
+            && self.rate < self.peak_rate / 3.0
+        {
             self.pulse = true;
             return Action::Open;
         }
         // What a rest keeps back is caught up in the slots of work.
-        let share = self.stretch as f64 / (self.stretch + 1) as f64;
+        let share = self.work_intervals as f64 / (self.work_intervals + 1) as f64;
         Action::Rate((self.rate / share).max(self.floor) as u64)
     }
 
     /// Whether a slot of work is far worse than a rest.
-    fn alarming(&self, look: Sample, rest: Sample) -> bool {
+    fn is_spike(&self, look: Sample, rest: Sample) -> bool {
         // At the floor there is nothing to cut, and pulses are meant to be felt.
-        if self.mode == Mode::Trial || self.pulse || look.bytes < TELLING || self.rate <= self.floor
+        if self.mode == Mode::Calibrate
+            || self.pulse
+            || look.bytes < MIN_BYTES
+            || self.rate <= self.floor
         {
             return false;
         }
@@ -292,26 +302,26 @@ impl Controller {
     }
 
     /// A rest is over: the work since the last one is compared, and the rate follows.
-    fn rested(&mut self, look: Sample) {
+    fn end_rest(&mut self, look: Sample) {
         if std::mem::take(&mut self.pulse) {
-            self.unpulsed = 0.0;
+            self.since_pulse = 0.0;
         }
-        if let Some(alarmed) = self.alarmed.take()
-            && self.alarming(alarmed, look)
+        if let Some(alarmed) = self.spike.take()
+            && self.is_spike(alarmed, look)
         {
             // It is over now that nothing moves, so it was the run's doing: what a byte cost
             // until now says little about what it costs now.
             self.rate = (self.rate.min(alarmed.rate()) / 2.0).max(self.floor);
-            self.effects.iter_mut().for_each(Effect::doubt);
-            self.unpulsed = 0.0;
-            self.stretch = 1;
+            self.effects.iter_mut().for_each(Effect::forget_most);
+            self.since_pulse = 0.0;
+            self.work_intervals = 1;
         }
-        let work = merge(&self.work);
-        self.work.clear();
-        if let (Some(before), Some(work)) = (self.rest, work)
-            && work.bytes >= TELLING
+        let work = merge(&self.work_samples);
+        self.work_samples.clear();
+        if let (Some(before), Some(work)) = (self.last_rest, work)
+            && work.bytes >= MIN_BYTES
         {
-            let seconds = std::mem::take(&mut self.since);
+            let seconds = std::mem::take(&mut self.since_comparison);
             let found = ratios(&work, &before, &look);
             for (effect, ratio) in self.effects.iter_mut().zip(found) {
                 if let Some(ratio) = ratio {
@@ -324,44 +334,44 @@ impl Controller {
                 let moved = r.ln().abs();
                 // The load itself has changed: what a byte costs now is not what it cost.
                 if moved > 0.35 && moved > 4.0 * self.noise {
-                    self.effects.iter_mut().for_each(Effect::doubt);
+                    self.effects.iter_mut().for_each(Effect::forget_most);
                 }
                 self.noise = 0.9 * self.noise + 0.1 * moved.min(0.5);
             }
-            if self.mode == Mode::Trial {
+            if self.mode == Mode::Calibrate {
                 self.pulses -= 1;
                 if self.pulses == 0 {
                     self.mode = Mode::Hold;
-                    self.rate = self.fitting().max(self.floor);
+                    self.rate = self.fitting_rate().max(self.floor);
                 }
             } else {
-                self.follow();
+                self.adjust_rate();
             }
         }
-        self.rest = Some(look);
+        self.last_rest = Some(look);
         if self.mode == Mode::Hold {
-            self.stretch = self.wanted_stretch();
+            self.work_intervals = self.wanted_work_intervals();
         }
     }
 
     /// The rate that the estimates allow, averaged over work and rests.
-    fn fitting(&self) -> f64 {
+    fn fitting_rate(&self) -> f64 {
         self.estimates()
-            .map(|e| e.rate_for(self.budget * self.aim, ERRORS))
+            .map(|e| e.rate_for(self.budget * self.target_share, TARGET_ERRORS))
             .fold(f64::INFINITY, f64::min)
     }
 
     /// Moves the rate towards what fits, not all at once: an estimate has an error.
-    fn follow(&mut self) {
-        let fits = self.fitting();
+    fn adjust_rate(&mut self) {
+        let fits = self.fitting_rate();
         let from = if self.rate.is_infinite() {
-            self.top
+            self.peak_rate
         } else {
             self.rate
         };
         let to = fits.clamp(from * 0.5, from * 1.4).max(self.floor);
         // More than can be used is as good as open.
-        self.rate = if fits > to && to > 1.5 * self.top.max(self.floor) {
+        self.rate = if fits > to && to > 1.5 * self.peak_rate.max(self.floor) {
             f64::INFINITY
         } else {
             to
@@ -369,7 +379,7 @@ impl Controller {
     }
 
     /// Rests tell what the work costs; the less it costs, the fewer are needed.
-    fn wanted_stretch(&self) -> usize {
+    fn wanted_work_intervals(&self) -> usize {
         match self.effect() {
             Some((e, error)) if e + 2.0 * error < self.budget / 4.0 => 15,
             Some((e, error)) if e + error < self.budget / 2.0 => 7,

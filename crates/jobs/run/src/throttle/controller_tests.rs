@@ -98,7 +98,7 @@ fn figures_that_hide_some_of_the_cost_get_half_the_rate() {
                 (Model::new(), Controller::new(0.05, 1 << 20), Action::Rest);
             model.state = seed;
             if !trusted {
-                control.trust_less();
+                control.use_coarse_target();
             }
             model.run(&mut control, 240, &mut order);
             model.run(&mut control, 480, &mut order)

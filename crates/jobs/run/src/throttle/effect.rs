@@ -89,7 +89,7 @@ impl Effect {
     }
 
     /// Forgets most of what is known: the load has changed.
-    pub fn doubt(&mut self) {
+    pub fn forget_most(&mut self) {
         for v in [&mut self.xx, &mut self.xy, &mut self.yy, &mut self.weight] {
             *v *= 0.1;
         }
@@ -145,7 +145,7 @@ mod tests {
         let found = e.estimate().unwrap();
         assert!(found.at(10e6) < 0.06, "{found:?}");
         e.push(10e6, 2.0, 1.0);
-        e.doubt();
+        e.forget_most();
         e.push(10e6, 2.0, 1.0);
         assert!(e.estimate().unwrap().at(10e6) > found.at(10e6));
     }

@@ -13,11 +13,11 @@ use wire::{Conn, Options};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitKind {
     /// Statements under way on the server, without the run's own.
-    Running,
+    ThreadsRunning,
     /// Seconds that a replica is behind.
     Lag,
     /// Length of the history list of InnoDB.
-    History,
+    HistoryList,
     /// Measured effect on the application's latency, in per cent.
     Impact,
 }
@@ -25,9 +25,9 @@ pub enum LimitKind {
 impl LimitKind {
     fn word(self) -> &'static str {
         match self {
-            LimitKind::Running => "running",
+            LimitKind::ThreadsRunning => "running",
             LimitKind::Lag => "lag",
-            LimitKind::History => "history",
+            LimitKind::HistoryList => "history",
             LimitKind::Impact => "impact",
         }
     }
@@ -51,9 +51,9 @@ impl Limit {
         };
         let (name, value) = text.split_once('=').ok_or_else(bad)?;
         let what = [
-            LimitKind::Running,
+            LimitKind::ThreadsRunning,
             LimitKind::Lag,
-            LimitKind::History,
+            LimitKind::HistoryList,
             LimitKind::Impact,
         ]
         .into_iter()
@@ -63,7 +63,7 @@ impl Limit {
         let most = match what {
             LimitKind::Lag => time(value).ok_or_else(bad)?,
             LimitKind::Impact => percent(value).ok_or_else(bad)?,
-            LimitKind::Running | LimitKind::History => {
+            LimitKind::ThreadsRunning | LimitKind::HistoryList => {
                 value.parse::<u64>().map_err(|_| bad())? as f64
             }
         };
@@ -73,11 +73,11 @@ impl Limit {
     /// Whether this figure is over it, in words with both figures.
     pub fn over(&self, figure: f64) -> Option<String> {
         (figure > self.most).then(|| match self.what {
-            LimitKind::Running => {
+            LimitKind::ThreadsRunning => {
                 format!("{figure:.0} statements under way, {:.0} allowed", self.most)
             }
             LimitKind::Lag => format!("a replica {figure:.0} s behind, {:.0} s allowed", self.most),
-            LimitKind::History => {
+            LimitKind::HistoryList => {
                 format!("a history list of {figure:.0}, {:.0} allowed", self.most)
             }
             LimitKind::Impact => format!(
@@ -111,11 +111,11 @@ pub struct Replica {
     name: String,
     conn: Conn,
     /// The statement that tells.
-    ask: &'static str,
+    statement: &'static str,
 }
 
 /// How a server of this version is asked about its replication.
-fn asking(version: &str) -> &'static str {
+fn replication_statement(version: &str) -> &'static str {
     if version.contains("MariaDB") {
         "SHOW ALL SLAVES STATUS"
     } else if Version::parse(version).is_some_and(|v| v < Version::new(8, 0, 22)) {
@@ -154,11 +154,11 @@ impl Replica {
                 e,
             )
         })?;
-        let ask = asking(conn.server_version());
+        let ask = replication_statement(conn.server_version());
         let mut replica = Replica {
             name: options.endpoint.to_string(),
             conn,
-            ask,
+            statement: ask,
         };
         match replica.lag() {
             Ok(Some(_)) => Ok(replica),
@@ -181,7 +181,7 @@ impl Replica {
 
     /// Its lag; `None` if it is no replica.
     pub fn lag(&mut self) -> std::result::Result<Option<Lag>, wire::Error> {
-        let mut rows = self.conn.query(self.ask)?;
+        let mut rows = self.conn.query(self.statement)?;
         let column = |rows: &wire::Rows<'_>, names: [&str; 2]| {
             rows.columns()
                 .iter()
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn limits_are_read_and_said() {
         let l = Limit::parse("running=64").unwrap();
-        assert_eq!((l.what, l.most), (LimitKind::Running, 64.0));
+        assert_eq!((l.what, l.most), (LimitKind::ThreadsRunning, 64.0));
         assert_eq!(l.over(64.0), None);
         assert_eq!(
             l.over(65.0).as_deref(),
@@ -248,9 +248,12 @@ mod tests {
     }
     #[test]
     fn replication_is_asked_about_in_the_words_of_the_version() {
-        assert_eq!(asking("9.7.4"), "SHOW REPLICA STATUS");
-        assert_eq!(asking("8.0.21-log"), "SHOW SLAVE STATUS");
-        assert_eq!(asking("5.5.5-10.11.6-MariaDB-1"), "SHOW ALL SLAVES STATUS");
+        assert_eq!(replication_statement("9.7.4"), "SHOW REPLICA STATUS");
+        assert_eq!(replication_statement("8.0.21-log"), "SHOW SLAVE STATUS");
+        assert_eq!(
+            replication_statement("5.5.5-10.11.6-MariaDB-1"),
+            "SHOW ALL SLAVES STATUS"
+        );
     }
 
     #[test]

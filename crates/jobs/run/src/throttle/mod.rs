@@ -22,7 +22,7 @@ pub use timeline::{Baseline, Report};
 
 use crate::Run;
 use base::{Counters, Error, Kind, Result};
-use control_loop::{ControlLoop, SHORTEST};
+use control_loop::{ControlLoop, MIN_INTERVAL};
 use controller::Controller;
 use limits::Replica;
 use probe::Probe;
@@ -103,7 +103,7 @@ pub struct Throttle {
 struct Shared {
     end: AtomicBool,
     counters: Mutex<Option<Arc<Counters>>>,
-    story: Mutex<Timeline>,
+    timeline: Mutex<Timeline>,
 }
 
 impl Shared {
@@ -112,8 +112,8 @@ impl Shared {
         counters.as_ref().map_or(0, |c| c.busy.get())
     }
 
-    fn story(&self) -> std::sync::MutexGuard<'_, Timeline> {
-        self.story.lock().unwrap_or_else(PoisonError::into_inner)
+    fn timeline(&self) -> std::sync::MutexGuard<'_, Timeline> {
+        self.timeline.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -130,8 +130,8 @@ impl Throttle {
         if options.is_empty() {
             return Ok(None);
         }
-        let replicas = replicas(options, server)?;
-        let watcher = watching(server);
+        let replicas = open_replicas(options, server)?;
+        let watcher = probe_options(server);
         let probe = Probe::open(&watcher, id).map_err(|why| {
             Error::new(Kind::Failed, format!("cannot watch the server: {why}")).hint(
                 "limits on what a run costs need a connection more; leave them out, or allow one",
@@ -144,7 +144,7 @@ impl Throttle {
         let shared = Arc::new(Shared {
             end: AtomicBool::new(false),
             counters: Mutex::default(),
-            story: Mutex::new(Timeline::new(probe.source())),
+            timeline: Mutex::new(Timeline::new(probe.source())),
         });
         run.setpoints.set_watched(true);
         run.setpoints.set_impact(options.impact);
@@ -152,7 +152,7 @@ impl Throttle {
             .set_max_threads_running(options.max_threads_running);
         let mut control = Controller::new(options.impact.unwrap_or(f64::INFINITY), options.floor);
         if !probe.is_exact() {
-            control.trust_less();
+            control.use_coarse_target();
         }
         let mut keeper = ControlLoop {
             run: run.clone(),
@@ -160,16 +160,16 @@ impl Throttle {
             options: options.clone(),
             server: watcher,
             id: id.clone(),
-            control,
+            controller: control,
             probe: Some(probe),
             replicas,
             lag: None,
             shared: shared.clone(),
-            slot: SHORTEST,
+            interval: MIN_INTERVAL,
             workers,
-            held_since: None,
-            last_lag: None,
-            doing: None,
+            paused_since: None,
+            lag_measured: None,
+            reported_mode: None,
         };
         keeper.measure_baseline()?;
         keeper.wait_for_limits()?;
@@ -195,7 +195,7 @@ impl Throttle {
     /// The run is through; what happened.
     pub fn finish(mut self) -> Report {
         self.end();
-        self.shared.story().report()
+        self.shared.timeline().report()
     }
 
     fn end(&mut self) {
@@ -213,7 +213,7 @@ impl Drop for Throttle {
 }
 
 /// A connection that is not the run's: not in its budget, and not waiting without end.
-fn watching(server: &wire::Options) -> wire::Options {
+fn probe_options(server: &wire::Options) -> wire::Options {
     wire::Options {
         read_timeout: Some(STALLED),
         answer_timeout: Some(STALLED),
@@ -224,13 +224,13 @@ fn watching(server: &wire::Options) -> wire::Options {
     }
 }
 
-fn replicas(options: &Options, server: &wire::Options) -> Result<Vec<Replica>> {
+fn open_replicas(options: &Options, server: &wire::Options) -> Result<Vec<Replica>> {
     if !options.wants_lag() {
         return Ok(Vec::new());
     }
     if options.replicas.is_empty() {
-        return Ok(vec![Replica::open(&watching(server))?]);
+        return Ok(vec![Replica::open(&probe_options(server))?]);
     }
     let each = options.replicas.iter();
-    each.map(|o| Replica::open(&watching(o))).collect()
+    each.map(|o| Replica::open(&probe_options(o))).collect()
 }

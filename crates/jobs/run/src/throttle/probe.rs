@@ -33,11 +33,11 @@ const PING_EVERY: Duration = Duration::from_millis(12);
 const COUNT_EVERY: u32 = 4;
 
 /// Share of statements that the mean leaves out at the slow end: among them are the run's own.
-const TRIM: f64 = 0.005;
+const TRIMMED_SHARE: f64 = 0.005;
 
 /// What the server's figures were at a moment.
 #[derive(Clone, Debug, Default)]
-struct Raw {
+struct Counters {
     questions: u64,
     running: u64,
     history: Option<u64>,
@@ -47,13 +47,13 @@ struct Raw {
 
 /// Figures of one slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct Reading {
     /// What the application saw.
-    pub look: Sample,
+    pub sample: Sample,
     /// Statements under way, without the run's own.
-    pub running: u64,
+    pub threads_running: u64,
     /// Length of the history list, where it can be seen.
-    pub history: Option<u64>,
+    pub history_list: Option<u64>,
 }
 
 /// A connection that watches.
@@ -61,17 +61,17 @@ pub struct Probe {
     conn: Conn,
     histogram: bool,
     /// Why there is no histogram.
-    reason: Option<String>,
+    no_histogram: Option<String>,
     /// The history list is asked for by itself.
     history: bool,
-    last: (Instant, Raw),
+    last: (Instant, Counters),
     /// Threads that the server counts as running and that are nobody's statement.
-    daemons: u64,
+    background_threads: u64,
     /// Statements that the run has sent, and how many it had at the last look.
     sent: Arc<AtomicU64>,
     sent_before: u64,
     /// A usual latency, for the scale of a delay.
-    usual: f64,
+    typical_latency: f64,
 }
 
 impl Probe {
@@ -110,15 +110,17 @@ impl Probe {
         let mut probe = Probe {
             conn,
             histogram,
-            reason,
+            no_histogram: reason,
             history,
-            last: (Instant::now(), Raw::default()),
-            daemons,
+            last: (Instant::now(), Counters::default()),
+            background_threads: daemons,
             sent: options.statements.clone(),
             sent_before: 0,
-            usual: 0.0,
+            typical_latency: 0.0,
         };
-        let raw = probe.raw().ok_or("the server does not show its counters")?;
+        let raw = probe
+            .counters()
+            .ok_or("the server does not show its counters")?;
         probe.last = (Instant::now(), raw);
         probe.sent_before = probe.sent.load(Ordering::Relaxed);
         Ok(probe)
@@ -126,7 +128,7 @@ impl Probe {
 
     /// Where the latency comes from, in words.
     pub fn source(&self) -> String {
-        match &self.reason {
+        match &self.no_histogram {
             None => "the statement histogram of performance_schema".to_owned(),
             Some(why) => format!("statements under way, throughput and a light probe: {why}"),
         }
@@ -140,13 +142,13 @@ impl Probe {
     /// Watches for `slot` and tells what was seen in it. `busy` is how many of the
     /// statements under way are the run's, `passed` its bytes so far. `None` once the
     /// server no longer answers.
-    pub fn watch(
+    pub fn measure(
         &mut self,
         slot: Duration,
         busy: impl Fn() -> u64,
         passed: impl Fn() -> u64,
         stop: impl Fn() -> bool,
-    ) -> Option<Seen> {
+    ) -> Option<Reading> {
         let end = Instant::now() + slot;
         let before = passed();
         let (mut pings, mut delay, mut counts, mut running) = (0u32, 0.0, 0u32, 0.0);
@@ -170,7 +172,7 @@ impl Probe {
                 running += raw.running.saturating_sub(busy()) as f64;
             }
         }
-        let raw = self.raw()?;
+        let raw = self.counters()?;
         let now = Instant::now();
         let sent = self.sent.load(Ordering::Relaxed);
         let own = sent.saturating_sub(self.sent_before);
@@ -187,7 +189,7 @@ impl Probe {
             ..Sample::default()
         };
         if self.histogram {
-            let moved = moved(&self.last.1.buckets, &raw.buckets, own);
+            let moved = bucket_deltas(&self.last.1.buckets, &raw.buckets, own);
             look.statements = moved.iter().map(|(_, n)| *n).sum::<u64>() as f64;
             look.mean = trimmed_mean(&moved);
             look.p95 = quantile(&moved, 0.95);
@@ -198,33 +200,33 @@ impl Probe {
                 others as f64
             };
             let mean = under_way.max(0.05) * seconds / look.statements;
-            self.usual = if self.usual == 0.0 {
+            self.typical_latency = if self.typical_latency == 0.0 {
                 mean
             } else {
-                0.98 * self.usual + 0.02 * mean
+                0.98 * self.typical_latency + 0.02 * mean
             };
             look.mean = Some(mean);
             // What a usual statement would take were it delayed as the probe was.
-            look.p95 = Some(self.usual + delay / f64::from(pings));
+            look.p95 = Some(self.typical_latency + delay / f64::from(pings));
         }
-        let seen = Seen {
-            look,
-            running: others,
-            history: raw.history,
+        let seen = Reading {
+            sample: look,
+            threads_running: others,
+            history_list: raw.history,
         };
         self.last = (now, raw);
         self.sent_before = sent;
         Some(seen)
     }
 
-    fn status(&mut self) -> Option<Raw> {
-        let mut raw = Raw::default();
+    fn status(&mut self) -> Option<Counters> {
+        let mut raw = Counters::default();
         for (name, value) in server_counters::pairs(&mut self.conn, STATUS)? {
             match (name.as_str(), value.parse().ok()) {
                 ("questions", Some(n)) => raw.questions = n,
                 // This statement is among them.
                 ("threads_running", Some(n)) => {
-                    raw.running = u64::saturating_sub(n, 1 + self.daemons);
+                    raw.running = u64::saturating_sub(n, 1 + self.background_threads);
                 }
                 ("innodb_history_list_length", n) => raw.history = n,
                 _ => {}
@@ -233,7 +235,7 @@ impl Probe {
         Some(raw)
     }
 
-    fn raw(&mut self) -> Option<Raw> {
+    fn counters(&mut self) -> Option<Counters> {
         let mut raw = self.status()?;
         if self.histogram {
             let rows = self.conn.fetch(HISTOGRAM).ok()?;
@@ -263,7 +265,7 @@ fn bucket(row: &[Option<Vec<u8>>]) -> Option<(u32, f64, u64)> {
 }
 
 /// What each bucket grew by, in order, without `own` statements of the run's.
-fn moved(from: &[(u32, f64, u64)], to: &[(u32, f64, u64)], own: u64) -> Vec<(f64, u64)> {
+fn bucket_deltas(from: &[(u32, f64, u64)], to: &[(u32, f64, u64)], own: u64) -> Vec<(f64, u64)> {
     let before: std::collections::HashMap<u32, u64> =
         from.iter().map(|(n, _, count)| (*n, *count)).collect();
     let mut list: Vec<(f64, u64)> = to
@@ -289,7 +291,7 @@ fn moved(from: &[(u32, f64, u64)], to: &[(u32, f64, u64)], own: u64) -> Vec<(f64
 /// Mean without the slowest few.
 fn trimmed_mean(buckets: &[(f64, u64)]) -> Option<f64> {
     let all: u64 = buckets.iter().map(|(_, n)| n).sum();
-    let mut left = all as f64 * (1.0 - TRIM);
+    let mut left = all as f64 * (1.0 - TRIMMED_SHARE);
     let (mut sum, mut count) = (0.0, 0.0);
     for (middle, n) in buckets {
         let take = (*n as f64).min(left);
@@ -301,7 +303,7 @@ fn trimmed_mean(buckets: &[(f64, u64)]) -> Option<f64> {
 }
 
 /// Each bucket is so many times as wide as the one before it: the 50th root of ten.
-const STEP: f64 = 1.047_128_5;
+const BUCKET_RATIO: f64 = 1.047_128_5;
 
 /// The value below which a share of all lies; inside a bucket they are taken to lie evenly.
 fn quantile(buckets: &[(f64, u64)], share: f64) -> Option<f64> {
@@ -312,7 +314,7 @@ fn quantile(buckets: &[(f64, u64)], share: f64) -> Option<f64> {
         let n = *n as f64;
         if seen + n >= want {
             let place = ((want - seen) / n).clamp(0.0, 1.0);
-            return Some(middle * STEP.powf(place - 0.5));
+            return Some(middle * BUCKET_RATIO.powf(place - 0.5));
         }
         seen += n;
     }
@@ -327,7 +329,7 @@ mod tests {
     fn a_histogram_gives_counts_mean_and_quantile_of_what_is_new() {
         let from = [(1, 0.001, 100), (5, 0.010, 4)];
         let to = [(1, 0.001, 1_000), (5, 0.010, 104), (9, 1.0, 1)];
-        let new = moved(&from, &to, 0);
+        let new = bucket_deltas(&from, &to, 0);
         assert_eq!(new, [(0.001, 900), (0.010, 100), (1.0, 1)]);
         // The one slow statement is among the half per cent that is left out.
         let mean = trimmed_mean(&new).unwrap();
@@ -337,7 +339,10 @@ mod tests {
         // A third of the way into the first bucket.
         assert!((0.00098..0.001).contains(&quantile(&new, 0.3).unwrap()));
         // The probe's own are the slow ones.
-        assert_eq!(moved(&from, &to, 3)[..], [(0.001, 900), (0.010, 98)]);
+        assert_eq!(
+            bucket_deltas(&from, &to, 3)[..],
+            [(0.001, 900), (0.010, 98)]
+        );
         assert_eq!(trimmed_mean(&[]), None);
         assert_eq!(quantile(&[], 0.5), None);
     }

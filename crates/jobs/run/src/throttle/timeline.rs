@@ -3,7 +3,7 @@
 
 use super::controller::Action;
 use super::limits::Lag;
-use super::probe::Seen;
+use super::probe::Reading;
 use base::events::Measure;
 
 /// What it came to.
@@ -40,15 +40,15 @@ pub struct Baseline {
 }
 
 /// One slot of the run.
-pub struct Slot<'a> {
+pub struct Interval<'a> {
     /// What was seen.
-    pub seen: &'a Seen,
+    pub reading: &'a Reading,
     /// What it was for.
-    pub order: Action,
+    pub action: Action,
     /// The gate's rate, if it had one.
-    pub allowed: Option<u64>,
+    pub rate: Option<u64>,
     /// Whether a limit held the run.
-    pub held: bool,
+    pub paused: bool,
     /// The estimated effect and its error.
     pub effect: Option<(f64, f64)>,
     /// The slowest replica.
@@ -59,17 +59,17 @@ pub struct Slot<'a> {
 #[derive(Debug, Default)]
 pub struct Timeline {
     report: Report,
-    before: Vec<Seen>,
-    cost: f64,
-    watched: f64,
+    baseline_readings: Vec<Reading>,
+    effect_sum: f64,
+    effect_seconds: f64,
     /// Sum of the logarithms of rests over what is usual, by time, and that time.
-    rests: (f64, f64),
+    shift_sum: (f64, f64),
     /// The same of the last rests only, the mean.
-    lately: f64,
+    recent_shift: f64,
 }
 
 /// Seconds of rests that say something about what the run costs even then.
-const STANDING: f64 = 2.0;
+const MIN_REST_SECONDS: f64 = 2.0;
 
 impl Timeline {
     /// With the place that latencies come from.
@@ -84,19 +84,27 @@ impl Timeline {
     }
 
     /// A slot before the run.
-    pub fn add_baseline(&mut self, seen: &Seen) {
-        self.before.push(*seen);
-        let n = self.before.len() as f64;
-        let seconds: f64 = self.before.iter().map(|s| s.look.seconds).sum();
-        let statements: f64 = self.before.iter().map(|s| s.look.statements).sum();
-        let middle = |f: fn(&Seen) -> Option<f64>| {
-            let sum: Option<f64> = self.before.iter().map(f).sum();
+    pub fn add_baseline(&mut self, seen: &Reading) {
+        self.baseline_readings.push(*seen);
+        let n = self.baseline_readings.len() as f64;
+        let seconds: f64 = self
+            .baseline_readings
+            .iter()
+            .map(|s| s.sample.seconds)
+            .sum();
+        let statements: f64 = self
+            .baseline_readings
+            .iter()
+            .map(|s| s.sample.statements)
+            .sum();
+        let middle = |f: fn(&Reading) -> Option<f64>| {
+            let sum: Option<f64> = self.baseline_readings.iter().map(f).sum();
             sum.map(|s| s / n)
         };
         self.report.baseline = Some(Baseline {
             statements: statements / seconds.max(1e-3),
-            mean: middle(|s| s.look.mean),
-            p95: middle(|s| s.look.p95),
+            mean: middle(|s| s.sample.mean),
+            p95: middle(|s| s.sample.p95),
         });
     }
 
@@ -119,12 +127,12 @@ impl Timeline {
     }
 
     /// A slot of the run; what is to be drawn of it.
-    pub fn slot(&mut self, slot: &Slot<'_>) -> Vec<Measure> {
-        let look = &slot.seen.look;
+    pub fn add_interval(&mut self, slot: &Interval<'_>) -> Vec<Measure> {
+        let look = &slot.reading.sample;
         let r = &mut self.report;
-        if slot.held {
+        if slot.paused {
             r.paused += look.seconds;
-        } else if slot.order == Action::Rest {
+        } else if slot.action == Action::Rest {
             r.rested += look.seconds;
             if let (Some(now), Some(usual)) = (look.mean, r.baseline.and_then(|u| u.mean))
                 && now > 0.0
@@ -132,25 +140,25 @@ impl Timeline {
                 && !look.is_quiet()
             {
                 let over = (now / usual).ln().clamp(-1.0, 1.0);
-                self.rests.0 += over * look.seconds;
-                self.rests.1 += look.seconds;
-                let weight = (look.seconds / self.rests.1.min(3.0 * STANDING)).min(1.0);
-                self.lately += weight * (over - self.lately);
-                if self.rests.1 >= STANDING {
-                    r.baseline_shift = Some((self.rests.0 / self.rests.1).exp() - 1.0);
+                self.shift_sum.0 += over * look.seconds;
+                self.shift_sum.1 += look.seconds;
+                let weight = (look.seconds / self.shift_sum.1.min(3.0 * MIN_REST_SECONDS)).min(1.0);
+                self.recent_shift += weight * (over - self.recent_shift);
+                if self.shift_sum.1 >= MIN_REST_SECONDS {
+                    r.baseline_shift = Some((self.shift_sum.0 / self.shift_sum.1).exp() - 1.0);
                 }
             }
         }
         if let Some((e, _)) = slot.effect {
-            self.cost += e * look.seconds;
-            self.watched += look.seconds;
-            r.effect = Some(self.cost / self.watched);
+            self.effect_sum += e * look.seconds;
+            self.effect_seconds += look.seconds;
+            r.effect = Some(self.effect_sum / self.effect_seconds);
         }
         let lag = match slot.lag {
             Some(Lag::Seconds(s)) => Some(*s),
             _ => None,
         };
-        r.history = r.history.max(slot.seen.history);
+        r.history = r.history.max(slot.reading.history_list);
         r.lag = match (r.lag, lag) {
             (Some(a), Some(b)) => Some(a.max(b)),
             (a, b) => a.or(b),
@@ -175,13 +183,7 @@ impl Timeline {
             Some(look.bytes as f64 / look.seconds.max(1e-3)),
             false,
         );
-        add(
-            "Rate",
-            "allowed",
-            "B/s",
-            slot.allowed.map(|r| r as f64),
-            true,
-        );
+        add("Rate", "allowed", "B/s", slot.rate.map(|r| r as f64), true);
         add(
             "Latency of everybody's statements",
             "mean",
@@ -214,7 +216,7 @@ impl Timeline {
             "History list",
             "length",
             "",
-            slot.seen.history.map(|n| n as f64),
+            slot.reading.history_list.map(|n| n as f64),
             false,
         );
         add("Replica lag", "lag", "s", lag, false);
@@ -222,8 +224,8 @@ impl Timeline {
     }
 
     /// How much longer others' statements take of late even while the run rests, as a share.
-    pub fn standing(&self) -> Option<f64> {
-        (self.rests.1 >= STANDING).then(|| self.lately.exp() - 1.0)
+    pub fn recent_baseline_shift(&self) -> Option<f64> {
+        (self.shift_sum.1 >= MIN_REST_SECONDS).then(|| self.recent_shift.exp() - 1.0)
     }
 
     /// The story so far.
@@ -239,21 +241,21 @@ mod tests {
     #[test]
     fn the_story_adds_up() {
         let mut story = Timeline::new("x".to_owned());
-        let mut seen = Seen::default();
-        seen.look.seconds = 0.5;
-        seen.look.bytes = 100;
-        seen.history = Some(7);
+        let mut seen = Reading::default();
+        seen.sample.seconds = 0.5;
+        seen.sample.bytes = 100;
+        seen.history_list = Some(7);
         for i in 0..80 {
             let order = if i % 4 == 0 {
                 Action::Rest
             } else {
                 Action::Rate(5)
             };
-            let drawn = story.slot(&Slot {
-                seen: &seen,
-                order,
-                allowed: Some(5),
-                held: i % 8 == 7,
+            let drawn = story.add_interval(&Interval {
+                reading: &seen,
+                action: order,
+                rate: Some(5),
+                paused: i % 8 == 7,
                 effect: Some((0.03, 0.01)),
                 lag: Some(&Lag::Seconds(2.0)),
             });
@@ -269,31 +271,38 @@ mod tests {
         assert!((report.effect.unwrap() - 0.03).abs() < 1e-6);
         assert_eq!((report.rested, report.paused), (10.0, 5.0));
         // Nobody knew what is usual.
-        assert_eq!((report.baseline_shift, story.standing()), (None, None));
+        assert_eq!(
+            (report.baseline_shift, story.recent_baseline_shift()),
+            (None, None)
+        );
         assert_eq!((report.history, report.lag), (Some(7), Some(2.0)));
     }
 
     #[test]
     fn what_stays_while_nothing_moves_is_told_apart() {
         let mut story = Timeline::new("x".to_owned());
-        let mut seen = Seen::default();
-        (seen.look.seconds, seen.look.statements, seen.look.mean) = (0.5, 900.0, Some(0.001));
+        let mut seen = Reading::default();
+        (
+            seen.sample.seconds,
+            seen.sample.statements,
+            seen.sample.mean,
+        ) = (0.5, 900.0, Some(0.001));
         story.add_baseline(&seen);
         let mut slots = |n, order, mean| {
-            seen.look.mean = Some(mean);
+            seen.sample.mean = Some(mean);
             // The few that end while the server stands still say nothing of the snapshot.
-            seen.look.statements = if mean < 1.0 { 900.0 } else { 2.0 };
+            seen.sample.statements = if mean < 1.0 { 900.0 } else { 2.0 };
             for _ in 0..n {
-                story.slot(&Slot {
-                    seen: &seen,
-                    order,
-                    allowed: None,
-                    held: false,
+                story.add_interval(&Interval {
+                    reading: &seen,
+                    action: order,
+                    rate: None,
+                    paused: false,
                     effect: Some((0.03, 0.01)),
                     lag: None,
                 });
             }
-            (story.report().baseline_shift, story.standing())
+            (story.report().baseline_shift, story.recent_baseline_shift())
         };
         let about = |v: Option<f64>, to: f64| (v.unwrap() - to).abs() < 0.005;
         assert_eq!(slots(3, Action::Rest, 0.001).0, None);
@@ -314,10 +323,10 @@ mod tests {
     #[test]
     fn what_is_usual_is_said_in_one_line() {
         let mut story = Timeline::new("x".to_owned());
-        let mut seen = Seen::default();
-        seen.look.seconds = 1.0;
-        seen.look.statements = 1000.0;
-        (seen.look.mean, seen.look.p95) = (Some(0.001), Some(0.004));
+        let mut seen = Reading::default();
+        seen.sample.seconds = 1.0;
+        seen.sample.statements = 1000.0;
+        (seen.sample.mean, seen.sample.p95) = (Some(0.001), Some(0.004));
         story.add_baseline(&seen);
         assert_eq!(
             story.baseline_text(),
