@@ -145,9 +145,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         planner,
         readers: Vec::new(),
     };
-    session::for_catalog(&mut source.control, &source.id)
-        .and_then(|()| session::for_rows(&mut source.planner, &source.id))
-        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    connect::prepared(session::for_catalog(&mut source.control, &source.id))?;
+    connect::prepared(session::for_rows(&mut source.planner, &source.id))?;
     let account = Privileges::read(&mut source.control, &source.id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     privileges(&account, &source.id, options, &Catalog::default())?;
@@ -165,8 +164,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     privileges(&account, &source.id, options, &catalog)?;
     for _ in 0..options.threads {
         let mut conn = connect::connection(run, &options.source)?;
-        session::for_rows(&mut conn, &source.id)
-            .map_err(|e| failure::server("cannot prepare a session", e))?;
+        connect::prepared(session::for_rows(&mut conn, &source.id))?;
         source.readers.push(conn);
     }
     // Where definitions cannot be held still, what identifies each table is noted first.

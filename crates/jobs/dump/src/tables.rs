@@ -2,8 +2,8 @@
 //! chunk numbers, finished chunks, and the moment when the last one is done.
 
 use archive::chunk::ChunkRecord;
-use base::{Counters, Event, Observer};
-use rows::key_ranges::{KeyRange, Nulls};
+use base::{Counters, Event, Observer, lock};
+use rows::key_ranges::KeyRange;
 use rows::table_plan::TablePlan;
 use server::Identity;
 use server::catalog::{Table, TableKind};
@@ -139,25 +139,13 @@ impl TableState {
 
     /// A chunk is on disk.
     pub fn add_chunk(&self, chunk: DoneChunk) {
-        self.chunks
-            .lock()
-            .unwrap_or_else(|e| e.into_inner())
-            .push(chunk);
+        lock(&self.chunks).push(chunk);
     }
 
     /// The chunks, series by series, in order of their numbers.
     pub fn chunks(&self) -> Vec<DoneChunk> {
-        let mut chunks = self
-            .chunks
-            .lock()
-            .unwrap_or_else(|e| e.into_inner())
-            .clone();
+        let mut chunks = lock(&self.chunks).clone();
         chunks.sort_by_key(|c| (c.series, c.number));
         chunks
     }
-}
-
-/// Whether a range can hold any rows worth a key in the record.
-pub fn has_bounds(range: &KeyRange) -> bool {
-    range.from.is_some() || range.to.is_some() || range.nulls != Nulls::Included
 }

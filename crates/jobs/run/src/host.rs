@@ -1,26 +1,26 @@
-//! What this host knows of the two processes: processor time of penstock, of a
-//! server that runs here, of everything together, and waits for disks.
+//! What this host knows about the two processes: CPU time of penstock, of a server that runs here, of
+//! all processes together, and waits for disks.
 //!
-//! All of it is read from `/proc`, which costs microseconds and needs no
-//! privilege. Whatever is not there (another system, a container, a server
-//! elsewhere) is `None`, never zero.
+//! All of it is read from `/proc`, which costs microseconds and needs no privilege. What is not
+//! available (another system, a container, a server on another host) is `None`, never zero.
 
 use server::Identity;
 use std::path::{Path, PathBuf};
 use wire::{Conn, Endpoint};
 
-/// What the whole host did since it started.
+/// Totals of the whole host since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Host {
-    /// Core-seconds at work.
+    /// Core-seconds busy.
     pub busy: f64,
-    /// Core-seconds idle while a disk was waited for.
+    /// Core-seconds idle while a process waited for a disk.
     pub iowait: f64,
-    /// Seconds in which somebody waited for a disk, where the kernel keeps count.
+    /// Seconds in which at least one task waited for a disk, where the kernel counts them (pressure
+    /// stall information).
     pub pressure: Option<f64>,
 }
 
-/// What the disks of the host did since it started, in bytes.
+/// Totals of the host's disks since it started, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disks {
     /// Read from them.
@@ -29,11 +29,11 @@ pub struct Disks {
     pub written: u64,
 }
 
-/// What all disks did so far.
+/// Totals of all disks.
 pub fn disks() -> Option<Disks> {
     let text = std::fs::read_to_string("/proc/diskstats").ok()?;
     parse_disks(&text, |name| {
-        // Whole devices only, and of those none that stands on another one.
+        // Whole devices only, and none that is layered on another device.
         !["loop", "ram", "dm-", "md", "zram"]
             .iter()
             .any(|p| name.starts_with(p))
@@ -63,7 +63,7 @@ fn parse_disks(text: &str, whole: impl Fn(&str) -> bool) -> Option<Disks> {
     found
 }
 
-/// Processor seconds of this process.
+/// CPU seconds of this process.
 pub fn own_cpu() -> f64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     t.tv_sec as f64 + t.tv_nsec as f64 / 1e9
@@ -74,8 +74,8 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Whether the host has no more cores than this process may use; only then do
-/// the host's figures and ours measure the same thing.
+/// Whether this process may use all cores of the host; only then do the host's figures and ours measure
+/// the same thing.
 fn may_use_all_cores(stat: &str) -> bool {
     let all = stat
         .lines()
@@ -84,7 +84,7 @@ fn may_use_all_cores(stat: &str) -> bool {
     all == cores()
 }
 
-/// What the host did so far.
+/// Totals of the host.
 pub fn host() -> Option<Host> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     if !may_use_all_cores(&stat) {
@@ -129,8 +129,8 @@ fn tick() -> f64 {
 pub struct Process(u32);
 
 impl Process {
-    /// The server behind a connection, if it runs here and is one: a proxy's
-    /// or another program's processor time would mislead.
+    /// The server at the other end of a connection, if it runs on this host and is a server: CPU time
+    /// of a proxy or another program would mislead.
     pub fn of(conn: &Conn, endpoint: &Endpoint, id: &Identity) -> Option<Process> {
         let found = match endpoint {
             Endpoint::Unix(_) => Process(conn.peer_process()?),
@@ -158,26 +158,26 @@ impl Process {
             .then_some(found)
     }
 
-    /// Its processor seconds so far.
+    /// Its CPU seconds so far.
     pub fn cpu(self) -> Option<f64> {
         parse_process(&std::fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?)
     }
 }
 
-/// Processor time of one thread, and time that it waited for a core, in seconds.
+/// CPU time of one thread, and the time that it waited for a core, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Thread {
-    /// At work.
+    /// Running.
     pub cpu: f64,
-    /// Ready to work, and no core free.
+    /// Runnable, but no core was free.
     pub delay: f64,
 }
 
 impl Process {
-    /// The numbers of its threads that serve connections, where they have that name (MySQL 8 and later).
+    /// Ids of its threads that serve connections, where they carry that name (MySQL 8 and later).
     pub fn connection_threads(self) -> Vec<u64> {
-        let folder = format!("/proc/{}/task", self.0);
-        let Ok(list) = std::fs::read_dir(folder) else {
+        let directory = format!("/proc/{}/task", self.0);
+        let Ok(list) = std::fs::read_dir(directory) else {
             return Vec::new();
         };
         list.flatten()
@@ -189,7 +189,7 @@ impl Process {
             .collect()
     }
 
-    /// What a thread of it did so far.
+    /// Totals of one of its threads.
     pub fn thread(self, number: u64) -> Option<Thread> {
         let path = format!("/proc/{}/task/{number}/schedstat", self.0);
         parse_thread(&std::fs::read_to_string(path).ok()?)
@@ -197,7 +197,7 @@ impl Process {
 }
 
 fn parse_thread(text: &str) -> Option<Thread> {
-    // Nanoseconds at work, nanoseconds waiting, turns.
+    // Nanoseconds running, nanoseconds waiting, time slices.
     let mut n = text.split_ascii_whitespace();
     let cpu: f64 = n.next()?.parse().ok()?;
     let delay: f64 = n.next()?.parse().ok()?;
@@ -208,7 +208,7 @@ fn parse_thread(text: &str) -> Option<Thread> {
 }
 
 fn parse_process(stat: &str) -> Option<f64> {
-    // The name in parentheses may hold anything, blanks and parentheses included.
+    // The name in parentheses may contain anything, including blanks and parentheses.
     let rest = &stat[stat.rfind(')')? + 1..];
     let mut fields = rest.split_ascii_whitespace().skip(11);
     let user: f64 = fields.next()?.parse().ok()?;
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_proc_says_is_read() {
+    fn proc_files_are_parsed() {
         let tick = tick();
         let h = parse_stat("cpu  100 10 50 1000 40 5 5 0 0 0\ncpu0 1 2 3\n").unwrap();
         assert_eq!((h.busy * tick, h.iowait * tick), (170.0, 40.0));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn disks_are_summed_without_their_parts() {
+    fn disks_are_summed_without_their_partitions() {
         let text = "   8 0 sda 10 0 100 5 20 0 200 5 0 0 0\n   8 1 sda1 9 0 90 5 19 0 190 5 0 0 0\n 259 0 nvme0n1 1 0 10 0 2 0 20 0 0 0 0\nodd\n";
         let found = parse_disks(text, |n| n != "sda1").unwrap();
         assert_eq!((found.read, found.written), (110 * 512, 220 * 512));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_nothing() {
+    fn malformed_files_give_none() {
         assert_eq!(parse_stat(""), None);
         assert_eq!(parse_stat("cpu  a b"), None);
         assert_eq!(parse_pressure("full total=3"), None);

@@ -284,8 +284,7 @@ pub fn catalog<'s>(
     schemas: impl Iterator<Item = &'s str>,
 ) -> Result<(Identity, Catalog)> {
     let (mut conn, id) = connect::open(run, server)?;
-    session::for_catalog(&mut conn, &id)
-        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    connect::prepared(session::for_catalog(&mut conn, &id))?;
     let mut patterns: Vec<String> = schemas.map(quote::ident).collect();
     patterns.sort();
     patterns.dedup();

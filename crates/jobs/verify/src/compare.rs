@@ -4,7 +4,7 @@
 
 use archive::RowDigest;
 use base::units::count;
-use base::{Counters, Error, Kind, Result};
+use base::{Counters, Error, Kind, Result, lock};
 use rows::key_ranges::KeyRange;
 use rows::table_plan::TablePlan;
 use run::Run;
@@ -69,8 +69,7 @@ pub struct Plans {
 /// A connection ready to read rows from one moment of its own.
 pub fn reader(run: &Run, options: &wire::Options, id: &server::Identity) -> Result<Conn> {
     let mut conn = connect::connection(run, options)?;
-    server::session::for_rows(&mut conn, id)
-        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    connect::prepared(server::session::for_rows(&mut conn, id))?;
     for sql in [
         "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
         "START TRANSACTION WITH CONSISTENT SNAPSHOT",
@@ -108,14 +107,11 @@ pub fn compare(
             rows.fetch_add(read.digest.rows(), Ordering::Relaxed);
             bytes.fetch_add(read.bytes, Ordering::Relaxed);
             if let Some(text) = differs {
-                found
-                    .lock()
-                    .unwrap_or_else(|e| e.into_inner())
-                    .push((at, text));
+                lock(&found).push((at, text));
             }
         }
     })?;
-    let mut found = found.into_inner().unwrap_or_else(|e| e.into_inner());
+    let mut found = base::lock::into_inner(found);
     found.sort();
     Ok(Outcome {
         rows: rows.into_inner(),

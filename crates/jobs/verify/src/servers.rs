@@ -26,8 +26,7 @@ pub fn servers(
     let start = Instant::now();
     let side = |options: &wire::Options| -> Result<(wire::Conn, Identity, Catalog)> {
         let (mut conn, id) = connect::open(run, options)?;
-        session::for_catalog(&mut conn, &id)
-            .map_err(|e| failure::server("cannot prepare a session", e))?;
+        connect::prepared(session::for_catalog(&mut conn, &id))?;
         let catalog = Catalog::read(&mut conn, &id, filter)
             .map_err(|e| failure::server("cannot read the catalog", e))?;
         Ok((conn, id, catalog))
@@ -48,8 +47,7 @@ pub fn servers(
             ),
         ));
     }
-    session::for_rows(&mut cutter, &lid)
-        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    connect::prepared(session::for_rows(&mut cutter, &lid))?;
     let folds = [&lid, &rid].iter().any(|id| id.lower_case_table_names != 0);
     let mut differences = Vec::new();
     let (mut plans, mut pieces) = (Vec::new(), Vec::new());

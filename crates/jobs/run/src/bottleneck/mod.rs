@@ -9,22 +9,24 @@
 //! advice is given that a counter of this very run does not speak for.
 
 mod figures;
-mod suggestions;
-use crate::host;
 mod rules;
 mod sample;
+mod suggestions;
 #[cfg(test)]
 mod tests;
+mod types;
 
 pub use figures::{Figures, Job, Redo, Traffic};
-pub use rules::{Report, Share, Suggestion, WaitClass, evaluate};
+pub use rules::evaluate;
+pub use types::{Report, Share, Suggestion, WaitClass};
 
-use base::{Event, Observer, RateLimiter};
+use crate::host;
+use base::{Event, Observer, RateLimiter, lock};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use sample::{Sample, Source};
 use server::Identity;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 use wire::{Conn, Options};
@@ -114,7 +116,7 @@ impl Profiler {
     /// A worker is through with it.
     pub fn end(&self, spell: &Span, conn: &Conn, table: &str) {
         let now = Instant::now();
-        let mut t = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut t = lock(&self.tally);
         t.busy += now - spell.since;
         t.waited += conn.waited().saturating_sub(spell.waited);
         t.limited += conn.limited().saturating_sub(spell.limited);
@@ -124,7 +126,7 @@ impl Profiler {
 
     /// A worker's commit, which began at this moment, is done.
     pub fn committed(&self, began: Instant) {
-        let mut t = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut t = lock(&self.tally);
         t.commit += began.elapsed();
     }
 
@@ -145,10 +147,7 @@ impl Profiler {
         if let (Some(a), Some(b)) = (self.host, host::host()) {
             f.host(&a, &b);
         }
-        let t = self
-            .tally
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let t = base::lock::into_inner(self.tally);
         f.busy = t.busy.as_secs_f64();
         f.waited = t.waited.as_secs_f64();
         f.limited = t.limited.as_secs_f64();

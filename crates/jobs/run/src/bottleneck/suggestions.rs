@@ -5,7 +5,7 @@
 //! of them speaks without a figure of this run.
 
 use super::figures::{Figures, Job};
-use super::rules::{CPU_SATURATED, Share, Suggestion, WaitClass};
+use super::types::{CPU_SATURATED, Share, Suggestion, WaitClass, percent, share_of};
 use base::units::{bytes, count, seconds};
 
 /// Less than this is not worth anybody's time.
@@ -43,11 +43,8 @@ pub fn suggestions(f: &Figures, shares: &[Share]) -> Vec<Suggestion> {
 }
 
 impl Inputs<'_> {
-    fn share(&self, cause: WaitClass) -> f64 {
-        self.shares
-            .iter()
-            .find(|s| s.class == cause)
-            .map_or(0.0, |s| s.share)
+    fn share(&self, class: WaitClass) -> f64 {
+        share_of(self.shares, class)
     }
 
     /// What less waiting can bring: no more than the processors leave.
@@ -297,10 +294,6 @@ impl Inputs<'_> {
 
 fn is_on(value: &str) -> bool {
     matches!(value, "ON" | "1")
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
 }
 
 /// As a setting is written: `64M`, `2G`.

@@ -1,14 +1,15 @@
-//! The socket that a run listens on: `PID.sock` in a folder that only its user can enter.
+//! The socket that a job listens on: `PID.sock` in a directory that only its user can enter.
 //!
-//! It appears under its name only once it answers, so that one that does not is
-//! certain to be left over, and can be removed by anybody who meets it.
+//! The socket gets its final name only when it answers. So a socket of that name that does not answer
+//! is certainly left over, and any process that finds it may remove it.
 
-use super::{Answer, IO_TIMEOUT, MAX_MESSAGE, Request, client, socket_address, tunables};
+use super::directory::{check_private, live_sockets, socket_address};
+use super::{Answer, IO_TIMEOUT, MAX_MESSAGE, Request, tunables};
 use crate::Run;
 use rustix::net::sockopt;
 use std::fs::{DirBuilder, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the run.
+/// Time between two updates of the job's pace.
 const POLL_EVERY: Duration = Duration::from_millis(250);
 
-/// A run that listens; it stops when this is dropped.
+/// The listener of a job; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Control {
     path: PathBuf,
@@ -27,32 +28,33 @@ pub struct Control {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Makes `run` listen in `folder`, which is made if it is not there.
-pub fn open(folder: &Path, run: &Run) -> io::Result<Control> {
+/// Makes `run` listen in `directory`, which is created if necessary.
+pub fn open(directory: &Path, run: &Run) -> io::Result<Control> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(folder)?;
-    check_private(folder)?;
-    // What dead runs left behind.
-    client::live_sockets(folder)?;
+        .create(directory)?;
+    check_private(directory)?;
+    // Removes the sockets of dead jobs.
+    live_sockets(directory)?;
     let pid = std::process::id();
-    let new = folder.join(format!(".{pid}.new"));
+    let new = directory.join(format!(".{pid}.new"));
     let _ = std::fs::remove_file(&new);
     let listener = {
-        let (address, _folder) = socket_address(&new)?;
+        let (address, _directory) = socket_address(&new)?;
         UnixListener::bind(address)?
     };
     std::fs::set_permissions(&new, Permissions::from_mode(0o600))?;
     listener.set_nonblocking(true)?;
-    // Somebody of this number may run on another host, or in another container, with the same folder.
+    // A process of the same id may run on another host, or in another container, with the same
+    // directory.
     let names = (0..).map(|n| match n {
         0 => format!("{pid}.sock"),
         n => format!("{pid}-{n}.sock"),
     });
     let path = names
         .take(100)
-        .map(|name| folder.join(name))
+        .map(|name| directory.join(name))
         .find(|p| std::fs::hard_link(&new, p).is_ok());
     let _ = std::fs::remove_file(&new);
     let path = path.ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
@@ -62,7 +64,7 @@ pub fn open(folder: &Path, run: &Run) -> io::Result<Control> {
         while !over.load(Ordering::SeqCst) {
             run.status.tick();
             match listener.accept() {
-                // What goes wrong with one is its own affair.
+                // An error with one client does not concern the job.
                 Ok((client, _)) => drop(serve(&run, client)),
                 Err(_) => wait(&listener),
             }
@@ -77,17 +79,6 @@ pub fn open(folder: &Path, run: &Run) -> io::Result<Control> {
         end,
         thread: Some(thread),
     })
-}
-
-/// Refuses a folder that others can enter.
-pub(super) fn check_private(folder: &Path) -> io::Result<()> {
-    let meta = std::fs::symlink_metadata(folder)?;
-    let mine = meta.uid() == rustix::process::geteuid().as_raw();
-    if !meta.is_dir() || !mine || meta.mode() & 0o077 != 0 {
-        let why = "it is not a folder of this user alone (mode 0700)";
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    }
-    Ok(())
 }
 
 fn wait(listener: &UnixListener) {
@@ -108,9 +99,9 @@ fn serve(run: &Run, mut client: UnixStream) -> io::Result<()> {
     let answer = match read_request(&client) {
         Ok(Some(line)) => match serde_json::from_str::<Request>(&line) {
             Ok(request) => execute(run, &request),
-            Err(e) => refusal(format!("this is no request: {e}")),
+            Err(e) => refusal(format!("this is not a request: {e}")),
         },
-        Ok(None) => refusal("this is no request".to_owned()),
+        Ok(None) => refusal("this is not a request".to_owned()),
         Err(e) => return Err(e),
     };
     client.set_write_timeout(Some(IO_TIMEOUT))?;
@@ -119,9 +110,9 @@ fn serve(run: &Run, mut client: UnixStream) -> io::Result<()> {
     client.write_all(&line)
 }
 
-/// One line, of limited length and within limited time; `None` if it is none.
+/// Reads one line of limited length within limited time; `None` if there is no complete line.
 fn read_request(client: &UnixStream) -> io::Result<Option<String>> {
-    /// Held to one moment, however slowly bytes drip.
+    /// A reader with one deadline for all reads, however slowly bytes arrive.
     struct WithDeadline<'a>(&'a UnixStream, Instant);
     impl Read for WithDeadline<'_> {
         fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {

@@ -21,14 +21,14 @@ pub use limits::{LIMIT_TIMEOUT, Limit, LimitKind};
 pub use timeline::{Baseline, Report};
 
 use crate::Run;
-use base::{Counters, Error, Kind, Result};
+use base::{Counters, Error, Kind, Result, lock};
 use control_loop::{ControlLoop, MIN_INTERVAL};
 use controller::Controller;
 use limits::Replica;
 use probe::Probe;
 use server::Identity;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use timeline::Timeline;
@@ -108,12 +108,12 @@ struct Shared {
 
 impl Shared {
     fn busy(&self) -> u64 {
-        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let counters = lock(&self.counters);
         counters.as_ref().map_or(0, |c| c.busy.get())
     }
 
     fn timeline(&self) -> std::sync::MutexGuard<'_, Timeline> {
-        self.timeline.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.timeline)
     }
 }
 
@@ -185,11 +185,7 @@ impl Throttle {
 
     /// The rows begin to move: these figures tell how many workers are at it.
     pub fn rows_started(&self, counters: &Arc<Counters>) {
-        *self
-            .shared
-            .counters
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(counters.clone());
+        *lock(&self.shared.counters) = Some(counters.clone());
     }
 
     /// The run is through; what happened.
