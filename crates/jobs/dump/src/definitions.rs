@@ -1,8 +1,7 @@
-//! Definitions and metadata: the SQL files, and what the tables are called on disk.
+//! Definitions and metadata: the SQL files, and the base names of tables on disk.
 //!
-//! Definitions are read while they cannot change (MySQL) or while a change is
-//! detected by the snapshot (MariaDB), one file an object, so that users can
-//! read and restore any of them by hand.
+//! Definitions are read while they cannot change (MySQL) or while a change is detected later (MariaDB),
+//! one file for each object, so that users can read and restore any of them by hand.
 
 use super::Options;
 use super::tables::{TableState, by_partition};
@@ -26,7 +25,7 @@ pub struct Written {
     pub tables: Vec<Arc<TableState>>,
     /// Views written.
     pub views: u64,
-    /// What could not be taken along exactly, by name.
+    /// What could not be dumped exactly, by name.
     pub exceptions: Vec<String>,
 }
 
@@ -197,13 +196,13 @@ impl DefinitionWriter<'_> {
         }
         if ddl::has_folder(&create) {
             self.out.exceptions.push(format!(
-                "table {} has a folder of its own (DATA DIRECTORY): a load refuses such a definition; load without the table (--exclude-tables), and create it by hand",
+                "table {} has its own DATA DIRECTORY: a load refuses such a definition; load without the table (--exclude-tables), and create it by hand",
                 table.qualified()
             ));
         }
         for column in uncertain_columns(table, &create) {
             run.observer.warn(printable(&format!(
-                "table {}, column {column}: the server shows a ? in its definition, which also stands for a character that its dictionary does not hold (an emoji, say): if it is one, the archive has another definition, and a load refuses rows that have it: correct the column on the target then (ALTER TABLE), and go on with --resume",
+                "table {}, column {column}: the server shows a ? in its definition, which also stands for a character that its dictionary does not hold (an emoji, say): if it is one, the archive has another definition, and a load refuses rows that have it: correct the column on the target then (ALTER TABLE), then resume the load with --resume",
                 table.qualified()
             )));
         }

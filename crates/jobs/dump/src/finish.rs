@@ -1,5 +1,5 @@
-//! The end of a dump: metadata of the whole, everything made durable, and last
-//! the manifest that makes the archive an archive.
+//! The end of a dump: metadata of the whole archive, everything made durable, and last the manifest,
+//! which makes the archive complete.
 
 use super::tables::TableState;
 use super::{Compression, Consistency, Options, snapshot::Achieved};
@@ -14,7 +14,7 @@ use server::{Catalog, Identity};
 use std::sync::Arc;
 use store::{EntryKind, Store};
 
-/// What the manifest tells.
+/// What the manifest records.
 pub struct Facts<'a> {
     pub id: &'a Identity,
     pub catalog: &'a Catalog,
@@ -24,7 +24,7 @@ pub struct Facts<'a> {
     pub begin: jiff::Timestamp,
 }
 
-/// Sums for the summary.
+/// Totals for the summary.
 pub struct Finished {
     pub rows: u64,
     pub raw_bytes: u64,
@@ -32,7 +32,7 @@ pub struct Finished {
     pub chunks: u64,
 }
 
-/// Writes the rest and takes the marker away.
+/// Writes the remaining files and removes the marker.
 pub fn finish(
     run: &Run,
     store: &dyn Store,

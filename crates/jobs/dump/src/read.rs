@@ -1,5 +1,5 @@
-//! A reader: one connection inside the snapshot, one task after the other,
-//! rows straight from the read buffer into a chunk.
+//! A reader: one connection inside the snapshot, one task after another, rows straight from the read
+//! buffer into a chunk.
 
 use super::plan::Task;
 use super::tables::DoneChunk;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use store::Store;
 use wire::Conn;
 
-/// How often a reader shows its figures and looks whether to stop, in rows.
+/// How often a reader updates the counters and checks whether to stop, in rows.
 const CHECK_EVERY: u64 = 2048;
 
 /// Tables from this size on are read as bulk, in bytes.
@@ -26,13 +26,13 @@ pub struct Readers<'a> {
     pub store: &'a dyn Store,
     /// How they are written.
     pub compression: Compression,
-    /// Row bytes after which a range goes on in another file.
+    /// Row bytes after which a range continues in another file.
     pub max_chunk_bytes: u64,
     /// Figures of the phase.
     pub counters: &'a Counters,
-    /// Told when a table is done.
+    /// Receives an event when a table is done.
     pub observer: &'a dyn Observer,
-    /// Told where the time goes.
+    /// Receives the times of tasks.
     pub profiler: &'a Profiler,
 }
 
@@ -48,9 +48,9 @@ impl Readers<'_> {
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             self.counters.busy.add(1);
-            let spell = self.profiler.begin(conn);
+            let span = self.profiler.begin(conn);
             let outcome = self.task(conn, &task, &mut scratch, stop);
-            self.profiler.end(&spell, conn, &task.series().plan.name);
+            self.profiler.end(&span, conn, &task.series().plan.name);
             self.counters.busy.sub(1);
             stop.release_slot();
             outcome?;
@@ -96,7 +96,7 @@ impl Readers<'_> {
                 Err(e) => {
                     return Err(failure::wire(
                         format_args!(
-                            "lost in the middle of {name}, after {seen} rows of {}",
+                            "reading {name} failed after {seen} rows of {}",
                             self.describe_range(task)
                         ),
                         e,
@@ -167,7 +167,7 @@ impl Readers<'_> {
     }
 }
 
-/// What a chunk that could not be written means.
+/// The error of a chunk that could not be written.
 pub fn write_error(doing: &str, e: &ArchiveError) -> Error {
     let failed = failure::archive(format_args!("cannot write {doing}"), e);
     match e {

@@ -1,18 +1,16 @@
-//! One moment for all workers: a read lock held only while every connection
-//! opens its snapshot and the binary log position is read, then released.
+//! One consistent snapshot for all workers: a read lock held only while every connection opens its
+//! snapshot and the binary log position is read, then released.
 //!
-//! Waiting for such a lock is what takes production down: statements queue
-//! behind the waiting lock, which itself waits behind a long query. So on MySQL
-//! no lock is asked for while a long statement runs, each attempt is short, and
-//! the whole wait is bounded; MariaDB's BACKUP STAGE waits for commits only.
-//! MySQL's lock may even wait for itself: it waits for a statement to close its
-//! tables, that one for a row, and whoever has the row for the lock to go. As
-//! every write stands still meanwhile, most attempts get a moment only: where
-//! nothing is in the way, that is enough, and where something is, waiting longer
-//! does not help.
+//! Waiting for such a lock is what takes production down: statements queue behind the waiting lock,
+//! which itself waits for a long query. So on MySQL no lock is requested while a long statement runs,
+//! each attempt is short, and the whole wait is bounded; MariaDB's BACKUP STAGE waits for commits only.
+//! MySQL's lock may even wait for itself: it waits for a statement to close its tables, that statement
+//! for a row lock, and the owner of the row lock for the read lock to go. As all writes stop meanwhile,
+//! most attempts are very short: if nothing is in the way, that is enough, and if something is, waiting
+//! longer does not help.
 //!
-//! What it does not do: protect tables without transactions after the lock is
-//! gone. Those are listed as exceptions.
+//! What it does not do: protect tables without transactions after the lock is released. Those are
+//! listed as exceptions.
 
 use super::{Consistency, Options};
 use base::{Error, Event, Kind, Result};
@@ -35,16 +33,16 @@ const SHORT_ATTEMPTS: u32 = 40;
 /// A statement that has run for longer makes the lock wait for it.
 const LONG_STATEMENT: u64 = 2;
 
-/// What was achieved, for the record.
+/// What was achieved, for the manifest and the summary.
 #[derive(Clone, Debug, Default)]
 pub struct Achieved {
-    /// In words, e.g. `read lock held 12 ms`.
+    /// As a text, e.g. `one snapshot for all workers, under FLUSH TABLES WITH READ LOCK`.
     pub mode: String,
     /// How long the read lock was held, in milliseconds.
     pub lock_ms: f64,
     /// How long it was waited for.
     pub wait_ms: f64,
-    /// Where the binary log stood at that moment.
+    /// The binary log position of the snapshot.
     pub position: Position,
 }
 
@@ -86,7 +84,8 @@ pub fn take(
         open_snapshots(workers, id)?;
         let position = Position::default();
         return Ok(Achieved {
-            mode: "none: each worker has its own moment, tables may disagree, no position".into(),
+            mode: "none: each worker has its own snapshot, tables may be inconsistent, no position"
+                .into(),
             position,
             ..Achieved::default()
         });
@@ -151,7 +150,7 @@ fn acquire_read_lock(
     staged: bool,
 ) -> Result<()> {
     let end = Instant::now() + options.lock_wait;
-    let (mut patience, mut attempts) = (SHORT_ATTEMPT, 0);
+    let (mut timeout, mut attempts) = (SHORT_ATTEMPT, 0);
     set_lock_wait(lock, ATTEMPT.min(options.lock_wait.as_secs().max(1)))?;
     loop {
         run.check()?;
@@ -164,23 +163,23 @@ fn acquire_read_lock(
         };
         if let Some(text) = &blocker {
             run.observer.event(Event::Waiting(Some(format!(
-                "a long statement to end before the read lock: {text}"
+                "a long statement to end before the read lock is requested: {text}"
             ))));
         } else {
             let outcome = if staged {
                 try_backup_stage(lock)
             } else {
-                try_flush_with_read_lock(lock, control, patience)
+                try_flush_with_read_lock(lock, control, timeout)
             };
             match outcome {
                 Ok(()) => {
                     run.observer.event(Event::Waiting(None));
                     return Ok(());
                 }
-                // Not had in time, or (1317) given up by ourselves.
+                // Not granted in time, or (1317) cancelled by ourselves.
                 Err(e) if matches!(e.code(), Some(1205 | 3572 | 1969 | 1317)) => {
                     run.observer.event(Event::Waiting(Some(
-                        "writers to let the read lock in".into(),
+                        "writers to release what the read lock needs".into(),
                     )));
                 }
                 Err(e) => return Err(failure::wire("cannot get the read lock", e)),
@@ -193,25 +192,25 @@ fn acquire_read_lock(
         }
         attempts += 1;
         if staged || attempts > SHORT_ATTEMPTS {
-            patience = (patience * 2).min(Duration::from_secs(ATTEMPT));
+            timeout = (timeout * 2).min(Duration::from_secs(ATTEMPT));
         }
-        // The writers get more time than was taken from them.
-        run.cancel.sleep((patience * 3).min(left));
+        // Writers get more time than the attempt took from them.
+        run.cancel.sleep((timeout * 3).min(left));
     }
 }
 
-/// One attempt at MySQL's lock, given up after `patience`: the server itself counts whole seconds only.
+/// One attempt at MySQL's lock, given up after `timeout`: the server itself counts whole seconds only.
 fn try_flush_with_read_lock(
     lock: &mut Conn,
     control: &mut Conn,
-    patience: Duration,
+    timeout: Duration,
 ) -> wire::Result<()> {
     let kill = format!("KILL QUERY {}", lock.id());
     let (done, wait) = crossbeam_channel::bounded::<()>(1);
     let (outcome, killed) = std::thread::scope(|scope| {
         let watch = scope.spawn(move || {
-            let late = wait.recv_timeout(patience).is_err();
-            // Somebody else's kill would be needed only for somebody else's statement.
+            let late = wait.recv_timeout(timeout).is_err();
+            // Killing a query of the same account needs no further privilege.
             late && control.execute(kill).is_ok()
         });
         let outcome = lock.execute("FLUSH TABLES WITH READ LOCK").map(drop);
@@ -238,7 +237,7 @@ fn try_backup_stage(lock: &mut Conn) -> wire::Result<()> {
 fn set_lock_wait(conn: &mut Conn, seconds: u64) -> Result<()> {
     conn.execute(format!("SET SESSION lock_wait_timeout = {seconds}"))
         .map(drop)
-        .map_err(|e| failure::wire("cannot bound the wait for locks", e))
+        .map_err(|e| failure::wire("cannot set lock_wait_timeout", e))
 }
 
 /// The statement that has run longest, if it is a long one; `None` also where we may not see others.
@@ -277,5 +276,5 @@ fn lock_timeout(conn: &mut Conn, options: &Options, what: &str) -> Error {
         text += &format!("; the longest statement is {why}");
     }
     Error::new(Kind::Lock, text)
-        .hint("nothing was locked and nothing queued behind us: run again at a quieter time, or wait longer with --lock-wait")
+        .hint("nothing is locked, and no statement waits for this dump: run again at a quieter time, or wait longer with --lock-wait")
 }

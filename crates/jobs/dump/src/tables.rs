@@ -1,5 +1,5 @@
-//! What becomes of each table while its chunks are written by several readers:
-//! chunk numbers, finished chunks, and the moment when the last one is done.
+//! The state of each table while several readers write its chunks: chunk numbers, finished chunks, and
+//! when the last one is done.
 
 use archive::chunk::ChunkRecord;
 use base::{Counters, Event, Observer, lock};
@@ -23,7 +23,7 @@ pub struct DoneChunk {
     pub number: u64,
 }
 
-/// What has a series of files of its own: a table, or one of its partitions.
+/// What has its own series of files: a table, or one of its partitions.
 #[derive(Debug)]
 pub struct Series {
     /// The partition, if it is one.
@@ -52,13 +52,13 @@ impl Series {
     }
 }
 
-/// Partitions that have files of their own whatever their size.
+/// Up to this many partitions get their own files, whatever their size.
 const FEW_PARTITIONS: usize = 64;
 
-/// Where there are more, each has so many bytes on the average.
+/// With more partitions, each must have this many bytes on average.
 const MIN_PARTITION_BYTES: u64 = 128 << 10;
 
-/// Whether the partitions of a table get a series each, so that each can be read, and come back, by itself.
+/// Whether each partition of a table gets its own series, so that it can be read and loaded separately.
 pub fn by_partition(id: &Identity, table: &Table) -> bool {
     // Earlier servers cannot be asked for the rows of a partition.
     id.at_least(5, 6, 2)
@@ -78,7 +78,7 @@ pub struct TableState {
     pub plan: TablePlan,
     /// One for all, or one for each partition, in order.
     pub series: Vec<Series>,
-    /// Tasks begun and not ended, plus one while the planner is not through.
+    /// Unfinished tasks, plus one while the planner works on the table.
     open_tasks: AtomicU64,
     chunks: Mutex<Vec<DoneChunk>>,
 }
@@ -117,12 +117,13 @@ impl TableState {
         }
     }
 
-    /// One task more.
+    /// Counts a new task.
     pub fn begin_task(&self) {
         self.open_tasks.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// One task less, or the planner is through; whoever ends the last one tells that the table is done.
+    /// Counts a finished task, or that the planner is done; the last call reports that the table is
+    /// done.
     pub fn end_task(&self, counters: &Counters, observer: &dyn Observer) {
         if self.open_tasks.fetch_sub(1, Ordering::SeqCst) > 1 {
             return;
@@ -137,7 +138,7 @@ impl TableState {
         });
     }
 
-    /// A chunk is on disk.
+    /// Adds a chunk that is on disk.
     pub fn add_chunk(&self, chunk: DoneChunk) {
         lock(&self.chunks).push(chunk);
     }

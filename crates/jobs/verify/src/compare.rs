@@ -1,6 +1,5 @@
-//! Compares rows with a server's: the same SELECT as a dump's, nothing but the
-//! digest kept. Pieces of tables are spread over workers; what differs is
-//! named by table and key range.
+//! Compares rows with a server's: the same SELECT as a dump's, of which only the digest is kept. Ranges
+//! of tables are spread over workers; a difference is named by table and key range.
 
 use archive::RowDigest;
 use base::units::count;
@@ -38,7 +37,7 @@ pub enum Expected {
     Other,
 }
 
-/// What was found.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Rows read (on the first server).
@@ -66,7 +65,7 @@ pub struct Plans {
     pub right: Option<TablePlan>,
 }
 
-/// A connection ready to read rows from one moment of its own.
+/// Opens a connection with its own consistent snapshot, ready to read rows.
 pub fn reader(run: &Run, options: &wire::Options, id: &server::Identity) -> Result<Conn> {
     let mut conn = connect::connection(run, options)?;
     connect::prepared(server::session::for_rows(&mut conn, id))?;
@@ -91,7 +90,7 @@ pub fn compare(
 ) -> Result<Outcome> {
     let next = AtomicUsize::new(0);
     let found: Mutex<Vec<(usize, String)>> = Mutex::default();
-    // What others count beside this is not ours.
+    // Counted here, because the phase's counters may include other work.
     let (rows, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
     run.workers(workers, |_, mut pair, stop| {
         loop {

@@ -1,4 +1,4 @@
-//! One server against another: ranges are cut on the first and read on both.
+//! Compares one server with another: ranges are planned on the first server and read on both.
 
 use super::Comparison;
 use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
@@ -12,7 +12,8 @@ use run::failure;
 use server::{Catalog, Filter, Identity, session};
 use std::time::Instant;
 
-/// Rows of a range when two servers are compared: small enough to name a place, large enough to be quick.
+/// Rows of a range when two servers are compared: small enough to locate a difference, large enough to
+/// be fast.
 const RANGE_ROWS: u64 = 100_000;
 
 /// Compares the rows of all tables of two servers.

@@ -1,18 +1,17 @@
-//! Cuts a table into ranges of about equal size without reading it: guess a
-//! value in the middle, let the server seek the first real key behind it, ask
-//! the optimizer how many rows lie on either side, go on with the larger half.
+//! Divides a table into ranges of about equal size without reading it: guess a value in the middle, let
+//! the server seek the first existing key from there, ask the optimizer how many rows are on either
+//! side, continue with the larger half.
 //!
-//! A seek and an estimate are index dives of well under a millisecond, so a
-//! terabyte is planned while its first chunks are already under way. Where a
-//! guess finds nothing (a collation that orders unlike its code points), the
-//! index is walked instead: slower, never wrong.
+//! A seek and an estimate are index dives of well under a millisecond, so a terabyte is planned while
+//! its first chunks are already being read. Where a guess finds nothing (a collation that orders
+//! differently from code points), the index is walked instead: slower, never wrong.
 
 use super::{Bound, ChunkKey, KeyRange, Nulls, middle};
 use base::{Cancel, Error, Result};
 use run::failure;
 use wire::Conn;
 
-/// Where a stretch is cut, and the rows thought to be on either side.
+/// Where a segment is divided, and the estimated rows on either side.
 struct Cut {
     at: Bound,
     before: u64,
@@ -30,11 +29,11 @@ impl Cut {
 pub struct Splitter<'a> {
     /// Used for seeks and estimates.
     pub conn: &'a mut Conn,
-    /// Asks for an early end.
+    /// Raised to end early.
     pub cancel: &'a Cancel,
     /// Quoted, qualified name.
     pub table: &'a str,
-    /// The key to cut by.
+    /// The key to divide by.
     pub key: &'a ChunkKey,
     /// Rows wanted in a range.
     pub target: u64,
@@ -42,7 +41,7 @@ pub struct Splitter<'a> {
     pub explain: &'a str,
 }
 
-/// A stretch of keys that is still to be cut.
+/// A segment of keys that may have to be divided.
 #[derive(Clone)]
 struct Segment {
     from: Option<Bound>,
@@ -55,7 +54,7 @@ struct Segment {
 }
 
 impl Splitter<'_> {
-    /// Hands ranges and their estimated rows to `emit`, in key order; together they are `within`.
+    /// Passes ranges and their estimated rows to `emit`, in key order; together they cover `within`.
     pub fn split(
         &mut self,
         within: &KeyRange,
@@ -87,15 +86,15 @@ impl Splitter<'_> {
             last,
             rows,
         }];
-        // Small neighbours are put together before they are handed out.
+        // Small neighbours are merged before they are passed on.
         let mut pending: Option<Segment> = None;
-        while let Some(stretch) = todo.pop() {
+        while let Some(segment) = todo.pop() {
             if self.cancel.is_raised() {
                 return Ok(());
             }
-            let big = stretch.rows > self.target + self.target / 4;
-            let halves = if big && stretch.first != stretch.last && budget > 0 {
-                self.halve(&stretch)?
+            let big = segment.rows > self.target + self.target / 4;
+            let halves = if big && segment.first != segment.last && budget > 0 {
+                self.halve(&segment)?
             } else {
                 None
             };
@@ -106,16 +105,16 @@ impl Splitter<'_> {
                 continue;
             }
             pending = Some(match pending.take() {
-                None => stretch,
-                Some(p) if p.rows + stretch.rows <= self.target => Segment {
-                    to: stretch.to,
-                    last: stretch.last,
-                    rows: p.rows + stretch.rows,
+                None => segment,
+                Some(p) if p.rows + segment.rows <= self.target => Segment {
+                    to: segment.to,
+                    last: segment.last,
+                    rows: p.rows + segment.rows,
                     ..p
                 },
                 Some(p) => {
                     emit(p.range(), p.rows)?;
-                    stretch
+                    segment
                 }
             });
         }
@@ -135,8 +134,8 @@ impl Splitter<'_> {
         Ok(self.fetch_key(&sql)?.is_some())
     }
 
-    /// As [`Splitter::split`] over the whole table, without believing any
-    /// estimate: the index is walked from end to end.
+    /// As [`Splitter::split`] over the whole table, without estimates: the index is walked from end to
+    /// end.
     pub fn walk_all(&mut self, emit: &mut dyn FnMut(KeyRange, u64) -> Result<()>) -> Result<()> {
         let mut rest = KeyRange::whole();
         if self.key.nullable() {
@@ -169,7 +168,7 @@ impl Splitter<'_> {
         Ok(())
     }
 
-    /// The stretch as two, at a key that exists.
+    /// Divides the segment in two, at a key that exists.
     fn halve(&mut self, s: &Segment) -> Result<Option<(Segment, Segment)>> {
         let cut = match self.guess(s)? {
             Some(cut) => Some(cut),
@@ -206,7 +205,7 @@ impl Splitter<'_> {
         )))
     }
 
-    /// A key inside the stretch that leaves a fair share of it on either side.
+    /// A key inside the segment that leaves a fair share of it on either side.
     fn guess(&mut self, s: &Segment) -> Result<Option<Cut>> {
         let same = s
             .first
@@ -261,8 +260,8 @@ impl Splitter<'_> {
         Ok(best.filter(|b| b.smaller() >= self.target / 4))
     }
 
-    /// Whether `key` comes behind `first` for the server: a guess under a
-    /// collation of its own ideas may have landed before the stretch.
+    /// Whether the server orders `key` after `first`: under an unusual collation a guess may have
+    /// landed before the segment.
     fn is_after_first(&mut self, s: &Segment, key: &Bound) -> Result<bool> {
         let range = KeyRange {
             from: Some(s.first.clone()),
@@ -272,7 +271,7 @@ impl Splitter<'_> {
         Ok(self.edge_key(&range, false)?.is_some())
     }
 
-    /// The key `target` rows into the stretch, by walking the index.
+    /// The key `target` rows into the segment, by walking the index.
     fn walk(&mut self, s: &Segment) -> Result<Option<Cut>> {
         let sql = self.select(
             &s.range(),

@@ -1,17 +1,17 @@
-//! From figures to a verdict: where the workers' time went, which of it stands
-//! out, and what would bring how much.
+//! From figures to a report: where the workers' time went, which class dominates, and what would help
+//! how much.
 //!
-//! The workers' time (workers times seconds) is cut into parts that never add
-//! up to more than all of it. A gain is never promised beyond the part that it
-//! takes away (Amdahl), nor beyond what the processors leave: a run that itself
-//! keeps them busy for 80 % of its time cannot get shorter than that by waiting less.
+//! The workers' time (workers times seconds) is divided into shares that never add up to more than all
+//! of it. A gain is never promised beyond the share that it removes (Amdahl's law), nor beyond what the
+//! cores leave: a run that itself keeps them busy for 80 % of its time cannot get shorter than that by
+//! waiting less.
 
 use super::figures::{Figures, Job};
 use super::suggestions;
 use super::types::{CPU_SATURATED, Report, Share, WaitClass, percent, share_of};
 use base::units::{bytes, seconds};
 
-/// Cuts the workers' time into its parts.
+/// Divides the workers' time into shares.
 fn shares(f: &Figures) -> Vec<Share> {
     let all = f.worker_seconds();
     let tail = f.straggler_wait.clamp(0.0, all);
@@ -24,22 +24,23 @@ fn shares(f: &Figures) -> Vec<Share> {
         (WaitClass::Stragglers, tail),
         (WaitClass::Idle, all - tail - busy),
     ];
-    // Time in penstock that no core was used for, although there were some, is the disk's.
+    // Time in penstock without CPU use, although cores were free, counts as waiting for the disk.
     let disk = if full {
         0.0
     } else {
         (own - f.own_cpu).clamp(0.0, own)
     };
-    // The threads that write may wait while their worker does not: no more than what looks like the disk's.
+    // The threads that write may wait while their worker does not: at most what counts as waiting for
+    // the disk.
     let limited_disk = f.limited_disk.clamp(0.0, disk);
     parts.push((WaitClass::Limit, limited + limited_disk));
     parts.push((WaitClass::ArchiveDisk, disk - limited_disk));
     parts.push((WaitClass::Client, own - disk));
     let mut rest = waited;
-    let mut take = |cause, much: f64| {
-        let much = much.clamp(0.0, rest);
-        rest -= much;
-        parts.push((cause, much));
+    let mut take = |class, seconds: f64| {
+        let seconds = seconds.clamp(0.0, rest);
+        rest -= seconds;
+        parts.push((class, seconds));
         rest
     };
     take(WaitClass::Commit, f.commit);
@@ -48,8 +49,8 @@ fn shares(f: &Figures) -> Vec<Share> {
     take(WaitClass::MetadataLocks, f.metadata_wait.unwrap_or(0.0));
     let after = take(WaitClass::AutoInc, f.auto_inc_wait.unwrap_or(0.0));
     let redo = f.redo.map_or(0.0, |r| r.full_share);
-    // Where its threads are not seen, all of the server has to stand for them, and
-    // with all cores in use what does not run there waits for one.
+    // If the server's connection threads cannot be seen, the whole server is counted instead, and with
+    // all cores in use the rest of the time counts as waiting for one.
     let served = f.connection_threads.or(f.server_cpu.map(|cpu| {
         let wait = if full { f64::INFINITY } else { 0.0 };
         (cpu, wait)
@@ -81,8 +82,8 @@ fn shares(f: &Figures) -> Vec<Share> {
     shares
 }
 
-/// Whether anything says that disks were slow: idle cores that wait for one,
-/// the kernel's own account, or the server's.
+/// Whether a figure says that disks were slow: idle cores that wait for one, the kernel's pressure
+/// figures, or the server's counters.
 fn disk_was_waited_for(f: &Figures) -> bool {
     f.iowait.is_some_and(|s| s > 0.1 * f.core_seconds())
         || f.pressure.is_some_and(|s| s > 0.25 * f.wall)
@@ -90,7 +91,7 @@ fn disk_was_waited_for(f: &Figures) -> bool {
         || f.traffic.is_some_and(|t| t.wait_free > 0)
 }
 
-/// The verdict.
+/// Evaluates the figures of a run.
 pub fn evaluate(f: &Figures) -> Report {
     let shares = shares(f);
     let part = |s: f64| s / f.core_seconds();
@@ -115,9 +116,9 @@ pub fn evaluate(f: &Figures) -> Report {
     }
 }
 
-/// What stands out: who is at work where no core is left, else the largest part.
+/// The dominant class: the largest CPU user if the cores are saturated, else the largest share.
 fn dominant(f: &Figures, shares: &[Share], others: f64) -> WaitClass {
-    // The last worker is at work itself, so at most all the others wait for it.
+    // The last worker is busy itself, so at most all others wait for it.
     let all = f.workers.max(2) as f64;
     let tail = share_of(shares, WaitClass::Stragglers) * all / (all - 1.0);
     let work = [WaitClass::Client, WaitClass::ServerCpu, WaitClass::CoreWait];
@@ -170,24 +171,24 @@ fn sentence(f: &Figures, shares: &[Share], dominant: WaitClass, others: f64) -> 
     let what = match dominant {
         WaitClass::Client => match f.job {
             Some(Job::Dump { .. }) => {
-                format!("client CPU: {time} went into taking rows apart and compressing them")
+                format!("client CPU: {time} went into decoding and compressing rows")
             }
-            _ => format!("client CPU: {time} went into reading and unpacking chunks"),
+            _ => format!("client CPU: {time} went into reading and decompressing chunks"),
         },
         WaitClass::ArchiveDisk => format!("the archive's disk: {time}"),
-        WaitClass::Limit => format!("the limits that it was given: {time}"),
+        WaitClass::Limit => format!("the configured limits: {time}"),
         WaitClass::ServerCpu => format!("server CPU: {time}"),
-        WaitClass::CoreWait => format!("too few cores: the server waited for one during {time}"),
-        WaitClass::Commit => format!("commits: {time} passed until redo and binary log had them"),
+        WaitClass::CoreWait => format!("too few cores: the server waited for one for {time}"),
+        WaitClass::Commit => format!("commits (redo and binary log writes): {time}"),
         WaitClass::RowLocks => format!("row locks: {time}"),
         WaitClass::MetadataLocks => {
-            format!("metadata locks, of tables that another session uses: {time}")
+            format!("metadata locks of tables that another session uses: {time}")
         }
-        WaitClass::AutoInc => format!("turns at an AUTO_INCREMENT: {time}"),
+        WaitClass::AutoInc => format!("AUTO_INCREMENT locks: {time}"),
         WaitClass::Redo => {
             let redo = f.redo.unwrap_or_default();
             format!(
-                "a full redo log: {time}; up to {} of {} were not yet in data files",
+                "a full redo log: {time}; up to {} of {} not yet flushed to data files",
                 bytes(redo.age),
                 bytes(redo.max_age)
             )
@@ -199,12 +200,12 @@ fn sentence(f: &Figures, shares: &[Share], dominant: WaitClass, others: f64) -> 
         WaitClass::Remote => format!("the server or the network to it: {time}"),
         WaitClass::Stragglers => match &f.last_worker {
             Some((alone, table)) => format!(
-                "the last worker, on {table}: alone for {} ({time} waited for others)",
+                "the last worker, on {table}: alone for {} ({time} spent waiting for it)",
                 seconds(*alone)
             ),
-            None => format!("the last worker: {time} waited for others"),
+            None => format!("the last worker: {time} spent waiting for it"),
         },
-        WaitClass::Idle => format!("too little to do at a time: {time}"),
+        WaitClass::Idle => format!("workers without a task: {time}"),
         WaitClass::Others => "other programs on this host".to_owned(),
     };
     format!("{what}; {cores}")

@@ -1,17 +1,16 @@
-//! What is worth trying next, each with the counter that speaks for it and the
-//! most that it can bring.
+//! Suggestions, each with the counter that supports it and the largest gain that it can bring.
 //!
-//! A rule is one function: figures and shares in, advice or nothing out. None
-//! of them speaks without a figure of this run.
+//! A rule is one function: figures and shares in, a suggestion or nothing out. No rule makes a
+//! suggestion without a figure of this run.
 
 use super::figures::{Figures, Job};
 use super::types::{CPU_SATURATED, Share, Suggestion, WaitClass, percent, share_of};
 use base::units::{bytes, count, seconds};
 
-/// Less than this is not worth anybody's time.
+/// Suggestions with a smaller gain are left out.
 const MIN_GAIN: f64 = 0.05;
 
-/// What the rules see.
+/// The input of the rules.
 struct Inputs<'a> {
     figures: &'a Figures,
     shares: &'a [Share],
@@ -47,7 +46,7 @@ impl Inputs<'_> {
         share_of(self.shares, class)
     }
 
-    /// What less waiting can bring: no more than the processors leave.
+    /// The gain of less waiting: at most what the cores leave.
     fn gain_of_less_waiting(&self, share: f64) -> f64 {
         share.min(1.0 - self.figures.cpu_used_by_run()).max(0.0)
     }
@@ -56,18 +55,18 @@ impl Inputs<'_> {
         matches!(self.figures.job, Some(Job::Load { .. }))
     }
 
-    /// Cores that nobody used, and fewer workers than cores.
+    /// Idle cores, and fewer workers than cores.
     fn threads(&self) -> Option<Suggestion> {
         let f = self.figures;
         if f.workers >= f.cores || f.cpu_used() >= CPU_SATURATED {
             return None;
         }
-        // At best all cores are used up, or each of them has a worker.
+        // At best all cores are saturated, or each has a worker.
         let left = f.cpu_used().max(f.workers as f64 / f.cores as f64);
         Some(Suggestion {
             what: format!("--threads {}", f.cores),
             why: format!(
-                "{} of {} cores' time was left over with {} worker{}",
+                "{} of the time of {} cores was idle with {} worker{}",
                 percent(1.0 - f.cpu_used()),
                 f.cores,
                 f.workers,
@@ -77,13 +76,13 @@ impl Inputs<'_> {
         })
     }
 
-    /// Redo near its limit: the server writes pages out in a hurry and holds writers back.
+    /// Redo near its capacity: the server flushes pages urgently and slows writers down.
     fn redo(&self) -> Option<Suggestion> {
         let (r, t) = (self.figures.redo?, self.figures.traffic?);
         if !self.is_load() || r.full_share < 0.2 {
             return None;
         }
-        // Twice what was written has room without any hurry; servers count in whole megabytes.
+        // Twice what was written fits without urgent flushing; servers count in whole megabytes.
         let want = (t.redo_bytes.max(r.max_age).saturating_mul(2))
             .clamp(64 << 20, 128 << 30)
             .next_power_of_two();
@@ -98,7 +97,7 @@ impl Inputs<'_> {
         Some(Suggestion {
             what: format!("{name} = {}", binary(want)),
             why: format!(
-                "{} of redo went through room for {}, which was near full in {} of the looks",
+                "{} of redo were written with a capacity of {}, which was nearly full in {} of the samples",
                 bytes(t.redo_bytes),
                 bytes(r.max_age),
                 percent(r.full_share)
@@ -107,8 +106,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Share of the cores that the rows themselves needed: writing pages out
-    /// over and over for want of redo is the server's work, and goes with it.
+    /// Share of the cores' time that the rows themselves needed: flushing pages repeatedly for want of
+    /// redo capacity is the server's work, and is saved with it.
     fn cpu_needed(&self) -> f64 {
         let f = self.figures;
         f.connection_threads
@@ -117,7 +116,7 @@ impl Inputs<'_> {
             })
     }
 
-    /// Workers that take turns at one table's AUTO_INCREMENT.
+    /// Workers that wait for one table's AUTO_INCREMENT lock.
     fn auto_inc(&self) -> Option<Suggestion> {
         let mode = self.figures.setting("innodb_autoinc_lock_mode")?;
         if !self.is_load() || mode == "2" {
@@ -125,9 +124,9 @@ impl Inputs<'_> {
         }
         let waits = self.share(WaitClass::AutoInc);
         Some(Suggestion {
-            what: "innodb_autoinc_lock_mode = 2 (at start only: --server-command)".into(),
+            what: "innodb_autoinc_lock_mode = 2 (needs a restart: --server-command)".into(),
             why: format!(
-                "with mode {mode} workers waited for each other at an AUTO_INCREMENT during {} of their time",
+                "with mode {mode} workers waited for an AUTO_INCREMENT lock for {} of their time",
                 percent(waits)
             ),
             gain: self.gain_of_less_waiting(waits),
@@ -150,7 +149,8 @@ impl Inputs<'_> {
                 .files
                 .get("wait/io/file/innodb/innodb_log_file"),
         );
-        // The server says how long it was in that file; otherwise it is one of two.
+        // The server reports the time in that file; otherwise it cannot be separated from the redo
+        // log's.
         let part = match (binlog, redo) {
             (Some(b), Some(_)) => (b / self.figures.worker_seconds()).min(commit),
             _ => commit,
@@ -195,17 +195,17 @@ impl Inputs<'_> {
         })
     }
 
-    /// Pages that are written twice, where the disk is what is waited for.
+    /// Pages that are written twice, when the disk is the bottleneck.
     fn doublewrite(&self) -> Option<Suggestion> {
         let t = self.figures.traffic?;
         if !self.is_load() || t.doublewrites == 0 || t.pages_written == 0 {
             return None;
         }
-        // Half of all page writes, if every page went both ways.
+        // Half of all page writes, if every page was written twice.
         let part = t.doublewrites as f64 / (t.pages_written + t.doublewrites) as f64;
         let disk = self.share(WaitClass::ServerDisk);
         Some(Suggestion {
-            what: "innodb_doublewrite = OFF, for the load (some versions: at start only)".into(),
+            what: "innodb_doublewrite = OFF, for the load (some versions need a restart)".into(),
             why: format!(
                 "{} of {} pages were written twice",
                 count(t.doublewrites.min(t.pages_written)),
@@ -232,16 +232,16 @@ impl Inputs<'_> {
                 binary(size.saturating_mul(2))
             ),
             why: format!(
-                "{} times no page of the {} was free, and {} were read again",
-                count(t.wait_free),
+                "the buffer pool of {} had no free page {} times; {} pages were read from disk",
                 bytes(size),
+                count(t.wait_free),
                 count(t.pages_read)
             ),
             gain: self.gain_of_less_waiting(self.share(WaitClass::ServerDisk)),
         })
     }
 
-    /// One worker at the end that nobody can help.
+    /// One worker alone at the end.
     fn stragglers(&self) -> Option<Suggestion> {
         let (alone, table) = self.figures.last_worker.as_ref()?;
         Some(Suggestion {
@@ -253,12 +253,12 @@ impl Inputs<'_> {
                 seconds(*alone),
                 seconds(self.figures.wall)
             ),
-            // Shared by all, the last piece takes its part of the time.
+            // Divided among all workers, the last task takes its share of the time.
             gain: self.gain_of_less_waiting(self.share(WaitClass::Stragglers)),
         })
     }
 
-    /// Compression that costs more than the cores have.
+    /// Compression that costs more than the cores can give.
     fn compression_level(&self) -> Option<Suggestion> {
         let Job::Dump { level: Some(level) } = self.figures.job? else {
             return None;
@@ -277,7 +277,7 @@ impl Inputs<'_> {
         })
     }
 
-    /// Somebody else's work on the same host.
+    /// Other programs on the same host.
     fn other_programs(&self) -> Option<Suggestion> {
         let f = self.figures;
         let all = f
@@ -286,7 +286,7 @@ impl Inputs<'_> {
         let others = (all - f.own_cpu - f.server_cpu?) / f.core_seconds();
         (others >= 0.15).then(|| Suggestion {
             what: "a quieter time, or another host".into(),
-            why: format!("other programs had {} of the cores' time", percent(others)),
+            why: format!("other programs used {} of the cores' time", percent(others)),
             gain: others.min(1.0),
         })
     }
@@ -296,7 +296,7 @@ fn is_on(value: &str) -> bool {
     matches!(value, "ON" | "1")
 }
 
-/// As a setting is written: `64M`, `2G`.
+/// Formats a setting: `64M`, `2G`.
 fn binary(n: u64) -> String {
     if n.is_multiple_of(1 << 30) {
         format!("{}G", n >> 30)

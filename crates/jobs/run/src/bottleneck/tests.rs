@@ -65,7 +65,7 @@ fn verdict(f: &Figures) -> Report {
 type Change = fn(&mut Figures);
 
 #[test]
-fn each_cause_is_named_with_its_advice() {
+fn each_class_is_named_with_its_suggestion() {
     let full_redo: Change = |f| {
         f.redo = Some(Redo {
             age: 7 << 20,
@@ -208,7 +208,7 @@ fn each_cause_is_named_with_its_advice() {
             LOAD,
             auto_inc,
             WaitClass::AutoInc,
-            "AUTO_INCREMENT: 60 %",
+            "AUTO_INCREMENT locks: 60 %",
             &["innodb_autoinc_lock_mode = 2"],
         ),
         (LOAD, interleaved, WaitClass::AutoInc, "AUTO_INCREMENT", &[]),
@@ -280,7 +280,7 @@ fn each_cause_is_named_with_its_advice() {
 }
 
 #[test]
-fn a_gain_is_bounded_by_its_part_and_by_the_processors() {
+fn a_gain_is_bounded_by_its_share_and_by_the_cores() {
     let mut f = base(LOAD);
     f.same_host = false;
     f.commit = 10.0;
@@ -298,7 +298,7 @@ fn a_gain_is_bounded_by_its_part_and_by_the_processors() {
 }
 
 #[test]
-fn a_wait_for_a_core_is_told_from_other_waits() {
+fn a_wait_for_a_core_differs_from_other_waits() {
     let mut f = base(LOAD);
     f.host_busy = Some(19.9);
     f.connection_threads = Some((2.0, 3.0));
@@ -344,7 +344,7 @@ fn without_counters_there_are_client_figures() {
 }
 
 #[test]
-fn nonsense_is_survived() {
+fn invalid_figures_do_no_harm() {
     for (wall, n) in [(0.0, 0.0), (1.0, 1e12), (1e-9, 5.0), (10.0, -3.0)] {
         for job in [LOAD, Job::Dump { level: None }] {
             let mut f = base(job);
@@ -401,13 +401,13 @@ fn seen(samples: Vec<Sample>) -> Figures {
 }
 
 #[test]
-fn a_server_that_was_started_anew_is_not_believed() {
+fn counters_of_a_restarted_server_are_not_used() {
     let a = sample(&[("uptime", 100), ("innodb_data_fsyncs", 9)], Some(5.0));
     let b = sample(&[("uptime", 3), ("innodb_data_fsyncs", 99)], Some(1.0));
     let f = seen(vec![a.clone(), b]);
     assert!(f.traffic.is_none() && f.server_cpu.is_none());
     assert!(
-        f.not_measured[0].contains("started anew"),
+        f.not_measured[0].contains("was restarted"),
         "{:?}",
         f.not_measured
     );
@@ -425,7 +425,7 @@ fn a_server_that_was_started_anew_is_not_believed() {
 }
 
 #[test]
-fn the_redo_log_is_judged_by_the_looks_during_the_rows() {
+fn the_redo_log_is_evaluated_by_samples_during_the_rows() {
     let at = |age, t| {
         sample(
             &[
@@ -444,7 +444,7 @@ fn the_redo_log_is_judged_by_the_looks_during_the_rows() {
 }
 
 #[test]
-fn workers_without_work_are_waiting_for_the_last_one() {
+fn workers_without_a_task_wait_for_the_last_one() {
     let mut f = base(LOAD);
     f.workers = 3;
     f.set_worker_ends([(4.0, "a".to_owned()), (10.0, "b".to_owned())].into_iter());
@@ -456,7 +456,7 @@ fn workers_without_work_are_waiting_for_the_last_one() {
 }
 
 #[test]
-fn sessions_that_were_found_waiting_are_time() {
+fn waiting_sessions_count_as_time() {
     let at = |t, waiting: &[(&str, u64)]| Sample {
         waiting: waiting.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect(),
         ..sample(&[("uptime", t)], None)
@@ -477,14 +477,14 @@ fn sessions_that_were_found_waiting_are_time() {
 }
 
 #[test]
-fn a_run_that_was_held_to_a_limit_says_so() {
+fn a_limited_run_says_so() {
     let mut f = base(Job::Dump { level: None });
     (f.waited, f.limited) = (2.0, 17.5);
     let r = verdict(&f);
     assert_eq!(r.dominant, WaitClass::Limit);
     assert!((share(&r, WaitClass::Limit) - 0.875).abs() < 1e-9, "{r:?}");
     assert!(
-        r.sentence.starts_with("the limits that it was given: 88 %"),
+        r.sentence.starts_with("the configured limits: 88 %"),
         "{}",
         r.sentence
     );

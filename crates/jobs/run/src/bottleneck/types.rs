@@ -7,35 +7,35 @@ use super::figures::Figures;
 pub enum WaitClass {
     /// penstock's own work on rows and chunks.
     Client,
-    /// Beyond that, in penstock: the archive's disk.
+    /// Time in penstock without CPU use: the archive's disk.
     ArchiveDisk,
-    /// What the operator, or a budget, allowed.
+    /// Waiting for a limit of the operator or of an impact budget.
     Limit,
-    /// The server at work.
+    /// The server using CPU.
     ServerCpu,
-    /// The server ready to work, and no core free.
+    /// The server runnable, but no core free.
     CoreWait,
-    /// Commits on their way to redo and binary log.
+    /// Commits, until redo and binary log have them.
     Commit,
     /// Row locks.
     RowLocks,
-    /// Metadata locks: somebody else uses, or changes, a table.
+    /// Metadata locks: another session uses or changes a table.
     MetadataLocks,
-    /// The turn at a table's AUTO_INCREMENT.
+    /// The lock of a table's AUTO_INCREMENT.
     AutoInc,
     /// No room in the redo log.
     Redo,
     /// The server waiting for its disk.
     ServerDisk,
-    /// The server waiting for something that it does not count.
+    /// The server waiting for something that it has no counter for.
     ServerWait,
     /// A server on another host, or the network to it.
     Remote,
-    /// Workers through, while others were not.
+    /// Workers that were done, while others were not.
     Stragglers,
-    /// Workers without a piece of work.
+    /// Workers without a task.
     Idle,
-    /// Other programs on this host; never a part of the workers' time.
+    /// Other programs on this host; never a share of the workers' time.
     Others,
 }
 
@@ -67,48 +67,48 @@ impl WaitClass {
         match self {
             WaitClass::Client => "penstock's own work",
             WaitClass::ArchiveDisk => "the archive's disk",
-            WaitClass::Limit => "the limits that it was given",
-            WaitClass::ServerCpu => "the server at work",
+            WaitClass::Limit => "the configured limits",
+            WaitClass::ServerCpu => "server CPU",
             WaitClass::CoreWait => "the server waiting for a core",
             WaitClass::Commit => "commits",
             WaitClass::RowLocks => "row locks",
             WaitClass::MetadataLocks => "metadata locks",
-            WaitClass::AutoInc => "turns at AUTO_INCREMENT",
+            WaitClass::AutoInc => "AUTO_INCREMENT locks",
             WaitClass::Redo => "a full redo log",
             WaitClass::ServerDisk => "the server's disk",
             WaitClass::ServerWait => "other waits in the server",
             WaitClass::Remote => "server or network",
             WaitClass::Stragglers => "waiting for the last worker",
-            WaitClass::Idle => "no work at hand",
+            WaitClass::Idle => "no task",
             WaitClass::Others => "other programs",
         }
     }
 }
 
-/// A part of the workers' time.
+/// A share of the workers' time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// What it went into.
+    /// What the time was spent on.
     pub class: WaitClass,
     /// 0 to 1, of workers times seconds.
     pub share: f64,
 }
 
-/// Something to try.
+/// A change that is likely to shorten the next run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suggestion {
-    /// The option or setting, as it is written.
+    /// The option or setting, as it is typed.
     pub what: String,
-    /// The figure that speaks for it.
+    /// The figure that supports it.
     pub why: String,
-    /// The most it can shorten the rows by, 0 to 1.
+    /// The largest possible gain in time of the rows, 0 to 1.
     pub gain: f64,
 }
 
-/// What held a run back.
+/// What a run waited for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Seconds looked at.
+    /// Seconds measured.
     pub seconds: f64,
     /// Cores of the client's host.
     pub cores: usize,
@@ -120,37 +120,37 @@ pub struct Report {
     pub other_cpu: Option<f64>,
     /// The workers' time, the largest part first.
     pub shares: Vec<Share>,
-    /// What stands out most.
+    /// The bottleneck.
     pub dominant: WaitClass,
     /// The same in one sentence.
     pub sentence: String,
-    /// What to try next, at most two, the most promising first.
+    /// Suggestions, at most two, the most promising first.
     pub suggestions: Vec<Suggestion>,
-    /// What could not be seen.
+    /// What could not be measured.
     pub not_measured: Vec<String>,
 }
 
-/// Processors count as used up from this share on: nobody gets all of them.
+/// From this share on the cores count as saturated: no program gets all of them.
 pub(super) const CPU_SATURATED: f64 = 0.85;
 
 impl Figures {
-    /// All the time that cores had.
+    /// Cores times seconds.
     pub(super) fn core_seconds(&self) -> f64 {
         (self.cores.max(1) as f64 * self.wall).max(1e-9)
     }
 
-    /// All the time that workers had.
+    /// Workers times seconds.
     pub(super) fn worker_seconds(&self) -> f64 {
         (self.workers.max(1) as f64 * self.wall).max(1e-9)
     }
 
-    /// Share of the cores that was in use by anybody, as far as that is known.
+    /// Share of the cores' time that was used by any program, as far as it is known.
     pub(super) fn cpu_used(&self) -> f64 {
         let known = self.own_cpu + self.server_cpu.unwrap_or(0.0);
         (self.host_busy.unwrap_or(known).max(known) / self.core_seconds()).clamp(0.0, 1.0)
     }
 
-    /// Share of the cores that the run itself had, and would need again.
+    /// Share of the cores' time that the run itself used, and would need again.
     pub(super) fn cpu_used_by_run(&self) -> f64 {
         let known = self.own_cpu + self.server_cpu.unwrap_or(0.0);
         (known / self.core_seconds()).clamp(0.0, 1.0)

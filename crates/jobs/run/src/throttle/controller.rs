@@ -1,32 +1,31 @@
-//! Decides how far the gate is open, slot by slot. Pure: figures in, orders out.
+//! Decides the rate for each interval. Pure: samples in, actions out.
 //!
-//! Time is cut into slots. In most of them rows move; now and then one is a
-//! rest, and what the application saw in the slots between two rests is
-//! compared with what it saw in the rests ([`Effect`]). The rate that fits the
-//! budget follows from that. Three things make it quick where that is slow:
-//! pulses at full speed, at the start and now and then (what a byte costs is
-//! the same at any rate, but only a large effect stands out from the noise: the
-//! cost of a pulse grows with the rate, what it tells with its square), a cut by
-//! half as soon as a slot is far above the rests on both sides, and an open gate
-//! while the application is idle.
+//! Time is cut into intervals. In most of them rows move (work); now and then nothing moves for one
+//! interval (a rest), and what the application saw in the work between two rests is compared with what
+//! it saw in the rests ([`Effect`]). The rate that fits the budget follows from that. Three things make
+//! it react quickly where comparisons alone are slow: pulses at full speed, at the start and now and
+//! then (a byte costs the same at any rate, but only a large effect stands out from the noise: the cost
+//! of a pulse grows with the rate, its information with the square of the rate); a cut by half as soon
+//! as an interval is far above the rests on both sides; and no limit while the application is idle.
+//!
 //! Invariant: the rate never falls below the floor, so that a run ends.
 
 use super::effect::{Effect, Estimate};
 
-/// What the application saw in one slot, without what the run itself did.
+/// What the application saw in one interval, without the run's own statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// How long the slot was, in seconds.
+    /// Length of the interval in seconds.
     pub seconds: f64,
-    /// Statements that ended in it.
+    /// Statements that ended in the interval.
     pub statements: f64,
-    /// Their mean latency in seconds, where the server tells.
+    /// Their mean latency in seconds, if the server reports it.
     pub mean: Option<f64>,
-    /// Their 95th percentile in seconds, where the server tells.
+    /// Their 95th percentile in seconds, if the server reports it.
     pub p95: Option<f64>,
-    /// Statements that were under way at its end.
+    /// Statements that were running at its end.
     pub under_way: u64,
-    /// Bytes of the run that passed the gate.
+    /// Bytes of the run that passed the rate limiter.
     pub bytes: u64,
 }
 
@@ -39,105 +38,107 @@ impl Sample {
         self.statements / self.seconds.max(1e-3)
     }
 
-    /// Whether there is no application to speak of, or one that stands still.
+    /// Whether the application sends almost no statements, or is stalled.
     pub fn is_quiet(&self) -> bool {
         self.per_second() < MIN_STATEMENT_RATE
     }
 }
 
-/// How far the gate is to be open in the next slot.
+/// What the run may do in the next interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// As far as it goes.
+    /// No limit.
     Open,
-    /// So many bytes per second.
+    /// At most this many bytes per second.
     Rate(u64),
-    /// Shut: a rest.
+    /// Nothing moves: a rest.
     Rest,
 }
 
-/// What the controller is doing, for people.
+/// What the controller is doing; reported to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Pulses at full speed, to learn what a byte costs.
+    /// Pulses at full speed, to measure what a byte costs.
     Calibrate,
-    /// Holding the budget.
+    /// Keeping the budget.
     Hold,
-    /// Nothing to hold back for.
+    /// No application, so no limit.
     Idle,
-    /// Others' statements are under way, and none of them ends.
+    /// Other sessions' statements are running, and none of them ends.
     Stalled,
 }
 
-/// Statements per second below which there is no application to speak of.
+/// Fewer statements per second than this count as no application.
 const MIN_STATEMENT_RATE: f64 = 10.0;
 
-/// Seconds for which an application whose statements are under way and do not end counts as one that
-/// stands still, and not as one that is gone: a flush of the whole log may take that long. What is under
-/// way for longer is no application but a report.
+/// How long an application whose statements run and do not end counts as stalled, in seconds, and not
+/// as gone: a flush of the whole log may take that long. A statement that runs longer is not an
+/// application but a report.
 const MAX_STALL_SECONDS: f64 = 30.0;
 
-/// Share of the budget that is aimed at, so that what the estimate does not know stays inside it.
+/// Share of the budget that the controller aims at, so that the estimate's error stays inside the
+/// budget.
 const TARGET_SHARE: f64 = 0.7;
 
-/// The same where there is no histogram of statements. Part of the cost is then not seen in a slot
-/// at all: measured at a goal of 5 %, what the estimate left out was 2 % (docs/impact.md).
+/// The same without a statement histogram. Part of the cost is then invisible in an interval: measured
+/// at a target of 5 %, the estimate missed 2 % (docs/impact.md).
 const TARGET_SHARE_COARSE: f64 = 0.35;
 
-/// Standard errors that the aim keeps away from the budget.
+/// Standard errors that the target keeps below the budget.
 const TARGET_ERRORS: f64 = 0.7;
 
-/// Pulses of a trial.
+/// Pulses of a calibration.
 const CALIBRATION_PULSES: u32 = 3;
 
-/// The least bytes in a slot that tell something about their cost.
+/// Intervals with fewer bytes say nothing about the cost of a byte.
 const MIN_BYTES: u64 = 64 << 10;
 
-/// Seconds from one pulse to the next while the budget is held.
+/// Seconds between two pulses while the budget is kept.
 const PULSE_EVERY_SECONDS: f64 = 12.0;
 
-/// The three figures that are compared.
+/// The three figures that are compared: throughput, mean, 95th percentile.
 const SIGNALS: usize = 3;
 
 /// The controller.
 #[derive(Clone, Debug)]
 pub struct Controller {
     budget: f64,
-    /// Share of the budget that is aimed at.
+    /// Share of the budget that the controller aims at.
     target_share: f64,
     floor: f64,
     mode: Mode,
     pulses: u32,
-    /// The rate aimed at; infinite for an open gate.
+    /// The target rate; infinite without a limit.
     rate: f64,
-    /// The most that moved in a slot lately.
+    /// The highest rate of recent intervals.
     peak_rate: f64,
     effects: [Effect; SIGNALS],
     last_rest: Option<Sample>,
     work_samples: Vec<Sample>,
-    /// Slots of work before the next rest.
+    /// Work intervals between two rests.
     work_intervals: usize,
-    /// How much one rest differs from the one before, as a logarithm.
+    /// How much consecutive rests differ, as a logarithm.
     noise: f64,
     resting: bool,
-    /// A slot that was far above the rest before it; the rest behind it tells whose doing it was.
+    /// A work interval far above the rest before it; the rest after it tells whether the run caused it.
     spike: Option<Sample>,
     /// Seconds since the last comparison.
     since_comparison: f64,
     /// Seconds since the last pulse.
     since_pulse: f64,
-    /// The slot is a pulse.
+    /// The current interval is a pulse.
     pulse: bool,
-    /// Somebody's statements have ended at some time.
+    /// Statements of an application have been seen.
     application_seen: bool,
-    /// The last slot had some again, after there had been nobody.
+    /// The last interval had statements again after an idle time.
     returning: bool,
-    /// Seconds for which none has.
+    /// Seconds without a statement that ended, while some run.
     stalled: f64,
 }
 
 impl Controller {
-    /// Holds the effect to `budget` (0.05: five per cent), but never below `floor` bytes per second.
+    /// Keeps the effect within `budget` (0.05: five per cent), at a rate never below `floor` bytes per
+    /// second.
     pub fn new(budget: f64, floor: u64) -> Controller {
         Controller {
             budget,
@@ -163,22 +164,22 @@ impl Controller {
         }
     }
 
-    /// Aims lower, for figures that do not show the whole cost.
+    /// Aims lower, for samples that do not show the whole cost.
     pub fn use_coarse_target(&mut self) {
         self.target_share = TARGET_SHARE_COARSE;
     }
 
-    /// Another budget from now on.
+    /// Changes the budget.
     pub fn set_budget(&mut self, budget: f64) {
         self.budget = budget;
     }
 
-    /// The most that moved in a slot lately, in bytes per second.
+    /// The highest rate of recent intervals, in bytes per second.
     pub fn peak_rate(&self) -> f64 {
         self.peak_rate
     }
 
-    /// What is being done.
+    /// The current mode.
     pub fn mode(&self) -> Mode {
         if self.stalled > 0.0 && self.mode != Mode::Idle {
             Mode::Stalled
@@ -187,8 +188,8 @@ impl Controller {
         }
     }
 
-    /// The worst of the estimates, as an effect at the rate that moves now, averaged over
-    /// rests and work, with its error.
+    /// The largest of the estimates, as an effect at the current rate, averaged over rests and work,
+    /// with its error.
     pub fn effect(&self) -> Option<(f64, f64)> {
         let share = self.work_intervals as f64 / (self.work_intervals + 1) as f64;
         let rate = self.rate.min(self.peak_rate.max(self.floor));
@@ -202,18 +203,18 @@ impl Controller {
         self.effects.iter().filter_map(Effect::estimate)
     }
 
-    /// A slot is over: this is what was seen in it. Says what the next one is to be.
-    pub fn step(&mut self, look: Sample) -> Action {
-        self.since_comparison += look.seconds;
-        self.since_pulse += look.seconds;
-        if look.is_quiet() {
+    /// Takes the sample of a finished interval; returns the action for the next one.
+    pub fn step(&mut self, sample: Sample) -> Action {
+        self.since_comparison += sample.seconds;
+        self.since_pulse += sample.seconds;
+        if sample.is_quiet() {
             if self.application_seen
-                && look.under_way > 0
+                && sample.under_way > 0
                 && self.mode != Mode::Idle
                 && self.stalled < MAX_STALL_SECONDS
             {
-                // The server stands still; whatever the run did now would make it longer.
-                self.stalled += look.seconds;
+                // The server is stalled; anything the run does now would prolong the stall.
+                self.stalled += sample.seconds;
                 self.last_rest = None;
                 self.spike = None;
                 self.pulse = false;
@@ -221,7 +222,7 @@ impl Controller {
                 return self.rest();
             }
             self.returning = false;
-            // Nobody to hold back for; what is known of the cost stays for when they come back.
+            // No application to protect; the estimates are kept for its return.
             self.mode = Mode::Idle;
             self.last_rest = None;
             self.spike = None;
@@ -232,26 +233,26 @@ impl Controller {
         self.application_seen = true;
         self.stalled = 0.0;
         if self.mode == Mode::Idle && !std::mem::replace(&mut self.returning, true) {
-            // A few statements at once, as those who watch the server send them, are no application.
+            // A few statements at once, as monitoring sends them, are not an application.
             return Action::Open;
         }
         if self.mode == Mode::Idle {
-            // Somebody is there again. A rest first, then short pulses.
+            // An application is back. A rest first, then short pulses.
             self.mode = Mode::Calibrate;
             self.pulses = CALIBRATION_PULSES;
             self.work_intervals = 1;
             return self.rest();
         }
         if self.resting {
-            self.end_rest(look);
+            self.end_rest(sample);
             return self.work();
         }
-        self.peak_rate = (self.peak_rate * 0.98).max(look.rate());
-        self.work_samples.push(look);
+        self.peak_rate = (self.peak_rate * 0.98).max(sample.rate());
+        self.work_samples.push(sample);
         if let Some(rest) = self.last_rest
-            && self.is_spike(look, rest)
+            && self.is_spike(sample, rest)
         {
-            self.spike = Some(look);
+            self.spike = Some(sample);
             return self.rest();
         }
         if self.work_samples.len() >= self.work_intervals || self.pulse {
@@ -270,7 +271,7 @@ impl Controller {
         if self.mode == Mode::Calibrate || self.rate.is_infinite() {
             return Action::Open;
         }
-        // A pulse stands alone between two rests.
+        // A pulse is the only work interval between two rests.
         if self.since_pulse > PULSE_EVERY_SECONDS
             && self.work_samples.is_empty()
             && self.rate < self.peak_rate / 3.0
@@ -278,40 +279,40 @@ impl Controller {
             self.pulse = true;
             return Action::Open;
         }
-        // What a rest keeps back is caught up in the slots of work.
+        // Work intervals make up for the rests.
         let share = self.work_intervals as f64 / (self.work_intervals + 1) as f64;
         Action::Rate((self.rate / share).max(self.floor) as u64)
     }
 
-    /// Whether a slot of work is far worse than a rest.
-    fn is_spike(&self, look: Sample, rest: Sample) -> bool {
-        // At the floor there is nothing to cut, and pulses are meant to be felt.
+    /// Whether a work interval is far above a rest.
+    fn is_spike(&self, sample: Sample, rest: Sample) -> bool {
+        // At the floor there is nothing to cut, and pulses are expected to have an effect.
         if self.mode == Mode::Calibrate
             || self.pulse
-            || look.bytes < MIN_BYTES
+            || sample.bytes < MIN_BYTES
             || self.rate <= self.floor
         {
             return false;
         }
         let limit = (1.0 + self.budget).ln() + (3.0 * self.noise).max(0.2);
-        ratios(&look, &rest, &rest)
+        ratios(&sample, &rest, &rest)
             .iter()
             .take(2)
             .flatten()
             .any(|r| r.ln() > limit)
     }
 
-    /// A rest is over: the work since the last one is compared, and the rate follows.
-    fn end_rest(&mut self, look: Sample) {
+    /// Ends a rest: compares the work since the last rest with both rests, and adjusts the rate.
+    fn end_rest(&mut self, sample: Sample) {
         if std::mem::take(&mut self.pulse) {
             self.since_pulse = 0.0;
         }
-        if let Some(alarmed) = self.spike.take()
-            && self.is_spike(alarmed, look)
+        if let Some(spike) = self.spike.take()
+            && self.is_spike(spike, sample)
         {
-            // It is over now that nothing moves, so it was the run's doing: what a byte cost
-            // until now says little about what it costs now.
-            self.rate = (self.rate.min(alarmed.rate()) / 2.0).max(self.floor);
+            // The spike ended when nothing moved, so the run caused it: what a byte cost until now says
+            // little about what it costs now.
+            self.rate = (self.rate.min(spike.rate()) / 2.0).max(self.floor);
             self.effects.iter_mut().for_each(Effect::forget_most);
             self.since_pulse = 0.0;
             self.work_intervals = 1;
@@ -322,17 +323,17 @@ impl Controller {
             && work.bytes >= MIN_BYTES
         {
             let seconds = std::mem::take(&mut self.since_comparison);
-            let found = ratios(&work, &before, &look);
+            let found = ratios(&work, &before, &sample);
             for (effect, ratio) in self.effects.iter_mut().zip(found) {
                 if let Some(ratio) = ratio {
                     effect.push(work.rate(), ratio, seconds);
                 }
             }
             if let Some(r) =
-                ratios(&look, &before, &before)[1].or(ratios(&look, &before, &before)[0])
+                ratios(&sample, &before, &before)[1].or(ratios(&sample, &before, &before)[0])
             {
                 let moved = r.ln().abs();
-                // The load itself has changed: what a byte costs now is not what it cost.
+                // The application's load has changed: a byte now costs something else.
                 if moved > 0.35 && moved > 4.0 * self.noise {
                     self.effects.iter_mut().for_each(Effect::forget_most);
                 }
@@ -348,7 +349,7 @@ impl Controller {
                 self.adjust_rate();
             }
         }
-        self.last_rest = Some(look);
+        self.last_rest = Some(sample);
         if self.mode == Mode::Hold {
             self.work_intervals = self.wanted_work_intervals();
         }
@@ -361,7 +362,7 @@ impl Controller {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// Moves the rate towards what fits, not all at once: an estimate has an error.
+    /// Moves the rate towards the fitting rate, not all at once: the estimate has an error.
     fn adjust_rate(&mut self) {
         let fits = self.fitting_rate();
         let from = if self.rate.is_infinite() {
@@ -370,7 +371,7 @@ impl Controller {
             self.rate
         };
         let to = fits.clamp(from * 0.5, from * 1.4).max(self.floor);
-        // More than can be used is as good as open.
+        // A limit above what the run can use is no limit.
         self.rate = if fits > to && to > 1.5 * self.peak_rate.max(self.floor) {
             f64::INFINITY
         } else {
@@ -378,7 +379,7 @@ impl Controller {
         };
     }
 
-    /// Rests tell what the work costs; the less it costs, the fewer are needed.
+    /// Rests measure what the work costs; the less it costs, the fewer rests are needed.
     fn wanted_work_intervals(&self) -> usize {
         match self.effect() {
             Some((e, error)) if e + 2.0 * error < self.budget / 4.0 => 15,
@@ -388,15 +389,15 @@ impl Controller {
     }
 }
 
-/// Latency of `look` as a multiple of that in the rests before and after it:
-/// by throughput, by mean, by 95th percentile.
-fn ratios(look: &Sample, before: &Sample, after: &Sample) -> [Option<f64>; SIGNALS] {
+/// Latency of `work` as a multiple of the latency in the rests before and after it: by throughput, by
+/// mean, by 95th percentile.
+fn ratios(work: &Sample, before: &Sample, after: &Sample) -> [Option<f64>; SIGNALS] {
     let middle = |f: fn(&Sample) -> Option<f64>| {
         let (a, b) = (f(before)?, f(after)?);
         (a > 0.0 && b > 0.0).then(|| (a * b).sqrt())
     };
     let over = |f: fn(&Sample) -> Option<f64>| {
-        let (now, then) = (f(look)?, middle(f)?);
+        let (now, then) = (f(work)?, middle(f)?);
         (now > 0.0).then(|| now / then)
     };
     [
@@ -406,7 +407,7 @@ fn ratios(look: &Sample, before: &Sample, after: &Sample) -> [Option<f64>; SIGNA
     ]
 }
 
-/// Several slots as one.
+/// Merges several samples into one.
 fn merge(list: &[Sample]) -> Option<Sample> {
     let statements: f64 = list.iter().map(|l| l.statements).sum();
     let weighed = |f: fn(&Sample) -> Option<f64>| {
