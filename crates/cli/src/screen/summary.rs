@@ -499,7 +499,7 @@ fn bottleneck_json(r: &Report) -> Value {
     let shares: serde_json::Map<String, Value> = r
         .shares
         .iter()
-        .map(|s| (s.cause.name().to_owned(), round(s.share).into()))
+        .map(|s| (s.class.name().to_owned(), round(s.share).into()))
         .collect();
     json!({
         "dominant": r.dominant.name(), "sentence": r.sentence, "seconds": round(r.seconds), "cores": r.cores,

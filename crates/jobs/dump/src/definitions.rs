@@ -1,8 +1,7 @@
-//! Definitions and metadata: the SQL files, and what the tables are called on disk.
+//! Definitions and metadata: the SQL files, and the base names of tables on disk.
 //!
-//! Definitions are read while they cannot change (MySQL) or while a change is
-//! detected by the snapshot (MariaDB), one file an object, so that users can
-//! read and restore any of them by hand.
+//! Definitions are read while they cannot change (MySQL) or while a change is detected later (MariaDB),
+//! one file for each object, so that users can read and restore any of them by hand.
 
 use super::Options;
 use super::tables::{TableState, by_partition};
@@ -26,7 +25,7 @@ pub struct Written {
     pub tables: Vec<Arc<TableState>>,
     /// Views written.
     pub views: u64,
-    /// What could not be taken along exactly, by name.
+    /// What could not be dumped exactly, by name.
     pub exceptions: Vec<String>,
 }
 
@@ -42,7 +41,7 @@ pub fn write(
     let phase = run.phase("writing definitions", 1);
     let mut names = Basenames::new();
     let tool = super::tool();
-    let mut w = Writing {
+    let mut w = DefinitionWriter {
         conn,
         id,
         store,
@@ -67,7 +66,7 @@ pub fn write(
     Ok(w.out)
 }
 
-struct Writing<'a> {
+struct DefinitionWriter<'a> {
     conn: &'a mut Conn,
     id: &'a Identity,
     store: &'a dyn Store,
@@ -76,14 +75,14 @@ struct Writing<'a> {
     out: Written,
 }
 
-impl Writing<'_> {
+impl DefinitionWriter<'_> {
     fn put(&self, file: &str, text: &str) -> Result<()> {
         archive::file::put(self.store, file, text.as_bytes(), false)
             .map(drop)
             .map_err(|e| failure::archive(format_args!("cannot write {file}"), &e))
     }
 
-    fn define(&mut self, object: Object, schema: &str, name: &str) -> Result<Definition> {
+    fn definition(&mut self, object: Object, schema: &str, name: &str) -> Result<Definition> {
         ddl::read(self.conn, object, schema, name)
             .map_err(|e| failure::server("cannot read a definition", e))
     }
@@ -96,12 +95,12 @@ impl Writing<'_> {
         names: &mut Basenames,
     ) -> Result<()> {
         let mut meta = SchemaMeta::new(&schema.name);
-        let create = self.define(Object::Database, &schema.name, "")?;
+        let create = self.definition(Object::Database, &schema.name, "")?;
         let mut events = Vec::new();
         if self.options.events {
             meta.events = Some(schema.events.clone());
             for name in &schema.events {
-                let d = self.define(Object::Event, &schema.name, name)?;
+                let d = self.definition(Object::Event, &schema.name, name)?;
                 events.push(program(ProgramKind::Event, &d));
             }
         }
@@ -186,7 +185,7 @@ impl Writing<'_> {
         } else {
             Object::Table
         };
-        let mut create = self.define(object, &schema.name, &table.name)?.sql;
+        let mut create = self.definition(object, &schema.name, &table.name)?.sql;
         if sequence {
             let next = ddl::sequence_next(self.conn, &schema.name, &table.name)
                 .map_err(|e| failure::server("cannot read a sequence", e))?;
@@ -197,13 +196,13 @@ impl Writing<'_> {
         }
         if ddl::has_folder(&create) {
             self.out.exceptions.push(format!(
-                "table {} has a folder of its own (DATA DIRECTORY): a load refuses such a definition; load without the table (--exclude-tables), and create it by hand",
+                "table {} has its own DATA DIRECTORY: a load refuses such a definition; load without the table (--exclude-tables), and create it by hand",
                 table.qualified()
             ));
         }
-        for column in unsure(table, &create) {
+        for column in uncertain_columns(table, &create) {
             run.observer.warn(printable(&format!(
-                "table {}, column {column}: the server shows a ? in its definition, which also stands for a character that its dictionary does not hold (an emoji, say): if it is one, the archive has another definition, and a load refuses rows that have it: correct the column on the target then (ALTER TABLE), and go on with --resume",
+                "table {}, column {column}: the server shows a ? in its definition, which also stands for a character that its dictionary does not hold (an emoji, say): if it is one, the archive has another definition, and a load refuses rows that have it: correct the column on the target then (ALTER TABLE), then resume the load with --resume",
                 table.qualified()
             )));
         }
@@ -257,7 +256,7 @@ impl Writing<'_> {
         if self.options.triggers && !table.triggers.is_empty() {
             let mut triggers = Vec::new();
             for name in &table.triggers {
-                let d = self.define(Object::Trigger, &schema.name, name)?;
+                let d = self.definition(Object::Trigger, &schema.name, name)?;
                 triggers.push(program(ProgramKind::Trigger, &d));
             }
             meta.triggers.clone_from(&table.triggers);
@@ -278,7 +277,7 @@ impl Writing<'_> {
     }
 
     fn view(&mut self, view: &View, base: &str) -> Result<()> {
-        let d = self.define(Object::View, &view.schema, &view.name)?;
+        let d = self.definition(Object::View, &view.schema, &view.name)?;
         let text = sqlfile::view_pre_sql(&self.header, &view.schema, &view.name, &view.columns);
         self.put(&format!("{base}.pre.sql"), &text)?;
         let text = sqlfile::view_sql(
@@ -314,7 +313,7 @@ fn program(kind: ProgramKind, d: &Definition) -> Program {
 
 /// Columns whose members or default may not be what the definition says: servers hand it on in utf8mb3, with a `?` for what is
 /// not in that.
-fn unsure<'t>(table: &'t Table, create: &str) -> Vec<&'t str> {
+fn uncertain_columns<'t>(table: &'t Table, create: &str) -> Vec<&'t str> {
     const LARGER: [&str; 5] = ["utf8mb4", "utf16", "utf16le", "utf32", "gb18030"];
     let larger = |c: &&server::catalog::Column| {
         c.charset

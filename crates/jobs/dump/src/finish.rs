@@ -1,5 +1,5 @@
-//! The end of a dump: metadata of the whole, everything made durable, and last
-//! the manifest that makes the archive an archive.
+//! The end of a dump: metadata of the whole archive, everything made durable, and last the manifest,
+//! which makes the archive complete.
 
 use super::tables::TableState;
 use super::{Compression, Consistency, Options, snapshot::Achieved};
@@ -14,7 +14,7 @@ use server::{Catalog, Identity};
 use std::sync::Arc;
 use store::{EntryKind, Store};
 
-/// What the manifest tells.
+/// What the manifest records.
 pub struct Facts<'a> {
     pub id: &'a Identity,
     pub catalog: &'a Catalog,
@@ -24,7 +24,7 @@ pub struct Facts<'a> {
     pub begin: jiff::Timestamp,
 }
 
-/// Sums for the summary.
+/// Totals for the summary.
 pub struct Finished {
     pub rows: u64,
     pub raw_bytes: u64,
@@ -32,7 +32,7 @@ pub struct Finished {
     pub chunks: u64,
 }
 
-/// Writes the rest and takes the marker away.
+/// Writes the remaining files and removes the marker.
 pub fn finish(
     run: &Run,
     store: &dyn Store,
@@ -106,7 +106,7 @@ pub fn finish(
     };
     put("@.sql", &archive::sqlfile::empty_sql(&header))?;
     put("@.post.sql", &archive::sqlfile::empty_sql(&header))?;
-    put(meta::ROOT, &meta::to_json(&root(options, facts)))?;
+    put(meta::ROOT, &meta::to_json(&root_metadata(options, facts)))?;
     done.end = meta::time_text(jiff::Timestamp::now());
     put(meta::DONE, &meta::to_json(&done))?;
 
@@ -176,7 +176,7 @@ fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> arch
             if own.any(|c| c.record.file.contains("@@")) {
                 continue;
             }
-            let number = series.number();
+            let number = series.next_number();
             let file = series.file(number, true, options.compression.extension());
             let chunk = archive::ChunkWriter::create(
                 store,
@@ -187,7 +187,7 @@ fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> arch
             )?;
             let record = chunk.finish()?;
             // It holds no range of its own: the rows are all in the others.
-            state.done(super::tables::DoneChunk {
+            state.add_chunk(super::tables::DoneChunk {
                 record,
                 range: rows::key_ranges::KeyRange::whole(),
                 series: n,
@@ -198,7 +198,7 @@ fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> arch
     Ok(())
 }
 
-fn root(options: &Options, facts: &Facts<'_>) -> Root {
+fn root_metadata(options: &Options, facts: &Facts<'_>) -> Root {
     let mut names = archive::Basenames::new();
     let mut root = Root::default();
     let p = &facts.achieved.position;

@@ -145,9 +145,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         planner,
         readers: Vec::new(),
     };
-    session::for_catalog(&mut source.control, &source.id)
-        .and_then(|()| session::for_rows(&mut source.planner, &source.id))
-        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    connect::prepared(session::for_catalog(&mut source.control, &source.id))?;
+    connect::prepared(session::for_rows(&mut source.planner, &source.id))?;
     let account = Privileges::read(&mut source.control, &source.id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     privileges(&account, &source.id, options, &Catalog::default())?;
@@ -165,15 +164,17 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     privileges(&account, &source.id, options, &catalog)?;
     for _ in 0..options.threads {
         let mut conn = connect::connection(run, &options.source)?;
-        session::for_rows(&mut conn, &source.id)
-            .map_err(|e| failure::server("cannot prepare a session", e))?;
+        connect::prepared(session::for_rows(&mut conn, &source.id))?;
         source.readers.push(conn);
     }
     // Where definitions cannot be held still, what identifies each table is noted first.
-    let marks = if snapshot::can_hold(&source.id, options) {
+    let marks = if snapshot::can_lock_definitions(&source.id, options) {
         None
     } else {
-        Some(table_versions::marks(&mut source.control, &catalog)?)
+        Some(table_versions::read_versions(
+            &mut source.control,
+            &catalog,
+        )?)
     };
     // The last step with nothing locked and nothing written: what may take long waits here.
     let throttle = Throttle::begin(
@@ -242,7 +243,7 @@ fn into(
     drop(phase);
     // Held still from here on: what the catalog said before the lock may have changed since.
     let fresh;
-    let catalog = if snapshot::can_hold(id, options) {
+    let catalog = if snapshot::can_lock_definitions(id, options) {
         fresh = Catalog::read(control, id, &options.filter)
             .map_err(|e| failure::server("cannot read the catalog", e))?;
         &fresh
@@ -270,7 +271,11 @@ fn into(
     )?;
     let (rows_seconds, tables, held) = moved;
     if let Some(before) = marks {
-        table_versions::compare(catalog, before, &table_versions::marks(control, catalog)?)?;
+        table_versions::compare(
+            catalog,
+            before,
+            &table_versions::read_versions(control, catalog)?,
+        )?;
     }
     for t in tables.iter().filter(|t| !t.table.transactional) {
         exceptions.push(format!(
@@ -464,16 +469,16 @@ fn rows(
     };
     let counted = run.with_limiter(&options.source, wire::Direction::Received);
     let watch = bottleneck::Profiler::start(job, &counted, id, readers.len(), &run.observer)
-        .writing_through(&run.disk_limiter);
+        .with_disk_limiter(&run.disk_limiter);
     // Only now: what came before the release of the read lock must not wait.
     for conn in readers.iter_mut() {
         conn.set_limited(true);
     }
     let shared = read::Readers {
-        watch: &watch,
+        profiler: &watch,
         store,
         compression: options.compression,
-        cut_at: options.chunk_bytes.saturating_mul(2),
+        max_chunk_bytes: options.chunk_bytes.saturating_mul(2),
         counters: &phase.counters,
         observer: &*run.observer,
     };

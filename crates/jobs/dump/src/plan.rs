@@ -1,5 +1,4 @@
-//! Cuts the tables into tasks, the largest first, while the readers already
-//! work on them.
+//! Divides the tables into tasks, the largest first, while the readers already work on them.
 
 use super::tables::{Series, TableState};
 use base::{Counters, Result};
@@ -11,7 +10,7 @@ use server::Identity;
 use std::sync::Arc;
 use wire::Conn;
 
-/// One piece of work for a reader.
+/// One task for a reader.
 #[derive(Debug)]
 pub struct Task {
     /// The table it belongs to.
@@ -65,8 +64,8 @@ pub fn plan(
                     range,
                     single,
                 };
-                table.begin();
-                // Readers that failed have hung up; their error is the one to show.
+                table.begin_task();
+                // Readers that failed have closed the channel; theirs is the error to show.
                 tasks.send(task).map_err(|_| {
                     base::Error::new(base::Kind::Interrupted, "the readers have stopped")
                 })
@@ -88,14 +87,14 @@ pub fn plan(
             if !small {
                 splitter.split(&KeyRange::whole(), &mut |range, _| send(range, false))?;
             } else if splitter.has_more_than(STALE * series.rows_estimate + STALE_ROWS)? {
-                // Just loaded, or never analysed: its figures say nothing.
+                // Just loaded, or never analysed: its statistics are useless.
                 splitter.target = (chunk_bytes / UNKNOWN_ROW).max(1);
                 splitter.walk_all(&mut |range, _| send(range, false))?;
             } else {
                 send(KeyRange::whole(), true)?;
             }
         }
-        table.end(counters, &*run.observer);
+        table.end_task(counters, &*run.observer);
     }
     Ok(())
 }

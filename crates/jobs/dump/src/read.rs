@@ -1,5 +1,5 @@
-//! A reader: one connection inside the snapshot, one task after the other,
-//! rows straight from the read buffer into a chunk.
+//! A reader: one connection inside the snapshot, one task after another, rows straight from the read
+//! buffer into a chunk.
 
 use super::plan::Task;
 use super::tables::DoneChunk;
@@ -14,11 +14,11 @@ use std::time::Duration;
 use store::Store;
 use wire::Conn;
 
-/// How often a reader shows its figures and looks whether to stop, in rows.
-const LOOK_EVERY: u64 = 2048;
+/// How often a reader updates the counters and checks whether to stop, in rows.
+const CHECK_EVERY: u64 = 2048;
 
 /// Tables from this size on are read as bulk, in bytes.
-const BULK: u64 = 1 << 20;
+const BULK_BYTES: u64 = 1 << 20;
 
 /// What all readers share.
 pub struct Readers<'a> {
@@ -26,14 +26,14 @@ pub struct Readers<'a> {
     pub store: &'a dyn Store,
     /// How they are written.
     pub compression: Compression,
-    /// Row bytes after which a range goes on in another file.
-    pub cut_at: u64,
+    /// Row bytes after which a range continues in another file.
+    pub max_chunk_bytes: u64,
     /// Figures of the phase.
     pub counters: &'a Counters,
-    /// Told when a table is done.
+    /// Receives an event when a table is done.
     pub observer: &'a dyn Observer,
-    /// Told where the time goes.
-    pub watch: &'a Profiler,
+    /// Receives the times of tasks.
+    pub profiler: &'a Profiler,
 }
 
 impl Readers<'_> {
@@ -48,13 +48,13 @@ impl Readers<'_> {
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             self.counters.busy.add(1);
-            let spell = self.watch.begin(conn);
+            let span = self.profiler.begin(conn);
             let outcome = self.task(conn, &task, &mut scratch, stop);
-            self.watch.end(&spell, conn, &task.series().plan.name);
+            self.profiler.end(&span, conn, &task.series().plan.name);
             self.counters.busy.sub(1);
             stop.release_slot();
             outcome?;
-            task.table.end(self.counters, self.observer);
+            task.table.end_task(self.counters, self.observer);
         }
     }
 
@@ -69,7 +69,7 @@ impl Readers<'_> {
         let name = &table.plan.name;
         let sql = table.plan.select(&task.range);
         // The padding that makes a server write in large pieces is not worth it for small tables.
-        let bulk = !task.single || table.data_bytes > BULK;
+        let bulk = !task.single || table.data_bytes > BULK_BYTES;
         let mut rows = if bulk {
             conn.query_bulk(sql)
         } else {
@@ -86,7 +86,7 @@ impl Readers<'_> {
                 ),
             ));
         }
-        let mut number = table.number();
+        let mut number = table.next_number();
         let mut chunk = self.create(task, number, scratch)?;
         let (mut seen, mut shown) = (0u64, 0u64);
         loop {
@@ -96,8 +96,8 @@ impl Readers<'_> {
                 Err(e) => {
                     return Err(failure::wire(
                         format_args!(
-                            "lost in the middle of {name}, after {seen} rows of {}",
-                            self.where_(task)
+                            "reading {name} failed after {seen} rows of {}",
+                            self.describe_range(task)
                         ),
                         e,
                     ));
@@ -105,23 +105,23 @@ impl Readers<'_> {
             };
             chunk
                 .push(&table.plan.rows, row.payload())
-                .map_err(|e| written(name, &e))?;
+                .map_err(|e| write_error(name, &e))?;
             seen += 1;
-            if seen % LOOK_EVERY == 0 {
+            if seen % CHECK_EVERY == 0 {
                 stop.check()?;
                 let raw = chunk.raw_bytes();
-                self.counters.rows.add(LOOK_EVERY);
+                self.counters.rows.add(CHECK_EVERY);
                 self.counters.bytes.add(raw - shown);
                 shown = raw;
-                if raw >= self.cut_at && !task.single {
+                if raw >= self.max_chunk_bytes && !task.single {
                     self.finish(task, chunk, number)?;
-                    number = table.number();
+                    number = table.next_number();
                     chunk = self.create(task, number, scratch)?;
                     shown = 0;
                 }
             }
         }
-        self.counters.rows.add(seen % LOOK_EVERY);
+        self.counters.rows.add(seen % CHECK_EVERY);
         self.counters.bytes.add(chunk.raw_bytes() - shown);
         self.finish(task, chunk, number)
     }
@@ -142,15 +142,15 @@ impl Readers<'_> {
             WriteOptions::default(),
             scratch,
         )
-        .map_err(|e| written(&file, &e))
+        .map_err(|e| write_error(&file, &e))
     }
 
     fn finish(&self, task: &Task, chunk: ChunkWriter<'_>, number: u64) -> Result<()> {
         let record = chunk
             .finish()
-            .map_err(|e| written(&task.series().plan.name, &e))?;
+            .map_err(|e| write_error(&task.series().plan.name, &e))?;
         self.counters.stored.add(record.stored.bytes);
-        task.table.done(DoneChunk {
+        task.table.add_chunk(DoneChunk {
             record,
             range: task.range.clone(),
             series: task.series,
@@ -159,7 +159,7 @@ impl Readers<'_> {
         Ok(())
     }
 
-    fn where_(&self, task: &Task) -> String {
+    fn describe_range(&self, task: &Task) -> String {
         match &task.series().plan.key {
             Some(key) => task.range.describe(key),
             None => "all rows".to_owned(),
@@ -167,8 +167,8 @@ impl Readers<'_> {
     }
 }
 
-/// What a chunk that could not be written means.
-pub fn written(doing: &str, e: &ArchiveError) -> Error {
+/// The error of a chunk that could not be written.
+pub fn write_error(doing: &str, e: &ArchiveError) -> Error {
     let failed = failure::archive(format_args!("cannot write {doing}"), e);
     match e {
         ArchiveError::Row { .. } => Error {

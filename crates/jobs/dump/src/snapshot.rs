@@ -1,18 +1,16 @@
-//! One moment for all workers: a read lock held only while every connection
-//! opens its snapshot and the binary log position is read, then released.
+//! One consistent snapshot for all workers: a read lock held only while every connection opens its
+//! snapshot and the binary log position is read, then released.
 //!
-//! Waiting for such a lock is what takes production down: statements queue
-//! behind the waiting lock, which itself waits behind a long query. So on MySQL
-//! no lock is asked for while a long statement runs, each attempt is short, and
-//! the whole wait is bounded; MariaDB's BACKUP STAGE waits for commits only.
-//! MySQL's lock may even wait for itself: it waits for a statement to close its
-//! tables, that one for a row, and whoever has the row for the lock to go. As
-//! every write stands still meanwhile, most attempts get a moment only: where
-//! nothing is in the way, that is enough, and where something is, waiting longer
-//! does not help.
+//! Waiting for such a lock is what takes production down: statements queue behind the waiting lock,
+//! which itself waits for a long query. So on MySQL no lock is requested while a long statement runs,
+//! each attempt is short, and the whole wait is bounded; MariaDB's BACKUP STAGE waits for commits only.
+//! MySQL's lock may even wait for itself: it waits for a statement to close its tables, that statement
+//! for a row lock, and the owner of the row lock for the read lock to go. As all writes stop meanwhile,
+//! most attempts are very short: if nothing is in the way, that is enough, and if something is, waiting
+//! longer does not help.
 //!
-//! What it does not do: protect tables without transactions after the lock is
-//! gone. Those are listed as exceptions.
+//! What it does not do: protect tables without transactions after the lock is released. Those are
+//! listed as exceptions.
 
 use super::{Consistency, Options};
 use base::{Error, Event, Kind, Result};
@@ -35,16 +33,16 @@ const SHORT_ATTEMPTS: u32 = 40;
 /// A statement that has run for longer makes the lock wait for it.
 const LONG_STATEMENT: u64 = 2;
 
-/// What was achieved, for the record.
+/// What was achieved, for the manifest and the summary.
 #[derive(Clone, Debug, Default)]
 pub struct Achieved {
-    /// In words, e.g. `read lock held 12 ms`.
+    /// As a text, e.g. `one snapshot for all workers, under FLUSH TABLES WITH READ LOCK`.
     pub mode: String,
     /// How long the read lock was held, in milliseconds.
     pub lock_ms: f64,
     /// How long it was waited for.
     pub wait_ms: f64,
-    /// Where the binary log stood at that moment.
+    /// The binary log position of the snapshot.
     pub position: Position,
 }
 
@@ -52,7 +50,7 @@ pub struct Achieved {
 ///
 /// MySQL only: MariaDB's equivalent would have to be held as a stage that also
 /// keeps MyISAM writers out, so there a changed table is found out afterwards.
-pub fn can_hold(id: &Identity, options: &Options) -> bool {
+pub fn can_lock_definitions(id: &Identity, options: &Options) -> bool {
     id.mysql_at_least(8, 0, 0) && options.consistency == Consistency::Lock
 }
 
@@ -61,7 +59,7 @@ pub fn can_hold(id: &Identity, options: &Options) -> bool {
 /// Taken under the read lock, when no change of definitions can be under way:
 /// held while the read lock is still waited for, it would make a statement wait
 /// that the read lock in turn waits for.
-fn hold(conn: &mut Conn) -> Result<()> {
+fn lock_definitions(conn: &mut Conn) -> Result<()> {
     set_lock_wait(conn, ATTEMPT)?;
     conn.execute("LOCK INSTANCE FOR BACKUP")
         .map(drop)
@@ -83,10 +81,11 @@ pub fn take(
             .map_err(|e| failure::wire("cannot set the isolation level", e))?;
     }
     if options.consistency == Consistency::None {
-        begin(workers, id)?;
+        open_snapshots(workers, id)?;
         let position = Position::default();
         return Ok(Achieved {
-            mode: "none: each worker has its own moment, tables may disagree, no position".into(),
+            mode: "none: each worker has its own snapshot, tables may be inconsistent, no position"
+                .into(),
             position,
             ..Achieved::default()
         });
@@ -98,19 +97,21 @@ pub fn take(
     } else {
         "FLUSH TABLES WITH READ LOCK"
     };
-    acquire(run, lock, control, options, staged)?;
+    acquire_read_lock(run, lock, control, options, staged)?;
     let wait_ms = asked.elapsed().as_secs_f64() * 1000.0;
     let held = Instant::now();
     // Whatever happens now, the lock goes first.
-    let kept = if can_hold(id, options) {
-        hold(control)
+    let kept = if can_lock_definitions(id, options) {
+        lock_definitions(control)
     } else {
         Ok(())
     };
-    let outcome = kept.and_then(|()| begin(workers, id)).and_then(|()| {
-        Position::read(lock, id)
-            .map_err(|e| failure::server("cannot read the binary log position", e))
-    });
+    let outcome = kept
+        .and_then(|()| open_snapshots(workers, id))
+        .and_then(|()| {
+            Position::read(lock, id)
+                .map_err(|e| failure::server("cannot read the binary log position", e))
+        });
     let release = if staged {
         "BACKUP STAGE END"
     } else {
@@ -128,7 +129,7 @@ pub fn take(
     })
 }
 
-fn begin(workers: &mut [Conn], id: &Identity) -> Result<()> {
+fn open_snapshots(workers: &mut [Conn], id: &Identity) -> Result<()> {
     let sql = if id.mysql_at_least(5, 6, 5) || id.mariadb_at_least(10, 0, 0) {
         "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
     } else {
@@ -141,7 +142,7 @@ fn begin(workers: &mut [Conn], id: &Identity) -> Result<()> {
     Ok(())
 }
 
-fn acquire(
+fn acquire_read_lock(
     run: &Run,
     lock: &mut Conn,
     control: &mut Conn,
@@ -149,32 +150,36 @@ fn acquire(
     staged: bool,
 ) -> Result<()> {
     let end = Instant::now() + options.lock_wait;
-    let (mut patience, mut attempts) = (SHORT_ATTEMPT, 0);
+    let (mut timeout, mut attempts) = (SHORT_ATTEMPT, 0);
     set_lock_wait(lock, ATTEMPT.min(options.lock_wait.as_secs().max(1)))?;
     loop {
         run.check()?;
         // A lock that waits for a flush keeps new statements out until the old
         // statement ends, even after the wait itself was given up: never begin it.
-        let blocker = if staged { None } else { longest(lock)? };
+        let blocker = if staged {
+            None
+        } else {
+            longest_statement(lock)?
+        };
         if let Some(text) = &blocker {
             run.observer.event(Event::Waiting(Some(format!(
-                "a long statement to end before the read lock: {text}"
+                "a long statement to end before the read lock is requested: {text}"
             ))));
         } else {
             let outcome = if staged {
-                stage(lock)
+                try_backup_stage(lock)
             } else {
-                flush(lock, control, patience)
+                try_flush_with_read_lock(lock, control, timeout)
             };
             match outcome {
                 Ok(()) => {
                     run.observer.event(Event::Waiting(None));
                     return Ok(());
                 }
-                // Not had in time, or (1317) given up by ourselves.
+                // Not granted in time, or (1317) cancelled by ourselves.
                 Err(e) if matches!(e.code(), Some(1205 | 3572 | 1969 | 1317)) => {
                     run.observer.event(Event::Waiting(Some(
-                        "writers to let the read lock in".into(),
+                        "writers to release what the read lock needs".into(),
                     )));
                 }
                 Err(e) => return Err(failure::wire("cannot get the read lock", e)),
@@ -183,25 +188,29 @@ fn acquire(
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             run.observer.event(Event::Waiting(None));
-            return Err(gave_up(lock, options, "the read lock"));
+            return Err(lock_timeout(lock, options, "the read lock"));
         }
         attempts += 1;
         if staged || attempts > SHORT_ATTEMPTS {
-            patience = (patience * 2).min(Duration::from_secs(ATTEMPT));
+            timeout = (timeout * 2).min(Duration::from_secs(ATTEMPT));
         }
-        // The writers get more time than was taken from them.
-        run.cancel.sleep((patience * 3).min(left));
+        // Writers get more time than the attempt took from them.
+        run.cancel.sleep((timeout * 3).min(left));
     }
 }
 
-/// One attempt at MySQL's lock, given up after `patience`: the server itself counts whole seconds only.
-fn flush(lock: &mut Conn, control: &mut Conn, patience: Duration) -> wire::Result<()> {
+/// One attempt at MySQL's lock, given up after `timeout`: the server itself counts whole seconds only.
+fn try_flush_with_read_lock(
+    lock: &mut Conn,
+    control: &mut Conn,
+    timeout: Duration,
+) -> wire::Result<()> {
     let kill = format!("KILL QUERY {}", lock.id());
     let (done, wait) = crossbeam_channel::bounded::<()>(1);
     let (outcome, killed) = std::thread::scope(|scope| {
         let watch = scope.spawn(move || {
-            let late = wait.recv_timeout(patience).is_err();
-            // Somebody else's kill would be needed only for somebody else's statement.
+            let late = wait.recv_timeout(timeout).is_err();
+            // Killing a query of the same account needs no further privilege.
             late && control.execute(kill).is_ok()
         });
         let outcome = lock.execute("FLUSH TABLES WITH READ LOCK").map(drop);
@@ -216,7 +225,7 @@ fn flush(lock: &mut Conn, control: &mut Conn, patience: Duration) -> wire::Resul
 }
 
 /// One attempt at MariaDB's stage.
-fn stage(lock: &mut Conn) -> wire::Result<()> {
+fn try_backup_stage(lock: &mut Conn) -> wire::Result<()> {
     lock.execute("BACKUP STAGE START")?;
     let outcome = lock.execute("BACKUP STAGE BLOCK_COMMIT");
     if outcome.is_err() {
@@ -228,11 +237,11 @@ fn stage(lock: &mut Conn) -> wire::Result<()> {
 fn set_lock_wait(conn: &mut Conn, seconds: u64) -> Result<()> {
     conn.execute(format!("SET SESSION lock_wait_timeout = {seconds}"))
         .map(drop)
-        .map_err(|e| failure::wire("cannot bound the wait for locks", e))
+        .map_err(|e| failure::wire("cannot set lock_wait_timeout", e))
 }
 
 /// The statement that has run longest, if it is a long one; `None` also where we may not see others.
-fn longest(conn: &mut Conn) -> Result<Option<String>> {
+fn longest_statement(conn: &mut Conn) -> Result<Option<String>> {
     let sql = format!(
         "SELECT id, user, time, LEFT(info, 80) FROM information_schema.processlist \
          WHERE command IN ('Query', 'Execute') AND time >= {LONG_STATEMENT} AND id <> CONNECTION_ID() \
@@ -259,13 +268,13 @@ fn longest(conn: &mut Conn) -> Result<Option<String>> {
     }))
 }
 
-fn gave_up(conn: &mut Conn, options: &Options, what: &str) -> Error {
+fn lock_timeout(conn: &mut Conn, options: &Options, what: &str) -> Error {
     let wait = options.lock_wait.as_secs();
-    let why = longest(conn).ok().flatten();
+    let why = longest_statement(conn).ok().flatten();
     let mut text = format!("gave up after waiting {wait} s for {what}");
     if let Some(why) = why {
         text += &format!("; the longest statement is {why}");
     }
     Error::new(Kind::Lock, text)
-        .hint("nothing was locked and nothing queued behind us: run again at a quieter time, or wait longer with --lock-wait")
+        .hint("nothing is locked, and no statement waits for this dump: run again at a quieter time, or wait longer with --lock-wait")
 }

@@ -1,10 +1,8 @@
-//! Proof that tables stayed what they were, for servers whose definitions
-//! cannot be held still.
+//! Verifies that tables did not change during the dump, for servers whose definitions cannot be locked.
 //!
-//! Where a table is rebuilt while a snapshot is open, newer servers refuse to
-//! read it (error 1412), older ones show it empty, and a table that was swapped
-//! by RENAME is read in the other's place on any of them. So what identifies a
-//! table is noted before the snapshot and compared behind the last row.
+//! If a table is rebuilt while a snapshot is open, newer servers refuse to read it (error 1412), older
+//! ones show it empty, and a table that was swapped by RENAME is read in place of the other on all of
+//! them. So what identifies a table is read before the snapshot and compared after the last row.
 
 use base::{Error, Kind, Result};
 use run::failure;
@@ -31,15 +29,15 @@ impl TableVersion {
 }
 
 /// What identifies each table of the catalog, in order.
-pub fn marks(conn: &mut Conn, catalog: &Catalog) -> Result<Vec<TableVersion>> {
+pub fn read_versions(conn: &mut Conn, catalog: &Catalog) -> Result<Vec<TableVersion>> {
     let mut marks = Vec::new();
     for table in catalog.tables() {
-        marks.push(mark(conn, table)?);
+        marks.push(read_version(conn, table)?);
     }
     Ok(marks)
 }
 
-fn mark(conn: &mut Conn, table: &Table) -> Result<TableVersion> {
+fn read_version(conn: &mut Conn, table: &Table) -> Result<TableVersion> {
     let sql = format!(
         "SELECT create_time FROM information_schema.tables WHERE table_schema = {} AND table_name = {}",
         quote::text(&table.schema),
@@ -47,17 +45,17 @@ fn mark(conn: &mut Conn, table: &Table) -> Result<TableVersion> {
     );
     let rows = conn
         .fetch(sql)
-        .map_err(|e| failure::wire("cannot look whether tables have changed", e))?;
+        .map_err(|e| failure::wire("cannot check whether tables have changed", e))?;
     let created = rows
         .into_iter()
         .next()
         .and_then(|r| r.into_iter().next().flatten());
     let definition = match ddl::read(conn, Object::Table, &table.schema, &table.name) {
-        Ok(d) => Some(without_counter(&d.sql)),
+        Ok(d) => Some(without_auto_increment(&d.sql)),
         Err(server::Error::Gone { .. }) => None,
         Err(e) => {
             return Err(failure::server(
-                "cannot look whether tables have changed",
+                "cannot check whether tables have changed",
                 e,
             ));
         }
@@ -69,7 +67,7 @@ fn mark(conn: &mut Conn, table: &Table) -> Result<TableVersion> {
 }
 
 /// The definition without ` AUTO_INCREMENT=n`.
-fn without_counter(definition: &str) -> String {
+fn without_auto_increment(definition: &str) -> String {
     const WORD: &str = " AUTO_INCREMENT=";
     match definition.rfind(WORD) {
         Some(at) => {
@@ -82,10 +80,10 @@ fn without_counter(definition: &str) -> String {
 }
 
 /// Fails if any table is not what it was.
-pub fn compare(catalog: &Catalog, before: &[TableVersion], behind: &[TableVersion]) -> Result<()> {
+pub fn compare(catalog: &Catalog, before: &[TableVersion], after: &[TableVersion]) -> Result<()> {
     let changed: Vec<String> = catalog
         .tables()
-        .zip(before.iter().zip(behind))
+        .zip(before.iter().zip(after))
         .filter(|(_, (a, b))| b.differs(a))
         .map(|(t, _)| t.qualified())
         .collect();
@@ -95,7 +93,7 @@ pub fn compare(catalog: &Catalog, before: &[TableVersion], behind: &[TableVersio
     Err(Error::new(
         Kind::Failed,
         base::units::printable(&format!(
-            "altered, replaced or dropped while the dump ran, so its rows are not of one moment: {}",
+            "altered, replaced or dropped while the dump ran, so its rows are not of one point in time: {}",
             changed.join(", ")
         )),
     )
@@ -107,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_that_is_not_known_says_nothing() {
+    fn an_unknown_creation_time_is_not_a_difference() {
         let mark = |created: Option<&str>, definition: Option<&str>| TableVersion {
             created: created.map(|c| c.as_bytes().to_vec()),
             definition: definition.map(str::to_owned),
@@ -122,8 +120,8 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_does_not_count() {
-        let a = without_counter(
+    fn the_auto_increment_counter_is_left_out() {
+        let a = without_auto_increment(
             "CREATE TABLE `t` (`a` int) ENGINE=InnoDB AUTO_INCREMENT=12 DEFAULT CHARSET=latin1",
         );
         assert_eq!(

@@ -1,9 +1,9 @@
-//! What becomes of each table while its chunks are written by several readers:
-//! chunk numbers, finished chunks, and the moment when the last one is done.
+//! The state of each table while several readers write its chunks: chunk numbers, finished chunks, and
+//! when the last one is done.
 
 use archive::chunk::ChunkRecord;
-use base::{Counters, Event, Observer};
-use rows::key_ranges::{KeyRange, Nulls};
+use base::{Counters, Event, Observer, lock};
+use rows::key_ranges::KeyRange;
 use rows::table_plan::TablePlan;
 use server::Identity;
 use server::catalog::{Table, TableKind};
@@ -23,7 +23,7 @@ pub struct DoneChunk {
     pub number: u64,
 }
 
-/// What has a series of files of its own: a table, or one of its partitions.
+/// What has its own series of files: a table, or one of its partitions.
 #[derive(Debug)]
 pub struct Series {
     /// The partition, if it is one.
@@ -41,7 +41,7 @@ pub struct Series {
 
 impl Series {
     /// The number of the next chunk.
-    pub fn number(&self) -> u64 {
+    pub fn next_number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::SeqCst)
     }
 
@@ -52,21 +52,21 @@ impl Series {
     }
 }
 
-/// Partitions that have files of their own whatever their size.
-const FEW: usize = 64;
+/// Up to this many partitions get their own files, whatever their size.
+const FEW_PARTITIONS: usize = 64;
 
-/// Where there are more, each has so many bytes on the average.
-const WORTH_FILES: u64 = 128 << 10;
+/// With more partitions, each must have this many bytes on average.
+const MIN_PARTITION_BYTES: u64 = 128 << 10;
 
-/// Whether the partitions of a table get a series each, so that each can be read, and come back, by itself.
+/// Whether each partition of a table gets its own series, so that it can be read and loaded separately.
 pub fn by_partition(id: &Identity, table: &Table) -> bool {
     // Earlier servers cannot be asked for the rows of a partition.
     id.at_least(5, 6, 2)
         && table.transactional
         && table.kind == TableKind::Base
         && !table.partitions.is_empty()
-        && (table.partitions.len() <= FEW
-            || table.data_bytes / table.partitions.len() as u64 >= WORTH_FILES)
+        && (table.partitions.len() <= FEW_PARTITIONS
+            || table.data_bytes / table.partitions.len() as u64 >= MIN_PARTITION_BYTES)
 }
 
 /// A table that is being dumped.
@@ -78,8 +78,8 @@ pub struct TableState {
     pub plan: TablePlan,
     /// One for all, or one for each partition, in order.
     pub series: Vec<Series>,
-    /// Tasks begun and not ended, plus one while the planner is not through.
-    open: AtomicU64,
+    /// Unfinished tasks, plus one while the planner works on the table.
+    open_tasks: AtomicU64,
     chunks: Mutex<Vec<DoneChunk>>,
 }
 
@@ -112,19 +112,20 @@ impl TableState {
             plan,
             series,
             table,
-            open: AtomicU64::new(1),
+            open_tasks: AtomicU64::new(1),
             chunks: Mutex::default(),
         }
     }
 
-    /// One task more.
-    pub fn begin(&self) {
-        self.open.fetch_add(1, Ordering::SeqCst);
+    /// Counts a new task.
+    pub fn begin_task(&self) {
+        self.open_tasks.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// One task less, or the planner is through; whoever ends the last one tells that the table is done.
-    pub fn end(&self, counters: &Counters, observer: &dyn Observer) {
-        if self.open.fetch_sub(1, Ordering::SeqCst) > 1 {
+    /// Counts a finished task, or that the planner is done; the last call reports that the table is
+    /// done.
+    pub fn end_task(&self, counters: &Counters, observer: &dyn Observer) {
+        if self.open_tasks.fetch_sub(1, Ordering::SeqCst) > 1 {
             return;
         }
         let chunks = self.chunks();
@@ -137,27 +138,15 @@ impl TableState {
         });
     }
 
-    /// A chunk is on disk.
-    pub fn done(&self, chunk: DoneChunk) {
-        self.chunks
-            .lock()
-            .unwrap_or_else(|e| e.into_inner())
-            .push(chunk);
+    /// Adds a chunk that is on disk.
+    pub fn add_chunk(&self, chunk: DoneChunk) {
+        lock(&self.chunks).push(chunk);
     }
 
     /// The chunks, series by series, in order of their numbers.
     pub fn chunks(&self) -> Vec<DoneChunk> {
-        let mut chunks = self
-            .chunks
-            .lock()
-            .unwrap_or_else(|e| e.into_inner())
-            .clone();
+        let mut chunks = lock(&self.chunks).clone();
         chunks.sort_by_key(|c| (c.series, c.number));
         chunks
     }
-}
-
-/// Whether a range can hold any rows worth a key in the record.
-pub fn has_bounds(range: &KeyRange) -> bool {
-    range.from.is_some() || range.to.is_some() || range.nulls != Nulls::Included
 }

@@ -7,14 +7,14 @@ use run::failure;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Opens an archive's folder.
+/// Opens an archive's directory.
 pub fn open(from: &Path) -> Result<Archive> {
     let directory = store::Directory::open(from).map_err(|e| open_error(from, &e))?;
     Archive::open(Arc::new(directory))
         .map_err(|e| failure::archive(format_args!("cannot use {}", from.display()), &e))
 }
 
-/// A folder that cannot be opened says nothing about the archive that should be in it.
+/// The error of an archive's directory that cannot be opened; it says nothing about the archive in it.
 pub fn open_error(from: &Path, e: &store::Error) -> Error {
     Error::new(
         Kind::Storage,

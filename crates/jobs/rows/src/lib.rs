@@ -1,5 +1,6 @@
-//! What dump, load and verify share: how a table is read (`table_plan`), how it is cut into key ranges (`keys`),
-//! what a selection leaves (`selection`), and how an archive is opened (`archives`).
+//! What dump, load and verify share: how a table is read (`table_plan`), how it is divided into key
+//! ranges (`key_ranges`), what a selection leaves (`selection`), and how an archive is opened
+//! (`archives`).
 
 pub mod archives;
 pub mod key_ranges;

@@ -3,7 +3,7 @@
 use base::{Error, Kind, Result};
 use server::Filter;
 
-/// A pattern that matched nothing is a typo until proven otherwise.
+/// Fails if a pattern matched nothing: it is probably a typo.
 pub fn check_matched(filter: &Filter) -> Result<()> {
     let missed = filter.unmatched();
     if missed.is_empty() {
@@ -12,7 +12,7 @@ pub fn check_matched(filter: &Filter) -> Result<()> {
     Err(Error::new(
         Kind::Usage,
         format!(
-            "matched nothing: {}",
+            "no schema or table matches: {}",
             missed
                 .iter()
                 .map(|p| base::units::printable(p))

@@ -1,19 +1,18 @@
-//! The SELECT that reads a table's rows, one and the same for dump and verify,
-//! so that a digest taken by one can be compared with the other's.
+//! The SELECT that reads a table's rows, the same for dump and verify, so that the digests of both can
+//! be compared.
 //!
-//! The canonical bytes of a row are the text-protocol payload of this SELECT
-//! under a session without character set conversion: the stored bytes of every
-//! value, FLOAT widened so that no bit is lost.
+//! The canonical bytes of a row are the text-protocol payload of this SELECT in a session without
+//! character set conversion: the stored bytes of every value, FLOAT widened so that no bit is lost.
 
 use crate::key_ranges::{ChunkKey, KeyRange};
 use archive::row::{Encoding, RowPlan};
 use server::catalog::{Column, Table};
 use std::collections::BTreeMap;
 
-/// How a table's rows are read and written down.
+/// How a table's rows are read and encoded.
 #[derive(Clone, Debug)]
 pub struct TablePlan {
-    /// Quoted `schema`.`table`, and the partition where it is only one.
+    /// Quoted `schema`.`table`, and the partition if the plan is for one only.
     pub name: String,
     /// Columns in the data, in order: all but generated ones.
     pub columns: Vec<String>,
@@ -23,11 +22,11 @@ pub struct TablePlan {
     pub rows: RowPlan,
     /// Columns that LOAD DATA has to decode: column → `FROM_BASE64` or an expression.
     pub decode: BTreeMap<String, String>,
-    /// Character set that LOAD DATA is told.
+    /// Character set for LOAD DATA.
     pub charset: &'static str,
-    /// The key to cut and order by.
+    /// The key to divide and order by.
     pub key: Option<ChunkKey>,
-    /// Character set to receive text in; none for the bytes as they are stored.
+    /// Character set to receive text in; `None`: the stored bytes.
     pub client_charset: Option<String>,
 }
 
@@ -46,7 +45,8 @@ impl TablePlan {
         }
     }
 
-    /// The plan that reads just these columns, in this order; names what the table lacks.
+    /// The plan that reads exactly these columns, in this order; the error names a column that one side
+    /// lacks.
     pub fn of_names(table: &Table, names: &[String]) -> Result<TablePlan, String> {
         let mut columns = Vec::new();
         for name in names {
@@ -58,7 +58,7 @@ impl TablePlan {
         }
         if let Some(extra) = table.data_columns().find(|c| !names.contains(&c.name)) {
             return Err(format!(
-                "has one column more, {}",
+                "has an additional column {}",
                 server::quote::ident(&extra.name)
             ));
         }

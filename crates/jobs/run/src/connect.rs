@@ -1,5 +1,4 @@
-//! Opens connections for jobs: who is on the other end, and sessions prepared
-//! for what they are to do.
+//! Opens connections for jobs: which server answered, and sessions prepared for their task.
 
 use crate::Run;
 use crate::failure;
@@ -7,11 +6,11 @@ use base::{Error, Kind, Result};
 use server::identity::Identity;
 use wire::{Conn, Direction, Options};
 
-/// Connects, and finds out what answered.
+/// Connects and identifies the server.
 pub fn open(run: &Run, options: &Options) -> Result<(Conn, Identity)> {
     let mut conn = connection(run, options)?;
-    let id = Identity::read(&mut conn)
-        .map_err(|e| failure::server("cannot find out what the server is", e))?;
+    let id =
+        Identity::read(&mut conn).map_err(|e| failure::server("cannot identify the server", e))?;
     if !id.at_least(5, 5, 0) {
         return Err(Error::new(
             Kind::Failed,
@@ -24,8 +23,9 @@ pub fn open(run: &Run, options: &Options) -> Result<(Conn, Identity)> {
     Ok((conn, id))
 }
 
-/// One more connection to a server that is already known. What it receives is counted at the run's gate, unless the
-/// options say that it is what it sends; it does not wait there.
+/// Opens another connection to a server that is already identified. The run's rate limiter counts the
+/// bytes that it receives, or those that it sends if the options say so; the connection does not wait
+/// there yet.
 pub fn connection(run: &Run, options: &Options) -> Result<Conn> {
     run.check()?;
     let counts = options
@@ -37,7 +37,7 @@ pub fn connection(run: &Run, options: &Options) -> Result<Conn> {
     Ok(conn)
 }
 
-/// A connection that a stop does not break: its owner ends it.
+/// Opens a connection that a stop does not close: its owner ends it.
 pub fn untracked(options: &Options) -> Result<Conn> {
     Conn::connect(options).map_err(|e| match e {
         wire::Error::Connect { .. } => failure::wire("no connection", e),
@@ -46,4 +46,9 @@ pub fn untracked(options: &Options) -> Result<Conn> {
             e,
         ),
     })
+}
+
+/// The error of a session whose settings could not be made (`server::session`).
+pub fn prepared(outcome: std::result::Result<(), server::Error>) -> Result<()> {
+    outcome.map_err(|e| failure::server("cannot prepare a session", e))
 }

@@ -1,10 +1,10 @@
-//! Turns the typed errors of the parts into the one error of a job, with the
-//! kind that decides the exit code and, where there is one, the way out.
+//! Turns the typed errors of the parts into the one error of a job, with the kind that decides the exit
+//! code and, where there is one, a hint that says what to do.
 
 use archive::ArchiveError;
 use base::{Error, Kind};
 
-/// What a wire error means for a user of `doing`.
+/// The error of a job whose action `doing` failed with a wire error.
 pub fn wire(doing: impl std::fmt::Display, error: wire::Error) -> Error {
     let (kind, hint) = match &error {
         wire::Error::Server(e) => server_kind(e),
@@ -14,13 +14,13 @@ pub fn wire(doing: impl std::fmt::Display, error: wire::Error) -> Error {
         ),
         wire::Error::Untrusted(_) => (
             Kind::Connection,
-            Some("name the certificate of the authority that signed the server's with --ssl-ca FILE (MySQL keeps one as ca.pem in its data folder); --ssl-mode=required encrypts without asking who answers".to_owned()),
+            Some("name the certificate of the authority that signed the server's with --ssl-ca FILE (MySQL keeps one as ca.pem in its data directory); --ssl-mode=required encrypts without verifying the server's identity".to_owned()),
         ),
         wire::Error::Auth(_) | wire::Error::Tls(_) => (Kind::Connection, None),
         wire::Error::Io(_) | wire::Error::Timeout(_) => (Kind::Connection, None),
         wire::Error::Protocol(_) | wire::Error::LocalFile => (
             Kind::Connection,
-            Some("this is not how a MySQL or MariaDB server behaves: make sure that you reach the right host".to_owned()),
+            Some("the answer is not that of a MySQL or MariaDB server: check that host and port are right".to_owned()),
         ),
         wire::Error::Source(_) => (Kind::Archive, None),
         _ => (Kind::Failed, None),
@@ -33,7 +33,7 @@ pub fn wire(doing: impl std::fmt::Display, error: wire::Error) -> Error {
     }
 }
 
-/// What an error of the server crate means.
+/// The error of a job for an error of the server crate.
 pub fn server(doing: impl std::fmt::Display, error: server::Error) -> Error {
     match error {
         server::Error::Wire { what, source } => wire(format_args!("{doing}: {what}"), source),
@@ -50,22 +50,22 @@ pub fn server(doing: impl std::fmt::Display, error: server::Error) -> Error {
     }
 }
 
-/// What an error of a store means.
+/// The error of a job for an error of a store.
 pub fn store(doing: impl std::fmt::Display, error: &store::Error) -> Error {
     let e = Error::new(
         Kind::Storage,
         base::units::printable(&format!("{doing}: {error}")),
     );
     if error.full() {
-        e.hint("make room, or choose another place; nothing that looks like a finished dump is left behind")
+        e.hint("make room, or choose another directory; nothing that looks like a finished dump remains")
     } else if error.source.kind() == std::io::ErrorKind::PermissionDenied {
-        e.hint("run as the user that owns it, or give this one the right to it")
+        e.hint("run as the user that owns it, or give this user access to it")
     } else {
         e
     }
 }
 
-/// What an error of the archive crate means.
+/// The error of a job for an error of the archive crate.
 pub fn archive(doing: impl std::fmt::Display, error: &ArchiveError) -> Error {
     let text = base::units::printable(&format!("{doing}: {error}"));
     match error {
@@ -73,21 +73,21 @@ pub fn archive(doing: impl std::fmt::Display, error: &ArchiveError) -> Error {
         ArchiveError::Store(e) => store(doing, e),
         ArchiveError::Interrupted => Error::new(Kind::Interrupted, "stopped on request"),
         ArchiveError::Incomplete { .. } => Error::new(Kind::Archive, text)
-            .hint("take the dump again; an incomplete archive is never loaded"),
+            .hint("dump again; an incomplete archive is never loaded"),
         ArchiveError::NewerVersion { .. } | ArchiveError::UnknownCapability { .. } => {
-            Error::new(Kind::Archive, text).hint("use a penstock that knows it")
+            Error::new(Kind::Archive, text).hint("use a newer version of penstock")
         }
         _ => Error::new(Kind::Archive, text)
             .hint("penstock verify DIR lists everything that is wrong with an archive"),
     }
 }
 
-/// A stream of ours that failed in the middle of a LOAD: an archive that is damaged, or a disk.
+/// A stream of ours failed in the middle of a LOAD DATA: the archive is damaged, or a disk failed.
 pub fn source(doing: impl std::fmt::Display, file: &str, error: std::io::Error) -> Error {
     archive(doing, &ArchiveError::from_io(file, error))
 }
 
-/// Whether a server's words are about a disk without room; they number it in many ways.
+/// Whether a server's message is about a full disk; servers number that error in many ways.
 pub fn says_full(said: &str) -> bool {
     const NO_ROOM: [&str; 6] = [
         "No space left",
@@ -100,11 +100,12 @@ pub fn says_full(said: &str) -> bool {
     NO_ROOM.iter().any(|words| said.contains(words))
 }
 
-/// Error numbers of the servers' manuals that deserve a kind of their own.
+/// The kind and hint of the error numbers (from the servers' manuals) that need a specific one.
 fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
     let hint = |s: &str| Some(s.to_owned());
-    let room = || hint("make room on the target server's disk, then start over");
-    // Of any statement that writes a file. Messages of higher numbers may quote values of the user's.
+    let room = || hint("make room on the target server's disk, then start again");
+    // Errors of any statement that writes a file. Messages with higher numbers may quote the user's
+    // values.
     const LAST_OF_FILES: u16 = 1030;
     if e.code <= LAST_OF_FILES && says_full(&e.message) {
         return (Kind::Storage, room());
@@ -125,7 +126,7 @@ fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
         1040 | 1203 | 1226 => (
             Kind::Connection,
             hint(
-                "the server has no connection left for us: use fewer threads or connections, or raise its limit",
+                "the server has no connection left: use fewer threads or connections, or raise its limit (max_connections)",
             ),
         ),
         1053 | 1077 | 2006 | 2013 | 1927 => (Kind::Connection, None),
@@ -137,9 +138,9 @@ fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
         1205 | 3572 => (Kind::Lock, None),
         1050 => (
             Kind::Target,
-            hint("somebody else created it while this load ran; nothing of it was touched"),
+            hint("another session created it while this load ran; penstock did not touch it"),
         ),
-        // MariaDB's bulk insert into an empty table hides a duplicate key behind this.
+        // MariaDB's bulk insert into an empty table reports a duplicate key as this error.
         1180 => (
             Kind::Failed,
             hint("on MariaDB this is most likely a duplicate key under the target's collation"),
@@ -153,23 +154,23 @@ fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
         1412 => (
             Kind::Failed,
             hint(
-                "a table was altered after the snapshot was taken, so its old rows are gone: run the dump again",
+                "a table was altered after the snapshot was taken, so the snapshot cannot read it any more: run the dump again",
             ),
         ),
         1317 => (
             Kind::Interrupted,
-            hint("somebody killed the statement on the server"),
+            hint("another session killed the statement on the server"),
         ),
         3948 | 4166 => (
             Kind::Privilege,
             hint(
-                "LOAD DATA LOCAL is off on the target: SET GLOBAL local_infile = ON for the time of the load",
+                "LOAD DATA LOCAL is off on the target: SET GLOBAL local_infile = ON while the load runs",
             ),
         ),
         1148 => (
             Kind::Privilege,
             hint(
-                "LOAD DATA LOCAL may be off on the target: SET GLOBAL local_infile = ON for the time of the load",
+                "LOAD DATA LOCAL may be off on the target: SET GLOBAL local_infile = ON while the load runs",
             ),
         ),
         1114 | 1021 | 3675 => (Kind::Storage, room()),
@@ -186,14 +187,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_cannot_be_trusted_names_the_option() {
+    fn an_untrusted_server_certificate_names_the_option() {
         let e = wire("x", wire::Error::Untrusted("no authority".into()));
         assert_eq!(e.kind, Kind::Connection);
         assert!(e.hint.is_some_and(|h| h.contains("--ssl-ca")));
     }
 
     #[test]
-    fn a_full_disk_is_one_whatever_its_number() {
+    fn a_full_disk_is_recognized_whatever_the_error_number() {
         let of = |code: u16, message: &str| {
             let (state, message) = ("HY000".to_owned(), message.to_owned());
             wire(
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_may_not_be_read_is_a_storage_error() {
+    fn a_file_without_read_permission_is_a_storage_error() {
         let denied = store::Error::new("open", "a@b@@0.tsv", std::io::ErrorKind::PermissionDenied);
         let e = archive("cannot check a", &ArchiveError::Store(denied));
         assert_eq!(e.kind, Kind::Storage);

@@ -1,26 +1,26 @@
-//! What this host knows of the two processes: processor time of penstock, of a
-//! server that runs here, of everything together, and waits for disks.
+//! What this host knows about the two processes: CPU time of penstock, of a server that runs here, of
+//! all processes together, and waits for disks.
 //!
-//! All of it is read from `/proc`, which costs microseconds and needs no
-//! privilege. Whatever is not there (another system, a container, a server
-//! elsewhere) is `None`, never zero.
+//! All of it is read from `/proc`, which costs microseconds and needs no privilege. What is not
+//! available (another system, a container, a server on another host) is `None`, never zero.
 
 use server::Identity;
 use std::path::{Path, PathBuf};
 use wire::{Conn, Endpoint};
 
-/// What the whole host did since it started.
+/// Totals of the whole host since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Host {
-    /// Core-seconds at work.
+    /// Core-seconds busy.
     pub busy: f64,
-    /// Core-seconds idle while a disk was waited for.
+    /// Core-seconds idle while a process waited for a disk.
     pub iowait: f64,
-    /// Seconds in which somebody waited for a disk, where the kernel keeps count.
+    /// Seconds in which at least one task waited for a disk, where the kernel counts them (pressure
+    /// stall information).
     pub pressure: Option<f64>,
 }
 
-/// What the disks of the host did since it started, in bytes.
+/// Totals of the host's disks since it started, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disks {
     /// Read from them.
@@ -29,11 +29,11 @@ pub struct Disks {
     pub written: u64,
 }
 
-/// What all disks did so far.
+/// Totals of all disks.
 pub fn disks() -> Option<Disks> {
     let text = std::fs::read_to_string("/proc/diskstats").ok()?;
-    of_disks(&text, |name| {
-        // Whole devices only, and of those none that stands on another one.
+    parse_disks(&text, |name| {
+        // Whole devices only, and none that is layered on another device.
         !["loop", "ram", "dm-", "md", "zram"]
             .iter()
             .any(|p| name.starts_with(p))
@@ -41,7 +41,7 @@ pub fn disks() -> Option<Disks> {
     })
 }
 
-fn of_disks(text: &str, whole: impl Fn(&str) -> bool) -> Option<Disks> {
+fn parse_disks(text: &str, whole: impl Fn(&str) -> bool) -> Option<Disks> {
     /// Sectors of this file have this many bytes, whatever the disk's are.
     const SECTOR: u64 = 512;
     let mut found = None;
@@ -63,7 +63,7 @@ fn of_disks(text: &str, whole: impl Fn(&str) -> bool) -> Option<Disks> {
     found
 }
 
-/// Processor seconds of this process.
+/// CPU seconds of this process.
 pub fn own_cpu() -> f64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     t.tv_sec as f64 + t.tv_nsec as f64 / 1e9
@@ -74,9 +74,9 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Whether the host has no more cores than this process may use; only then do
-/// the host's figures and ours measure the same thing.
-fn all_ours(stat: &str) -> bool {
+/// Whether this process may use all cores of the host; only then do the host's figures and ours measure
+/// the same thing.
+fn may_use_all_cores(stat: &str) -> bool {
     let all = stat
         .lines()
         .filter(|l| l.starts_with("cpu") && !l.starts_with("cpu "))
@@ -84,20 +84,20 @@ fn all_ours(stat: &str) -> bool {
     all == cores()
 }
 
-/// What the host did so far.
+/// Totals of the host.
 pub fn host() -> Option<Host> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
-    if !all_ours(&stat) {
+    if !may_use_all_cores(&stat) {
         return None;
     }
-    let mut host = of_stat(&stat)?;
+    let mut host = parse_stat(&stat)?;
     host.pressure = std::fs::read_to_string("/proc/pressure/io")
         .ok()
-        .and_then(|text| of_pressure(&text));
+        .and_then(|text| parse_pressure(&text));
     Some(host)
 }
 
-fn of_stat(text: &str) -> Option<Host> {
+fn parse_stat(text: &str) -> Option<Host> {
     let line = text.lines().find(|l| l.starts_with("cpu "))?;
     // user nice system idle iowait irq softirq steal; guest time is part of user's.
     let n: Vec<f64> = line
@@ -114,7 +114,7 @@ fn of_stat(text: &str) -> Option<Host> {
     })
 }
 
-fn of_pressure(text: &str) -> Option<f64> {
+fn parse_pressure(text: &str) -> Option<f64> {
     let some = text.lines().find(|l| l.starts_with("some "))?;
     let total = some.split("total=").nth(1)?.trim();
     Some(total.parse::<f64>().ok()? / 1e6)
@@ -129,8 +129,8 @@ fn tick() -> f64 {
 pub struct Process(u32);
 
 impl Process {
-    /// The server behind a connection, if it runs here and is one: a proxy's
-    /// or another program's processor time would mislead.
+    /// The server at the other end of a connection, if it runs on this host and is a server: CPU time
+    /// of a proxy or another program would mislead.
     pub fn of(conn: &Conn, endpoint: &Endpoint, id: &Identity) -> Option<Process> {
         let found = match endpoint {
             Endpoint::Unix(_) => Process(conn.peer_process()?),
@@ -158,26 +158,26 @@ impl Process {
             .then_some(found)
     }
 
-    /// Its processor seconds so far.
+    /// Its CPU seconds so far.
     pub fn cpu(self) -> Option<f64> {
-        of_process(&std::fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?)
+        parse_process(&std::fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?)
     }
 }
 
-/// Processor time of one thread, and time that it waited for a core, in seconds.
+/// CPU time of one thread, and the time that it waited for a core, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Thread {
-    /// At work.
+    /// Running.
     pub cpu: f64,
-    /// Ready to work, and no core free.
+    /// Runnable, but no core was free.
     pub delay: f64,
 }
 
 impl Process {
-    /// The numbers of its threads that serve connections, where they have that name (MySQL 8 and later).
-    pub fn serving(self) -> Vec<u64> {
-        let folder = format!("/proc/{}/task", self.0);
-        let Ok(list) = std::fs::read_dir(folder) else {
+    /// Ids of its threads that serve connections, where they carry that name (MySQL 8 and later).
+    pub fn connection_threads(self) -> Vec<u64> {
+        let directory = format!("/proc/{}/task", self.0);
+        let Ok(list) = std::fs::read_dir(directory) else {
             return Vec::new();
         };
         list.flatten()
@@ -189,15 +189,15 @@ impl Process {
             .collect()
     }
 
-    /// What a thread of it did so far.
+    /// Totals of one of its threads.
     pub fn thread(self, number: u64) -> Option<Thread> {
         let path = format!("/proc/{}/task/{number}/schedstat", self.0);
-        of_thread(&std::fs::read_to_string(path).ok()?)
+        parse_thread(&std::fs::read_to_string(path).ok()?)
     }
 }
 
-fn of_thread(text: &str) -> Option<Thread> {
-    // Nanoseconds at work, nanoseconds waiting, turns.
+fn parse_thread(text: &str) -> Option<Thread> {
+    // Nanoseconds running, nanoseconds waiting, time slices.
     let mut n = text.split_ascii_whitespace();
     let cpu: f64 = n.next()?.parse().ok()?;
     let delay: f64 = n.next()?.parse().ok()?;
@@ -207,8 +207,8 @@ fn of_thread(text: &str) -> Option<Thread> {
     })
 }
 
-fn of_process(stat: &str) -> Option<f64> {
-    // The name in parentheses may hold anything, blanks and parentheses included.
+fn parse_process(stat: &str) -> Option<f64> {
+    // The name in parentheses may contain anything, including blanks and parentheses.
     let rest = &stat[stat.rfind(')')? + 1..];
     let mut fields = rest.split_ascii_whitespace().skip(11);
     let user: f64 = fields.next()?.parse().ok()?;
@@ -221,34 +221,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_proc_says_is_read() {
+    fn proc_files_are_parsed() {
         let tick = tick();
-        let h = of_stat("cpu  100 10 50 1000 40 5 5 0 0 0\ncpu0 1 2 3\n").unwrap();
+        let h = parse_stat("cpu  100 10 50 1000 40 5 5 0 0 0\ncpu0 1 2 3\n").unwrap();
         assert_eq!((h.busy * tick, h.iowait * tick), (170.0, 40.0));
         let text = "some avg10=1.0 avg60=0 avg300=0 total=2500000\nfull avg10=0 total=1\n";
-        assert_eq!(of_pressure(text), Some(2.5));
+        assert_eq!(parse_pressure(text), Some(2.5));
         let line = "12 (my) sq(ld) S 1 1 1 0 -1 4194560 1 0 0 0 300 200 0 0 20 0 5 0 1";
-        assert_eq!(of_process(line).map(|s| s * tick), Some(500.0));
+        assert_eq!(parse_process(line).map(|s| s * tick), Some(500.0));
     }
 
     #[test]
-    fn disks_are_summed_without_their_parts() {
+    fn disks_are_summed_without_their_partitions() {
         let text = "   8 0 sda 10 0 100 5 20 0 200 5 0 0 0\n   8 1 sda1 9 0 90 5 19 0 190 5 0 0 0\n 259 0 nvme0n1 1 0 10 0 2 0 20 0 0 0 0\nodd\n";
-        let found = of_disks(text, |n| n != "sda1").unwrap();
+        let found = parse_disks(text, |n| n != "sda1").unwrap();
         assert_eq!((found.read, found.written), (110 * 512, 220 * 512));
-        assert_eq!(of_disks(text, |_| false), None);
-        assert_eq!(of_disks("", |_| true), None);
+        assert_eq!(parse_disks(text, |_| false), None);
+        assert_eq!(parse_disks("", |_| true), None);
     }
 
     #[test]
-    fn nonsense_is_nothing() {
-        assert_eq!(of_stat(""), None);
-        assert_eq!(of_stat("cpu  a b"), None);
-        assert_eq!(of_pressure("full total=3"), None);
-        assert_eq!(of_process("1 (x"), None);
-        assert_eq!(of_process("1 (x) S 1"), None);
-        assert_eq!(of_thread("5000000000"), None);
-        let t = of_thread("5000000000 1000000000 7\n").unwrap();
+    fn malformed_files_give_none() {
+        assert_eq!(parse_stat(""), None);
+        assert_eq!(parse_stat("cpu  a b"), None);
+        assert_eq!(parse_pressure("full total=3"), None);
+        assert_eq!(parse_process("1 (x"), None);
+        assert_eq!(parse_process("1 (x) S 1"), None);
+        assert_eq!(parse_thread("5000000000"), None);
+        let t = parse_thread("5000000000 1000000000 7\n").unwrap();
         assert_eq!((t.cpu, t.delay), (5.0, 1.0));
         assert!(own_cpu() > 0.0 && cores() > 0);
     }

@@ -1,6 +1,6 @@
-//! What every job runs on: the running job itself (`run`), its status and setpoints, the control socket, the
-//! limits on its impact, what it waited for, the host it runs on, connections, and the one mapping from the
-//! errors of parts to the error of a job.
+//! What every job runs on: its context (`run`) with worker threads and phases, its status and setpoints, the control
+//! socket, the limits on its impact, the analysis of its bottleneck, facts about the host, connections, and the one
+//! mapping from the errors of parts to the error of a job.
 //!
 //! Nothing here knows what a particular job does.
 
@@ -10,15 +10,19 @@ pub mod control;
 pub mod failure;
 pub mod host;
 pub mod memory;
+mod phase;
 mod run;
 mod run_status;
 pub mod server_counters;
 mod setpoints;
 pub mod throttle;
+mod workers;
 
-pub use crate::run::{Phase, PhaseTraffic, Run, Stop};
+pub use crate::run::Run;
+pub use phase::{Phase, PhaseTraffic};
 pub use run_status::RunStatus;
 pub use setpoints::Setpoints;
+pub use workers::Stop;
 
 /// Flags for opening a file in a directory that another account may write to: never through a link, which could
 /// lead anywhere, and without waiting for a writer.

@@ -1,9 +1,8 @@
 //! How much memory the server's host can spare for a larger buffer pool.
 //!
-//! Answered only where it can be known: over a unix socket, whose other end the
-//! kernel names, and with that process's own limit (cgroup) counted. Anything
-//! in doubt is `None`, because a server that is killed for want of memory while
-//! its redo log is off is lost.
+//! There is an answer only where it can be known: over a unix socket, where the kernel names the
+//! process at the other end, and with the limit of that process (cgroup) included. In doubt the answer
+//! is `None`: a server that is killed because memory runs out while its redo log is off is lost.
 
 use std::path::Path;
 use wire::Conn;
@@ -21,7 +20,7 @@ pub fn spare(conn: &Conn) -> Option<u64> {
     Some(host.min(limit(&groups, Path::new("/sys/fs/cgroup"))?))
 }
 
-/// Whether a command line is a server's; a loader may stand before it.
+/// Whether a command line is a server's; a dynamic loader may come before the program's name.
 fn is_server(cmdline: &[u8]) -> bool {
     cmdline.split(|b| *b == 0).take(4).any(|arg| {
         let name = arg.rsplit(|b| *b == b'/').next().unwrap_or_default();
@@ -29,7 +28,7 @@ fn is_server(cmdline: &[u8]) -> bool {
     })
 }
 
-/// Bytes that the host could still give out, by `/proc/meminfo`.
+/// Bytes of memory available on the host, by `/proc/meminfo`.
 pub fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo
         .lines()
@@ -38,7 +37,7 @@ pub fn available(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// What the control groups leave; `u64::MAX` without a limit, `None` if that cannot be seen.
+/// What the control groups allow; `u64::MAX` without a limit, `None` if the limit cannot be read.
 fn limit(groups: &str, root: &Path) -> Option<u64> {
     let mut least = u64::MAX;
     for line in groups.lines() {
@@ -85,10 +84,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_limit_counts() {
-        let root = tempfile::tempdir().expect("a folder");
+    fn the_smallest_limit_of_all_parent_groups_counts() {
+        let root = tempfile::tempdir().expect("a directory");
         let inner = root.path().join("system.slice/db.service");
-        std::fs::create_dir_all(&inner).expect("folders");
+        std::fs::create_dir_all(&inner).expect("directories");
         let write = |at: &Path, name: &str, text: &str| {
             std::fs::write(at.join(name), text).expect("written")
         };
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_says_is_kibibytes() {
+    fn available_memory_is_read_in_kibibytes() {
         assert_eq!(
             available("MemTotal: 9 kB\nMemAvailable:    2 kB\n"),
             Some(2048)

@@ -1,9 +1,9 @@
 //! What a run says about itself: which job it is, its phase, and the bytes that passed its rate limiters.
 
 use crate::PhaseTraffic;
-use base::Counters;
 use base::pace::Pace;
-use std::sync::{Arc, Mutex, PoisonError};
+use base::{Counters, lock};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// See the module.
@@ -17,11 +17,11 @@ pub struct RunStatus {
 struct Inner {
     job: String,
     about: String,
-    phase: Option<Now>,
-    flows: Vec<(PhaseTraffic, PhaseTraffic)>,
+    phase: Option<RunningPhase>,
+    traffic: Vec<(PhaseTraffic, PhaseTraffic)>,
 }
 
-/// What the run does now, as data.
+/// What the run does now.
 pub(crate) struct Progress {
     pub(crate) job: String,
     pub(crate) about: String,
@@ -30,7 +30,7 @@ pub(crate) struct Progress {
     pub(crate) phase: Option<PhaseProgress>,
 }
 
-/// The running phase, as data.
+/// The running phase.
 pub(crate) struct PhaseProgress {
     pub(crate) name: &'static str,
     pub(crate) seconds: f64,
@@ -42,9 +42,9 @@ pub(crate) struct PhaseProgress {
     pub(crate) workers: u64,
 }
 
-/// The phase that runs.
+/// What is kept about the running phase.
 #[derive(Debug)]
-struct Now {
+struct RunningPhase {
     name: &'static str,
     counters: Arc<Counters>,
     workers: usize,
@@ -62,7 +62,7 @@ impl Default for RunStatus {
 }
 
 impl RunStatus {
-    /// Which job it is, and of what.
+    /// Sets which job this is, and what it works on.
     pub fn job(&self, job: &str, about: String) {
         self.with(|i| {
             i.job = job.to_owned();
@@ -71,9 +71,9 @@ impl RunStatus {
     }
 
     /// A phase begins.
-    pub(crate) fn begin(&self, name: &'static str, counters: &Arc<Counters>, workers: usize) {
+    pub(crate) fn begin_phase(&self, name: &'static str, counters: &Arc<Counters>, workers: usize) {
         let now = Instant::now();
-        let phase = Now {
+        let phase = RunningPhase {
             name,
             counters: counters.clone(),
             workers,
@@ -83,20 +83,20 @@ impl RunStatus {
         self.with(|i| i.phase = Some(phase));
     }
 
-    /// It is over, and this passed the run's gates.
-    pub(crate) fn end(&self, gate: PhaseTraffic, disk: PhaseTraffic) {
+    /// Ends the phase; `network` and `disk` are what passed the run's two rate limiters.
+    pub(crate) fn end_phase(&self, network: PhaseTraffic, disk: PhaseTraffic) {
         self.with(|i| {
             i.phase = None;
-            i.flows.push((gate, disk));
+            i.traffic.push((network, disk));
         });
     }
 
-    /// What passed the gate, and the disk's, in each phase that is over.
+    /// What passed the rate limiter and the disk's rate limiter, for each finished phase.
     pub fn traffic(&self) -> Vec<(PhaseTraffic, PhaseTraffic)> {
-        self.with(|i| i.flows.clone())
+        self.with(|i| i.traffic.clone())
     }
 
-    /// Keeps up with the counters; called a few times in a second.
+    /// Updates the pace from the counters; called a few times each second.
     pub(crate) fn tick(&self) {
         self.with(|i| {
             if let Some(p) = &mut i.phase {
@@ -105,7 +105,7 @@ impl RunStatus {
         });
     }
 
-    /// Hands over what the run does now.
+    /// What the run does now.
     pub(crate) fn progress(&self) -> Progress {
         let seconds = self.start.elapsed().as_secs_f64();
         let now = Instant::now();
@@ -131,6 +131,6 @@ impl RunStatus {
     }
 
     fn with<R>(&self, f: impl FnOnce(&mut Inner) -> R) -> R {
-        f(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+        f(&mut lock(&self.inner))
     }
 }

@@ -1,6 +1,6 @@
-//! Counters of a server by name: small questions that any account may ask, whose
-//! answers are for people and controllers. What the server refuses, or answers
-//! in a way that makes no sense, is `None`; nothing here fails a job.
+//! Counters of a server by name: small queries that any account may run; people and controllers read
+//! the answers. A counter that the server refuses, or that makes no sense, is `None`; nothing here
+//! fails a job.
 
 use wire::Conn;
 
@@ -8,7 +8,7 @@ use wire::Conn;
 const HISTORY: &str =
     "SELECT NAME, COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'";
 
-/// Two columns as text, the first in lower case.
+/// Runs a query of two columns: both as text, the first in lower case.
 pub fn pairs(conn: &mut Conn, sql: &str) -> Option<Vec<(String, String)>> {
     let text = |v: &Option<Vec<u8>>| {
         v.as_ref()
@@ -23,7 +23,7 @@ pub fn pairs(conn: &mut Conn, sql: &str) -> Option<Vec<(String, String)>> {
     )
 }
 
-/// Transactions in the history list of InnoDB, where MySQL tells; MariaDB has it among its status.
+/// Length of InnoDB's history list, on MySQL; MariaDB reports it in its status.
 pub fn history_list_length(conn: &mut Conn) -> Option<u64> {
     pairs(conn, HISTORY)?.first()?.1.parse().ok()
 }

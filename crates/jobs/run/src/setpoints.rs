@@ -1,61 +1,62 @@
-//! What a throttle is asked for, which may change while it is at work: a run has
-//! one of these from its beginning, and `penstock set` writes into it.
+//! The limits that the throttle keeps and that may change while a job runs: a run has them from its start, and
+//! `penstock set` writes into them.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use base::lock;
+use std::sync::{Mutex, MutexGuard};
 
-/// What may change while the run goes on.
+/// See the module.
 #[derive(Debug, Default)]
 pub struct Setpoints(Mutex<Values>);
 
 #[derive(Clone, Debug, Default)]
 struct Values {
     watched: bool,
-    told: Option<String>,
+    activity: Option<String>,
     impact: Option<f64>,
-    max_running: Option<u64>,
+    max_threads_running: Option<u64>,
 }
 
 impl Setpoints {
-    /// Somebody sees to it that these wishes come true.
+    /// Sets whether a throttle enforces these limits.
     pub(crate) fn set_watched(&self, watched: bool) {
         self.lock().watched = watched;
     }
 
-    /// What is being done about them, in a few words.
+    /// What the throttle does at the moment, in a few words.
     pub fn activity(&self) -> Option<String> {
-        self.lock().told.clone()
+        self.lock().activity.clone()
     }
 
     pub(crate) fn set_activity(&self, text: Option<String>) {
-        self.lock().told = text;
+        self.lock().activity = text;
     }
 
-    /// Whether anybody does.
+    /// Whether a throttle enforces these limits.
     pub fn is_watched(&self) -> bool {
         self.lock().watched
     }
 
-    /// Another budget; `None`: none at all.
+    /// Sets the impact budget as a share; `None`: no budget.
     pub fn set_impact(&self, share: Option<f64>) {
         self.lock().impact = share;
     }
 
-    /// Another most of statements under way.
+    /// Sets how many statements may run on the server; `None`: no limit.
     pub fn set_max_threads_running(&self, most: Option<u64>) {
-        self.lock().max_running = most;
+        self.lock().max_threads_running = most;
     }
 
-    /// The budget.
+    /// The impact budget, as a share.
     pub fn impact(&self) -> Option<f64> {
         self.lock().impact
     }
 
-    /// The most of statements under way.
+    /// How many statements may run on the server.
     pub fn max_threads_running(&self) -> Option<u64> {
-        self.lock().max_running
+        self.lock().max_threads_running
     }
 
     fn lock(&self) -> MutexGuard<'_, Values> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

@@ -1,4 +1,4 @@
-//! An archive by itself, and an archive against a server.
+//! Verifies an archive offline, and compares an archive with a server.
 
 use super::Comparison;
 use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
@@ -20,10 +20,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// An archive that was found whole.
+/// An archive that was found intact.
 #[derive(Clone, Debug)]
 pub struct Offline {
-    /// Its folder.
+    /// Its directory.
     pub path: PathBuf,
     /// Files read.
     pub files: u64,
@@ -67,12 +67,13 @@ pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Off
             }
         );
         for p in report.problems.iter().take(50) {
-            text += &format!("\n  {}", place(p));
+            text += &format!("\n  {}", describe_problem(p));
         }
         if n > 50 {
             text += &format!("\n  … and {} more", n - 50);
         }
-        return Err(Error::new(Kind::Archive, text).hint("do not rely on it: take the dump again, or fetch the archive again from its other copy"));
+        return Err(Error::new(Kind::Archive, text)
+            .hint("do not rely on it: dump again, or copy the archive again from another copy"));
     }
     Ok(Offline {
         path: std::path::absolute(from).unwrap_or_else(|_| from.to_owned()),
@@ -84,8 +85,8 @@ pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Off
     })
 }
 
-/// File, table and chunk, and what is wrong.
-fn place(p: &archive::Problem) -> String {
+/// Names file, table and chunk, and what is wrong.
+fn describe_problem(p: &archive::Problem) -> String {
     let mut text = p.file.clone();
     if let (Some(schema), Some(table)) = (&p.schema, &p.table) {
         text += &format!(" (table {}", printable(&quote::qualified(schema, table)));
@@ -115,7 +116,7 @@ pub fn against(
     let archive = archives::open(from)?;
     let Some(manifest) = archive.manifest() else {
         return Err(Error::new(Kind::Archive, format!("{} has no row digests: penstock did not write it", from.display()))
-            .hint("load it into a server (the load compares as it goes), then compare two servers with --server A --server B"));
+            .hint("load it into a server (the load verifies what it loads), then compare two servers with --server A --server B"));
     };
     let wanted: Vec<(&TableRecord, Option<RowDigest>)> = manifest
         .tables
@@ -127,8 +128,8 @@ pub fn against(
     all_equal(compare_tables(run, &archive, &wanted, server, threads)?)
 }
 
-/// Compares what was just loaded. An archive of penstock has its digests; for
-/// another one they were taken while the rows passed.
+/// Compares what was just loaded. An archive of penstock has its digests; for other archives the
+/// digests were taken while the rows were loaded.
 pub fn loaded(
     run: &Run,
     archive: &Archive,
@@ -164,9 +165,9 @@ pub fn loaded(
     all_equal(compare_tables(run, archive, &wanted, server, threads)?)
 }
 
-/// What it takes to compare tables of an archive that has digests, one by one, as soon as each is there.
+/// Compares tables of an archive that has digests, each as soon as it is loaded.
 pub struct TableVerifier<'a> {
-    /// The surroundings.
+    /// The context of the job.
     pub run: &'a Run,
     /// What was dumped.
     pub archive: &'a Archive,
@@ -182,7 +183,7 @@ pub struct TableVerifier<'a> {
     pub single_reader: BTreeSet<(String, String)>,
 }
 
-/// Of tables that are compared at once, those that one connection reads, so that it need not ask for ranges.
+/// Of tables that are compared at the same time, those that one connection reads whole, without ranges.
 pub fn single_reader_tables<'t>(
     archive: &Archive,
     tables: impl Iterator<Item = &'t Table>,
@@ -284,8 +285,7 @@ pub fn catalog<'s>(
     schemas: impl Iterator<Item = &'s str>,
 ) -> Result<(Identity, Catalog)> {
     let (mut conn, id) = connect::open(run, server)?;
-    session::for_catalog(&mut conn, &id)
-        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    connect::prepared(session::for_catalog(&mut conn, &id))?;
     let mut patterns: Vec<String> = schemas.map(quote::ident).collect();
     patterns.sort();
     patterns.dedup();
@@ -307,7 +307,7 @@ fn compare_with(
     let start = Instant::now();
     let name = format!("{id} at {}", server.endpoint);
     let from = archive.manifest().map(|m| m.source.flavour.as_str());
-    // Another server may put rows into other partitions, for all that their names are the same.
+    // Another flavour may put rows into other partitions, even if the names are the same.
     let alike = from == Some(&id.flavour.to_string());
     let mut differences = Vec::new();
     let (mut plans, mut pieces, mut compared) = (Vec::new(), Vec::new(), 0);
@@ -315,7 +315,7 @@ fn compare_with(
     let (mut of_plan, mut sizes) = (Vec::new(), Vec::new());
     for (number, (record, taken)) in tables.iter().enumerate() {
         let qualified = printable(&quote::qualified(&record.schema, &record.table));
-        let Some(table) = find(catalog, id, record) else {
+        let Some(table) = find_table(catalog, id, record) else {
             differences.push((number, format!("{qualified}: not on the server")));
             continue;
         };
@@ -338,7 +338,7 @@ fn compare_with(
             );
             vec![(plan, vec![(KeyRange::whole(), *digest)])]
         } else {
-            in_parts(record, table, plan, alike)
+            by_partition(record, table, plan, alike)
         };
         compared += 1;
         for (plan, ranges) in parts {
@@ -375,7 +375,7 @@ fn compare_with(
         workers(&coarse.pieces)?,
     )?;
     let differ: Vec<usize> = outcome.differences.iter().map(|d| d.0).collect();
-    let again = coarse.again(&differ);
+    let again = coarse.pieces_of(&differ);
     if !again.is_empty() {
         let places = compare(run, counters, &plans, &again, workers(&again)?)?.differences;
         // A table that differs as a whole and in no piece, because it changes or has rows outside of them, still differs.
@@ -398,7 +398,7 @@ fn compare_with(
     Ok((compared, differences))
 }
 
-fn find<'c>(
+fn find_table<'c>(
     catalog: &'c Catalog,
     id: &Identity,
     record: &TableRecord,
@@ -411,7 +411,7 @@ fn find<'c>(
 type Ranges = Vec<(KeyRange, RowDigest)>;
 
 /// How the table is read: partition by partition, if it was dumped so and has them on the server too, and that is `alike`.
-fn in_parts(
+fn by_partition(
     record: &TableRecord,
     table: &server::catalog::Table,
     mut plan: TablePlan,

@@ -1,10 +1,9 @@
-//! Compares rows with a server's: the same SELECT as a dump's, nothing but the
-//! digest kept. Pieces of tables are spread over workers; what differs is
-//! named by table and key range.
+//! Compares rows with a server's: the same SELECT as a dump's, of which only the digest is kept. Ranges
+//! of tables are spread over workers; a difference is named by table and key range.
 
 use archive::RowDigest;
 use base::units::count;
-use base::{Counters, Error, Kind, Result};
+use base::{Counters, Error, Kind, Result, lock};
 use rows::key_ranges::KeyRange;
 use rows::table_plan::TablePlan;
 use run::Run;
@@ -38,7 +37,7 @@ pub enum Expected {
     Other,
 }
 
-/// What was found.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Rows read (on the first server).
@@ -66,11 +65,10 @@ pub struct Plans {
     pub right: Option<TablePlan>,
 }
 
-/// A connection ready to read rows from one moment of its own.
+/// Opens a connection with its own consistent snapshot, ready to read rows.
 pub fn reader(run: &Run, options: &wire::Options, id: &server::Identity) -> Result<Conn> {
     let mut conn = connect::connection(run, options)?;
-    server::session::for_rows(&mut conn, id)
-        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    connect::prepared(server::session::for_rows(&mut conn, id))?;
     for sql in [
         "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
         "START TRANSACTION WITH CONSISTENT SNAPSHOT",
@@ -92,7 +90,7 @@ pub fn compare(
 ) -> Result<Outcome> {
     let next = AtomicUsize::new(0);
     let found: Mutex<Vec<(usize, String)>> = Mutex::default();
-    // What others count beside this is not ours.
+    // Counted here, because the phase's counters may include other work.
     let (rows, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
     run.workers(workers, |_, mut pair, stop| {
         loop {
@@ -102,20 +100,17 @@ pub fn compare(
                 return Ok(());
             };
             counters.busy.add(1);
-            let outcome = one(&mut pair, &plans[piece.table], piece, counters, stop);
+            let outcome = compare_piece(&mut pair, &plans[piece.table], piece, counters, stop);
             counters.busy.sub(1);
             let (read, differs) = outcome?;
             rows.fetch_add(read.digest.rows(), Ordering::Relaxed);
             bytes.fetch_add(read.bytes, Ordering::Relaxed);
             if let Some(text) = differs {
-                found
-                    .lock()
-                    .unwrap_or_else(|e| e.into_inner())
-                    .push((at, text));
+                lock(&found).push((at, text));
             }
         }
     })?;
-    let mut found = found.into_inner().unwrap_or_else(|e| e.into_inner());
+    let mut found = base::lock::into_inner(found);
     found.sort();
     Ok(Outcome {
         rows: rows.into_inner(),
@@ -127,18 +122,18 @@ pub fn compare(
     })
 }
 
-fn one(
+fn compare_piece(
     pair: &mut Pair,
     plans: &Plans,
     piece: &Piece,
     counters: &Counters,
     stop: &Stop<'_>,
-) -> Result<(Read, Option<String>)> {
+) -> Result<(RangeDigest, Option<String>)> {
     let bulk = match &piece.expected {
         Expected::Digest(d) => d.rows() > BULK_ROWS,
         Expected::Other => true,
     };
-    let read = digest(
+    let read = read_digest(
         &mut pair.left,
         &plans.left,
         &piece.range,
@@ -149,7 +144,7 @@ fn one(
     let right = match (&piece.expected, &mut pair.right, &plans.right) {
         (Expected::Digest(d), _, _) => *d,
         (Expected::Other, Some(conn), Some(plan)) => {
-            digest(conn, plan, &piece.range, bulk, None, stop)?.digest
+            read_digest(conn, plan, &piece.range, bulk, None, stop)?.digest
         }
         (Expected::Other, _, _) => {
             return Err(Error::new(Kind::Internal, "nothing to compare with"));
@@ -186,21 +181,21 @@ fn one(
 }
 
 /// What a range of rows amounts to.
-struct Read {
+struct RangeDigest {
     digest: RowDigest,
     bytes: u64,
 }
 
 /// Reads a range and keeps its digest.
-fn digest(
+fn read_digest(
     conn: &mut Conn,
     plan: &TablePlan,
     range: &KeyRange,
     bulk: bool,
     counters: Option<&Counters>,
     stop: &Stop<'_>,
-) -> Result<Read> {
-    const LOOK_EVERY: u64 = 2048;
+) -> Result<RangeDigest> {
+    const CHECK_EVERY: u64 = 2048;
     let lost = |e| failure::wire(format_args!("cannot read {}", plan.name), e);
     let mut digest = RowDigest::new();
     if let Some(charset) = &plan.client_charset {
@@ -223,20 +218,20 @@ fn digest(
         digest.add(row.payload());
         seen += 1;
         bytes += row.payload().len() as u64;
-        if seen % LOOK_EVERY == 0 {
+        if seen % CHECK_EVERY == 0 {
             stop.check()?;
             if let Some(c) = counters {
-                c.rows.add(LOOK_EVERY);
+                c.rows.add(CHECK_EVERY);
                 c.bytes.add(bytes - counted);
                 counted = bytes;
             }
         }
     }
     if let Some(c) = counters {
-        c.rows.add(seen % LOOK_EVERY);
+        c.rows.add(seen % CHECK_EVERY);
         c.bytes.add(bytes - counted);
     }
-    Ok(Read { digest, bytes })
+    Ok(RangeDigest { digest, bytes })
 }
 
 /// The error that lists what differs.

@@ -1,8 +1,8 @@
-//! Proves: an archive whole, an archive equal to a server, a server equal to
-//! another, a tablespace whole.
+//! Verifies that an archive is intact, that an archive equals a server, that two servers are equal, and
+//! that a tablespace is intact.
 //!
-//! What it does not do: compare definitions. Rows are compared by digests of
-//! their values; columns by name.
+//! What it does not do: compare definitions. Rows are compared by digests of their values; columns by
+//! name.
 
 pub mod against_archive;
 pub mod compare;
@@ -17,7 +17,7 @@ pub use tablespace::{Tablespace, Tablespaces, tablespaces};
 /// A comparison that found everything equal; anything else is an error that names it.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// The first side, in words.
+    /// The first side, for the user.
     pub left: String,
     /// The second.
     pub right: String,

@@ -1,33 +1,32 @@
-//! Tables that are read in one go before anything is read piece by piece.
+//! Which tables are read as a whole before the others are read range by range.
 //!
-//! A server decides for each row of a range anew whether it belongs to it; a whole
-//! table has no such question, and costs a fifth less. So tables are read whole, the largest
-//! first, unless that would leave one connection alone with the last of
-//! them: such a table is read by its pieces, by all, at the end. A table that differs as a
-//! whole is read again by its pieces, which say where.
+//! For each row of a range the server evaluates the range's condition; a whole table has no condition,
+//! and costs a fifth less. So tables are read whole, the largest first, unless that would leave one
+//! connection alone with the last of them: such a table is read by its ranges, by all connections, at
+//! the end. A table that differs as a whole is read again by its ranges, which show where.
 
 use super::compare::{Expected, Piece};
 use archive::RowDigest;
 use rows::key_ranges::KeyRange;
 
-/// What a row costs beside its bytes, in bytes.
-const ROW: u64 = 50;
+/// The cost of a row besides its bytes, in bytes.
+const ROW_COST: u64 = 50;
 
 /// How the rows of several tables are read.
 pub struct ReadingOrder {
     /// What is read: whole tables first, then the largest pieces.
     pub pieces: Vec<Piece>,
     /// The pieces of the tables that are read whole.
-    pub kept: Vec<Piece>,
+    pub pieces_of_whole_tables: Vec<Piece>,
 }
 
-/// What it takes to read so many rows of so many bytes.
+/// The cost of reading this many rows and bytes.
 pub fn cost(rows: u64, bytes: u64) -> u64 {
-    bytes.saturating_add(rows.saturating_mul(ROW))
+    bytes.saturating_add(rows.saturating_mul(ROW_COST))
 }
 
-/// Which of these are read by one connection each, the dearest first, when `all` that is to be read costs so much. `None` is
-/// not asked about.
+/// Which of these tables are read by one connection each, the most expensive first; `all` is the cost
+/// of everything that is read. Tables with `None` are not considered.
 pub fn single_reader(costs: &[Option<u64>], all: u64, threads: usize) -> Vec<usize> {
     let mut loads = vec![0u64; threads.max(1)];
     let share = all / loads.len() as u64;
@@ -77,15 +76,19 @@ pub fn reading_order(pieces: Vec<Piece>, bytes: &[u64], threads: usize) -> Readi
     });
     ReadingOrder {
         pieces: in_one.chain(fine).collect(),
-        kept,
+        pieces_of_whole_tables: kept,
     }
 }
 
 impl ReadingOrder {
     /// The pieces that say where these tables differ, of those that were read whole.
-    pub fn again(&self, differ: &[usize]) -> Vec<Piece> {
+    pub fn pieces_of(&self, differ: &[usize]) -> Vec<Piece> {
         let wanted = |p: &&Piece| differ.contains(&p.table);
-        self.kept.iter().filter(wanted).cloned().collect()
+        self.pieces_of_whole_tables
+            .iter()
+            .filter(wanted)
+            .cloned()
+            .collect()
     }
 }
 
@@ -130,18 +133,21 @@ mod tests {
         ]);
         let c = reading_order(of, &[9, 70, 60, 51, 2], 2);
         let read = [(1, 70), (2, 60), (4, 2), (3, 26), (3, 25), (0, 9)];
-        assert_eq!(rows(&c.pieces), read, "table 3 evens it out");
-        assert_eq!(rows(&c.again(&[2, 0])), [(2, 20), (2, 20), (2, 20)]);
-        assert!(c.again(&[3]).is_empty(), "it was read by its pieces");
+        assert_eq!(rows(&c.pieces), read, "table 3 balances the connections");
+        assert_eq!(rows(&c.pieces_of(&[2, 0])), [(2, 20), (2, 20), (2, 20)]);
+        assert!(
+            c.pieces_of(&[3]).is_empty(),
+            "it was already read by its ranges"
+        );
     }
 
     #[test]
-    fn a_table_that_is_most_of_all_is_read_by_everybody() {
+    fn a_table_that_dominates_is_read_by_all_connections() {
         let c = reading_order(pieces(&[(0, &[50, 50]), (1, &[3, 4])]), &[100, 7], 2);
         assert_eq!(rows(&c.pieces), [(1, 7), (0, 50), (0, 50)]);
         let c = reading_order(pieces(&[(0, &[50, 50])]), &[100], 2);
         assert_eq!(rows(&c.pieces), [(0, 50), (0, 50)]);
         let c = reading_order(pieces(&[(0, &[50, 50])]), &[100], 1);
-        assert_eq!(rows(&c.pieces), [(0, 100)], "nobody to share it with");
+        assert_eq!(rows(&c.pieces), [(0, 100)], "there is no other connection");
     }
 }

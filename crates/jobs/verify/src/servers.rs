@@ -1,4 +1,4 @@
-//! One server against another: ranges are cut on the first and read on both.
+//! Compares one server with another: ranges are planned on the first server and read on both.
 
 use super::Comparison;
 use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
@@ -12,7 +12,8 @@ use run::failure;
 use server::{Catalog, Filter, Identity, session};
 use std::time::Instant;
 
-/// Rows of a range when two servers are compared: small enough to name a place, large enough to be quick.
+/// Rows of a range when two servers are compared: small enough to locate a difference, large enough to
+/// be fast.
 const RANGE_ROWS: u64 = 100_000;
 
 /// Compares the rows of all tables of two servers.
@@ -26,8 +27,7 @@ pub fn servers(
     let start = Instant::now();
     let side = |options: &wire::Options| -> Result<(wire::Conn, Identity, Catalog)> {
         let (mut conn, id) = connect::open(run, options)?;
-        session::for_catalog(&mut conn, &id)
-            .map_err(|e| failure::server("cannot prepare a session", e))?;
+        connect::prepared(session::for_catalog(&mut conn, &id))?;
         let catalog = Catalog::read(&mut conn, &id, filter)
             .map_err(|e| failure::server("cannot read the catalog", e))?;
         Ok((conn, id, catalog))
@@ -48,8 +48,7 @@ pub fn servers(
             ),
         ));
     }
-    session::for_rows(&mut cutter, &lid)
-        .map_err(|e| failure::server("cannot prepare a session", e))?;
+    connect::prepared(session::for_rows(&mut cutter, &lid))?;
     let folds = [&lid, &rid].iter().any(|id| id.lower_case_table_names != 0);
     let mut differences = Vec::new();
     let (mut plans, mut pieces) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! Files of InnoDB by themselves: every page, every record's place, without a
-//! server. What a file is made of is checked, not what its rows mean.
+//! Checks InnoDB files without a server: every page, and the position of every record. The structure of
+//! a file is checked, not the meaning of its rows.
 
 use base::units::printable;
 use base::{Error, Kind, Result};
@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Files that were found whole.
+/// Files that were found intact.
 #[derive(Clone, Debug)]
 pub struct Tablespaces {
     /// Each.
@@ -24,7 +24,7 @@ pub struct Tablespaces {
     pub seconds: f64,
 }
 
-/// A file that was found whole.
+/// A file that was found intact.
 #[derive(Clone, Debug)]
 pub struct Tablespace {
     /// Where it is.
@@ -37,7 +37,7 @@ pub struct Tablespace {
     pub indexes: Vec<innodb::check::Index>,
 }
 
-/// Checks files, one after the other, each with so many threads.
+/// Checks files, one after another, each with `threads` threads.
 pub fn tablespaces(run: &Run, files: &[PathBuf], threads: usize) -> Result<Tablespaces> {
     let start = Instant::now();
     let phase = run.phase("checking tablespaces", threads);
@@ -48,7 +48,7 @@ pub fn tablespaces(run: &Run, files: &[PathBuf], threads: usize) -> Result<Table
     };
     let mut damaged = Vec::new();
     for path in files {
-        match one(run, path, threads, &phase.counters)? {
+        match check_file(run, path, threads, &phase.counters)? {
             Ok(file) => {
                 done.bytes += u64::from(file.pages) * SIZE as u64;
                 done.files.push(file);
@@ -65,8 +65,8 @@ pub fn tablespaces(run: &Run, files: &[PathBuf], threads: usize) -> Result<Table
         .hint("pages are numbered from 0, 16 KiB each. If a server was writing to the file, export it (FLUSH TABLES … FOR EXPORT) or stop the server, and check again; else restore the table from a backup"))
 }
 
-/// A whole file, or what is wrong with it.
-fn one(
+/// Checks one file; the inner error is the text of what is wrong with it.
+fn check_file(
     run: &Run,
     path: &Path,
     threads: usize,
@@ -74,7 +74,7 @@ fn one(
 ) -> Result<std::result::Result<Tablespace, String>> {
     let name = printable(&path.display().to_string());
     let unread = |e: &io::Error| Error::new(Kind::Storage, format!("cannot read {name}: {e}"));
-    // Opening a pipe would wait for somebody who writes to it.
+    // Opening a pipe would wait for a writer.
     let meta = std::fs::metadata(path).map_err(|e| unread(&e))?;
     if !meta.is_file() {
         return Err(Error::new(Kind::Usage, format!("{name} is not a file"))
@@ -93,7 +93,7 @@ fn one(
             None => {}
         }
     }
-    let pages = Watched {
+    let pages = StoppableFile {
         run,
         file,
         count: u32::try_from(meta.len() / SIZE as u64).unwrap_or(u32::MAX),
@@ -140,7 +140,7 @@ fn one(
     Ok(Err(text))
 }
 
-/// What the server wrote beside the file when it was exported.
+/// Reads the `.cfg` file that the server wrote next to the file when it was exported.
 fn description(run: &Run, path: &Path) -> Result<Option<Exported>> {
     let beside = path.with_extension("cfg");
     let name = printable(&beside.display().to_string());
@@ -158,21 +158,21 @@ fn description(run: &Run, path: &Path) -> Result<Option<Exported>> {
         }
     }
     run.observer.note(format!(
-        "{}: without a description beside it ({name}, which FLUSH TABLES … FOR EXPORT writes) the order of records and their lengths are not checked",
+        "{}: without a description next to it ({name}, which FLUSH TABLES … FOR EXPORT writes) the order of records and their lengths are not checked",
         printable(&path.display().to_string())
     ));
     Ok(None)
 }
 
-/// A file that is read until somebody stops the run.
-struct Watched<'a> {
+/// A file whose reads end when the run is stopped.
+struct StoppableFile<'a> {
     run: &'a Run,
     file: File,
     count: u32,
     counters: &'a base::Counters,
 }
 
-impl Pages for Watched<'_> {
+impl Pages for StoppableFile<'_> {
     fn count(&self) -> u32 {
         self.count
     }

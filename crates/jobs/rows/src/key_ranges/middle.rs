@@ -1,5 +1,5 @@
-//! Guesses of values between two key values. A guess only decides where to look
-//! for a real key: a bad one costs a query, never a row.
+//! Guesses of values between two key values. A guess only decides where to look for an existing key: a
+//! bad guess costs a query, never a row.
 
 use super::Kind;
 
@@ -10,11 +10,15 @@ pub fn guesses(kind: &Kind, low: &[u8], high: &[u8]) -> Vec<Vec<u8>> {
         Kind::Decimal => decimals(low, high),
         Kind::Float => floats(low, high),
         Kind::Temporal => temporals(low, high),
-        Kind::Text { charset, folds } => match charset.as_str() {
+        Kind::Text {
+            charset,
+            ignores_case: folds,
+        } => match charset.as_str() {
             "utf8mb4" | "utf8mb3" | "utf8" => texts(low, high, *folds),
             "ucs2" | "utf16" | "utf16le" | "utf32" | "big5" | "gbk" | "gb2312" | "gb18030"
             | "sjis" | "cp932" | "euckr" | "ujis" | "eucjpms" => None,
-            // One byte a character; its upper half orders as it likes, the lower is ASCII.
+            // One byte for each character; the order of the upper half is not known, the lower half is
+            // ASCII.
             _ if *folds => Some(bytes(
                 &low.to_ascii_lowercase(),
                 &high.to_ascii_lowercase(),
@@ -133,7 +137,7 @@ fn ticks(t: &str) -> Option<(i128, Shape)> {
     let date = |t: &str| -> Option<i128> {
         let mut parts = t.split('-').map(|p| p.parse::<i32>().map(i128::from).ok());
         let (y, m, d) = (parts.next()??, parts.next()??, parts.next()??);
-        // Zero months and days stand before the first; order is all that matters here.
+        // Zero months and days count as the first; only the order matters here.
         Some(days(y, m.max(1), d.max(1)) * DAY)
     };
     if let Some((d, c)) = t.split_once(' ') {
@@ -278,14 +282,14 @@ mod tests {
         );
         let text = || Kind::Text {
             charset: "utf8mb4".into(),
-            folds: true,
+            ignores_case: true,
         };
         assert_eq!(first(text(), "usr/a", "usr/e"), "usr/c");
         assert_eq!(first(text(), "a", "b"), "b");
         assert_eq!(first(text(), "usr/LICENSE", "usr/libexec"), "usr/lic");
         let binary = || Kind::Text {
             charset: "utf8mb4".into(),
-            folds: false,
+            ignores_case: false,
         };
         assert_eq!(first(binary(), "usr/LICENSE", "usr/libexec"), "usr/\\");
         assert_eq!(
@@ -295,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn calendar_is_its_own_inverse() {
+    fn civil_is_the_inverse_of_days() {
         for n in (-800_000..4_000_000).step_by(37) {
             let (y, m, d) = civil(n);
             assert_eq!(days(y, m, d), n, "{y}-{m}-{d}");

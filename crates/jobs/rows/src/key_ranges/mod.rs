@@ -1,11 +1,10 @@
-//! Key ranges: how a table is cut into pieces that cover every row exactly
-//! once, whatever its key is made of.
+//! Key ranges: how a table is divided into ranges that cover every row exactly once, whatever its key
+//! consists of.
 //!
-//! The invariant: bounds are values that the server itself gave, or values that
-//! the server compares; *which* bounds are used decides only how even the
-//! pieces are. Neighbouring ranges share one bound, inclusive on one side and
-//! exclusive on the other, and all comparing is done by the server under the
-//! column's own collation, so no row can fall between two or into both.
+//! The invariant: bounds are values that the server returned, or values that the server compares;
+//! *which* bounds are used decides only how even the ranges are. Neighbouring ranges share one bound,
+//! inclusive on one side and exclusive on the other, and all comparing is done by the server under the
+//! column's own collation, so no row can fall between two ranges or into both.
 
 pub mod middle;
 pub mod range;
@@ -18,7 +17,7 @@ pub use split::Splitter;
 
 use server::catalog::{Column, Key, Table};
 
-/// What sort of values a key column holds, as far as cutting it needs to know.
+/// The kind of values in a key column, as far as dividing it needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Whole numbers, BIT, YEAR, and ENUM and SET by their number.
@@ -31,8 +30,8 @@ pub enum Kind {
     Text {
         /// Name that the server uses as introducer, e.g. `utf8mb4`.
         charset: String,
-        /// Whether its collation sees no difference between upper and lower case.
-        folds: bool,
+        /// Whether its collation ignores case.
+        ignores_case: bool,
     },
     /// BINARY, VARBINARY and other bytes.
     Binary,
@@ -42,7 +41,7 @@ pub enum Kind {
     Other,
 }
 
-/// One column of the key that a table is cut by.
+/// One column of the key that a table is divided by.
 #[derive(Clone, Debug)]
 pub struct KeyColumn {
     /// Column name.
@@ -55,14 +54,14 @@ pub struct KeyColumn {
     select: String,
 }
 
-/// The key that a table is cut and read by.
+/// The key that a table is divided and read by.
 #[derive(Clone, Debug)]
 pub struct ChunkKey {
     /// Index name, for FORCE INDEX.
     pub index: String,
-    /// Its columns, or those of its start that all run in one direction.
+    /// Its columns, or its first columns that all have the same direction.
     pub columns: Vec<KeyColumn>,
-    /// Whether that direction is down.
+    /// Whether that direction is descending.
     pub descending: bool,
 }
 
@@ -73,7 +72,7 @@ impl ChunkKey {
         let descending = key.parts.first()?.descending;
         let mut columns = Vec::new();
         for part in &key.parts {
-            // A change of direction ends what ORDER BY can follow in one pass.
+            // ORDER BY can follow the index only up to a change of direction.
             if part.descending != descending {
                 break;
             }
@@ -88,7 +87,8 @@ impl ChunkKey {
         })
     }
 
-    /// For ORDER BY as the index runs: the server reads it forwards, and rows go back in the order in which it keeps them.
+    /// For ORDER BY in index order: the server reads the index forwards, and a load inserts rows in the
+    /// order in which the index keeps them.
     pub fn order_of_index(&self) -> String {
         if self.descending {
             self.order_by_descending()
@@ -145,7 +145,7 @@ impl KeyColumn {
             }
             "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" => Kind::Text {
                 charset: column.charset.clone()?,
-                folds: !column
+                ignores_case: !column
                     .collation
                     .as_deref()
                     .is_some_and(|c| c.ends_with("_bin") || c.ends_with("_cs") || c == "binary"),

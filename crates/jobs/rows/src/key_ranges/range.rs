@@ -2,8 +2,8 @@
 
 use super::{ChunkKey, KeyColumn};
 
-/// Values of the key's first columns, as the server printed them. A bound
-/// shorter than the key stands before every key that begins with it.
+/// Values of the key's first columns, as the server printed them. A bound shorter than the key sorts
+/// before every key that begins with it.
 pub type Bound = Vec<Vec<u8>>;
 
 /// Rows from `from` (inclusive) to `to` (exclusive).
@@ -13,20 +13,20 @@ pub struct KeyRange {
     pub from: Option<Bound>,
     /// First key that is not part of it; `None` runs to the table's end.
     pub to: Option<Bound>,
-    /// What becomes of rows with a NULL in the key.
+    /// Whether rows with a NULL in the key belong to it.
     pub nulls: Nulls,
 }
 
-/// Rows with a NULL in the key stand outside every comparison, so a table cut
-/// by a nullable key has a range of its own for them.
+/// Rows with a NULL in the key match no comparison, so a table divided by a nullable key has a separate
+/// range for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Nulls {
-    /// Not asked about: the key has no NULLs, or the range is the whole table.
+    /// No condition: the key has no NULLs, or the range is the whole table.
     #[default]
     Included,
     /// Only the rows with a NULL in the key.
     Only,
-    /// Only the rows without.
+    /// Only the rows without a NULL in the key.
     Excluded,
 }
 
@@ -129,9 +129,9 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// How a range stands in `penstock.json`: the bound's values in hexadecimal,
-/// with commas between them; `null` and `not null` for rows with and without a
-/// NULL in the key. Hexadecimal, so that no text of an archive ever becomes SQL.
+/// How a range is written in `penstock.json`: the bound's values in hexadecimal, with commas between
+/// them; `null` and `not null` for rows with and without a NULL in the key. Hexadecimal, so that no
+/// text of an archive ever becomes SQL.
 impl KeyRange {
     /// The texts for `from` and `to`.
     pub fn record(&self) -> (Option<String>, Option<String>) {

@@ -1,27 +1,26 @@
-//! Cuts a table into ranges of about equal size without reading it: guess a
-//! value in the middle, let the server seek the first real key behind it, ask
-//! the optimizer how many rows lie on either side, go on with the larger half.
+//! Divides a table into ranges of about equal size without reading it: guess a value in the middle, let
+//! the server seek the first existing key from there, ask the optimizer how many rows are on either
+//! side, continue with the larger half.
 //!
-//! A seek and an estimate are index dives of well under a millisecond, so a
-//! terabyte is planned while its first chunks are already under way. Where a
-//! guess finds nothing (a collation that orders unlike its code points), the
-//! index is walked instead: slower, never wrong.
+//! A seek and an estimate are index dives of well under a millisecond, so a terabyte is planned while
+//! its first chunks are already being read. Where a guess finds nothing (a collation that orders
+//! differently from code points), the index is walked instead: slower, never wrong.
 
 use super::{Bound, ChunkKey, KeyRange, Nulls, middle};
 use base::{Cancel, Error, Result};
 use run::failure;
 use wire::Conn;
 
-/// Where a stretch is cut, and the rows thought to be on either side.
+/// Where a segment is divided, and the estimated rows on either side.
 struct Cut {
     at: Bound,
     before: u64,
-    behind: u64,
+    after: u64,
 }
 
 impl Cut {
     fn smaller(&self) -> u64 {
-        self.before.min(self.behind)
+        self.before.min(self.after)
     }
 }
 
@@ -30,11 +29,11 @@ impl Cut {
 pub struct Splitter<'a> {
     /// Used for seeks and estimates.
     pub conn: &'a mut Conn,
-    /// Asks for an early end.
+    /// Raised to end early.
     pub cancel: &'a Cancel,
     /// Quoted, qualified name.
     pub table: &'a str,
-    /// The key to cut by.
+    /// The key to divide by.
     pub key: &'a ChunkKey,
     /// Rows wanted in a range.
     pub target: u64,
@@ -42,9 +41,9 @@ pub struct Splitter<'a> {
     pub explain: &'a str,
 }
 
-/// A stretch of keys that is still to be cut.
+/// A segment of keys that may have to be divided.
 #[derive(Clone)]
-struct Stretch {
+struct Segment {
     from: Option<Bound>,
     to: Option<Bound>,
     nulls: Nulls,
@@ -55,7 +54,7 @@ struct Stretch {
 }
 
 impl Splitter<'_> {
-    /// Hands ranges and their estimated rows to `emit`, in key order; together they are `within`.
+    /// Passes ranges and their estimated rows to `emit`, in key order; together they cover `within`.
     pub fn split(
         &mut self,
         within: &KeyRange,
@@ -73,13 +72,13 @@ impl Splitter<'_> {
             within.nulls = Nulls::Excluded;
         }
         let within = &within;
-        let ends = (self.edge(within, false)?, self.edge(within, true)?);
+        let ends = (self.edge_key(within, false)?, self.edge_key(within, true)?);
         let (Some(first), Some(last)) = ends else {
             return emit(within.clone(), 0);
         };
         let rows = self.estimate(within)?;
         let mut budget = 8 * (rows / self.target.max(1)) + 64;
-        let mut todo = vec![Stretch {
+        let mut todo = vec![Segment {
             from: within.from.clone(),
             to: within.to.clone(),
             nulls: within.nulls,
@@ -87,15 +86,15 @@ impl Splitter<'_> {
             last,
             rows,
         }];
-        // Small neighbours are put together before they are handed out.
-        let mut pending: Option<Stretch> = None;
-        while let Some(stretch) = todo.pop() {
+        // Small neighbours are merged before they are passed on.
+        let mut pending: Option<Segment> = None;
+        while let Some(segment) = todo.pop() {
             if self.cancel.is_raised() {
                 return Ok(());
             }
-            let big = stretch.rows > self.target + self.target / 4;
-            let halves = if big && stretch.first != stretch.last && budget > 0 {
-                self.halve(&stretch)?
+            let big = segment.rows > self.target + self.target / 4;
+            let halves = if big && segment.first != segment.last && budget > 0 {
+                self.halve(&segment)?
             } else {
                 None
             };
@@ -106,16 +105,16 @@ impl Splitter<'_> {
                 continue;
             }
             pending = Some(match pending.take() {
-                None => stretch,
-                Some(p) if p.rows + stretch.rows <= self.target => Stretch {
-                    to: stretch.to,
-                    last: stretch.last,
-                    rows: p.rows + stretch.rows,
+                None => segment,
+                Some(p) if p.rows + segment.rows <= self.target => Segment {
+                    to: segment.to,
+                    last: segment.last,
+                    rows: p.rows + segment.rows,
                     ..p
                 },
                 Some(p) => {
                     emit(p.range(), p.rows)?;
-                    stretch
+                    segment
                 }
             });
         }
@@ -132,11 +131,11 @@ impl Splitter<'_> {
             &self.key.order_by(),
             &format!("{rows},1"),
         );
-        Ok(self.one(&sql)?.is_some())
+        Ok(self.fetch_key(&sql)?.is_some())
     }
 
-    /// As [`Splitter::split`] over the whole table, without believing any
-    /// estimate: the index is walked from end to end.
+    /// As [`Splitter::split`] over the whole table, without estimates: the index is walked from end to
+    /// end.
     pub fn walk_all(&mut self, emit: &mut dyn FnMut(KeyRange, u64) -> Result<()>) -> Result<()> {
         let mut rest = KeyRange::whole();
         if self.key.nullable() {
@@ -151,7 +150,10 @@ impl Splitter<'_> {
         }
         while !self.cancel.is_raised() {
             let sql = self.select(&rest, &self.key.order_by(), &format!("{},1", self.target));
-            let Some(at) = self.one(&sql)?.filter(|at| rest.from.as_ref() != Some(at)) else {
+            let Some(at) = self
+                .fetch_key(&sql)?
+                .filter(|at| rest.from.as_ref() != Some(at))
+            else {
                 return emit(rest, self.target);
             };
             emit(
@@ -166,30 +168,35 @@ impl Splitter<'_> {
         Ok(())
     }
 
-    /// The stretch as two, at a key that exists.
-    fn halve(&mut self, s: &Stretch) -> Result<Option<(Stretch, Stretch)>> {
+    /// Divides the segment in two, at a key that exists.
+    fn halve(&mut self, s: &Segment) -> Result<Option<(Segment, Segment)>> {
         let cut = match self.guess(s)? {
             Some(cut) => Some(cut),
             None => self.walk(s)?,
         };
-        let Some(Cut { at, before, behind }) = cut else {
+        let Some(Cut {
+            at,
+            before,
+            after: behind,
+        }) = cut
+        else {
             return Ok(None);
         };
         let left = KeyRange {
             to: Some(at.clone()),
             ..s.range()
         };
-        let Some(last) = self.edge(&left, true)? else {
+        let Some(last) = self.edge_key(&left, true)? else {
             return Ok(None);
         };
         Ok(Some((
-            Stretch {
+            Segment {
                 to: Some(at.clone()),
                 last,
                 rows: before,
                 ..s.clone()
             },
-            Stretch {
+            Segment {
                 from: Some(at.clone()),
                 first: at,
                 rows: behind,
@@ -198,8 +205,8 @@ impl Splitter<'_> {
         )))
     }
 
-    /// A key inside the stretch that leaves a fair share of it on either side.
-    fn guess(&mut self, s: &Stretch) -> Result<Option<Cut>> {
+    /// A key inside the segment that leaves a fair share of it on either side.
+    fn guess(&mut self, s: &Segment) -> Result<Option<Cut>> {
         let same = s
             .first
             .iter()
@@ -220,13 +227,13 @@ impl Splitter<'_> {
                 from: Some(bound),
                 ..s.range()
             };
-            let key = self.edge(&range, false)?;
+            let key = self.edge_key(&range, false)?;
             let Some(at) =
                 key.filter(|k| *k != s.first && best.as_ref().is_none_or(|b| b.at != *k))
             else {
                 continue;
             };
-            if !self.after(s, &at)? {
+            if !self.is_after_first(s, &at)? {
                 continue;
             }
             let before = self.estimate(&KeyRange {
@@ -237,7 +244,11 @@ impl Splitter<'_> {
                 from: Some(at.clone()),
                 ..s.range()
             })?;
-            let cut = Cut { at, before, behind };
+            let cut = Cut {
+                at,
+                before,
+                after: behind,
+            };
             if cut.smaller() >= s.rows / 8 {
                 return Ok(Some(cut));
             }
@@ -249,25 +260,25 @@ impl Splitter<'_> {
         Ok(best.filter(|b| b.smaller() >= self.target / 4))
     }
 
-    /// Whether `key` comes behind `first` for the server: a guess under a
-    /// collation of its own ideas may have landed before the stretch.
-    fn after(&mut self, s: &Stretch, key: &Bound) -> Result<bool> {
+    /// Whether the server orders `key` after `first`: under an unusual collation a guess may have
+    /// landed before the segment.
+    fn is_after_first(&mut self, s: &Segment, key: &Bound) -> Result<bool> {
         let range = KeyRange {
             from: Some(s.first.clone()),
             to: Some(key.clone()),
             nulls: s.nulls,
         };
-        Ok(self.edge(&range, false)?.is_some())
+        Ok(self.edge_key(&range, false)?.is_some())
     }
 
-    /// The key `target` rows into the stretch, by walking the index.
-    fn walk(&mut self, s: &Stretch) -> Result<Option<Cut>> {
+    /// The key `target` rows into the segment, by walking the index.
+    fn walk(&mut self, s: &Segment) -> Result<Option<Cut>> {
         let sql = self.select(
             &s.range(),
             &self.key.order_by(),
             &format!("{},1", self.target),
         );
-        let Some(at) = self.one(&sql)?.filter(|k| *k != s.first) else {
+        let Some(at) = self.fetch_key(&sql)?.filter(|k| *k != s.first) else {
             return Ok(None);
         };
         // An estimate of more than half a table is only "at least half": take the higher figure.
@@ -280,18 +291,18 @@ impl Splitter<'_> {
         Ok(Some(Cut {
             at,
             before: self.target,
-            behind,
+            after: behind,
         }))
     }
 
-    fn edge(&mut self, range: &KeyRange, last: bool) -> Result<Option<Bound>> {
+    fn edge_key(&mut self, range: &KeyRange, last: bool) -> Result<Option<Bound>> {
         let order = if last {
             self.key.order_by_descending()
         } else {
             self.key.order_by()
         };
         let sql = self.select(range, &order, "1");
-        self.one(&sql)
+        self.fetch_key(&sql)
     }
 
     fn select(&self, range: &KeyRange, order: &str, limit: &str) -> String {
@@ -304,7 +315,7 @@ impl Splitter<'_> {
         )
     }
 
-    fn one(&mut self, sql: &str) -> Result<Option<Bound>> {
+    fn fetch_key(&mut self, sql: &str) -> Result<Option<Bound>> {
         let rows = self.conn.fetch(sql).map_err(|e| self.failed(e))?;
         Ok(rows
             .into_iter()
@@ -349,7 +360,7 @@ impl Splitter<'_> {
     }
 }
 
-impl Stretch {
+impl Segment {
     fn range(&self) -> KeyRange {
         KeyRange {
             from: self.from.clone(),

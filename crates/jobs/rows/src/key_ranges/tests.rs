@@ -9,7 +9,7 @@ use proptest::prelude::*;
 fn kinds() -> impl Strategy<Value = Kind> {
     let text = |charset: &str, folds| Kind::Text {
         charset: charset.to_owned(),
-        folds,
+        ignores_case: folds,
     };
     prop_oneof![
         Just(Kind::Integer),

@@ -1,14 +1,14 @@
-//! The figures of a run, put together from what workers, host and server said.
+//! The figures of a run, put together from what workers, host and server reported.
 //!
-//! All times are seconds. A figure that is not known is `None`: a rule that
-//! needs it then keeps silent.
+//! All times are seconds. A figure that is not known is `None`: a rule that needs it then makes no
+//! statement.
 
-use super::Seen;
-use super::sample::{Sample, moved, redo};
+use super::ServerSamples;
+use super::sample::{Sample, delta, redo};
 use crate::host::Host;
 use std::collections::BTreeMap;
 
-/// What the rows were moved for.
+/// The job that moved the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
     /// Out of a server, compressed with this zstd level; `None` without compression.
@@ -18,7 +18,7 @@ pub enum Job {
     },
     /// Into a server.
     Load {
-        /// Whether the load keeps itself out of the binary log.
+        /// Whether the load is not written to the binary log.
         skip_binlog: bool,
     },
 }
@@ -31,28 +31,28 @@ pub struct Traffic {
     /// Bytes of redo.
     pub redo_bytes: u64,
     /// Pages written to data files.
-    pub pages: u64,
-    /// Pages that went through the doublewrite area as well.
-    pub twice: u64,
-    /// Times that a session had to wait for a free page.
+    pub pages_written: u64,
+    /// Pages that were also written to the doublewrite buffer.
+    pub doublewrites: u64,
+    /// Times that a session waited for a free page.
     pub wait_free: u64,
     /// Pages read from disk because they were not in memory.
-    pub reads: u64,
+    pub pages_read: u64,
     /// Seconds that sessions waited for row locks.
     pub row_locks: f64,
     /// Times that a session waited for room in the log buffer.
     pub log_waits: u64,
 }
 
-/// The redo log, over all looks at it.
+/// The redo log, over all samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Redo {
     /// Greatest age of the last checkpoint, in bytes.
     pub age: u64,
-    /// What the age may become.
-    pub most: u64,
-    /// Share of the looks that found it near that.
-    pub full: f64,
+    /// The maximum age.
+    pub max_age: u64,
+    /// Share of the samples that found it near that maximum.
+    pub full_share: f64,
 }
 
 /// The figures of one run's rows.
@@ -66,27 +66,27 @@ pub struct Figures {
     pub workers: usize,
     /// Cores of this host.
     pub cores: usize,
-    /// Workers' time with something at hand.
+    /// Workers' time in tasks.
     pub busy: f64,
-    /// Thereof in calls to the socket.
+    /// Of that, time in calls to the socket.
     pub waited: f64,
-    /// Beside that, until the run's limits let bytes pass.
+    /// Of that, time at the run's rate limiter; not part of `waited`.
     pub limited: f64,
-    /// What writing to the archive waited for its limit, in all its threads.
+    /// Time that writes to the archive waited for the disk rate limit, in all threads.
     pub limited_disk: f64,
-    /// Thereof until a commit was answered.
+    /// Of the waiting time, time until commits were answered.
     pub commit: f64,
-    /// Workers' time after their last piece, until the last worker's.
-    pub tail: f64,
+    /// Workers' time between their last task and the end of the last worker's.
+    pub straggler_wait: f64,
     /// How long the last worker was alone, and its table.
-    pub last: Option<(f64, String)>,
-    /// Processor time of penstock.
+    pub last_worker: Option<(f64, String)>,
+    /// CPU time of penstock.
     pub own_cpu: f64,
-    /// Processor time of the server, if it runs here.
+    /// CPU time of the server, if it runs on this host.
     pub server_cpu: Option<f64>,
-    /// Thereof in the threads that serve the workers, and their wait for a core.
-    pub served: Option<(f64, f64)>,
-    /// Processor time of everything on this host.
+    /// Of that, CPU time of the threads that serve the workers, and their wait for a core.
+    pub connection_threads: Option<(f64, f64)>,
+    /// CPU time of everything on this host.
     pub host_busy: Option<f64>,
     /// Core time idle because of disks.
     pub iowait: Option<f64>,
@@ -99,24 +99,23 @@ pub struct Figures {
     /// Its redo log.
     pub redo: Option<Redo>,
     /// Time that sessions waited for metadata locks.
-    pub metadata: Option<f64>,
-    /// Time that transactions waited for their turn at an AUTO_INCREMENT.
-    pub auto_inc: Option<f64>,
+    pub metadata_wait: Option<f64>,
+    /// Time that transactions waited for an AUTO_INCREMENT lock.
+    pub auto_inc_wait: Option<f64>,
     /// Its time in files, by kind.
     pub files: BTreeMap<String, f64>,
     /// Its settings.
     pub settings: BTreeMap<String, String>,
-    /// What could not be seen, in words.
+    /// What could not be measured, as texts.
     pub not_measured: Vec<String>,
 }
 
-/// Share of its capacity from which redo counts as full: servers hold writers
-/// back some way before the end, MySQL further from it than MariaDB, whose
-/// figure for the most is net of that.
-const FULL: f64 = 0.7;
+/// Share of its capacity from which redo counts as full: servers slow writers down some way before the
+/// end, MySQL earlier than MariaDB, whose maximum already excludes that margin.
+const REDO_FULL: f64 = 0.7;
 
 impl Figures {
-    /// What the host did between two looks.
+    /// The host's totals between two readings.
     pub(super) fn host(&mut self, a: &Host, b: &Host) {
         let over = |a: f64, b: f64| (b >= a).then_some(b - a);
         self.host_busy = over(a.busy, b.busy);
@@ -124,38 +123,38 @@ impl Figures {
         self.pressure = a.pressure.zip(b.pressure).and_then(|(a, b)| over(a, b));
     }
 
-    /// When each worker was last through with something, since the beginning, and with what.
-    pub(super) fn ends(&mut self, ends: impl Iterator<Item = (f64, String)>) {
+    /// Takes when each worker finished its last task, in seconds since the start, and its table.
+    pub(super) fn set_worker_ends(&mut self, ends: impl Iterator<Item = (f64, String)>) {
         let mut ends: Vec<_> = ends.collect();
         ends.sort_by(|a, b| b.0.total_cmp(&a.0));
         let Some((end, table)) = ends.first().cloned() else {
             return;
         };
-        // A worker that never got a piece was waiting from the beginning.
+        // A worker that never got a task waited from the start.
         let others = ends.iter().map(|e| end - e.0).sum::<f64>();
         let never = self.workers.saturating_sub(ends.len()) as f64 * end;
-        self.tail = others + never;
+        self.straggler_wait = others + never;
         let alone = end - ends.get(1).map_or(0.0, |e| e.0);
         if self.workers > 1 {
-            self.last = Some((alone, table));
+            self.last_worker = Some((alone, table));
         }
     }
 
-    /// Something that could not be seen.
-    pub(super) fn unseen(&mut self, what: &str) {
+    /// Notes what could not be measured.
+    pub(super) fn add_not_measured(&mut self, what: &str) {
         self.not_measured.push(what.to_owned());
     }
 
     /// What the server's counters say.
-    pub(super) fn server(&mut self, seen: &Seen) {
+    pub(super) fn server(&mut self, seen: &ServerSamples) {
         self.settings.clone_from(&seen.settings);
-        self.same_host = seen.here;
+        self.same_host = seen.same_host;
         let (Some(a), Some(b)) = (seen.samples.first(), seen.samples.last()) else {
-            return self.unseen("the server gave no counters");
+            return self.add_not_measured("the server gave no counters");
         };
-        if moved(&a.status, &b.status, "uptime").is_none() {
-            return self.unseen(if b.status.contains_key("uptime") {
-                "the server was started anew, and its counters with it"
+        if delta(&a.status, &b.status, "uptime").is_none() {
+            return self.add_not_measured(if b.status.contains_key("uptime") {
+                "the server was restarted, which reset its counters"
             } else {
                 "the server gave no counters"
             });
@@ -164,14 +163,16 @@ impl Figures {
             .cpu
             .zip(b.cpu)
             .and_then(|(a, b)| (b >= a).then_some(b - a));
-        self.served = seen.served.map(|t| (t.cpu, t.delay));
-        if !seen.here {
-            self.unseen("the server runs elsewhere: its processors and disks are not seen");
+        self.connection_threads = seen.connection_threads.map(|t| (t.cpu, t.delay));
+        if !seen.same_host {
+            self.add_not_measured(
+                "the server runs on another host: its CPU and disk use cannot be measured",
+            );
         }
         self.traffic = Some(traffic(a, b));
-        self.redo = ages(&seen.samples);
-        self.metadata = waited(&seen.samples, "metadata", self.wall);
-        self.auto_inc = waited(&seen.samples, "auto_inc", self.wall);
+        self.redo = redo_ages(&seen.samples);
+        self.metadata_wait = average_wait(&seen.samples, "metadata", self.wall);
+        self.auto_inc_wait = average_wait(&seen.samples, "auto_inc", self.wall);
         self.files = b
             .files
             .iter()
@@ -187,8 +188,8 @@ impl Figures {
 }
 
 fn traffic(a: &Sample, b: &Sample) -> Traffic {
-    let n = |name| moved(&a.status, &b.status, name);
-    // InnoDB's own count of redo, or how far its log sequence number went.
+    let n = |name| delta(&a.status, &b.status, name);
+    // The growth of InnoDB's log sequence number, or its count of redo bytes.
     let redo = [
         "innodb_redo_log_current_lsn",
         "innodb_lsn_current",
@@ -197,20 +198,20 @@ fn traffic(a: &Sample, b: &Sample) -> Traffic {
     Traffic {
         fsyncs: n("innodb_data_fsyncs").unwrap_or(0),
         redo_bytes: redo.iter().find_map(|r| n(r)).unwrap_or(0),
-        pages: n("innodb_pages_written").unwrap_or(0),
-        twice: n("innodb_dblwr_pages_written").unwrap_or(0),
+        pages_written: n("innodb_pages_written").unwrap_or(0),
+        doublewrites: n("innodb_dblwr_pages_written").unwrap_or(0),
         wait_free: n("innodb_buffer_pool_wait_free").unwrap_or(0),
-        reads: n("innodb_buffer_pool_reads").unwrap_or(0),
+        pages_read: n("innodb_buffer_pool_reads").unwrap_or(0),
         row_locks: n("innodb_row_lock_time").unwrap_or(0) as f64 / 1e3,
         log_waits: n("innodb_log_waits").unwrap_or(0),
     }
 }
 
-/// Sessions found waiting, on the average of all looks, as time.
-fn waited(samples: &[Sample], what: &str, wall: f64) -> Option<f64> {
+/// The average number of waiting sessions over all samples, as time.
+fn average_wait(samples: &[Sample], what: &str, wall: f64) -> Option<f64> {
     let found: Vec<u64> = samples
         .iter()
-        // The first look was before the first row.
+        // The first sample was taken before the first row.
         .skip(usize::from(samples.len() > 1))
         .filter_map(|s| s.waiting.get(what).copied())
         .collect();
@@ -218,9 +219,9 @@ fn waited(samples: &[Sample], what: &str, wall: f64) -> Option<f64> {
     (looks > 0).then(|| found.iter().sum::<u64>() as f64 / looks as f64 * wall)
 }
 
-fn ages(samples: &[Sample]) -> Option<Redo> {
+fn redo_ages(samples: &[Sample]) -> Option<Redo> {
     let ages: Vec<_> = samples.iter().filter_map(|s| redo(&s.status)).collect();
-    // The first look was before the first row.
+    // The first sample was taken before the first row.
     let during = if ages.len() > 1 {
         &ages[1..]
     } else {
@@ -232,11 +233,11 @@ fn ages(samples: &[Sample]) -> Option<Redo> {
     })?;
     let near = during
         .iter()
-        .filter(|(age, most)| *age as f64 >= FULL * *most as f64)
+        .filter(|(age, most)| *age as f64 >= REDO_FULL * *most as f64)
         .count();
     Some(Redo {
         age,
-        most,
-        full: near as f64 / during.len() as f64,
+        max_age: most,
+        full_share: near as f64 / during.len() as f64,
     })
 }

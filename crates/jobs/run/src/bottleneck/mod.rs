@@ -1,44 +1,47 @@
-//! What held a run back: measured while the rows move, said at the end in one
-//! sentence, with what is worth trying next.
+//! What a run waited for: measured while the rows move, reported at the end in one sentence with
+//! suggestions for the next run.
 //!
-//! A [`Watch`] begins with the first row and ends with the last. Workers tell
-//! it how long each piece took and how much of that they waited for the
-//! server; `host` adds processor time, `sample` the server's own counters.
-//! `figures` puts them together, `rules` judges. Invariants: nothing here fails
-//! or delays a job (a server that does not answer is left behind), and no
-//! advice is given that a counter of this very run does not speak for.
+//! A [`Profiler`] starts with the first row and ends with the last. Workers report how long each task
+//! took and how much of that time they waited for the server; `host` adds CPU time, `sample` the
+//! server's own counters. `figures` puts them together, `rules` evaluates them, `suggestions` names
+//! what would help.
+//!
+//! Invariants: nothing here fails or delays a job (a server that does not answer is ignored), and every
+//! suggestion is supported by a counter of this very run.
 
 mod figures;
-mod suggestions;
-use crate::host;
 mod rules;
 mod sample;
+mod suggestions;
 #[cfg(test)]
 mod tests;
+mod types;
 
 pub use figures::{Figures, Job, Redo, Traffic};
-pub use rules::{Report, Share, Suggestion, WaitClass, judge};
+pub use rules::evaluate;
+pub use types::{Report, Share, Suggestion, WaitClass};
 
-use base::{Event, Observer, RateLimiter};
+use crate::host;
+use base::{Event, Observer, RateLimiter, lock};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use sample::{Sample, Source};
 use server::Identity;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 use wire::{Conn, Options};
 
-/// Time between two looks at the server's counters.
-const EVERY: Duration = Duration::from_millis(500);
+/// Time between two samples of the server's counters.
+const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
 /// How long the end of a run waits for a server's last counters.
-const PATIENCE: Duration = Duration::from_secs(2);
+const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Shorter runs say nothing: a counter of hundredths of a second would decide.
-const SHORTEST: f64 = 0.5;
+/// Shorter runs get no report: counters that count hundredths of a second would decide it.
+const MIN_SECONDS: f64 = 0.5;
 
-/// Looks on while rows move.
+/// Measures while rows move.
 pub struct Profiler {
     job: Job,
     workers: usize,
@@ -46,8 +49,8 @@ pub struct Profiler {
     own_cpu: f64,
     host: Option<host::Host>,
     tally: Mutex<Tally>,
-    /// Writing waits here, and had waited so long when the rows began.
-    disk: Option<(Arc<RateLimiter>, Duration)>,
+    /// The rate limiter of writes, and how long writes had waited there when the rows began.
+    disk_limiter: Option<(Arc<RateLimiter>, Duration)>,
     server: Result<Sampler, String>,
 }
 
@@ -56,14 +59,14 @@ pub struct Profiler {
 struct Tally {
     busy: Duration,
     waited: Duration,
-    /// At the gate of the run.
+    /// Time at the run's rate limiter.
     limited: Duration,
     commit: Duration,
-    /// When each worker was last through with something, and with what.
-    last: HashMap<ThreadId, (Instant, String)>,
+    /// When each worker last finished a task, and of which table.
+    finished: HashMap<ThreadId, (Instant, String)>,
 }
 
-/// A worker's piece of work that is not finished.
+/// A worker's unfinished task.
 pub struct Span {
     since: Instant,
     waited: Duration,
@@ -71,9 +74,9 @@ pub struct Span {
 }
 
 impl Profiler {
-    /// Begins to look; `workers` connections are about to move rows.
+    /// Starts to measure; `workers` connections are about to move rows.
     ///
-    /// What the server's counters say meanwhile is told to `observer`.
+    /// The server's counters are sent to `observer` as they are read.
     pub fn start(
         job: Job,
         server: &Options,
@@ -90,19 +93,19 @@ impl Profiler {
             own_cpu: host::own_cpu(),
             host: host::host(),
             tally: Mutex::default(),
-            disk: None,
+            disk_limiter: None,
             server,
         }
     }
 
-    /// What the run writes goes through this gate.
+    /// What the run writes passes this rate limiter.
     #[must_use]
-    pub fn writing_through(mut self, gate: &Arc<RateLimiter>) -> Profiler {
-        self.disk = Some((gate.clone(), gate.waited()));
+    pub fn with_disk_limiter(mut self, limiter: &Arc<RateLimiter>) -> Profiler {
+        self.disk_limiter = Some((limiter.clone(), limiter.waited()));
         self
     }
 
-    /// A worker takes up a piece of work.
+    /// A worker begins a task.
     pub fn begin(&self, conn: &Conn) -> Span {
         Span {
             since: Instant::now(),
@@ -111,27 +114,27 @@ impl Profiler {
         }
     }
 
-    /// A worker is through with it.
-    pub fn end(&self, spell: &Span, conn: &Conn, table: &str) {
+    /// A worker has finished a task.
+    pub fn end(&self, span: &Span, conn: &Conn, table: &str) {
         let now = Instant::now();
-        let mut t = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        t.busy += now - spell.since;
-        t.waited += conn.waited().saturating_sub(spell.waited);
-        t.limited += conn.limited().saturating_sub(spell.limited);
-        t.last
+        let mut t = lock(&self.tally);
+        t.busy += now - span.since;
+        t.waited += conn.waited().saturating_sub(span.waited);
+        t.limited += conn.limited().saturating_sub(span.limited);
+        t.finished
             .insert(std::thread::current().id(), (now, table.to_owned()));
     }
 
-    /// A worker's commit, which began at this moment, is done.
+    /// A worker's commit, begun at `began`, is done.
     pub fn committed(&self, began: Instant) {
-        let mut t = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut t = lock(&self.tally);
         t.commit += began.elapsed();
     }
 
-    /// The rows are through: what held them back. `None` if it was over too soon to tell.
+    /// The rows are done: returns the report, or `None` if they took too little time for one.
     pub fn finish(self) -> Option<Report> {
         let wall = self.start.elapsed().as_secs_f64();
-        if wall < SHORTEST {
+        if wall < MIN_SECONDS {
             return None;
         }
         let mut f = Figures {
@@ -145,53 +148,57 @@ impl Profiler {
         if let (Some(a), Some(b)) = (self.host, host::host()) {
             f.host(&a, &b);
         }
-        let t = self
-            .tally
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let t = base::lock::into_inner(self.tally);
         f.busy = t.busy.as_secs_f64();
         f.waited = t.waited.as_secs_f64();
         f.limited = t.limited.as_secs_f64();
-        if let Some((gate, before)) = &self.disk {
-            f.limited_disk = gate.waited().saturating_sub(*before).as_secs_f64();
+        if let Some((limiter, before)) = &self.disk_limiter {
+            f.limited_disk = limiter.waited().saturating_sub(*before).as_secs_f64();
         }
         f.commit = t.commit.as_secs_f64();
-        let ends = t.last.into_values();
-        f.ends(ends.map(|(at, table)| ((at - self.start).as_secs_f64(), table)));
+        let ends = t.finished.into_values();
+        f.set_worker_ends(ends.map(|(at, table)| ((at - self.start).as_secs_f64(), table)));
         match self.server.map(Sampler::finish) {
             Ok(Some(seen)) => f.server(&seen),
-            Ok(None) => f.unseen("the server stopped answering questions about its counters"),
-            Err(why) => f.unseen(&format!("no connection for the server's counters: {why}")),
+            Ok(None) => {
+                f.add_not_measured("the server stopped answering questions about its counters")
+            }
+            Err(why) => {
+                f.add_not_measured(&format!("no connection for the server's counters: {why}"))
+            }
         }
-        Some(judge(&f))
+        Some(evaluate(&f))
     }
 }
 
-/// What was seen of a server.
-struct Seen {
+/// What was measured on a server.
+struct ServerSamples {
     settings: std::collections::BTreeMap<String, String>,
-    here: bool,
-    served: Option<host::Thread>,
+    same_host: bool,
+    connection_threads: Option<host::Thread>,
     samples: Vec<Sample>,
 }
 
-/// The thread that asks.
+/// The thread that takes samples.
 struct Sampler {
     stop: Sender<()>,
-    seen: Receiver<Seen>,
+    samples: Receiver<ServerSamples>,
 }
 
 impl Sampler {
     fn start(mut source: Source, observer: Arc<dyn Observer>) -> Sampler {
         let (stop, stopped) = bounded::<()>(1);
         let (send, seen) = bounded(1);
-        // The first look is taken before the rows begin, the others beside them.
+        // The first sample is taken before the rows begin, the others while they move.
         let first = source.sample();
         let look = move || {
             let mut samples: Vec<Sample> = first.into_iter().collect();
             let mut looked = Instant::now();
             loop {
-                let over = !matches!(stopped.recv_timeout(EVERY), Err(RecvTimeoutError::Timeout));
+                let over = !matches!(
+                    stopped.recv_timeout(SAMPLE_EVERY),
+                    Err(RecvTimeoutError::Timeout)
+                );
                 let Some(sample) = source.sample() else {
                     return;
                 };
@@ -205,21 +212,26 @@ impl Sampler {
                     break;
                 }
             }
-            let _ = send.send(Seen {
-                here: source.here(),
-                served: source.served(),
+            let _ = send.send(ServerSamples {
+                same_host: source.same_host(),
+                connection_threads: source.connection_threads(),
                 settings: source.settings,
                 samples,
             });
         };
         // Without a thread there are no counters, and the report says so.
-        let _ = std::thread::Builder::new().name("held".into()).spawn(look);
-        Sampler { stop, seen }
+        let _ = std::thread::Builder::new()
+            .name("bottleneck".into())
+            .spawn(look);
+        Sampler {
+            stop,
+            samples: seen,
+        }
     }
 
-    /// Waits for the last look, but not for ever: the thread ends with its connection.
-    fn finish(self) -> Option<Seen> {
+    /// Waits for the last sample, but not without limit: the thread ends with its connection.
+    fn finish(self) -> Option<ServerSamples> {
         let _ = self.stop.send(());
-        self.seen.recv_timeout(PATIENCE).ok()
+        self.samples.recv_timeout(FINISH_TIMEOUT).ok()
     }
 }

@@ -1,8 +1,7 @@
-//! The server's counters, read twice a second on a connection of its own.
+//! The server's counters, read twice a second on a separate connection.
 //!
-//! Everything asked for here is open to any account (SHOW GLOBAL STATUS) or
-//! optional (performance_schema): what the server refuses is left out, and an
-//! answer that makes no sense is as good as none. It never fails a job.
+//! All queries are open to any account (SHOW GLOBAL STATUS) or optional (performance_schema): what the
+//! server refuses is left out, and a malformed answer counts as none. Nothing here fails a job.
 
 use crate::host::{Process, Thread};
 use crate::server_counters::pairs;
@@ -14,60 +13,61 @@ use wire::{Conn, Options};
 /// Counters of `SHOW GLOBAL STATUS`, names in lower case, numbers only.
 pub type Status = BTreeMap<String, u64>;
 
-/// Settings that advice is about.
+/// Settings that suggestions are about.
 const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_redo_log_capacity', 'innodb_log_file_size', 'innodb_log_files_in_group', 'innodb_buffer_pool_size', 'innodb_doublewrite', 'innodb_page_size', 'innodb_io_capacity', 'innodb_autoinc_lock_mode')";
 
-/// Counters that the rules look at.
+/// Counters that the rules use.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime', 'Innodb_data_fsyncs', 'Innodb_os_log_fsyncs', 'Innodb_data_pending_fsyncs', 'Innodb_data_written', 'Innodb_data_read', 'Innodb_os_log_written', 'Innodb_log_waits', 'Innodb_buffer_pool_wait_free', 'Innodb_buffer_pool_reads', 'Innodb_buffer_pool_read_requests', 'Innodb_dblwr_pages_written', 'Innodb_pages_written', 'Innodb_row_lock_time', 'Innodb_row_lock_waits', 'Innodb_redo_log_current_lsn', 'Innodb_redo_log_checkpoint_lsn', 'Innodb_redo_log_capacity_resized', 'Innodb_checkpoint_age', 'Innodb_checkpoint_max_age', 'Innodb_lsn_current', 'Innodb_history_list_length')";
 
 /// Time in files, in picoseconds, where performance_schema is on and open to the account.
 const FILES: &str = "SELECT EVENT_NAME, SUM_TIMER_WAIT FROM performance_schema.file_summary_by_event_name WHERE EVENT_NAME IN ('wait/io/file/innodb/innodb_log_file', 'wait/io/file/innodb/innodb_data_file', 'wait/io/file/innodb/innodb_dblwr_file', 'wait/io/file/sql/binlog')";
 
-/// System's numbers of the threads that serve this account's sessions.
+/// Operating system ids of the threads that serve this account's sessions, by flavour: MariaDB, MySQL.
 const THREADS: [&str; 2] = [
     "SELECT TID, 0 FROM information_schema.processlist WHERE USER = SUBSTRING_INDEX(USER(), '@', 1)",
     "SELECT THREAD_OS_ID, 0 FROM performance_schema.threads WHERE PROCESSLIST_USER = SUBSTRING_INDEX(USER(), '@', 1)",
 ];
 
-/// Sessions of this account that wait for a metadata lock, by flavour as above: servers do not
-/// count such waits, so looks at them are.
-const METADATA: [&str; 2] = [
+/// Sessions of this account that wait for a metadata lock, by flavour as above: servers do not count
+/// such waits, so samples of them are counted.
+const METADATA_WAITS: [&str; 2] = [
     "SELECT 'metadata', COUNT(*) FROM information_schema.processlist WHERE STATE LIKE 'Waiting for%metadata lock' AND USER = SUBSTRING_INDEX(USER(), '@', 1)",
     "SELECT 'metadata', COUNT(*) FROM performance_schema.threads WHERE PROCESSLIST_STATE LIKE 'Waiting for%metadata lock' AND PROCESSLIST_USER = SUBSTRING_INDEX(USER(), '@', 1)",
 ];
 
-/// Transactions that wait for their turn to take numbers of an AUTO_INCREMENT; needs PROCESS.
-/// A lock of a whole table, which `Innodb_row_lock_time` leaves out.
-const AUTO_INC: &str = "SELECT 'auto_inc', COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_operation_state = 'setting auto-inc lock'";
+/// Transactions that wait for an AUTO_INCREMENT lock; needs PROCESS. It is a table lock, which
+/// `Innodb_row_lock_time` leaves out.
+const AUTO_INC_WAITS: &str = "SELECT 'auto_inc', COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_operation_state = 'setting auto-inc lock'";
 
-/// A server that is looked at.
+/// A server whose counters are read.
 pub struct Source {
     conn: Conn,
     process: Option<Process>,
     files: bool,
-    /// What is asked about waiting sessions.
-    waits: Vec<&'static str>,
-    /// Threads that serve us: at the beginning and when last seen, for they end with their connection.
+    /// Queries that count waiting sessions.
+    wait_queries: Vec<&'static str>,
+    /// Threads that serve this account: at the start and when last seen, because a thread ends with its
+    /// connection.
     threads: BTreeMap<u64, (Thread, Thread)>,
-    /// Its settings as they are during the rows, whoever set them.
+    /// Its settings during the rows, whoever set them.
     pub settings: BTreeMap<String, String>,
 }
 
-/// Counters at one moment.
+/// Counters at one time.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    /// Of the server.
+    /// Status counters of the server.
     pub status: Status,
     /// Seconds that the server spent in each kind of file.
     pub files: BTreeMap<String, f64>,
-    /// Processor seconds of the server.
+    /// CPU seconds of the server.
     pub cpu: Option<f64>,
-    /// Sessions that were waiting at this moment, by what for.
+    /// Sessions that were waiting, by what they waited for.
     pub waiting: Status,
 }
 
 impl Source {
-    /// Connects; the reason, in words, if that fails.
+    /// Connects; the error is a text.
     pub fn open(options: &Options, id: &Identity) -> Result<Source, String> {
         let mut options = options.clone();
         options.local_infile = false;
@@ -75,7 +75,7 @@ impl Source {
         let process = Process::of(&conn, &options.endpoint, id);
         let settings = pairs(&mut conn, SETTINGS).unwrap_or_default();
         let files = id.is_mysql() && conn.fetch(FILES).is_ok();
-        let asked = [METADATA[usize::from(id.is_mysql())], AUTO_INC];
+        let asked = [METADATA_WAITS[usize::from(id.is_mysql())], AUTO_INC_WAITS];
         let waits = asked
             .into_iter()
             .filter(|q| conn.fetch(q).is_ok())
@@ -83,7 +83,7 @@ impl Source {
         let threads = process.map_or_else(BTreeMap::new, |p| {
             let asked = pairs(&mut conn, THREADS[usize::from(id.is_mysql())]);
             let asked = asked.map(|l| l.iter().filter_map(|(n, _)| n.parse().ok()).collect());
-            let list: Vec<u64> = asked.unwrap_or_else(|| p.serving());
+            let list: Vec<u64> = asked.unwrap_or_else(|| p.connection_threads());
             let at = |n| p.thread(n).map(|t| (n, (t, t)));
             list.into_iter().filter_map(at).collect()
         });
@@ -92,18 +92,18 @@ impl Source {
             conn,
             process,
             files,
-            waits,
+            wait_queries: waits,
             settings: settings.into_iter().collect(),
         })
     }
 
     /// Whether the server runs on this host.
-    pub fn here(&self) -> bool {
+    pub fn same_host(&self) -> bool {
         self.process.is_some()
     }
 
-    /// What the threads that serve us did so far; `None` if they are not known.
-    pub fn served(&self) -> Option<Thread> {
+    /// Totals of the threads that serve this account; `None` if they are not known.
+    pub fn connection_threads(&self) -> Option<Thread> {
         (!self.threads.is_empty()).then(|| {
             let sum = |f: fn(&Thread) -> f64| {
                 let parts = self.threads.values().map(|(a, b)| (f(b) - f(a)).max(0.0));
@@ -133,7 +133,10 @@ impl Source {
         } else {
             BTreeMap::new()
         };
-        let waiting = self.waits.iter().filter_map(|q| pairs(&mut self.conn, q));
+        let waiting = self
+            .wait_queries
+            .iter()
+            .filter_map(|q| pairs(&mut self.conn, q));
         let waiting = numbers(waiting.flatten().collect());
         Some(Sample {
             status,
@@ -144,7 +147,7 @@ impl Source {
     }
 }
 
-/// What is no number (a UUID, a state in words) is no counter.
+/// Keeps the numbers; a value that is not a number (a UUID, a state) is not a counter.
 fn numbers(pairs: Vec<(String, String)>) -> Status {
     pairs
         .into_iter()
@@ -152,12 +155,12 @@ fn numbers(pairs: Vec<(String, String)>) -> Status {
         .collect()
 }
 
-/// What a counter moved by; `None` if it is missing or went backwards.
-pub fn moved(from: &Status, to: &Status, name: &str) -> Option<u64> {
+/// The growth of a counter; `None` if it is missing or went backwards.
+pub fn delta(from: &Status, to: &Status, name: &str) -> Option<u64> {
     to.get(name)?.checked_sub(*from.get(name)?)
 }
 
-/// What two looks say, so many seconds apart, as lines over time; nothing of a time too short to tell.
+/// The values to record from two samples taken `seconds` apart; none if they are too close together.
 pub fn measures(a: &Sample, b: &Sample, seconds: f64) -> Vec<Measure> {
     if seconds < 0.1 {
         return Vec::new();
@@ -171,7 +174,7 @@ pub fn measures(a: &Sample, b: &Sample, seconds: f64) -> Vec<Measure> {
             steps: false,
         })
     };
-    let rate = |name| Some(moved(&a.status, &b.status, name)? as f64 / seconds);
+    let rate = |name| Some(delta(&a.status, &b.status, name)? as f64 / seconds);
     let cpu = a.cpu.zip(b.cpu).map(|(a, b)| (b - a).max(0.0) / seconds);
     let full = redo(&b.status).map(|(age, most)| age as f64 / most as f64 * 100.0);
     let history = b.status.get("innodb_history_list_length");
@@ -202,7 +205,7 @@ pub fn measures(a: &Sample, b: &Sample, seconds: f64) -> Vec<Measure> {
     .collect()
 }
 
-/// Age of the last checkpoint and what it may become, in bytes of redo.
+/// Age of the last checkpoint and its maximum, in bytes of redo.
 pub fn redo(s: &Status) -> Option<(u64, u64)> {
     let (age, most) = match (
         s.get("innodb_redo_log_current_lsn"),
@@ -229,9 +232,9 @@ mod tests {
     #[test]
     fn counters_that_are_missing_or_went_backwards_are_none() {
         let (a, b) = (status(&[("x", 5), ("y", 9)]), status(&[("x", 7), ("y", 1)]));
-        assert_eq!(moved(&a, &b, "x"), Some(2));
-        assert_eq!(moved(&a, &b, "y"), None);
-        assert_eq!(moved(&a, &b, "z"), None);
+        assert_eq!(delta(&a, &b, "x"), Some(2));
+        assert_eq!(delta(&a, &b, "y"), None);
+        assert_eq!(delta(&a, &b, "z"), None);
         let words = vec![("a".to_owned(), "OK".to_owned()), ("b".into(), "1".into())];
         assert_eq!(numbers(words), status(&[("b", 1)]));
     }

@@ -34,14 +34,14 @@ fn set(f: &mut Figures, list: &[(&str, &str)]) {
 fn share(r: &Report, cause: WaitClass) -> f64 {
     r.shares
         .iter()
-        .find(|s| s.cause == cause)
+        .find(|s| s.class == cause)
         .map_or(0.0, |s| s.share)
 }
 
 /// The verdict, after what must hold of every verdict.
 #[track_caller]
 fn verdict(f: &Figures) -> Report {
-    let r = judge(f);
+    let r = evaluate(f);
     let sum: f64 = r.shares.iter().map(|s| s.share).sum();
     assert!(sum <= 1.0 + 1e-9, "{r:?}");
     assert!(
@@ -65,12 +65,12 @@ fn verdict(f: &Figures) -> Report {
 type Change = fn(&mut Figures);
 
 #[test]
-fn each_cause_is_named_with_its_advice() {
+fn each_class_is_named_with_its_suggestion() {
     let full_redo: Change = |f| {
         f.redo = Some(Redo {
             age: 7 << 20,
-            most: 8 << 20,
-            full: 0.9,
+            max_age: 8 << 20,
+            full_share: 0.9,
         });
         f.traffic = Some(Traffic {
             redo_bytes: 1 << 30,
@@ -81,8 +81,8 @@ fn each_cause_is_named_with_its_advice() {
     let maria_redo: Change = |f| {
         f.redo = Some(Redo {
             age: 70,
-            most: 80,
-            full: 1.0,
+            max_age: 80,
+            full_share: 1.0,
         });
         set(f, &[("innodb_log_file_size", "100")]);
     };
@@ -107,8 +107,8 @@ fn each_cause_is_named_with_its_advice() {
     let disk: Change = |f| {
         f.iowait = Some(8.0);
         f.traffic = Some(Traffic {
-            pages: 1000,
-            twice: 1000,
+            pages_written: 1000,
+            doublewrites: 1000,
             wait_free: 7,
             ..Traffic::default()
         });
@@ -120,13 +120,13 @@ fn each_cause_is_named_with_its_advice() {
             ..Traffic::default()
         });
     };
-    let metadata: Change = |f| f.metadata = Some(14.0);
+    let metadata: Change = |f| f.metadata_wait = Some(14.0);
     let auto_inc: Change = |f| {
-        f.auto_inc = Some(12.0);
+        f.auto_inc_wait = Some(12.0);
         set(f, &[("innodb_autoinc_lock_mode", "1")]);
     };
     let interleaved: Change = |f| {
-        f.auto_inc = Some(11.0);
+        f.auto_inc_wait = Some(11.0);
         set(f, &[("innodb_autoinc_lock_mode", "2")]);
     };
     let both_busy: Change = |f| {
@@ -149,7 +149,9 @@ fn each_cause_is_named_with_its_advice() {
         f.host_busy = Some(19.9);
     };
     let tail: Change = |f| {
-        f.ends([(10.0, "`s`.`big`".to_owned()), (2.0, "`s`.`b`".to_owned())].into_iter());
+        f.set_worker_ends(
+            [(10.0, "`s`.`big`".to_owned()), (2.0, "`s`.`b`".to_owned())].into_iter(),
+        );
         f.busy = 12.0;
         f.waited = 12.0;
     };
@@ -206,7 +208,7 @@ fn each_cause_is_named_with_its_advice() {
             LOAD,
             auto_inc,
             WaitClass::AutoInc,
-            "AUTO_INCREMENT: 60 %",
+            "AUTO_INCREMENT locks: 60 %",
             &["innodb_autoinc_lock_mode = 2"],
         ),
         (LOAD, interleaved, WaitClass::AutoInc, "AUTO_INCREMENT", &[]),
@@ -278,7 +280,7 @@ fn each_cause_is_named_with_its_advice() {
 }
 
 #[test]
-fn a_gain_is_bounded_by_its_part_and_by_the_processors() {
+fn a_gain_is_bounded_by_its_share_and_by_the_cores() {
     let mut f = base(LOAD);
     f.same_host = false;
     f.commit = 10.0;
@@ -296,14 +298,14 @@ fn a_gain_is_bounded_by_its_part_and_by_the_processors() {
 }
 
 #[test]
-fn a_wait_for_a_core_is_told_from_other_waits() {
+fn a_wait_for_a_core_differs_from_other_waits() {
     let mut f = base(LOAD);
     f.host_busy = Some(19.9);
-    f.served = Some((2.0, 3.0));
+    f.connection_threads = Some((2.0, 3.0));
     f.redo = Some(Redo {
         age: 9,
-        most: 10,
-        full: 0.8,
+        max_age: 10,
+        full_share: 0.8,
     });
     let r = verdict(&f);
     let parts = [WaitClass::ServerCpu, WaitClass::CoreWait, WaitClass::Redo].map(|c| share(&r, c));
@@ -318,7 +320,7 @@ fn a_wait_for_a_core_is_told_from_other_waits() {
     let gain = verdict(&f).suggestions[0].gain;
     assert!((gain - 0.75).abs() < 1e-9, "{gain}");
     f.server_cpu = Some(2.0);
-    f.served = Some((2.0, 15.0));
+    f.connection_threads = Some((2.0, 15.0));
     assert_eq!(verdict(&f).dominant, WaitClass::Others);
 }
 
@@ -342,23 +344,23 @@ fn without_counters_there_are_client_figures() {
 }
 
 #[test]
-fn nonsense_is_survived() {
+fn invalid_figures_do_no_harm() {
     for (wall, n) in [(0.0, 0.0), (1.0, 1e12), (1e-9, 5.0), (10.0, -3.0)] {
         for job in [LOAD, Job::Dump { level: None }] {
             let mut f = base(job);
             (f.wall, f.busy, f.waited, f.commit) = (wall, n, n * 2.0, n);
             (f.own_cpu, f.server_cpu, f.host_busy) = (n, Some(n), Some(0.0));
-            (f.iowait, f.tail, f.workers, f.cores) = (Some(n), n, 0, 0);
+            (f.iowait, f.straggler_wait, f.workers, f.cores) = (Some(n), n, 0, 0);
             f.redo = Some(Redo {
                 age: u64::MAX,
-                most: u64::MAX,
-                full: 1.0,
+                max_age: u64::MAX,
+                full_share: 1.0,
             });
             f.traffic = Some(Traffic {
                 fsyncs: u64::MAX,
                 redo_bytes: u64::MAX,
-                pages: u64::MAX / 2,
-                twice: u64::MAX / 2,
+                pages_written: u64::MAX / 2,
+                doublewrites: u64::MAX / 2,
                 wait_free: u64::MAX,
                 row_locks: n,
                 ..Traffic::default()
@@ -389,23 +391,23 @@ fn sample(list: &[(&str, u64)], cpu: Option<f64>) -> Sample {
 fn seen(samples: Vec<Sample>) -> Figures {
     let mut f = base(LOAD);
     (f.traffic, f.redo, f.server_cpu) = (None, None, None);
-    f.server(&Seen {
+    f.server(&ServerSamples {
         settings: BTreeMap::new(),
-        here: true,
-        served: None,
+        same_host: true,
+        connection_threads: None,
         samples,
     });
     f
 }
 
 #[test]
-fn a_server_that_was_started_anew_is_not_believed() {
+fn counters_of_a_restarted_server_are_not_used() {
     let a = sample(&[("uptime", 100), ("innodb_data_fsyncs", 9)], Some(5.0));
     let b = sample(&[("uptime", 3), ("innodb_data_fsyncs", 99)], Some(1.0));
     let f = seen(vec![a.clone(), b]);
     assert!(f.traffic.is_none() && f.server_cpu.is_none());
     assert!(
-        f.not_measured[0].contains("started anew"),
+        f.not_measured[0].contains("was restarted"),
         "{:?}",
         f.not_measured
     );
@@ -423,7 +425,7 @@ fn a_server_that_was_started_anew_is_not_believed() {
 }
 
 #[test]
-fn the_redo_log_is_judged_by_the_looks_during_the_rows() {
+fn the_redo_log_is_evaluated_by_samples_during_the_rows() {
     let at = |age, t| {
         sample(
             &[
@@ -437,24 +439,24 @@ fn the_redo_log_is_judged_by_the_looks_during_the_rows() {
     // What was there before the first row is not ours.
     let f = seen(vec![at(99, 1), at(10, 2), at(80, 3)]);
     let r = f.redo.expect("ages");
-    assert_eq!((r.age, r.most), (80, 100));
-    assert!((r.full - 0.5).abs() < 1e-9);
+    assert_eq!((r.age, r.max_age), (80, 100));
+    assert!((r.full_share - 0.5).abs() < 1e-9);
 }
 
 #[test]
-fn workers_without_work_are_waiting_for_the_last_one() {
+fn workers_without_a_task_wait_for_the_last_one() {
     let mut f = base(LOAD);
     f.workers = 3;
-    f.ends([(4.0, "a".to_owned()), (10.0, "b".to_owned())].into_iter());
-    assert!((f.tail - 16.0).abs() < 1e-9);
-    assert_eq!(f.last, Some((6.0, "b".to_owned())));
+    f.set_worker_ends([(4.0, "a".to_owned()), (10.0, "b".to_owned())].into_iter());
+    assert!((f.straggler_wait - 16.0).abs() < 1e-9);
+    assert_eq!(f.last_worker, Some((6.0, "b".to_owned())));
     let mut f = base(LOAD);
-    f.ends(std::iter::empty());
-    assert_eq!((f.tail, f.last), (0.0, None));
+    f.set_worker_ends(std::iter::empty());
+    assert_eq!((f.straggler_wait, f.last_worker), (0.0, None));
 }
 
 #[test]
-fn sessions_that_were_found_waiting_are_time() {
+fn waiting_sessions_count_as_time() {
     let at = |t, waiting: &[(&str, u64)]| Sample {
         waiting: waiting.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect(),
         ..sample(&[("uptime", t)], None)
@@ -463,7 +465,7 @@ fn sessions_that_were_found_waiting_are_time() {
     let mut samples = vec![at(1, &[("metadata", 9), ("auto_inc", 9)])];
     samples.extend([2, 0, 0, 0].map(|n| at(2, &[("metadata", n)])));
     let f = seen(samples);
-    assert_eq!((f.metadata, f.auto_inc), (Some(5.0), None));
+    assert_eq!((f.metadata_wait, f.auto_inc_wait), (Some(5.0), None));
     let r = verdict(&f);
     assert!(
         (share(&r, WaitClass::MetadataLocks) - 0.25).abs() < 1e-9,
@@ -475,14 +477,14 @@ fn sessions_that_were_found_waiting_are_time() {
 }
 
 #[test]
-fn a_run_that_was_held_to_a_limit_says_so() {
+fn a_limited_run_says_so() {
     let mut f = base(Job::Dump { level: None });
     (f.waited, f.limited) = (2.0, 17.5);
     let r = verdict(&f);
     assert_eq!(r.dominant, WaitClass::Limit);
     assert!((share(&r, WaitClass::Limit) - 0.875).abs() < 1e-9, "{r:?}");
     assert!(
-        r.sentence.starts_with("the limits that it was given: 88 %"),
+        r.sentence.starts_with("the configured limits: 88 %"),
         "{}",
         r.sentence
     );

@@ -1,38 +1,37 @@
-//! The other end: which runs there are, and asking one of them.
+//! The client end of the control socket: which jobs run, and requests to one of them.
 
-use super::{Answer, LONGEST, PATIENCE, Request, Status, listener, short};
+use super::directory::{check_private, connect, live_sockets};
+use super::{Answer, IO_TIMEOUT, MAX_MESSAGE, Request, Status};
 use base::{Error, Kind, Result};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// A run that answers.
+/// A job that answers.
 #[derive(Clone, Debug)]
 pub struct Running {
     path: PathBuf,
-    /// How it stood when it was found.
+    /// Its status when it was found.
     pub status: Status,
 }
 
-/// The runs of a folder.
+/// The jobs whose sockets are in one directory.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    /// Those that answer, by process number.
+    /// Those that answer, in order of process ids.
     pub answering: Vec<Running>,
-    /// Process numbers of those that listen and do not: stopped by a signal, say.
+    /// Process ids of those that listen but do not answer, for example because a signal stopped them.
     pub silent: Vec<u32>,
 }
 
-/// The runs that listen in this folder; what dead ones left behind is removed.
-pub fn running(folder: &Path) -> Result<Runs> {
+/// The jobs that listen in this directory; sockets of dead processes are removed.
+pub fn running(directory: &Path) -> Result<Runs> {
     let mut runs = Runs::default();
-    match listener::private(folder) {
+    match check_private(directory) {
         Ok(()) => {}
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(runs),
-        Err(e) => return Err(unusable(folder, &e)),
+        Err(e) => return Err(unusable_directory(directory, &e)),
     }
-    for path in sockets(folder).map_err(|e| unusable(folder, &e))? {
+    for path in live_sockets(directory).map_err(|e| unusable_directory(directory, &e))? {
         match exchange(&path, &Request::Status) {
             Ok(status) => runs.answering.push(Running { path, status }),
             // It may have ended meanwhile.
@@ -48,16 +47,16 @@ pub fn running(folder: &Path) -> Result<Runs> {
     Ok(runs)
 }
 
-fn unusable(folder: &Path, e: &io::Error) -> Error {
-    let shown = base::units::printable(&folder.display().to_string());
+fn unusable_directory(directory: &Path, e: &io::Error) -> Error {
+    let shown = base::units::printable(&directory.display().to_string());
     Error::new(
         Kind::Failed,
-        format!("cannot look for runs in {shown}: {e}"),
+        format!("cannot list running jobs in {shown}: {e}"),
     )
 }
 
 impl Running {
-    /// Asks it for something; how it stands then.
+    /// Sends a request; returns the status after it.
     pub fn ask(&self, request: &Request) -> Result<Status> {
         exchange(&self.path, request).map_err(|why| {
             let pid = self.status.pid;
@@ -72,44 +71,17 @@ impl Running {
     }
 }
 
-/// The sockets at which somebody listens; others are removed.
-pub(super) fn sockets(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        let socket = std::fs::symlink_metadata(&path).is_ok_and(|m| m.file_type().is_socket());
-        if !socket || path.extension().is_none_or(|e| e != "sock") {
-            continue;
-        }
-        match connect(&path) {
-            Ok(_) => found.push(path),
-            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
-                let _ = std::fs::remove_file(&path);
-            }
-            // Busy, or gone meanwhile.
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => found.push(path),
-            Err(_) => {}
-        }
-    }
-    Ok(found)
-}
-
-fn connect(path: &Path) -> io::Result<UnixStream> {
-    let (address, _folder) = short(path)?;
-    UnixStream::connect(address)
-}
-
 fn exchange(path: &Path, request: &Request) -> Result<Status, String> {
     let talk = || -> io::Result<Vec<u8>> {
         let mut socket = connect(path)?;
-        // It serves one after the other.
-        socket.set_read_timeout(Some(PATIENCE * 5))?;
-        socket.set_write_timeout(Some(PATIENCE))?;
+        // It serves one client after another.
+        socket.set_read_timeout(Some(IO_TIMEOUT * 5))?;
+        socket.set_write_timeout(Some(IO_TIMEOUT))?;
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         socket.write_all(&line)?;
         let mut answer = Vec::new();
-        BufReader::new(socket.take(LONGEST)).read_until(b'\n', &mut answer)?;
+        BufReader::new(socket.take(MAX_MESSAGE)).read_until(b'\n', &mut answer)?;
         Ok(answer)
     };
     let answer = talk().map_err(|e| format!("it does not answer: {e}"))?;
@@ -121,6 +93,6 @@ fn exchange(path: &Path, request: &Request) -> Result<Status, String> {
             status: Some(status),
             ..
         }) => Ok(status),
-        _ => Err("it answers something else than it should".to_owned()),
+        _ => Err("the answer is not a status".to_owned()),
     }
 }

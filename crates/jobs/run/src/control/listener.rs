@@ -1,14 +1,15 @@
-//! The socket that a run listens on: `PID.sock` in a folder that only its user can enter.
+//! The socket that a job listens on: `PID.sock` in a directory that only its user can enter.
 //!
-//! It appears under its name only once it answers, so that one that does not is
-//! certain to be left over, and can be removed by anybody who meets it.
+//! The socket gets its final name only when it answers. So a socket of that name that does not answer
+//! is certainly left over, and any process that finds it may remove it.
 
-use super::{Answer, LONGEST, PATIENCE, Request, client, short, tunables};
+use super::directory::{check_private, live_sockets, socket_address};
+use super::{Answer, IO_TIMEOUT, MAX_MESSAGE, Request, tunables};
 use crate::Run;
 use rustix::net::sockopt;
 use std::fs::{DirBuilder, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the run.
-const TICK: Duration = Duration::from_millis(250);
+/// Time between two updates of the job's pace.
+const POLL_EVERY: Duration = Duration::from_millis(250);
 
-/// A run that listens; it stops when this is dropped.
+/// The listener of a job; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Control {
     path: PathBuf,
@@ -27,32 +28,33 @@ pub struct Control {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Makes `run` listen in `folder`, which is made if it is not there.
-pub fn open(folder: &Path, run: &Run) -> io::Result<Control> {
+/// Makes `run` listen in `directory`, which is created if necessary.
+pub fn open(directory: &Path, run: &Run) -> io::Result<Control> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(folder)?;
-    private(folder)?;
-    // What dead runs left behind.
-    client::sockets(folder)?;
+        .create(directory)?;
+    check_private(directory)?;
+    // Removes the sockets of dead jobs.
+    live_sockets(directory)?;
     let pid = std::process::id();
-    let new = folder.join(format!(".{pid}.new"));
+    let new = directory.join(format!(".{pid}.new"));
     let _ = std::fs::remove_file(&new);
     let listener = {
-        let (address, _folder) = short(&new)?;
+        let (address, _directory) = socket_address(&new)?;
         UnixListener::bind(address)?
     };
     std::fs::set_permissions(&new, Permissions::from_mode(0o600))?;
     listener.set_nonblocking(true)?;
-    // Somebody of this number may run on another host, or in another container, with the same folder.
+    // A process of the same id may run on another host, or in another container, with the same
+    // directory.
     let names = (0..).map(|n| match n {
         0 => format!("{pid}.sock"),
         n => format!("{pid}-{n}.sock"),
     });
     let path = names
         .take(100)
-        .map(|name| folder.join(name))
+        .map(|name| directory.join(name))
         .find(|p| std::fs::hard_link(&new, p).is_ok());
     let _ = std::fs::remove_file(&new);
     let path = path.ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
@@ -62,7 +64,7 @@ pub fn open(folder: &Path, run: &Run) -> io::Result<Control> {
         while !over.load(Ordering::SeqCst) {
             run.status.tick();
             match listener.accept() {
-                // What goes wrong with one is its own affair.
+                // An error with one client does not concern the job.
                 Ok((client, _)) => drop(serve(&run, client)),
                 Err(_) => wait(&listener),
             }
@@ -79,23 +81,12 @@ pub fn open(folder: &Path, run: &Run) -> io::Result<Control> {
     })
 }
 
-/// Refuses a folder that others can enter.
-pub(super) fn private(folder: &Path) -> io::Result<()> {
-    let meta = std::fs::symlink_metadata(folder)?;
-    let mine = meta.uid() == rustix::process::geteuid().as_raw();
-    if !meta.is_dir() || !mine || meta.mode() & 0o077 != 0 {
-        let why = "it is not a folder of this user alone (mode 0700)";
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    }
-    Ok(())
-}
-
 fn wait(listener: &UnixListener) {
     use rustix::event::{PollFd, PollFlags, Timespec};
     let mut polled = [PollFd::new(listener, PollFlags::IN)];
-    let time = Timespec::try_from(TICK).ok();
+    let time = Timespec::try_from(POLL_EVERY).ok();
     if rustix::event::poll(&mut polled, time.as_ref()).is_err() {
-        std::thread::sleep(TICK);
+        std::thread::sleep(POLL_EVERY);
     }
 }
 
@@ -105,25 +96,25 @@ fn serve(run: &Run, mut client: UnixStream) -> io::Result<()> {
     if who != rustix::process::geteuid() && !who.is_root() {
         return Ok(());
     }
-    let answer = match request(&client) {
+    let answer = match read_request(&client) {
         Ok(Some(line)) => match serde_json::from_str::<Request>(&line) {
-            Ok(request) => act(run, &request),
-            Err(e) => refused(format!("this is no request: {e}")),
+            Ok(request) => execute(run, &request),
+            Err(e) => refusal(format!("this is not a request: {e}")),
         },
-        Ok(None) => refused("this is no request".to_owned()),
+        Ok(None) => refusal("this is not a request".to_owned()),
         Err(e) => return Err(e),
     };
-    client.set_write_timeout(Some(PATIENCE))?;
+    client.set_write_timeout(Some(IO_TIMEOUT))?;
     let mut line = serde_json::to_vec(&answer)?;
     line.push(b'\n');
     client.write_all(&line)
 }
 
-/// One line, of limited length and within limited time; `None` if it is none.
-fn request(client: &UnixStream) -> io::Result<Option<String>> {
-    /// Held to one moment, however slowly bytes drip.
-    struct Until<'a>(&'a UnixStream, Instant);
-    impl Read for Until<'_> {
+/// Reads one line of limited length within limited time; `None` if there is no complete line.
+fn read_request(client: &UnixStream) -> io::Result<Option<String>> {
+    /// A reader with one deadline for all reads, however slowly bytes arrive.
+    struct WithDeadline<'a>(&'a UnixStream, Instant);
+    impl Read for WithDeadline<'_> {
         fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
             let left = self.1.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -134,26 +125,26 @@ fn request(client: &UnixStream) -> io::Result<Option<String>> {
             socket.read(buf)
         }
     }
-    let until = Until(client, Instant::now() + PATIENCE);
+    let until = WithDeadline(client, Instant::now() + IO_TIMEOUT);
     let mut line = Vec::new();
-    BufReader::new(until.take(LONGEST)).read_until(b'\n', &mut line)?;
+    BufReader::new(until.take(MAX_MESSAGE)).read_until(b'\n', &mut line)?;
     if line.pop() != Some(b'\n') {
         return Ok(None);
     }
     Ok(String::from_utf8(line).ok())
 }
 
-fn refused(why: String) -> Answer {
+fn refusal(why: String) -> Answer {
     Answer {
         error: Some(why),
         status: None,
     }
 }
 
-fn act(run: &Run, request: &Request) -> Answer {
+fn execute(run: &Run, request: &Request) -> Answer {
     match request {
         Request::Status => {}
-        Request::Set { set } => match tunables::read(run, set) {
+        Request::Set { set } => match tunables::changes(run, set) {
             Ok(changes) => {
                 for change in changes {
                     change(run);
@@ -161,7 +152,7 @@ fn act(run: &Run, request: &Request) -> Answer {
                 let said: Vec<String> = set.iter().map(|(n, v)| format!("{n}={v}")).collect();
                 run.observer.note(format!("set: {}", said.join(" ")));
             }
-            Err(why) => return refused(why),
+            Err(why) => return refusal(why),
         },
         Request::Pause if !run.limiter.paused() => {
             run.limiter.set_paused(true);

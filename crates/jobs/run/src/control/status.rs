@@ -1,24 +1,24 @@
-//! The status of a run as it goes over the control socket.
+//! The status of a job, as it is sent over the control socket.
 
 use super::TUNABLES;
 use crate::Run;
 use serde::{Deserialize, Serialize};
 
-/// How a run stands. Text in it may come from anywhere.
+/// The status of a job. Its texts may come from any process that listens.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Status {
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
     /// `dump`, `load`, `verify`.
     pub job: String,
-    /// Of what, in words.
+    /// What it works on.
     pub about: String,
-    /// Seconds since it began.
+    /// Seconds since its start.
     pub seconds: f64,
     /// What it does now; empty between phases.
     pub phase: String,
-    /// Since how many seconds.
+    /// Seconds since the phase began.
     pub phase_seconds: f64,
     /// Rows of this phase so far.
     pub rows: u64,
@@ -26,15 +26,15 @@ pub struct Status {
     pub bytes: u64,
     /// Bytes of row data expected; 0 when unknown.
     pub bytes_expected: u64,
-    /// Bytes of row data in a second, over the last ten seconds.
+    /// Bytes of row data per second, over the last ten seconds.
     pub bytes_per_second: Option<f64>,
-    /// Seconds until the phase is through, at that rate.
+    /// Seconds until the phase ends, at that rate.
     pub seconds_to_go: Option<f64>,
-    /// Workers at work, and in all.
+    /// Busy workers.
     pub busy: u64,
-    /// Workers in all.
+    /// All workers.
     pub workers: u64,
-    /// Bytes that passed the gate since the run began.
+    /// Bytes that passed the rate limiter since the job began.
     pub passed: u64,
     /// Whether the operator has paused it.
     pub paused: bool,
@@ -42,20 +42,20 @@ pub struct Status {
     pub stopping: bool,
     /// What it waits for.
     pub waiting: Option<String>,
-    /// What is being done to keep it to a budget.
+    /// What the throttle does to keep the impact within its budget.
     pub steering: Option<String>,
-    /// What can be set, and to what it is set now.
+    /// The tunables, with their current values.
     pub settings: Vec<(String, Option<String>)>,
 }
 
-/// The status of a run now.
+/// The current status of a run.
 pub fn status(run: &Run) -> Status {
-    let standing = run.status.progress();
+    let progress = run.status.progress();
     let mut status = Status {
         pid: std::process::id(),
-        job: standing.job,
-        about: standing.about,
-        seconds: standing.seconds,
+        job: progress.job,
+        about: progress.about,
+        seconds: progress.seconds,
         passed: run.limiter.passed(),
         paused: run.limiter.paused(),
         stopping: run.cancel.is_raised(),
@@ -67,7 +67,7 @@ pub fn status(run: &Run) -> Status {
             .collect(),
         ..Status::default()
     };
-    if let Some(p) = standing.phase {
+    if let Some(p) = progress.phase {
         p.name.clone_into(&mut status.phase);
         status.phase_seconds = p.seconds;
         status.rows = p.counters.rows.get();

@@ -1,4 +1,5 @@
-//! The socket with a run that does nothing: what it answers, to whom, and what it survives.
+//! The control socket of a run that does nothing: what it answers, to whom, and which input it
+//! survives.
 
 use super::*;
 use crate::Run;
@@ -7,6 +8,7 @@ use base::{Cancel, Counters};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::sync::Arc;
 
 fn run() -> Run {
@@ -16,14 +18,14 @@ fn run() -> Run {
 }
 
 fn scene() -> (tempfile::TempDir, Run, Control) {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let run = run();
-    let control = open(&folder.path().join("a/run"), &run).unwrap();
-    (folder, run, control)
+    let control = open(&directory.path().join("a/run"), &run).unwrap();
+    (directory, run, control)
 }
 
-fn only(folder: &tempfile::TempDir) -> Running {
-    let mut all = running(&folder.path().join("a/run")).unwrap().answering;
+fn only(directory: &tempfile::TempDir) -> Running {
+    let mut all = running(&directory.path().join("a/run")).unwrap().answering;
     assert_eq!(all.len(), 1);
     all.remove(0)
 }
@@ -36,13 +38,13 @@ fn set(pairs: &[(&str, &str)]) -> Request {
 }
 
 #[test]
-fn a_run_tells_how_it_stands_and_does_as_it_is_told() {
-    let (folder, run, control) = scene();
+fn a_job_reports_its_status_and_obeys_requests() {
+    let (directory, run, control) = scene();
     let counters = Arc::new(Counters::default());
-    run.status.begin("dumping rows", &counters, 3);
+    run.status.begin_phase("dumping rows", &counters, 3);
     counters.bytes.add(1000);
     counters.rows.add(10);
-    let there = only(&folder);
+    let there = only(&directory);
     let s = &there.status;
     assert_eq!(
         (s.job.as_str(), s.about.as_str()),
@@ -56,20 +58,20 @@ fn a_run_tells_how_it_stands_and_does_as_it_is_told() {
         (s.pid, s.paused, s.stopping),
         (std::process::id(), false, false)
     );
-    assert!(s.settings.contains(&("rate".to_owned(), None)), "{s:?}");
+    assert!(s.settings.contains(&("max-rate".to_owned(), None)), "{s:?}");
 
     let s = there
-        .ask(&set(&[("rate", "20M"), ("rate-disk", "1.5G")]))
+        .ask(&set(&[("max-rate", "20M"), ("max-rate-disk", "1.5G")]))
         .unwrap();
     assert!(
         s.settings
-            .contains(&("rate".to_owned(), Some("20 MiB/s".to_owned())))
+            .contains(&("max-rate".to_owned(), Some("20 MiB/s".to_owned())))
     );
     assert_eq!(
         (run.limiter.rate(), run.disk_limiter.rate()),
         (Some(20 << 20), Some(3 << 29))
     );
-    there.ask(&set(&[("rate", "none")])).unwrap();
+    there.ask(&set(&[("max-rate", "none")])).unwrap();
     assert_eq!(
         (run.limiter.rate(), run.disk_limiter.rate()),
         (None, Some(3 << 29))
@@ -86,13 +88,13 @@ fn a_run_tells_how_it_stands_and_does_as_it_is_told() {
     drop(control);
     assert!(!there.is_there());
     assert!(
-        running(&folder.path().join("a/run"))
+        running(&directory.path().join("a/run"))
             .unwrap()
             .answering
             .is_empty()
     );
     assert_eq!(
-        std::fs::read_dir(folder.path().join("a/run"))
+        std::fs::read_dir(directory.path().join("a/run"))
             .unwrap()
             .count(),
         0
@@ -100,19 +102,19 @@ fn a_run_tells_how_it_stands_and_does_as_it_is_told() {
 }
 
 #[test]
-fn all_that_is_set_is_set_or_nothing() {
-    let (folder, run, _control) = scene();
-    let there = only(&folder);
+fn a_set_changes_all_values_or_none() {
+    let (directory, run, _control) = scene();
+    let there = only(&directory);
     for (pairs, why) in [
         (
-            vec![("rate", "20M"), ("rate-disk", "much")],
-            "rate-disk: \"much\" is not a rate",
+            vec![("max-rate", "20M"), ("max-rate-disk", "much")],
+            "max-rate-disk: \"much\" is not a rate",
         ),
         (
-            vec![("rate", "20M"), ("speed", "1M")],
-            "there is no \"speed\" to set; this run knows rate",
+            vec![("max-rate", "20M"), ("speed", "1M")],
+            "\"speed\" cannot be set; the names are: max-rate",
         ),
-        (vec![("rate", "0")], "too low"),
+        (vec![("max-rate", "0")], "too low"),
         (vec![], "nothing to set"),
     ] {
         let e = there.ask(&set(&pairs)).unwrap_err();
@@ -122,27 +124,27 @@ fn all_that_is_set_is_set_or_nothing() {
 }
 
 #[test]
-fn nobody_else_can_get_at_it() {
-    let (folder, run, _control) = scene();
-    let run_folder = folder.path().join("a/run");
+fn only_the_same_user_has_access() {
+    let (directory, run, _control) = scene();
+    let run_directory = directory.path().join("a/run");
     let mode = |p: &Path| p.metadata().unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&run_folder), 0o700);
-    for entry in std::fs::read_dir(&run_folder).unwrap() {
+    assert_eq!(mode(&run_directory), 0o700);
+    for entry in std::fs::read_dir(&run_directory).unwrap() {
         assert_eq!(mode(&entry.unwrap().path()), 0o600);
     }
-    // A folder that others can enter is not used, nor is a link to one, nor believed.
-    let open_to_all = folder.path().join("open");
+    // A directory that others can enter is not used, and neither is a link to a private one.
+    let open_to_all = directory.path().join("open");
     std::fs::create_dir(&open_to_all).unwrap();
     std::fs::set_permissions(&open_to_all, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let link = folder.path().join("link");
-    std::os::unix::fs::symlink(&run_folder, &link).unwrap();
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&run_directory, &link).unwrap();
     for bad in [&open_to_all, &link] {
         let e = open(bad, &run).unwrap_err();
         assert!(e.to_string().contains("this user alone"), "{e}");
         assert!(running(bad).unwrap_err().what.contains("this user alone"));
     }
     assert!(
-        running(&folder.path().join("none"))
+        running(&directory.path().join("none"))
             .unwrap()
             .answering
             .is_empty()
@@ -150,13 +152,13 @@ fn nobody_else_can_get_at_it() {
 }
 
 #[test]
-fn what_dead_runs_left_is_removed_and_what_is_no_socket_is_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a/run");
+fn dead_sockets_are_removed_and_other_files_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a/run");
     std::fs::create_dir_all(&path).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
     drop(UnixListener::bind(path.join("1.sock")).unwrap());
-    // One of this very number that lives, as of another container, keeps its place.
+    // A live socket of the same process id, as from another container, stays.
     let other = UnixListener::bind(path.join(format!("{}.sock", std::process::id()))).unwrap();
     std::fs::write(path.join("2.sock"), "text").unwrap();
     let run = run();
@@ -164,7 +166,7 @@ fn what_dead_runs_left_is_removed_and_what_is_no_socket_is_left_alone() {
     assert!(!path.join("1.sock").exists());
     assert!(path.join("2.sock").exists());
     assert!(path.join(format!("{}-1.sock", std::process::id())).exists());
-    // It talks nonsense: it is no run that could be steered.
+    // It answers nonsense, so it is not listed as a job.
     let nonsense = std::thread::spawn(move || {
         while let Ok((mut socket, _)) = other.accept() {
             let mut byte = [0];
@@ -179,9 +181,9 @@ fn what_dead_runs_left_is_removed_and_what_is_no_socket_is_left_alone() {
 }
 
 #[test]
-fn garbage_is_survived() {
-    let (folder, run, _control) = scene();
-    let path = folder
+fn garbage_does_not_stop_the_listener() {
+    let (directory, run, _control) = scene();
+    let path = directory
         .path()
         .join(format!("a/run/{}.sock", std::process::id()));
     let talk = |bytes: &[u8], close: bool| {
@@ -215,15 +217,15 @@ fn garbage_is_survived() {
         );
         talk(garbage, true);
     }
-    // And it still listens.
-    assert!(!only(&folder).ask(&Request::Status).unwrap().paused);
+    // The listener still answers.
+    assert!(!only(&directory).ask(&Request::Status).unwrap().paused);
     assert!(!run.cancel.is_raised() && run.limiter.is_open());
 }
 
 #[test]
-fn a_folder_with_a_long_name_will_do() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x".repeat(120)).join("run");
+fn a_directory_with_a_long_name_works() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x".repeat(120)).join("run");
     let run = run();
     let _control = open(&path, &run).unwrap();
     let there = running(&path).unwrap().answering;
@@ -232,7 +234,7 @@ fn a_folder_with_a_long_name_will_do() {
 }
 
 #[test]
-fn rates_are_read_with_care() {
+fn rates_are_parsed_strictly() {
     assert_eq!(rate("40M"), Ok(40 << 20));
     assert_eq!(rate("40M/s"), Ok(40 << 20));
     assert_eq!(rate("1.5G"), Ok(3 << 29));

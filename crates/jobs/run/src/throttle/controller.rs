@@ -1,32 +1,31 @@
-//! Decides how far the gate is open, slot by slot. Pure: figures in, orders out.
+//! Decides the rate for each interval. Pure: samples in, actions out.
 //!
-//! Time is cut into slots. In most of them rows move; now and then one is a
-//! rest, and what the application saw in the slots between two rests is
-//! compared with what it saw in the rests ([`Effect`]). The rate that fits the
-//! budget follows from that. Three things make it quick where that is slow:
-//! pulses at full speed, at the start and now and then (what a byte costs is
-//! the same at any rate, but only a large effect stands out from the noise: the
-//! cost of a pulse grows with the rate, what it tells with its square), a cut by
-//! half as soon as a slot is far above the rests on both sides, and an open gate
-//! while the application is idle.
+//! Time is cut into intervals. In most of them rows move (work); now and then nothing moves for one
+//! interval (a rest), and what the application saw in the work between two rests is compared with what
+//! it saw in the rests ([`Effect`]). The rate that fits the budget follows from that. Three things make
+//! it react quickly where comparisons alone are slow: pulses at full speed, at the start and now and
+//! then (a byte costs the same at any rate, but only a large effect stands out from the noise: the cost
+//! of a pulse grows with the rate, its information with the square of the rate); a cut by half as soon
+//! as an interval is far above the rests on both sides; and no limit while the application is idle.
+//!
 //! Invariant: the rate never falls below the floor, so that a run ends.
 
 use super::effect::{Effect, Estimate};
 
-/// What the application saw in one slot, without what the run itself did.
+/// What the application saw in one interval, without the run's own statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// How long the slot was, in seconds.
+    /// Length of the interval in seconds.
     pub seconds: f64,
-    /// Statements that ended in it.
+    /// Statements that ended in the interval.
     pub statements: f64,
-    /// Their mean latency in seconds, where the server tells.
+    /// Their mean latency in seconds, if the server reports it.
     pub mean: Option<f64>,
-    /// Their 95th percentile in seconds, where the server tells.
+    /// Their 95th percentile in seconds, if the server reports it.
     pub p95: Option<f64>,
-    /// Statements that were under way at its end.
+    /// Statements that were running at its end.
     pub under_way: u64,
-    /// Bytes of the run that passed the gate.
+    /// Bytes of the run that passed the rate limiter.
     pub bytes: u64,
 }
 
@@ -39,146 +38,148 @@ impl Sample {
         self.statements / self.seconds.max(1e-3)
     }
 
-    /// Whether there is no application to speak of, or one that stands still.
+    /// Whether the application sends almost no statements, or is stalled.
     pub fn is_quiet(&self) -> bool {
-        self.per_second() < IDLE
+        self.per_second() < MIN_STATEMENT_RATE
     }
 }
 
-/// How far the gate is to be open in the next slot.
+/// What the run may do in the next interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// As far as it goes.
+    /// No limit.
     Open,
-    /// So many bytes per second.
+    /// At most this many bytes per second.
     Rate(u64),
-    /// Shut: a rest.
+    /// Nothing moves: a rest.
     Rest,
 }
 
-/// What the controller is doing, for people.
+/// What the controller is doing; reported to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Pulses at full speed, to learn what a byte costs.
-    Trial,
-    /// Holding the budget.
+    /// Pulses at full speed, to measure what a byte costs.
+    Calibrate,
+    /// Keeping the budget.
     Hold,
-    /// Nothing to hold back for.
+    /// No application, so no limit.
     Idle,
-    /// Others' statements are under way, and none of them ends.
+    /// Other sessions' statements are running, and none of them ends.
     Stalled,
 }
 
-/// Statements per second below which there is no application to speak of.
-const IDLE: f64 = 10.0;
+/// Fewer statements per second than this count as no application.
+const MIN_STATEMENT_RATE: f64 = 10.0;
 
-/// Seconds for which an application whose statements are under way and do not end counts as one that
-/// stands still, and not as one that is gone: a flush of the whole log may take that long. What is under
-/// way for longer is no application but a report.
-const STALL: f64 = 30.0;
+/// How long an application whose statements run and do not end counts as stalled, in seconds, and not
+/// as gone: a flush of the whole log may take that long. A statement that runs longer is not an
+/// application but a report.
+const MAX_STALL_SECONDS: f64 = 30.0;
 
-/// Share of the budget that is aimed at, so that what the estimate does not know stays inside it.
-const AIM: f64 = 0.7;
+/// Share of the budget that the controller aims at, so that the estimate's error stays inside the
+/// budget.
+const TARGET_SHARE: f64 = 0.7;
 
-/// The same where there is no histogram of statements. Part of the cost is then not seen in a slot
-/// at all: measured at a goal of 5 %, what the estimate left out was 2 % (docs/impact.md).
-const AIM_COARSE: f64 = 0.35;
+/// The same without a statement histogram. Part of the cost is then invisible in an interval: measured
+/// at a target of 5 %, the estimate missed 2 % (docs/impact.md).
+const TARGET_SHARE_COARSE: f64 = 0.35;
 
-/// Standard errors that the aim keeps away from the budget.
-const ERRORS: f64 = 0.7;
+/// Standard errors that the target keeps below the budget.
+const TARGET_ERRORS: f64 = 0.7;
 
-/// Pulses of a trial.
-const PULSES: u32 = 3;
+/// Pulses of a calibration.
+const CALIBRATION_PULSES: u32 = 3;
 
-/// The least bytes in a slot that tell something about their cost.
-const TELLING: u64 = 64 << 10;
+/// Intervals with fewer bytes say nothing about the cost of a byte.
+const MIN_BYTES: u64 = 64 << 10;
 
-/// Seconds from one pulse to the next while the budget is held.
-const REFRESH: f64 = 12.0;
+/// Seconds between two pulses while the budget is kept.
+const PULSE_EVERY_SECONDS: f64 = 12.0;
 
-/// The three figures that are compared.
+/// The three figures that are compared: throughput, mean, 95th percentile.
 const SIGNALS: usize = 3;
 
 /// The controller.
 #[derive(Clone, Debug)]
 pub struct Controller {
     budget: f64,
-    /// Share of the budget that is aimed at.
-    aim: f64,
+    /// Share of the budget that the controller aims at.
+    target_share: f64,
     floor: f64,
     mode: Mode,
     pulses: u32,
-    /// The rate aimed at; infinite for an open gate.
+    /// The target rate; infinite without a limit.
     rate: f64,
-    /// The most that moved in a slot lately.
-    top: f64,
+    /// The highest rate of recent intervals.
+    peak_rate: f64,
     effects: [Effect; SIGNALS],
-    rest: Option<Sample>,
-    work: Vec<Sample>,
-    /// Slots of work before the next rest.
-    stretch: usize,
-    /// How much one rest differs from the one before, as a logarithm.
+    last_rest: Option<Sample>,
+    work_samples: Vec<Sample>,
+    /// Work intervals between two rests.
+    work_intervals: usize,
+    /// How much consecutive rests differ, as a logarithm.
     noise: f64,
     resting: bool,
-    /// A slot that was far above the rest before it; the rest behind it tells whose doing it was.
-    alarmed: Option<Sample>,
+    /// A work interval far above the rest before it; the rest after it tells whether the run caused it.
+    spike: Option<Sample>,
     /// Seconds since the last comparison.
-    since: f64,
+    since_comparison: f64,
     /// Seconds since the last pulse.
-    unpulsed: f64,
-    /// The slot is a pulse.
+    since_pulse: f64,
+    /// The current interval is a pulse.
     pulse: bool,
-    /// Somebody's statements have ended at some time.
-    alive: bool,
-    /// The last slot had some again, after there had been nobody.
-    waking: bool,
-    /// Seconds for which none has.
+    /// Statements of an application have been seen.
+    application_seen: bool,
+    /// The last interval had statements again after an idle time.
+    returning: bool,
+    /// Seconds without a statement that ended, while some run.
     stalled: f64,
 }
 
 impl Controller {
-    /// Holds the effect to `budget` (0.05: five per cent), but never below `floor` bytes per second.
+    /// Keeps the effect within `budget` (0.05: five per cent), at a rate never below `floor` bytes per
+    /// second.
     pub fn new(budget: f64, floor: u64) -> Controller {
         Controller {
             budget,
-            aim: AIM,
+            target_share: TARGET_SHARE,
             floor: floor.max(1) as f64,
-            mode: Mode::Trial,
-            pulses: PULSES,
+            mode: Mode::Calibrate,
+            pulses: CALIBRATION_PULSES,
             rate: f64::INFINITY,
-            top: 0.0,
+            peak_rate: 0.0,
             effects: Default::default(),
-            rest: None,
-            work: Vec::new(),
-            stretch: 1,
+            last_rest: None,
+            work_samples: Vec::new(),
+            work_intervals: 1,
             noise: 0.05,
             resting: true,
-            alarmed: None,
-            since: 0.0,
-            unpulsed: 0.0,
+            spike: None,
+            since_comparison: 0.0,
+            since_pulse: 0.0,
             pulse: false,
-            alive: false,
-            waking: false,
+            application_seen: false,
+            returning: false,
             stalled: 0.0,
         }
     }
 
-    /// Aims lower, for figures that do not show the whole cost.
-    pub fn trust_less(&mut self) {
-        self.aim = AIM_COARSE;
+    /// Aims lower, for samples that do not show the whole cost.
+    pub fn use_coarse_target(&mut self) {
+        self.target_share = TARGET_SHARE_COARSE;
     }
 
-    /// Another budget from now on.
+    /// Changes the budget.
     pub fn set_budget(&mut self, budget: f64) {
         self.budget = budget;
     }
 
-    /// The most that moved in a slot lately, in bytes per second.
-    pub fn top(&self) -> f64 {
-        self.top
+    /// The highest rate of recent intervals, in bytes per second.
+    pub fn peak_rate(&self) -> f64 {
+        self.peak_rate
     }
 
-    /// What is being done.
+    /// The current mode.
     pub fn mode(&self) -> Mode {
         if self.stalled > 0.0 && self.mode != Mode::Idle {
             Mode::Stalled
@@ -187,11 +188,11 @@ impl Controller {
         }
     }
 
-    /// The worst of the estimates, as an effect at the rate that moves now, averaged over
-    /// rests and work, with its error.
+    /// The largest of the estimates, as an effect at the current rate, averaged over rests and work,
+    /// with its error.
     pub fn effect(&self) -> Option<(f64, f64)> {
-        let share = self.stretch as f64 / (self.stretch + 1) as f64;
-        let rate = self.rate.min(self.top.max(self.floor));
+        let share = self.work_intervals as f64 / (self.work_intervals + 1) as f64;
+        let rate = self.rate.min(self.peak_rate.max(self.floor));
         let worst = self
             .estimates()
             .max_by(|a, b| a.slope.total_cmp(&b.slope))?;
@@ -202,174 +203,184 @@ impl Controller {
         self.effects.iter().filter_map(Effect::estimate)
     }
 
-    /// A slot is over: this is what was seen in it. Says what the next one is to be.
-    pub fn step(&mut self, look: Sample) -> Action {
-        self.since += look.seconds;
-        self.unpulsed += look.seconds;
-        if look.is_quiet() {
-            if self.alive && look.under_way > 0 && self.mode != Mode::Idle && self.stalled < STALL {
-                // The server stands still; whatever the run did now would make it longer.
-                self.stalled += look.seconds;
-                self.rest = None;
-                self.alarmed = None;
+    /// Takes the sample of a finished interval; returns the action for the next one.
+    pub fn step(&mut self, sample: Sample) -> Action {
+        self.since_comparison += sample.seconds;
+        self.since_pulse += sample.seconds;
+        if sample.is_quiet() {
+            if self.application_seen
+                && sample.under_way > 0
+                && self.mode != Mode::Idle
+                && self.stalled < MAX_STALL_SECONDS
+            {
+                // The server is stalled; anything the run does now would prolong the stall.
+                self.stalled += sample.seconds;
+                self.last_rest = None;
+                self.spike = None;
                 self.pulse = false;
-                self.work.clear();
-                return self.pause();
+                self.work_samples.clear();
+                return self.rest();
             }
-            self.waking = false;
-            // Nobody to hold back for; what is known of the cost stays for when they come back.
+            self.returning = false;
+            // No application to protect; the estimates are kept for its return.
             self.mode = Mode::Idle;
-            self.rest = None;
-            self.alarmed = None;
-            self.work.clear();
+            self.last_rest = None;
+            self.spike = None;
+            self.work_samples.clear();
             self.resting = false;
             return Action::Open;
         }
-        self.alive = true;
+        self.application_seen = true;
         self.stalled = 0.0;
-        if self.mode == Mode::Idle && !std::mem::replace(&mut self.waking, true) {
-            // A few statements at once, as those who watch the server send them, are no application.
+        if self.mode == Mode::Idle && !std::mem::replace(&mut self.returning, true) {
+            // A few statements at once, as monitoring sends them, are not an application.
             return Action::Open;
         }
         if self.mode == Mode::Idle {
-            // Somebody is there again. A rest first, then short pulses.
-            self.mode = Mode::Trial;
-            self.pulses = PULSES;
-            self.stretch = 1;
-            return self.pause();
+            // An application is back. A rest first, then short pulses.
+            self.mode = Mode::Calibrate;
+            self.pulses = CALIBRATION_PULSES;
+            self.work_intervals = 1;
+            return self.rest();
         }
         if self.resting {
-            self.rested(look);
-            return self.go();
+            self.end_rest(sample);
+            return self.work();
         }
-        self.top = (self.top * 0.98).max(look.rate());
-        self.work.push(look);
-        if let Some(rest) = self.rest
-            && self.alarming(look, rest)
+        self.peak_rate = (self.peak_rate * 0.98).max(sample.rate());
+        self.work_samples.push(sample);
+        if let Some(rest) = self.last_rest
+            && self.is_spike(sample, rest)
         {
-            self.alarmed = Some(look);
-            return self.pause();
+            self.spike = Some(sample);
+            return self.rest();
         }
-        if self.work.len() >= self.stretch || self.pulse {
-            return self.pause();
+        if self.work_samples.len() >= self.work_intervals || self.pulse {
+            return self.rest();
         }
-        self.go()
+        self.work()
     }
 
-    fn pause(&mut self) -> Action {
+    fn rest(&mut self) -> Action {
         self.resting = true;
         Action::Rest
     }
 
-    fn go(&mut self) -> Action {
+    fn work(&mut self) -> Action {
         self.resting = false;
-        if self.mode == Mode::Trial || self.rate.is_infinite() {
+        if self.mode == Mode::Calibrate || self.rate.is_infinite() {
             return Action::Open;
         }
-        // A pulse stands alone between two rests.
-        if self.unpulsed > REFRESH && self.work.is_empty() && self.rate < self.top / 3.0 {
+        // A pulse is the only work interval between two rests.
+        if self.since_pulse > PULSE_EVERY_SECONDS
+            && self.work_samples.is_empty()
+            && self.rate < self.peak_rate / 3.0
+        {
             self.pulse = true;
             return Action::Open;
         }
-        // What a rest keeps back is caught up in the slots of work.
-        let share = self.stretch as f64 / (self.stretch + 1) as f64;
+        // Work intervals make up for the rests.
+        let share = self.work_intervals as f64 / (self.work_intervals + 1) as f64;
         Action::Rate((self.rate / share).max(self.floor) as u64)
     }
 
-    /// Whether a slot of work is far worse than a rest.
-    fn alarming(&self, look: Sample, rest: Sample) -> bool {
-        // At the floor there is nothing to cut, and pulses are meant to be felt.
-        if self.mode == Mode::Trial || self.pulse || look.bytes < TELLING || self.rate <= self.floor
+    /// Whether a work interval is far above a rest.
+    fn is_spike(&self, sample: Sample, rest: Sample) -> bool {
+        // At the floor there is nothing to cut, and pulses are expected to have an effect.
+        if self.mode == Mode::Calibrate
+            || self.pulse
+            || sample.bytes < MIN_BYTES
+            || self.rate <= self.floor
         {
             return false;
         }
         let limit = (1.0 + self.budget).ln() + (3.0 * self.noise).max(0.2);
-        ratios(&look, &rest, &rest)
+        ratios(&sample, &rest, &rest)
             .iter()
             .take(2)
             .flatten()
             .any(|r| r.ln() > limit)
     }
 
-    /// A rest is over: the work since the last one is compared, and the rate follows.
-    fn rested(&mut self, look: Sample) {
+    /// Ends a rest: compares the work since the last rest with both rests, and adjusts the rate.
+    fn end_rest(&mut self, sample: Sample) {
         if std::mem::take(&mut self.pulse) {
-            self.unpulsed = 0.0;
+            self.since_pulse = 0.0;
         }
-        if let Some(alarmed) = self.alarmed.take()
-            && self.alarming(alarmed, look)
+        if let Some(spike) = self.spike.take()
+            && self.is_spike(spike, sample)
         {
-            // It is over now that nothing moves, so it was the run's doing: what a byte cost
-            // until now says little about what it costs now.
-            self.rate = (self.rate.min(alarmed.rate()) / 2.0).max(self.floor);
-            self.effects.iter_mut().for_each(Effect::doubt);
-            self.unpulsed = 0.0;
-            self.stretch = 1;
+            // The spike ended when nothing moved, so the run caused it: what a byte cost until now says
+            // little about what it costs now.
+            self.rate = (self.rate.min(spike.rate()) / 2.0).max(self.floor);
+            self.effects.iter_mut().for_each(Effect::forget_most);
+            self.since_pulse = 0.0;
+            self.work_intervals = 1;
         }
-        let work = merge(&self.work);
-        self.work.clear();
-        if let (Some(before), Some(work)) = (self.rest, work)
-            && work.bytes >= TELLING
+        let work = merge(&self.work_samples);
+        self.work_samples.clear();
+        if let (Some(before), Some(work)) = (self.last_rest, work)
+            && work.bytes >= MIN_BYTES
         {
-            let seconds = std::mem::take(&mut self.since);
-            let found = ratios(&work, &before, &look);
+            let seconds = std::mem::take(&mut self.since_comparison);
+            let found = ratios(&work, &before, &sample);
             for (effect, ratio) in self.effects.iter_mut().zip(found) {
                 if let Some(ratio) = ratio {
                     effect.push(work.rate(), ratio, seconds);
                 }
             }
             if let Some(r) =
-                ratios(&look, &before, &before)[1].or(ratios(&look, &before, &before)[0])
+                ratios(&sample, &before, &before)[1].or(ratios(&sample, &before, &before)[0])
             {
                 let moved = r.ln().abs();
-                // The load itself has changed: what a byte costs now is not what it cost.
+                // The application's load has changed: a byte now costs something else.
                 if moved > 0.35 && moved > 4.0 * self.noise {
-                    self.effects.iter_mut().for_each(Effect::doubt);
+                    self.effects.iter_mut().for_each(Effect::forget_most);
                 }
                 self.noise = 0.9 * self.noise + 0.1 * moved.min(0.5);
             }
-            if self.mode == Mode::Trial {
+            if self.mode == Mode::Calibrate {
                 self.pulses -= 1;
                 if self.pulses == 0 {
                     self.mode = Mode::Hold;
-                    self.rate = self.fitting().max(self.floor);
+                    self.rate = self.fitting_rate().max(self.floor);
                 }
             } else {
-                self.follow();
+                self.adjust_rate();
             }
         }
-        self.rest = Some(look);
+        self.last_rest = Some(sample);
         if self.mode == Mode::Hold {
-            self.stretch = self.wanted_stretch();
+            self.work_intervals = self.wanted_work_intervals();
         }
     }
 
     /// The rate that the estimates allow, averaged over work and rests.
-    fn fitting(&self) -> f64 {
+    fn fitting_rate(&self) -> f64 {
         self.estimates()
-            .map(|e| e.rate_for(self.budget * self.aim, ERRORS))
+            .map(|e| e.rate_for(self.budget * self.target_share, TARGET_ERRORS))
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// Moves the rate towards what fits, not all at once: an estimate has an error.
-    fn follow(&mut self) {
-        let fits = self.fitting();
+    /// Moves the rate towards the fitting rate, not all at once: the estimate has an error.
+    fn adjust_rate(&mut self) {
+        let fits = self.fitting_rate();
         let from = if self.rate.is_infinite() {
-            self.top
+            self.peak_rate
         } else {
             self.rate
         };
         let to = fits.clamp(from * 0.5, from * 1.4).max(self.floor);
-        // More than can be used is as good as open.
-        self.rate = if fits > to && to > 1.5 * self.top.max(self.floor) {
+        // A limit above what the run can use is no limit.
+        self.rate = if fits > to && to > 1.5 * self.peak_rate.max(self.floor) {
             f64::INFINITY
         } else {
             to
         };
     }
 
-    /// Rests tell what the work costs; the less it costs, the fewer are needed.
-    fn wanted_stretch(&self) -> usize {
+    /// Rests measure what the work costs; the less it costs, the fewer rests are needed.
+    fn wanted_work_intervals(&self) -> usize {
         match self.effect() {
             Some((e, error)) if e + 2.0 * error < self.budget / 4.0 => 15,
             Some((e, error)) if e + error < self.budget / 2.0 => 7,
@@ -378,15 +389,15 @@ impl Controller {
     }
 }
 
-/// Latency of `look` as a multiple of that in the rests before and after it:
-/// by throughput, by mean, by 95th percentile.
-fn ratios(look: &Sample, before: &Sample, after: &Sample) -> [Option<f64>; SIGNALS] {
+/// Latency of `work` as a multiple of the latency in the rests before and after it: by throughput, by
+/// mean, by 95th percentile.
+fn ratios(work: &Sample, before: &Sample, after: &Sample) -> [Option<f64>; SIGNALS] {
     let middle = |f: fn(&Sample) -> Option<f64>| {
         let (a, b) = (f(before)?, f(after)?);
         (a > 0.0 && b > 0.0).then(|| (a * b).sqrt())
     };
     let over = |f: fn(&Sample) -> Option<f64>| {
-        let (now, then) = (f(look)?, middle(f)?);
+        let (now, then) = (f(work)?, middle(f)?);
         (now > 0.0).then(|| now / then)
     };
     [
@@ -396,7 +407,7 @@ fn ratios(look: &Sample, before: &Sample, after: &Sample) -> [Option<f64>; SIGNA
     ]
 }
 
-/// Several slots as one.
+/// Merges several samples into one.
 fn merge(list: &[Sample]) -> Option<Sample> {
     let statements: f64 = list.iter().map(|l| l.statements).sum();
     let weighed = |f: fn(&Sample) -> Option<f64>| {

@@ -1,5 +1,5 @@
-//! The controller against a model of a server: latency grows with the rate,
-//! and is noisy; clients wait for each answer, so throughput falls as it grows.
+//! The controller against a model of a server: latency grows with the rate and is noisy; clients wait
+//! for each answer, so throughput falls as latency grows.
 
 use super::*;
 
@@ -42,8 +42,8 @@ impl Model {
         sum - 6.0
     }
 
-    fn slot(&mut self, order: Action) -> Sample {
-        let rate = match order {
+    fn slot(&mut self, action: Action) -> Sample {
+        let rate = match action {
             Action::Open => self.most,
             Action::Rate(r) => (r as f64).min(self.most),
             Action::Rest => 0.0,
@@ -60,14 +60,14 @@ impl Model {
         }
     }
 
-    /// Runs so many slots; the loss of throughput against no run at all, and the bytes.
-    fn run(&mut self, control: &mut Controller, slots: usize, order: &mut Action) -> (f64, u64) {
+    /// Runs this many intervals; returns the loss of throughput against no run at all, and the bytes.
+    fn run(&mut self, control: &mut Controller, slots: usize, action: &mut Action) -> (f64, u64) {
         let (mut done, mut bytes) = (0.0, 0);
         for _ in 0..slots {
-            let look = self.slot(*order);
-            done += look.statements;
-            bytes += look.bytes;
-            *order = control.step(look);
+            let sample = self.slot(*action);
+            done += sample.statements;
+            bytes += sample.bytes;
+            *action = control.step(sample);
         }
         let alone = self.clients * 0.25 * slots as f64 / self.base;
         (1.0 - done / alone, bytes)
@@ -77,31 +77,31 @@ impl Model {
 #[test]
 fn the_budget_is_kept_and_used() {
     for seed in 1..30 {
-        let (mut model, mut control, mut order) =
+        let (mut model, mut control, mut action) =
             (Model::new(), Controller::new(0.05, 1 << 20), Action::Rest);
         model.state = seed;
-        let (loss, bytes) = model.run(&mut control, 240, &mut order);
+        let (loss, bytes) = model.run(&mut control, 240, &mut action);
         assert!(loss < 0.055, "seed {seed}: {loss}");
         // The budget is worth 6 MB/s; a minute of a third of that must have moved.
         assert!(bytes > 120_000_000, "seed {seed}: {bytes}");
-        let (loss, bytes) = model.run(&mut control, 480, &mut order);
+        let (loss, bytes) = model.run(&mut control, 480, &mut action);
         assert!(loss < 0.05, "seed {seed}: {loss}");
         assert!(bytes > 250_000_000, "seed {seed}: {bytes}");
     }
 }
 
 #[test]
-fn figures_that_hide_some_of_the_cost_get_half_the_rate() {
+fn a_coarse_probe_gets_half_the_rate() {
     for seed in 1..30 {
         let spent = |trusted: bool| {
-            let (mut model, mut control, mut order) =
+            let (mut model, mut control, mut action) =
                 (Model::new(), Controller::new(0.05, 1 << 20), Action::Rest);
             model.state = seed;
             if !trusted {
-                control.trust_less();
+                control.use_coarse_target();
             }
-            model.run(&mut control, 240, &mut order);
-            model.run(&mut control, 480, &mut order)
+            model.run(&mut control, 240, &mut action);
+            model.run(&mut control, 480, &mut action)
         };
         let (loss, bytes) = spent(false);
         assert!(loss < 0.025, "seed {seed}: {loss}");
@@ -111,12 +111,12 @@ fn figures_that_hide_some_of_the_cost_get_half_the_rate() {
 }
 
 #[test]
-fn a_noisy_server_is_held_too() {
+fn a_noisy_server_keeps_the_budget_too() {
     for seed in 1..20 {
-        let (mut model, mut control, mut order) =
+        let (mut model, mut control, mut action) =
             (Model::new(), Controller::new(0.05, 1 << 20), Action::Rest);
         (model.state, model.noise) = (seed, 0.2);
-        let (_, bytes) = model.run(&mut control, 400, &mut order);
+        let (_, bytes) = model.run(&mut control, 400, &mut action);
         assert!(bytes > 150_000_000, "seed {seed}: {bytes}");
         // What the bytes cost by the model, without its noise.
         let cost = bytes as f64 / 100.0 * model.cost;
@@ -125,107 +125,107 @@ fn a_noisy_server_is_held_too() {
 }
 
 #[test]
-fn a_run_that_costs_nothing_is_hardly_held_back() {
-    let (mut model, mut control, mut order) =
+fn a_run_without_impact_is_hardly_limited() {
+    let (mut model, mut control, mut action) =
         (Model::new(), Controller::new(0.05, 1 << 20), Action::Rest);
     model.cost = 0.0;
-    model.run(&mut control, 120, &mut order);
-    let (_, bytes) = model.run(&mut control, 400, &mut order);
+    model.run(&mut control, 120, &mut action);
+    let (_, bytes) = model.run(&mut control, 400, &mut action);
     assert!(bytes as f64 > 0.6 * 100.0 * model.most, "{bytes}");
 }
 
 #[test]
-fn the_gate_opens_when_the_load_goes_and_closes_when_it_comes_back() {
-    let (mut model, mut control, mut order) =
+fn the_limit_is_lifted_while_the_application_is_idle() {
+    let (mut model, mut control, mut action) =
         (Model::new(), Controller::new(0.05, 1 << 20), Action::Rest);
-    model.run(&mut control, 100, &mut order);
+    model.run(&mut control, 100, &mut action);
     model.clients = 0.0;
-    model.run(&mut control, 2, &mut order);
-    assert_eq!((order, control.mode()), (Action::Open, Mode::Idle));
-    model.run(&mut control, 40, &mut order);
-    assert_eq!(order, Action::Open);
+    model.run(&mut control, 2, &mut action);
+    assert_eq!((action, control.mode()), (Action::Open, Mode::Idle));
+    model.run(&mut control, 40, &mut action);
+    assert_eq!(action, Action::Open);
     model.clients = 8.0;
-    // One slot with statements may be somebody who only looks at the server; two are an application.
-    model.run(&mut control, 1, &mut order);
-    assert_eq!(order, Action::Open);
+    // One interval with statements may be monitoring; two are an application.
+    model.run(&mut control, 1, &mut action);
+    assert_eq!(action, Action::Open);
     model.clients = 0.0;
-    model.run(&mut control, 1, &mut order);
+    model.run(&mut control, 1, &mut action);
     model.clients = 8.0;
-    model.run(&mut control, 1, &mut order);
-    assert_eq!(order, Action::Open);
-    model.run(&mut control, 1, &mut order);
-    assert_eq!(order, Action::Rest);
-    model.run(&mut control, 12, &mut order);
-    let (loss, _) = model.run(&mut control, 100, &mut order);
+    model.run(&mut control, 1, &mut action);
+    assert_eq!(action, Action::Open);
+    model.run(&mut control, 1, &mut action);
+    assert_eq!(action, Action::Rest);
+    model.run(&mut control, 12, &mut action);
+    let (loss, _) = model.run(&mut control, 100, &mut action);
     assert!(loss < 0.06, "{loss}");
 }
 
 #[test]
-fn an_application_that_stands_still_is_waited_for() {
-    let (mut model, mut control, mut order) =
+fn a_stalled_application_is_waited_for() {
+    let (mut model, mut control, mut action) =
         (Model::new(), Controller::new(0.05, 1 << 20), Action::Rest);
-    model.run(&mut control, 100, &mut order);
+    model.run(&mut control, 100, &mut action);
     let stall = Sample {
         seconds: 0.25,
         under_way: 8,
         ..Sample::default()
     };
     for slot in 0..100 {
-        order = control.step(stall);
+        action = control.step(stall);
         assert_eq!(
-            (order, control.mode()),
+            (action, control.mode()),
             (Action::Rest, Mode::Stalled),
             "{slot}"
         );
     }
-    // It goes on, and so does the run, with what it knew.
-    model.run(&mut control, 4, &mut order);
+    // The application continues, and so does the run, with the estimates it had.
+    model.run(&mut control, 4, &mut action);
     assert_eq!(control.mode(), Mode::Hold);
-    let (loss, bytes) = model.run(&mut control, 100, &mut order);
+    let (loss, bytes) = model.run(&mut control, 100, &mut action);
     assert!(loss < 0.06 && bytes > 0, "{loss} {bytes}");
-    // A statement of half an hour is no application.
+    // A statement of half an hour is not an application.
     for _ in 0..121 {
-        order = control.step(stall);
+        action = control.step(stall);
     }
-    assert_eq!((order, control.mode()), (Action::Open, Mode::Idle));
+    assert_eq!((action, control.mode()), (Action::Open, Mode::Idle));
 }
 
 #[test]
-fn a_cost_that_grows_is_answered_within_seconds() {
-    let (mut model, mut control, mut order) =
+fn a_growing_cost_is_answered_within_seconds() {
+    let (mut model, mut control, mut action) =
         (Model::new(), Controller::new(0.05, 1 << 20), Action::Rest);
     model.cost /= 100.0;
-    model.run(&mut control, 200, &mut order);
+    model.run(&mut control, 200, &mut action);
     // The application needs the whole server from now on.
     model.cost *= 200.0;
-    model.run(&mut control, 16, &mut order);
-    let (loss, _) = model.run(&mut control, 40, &mut order);
+    model.run(&mut control, 16, &mut action);
+    let (loss, _) = model.run(&mut control, 40, &mut action);
     assert!(loss < 0.10, "{loss}");
-    let (loss, _) = model.run(&mut control, 200, &mut order);
+    let (loss, _) = model.run(&mut control, 200, &mut action);
     assert!(loss < 0.055, "{loss}");
 }
 
 #[test]
 fn drift_of_the_server_is_not_taken_for_cost() {
-    let (mut model, mut control, mut order) =
+    let (mut model, mut control, mut action) =
         (Model::new(), Controller::new(0.05, 1 << 20), Action::Rest);
     model.cost = 0.0;
-    model.run(&mut control, 100, &mut order);
+    model.run(&mut control, 100, &mut action);
     // Three times slower within a minute, for reasons of its own.
     let mut bytes = 0;
     for _ in 0..240 {
         model.base *= 1.005;
-        bytes += model.run(&mut control, 1, &mut order).1;
+        bytes += model.run(&mut control, 1, &mut action).1;
     }
     assert!(bytes as f64 > 0.4 * 60.0 * model.most, "{bytes}");
 }
 
 #[test]
 fn the_floor_holds_whatever_the_cost() {
-    let (mut model, mut control, mut order) =
+    let (mut model, mut control, mut action) =
         (Model::new(), Controller::new(0.01, 1 << 20), Action::Rest);
     model.cost *= 100.0;
-    model.run(&mut control, 100, &mut order);
-    let (_, bytes) = model.run(&mut control, 400, &mut order);
+    model.run(&mut control, 100, &mut action);
+    let (_, bytes) = model.run(&mut control, 400, &mut action);
     assert!(bytes >= 95 << 20, "{bytes}");
 }

@@ -1,22 +1,21 @@
-//! What a run costs the application, estimated by comparison: slots of time in
-//! which rows move against the slot beside them in which none do.
+//! Estimates what a run costs the application by comparison: intervals in which rows move against
+//! neighbouring intervals in which none do.
 //!
-//! A server's latency drifts for reasons of its own (checkpoints, the
-//! application's day), so a figure from before the run says little a minute
-//! later. Neighbouring slots share the drift; what is left between them is the
-//! run's doing. The cost is taken to grow in proportion to the rate, which lets
-//! slots at different rates add to one estimate. Logarithms, so that ratios add.
+//! A server's latency drifts for its own reasons (checkpoints, the application's day), so a figure from
+//! before the run says little a minute later. Neighbouring intervals share the drift; the difference
+//! between them is caused by the run. The cost is assumed to be proportional to the rate, so that
+//! intervals at different rates contribute to one estimate. Logarithms, so that ratios add.
 
 /// Seconds after which a comparison counts half.
 const HALF_LIFE: f64 = 20.0;
 
-/// Spread of one comparison until the data says otherwise, as a logarithm: a tenth.
+/// Prior spread of one comparison, as a logarithm: a tenth.
 const PRIOR_SPREAD: f64 = 0.1;
 
-/// Comparisons that the prior spread counts for.
+/// Weight of the prior spread, in comparisons.
 const PRIOR_WEIGHT: f64 = 3.0;
 
-/// A regression through the origin of effect over rate, which forgets.
+/// A regression of effect over rate, through the origin, with exponential decay.
 #[derive(Clone, Debug, Default)]
 pub struct Effect {
     xx: f64,
@@ -25,7 +24,7 @@ pub struct Effect {
     weight: f64,
 }
 
-/// What the comparisons say.
+/// The estimate from the comparisons.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Effect (logarithm of the ratio of latencies) for each byte per second.
@@ -58,8 +57,8 @@ impl Estimate {
 }
 
 impl Effect {
-    /// One comparison: at `rate` bytes per second latency was `ratio` times that of the
-    /// slot without; `seconds` have passed since the one before.
+    /// Adds a comparison: at `rate` bytes per second latency was `ratio` times that of the rests;
+    /// `seconds` have passed since the comparison before.
     pub fn push(&mut self, rate: f64, ratio: f64, seconds: f64) {
         if !(rate > 0.0 && ratio > 0.0 && ratio.is_finite()) {
             return;
@@ -73,7 +72,7 @@ impl Effect {
         self.weight = self.weight * keep + 1.0;
     }
 
-    /// What is known; `None` before the first comparison.
+    /// The estimate; `None` before the first comparison.
     pub fn estimate(&self) -> Option<Estimate> {
         if self.xx <= 0.0 {
             return None;
@@ -88,8 +87,8 @@ impl Effect {
         })
     }
 
-    /// Forgets most of what is known: the load has changed.
-    pub fn doubt(&mut self) {
+    /// Forgets most of the comparisons, because the application's load has changed.
+    pub fn forget_most(&mut self) {
         for v in [&mut self.xx, &mut self.xy, &mut self.yy, &mut self.weight] {
             *v *= 0.1;
         }
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn no_effect_speaks_against_no_rate_and_nonsense_is_left_out() {
+    fn without_an_effect_any_rate_is_allowed_and_invalid_ratios_are_ignored() {
         let mut e = Effect::default();
         e.push(0.0, 1.5, 1.0);
         e.push(1e6, 0.0, 1.0);
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_ago_counts_little() {
+    fn old_comparisons_count_little() {
         let mut e = Effect::default();
         for _ in 0..30 {
             e.push(10e6, 2.0, 1.0);
@@ -145,7 +144,7 @@ mod tests {
         let found = e.estimate().unwrap();
         assert!(found.at(10e6) < 0.06, "{found:?}");
         e.push(10e6, 2.0, 1.0);
-        e.doubt();
+        e.forget_most();
         e.push(10e6, 2.0, 1.0);
         assert!(e.estimate().unwrap().at(10e6) > found.at(10e6));
     }

@@ -1,6 +1,6 @@
-//! Plain limits beside the budget: replica lag, statements under way, history.
-//! What is over a limit of the first kind holds the run until it is under it
-//! again; over one of the second kind (`--abort-if`) it ends the run.
+//! Limits beside the impact budget: replica lag, running statements, history list. A value over a limit
+//! of the first kind pauses the run until it is below again; over a limit of the second kind
+//! (`--abort-if`) it ends the run.
 
 use base::typed::time;
 use base::{Error, Kind, Result};
@@ -9,15 +9,15 @@ use std::fmt;
 use std::time::Duration;
 use wire::{Conn, Options};
 
-/// What a limit is about.
+/// The quantity that is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitKind {
-    /// Statements under way on the server, without the run's own.
-    Running,
-    /// Seconds that a replica is behind.
+    /// Statements running on the server, without the run's own.
+    ThreadsRunning,
+    /// Lag of a replica, in seconds.
     Lag,
     /// Length of the history list of InnoDB.
-    History,
+    HistoryList,
     /// Measured effect on the application's latency, in per cent.
     Impact,
 }
@@ -25,9 +25,9 @@ pub enum LimitKind {
 impl LimitKind {
     fn word(self) -> &'static str {
         match self {
-            LimitKind::Running => "running",
+            LimitKind::ThreadsRunning => "threads-running",
             LimitKind::Lag => "lag",
-            LimitKind::History => "history",
+            LimitKind::HistoryList => "history-list",
             LimitKind::Impact => "impact",
         }
     }
@@ -36,24 +36,24 @@ impl LimitKind {
 /// A limit and its figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
-    /// About what.
+    /// What is limited.
     pub what: LimitKind,
-    /// The most that is allowed.
+    /// The greatest value that is allowed.
     pub most: f64,
 }
 
 impl Limit {
-    /// `running=64`, `lag=30s`, `history=1000000`, `impact=50%`.
+    /// Parses `threads-running=64`, `lag=30s`, `history-list=1000000`, `impact=50%`.
     pub fn parse(text: &str) -> Result<Limit> {
         let bad = || {
             Error::new(Kind::Usage, format!("{text:?} is not a limit"))
-                .hint("one of running=N, lag=SECONDS, history=N, impact=PERCENT, e.g. running=100; for several, give the option several times")
+                .hint("one of threads-running=N, lag=SECONDS, history-list=N, impact=PERCENT, e.g. threads-running=100; for several limits, repeat the option")
         };
         let (name, value) = text.split_once('=').ok_or_else(bad)?;
         let what = [
-            LimitKind::Running,
+            LimitKind::ThreadsRunning,
             LimitKind::Lag,
-            LimitKind::History,
+            LimitKind::HistoryList,
             LimitKind::Impact,
         ]
         .into_iter()
@@ -63,25 +63,25 @@ impl Limit {
         let most = match what {
             LimitKind::Lag => time(value).ok_or_else(bad)?,
             LimitKind::Impact => percent(value).ok_or_else(bad)?,
-            LimitKind::Running | LimitKind::History => {
+            LimitKind::ThreadsRunning | LimitKind::HistoryList => {
                 value.parse::<u64>().map_err(|_| bad())? as f64
             }
         };
         Ok(Limit { what, most })
     }
 
-    /// Whether this figure is over it, in words with both figures.
+    /// If the value exceeds the limit, a text with both.
     pub fn over(&self, figure: f64) -> Option<String> {
         (figure > self.most).then(|| match self.what {
-            LimitKind::Running => {
-                format!("{figure:.0} statements under way, {:.0} allowed", self.most)
+            LimitKind::ThreadsRunning => {
+                format!("{figure:.0} running statements, {:.0} allowed", self.most)
             }
-            LimitKind::Lag => format!("a replica {figure:.0} s behind, {:.0} s allowed", self.most),
-            LimitKind::History => {
+            LimitKind::Lag => format!("a replica lag of {figure:.0} s, {:.0} s allowed", self.most),
+            LimitKind::HistoryList => {
                 format!("a history list of {figure:.0}, {:.0} allowed", self.most)
             }
             LimitKind::Impact => format!(
-                "an effect of {:.1} %, {:.1} % allowed",
+                "an impact of {:.1} %, {:.1} % allowed",
                 figure * 100.0,
                 self.most * 100.0
             ),
@@ -106,16 +106,16 @@ pub fn percent(text: &str) -> Option<f64> {
     (n.is_finite() && n > 0.0 && n <= 1000.0).then_some(n / 100.0)
 }
 
-/// A replica whose lag is looked at.
+/// A replica whose lag is measured.
 pub struct Replica {
     name: String,
     conn: Conn,
-    /// The statement that tells.
-    ask: &'static str,
+    /// The statement that shows its replication status.
+    statement: &'static str,
 }
 
-/// How a server of this version is asked about its replication.
-fn asking(version: &str) -> &'static str {
+/// The statement that shows the replication status of a server of this version.
+fn replication_statement(version: &str) -> &'static str {
     if version.contains("MariaDB") {
         "SHOW ALL SLAVES STATUS"
     } else if Version::parse(version).is_some_and(|v| v < Version::new(8, 0, 22)) {
@@ -125,17 +125,17 @@ fn asking(version: &str) -> &'static str {
     }
 }
 
-/// How far behind it is.
+/// The lag of a replica.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lag {
-    /// So many seconds.
+    /// This many seconds.
     Seconds(f64),
-    /// It does not apply at all, or does not say; in words.
+    /// The replica does not apply changes, or does not report its lag; the reason.
     Unknown(String),
 }
 
 impl Lag {
-    /// The worse of what is known so far and this.
+    /// The worse of two lags.
     pub fn worse(known: Option<Lag>, other: Lag) -> Lag {
         match (known, other) {
             (Some(Lag::Unknown(why)), _) | (_, Lag::Unknown(why)) => Lag::Unknown(why),
@@ -146,7 +146,7 @@ impl Lag {
 }
 
 impl Replica {
-    /// Connects to one, and makes sure that it is one.
+    /// Connects to a server, and verifies that it is a replica.
     pub fn open(options: &Options) -> Result<Replica> {
         let conn = Conn::connect(options).map_err(|e| {
             crate::failure::wire(
@@ -154,11 +154,11 @@ impl Replica {
                 e,
             )
         })?;
-        let ask = asking(conn.server_version());
+        let ask = replication_statement(conn.server_version());
         let mut replica = Replica {
             name: options.endpoint.to_string(),
             conn,
-            ask,
+            statement: ask,
         };
         match replica.lag() {
             Ok(Some(_)) => Ok(replica),
@@ -166,22 +166,22 @@ impl Replica {
                 Kind::Usage,
                 format!("{} is not a replica, so it has no lag", replica.name),
             )
-            .hint("name the replicas whose lag is to be watched: --lag-of mysql://USER@HOST/ (may be given several times)")),
+            .hint("name the replicas whose lag counts: --replica mysql://USER@HOST/ (may be given several times)")),
             Err(e) => Err(crate::failure::wire(
-                format_args!("cannot see the lag of {}", replica.name),
+                format_args!("cannot read the lag of {}", replica.name),
                 e,
             )),
         }
     }
 
-    /// Where it is.
+    /// Its endpoint.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its lag; `None` if it is no replica.
+    /// Its lag; `None` if it is not a replica.
     pub fn lag(&mut self) -> std::result::Result<Option<Lag>, wire::Error> {
-        let mut rows = self.conn.query(self.ask)?;
+        let mut rows = self.conn.query(self.statement)?;
         let column = |rows: &wire::Rows<'_>, names: [&str; 2]| {
             rows.columns()
                 .iter()
@@ -199,14 +199,14 @@ impl Replica {
                 || Lag::Unknown("its applier does not run".to_owned()),
                 Lag::Seconds,
             );
-            // A channel may lag on its own; the slowest one counts.
+            // Each replication channel has its own lag; the slowest counts.
             worst = Some(Lag::worse(worst, lag));
         }
         Ok(worst)
     }
 }
 
-/// Longest that a run is held by a limit before it gives up, unless asked otherwise.
+/// Default of the longest time that a limit pauses a run before the run ends.
 pub const LIMIT_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[cfg(test)]
@@ -214,13 +214,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_read_and_said() {
-        let l = Limit::parse("running=64").unwrap();
-        assert_eq!((l.what, l.most), (LimitKind::Running, 64.0));
+    fn limits_are_parsed_and_described() {
+        let l = Limit::parse("threads-running=64").unwrap();
+        assert_eq!((l.what, l.most), (LimitKind::ThreadsRunning, 64.0));
         assert_eq!(l.over(64.0), None);
         assert_eq!(
             l.over(65.0).as_deref(),
-            Some("65 statements under way, 64 allowed")
+            Some("65 running statements, 64 allowed")
         );
         assert_eq!(Limit::parse("lag=500ms").unwrap().most, 0.5);
         assert_eq!(Limit::parse("impact=50%").unwrap().most, 0.5);
@@ -230,9 +230,10 @@ mod tests {
         );
         for wrong in [
             "",
-            "running",
-            "running=",
-            "running=-1",
+            "threads-running",
+            "running=5",
+            "threads-running=",
+            "threads-running=-1",
             "load=3",
             "lag=x",
             "impact=0",
@@ -247,10 +248,13 @@ mod tests {
         assert_eq!(percent("5"), Some(0.05));
     }
     #[test]
-    fn replication_is_asked_about_in_the_words_of_the_version() {
-        assert_eq!(asking("9.7.4"), "SHOW REPLICA STATUS");
-        assert_eq!(asking("8.0.21-log"), "SHOW SLAVE STATUS");
-        assert_eq!(asking("5.5.5-10.11.6-MariaDB-1"), "SHOW ALL SLAVES STATUS");
+    fn the_replication_statement_depends_on_the_version() {
+        assert_eq!(replication_statement("9.7.4"), "SHOW REPLICA STATUS");
+        assert_eq!(replication_statement("8.0.21-log"), "SHOW SLAVE STATUS");
+        assert_eq!(
+            replication_statement("5.5.5-10.11.6-MariaDB-1"),
+            "SHOW ALL SLAVES STATUS"
+        );
     }
 
     #[test]

@@ -1,14 +1,15 @@
-//! Holds a run to what the operator allows it to cost, while it runs.
+//! Keeps a job within the impact that the operator allows, while it runs.
 //!
-//! A thread of its own (`keeper`) watches the server on a connection of its own
-//! (`probe`), works out what the run costs the application (`effect`,
-//! `control`), looks at plain limits (`limits`), and moves the run's gate; what
-//! is asked for may change meanwhile (`wishes`). It learns the server's
-//! usual figures before the run takes a lock or a snapshot, and where a limit
-//! is already broken the run waits there, with nothing locked.
-//! Invariants: the gate is open when the thread has ended, however it ended;
-//! a limit that stays broken ends the run with the figure, never silently.
-//! Not here: the rate that the operator asks for, which is the gate's own.
+//! A separate thread (`control_loop`) measures the server on its own connection (`probe`), estimates
+//! what the run costs the application (`effect`, `controller`), checks the other limits (`limits`), and
+//! moves the run's rate limiter; the limits may change meanwhile (`Setpoints`). It measures the
+//! server's baseline before the run takes a lock or a snapshot, and if a limit is already broken the
+//! run waits there, with nothing locked.
+//!
+//! Invariants: the rate limiter is open when the thread has ended, however it ended; a limit that stays
+//! broken ends the run with an error that names the figure, never silently.
+//!
+//! Not here: the rate that the operator sets (`--max-rate`), which the rate limiter keeps itself.
 
 mod control_loop;
 mod controller;
@@ -21,42 +22,43 @@ pub use limits::{LIMIT_TIMEOUT, Limit, LimitKind};
 pub use timeline::{Baseline, Report};
 
 use crate::Run;
-use base::{Counters, Error, Kind, Result};
-use control_loop::{ControlLoop, SHORTEST};
+use base::{Counters, Error, Kind, Result, lock};
+use control_loop::{ControlLoop, MIN_INTERVAL};
 use controller::Controller;
 use limits::Replica;
 use probe::Probe;
 use server::Identity;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use timeline::Timeline;
 
-/// A server that does not answer the probe for so long counts as stalled.
+/// A server that does not answer the probe for this long counts as stalled.
 const STALLED: Duration = Duration::from_secs(3);
 
-/// Lowest rate under a budget, unless asked otherwise, in bytes per second.
+/// Default of the lowest rate under an impact budget, in bytes per second.
 pub const FLOOR: u64 = 1 << 20;
 
-/// What a run may cost.
+/// The limits on a run's impact.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Effect on the application's latency and throughput: 0.05 is five per cent.
     pub impact: Option<f64>,
-    /// The rate that a budget never goes below, in bytes per second.
+    /// The rate that the budget never goes below, in bytes per second.
     pub floor: u64,
-    /// Seconds that the slowest of the replicas may be behind.
+    /// The greatest lag of the slowest replica, in seconds.
     pub max_lag: Option<f64>,
-    /// The replicas; none: the server itself, which then must be one.
+    /// The replicas; if empty: the server itself, which then must be a replica.
     pub replicas: Vec<wire::Options>,
-    /// Statements under way on the server, without the run's own.
+    /// The most statements running on the server, without the run's own.
     pub max_threads_running: Option<u64>,
-    /// Length of the history list. Only the end of the run's snapshot shortens it, so over this the run ends.
+    /// The greatest length of the history list. Only the end of the run's snapshot shortens it, so a
+    /// run that exceeds this limit ends.
     pub max_history_list: Option<u64>,
-    /// What ends the run at once.
+    /// Limits that end the run at once.
     pub abort_if: Vec<Limit>,
-    /// How long a limit may hold the run before it gives up.
+    /// How long a limit may pause the run before the run ends.
     pub limit_timeout: Duration,
 }
 
@@ -76,7 +78,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether anything is asked for at all.
+    /// Whether no limit is set.
     pub fn is_empty(&self) -> bool {
         self.impact.is_none()
             && self.max_lag.is_none()
@@ -94,7 +96,7 @@ impl Options {
     }
 }
 
-/// A throttle at work; ends with [`Throttle::finish`], or when dropped.
+/// A running throttle; ends with [`Throttle::finish`], or when dropped.
 pub struct Throttle {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -103,23 +105,23 @@ pub struct Throttle {
 struct Shared {
     end: AtomicBool,
     counters: Mutex<Option<Arc<Counters>>>,
-    story: Mutex<Timeline>,
+    timeline: Mutex<Timeline>,
 }
 
 impl Shared {
     fn busy(&self) -> u64 {
-        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let counters = lock(&self.counters);
         counters.as_ref().map_or(0, |c| c.busy.get())
     }
 
-    fn story(&self) -> std::sync::MutexGuard<'_, Timeline> {
-        self.story.lock().unwrap_or_else(PoisonError::into_inner)
+    fn timeline(&self) -> std::sync::MutexGuard<'_, Timeline> {
+        lock(&self.timeline)
     }
 }
 
 impl Throttle {
-    /// Learns what is usual, waits until no limit is broken, and begins to hold the gate.
-    /// `None` if nothing is asked for.
+    /// Measures the baseline, waits until no limit is broken, and starts the control loop. `None` if no
+    /// limit is set.
     pub fn begin(
         run: &Run,
         options: &Options,
@@ -130,21 +132,21 @@ impl Throttle {
         if options.is_empty() {
             return Ok(None);
         }
-        let replicas = replicas(options, server)?;
-        let watcher = watching(server);
+        let replicas = open_replicas(options, server)?;
+        let watcher = probe_options(server);
         let probe = Probe::open(&watcher, id).map_err(|why| {
             Error::new(Kind::Failed, format!("cannot watch the server: {why}")).hint(
-                "limits on what a run costs need a connection more; leave them out, or allow one",
+                "limits on the impact need one more connection; allow it, or leave the limits out",
             )
         })?;
         if options.wants_impact() {
             run.observer
-                .note(format!("latency is taken from {}", probe.source()));
+                .note(format!("latency is measured by {}", probe.source()));
         }
         let shared = Arc::new(Shared {
             end: AtomicBool::new(false),
             counters: Mutex::default(),
-            story: Mutex::new(Timeline::new(probe.source())),
+            timeline: Mutex::new(Timeline::new(probe.source())),
         });
         run.setpoints.set_watched(true);
         run.setpoints.set_impact(options.impact);
@@ -152,30 +154,30 @@ impl Throttle {
             .set_max_threads_running(options.max_threads_running);
         let mut control = Controller::new(options.impact.unwrap_or(f64::INFINITY), options.floor);
         if !probe.is_exact() {
-            control.trust_less();
+            control.use_coarse_target();
         }
-        let mut keeper = ControlLoop {
+        let mut control_loop = ControlLoop {
             run: run.clone(),
             limiter: run.limiter.clone(),
             options: options.clone(),
             server: watcher,
             id: id.clone(),
-            control,
+            controller: control,
             probe: Some(probe),
             replicas,
             lag: None,
             shared: shared.clone(),
-            slot: SHORTEST,
+            interval: MIN_INTERVAL,
             workers,
-            held_since: None,
-            last_lag: None,
-            doing: None,
+            paused_since: None,
+            lag_measured: None,
+            reported_mode: None,
         };
-        keeper.measure_baseline()?;
-        keeper.wait_for_limits()?;
+        control_loop.measure_baseline()?;
+        control_loop.wait_for_limits()?;
         let spawned = std::thread::Builder::new()
             .name("throttle".into())
-            .spawn(move || keeper.run())
+            .spawn(move || control_loop.run())
             .map_err(|e| Error::new(Kind::Failed, format!("cannot start a thread: {e}")))?;
         Ok(Some(Throttle {
             shared,
@@ -183,19 +185,15 @@ impl Throttle {
         }))
     }
 
-    /// The rows begin to move: these figures tell how many workers are at it.
+    /// The rows begin to move; these counters tell how many workers are busy.
     pub fn rows_started(&self, counters: &Arc<Counters>) {
-        *self
-            .shared
-            .counters
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(counters.clone());
+        *lock(&self.shared.counters) = Some(counters.clone());
     }
 
-    /// The run is through; what happened.
+    /// Ends the throttle; returns its report.
     pub fn finish(mut self) -> Report {
         self.end();
-        self.shared.story().report()
+        self.shared.timeline().report()
     }
 
     fn end(&mut self) {
@@ -212,8 +210,8 @@ impl Drop for Throttle {
     }
 }
 
-/// A connection that is not the run's: not in its budget, and not waiting without end.
-fn watching(server: &wire::Options) -> wire::Options {
+/// Options of a connection that measures: not limited, and never waiting without end.
+fn probe_options(server: &wire::Options) -> wire::Options {
     wire::Options {
         read_timeout: Some(STALLED),
         answer_timeout: Some(STALLED),
@@ -224,13 +222,13 @@ fn watching(server: &wire::Options) -> wire::Options {
     }
 }
 
-fn replicas(options: &Options, server: &wire::Options) -> Result<Vec<Replica>> {
+fn open_replicas(options: &Options, server: &wire::Options) -> Result<Vec<Replica>> {
     if !options.wants_lag() {
         return Ok(Vec::new());
     }
     if options.replicas.is_empty() {
-        return Ok(vec![Replica::open(&watching(server))?]);
+        return Ok(vec![Replica::open(&probe_options(server))?]);
     }
     let each = options.replicas.iter();
-    each.map(|o| Replica::open(&watching(o))).collect()
+    each.map(|o| Replica::open(&probe_options(o))).collect()
 }

@@ -1,13 +1,12 @@
-//! What the application sees, from the server's own figures.
+//! What the application sees, from the server's own counters.
 //!
-//! On MySQL the statement histogram of performance_schema: how many statements
-//! ended, and how long they took. Where there is none (MariaDB, an account that
-//! may not read it, a server that does not collect it) the latency follows from
-//! what anybody may see: statements under way divided by statements per second
-//! (Little's law), and from a statement that does nothing, sent many times a
-//! second, which waits for a core as the application's do.
-//! Invariant: what the run itself asks, on this connection and on its others, is
-//! taken out of the figures.
+//! On MySQL: the statement histogram of performance_schema, which says how many statements ended and
+//! how long they took. Where there is none (MariaDB, an account that may not read it, a server that
+//! does not collect it), latency follows from what any account may see: running statements divided by
+//! statements per second (Little's law), and from a statement that does nothing, sent many times a
+//! second, which waits for a core as the application's statements do.
+//!
+//! Invariant: the run's own statements, on this connection and on its others, are subtracted.
 
 use super::controller::Sample;
 use crate::server_counters;
@@ -17,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use wire::{Conn, Options};
 
-/// Counters anybody may read.
+/// Counters that any account may read.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Questions', 'Threads_running', 'Innodb_history_list_length')";
 
 /// Statements by latency; times are picoseconds.
@@ -26,18 +25,18 @@ const HISTOGRAM: &str = "SELECT BUCKET_NUMBER, BUCKET_TIMER_LOW, BUCKET_TIMER_HI
 /// A statement that does nothing.
 const PING: &str = "DO 1";
 
-/// Time between two of them.
+/// Time between two pings.
 const PING_EVERY: Duration = Duration::from_millis(12);
 
-/// Every so many pings the statements under way are counted.
+/// Running statements are counted once in this many pings.
 const COUNT_EVERY: u32 = 4;
 
-/// Share of statements that the mean leaves out at the slow end: among them are the run's own.
-const TRIM: f64 = 0.005;
+/// Share of the slowest statements that the mean leaves out: the run's own are among them.
+const TRIMMED_SHARE: f64 = 0.005;
 
-/// What the server's figures were at a moment.
+/// The server's counters at one time.
 #[derive(Clone, Debug, Default)]
-struct Raw {
+struct Counters {
     questions: u64,
     running: u64,
     history: Option<u64>,
@@ -45,42 +44,42 @@ struct Raw {
     buckets: Vec<(u32, f64, u64)>,
 }
 
-/// Figures of one slot.
+/// Figures of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct Reading {
     /// What the application saw.
-    pub look: Sample,
-    /// Statements under way, without the run's own.
-    pub running: u64,
-    /// Length of the history list, where it can be seen.
-    pub history: Option<u64>,
+    pub sample: Sample,
+    /// Running statements, without the run's own.
+    pub threads_running: u64,
+    /// Length of the history list, if it can be read.
+    pub history_list: Option<u64>,
 }
 
-/// A connection that watches.
+/// A connection that measures the server.
 pub struct Probe {
     conn: Conn,
     histogram: bool,
-    /// Why there is no histogram.
-    reason: Option<String>,
-    /// The history list is asked for by itself.
+    /// Why there is no histogram, if there is none.
+    no_histogram: Option<String>,
+    /// The history list needs its own query.
     history: bool,
-    last: (Instant, Raw),
-    /// Threads that the server counts as running and that are nobody's statement.
-    daemons: u64,
-    /// Statements that the run has sent, and how many it had at the last look.
+    last: (Instant, Counters),
+    /// Threads that the server counts as running although they run no statement.
+    background_threads: u64,
+    /// Statements that the run has sent so far, and until the last reading.
     sent: Arc<AtomicU64>,
     sent_before: u64,
-    /// A usual latency, for the scale of a delay.
-    usual: f64,
+    /// A typical latency, to which the probe's delay is added.
+    typical_latency: f64,
 }
 
 impl Probe {
-    /// Connects; the error in words.
+    /// Connects; the error is a text.
     pub fn open(options: &Options, id: &Identity) -> Result<Probe, String> {
         let mut options = options.clone();
         options.local_infile = false;
         let mut conn = Conn::connect(&options).map_err(|e| e.to_string())?;
-        // A stalled server must be seen as stalled, not waited for without end.
+        // The session must not time out, and its reads must not wait for locks.
         for sql in [
             "SET SESSION wait_timeout = 86400",
             "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
@@ -103,51 +102,52 @@ impl Probe {
             (false, Some("MariaDB has no statement histogram".to_owned()))
         };
         let history = id.is_mysql() && server_counters::history_list_length(&mut conn).is_some();
-        // It waits for its next event, and is counted for as long as it is there.
+        // The event scheduler counts as a running thread for as long as it exists.
         let scheduler = conn.fetch("SELECT @@global.event_scheduler").ok();
         let scheduler = scheduler.and_then(|rows| text(rows.first()?.first()));
         let daemons = u64::from(scheduler.as_deref() == Some("ON"));
         let mut probe = Probe {
             conn,
             histogram,
-            reason,
+            no_histogram: reason,
             history,
-            last: (Instant::now(), Raw::default()),
-            daemons,
+            last: (Instant::now(), Counters::default()),
+            background_threads: daemons,
             sent: options.statements.clone(),
             sent_before: 0,
-            usual: 0.0,
+            typical_latency: 0.0,
         };
-        let raw = probe.raw().ok_or("the server does not show its counters")?;
+        let raw = probe
+            .counters()
+            .ok_or("the server does not show its counters")?;
         probe.last = (Instant::now(), raw);
         probe.sent_before = probe.sent.load(Ordering::Relaxed);
         Ok(probe)
     }
 
-    /// Where the latency comes from, in words.
+    /// How latency is measured, as a text.
     pub fn source(&self) -> String {
-        match &self.reason {
+        match &self.no_histogram {
             None => "the statement histogram of performance_schema".to_owned(),
-            Some(why) => format!("statements under way, throughput and a light probe: {why}"),
+            Some(why) => format!("running statements, throughput and a light probe: {why}"),
         }
     }
 
-    /// Whether the server tells the latency of each statement.
+    /// Whether the server reports the latency of every statement.
     pub fn is_exact(&self) -> bool {
         self.histogram
     }
 
-    /// Watches for `slot` and tells what was seen in it. `busy` is how many of the
-    /// statements under way are the run's, `passed` its bytes so far. `None` once the
-    /// server no longer answers.
-    pub fn watch(
+    /// Measures one interval. `busy` is how many of the running statements are the run's, `passed` its
+    /// bytes so far. `None` if the server no longer answers.
+    pub fn measure(
         &mut self,
-        slot: Duration,
+        interval: Duration,
         busy: impl Fn() -> u64,
         passed: impl Fn() -> u64,
         stop: impl Fn() -> bool,
-    ) -> Option<Seen> {
-        let end = Instant::now() + slot;
+    ) -> Option<Reading> {
+        let end = Instant::now() + interval;
         let before = passed();
         let (mut pings, mut delay, mut counts, mut running) = (0u32, 0.0, 0u32, 0.0);
         loop {
@@ -170,7 +170,7 @@ impl Probe {
                 running += raw.running.saturating_sub(busy()) as f64;
             }
         }
-        let raw = self.raw()?;
+        let raw = self.counters()?;
         let now = Instant::now();
         let sent = self.sent.load(Ordering::Relaxed);
         let own = sent.saturating_sub(self.sent_before);
@@ -187,7 +187,7 @@ impl Probe {
             ..Sample::default()
         };
         if self.histogram {
-            let moved = moved(&self.last.1.buckets, &raw.buckets, own);
+            let moved = bucket_deltas(&self.last.1.buckets, &raw.buckets, own);
             look.statements = moved.iter().map(|(_, n)| *n).sum::<u64>() as f64;
             look.mean = trimmed_mean(&moved);
             look.p95 = quantile(&moved, 0.95);
@@ -198,33 +198,33 @@ impl Probe {
                 others as f64
             };
             let mean = under_way.max(0.05) * seconds / look.statements;
-            self.usual = if self.usual == 0.0 {
+            self.typical_latency = if self.typical_latency == 0.0 {
                 mean
             } else {
-                0.98 * self.usual + 0.02 * mean
+                0.98 * self.typical_latency + 0.02 * mean
             };
             look.mean = Some(mean);
-            // What a usual statement would take were it delayed as the probe was.
-            look.p95 = Some(self.usual + delay / f64::from(pings));
+            // What a typical statement would take if it were delayed as the probe was.
+            look.p95 = Some(self.typical_latency + delay / f64::from(pings));
         }
-        let seen = Seen {
-            look,
-            running: others,
-            history: raw.history,
+        let seen = Reading {
+            sample: look,
+            threads_running: others,
+            history_list: raw.history,
         };
         self.last = (now, raw);
         self.sent_before = sent;
         Some(seen)
     }
 
-    fn status(&mut self) -> Option<Raw> {
-        let mut raw = Raw::default();
+    fn status(&mut self) -> Option<Counters> {
+        let mut raw = Counters::default();
         for (name, value) in server_counters::pairs(&mut self.conn, STATUS)? {
             match (name.as_str(), value.parse().ok()) {
                 ("questions", Some(n)) => raw.questions = n,
                 // This statement is among them.
                 ("threads_running", Some(n)) => {
-                    raw.running = u64::saturating_sub(n, 1 + self.daemons);
+                    raw.running = u64::saturating_sub(n, 1 + self.background_threads);
                 }
                 ("innodb_history_list_length", n) => raw.history = n,
                 _ => {}
@@ -233,7 +233,7 @@ impl Probe {
         Some(raw)
     }
 
-    fn raw(&mut self) -> Option<Raw> {
+    fn counters(&mut self) -> Option<Counters> {
         let mut raw = self.status()?;
         if self.histogram {
             let rows = self.conn.fetch(HISTOGRAM).ok()?;
@@ -262,8 +262,8 @@ fn bucket(row: &[Option<Vec<u8>>]) -> Option<(u32, f64, u64)> {
     Some((u32::try_from(number(0)?).ok()?, middle, number(3)?))
 }
 
-/// What each bucket grew by, in order, without `own` statements of the run's.
-fn moved(from: &[(u32, f64, u64)], to: &[(u32, f64, u64)], own: u64) -> Vec<(f64, u64)> {
+/// The growth of each bucket, in order of latency, without `own` statements of the run.
+fn bucket_deltas(from: &[(u32, f64, u64)], to: &[(u32, f64, u64)], own: u64) -> Vec<(f64, u64)> {
     let before: std::collections::HashMap<u32, u64> =
         from.iter().map(|(n, _, count)| (*n, *count)).collect();
     let mut list: Vec<(f64, u64)> = to
@@ -272,7 +272,8 @@ fn moved(from: &[(u32, f64, u64)], to: &[(u32, f64, u64)], own: u64) -> Vec<(f64
         .filter(|(_, count)| *count > 0)
         .collect();
     list.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Its own look at counters and take milliseconds, or are the chunks' and take longer, so they stand at the slow end.
+    // The run's own statements read counters, which takes milliseconds, or chunks, which takes longer,
+    // so they are subtracted from the slow end.
     let mut own = own;
     for (_, count) in list.iter_mut().rev() {
         let cut = own.min(*count);
@@ -289,7 +290,7 @@ fn moved(from: &[(u32, f64, u64)], to: &[(u32, f64, u64)], own: u64) -> Vec<(f64
 /// Mean without the slowest few.
 fn trimmed_mean(buckets: &[(f64, u64)]) -> Option<f64> {
     let all: u64 = buckets.iter().map(|(_, n)| n).sum();
-    let mut left = all as f64 * (1.0 - TRIM);
+    let mut left = all as f64 * (1.0 - TRIMMED_SHARE);
     let (mut sum, mut count) = (0.0, 0.0);
     for (middle, n) in buckets {
         let take = (*n as f64).min(left);
@@ -300,10 +301,11 @@ fn trimmed_mean(buckets: &[(f64, u64)]) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
-/// Each bucket is so many times as wide as the one before it: the 50th root of ten.
-const STEP: f64 = 1.047_128_5;
+/// Each bucket is wider than the one before by this factor: the 50th root of ten.
+const BUCKET_RATIO: f64 = 1.047_128_5;
 
-/// The value below which a share of all lies; inside a bucket they are taken to lie evenly.
+/// The value below which this share of all statements lies; inside a bucket they are assumed to be
+/// evenly distributed.
 fn quantile(buckets: &[(f64, u64)], share: f64) -> Option<f64> {
     let all: u64 = buckets.iter().map(|(_, n)| n).sum();
     let want = all as f64 * share;
@@ -312,7 +314,7 @@ fn quantile(buckets: &[(f64, u64)], share: f64) -> Option<f64> {
         let n = *n as f64;
         if seen + n >= want {
             let place = ((want - seen) / n).clamp(0.0, 1.0);
-            return Some(middle * STEP.powf(place - 0.5));
+            return Some(middle * BUCKET_RATIO.powf(place - 0.5));
         }
         seen += n;
     }
@@ -324,26 +326,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_histogram_gives_counts_mean_and_quantile_of_what_is_new() {
+    fn a_histogram_gives_count_mean_and_quantile_of_new_statements() {
         let from = [(1, 0.001, 100), (5, 0.010, 4)];
         let to = [(1, 0.001, 1_000), (5, 0.010, 104), (9, 1.0, 1)];
-        let new = moved(&from, &to, 0);
+        let new = bucket_deltas(&from, &to, 0);
         assert_eq!(new, [(0.001, 900), (0.010, 100), (1.0, 1)]);
-        // The one slow statement is among the half per cent that is left out.
+        // The one slow statement is in the half per cent that is trimmed.
         let mean = trimmed_mean(&new).unwrap();
         assert!((mean - 0.0018).abs() < 0.0001, "{mean}");
         let p95 = quantile(&new, 0.95).unwrap();
         assert!((0.0098..=0.0102).contains(&p95), "{p95}");
         // A third of the way into the first bucket.
         assert!((0.00098..0.001).contains(&quantile(&new, 0.3).unwrap()));
-        // The probe's own are the slow ones.
-        assert_eq!(moved(&from, &to, 3)[..], [(0.001, 900), (0.010, 98)]);
+        // The probe's own statements are the slow ones.
+        assert_eq!(
+            bucket_deltas(&from, &to, 3)[..],
+            [(0.001, 900), (0.010, 98)]
+        );
         assert_eq!(trimmed_mean(&[]), None);
         assert_eq!(quantile(&[], 0.5), None);
     }
 
     #[test]
-    fn a_bucket_without_an_end_is_taken_at_its_beginning() {
+    fn the_last_bucket_counts_at_its_lower_end() {
         let cell = |v: &str| Some(v.as_bytes().to_vec());
         let row = [
             cell("449"),

@@ -1,24 +1,24 @@
-//! What the throttle saw and did: sums for the summary, and figures over time
-//! for the record of the run.
+//! What the throttle measured and did: totals for the summary, and values over time for the record of
+//! the run.
 
 use super::controller::Action;
 use super::limits::Lag;
-use super::probe::Seen;
+use super::probe::Reading;
 use base::events::Measure;
 
-/// What it came to.
+/// The totals of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Where the latency comes from, in words.
+    /// How latency was measured.
     pub source: String,
-    /// What is usual, from before the run.
+    /// The baseline, from before the run.
     pub baseline: Option<Baseline>,
-    /// The effect over the whole run, weighed by time, as a share.
+    /// The effect over the whole run, weighted by time, as a share.
     pub effect: Option<f64>,
-    /// How much longer others' statements took while the run rested than before it began, as a
-    /// share. What an open snapshot costs is in here and not in `effect`; so is a load that grew.
+    /// How much longer other sessions' statements took in rests than before the run, as a share. The
+    /// cost of an open snapshot is in here and not in `effect`; so is an application load that grew.
     pub baseline_shift: Option<f64>,
-    /// Seconds that limits held the run.
+    /// Seconds that limits paused the run.
     pub paused: f64,
     /// Seconds of rests.
     pub rested: f64,
@@ -28,7 +28,7 @@ pub struct Report {
     pub lag: Option<f64>,
 }
 
-/// The application before the run.
+/// The application's figures before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Baseline {
     /// Statements per second.
@@ -39,40 +39,40 @@ pub struct Baseline {
     pub p95: Option<f64>,
 }
 
-/// One slot of the run.
-pub struct Slot<'a> {
-    /// What was seen.
-    pub seen: &'a Seen,
-    /// What it was for.
-    pub order: Action,
-    /// The gate's rate, if it had one.
-    pub allowed: Option<u64>,
-    /// Whether a limit held the run.
-    pub held: bool,
+/// One interval of the run.
+pub struct Interval<'a> {
+    /// What was measured.
+    pub reading: &'a Reading,
+    /// The action that applied.
+    pub action: Action,
+    /// The rate limit, if there was one.
+    pub rate: Option<u64>,
+    /// Whether a limit paused the run.
+    pub paused: bool,
     /// The estimated effect and its error.
     pub effect: Option<(f64, f64)>,
     /// The slowest replica.
     pub lag: Option<&'a Lag>,
 }
 
-/// The story while it happens.
+/// Collects the totals while the run is going on.
 #[derive(Debug, Default)]
 pub struct Timeline {
     report: Report,
-    before: Vec<Seen>,
-    cost: f64,
-    watched: f64,
-    /// Sum of the logarithms of rests over what is usual, by time, and that time.
-    rests: (f64, f64),
-    /// The same of the last rests only, the mean.
-    lately: f64,
+    baseline_readings: Vec<Reading>,
+    effect_sum: f64,
+    effect_seconds: f64,
+    /// Sum of the logarithms of latency in rests over the baseline, weighted by time, and that time.
+    shift_sum: (f64, f64),
+    /// The weighted mean of the same over recent rests only.
+    recent_shift: f64,
 }
 
-/// Seconds of rests that say something about what the run costs even then.
-const STANDING: f64 = 2.0;
+/// Seconds of rests from which on the baseline shift is reported.
+const MIN_REST_SECONDS: f64 = 2.0;
 
 impl Timeline {
-    /// With the place that latencies come from.
+    /// An empty timeline; `source` says how latency is measured.
     pub fn new(source: String) -> Timeline {
         Timeline {
             report: Report {
@@ -83,24 +83,32 @@ impl Timeline {
         }
     }
 
-    /// A slot before the run.
-    pub fn add_baseline(&mut self, seen: &Seen) {
-        self.before.push(*seen);
-        let n = self.before.len() as f64;
-        let seconds: f64 = self.before.iter().map(|s| s.look.seconds).sum();
-        let statements: f64 = self.before.iter().map(|s| s.look.statements).sum();
-        let middle = |f: fn(&Seen) -> Option<f64>| {
-            let sum: Option<f64> = self.before.iter().map(f).sum();
+    /// Adds an interval before the run.
+    pub fn add_baseline(&mut self, reading: &Reading) {
+        self.baseline_readings.push(*reading);
+        let n = self.baseline_readings.len() as f64;
+        let seconds: f64 = self
+            .baseline_readings
+            .iter()
+            .map(|s| s.sample.seconds)
+            .sum();
+        let statements: f64 = self
+            .baseline_readings
+            .iter()
+            .map(|s| s.sample.statements)
+            .sum();
+        let middle = |f: fn(&Reading) -> Option<f64>| {
+            let sum: Option<f64> = self.baseline_readings.iter().map(f).sum();
             sum.map(|s| s / n)
         };
         self.report.baseline = Some(Baseline {
             statements: statements / seconds.max(1e-3),
-            mean: middle(|s| s.look.mean),
-            p95: middle(|s| s.look.p95),
+            mean: middle(|s| s.sample.mean),
+            p95: middle(|s| s.sample.p95),
         });
     }
 
-    /// What is usual, in one line.
+    /// The baseline in one line.
     pub fn baseline_text(&self) -> String {
         let ms = |s: f64| format!("{:.2} ms", s * 1e3);
         match self.report.baseline {
@@ -109,48 +117,49 @@ impl Timeline {
                 mean: Some(mean),
                 p95: Some(p95),
             }) if statements >= 1.0 => format!(
-                "usual: {statements:.0} statements a second, {} on average, 95 % within {}",
+                "baseline: {statements:.0} statements per second, {} on average, 95 % within {}",
                 ms(mean),
                 ms(p95)
             ),
-            Some(usual) => format!("usual: {:.0} statements a second", usual.statements),
-            None => "nothing is known of what is usual".to_owned(),
+            Some(b) => format!("baseline: {:.0} statements per second", b.statements),
+            None => "the baseline is not known".to_owned(),
         }
     }
 
-    /// A slot of the run; what is to be drawn of it.
-    pub fn slot(&mut self, slot: &Slot<'_>) -> Vec<Measure> {
-        let look = &slot.seen.look;
+    /// Adds an interval of the run; returns the values to record.
+    pub fn add_interval(&mut self, interval: &Interval<'_>) -> Vec<Measure> {
+        let sample = &interval.reading.sample;
         let r = &mut self.report;
-        if slot.held {
-            r.paused += look.seconds;
-        } else if slot.order == Action::Rest {
-            r.rested += look.seconds;
-            if let (Some(now), Some(usual)) = (look.mean, r.baseline.and_then(|u| u.mean))
+        if interval.paused {
+            r.paused += sample.seconds;
+        } else if interval.action == Action::Rest {
+            r.rested += sample.seconds;
+            if let (Some(now), Some(usual)) = (sample.mean, r.baseline.and_then(|u| u.mean))
                 && now > 0.0
                 && usual > 0.0
-                && !look.is_quiet()
+                && !sample.is_quiet()
             {
                 let over = (now / usual).ln().clamp(-1.0, 1.0);
-                self.rests.0 += over * look.seconds;
-                self.rests.1 += look.seconds;
-                let weight = (look.seconds / self.rests.1.min(3.0 * STANDING)).min(1.0);
-                self.lately += weight * (over - self.lately);
-                if self.rests.1 >= STANDING {
-                    r.baseline_shift = Some((self.rests.0 / self.rests.1).exp() - 1.0);
+                self.shift_sum.0 += over * sample.seconds;
+                self.shift_sum.1 += sample.seconds;
+                let weight =
+                    (sample.seconds / self.shift_sum.1.min(3.0 * MIN_REST_SECONDS)).min(1.0);
+                self.recent_shift += weight * (over - self.recent_shift);
+                if self.shift_sum.1 >= MIN_REST_SECONDS {
+                    r.baseline_shift = Some((self.shift_sum.0 / self.shift_sum.1).exp() - 1.0);
                 }
             }
         }
-        if let Some((e, _)) = slot.effect {
-            self.cost += e * look.seconds;
-            self.watched += look.seconds;
-            r.effect = Some(self.cost / self.watched);
+        if let Some((e, _)) = interval.effect {
+            self.effect_sum += e * sample.seconds;
+            self.effect_seconds += sample.seconds;
+            r.effect = Some(self.effect_sum / self.effect_seconds);
         }
-        let lag = match slot.lag {
+        let lag = match interval.lag {
             Some(Lag::Seconds(s)) => Some(*s),
             _ => None,
         };
-        r.history = r.history.max(slot.seen.history);
+        r.history = r.history.max(interval.reading.history_list);
         r.lag = match (r.lag, lag) {
             (Some(a), Some(b)) => Some(a.max(b)),
             (a, b) => a.or(b),
@@ -172,61 +181,61 @@ impl Timeline {
             "Rate",
             "passed",
             "B/s",
-            Some(look.bytes as f64 / look.seconds.max(1e-3)),
+            Some(sample.bytes as f64 / sample.seconds.max(1e-3)),
             false,
         );
         add(
             "Rate",
             "allowed",
             "B/s",
-            slot.allowed.map(|r| r as f64),
+            interval.rate.map(|r| r as f64),
             true,
         );
         add(
-            "Latency of everybody's statements",
+            "Latency of other sessions' statements",
             "mean",
             "ms",
-            look.mean.map(ms),
+            sample.mean.map(ms),
             false,
         );
         add(
-            "Latency of everybody's statements",
+            "Latency of other sessions' statements",
             "95th percentile",
             "ms",
-            look.p95.map(ms),
+            sample.p95.map(ms),
             false,
         );
         add(
-            "Statements of everybody",
+            "Statements of other sessions",
             "statements",
             "per second",
-            Some(look.statements / look.seconds.max(1e-3)),
+            Some(sample.statements / sample.seconds.max(1e-3)),
             false,
         );
         add(
-            "Effect on others",
+            "Impact",
             "estimate",
             "%",
-            slot.effect.map(|(e, _)| e * 100.0),
+            interval.effect.map(|(e, _)| e * 100.0),
             false,
         );
         add(
-            "History list",
+            "Hitimeline list",
             "length",
             "",
-            slot.seen.history.map(|n| n as f64),
+            interval.reading.history_list.map(|n| n as f64),
             false,
         );
         add("Replica lag", "lag", "s", lag, false);
         list
     }
 
-    /// How much longer others' statements take of late even while the run rests, as a share.
-    pub fn standing(&self) -> Option<f64> {
-        (self.rests.1 >= STANDING).then(|| self.lately.exp() - 1.0)
+    /// How much longer other sessions' statements take in recent rests than before the run, as a share.
+    pub fn recent_baseline_shift(&self) -> Option<f64> {
+        (self.shift_sum.1 >= MIN_REST_SECONDS).then(|| self.recent_shift.exp() - 1.0)
     }
 
-    /// The story so far.
+    /// The totals so far.
     pub fn report(&self) -> Report {
         self.report.clone()
     }
@@ -237,74 +246,84 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_story_adds_up() {
-        let mut story = Timeline::new("x".to_owned());
-        let mut seen = Seen::default();
-        seen.look.seconds = 0.5;
-        seen.look.bytes = 100;
-        seen.history = Some(7);
+    fn totals_add_up() {
+        let mut timeline = Timeline::new("x".to_owned());
+        let mut reading = Reading::default();
+        reading.sample.seconds = 0.5;
+        reading.sample.bytes = 100;
+        reading.history_list = Some(7);
         for i in 0..80 {
-            let order = if i % 4 == 0 {
+            let action = if i % 4 == 0 {
                 Action::Rest
             } else {
                 Action::Rate(5)
             };
-            let drawn = story.slot(&Slot {
-                seen: &seen,
-                order,
-                allowed: Some(5),
-                held: i % 8 == 7,
+            let measures = timeline.add_interval(&Interval {
+                reading: &reading,
+                action,
+                rate: Some(5),
+                paused: i % 8 == 7,
                 effect: Some((0.03, 0.01)),
                 lag: Some(&Lag::Seconds(2.0)),
             });
-            let rate = drawn.iter().find(|m| m.name == "passed").unwrap();
+            let rate = measures.iter().find(|m| m.name == "passed").unwrap();
             assert_eq!(rate.value, 200.0);
             assert!(
-                drawn
+                measures
                     .iter()
-                    .all(|m| m.chart != "Latency of everybody's statements")
+                    .all(|m| m.chart != "Latency of other sessions' statements")
             );
         }
-        let report = story.report();
+        let report = timeline.report();
         assert!((report.effect.unwrap() - 0.03).abs() < 1e-6);
         assert_eq!((report.rested, report.paused), (10.0, 5.0));
         // Nobody knew what is usual.
-        assert_eq!((report.baseline_shift, story.standing()), (None, None));
+        assert_eq!(
+            (report.baseline_shift, timeline.recent_baseline_shift()),
+            (None, None)
+        );
         assert_eq!((report.history, report.lag), (Some(7), Some(2.0)));
     }
 
     #[test]
-    fn what_stays_while_nothing_moves_is_told_apart() {
-        let mut story = Timeline::new("x".to_owned());
-        let mut seen = Seen::default();
-        (seen.look.seconds, seen.look.statements, seen.look.mean) = (0.5, 900.0, Some(0.001));
-        story.add_baseline(&seen);
-        let mut slots = |n, order, mean| {
-            seen.look.mean = Some(mean);
-            // The few that end while the server stands still say nothing of the snapshot.
-            seen.look.statements = if mean < 1.0 { 900.0 } else { 2.0 };
+    fn the_baseline_shift_counts_rests_only() {
+        let mut timeline = Timeline::new("x".to_owned());
+        let mut reading = Reading::default();
+        (
+            reading.sample.seconds,
+            reading.sample.statements,
+            reading.sample.mean,
+        ) = (0.5, 900.0, Some(0.001));
+        timeline.add_baseline(&reading);
+        let mut intervals = |n, action, mean| {
+            reading.sample.mean = Some(mean);
+            // The few statements that end while the server is stalled say nothing about the snapshot.
+            reading.sample.statements = if mean < 1.0 { 900.0 } else { 2.0 };
             for _ in 0..n {
-                story.slot(&Slot {
-                    seen: &seen,
-                    order,
-                    allowed: None,
-                    held: false,
+                timeline.add_interval(&Interval {
+                    reading: &reading,
+                    action,
+                    rate: None,
+                    paused: false,
                     effect: Some((0.03, 0.01)),
                     lag: None,
                 });
             }
-            (story.report().baseline_shift, story.standing())
+            (
+                timeline.report().baseline_shift,
+                timeline.recent_baseline_shift(),
+            )
         };
         let about = |v: Option<f64>, to: f64| (v.unwrap() - to).abs() < 0.005;
-        assert_eq!(slots(3, Action::Rest, 0.001).0, None);
-        // Work is no rest, however slow.
-        let (all, _) = slots(20, Action::Rate(5), 0.005);
+        assert_eq!(intervals(3, Action::Rest, 0.001).0, None);
+        // Work does not count, however slow.
+        let (all, _) = intervals(20, Action::Rate(5), 0.005);
         assert_eq!(all, None);
-        let (all, lately) = slots(17, Action::Rest, 0.001);
+        let (all, lately) = intervals(17, Action::Rest, 0.001);
         assert!(about(all, 0.0) && about(lately, 0.0), "{all:?} {lately:?}");
-        let (all, lately) = slots(40, Action::Rest, 1.5);
+        let (all, lately) = intervals(40, Action::Rest, 1.5);
         assert!(about(all, 0.0) && about(lately, 0.0), "{all:?} {lately:?}");
-        let (all, lately) = slots(60, Action::Rest, 0.0012);
+        let (all, lately) = intervals(60, Action::Rest, 0.0012);
         assert!(
             about(all, 0.147) && about(lately, 0.2),
             "{all:?} {lately:?}"
@@ -312,16 +331,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_usual_is_said_in_one_line() {
-        let mut story = Timeline::new("x".to_owned());
-        let mut seen = Seen::default();
-        seen.look.seconds = 1.0;
-        seen.look.statements = 1000.0;
-        (seen.look.mean, seen.look.p95) = (Some(0.001), Some(0.004));
-        story.add_baseline(&seen);
+    fn the_baseline_is_one_line() {
+        let mut timeline = Timeline::new("x".to_owned());
+        let mut reading = Reading::default();
+        reading.sample.seconds = 1.0;
+        reading.sample.statements = 1000.0;
+        (reading.sample.mean, reading.sample.p95) = (Some(0.001), Some(0.004));
+        timeline.add_baseline(&reading);
         assert_eq!(
-            story.baseline_text(),
-            "usual: 1000 statements a second, 1.00 ms on average, 95 % within 4.00 ms"
+            timeline.baseline_text(),
+            "baseline: 1000 statements per second, 1.00 ms on average, 95 % within 4.00 ms"
         );
     }
 }

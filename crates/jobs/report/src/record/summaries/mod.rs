@@ -77,9 +77,9 @@ fn bottleneck(record: &mut Record, report: Option<&bottleneck::Report>) {
     text.extend(suggestions.map(|s| format!("Suggestion: {s}.")));
     text.extend(r.not_measured.iter().map(|u| format!("Not measured: {u}.")));
     let bars = r.shares.iter().filter(|s| s.share >= 0.005).map(|s| Bar {
-        label: s.cause.words().to_owned(),
+        label: s.class.words().to_owned(),
         mean: Some(s.share * 100.0),
-        strong: s.cause == r.dominant,
+        strong: s.class == r.dominant,
         ..Bar::default()
     });
     record.sections.push(Section {
