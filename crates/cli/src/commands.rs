@@ -8,6 +8,7 @@ use crate::args::{self, Cli, Command, Selection};
 use crate::screen::{Screen, summary};
 use ::report::record::{self, told};
 use base::{Cancel, Error, Kind, Result};
+use instance::ServerCommand;
 use instance::doctor;
 use instance::managed;
 use instance::tune;
@@ -232,13 +233,13 @@ fn load(a: &args::Load, run: &Run, screen: &Screen) -> Result<u8> {
         tune: tune::Options {
             level,
             state: state(),
-            restart: service.map(|(command, config)| tune::restart::Restart {
-                command: tune::ServerCommand::Shell(command.clone()),
+            restart: service.map(|(command, config)| tune::Restart {
+                command: ServerCommand::Shell(command.clone()),
                 config: config.clone(),
             }),
         },
         state: state_at_home(),
-        server_command: a.server_command.clone().map(tune::ServerCommand::Shell),
+        server_command: a.server_command.clone().map(ServerCommand::Shell),
         managed: a.datadir.clone().map(|folder| managed::Options {
             folder,
             program: a.server_program.clone(),

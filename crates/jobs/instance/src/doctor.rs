@@ -5,7 +5,8 @@
 
 use crate::tune::journal::{self, Journal, Opened};
 use crate::tune::revert::{self, Decision, Outcome};
-use crate::tune::{self, belongs, restart, settings, stopped};
+use crate::tune::{self, belongs, settings};
+use crate::{recover, restart, stopped};
 use base::{Error, Kind, Result, units::printable};
 use run::Run;
 use server::Identity;
@@ -126,7 +127,7 @@ fn one(run: &Run, options: &Options, wire: &wire::Options) -> Result<Summary> {
     let stopped = stopped::all(&options.state)?
         .into_iter()
         .find(|s| s.endpoint == endpoint && !s.held && !options.revert);
-    let (mut conn, id) = match (restart::connected(run, wire, state), &stopped) {
+    let (mut conn, id) = match (recover::connect(run, wire, state), &stopped) {
         (Err(e), Some(_)) if e.kind == Kind::Connection => {
             return Err(e.hint(format!(
                 "a load had stopped this server and was killed: {}",

@@ -3,6 +3,12 @@
 //!
 //! Invariant: nothing on a server is changed that is not written to the state directory first.
 
+mod command;
 pub mod doctor;
 pub mod managed;
+pub mod recover;
+pub mod restart;
+pub mod stopped;
 pub mod tune;
+
+pub use command::ServerCommand;

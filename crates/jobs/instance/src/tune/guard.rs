@@ -6,12 +6,12 @@
 
 use super::journal::{self, Journal, Opened, Record};
 use super::replicas::{self, Found};
-use super::restart::{self, Restart};
 use super::revert::{self, Outcome};
 use super::{
-    ChangedSetting, LoadProfile, Options, Report, Tuning, belongs, doctor, held, local_infile_off,
-    lost, open, settings,
+    ChangedSetting, LoadProfile, Options, Report, Restart, Tuning, belongs, doctor, held,
+    local_infile_off, lost, open, settings,
 };
+use crate::restart;
 use base::{Error, Kind, Result, units::printable};
 use run::failure;
 use server::{Identity, Privileges};

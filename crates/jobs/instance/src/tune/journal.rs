@@ -89,7 +89,7 @@ pub struct Fragment {
     /// Where it is written.
     pub file: PathBuf,
     /// The shell line that restarts the server.
-    pub command: super::command::ServerCommand,
+    pub command: crate::ServerCommand,
     /// What it sets.
     pub lines: Vec<Line>,
     /// Variables that were set while the server ran: a restart forgets them.
@@ -173,7 +173,7 @@ pub fn all(state: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// All files of a folder whose names begin and end so.
-pub(super) fn named(state: &Path, begin: &str, end: &str) -> Result<Vec<PathBuf>> {
+pub(crate) fn named(state: &Path, begin: &str, end: &str) -> Result<Vec<PathBuf>> {
     let list = match fs::read_dir(state) {
         Ok(list) => list,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -215,7 +215,7 @@ pub fn folder(state: &Path) -> std::io::Result<()> {
 }
 
 /// A file that one process at a time works with.
-pub(super) enum Locked {
+pub(crate) enum Locked {
     /// It is this one.
     Ours(File),
     /// Another one that lives.
@@ -223,7 +223,7 @@ pub(super) enum Locked {
 }
 
 /// Opens a file and locks it; `None` if there is none and none is to be made.
-pub(super) fn locked(path: &Path, create: bool) -> Result<Option<Locked>> {
+pub(crate) fn locked(path: &Path, create: bool) -> Result<Option<Locked>> {
     loop {
         let file = OpenOptions::new()
             .read(true)
@@ -420,7 +420,7 @@ pub fn begin(server: Server) -> Record {
     }
 }
 
-pub(super) fn failed(doing: &str, path: &Path, e: std::io::Error) -> Error {
+pub(crate) fn failed(doing: &str, path: &Path, e: std::io::Error) -> Error {
     Error::new(
         Kind::Storage,
         printable(&format!("cannot {doing} {}: {e}", path.display())),

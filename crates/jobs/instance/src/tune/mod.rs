@@ -10,19 +10,15 @@
 //! settings and is taken back behind them, by the `command` that the user gave. `down` is a server that is stopped and
 //! started for files that are put into its folder.
 
-mod command;
 mod guard;
 pub mod journal;
 pub mod replicas;
-pub mod restart;
 pub mod revert;
 pub mod settings;
-pub mod stopped;
 
+use crate::{ServerCommand, restart};
 use base::{Error, Kind, Result, units::printable};
-pub use command::ServerCommand;
 use journal::{Journal, Opened};
-use restart::Restart;
 use revert::Outcome;
 use run::Run;
 use run::failure;
@@ -62,6 +58,15 @@ pub struct Options {
     pub state: Option<PathBuf>,
     /// How the server is restarted, if that is allowed.
     pub restart: Option<Restart>,
+}
+
+/// What the user gave to restart the server with.
+#[derive(Clone, Debug)]
+pub struct Restart {
+    /// Restarts it.
+    pub command: ServerCommand,
+    /// A folder of which the server reads every `.cnf` file when it starts.
+    pub config: PathBuf,
 }
 
 /// What is going to be loaded.
@@ -254,7 +259,7 @@ pub fn local_infile_off() -> Error {
 }
 
 /// A connection that a stop does not break: it is what puts things back.
-fn open(wire: &wire::Options, id: &Identity) -> Result<Conn> {
+pub(crate) fn open(wire: &wire::Options, id: &Identity) -> Result<Conn> {
     let mut conn = Conn::connect(wire)
         .map_err(|e| failure::wire("no connection to the server whose settings are changed", e))?;
     session::for_catalog(&mut conn, id)

@@ -7,13 +7,12 @@
 //! that does not come up at all is an error that says so. Whether a restart has
 //! worked is told by the server, never by how the command ended.
 
-use super::command::ServerCommand;
-use super::journal::{self, Fragment, Journal, Opened, Record};
-use super::settings::same;
-use super::{belongs, open, revert, stopped};
+use crate::command::ServerCommand;
+use crate::tune::journal::{self, Fragment, Journal, Record};
+use crate::tune::settings::same;
+use crate::tune::{self, Restart, belongs, open, revert};
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
-use run::connect;
 use run::failure;
 use server::{Identity, quote};
 use std::fs::{self, OpenOptions, Permissions};
@@ -32,15 +31,6 @@ const START: Duration = Duration::from_secs(300);
 const DOUBT: Duration = Duration::from_secs(5);
 /// How long a connection may outlive a restart.
 const END: Duration = Duration::from_secs(30);
-
-/// What the user gave to restart the server with.
-#[derive(Clone, Debug)]
-pub struct Restart {
-    /// Restarts it.
-    pub command: ServerCommand,
-    /// A folder of which the server reads every `.cnf` file when it starts.
-    pub config: PathBuf,
-}
 
 /// Looks at what the user gave, before anything is changed; gives the file's path.
 pub fn check(service: &Restart) -> Result<PathBuf> {
@@ -121,7 +111,7 @@ fn up(wire: &wire::Options, id: &Identity, limit: Duration) -> Result<Conn> {
 }
 
 /// Whether the server lets nobody in any more, now or, if it has been told to end, before long.
-pub(super) fn gone(wire: &wire::Options, told: bool) -> bool {
+pub(crate) fn gone(wire: &wire::Options, told: bool) -> bool {
     /// `ER_SERVER_SHUTDOWN`.
     const ENDING: u16 = 1053;
     let end = Instant::now() + if told { END } else { Duration::ZERO };
@@ -140,7 +130,7 @@ pub(super) fn gone(wire: &wire::Options, told: bool) -> bool {
 }
 
 /// Waits until a connection is broken.
-pub(super) fn ended(conn: &mut Conn) -> bool {
+pub(crate) fn ended(conn: &mut Conn) -> bool {
     let end = Instant::now() + END;
     while Instant::now() < end {
         if conn.fetch("SELECT 1").is_err() {
@@ -194,7 +184,7 @@ pub fn start(
 }
 
 /// A server that nobody has brought up.
-pub(super) fn is_down(
+pub(crate) fn is_down(
     wire: &wire::Options,
     command: &ServerCommand,
     why: &str,
@@ -203,12 +193,12 @@ pub(super) fn is_down(
     let text = format!("THE SERVER IS DOWN: {command} does not start it ({why})");
     Error::new(Kind::Connection, printable(&text)).hint(format!(
         "{hint}; its own log says why it does not start. Once it runs: {}",
-        super::doctor(wire)
+        tune::doctor(wire)
     ))
 }
 
 /// Starts a server, with a command that is run in `folder` if that is given; `Err` says why it is not up.
-pub(super) fn started(
+pub(crate) fn started(
     id: &Identity,
     wire: &wire::Options,
     command: &ServerCommand,
@@ -268,7 +258,7 @@ pub fn undo(
                 return Err(e.hint(format!(
                     "the server runs with settings that {} had, which is removed: restart it, then {}",
                     fragment.file.display(),
-                    super::doctor(wire)
+                    tune::doctor(wire)
                 )));
             }
             *conn = start(&id, wire, &fragment.command, state)?;
@@ -296,7 +286,7 @@ pub fn revive(wire: &wire::Options, journal: &Journal, state: &Path) -> Result<O
 
 /// A server that is down, by its name: what it is can only be asked once it runs, and nothing depends on
 /// it until then.
-pub(super) fn described(name: &str) -> Result<Identity> {
+pub(crate) fn described(name: &str) -> Result<Identity> {
     let variables = [("version".to_owned(), version(name))];
     Identity::from_variables(variables.into())
         .ok_or_else(|| Error::new(Kind::Internal, "a journal without a version"))
@@ -310,39 +300,6 @@ fn version(name: &str) -> String {
     } else {
         number.to_owned()
     }
-}
-
-/// Connects; a server that an earlier run was restarting and has left down is started.
-pub fn connected(
-    run: &run::Run,
-    wire: &wire::Options,
-    state: Option<&Path>,
-) -> Result<(Conn, Identity)> {
-    let (e, state) = match (connect::open(run, wire), state) {
-        (Err(e), Some(state)) if e.kind == Kind::Connection => (e, state),
-        (Ok(open), Some(state)) => {
-            return if stopped::restart_after_crash(run, wire, state, true)? {
-                connect::open(run, wire)
-            } else {
-                Ok(open)
-            };
-        }
-        (outcome, _) => return outcome,
-    };
-    if stopped::restart_after_crash(run, wire, state, false)? {
-        return connect::open(run, wire);
-    }
-    for path in journal::all(state)? {
-        let Ok(Some(Opened::Ours(journal))) = journal::existing(&path) else {
-            continue;
-        };
-        if revive(wire, &journal, state)?.is_some() {
-            let what = "an earlier run has left the server down while it restarted it: it is started again";
-            run.observer.warn(what.to_owned());
-            return connect::open(run, wire);
-        }
-    }
-    Err(e)
 }
 
 /// What the server says that it is now.

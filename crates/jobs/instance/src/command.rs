@@ -27,7 +27,7 @@ pub enum ServerCommand {
 
 impl ServerCommand {
     /// Does what the word says, in another folder than this one if that is given; `Err` says how it failed.
-    pub(super) fn call(
+    pub(crate) fn call(
         &self,
         word: &str,
         state: &Path,

@@ -8,9 +8,10 @@
 //! and no other one loads into it: the note is locked from before the load's own
 //! lock on the server goes until it is there again.
 
-use super::command::ServerCommand;
-use super::journal::{self, Locked, failed, locked};
-use super::{open, restart};
+use crate::command::ServerCommand;
+use crate::restart;
+use crate::tune::journal::{self, Locked, failed, locked};
+use crate::tune::open;
 use archive::FileRecord;
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
