@@ -14,6 +14,7 @@ mod run;
 mod run_status;
 pub mod server_counters;
 mod setpoints;
+pub mod state;
 pub mod throttle;
 
 pub use crate::run::{Phase, PhaseTraffic, Run, Stop};
