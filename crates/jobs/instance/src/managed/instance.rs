@@ -1,153 +1,128 @@
-//! A server of a load's own, on a data folder that the load makes: it is
-//! initialised, started, loaded, and shut down, and the folder is somebody's to
-//! start a service on.
+//! The life of a managed instance, from an empty directory to a data directory that is the user's.
 //!
-//! `mark` takes the folder and says how far it has come, `program` finds the
-//! programs, `options` says which options the server may be given, `server` is the
-//! process. Everything of the load's own is in one hidden
-//! folder inside the data folder: a mark that says how far it has come, the
-//! socket, the log, and at first the data folder itself, which is moved to its
-//! place when it is whole. Invariants: only a folder that is empty is taken;
-//! nothing is ever removed but that hidden folder; whoever works in it holds a
-//! lock on the mark; it goes when all of the archive is there and the server has
-//! ended in good order.
+//! Invariant: the state file has a stage on the disk before the work of that stage begins, so a killed load is resumed
+//! where it was.
 
-mod mysqld;
-pub mod options;
-mod program;
-mod state_file;
-
-pub use mysqld::{Mysqld, socket};
-
-use ::server::{Flavour, quote};
+use super::account;
+use super::initialize::{self, HERE, hint_for};
+use super::mysqld::Mysqld;
+use super::program;
+use super::state_file::{self, Stage};
 use base::units::printable;
 use base::{Error, Kind, Result, Secret, failpoint};
-use run::Run;
-use run::connect;
-use run::failure;
-use state_file::{MARK, Stage};
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, lchown};
-use std::os::unix::process::CommandExt;
+use run::state::{self, Failure, LockedFile, storage};
+use run::{Run, connect};
+use server::Flavour;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 use wire::Endpoint;
-
-/// Where the data folder is until it is whole.
-const NEW: &str = "new";
-
-/// The same, from the hidden folder: without the dot a server would look for it where it is installed.
-const HERE: &str = "./new";
-
-/// Why a program may fail in a folder that has nothing wrong with it.
-const DENIED: &str = "its account has to get to the folder, and AppArmor or SELinux may allow it the usual data folder only";
 
 /// What the user asked for.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The data folder.
+    /// The data directory.
     pub folder: PathBuf,
-    /// The server's program; looked for if it is not given.
+    /// The server's program; searched for if it is not given.
     pub program: Option<PathBuf>,
     /// Options of the server, each `name=value`.
     pub options: Vec<String>,
 }
 
-/// What became of it.
+/// What was made.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// The data folder.
+    /// The data directory.
     pub folder: PathBuf,
-    /// The program that it was made with.
+    /// The program that it was initialized with.
     pub program: PathBuf,
-    /// Making the folder and starting the server for the first time, in seconds; none if an earlier load had done that.
+    /// Seconds for initializing it and starting the server for the first time; none if an earlier load had done that.
     pub made: Option<f64>,
-    /// Whether its root has a password.
+    /// Whether the account root has a password.
     pub password: bool,
 }
 
-/// A server that was made for this load, or for the one that it goes on with.
+/// A server on a data directory that this load, or the one that it resumes, has initialized.
 pub struct ManagedInstance {
     server: Mysqld,
-    mark: File,
+    state: LockedFile,
     stage: Stage,
     made: Option<f64>,
-    /// Whether the folder itself is of this load.
+    /// Whether this load created the directory.
     created: bool,
     password: Option<Secret>,
 }
 
-/// What it is to hold.
+/// What will be loaded into it.
 #[derive(Clone, Copy, Debug)]
 pub struct Purpose {
-    /// Whose dump it is, if the dump says.
+    /// The flavour of the server that the dump is from, if the dump says.
     pub source: Option<Flavour>,
     /// Bytes of rows.
     pub bytes: u64,
-    /// Whether most of them come as files.
+    /// Whether most of them are imported as tablespaces.
     pub tablespaces: bool,
-    /// Whether an interrupted load is to be gone on with.
+    /// Whether an interrupted load is resumed.
     pub resume: bool,
 }
 
-/// Takes the folder, with what an interrupted load may have left in it; [`Own::up`] does the rest.
+/// Claims the data directory, with what an interrupted load may have left in it; [`ManagedInstance::start`] does the
+/// rest.
 pub fn begin(
     run: &Run,
     options: &Options,
     password: Option<Secret>,
-    wanted: Purpose,
+    purpose: Purpose,
 ) -> Result<ManagedInstance> {
-    let folder =
+    let datadir =
         std::path::absolute(&options.folder).map_err(|e| storage("use", &options.folder, &e))?;
-    let flavour = wanted.source.map(|f| f == Flavour::MariaDb);
+    let flavour = purpose.source.map(|f| f == Flavour::MariaDb);
     let (program, mariadb) = program::find(options.program.as_deref(), flavour)?;
     let mut server = Mysqld {
-        folder,
+        datadir,
         program,
         mariadb,
         options: options.options.clone(),
         user: None,
-        sizes: sizes(&wanted),
-        by_file: wanted.tablespaces,
+        sizes: sizes(&purpose),
+        tablespaces: purpose.tablespaces,
     };
-    if !server.has_room_for_socket() || server.folder.to_str().is_none() {
+    if !server.has_room_for_socket() || server.datadir.to_str().is_none() {
         let text = format!(
-            "--datadir {}: a socket in it would have a longer name than the kernel takes, or the name is not UTF-8",
-            server.folder.display()
+            "--datadir {}: the path of a socket in it is longer than the kernel accepts, or the path is not UTF-8",
+            server.datadir.display()
         );
         return Err(Error::new(Kind::Usage, printable(&text))
-            .hint("load into a folder with a short name, and move it when the load is over"));
+            .hint("load into a directory with a short path, and move it after the load"));
     }
-    // Before anything is made.
-    program::initialiser(&server, Path::new(HERE))?;
+    // Before anything is created.
+    program::initializer(&server, Path::new(HERE))?;
     run.check()?;
-    let created = state_file::folder_of(&server.folder)?;
+    let created = state_file::create_datadir(run, &server.datadir)?;
     server.user =
-        state_file::user(&server.folder).map_err(|e| storage("look at", &server.folder, &e))?;
-    let (mark, stage) = match state_file::taken(run, &server, wanted.resume)? {
-        Some(taken) => taken,
-        None => (state_file::marked(&server)?, Stage::Initialising),
+        account::of_server(&server.datadir).map_err(|e| storage("read", &server.datadir, &e))?;
+    let (state, stage) = match state_file::resumed(run, &server, purpose.resume)? {
+        Some(resumed) => resumed,
+        None => (state_file::create(&server)?, Stage::Initializing),
     };
     Ok(ManagedInstance {
         server,
-        mark,
+        state,
         stage,
         made: None,
         created,
-        // One without a letter is none.
+        // An empty password is none.
         password: password.filter(|p| !p.is_empty()),
     })
 }
 
 /// Bytes of the buffer pool and of the redo log.
-fn sizes(wanted: &Purpose) -> (u64, u64) {
+fn sizes(purpose: &Purpose) -> (u64, u64) {
     const MIB: u64 = 1 << 20;
-    let bytes = wanted.bytes;
-    if wanted.tablespaces {
-        // Rows of files are read once. A pool that had room for all of them would cost more than that: every page of it
-        // is new to the process.
+    let bytes = purpose.bytes;
+    if purpose.tablespaces {
+        // Imported rows are read once. A pool with room for all of them would cost more than that: every page of it is
+        // new to the process.
         return (256 * MIB, 128 * MIB);
     }
     let free = fs::read_to_string("/proc/meminfo").ok();
@@ -157,30 +132,25 @@ fn sizes(wanted: &Purpose) -> (u64, u64) {
     (pool, (bytes / 4).clamp(128 * MIB, 1024 * MIB))
 }
 
-fn storage(doing: &str, path: &Path, e: &io::Error) -> Error {
-    let text = format!("cannot {doing} {}: {e}", path.display());
-    Error::new(Kind::Storage, printable(&text))
-}
-
 impl ManagedInstance {
-    /// Makes what is missing of the data folder, and starts the server on it. Before anything of a new one gets into its
-    /// place, `goes_on` is asked whether it is still wanted.
-    pub fn start(mut self, run: &Run, goes_on: impl FnOnce() -> bool) -> Result<ManagedInstance> {
+    /// Makes what is missing of the data directory, and starts the server on it. Before anything of a new one is moved to
+    /// its place, `is_wanted` is asked whether to continue.
+    pub fn start(mut self, run: &Run, is_wanted: impl FnOnce() -> bool) -> Result<ManagedInstance> {
         let start = Instant::now();
         let outcome = match self.stage {
-            Stage::Loading => self.started(),
-            _ => self.initialised(goes_on).map(|waited| {
+            Stage::Loading => self.start_process(),
+            _ => self.initialize(is_wanted).map(|waited| {
                 let took = start.elapsed().saturating_sub(waited);
                 self.made = Some(took.as_secs_f64());
             }),
         };
         match outcome
-            .and_then(|()| self.is_entered())
+            .and_then(|()| self.check_login())
             .and_then(|()| run.check())
         {
             Ok(()) => {
                 run.observer.note(printable(&format!(
-                    "a server of the load's own: {}",
+                    "temporary server instance: {}",
                     self.server
                 )));
                 Ok(self)
@@ -194,7 +164,7 @@ impl ManagedInstance {
         &self.server
     }
 
-    /// How it is reached.
+    /// How to connect to it.
     pub fn wire(&self) -> wire::Options {
         let mut wire = wire::Options::new(Endpoint::Unix(self.server.socket()), "root");
         wire.password.clone_from(&self.password);
@@ -203,236 +173,111 @@ impl ManagedInstance {
 
     fn reached(&mut self, stage: Stage) -> Result<()> {
         self.stage = stage;
-        state_file::written(&self.mark, &self.server, stage)
+        state_file::write(&mut self.state, &self.server, stage)
     }
 
-    /// Makes the data folder, puts it into its place, and has its server's root be what it is to be. Says how long it
-    /// waited for the answer.
-    fn initialised(&mut self, goes_on: impl FnOnce() -> bool) -> Result<Duration> {
+    /// Initializes the data directory, moves it to its place, and sets the password of root. Returns how long it waited
+    /// for the answer.
+    fn initialize(&mut self, is_wanted: impl FnOnce() -> bool) -> Result<Duration> {
         let mut waited = Duration::ZERO;
-        if self.stage == Stage::Initialising {
-            self.reached(Stage::Initialising)?;
+        if self.stage == Stage::Initializing {
+            self.reached(Stage::Initializing)?;
             failpoint::reached("a data folder is marked");
-            self.made_new()?;
-            let asked = Instant::now();
-            if !goes_on() {
-                return Err(Error::new(Kind::Failed, "the data folder is not wanted"));
+            initialize::create_new(&self.server, &self.state)?;
+            let asked_at = Instant::now();
+            if !is_wanted() {
+                return Err(Error::new(Kind::Failed, "the data directory is not needed"));
             }
-            waited = asked.elapsed();
+            waited = asked_at.elapsed();
             self.reached(Stage::Moving)?;
         }
-        self.moved()?;
+        initialize::move_to_place(&self.server)?;
         failpoint::reached("a data folder is initialised");
-        self.started()?;
+        self.start_process()?;
         if let Some(password) = self.password.take() {
-            let named = self.root(&password);
+            let outcome = initialize::set_root_password(&self.wire(), &password);
             self.password = Some(password);
-            named?;
+            outcome?;
         }
         failpoint::reached("a server of the load's own is up");
         self.reached(Stage::Loading)?;
         Ok(waited)
     }
 
-    fn made_new(&self) -> Result<()> {
-        let new = self.server.state_directory().join(NEW);
-        if new.exists() {
-            fs::remove_dir_all(&new).map_err(|e| storage("remove", &new, &e))?;
-        }
-        let path = self.server.state_directory().join(MARK);
-        let held = self
-            .mark
-            .try_clone()
-            .map_err(|e| storage("hold", &path, &e))?;
-        // By a name without the user's letters in it: what makes MariaDB's does not take all of them.
-        let out = program::initialiser(&self.server, Path::new(HERE))?
-            .current_dir(self.server.state_directory())
-            .env("TMPDIR", self.with_scratch()?)
-            .env_remove("PENSTOCK_PASSWORD")
-            .env_remove("MYSQL_PWD")
-            // With it goes the lock: nobody else is at work here while this is, even if we are killed.
-            .stdin(Stdio::from(held))
-            .process_group(0)
-            .output()
-            .map_err(|e| storage("run", &self.server.program, &e))?;
-        if !out.status.success() {
-            let said = [out.stderr, out.stdout].concat();
-            let said = mysqld::complaints(&String::from_utf8_lossy(&said));
-            let text = format!(
-                "a data folder cannot be made in {}: {said}",
-                self.server.folder.display(),
-            );
-            return Err(Error::new(Kind::Target, printable(&text)).hint(way_out(&said)));
-        }
-        Ok(())
-    }
-
-    /// Puts what was made into its place, entry by entry.
-    fn moved(&self) -> Result<()> {
-        let (new, folder) = (self.server.state_directory().join(NEW), &self.server.folder);
-        let list = match fs::read_dir(&new) {
-            Ok(list) => list,
-            // All were moved before.
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(storage("read", &new, &e)),
-        };
-        for entry in list.flatten() {
-            let to = folder.join(entry.file_name());
-            if to.symlink_metadata().is_ok() {
-                let text = format!("{} was put there by somebody else", to.display());
-                return Err(Error::new(Kind::Target, printable(&text))
-                    .hint("take it away, and go on with --resume"));
-            }
-            // Of MariaDB's files one stays with whoever made them.
-            let ours = match self.server.user {
-                Some(uid) if entry.metadata().is_ok_and(|m| m.uid() != uid) => {
-                    lchown(entry.path(), Some(uid), None)
-                }
-                _ => Ok(()),
-            };
-            ours.and_then(|()| fs::rename(entry.path(), &to))
-                .map_err(|e| storage("make", &to, &e))?;
-        }
-        fs::remove_dir(&new)
-            .and_then(|()| File::open(folder)?.sync_all())
-            .map_err(|e| storage("sync", folder, &e))
-    }
-
-    /// Gives every account called root the password.
-    fn root(&self, password: &Secret) -> Result<()> {
-        // What the server says of a statement may quote it.
-        let failed = |e: wire::Error| {
-            let code = e.code().map(|c| format!(" (error {c})"));
-            let text = format!(
-                "cannot set the password of root{}",
-                code.unwrap_or_default()
-            );
-            Error::new(Kind::Target, text)
-                .hint("try another one, or load without: the server may have rules for passwords")
-        };
-        let mut conn = connect::untracked(&self.wire())?;
-        for sql in [
-            "SET NAMES utf8mb4",
-            "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES'",
-        ] {
-            conn.execute(sql).map_err(failed)?;
-        }
-        let hosts = conn
-            .fetch("SELECT host FROM mysql.user WHERE user = 'root'")
-            .map_err(failed)?;
-        let password = password.reveal().replace('\'', "''");
-        for host in hosts.into_iter().flatten().flatten() {
-            let host = quote::text(&String::from_utf8_lossy(&host));
-            conn.execute(format!(
-                "ALTER USER 'root'@{host} IDENTIFIED BY '{password}'"
-            ))
-            .map_err(failed)?;
-        }
-        Ok(())
-    }
-
-    /// Makes the folder for temporary files.
-    fn with_scratch(&self) -> Result<PathBuf> {
-        let scratch = self.server.scratch();
-        let mut builder = fs::DirBuilder::new();
-        let made = builder.recursive(true).mode(0o700).create(&scratch);
-        made.and_then(|()| match self.server.user {
-            Some(uid) => lchown(&scratch, Some(uid), None),
-            None => Ok(()),
-        })
-        .map_err(|e| storage("make", &scratch, &e))?;
-        Ok(scratch)
-    }
-
-    fn started(&self) -> Result<()> {
-        self.with_scratch()?;
+    fn start_process(&self) -> Result<()> {
+        initialize::create_scratch(&self.server)?;
         self.server.start().map_err(|why| {
             let text = format!("the server does not start ({}): {why}", self.server);
-            Error::new(Kind::Connection, printable(&text)).hint(way_out(&why))
+            Error::new(Kind::Connection, printable(&text)).hint(hint_for(&why))
         })
     }
 
-    /// Whether we get in.
-    fn is_entered(&self) -> Result<()> {
+    /// An error if we cannot log in.
+    fn check_login(&self) -> Result<()> {
         connect::untracked(&self.wire()).map(drop).map_err(|e| {
-            e.hint("root has the password that the load was given which made the folder, or none if it was given none")
+            e.hint("root has the password of the load that initialized the data directory, or none if that load had none")
         })
     }
 
-    /// All is loaded: the server ends, and the folder is the user's.
+    /// All is loaded: the server shuts down, and the data directory is the user's.
     pub fn finish(self, run: &Run) -> Result<Summary> {
         let _phase = run.phase("shutting the server down", 1);
         failpoint::reached("all is there on a server of the load's own");
         let done = Summary {
-            folder: self.server.folder.clone(),
+            folder: self.server.datadir.clone(),
             program: self.server.program.clone(),
             made: self.made,
             password: self.password.is_some(),
         };
-        self.ended()?;
+        self.shut_down()?;
         Ok(done)
     }
 
-    /// Ends the server, and takes everything away that is the load's own.
-    fn ended(self) -> Result<()> {
+    /// Shuts the server down, and removes everything that belongs to the load.
+    fn shut_down(self) -> Result<()> {
         let failed = |why: String| {
-            let text = format!("the server is not to be ended ({}): {why}", self.server);
+            let text = format!("cannot shut the server down ({}): {why}", self.server);
             Error::new(Kind::Failed, printable(&text))
-                .hint("all of the archive is there: end the server, or load again with --resume, which does")
+                .hint("all of the archive is loaded: shut the server down, or load again with --resume, which does")
         };
         self.server.stop().map_err(failed)?;
-        self.removed()
+        self.remove_directory()
     }
 
-    /// Never through a link: the folder may be another account's. The mark, which a load would go on by, goes first: what is
-    /// needed to see that the load has come to its end goes with the rest.
-    fn removed(&self) -> Result<()> {
-        let private = self.server.state_directory();
-        let failed = |e: io::Error| storage("remove", &private, &e);
-        match fs::remove_file(private.join(MARK)) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),
-            _ => {}
-        }
+    /// Never through a link: the data directory may belong to another account. The state file, from which a load would be
+    /// resumed, is removed first; the completion record is removed with the rest.
+    fn remove_directory(&self) -> Result<()> {
+        let directory = self.server.state_directory();
+        state::remove(&state_file::path(&self.server)).map_err(Failure::error)?;
         failpoint::reached("a mark is gone");
-        fs::remove_dir_all(&private).map_err(failed)
+        fs::remove_dir_all(&directory).map_err(|e| storage("remove", &directory, &e))
     }
 
-    /// The load has failed: the server ends, and the folder stays for `--resume`, unless it was not made yet.
+    /// The load has failed: the server shuts down, and the data directory stays for `--resume`, unless it was not
+    /// initialized yet.
     pub fn abandoned(self, e: Error) -> Error {
         if let Err(why) = self.server.stop() {
             let hint = format!(
-                "the server of the load's own may still run: {} ({why})",
+                "the temporary server instance may still run: {} ({why})",
                 self.server
             );
             return with_hint(e, &printable(&hint));
         }
-        if self.stage == Stage::Initialising && self.removed().is_ok() {
+        if self.stage == Stage::Initializing && self.remove_directory().is_ok() {
             if self.created {
-                let _ = fs::remove_dir(&self.server.folder);
+                let _ = fs::remove_dir(&self.server.datadir);
             }
             return e;
         }
         let hint = format!(
-            "the server of the load's own does not run; {} holds a part of the archive, or nothing yet: --resume goes on from there; to begin anew, remove the folder",
-            self.server.folder.display()
+            "the temporary server instance is shut down; {} has a part of the archive, or nothing yet: --resume continues from there; to start again, remove the directory",
+            self.server.datadir.display()
         );
-        // Another way out would be one for a server that runs.
+        // The error's own hint is for a server that runs.
         Error {
             hint: Some(printable(&hint)),
             ..e
         }
-    }
-}
-
-/// What helps against what a server's program has said.
-fn way_out(said: &str) -> &'static str {
-    let says = |list: &[&str]| list.iter().any(|w| said.contains(w));
-    if failure::says_full(said) {
-        "make room on the disk of the folder"
-    } else if says(&["denied", "Errcode: 13", "OS errno 13"]) {
-        DENIED
-    } else {
-        "the server's program said so; options of it that were given with --server-option may be the reason"
     }
 }
 
