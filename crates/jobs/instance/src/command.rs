@@ -1,7 +1,8 @@
-//! How a server is stopped and started: by the user's shell line, or, if it is a managed instance, by penstock itself.
+//! How a server is stopped and started: by the user's shell line, or, if it is a managed instance, by
+//! penstock itself.
 //!
-//! A shell line that runs is never killed: it has its own process group, so that Ctrl-C and a kill of penstock do not
-//! reach it.
+//! A shell line that runs is never killed: it has its own process group, so that Ctrl-C and a kill of
+//! penstock do not reach it.
 
 use crate::managed;
 use base::failpoint;

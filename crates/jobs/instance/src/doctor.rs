@@ -1,7 +1,7 @@
 //! Reports what an interrupted load left changed on a server, and reverts it.
 //!
-//! It knows nothing but the settings journals and restart notices of this user on this host: it changes nothing that
-//! is not in one, and has no opinion on any other setting.
+//! It knows nothing but the settings journals and restart notices of this user on this host: it changes
+//! nothing that is not in one, and has no opinion on any other setting.
 
 use crate::identity::{revert_command, server_id};
 use crate::tune::fragment;
@@ -243,8 +243,8 @@ fn fragment_left(journal: &Journal, server: &str) -> Option<Left> {
     })
 }
 
-/// The one setting that outlives a restart, and without which a crash loses the server: reported even if no load of
-/// ours changed it.
+/// The one setting that outlives a restart, and without which a crash loses the server: reported even if
+/// no load of ours changed it.
 fn redo_log(conn: &mut Conn, id: &Identity, summary: &mut Summary) -> Result<()> {
     let off = id.mysql_at_least(8, 0, 21)
         && variables::read(conn, REDO_LOG)?.is_some_and(|v| same(&v, "OFF"));

@@ -1,8 +1,8 @@
-//! Which server it is: the id under which records on this host know it, what it says about itself, and how it is
-//! connected to and named to the user.
+//! Which server it is: the id under which records on this host know it, what it says about itself, and
+//! how it is connected to and named to the user.
 //!
-//! Invariant: a record of one server is never applied to another one. An endpoint alone does not say which server
-//! answers there, so whoever applies a record compares [`server_id`] first.
+//! Invariant: a record of one server is never applied to another one. An endpoint alone does not say
+//! which server answers there, so whoever applies a record compares [`server_id`] first.
 
 use base::units::printable;
 use base::{Error, Kind, Result};
@@ -10,9 +10,10 @@ use run::failure;
 use server::{Identity, session};
 use wire::{Conn, Endpoint};
 
-/// The id of a server in file names: what stays the same over restarts, hashed, because a server's own words must
-/// not become a path. MySQL's uuid travels with a copied data directory, and MariaDB has at most an id computed from
-/// the network card, so host and port count too where they cannot change by a restart alone.
+/// The id of a server in file names: what stays the same over restarts, hashed, because a server's own
+/// words must not become a path. MySQL's uuid travels with a copied data directory, and MariaDB has at
+/// most an id computed from the network card, so host and port count too where they cannot change by a
+/// restart alone.
 pub fn server_id(server: &Identity) -> String {
     let port = server.port.to_string();
     let uuid = server.uuid.as_deref().unwrap_or_default();
@@ -34,7 +35,8 @@ pub(crate) fn read(conn: &mut Conn) -> Result<Identity> {
     Identity::read(conn).map_err(|e| failure::server("cannot find out what the server is", e))
 }
 
-/// A server that is down, by its name: the rest can only be asked once it runs, and nothing depends on it until then.
+/// A server that is down, by its name: the rest can only be asked once it runs, and nothing depends on it
+/// until then.
 pub(crate) fn from_name(name: &str) -> Result<Identity> {
     let variables = [("version".to_owned(), version(name))];
     Identity::from_variables(variables.into())

@@ -1,8 +1,8 @@
-//! Connects to a server, and starts one that an earlier run has left down: because it had stopped it (`stopped`), or
-//! because it was restarting it with a fragment of settings (`tune::fragment`).
+//! Connects to a server, and starts one that an earlier run has left down: because it had stopped it
+//! (`stopped`), or because it was restarting it with a fragment of settings (`tune::fragment`).
 //!
-//! Invariant: a server is started only if a record in the state directory says that a run of ours, which no longer
-//! lives, took it down.
+//! Invariant: a server is started only if a record in the state directory says that a run of ours, which
+//! no longer lives, took it down.
 
 use crate::stopped;
 use crate::tune::fragment;
@@ -13,8 +13,8 @@ use server::Identity;
 use std::path::Path;
 use wire::Conn;
 
-/// Connects; a server that an earlier run was restarting or had stopped, and has left down, is started. Without
-/// `state` it only connects.
+/// Connects; a server that an earlier run was restarting or had stopped, and has left down, is started.
+/// Without `state` it only connects.
 pub fn connect(
     run: &run::Run,
     wire: &wire::Options,

@@ -1,8 +1,8 @@
 //! Restarts a server with the command that the user gave, and starts one that is down.
 //!
-//! Invariants: whether a restart has worked is decided by asking the server, never by how the command ended; a server
-//! that does not come up is an error that says so. The caller records a
-//! restart before it, and sets what has to be set after it.
+//! Invariants: whether a restart has worked is decided by asking the server, never by how the command
+//! ended; a server that does not come up is an error that says so. The caller records a restart before
+//! it, and sets what has to be set after it.
 
 use crate::command::ServerCommand;
 use crate::identity;
@@ -120,7 +120,8 @@ pub(crate) fn is_down(
     ))
 }
 
-/// Starts a server, with a command that is run in `directory` if that is given; `Err` says why it is not up.
+/// Starts a server, with a command that is run in `directory` if that is given; `Err` says why it is not
+/// up.
 pub(crate) fn try_start(
     id: &Identity,
     wire: &wire::Options,

@@ -1,10 +1,11 @@
 //! A server that penstock has stopped, and starts again.
 //!
-//! Invariants: before the server is stopped there is a restart notice on disk that says how it is started; the
-//! notice is removed when the server is up and has the variables again that were set while it ran; while a process of
-//! penstock lives that has stopped the server, no other process starts it, and none can: the lock on the system
-//! tablespace, which a server holds for as long as it runs, is penstock's; and no other load uses it: the notice is
-//! locked from before the load's own lock on the server is released until the load has that lock again.
+//! Invariants: before the server is stopped there is a restart notice on disk that says how it is
+//! started; the notice is removed when the server is up and has the variables again that were set while
+//! it ran; while a process of penstock lives that has stopped the server, no other process starts it, and
+//! none can: the lock on the system tablespace, which a server holds for as long as it runs, is
+//! penstock's; and no other load uses it: the notice is locked from before the load's own lock on the
+//! server is released until the load has that lock again.
 
 use crate::command::ServerCommand;
 use crate::tune::journal::storage;
@@ -294,8 +295,8 @@ pub struct Stopped {
     pub busy: bool,
 }
 
-/// An error if another process is about to stop this server, or has stopped it: that process has no session on the
-/// server that would show it.
+/// An error if another process is about to stop this server, or has stopped it: that process has no
+/// session on the server that would show it.
 pub fn check_not_in_use(wire: &wire::Options, state: &Path) -> Result<()> {
     match state::open_current(&path(state, &wire.endpoint.to_string())) {
         Ok(Some(Opened::Busy(_))) => Err(busy()),
@@ -331,8 +332,8 @@ fn parse(bytes: &[u8]) -> Option<NoticeContent> {
     serde_json::from_slice(bytes).ok()
 }
 
-/// Completes what a killed run has left: starts the server if it is down, and sets the variables again that it had.
-/// False if this server has no notice.
+/// Completes what a killed run has left: starts the server if it is down, and sets the variables again
+/// that it had. False if this server has no notice.
 pub(crate) fn restart_after_crash(
     run: &Run,
     wire: &wire::Options,

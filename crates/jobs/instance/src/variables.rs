@@ -1,9 +1,9 @@
-//! Global variables of a running server: reading them, setting them, and setting those again that a restart has
-//! forgotten.
+//! Global variables of a running server: reading them, setting them, and setting those again that a
+//! restart has forgotten.
 //!
-//! Invariant: nothing is persisted in the server; what is set here lasts until the server stops. MySQL's redo log is
-//! handled as if it were a variable ([`REDO_LOG`]), and is the one setting that outlives a restart. It does not
-//! decide what is set, and writes no journal.
+//! Invariant: nothing is persisted in the server; what is set here lasts until the server stops. MySQL's
+//! redo log is handled as if it were a variable ([`REDO_LOG`]), and is the one setting that outlives a
+//! restart. It does not decide what is set, and writes no journal.
 
 use base::Result;
 use run::failure;
@@ -110,7 +110,8 @@ fn cell(conn: &mut Conn, sql: &str, at: usize) -> Result<Option<String>> {
     Ok(cell.map(|v| String::from_utf8_lossy(&v).into_owned()))
 }
 
-/// Variables that were set while the server ran, which a restart forgets; `None` if the account may not see them.
+/// Variables that were set while the server ran, which a restart forgets; `None` if the account may not
+/// see them.
 pub(crate) fn set_at_runtime(conn: &mut Conn, id: &Identity) -> Option<Vec<(String, String)>> {
     let sql = if id.is_mariadb() {
         "SELECT variable_name FROM information_schema.system_variables WHERE global_value_origin = 'SQL'"

@@ -1,9 +1,10 @@
-//! The completion record: a file on this host that says that a load has completed, from before its load journal is
-//! dropped until the result has been reported (in a data directory that the load initialized: until that is the
-//! user's). For a load that is killed in that time, nothing else tells its objects from those of other sessions.
+//! The completion record: a file on this host that says that a load has completed, from before its load
+//! journal is dropped until the result has been reported (in a data directory that the load initialized:
+//! until that is the user's). For a load that is killed in that time, nothing else tells its objects from
+//! those of other sessions.
 //!
-//! Invariant: the record is on the disk before the load journal is dropped. `run::state` writes it, and a torn record
-//! counts as none.
+//! Invariant: the record is on the disk before the load journal is dropped. `run::state` writes it, and a
+//! torn record counts as none.
 
 use super::Target;
 use instance::identity::server_id;
@@ -42,8 +43,8 @@ impl Completion {
         state::read_json(&path, MAX_SIZE).ok()
     }
 
-    /// Where it is, so that it can be removed when the result has been reported. In a data directory that the load
-    /// initialized it is removed with everything that belongs to the load.
+    /// Where it is, so that it can be removed when the result has been reported. In a data directory that
+    /// the load initialized it is removed with everything that belongs to the load.
     pub(super) fn left(t: &Target<'_>, load: &str) -> Option<PathBuf> {
         let managed = t.options.managed.is_some();
         place(t, load).filter(|_| !managed).map(|(_, path)| path)

@@ -1,21 +1,23 @@
-//! Durable files on this host: the mechanics that the settings journal, the restart notice, the completion record
-//! and the state file of a data directory share. Each of them keeps its own meaning; nothing here knows any of them.
+//! Durable files on this host: the mechanics that the settings journal, the restart notice, the
+//! completion record and the state file of a data directory share. Each of them keeps its own meaning;
+//! nothing here knows any of them.
 //!
 //! What the module guarantees:
 //! - A directory that it creates has mode 0700, and a file has mode 0600.
-//! - A file is never opened through a link in its last component, and opening one never waits: a FIFO, a device
-//!   or a socket is refused.
-//! - A locked file is the file that the path names: after the lock is taken, device and inode are compared once
-//!   more, because the previous owner may have unlinked the file between our open and our lock. The lock is the
-//!   process's own (`flock`), so it ends with the process, however that ends.
-//! - When a function that writes returns `Ok`, the content is on the disk: first the file is synced, then the
-//!   directory that names it. A caller may do afterwards what the record speaks of.
+//! - A file is never opened through a link in its last component, and opening one never waits: a FIFO, a
+//!   device or a socket is refused.
+//! - A locked file is the file that the path names: after the lock is taken, device and inode are
+//!   compared once more, because the previous owner may have unlinked the file between our open and our
+//!   lock. The lock is the process's own (`flock`), so it ends with the process, however that ends.
+//! - When a function that writes returns `Ok`, the content is on the disk: first the file is synced, then
+//!   the directory that names it. A caller may do afterwards what the record speaks of.
 //! - [`LockedFile::append`] syncs the file only: a file that is appended to gets its name synced once, by
 //!   [`LockedFile::sync_name`], with the first line.
-//! - [`LockedFile::overwrite`] writes one block of a fixed size in place and never shortens the file, so that a
-//!   process that is killed never leaves it torn. [`LockedFile::put_json`] and [`put_json`] are not atomic: a
-//!   process that is killed within them leaves the file empty, short or (`put_json`) absent. Readers must take that
-//!   for "not written", and writers must not yet have done what the record speaks of.
+//! - [`LockedFile::overwrite`] writes one block of a fixed size in place and never shortens the file, so
+//!   that a process that is killed never leaves it torn. [`LockedFile::put_json`] and [`put_json`] are
+//!   not atomic: a process that is killed within them leaves the file empty, short or (`put_json`)
+//!   absent. Readers must take that for "not written", and writers must not yet have done what the record
+//!   speaks of.
 //! - Reading stops at a size that the caller names; a larger file is an error, not a shortened text.
 //!
 //! It does not: retry, remove what others left, or change the mode of a directory that exists.
@@ -89,8 +91,8 @@ impl StateDir<'_> {
             .map_err(|e| Failure::new("create", self.0, e))
     }
 
-    /// The path of a file whose name is made of a hash: what a record is about must not become a path. `digits`
-    /// is how many hexadecimal digits of the hash the name has.
+    /// The path of a file whose name is made of a hash: what a record is about must not become a path.
+    /// `digits` is how many hexadecimal digits of the hash the name has.
     pub fn hashed(self, prefix: &str, about: &str, digits: usize, suffix: &str) -> PathBuf {
         let digest = archive::FileRecord::of(about.as_bytes()).blake3;
         let digits = digits.min(digest.len());
@@ -230,7 +232,8 @@ impl LockedFile {
         &self.path
     }
 
-    /// The same open file again. A process that inherits it has the lock, too, and keeps it when this process ends.
+    /// The same open file again. A process that inherits it has the lock, too, and keeps it when this
+    /// process ends.
     pub fn share(&self) -> Result<File> {
         self.file
             .try_clone()
@@ -275,8 +278,8 @@ impl LockedFile {
         write().map_err(|e| Failure::new("write", &self.path, e))
     }
 
-    /// Replaces the first `size` bytes by `value`, padded with spaces, in one write; never torn if every write has the
-    /// same size. File, then directory are synced.
+    /// Replaces the first `size` bytes by `value`, padded with spaces, in one write; never torn if every
+    /// write has the same size. File, then directory are synced.
     pub fn overwrite(&mut self, value: &impl Serialize, size: usize) -> Result<()> {
         let write = || -> io::Result<()> {
             let mut bytes = serde_json::to_vec(value)?;
@@ -310,8 +313,8 @@ pub fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Writes a record that no process locks, in place of one that may exist: that one is unlinked, not written to. Not
-/// atomic. File, then directory are synced.
+/// Writes a record that no process locks, in place of one that may exist: that one is unlinked, not
+/// written to. Not atomic. File, then directory are synced.
 pub fn put_json(dir: StateDir<'_>, path: &Path, value: &impl Serialize) -> Result<()> {
     dir.create()?;
     remove(path)?;

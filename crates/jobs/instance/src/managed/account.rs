@@ -1,10 +1,10 @@
 //! The account that a managed instance runs as, and that its files belong to.
 //!
 //! A server that root starts needs an account (`--user`): the owner of the data directory. A data
-//! directory that the load creates as root is given to the account `mysql`, which the servers' own packages create.
-//! The account is looked up as the system does it (`getent`, which asks nsswitch: files, LDAP, systemd-userdb), not
-//! in `/etc/passwd` alone. Invariant: an account that cannot be looked up is an error, and one that does not exist is
-//! reported; neither is passed over in silence.
+//! directory that the load creates as root is given to the account `mysql`, which the servers' own
+//! packages create. The account is looked up as the system does it (`getent`, which asks nsswitch: files,
+//! LDAP, systemd-userdb), not in `/etc/passwd` alone. Invariant: an account that cannot be looked up is
+//! an error, and one that does not exist is reported; neither is passed over in silence.
 
 use base::units::printable;
 use base::{Error, Kind, Result};
@@ -18,8 +18,8 @@ use std::process::Command;
 /// The account that the servers' packages create.
 const NAME: &str = "mysql";
 
-/// User and group of the account that a new data directory should belong to; `None` if that is the account that runs
-/// us.
+/// User and group of the account that a new data directory should belong to; `None` if that is the
+/// account that runs us.
 pub(super) fn of_new_datadir(run: &Run) -> Result<Option<(u32, u32)>> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);

@@ -1,7 +1,8 @@
-//! Makes the data directory of a managed instance: initializes it inside the hidden directory, and moves it to its place.
+//! Makes the data directory of a managed instance: initializes it inside the hidden directory, and moves
+//! it to its place.
 //!
-//! Invariants: nothing is in its place before it is complete; an entry that already exists there is never replaced;
-//! each step can be repeated after a kill.
+//! Invariants: nothing is in its place before it is complete; an entry that already exists there is never
+//! replaced; each step can be repeated after a kill.
 
 use super::mysqld::{self, Mysqld};
 use super::program;

@@ -1,7 +1,7 @@
 //! The life of a managed instance, from an empty directory to a data directory that is the user's.
 //!
-//! Invariant: the state file has a stage on the disk before the work of that stage begins, so a killed load is resumed
-//! where it was.
+//! Invariant: the state file has a stage on the disk before the work of that stage begins, so a killed
+//! load is resumed where it was.
 
 use super::account;
 use super::initialize::{self, HERE, hint_for};
@@ -36,7 +36,8 @@ pub struct Summary {
     pub folder: PathBuf,
     /// The program that it was initialized with.
     pub program: PathBuf,
-    /// Seconds for initializing it and starting the server for the first time; none if an earlier load had done that.
+    /// Seconds for initializing it and starting the server for the first time; none if an earlier load
+    /// had done that.
     pub made: Option<f64>,
     /// Whether the account root has a password.
     pub password: bool,
@@ -66,8 +67,8 @@ pub struct Purpose {
     pub resume: bool,
 }
 
-/// Claims the data directory, with what an interrupted load may have left in it; [`ManagedInstance::start`] does the
-/// rest.
+/// Claims the data directory, with what an interrupted load may have left in it;
+/// [`ManagedInstance::start`] does the rest.
 pub fn begin(
     run: &Run,
     options: &Options,
@@ -121,8 +122,8 @@ fn sizes(purpose: &Purpose) -> (u64, u64) {
     const MIB: u64 = 1 << 20;
     let bytes = purpose.bytes;
     if purpose.tablespaces {
-        // Imported rows are read once. A pool with room for all of them would cost more than that: every page of it is
-        // new to the process.
+        // Imported rows are read once. A pool with room for all of them would cost more than that: every
+        // page of it is new to the process.
         return (256 * MIB, 128 * MIB);
     }
     let free = fs::read_to_string("/proc/meminfo").ok();
@@ -133,8 +134,8 @@ fn sizes(purpose: &Purpose) -> (u64, u64) {
 }
 
 impl ManagedInstance {
-    /// Makes what is missing of the data directory, and starts the server on it. Before anything of a new one is moved to
-    /// its place, `is_wanted` is asked whether to continue.
+    /// Makes what is missing of the data directory, and starts the server on it. Before anything of a new
+    /// one is moved to its place, `is_wanted` is asked whether to continue.
     pub fn start(mut self, run: &Run, is_wanted: impl FnOnce() -> bool) -> Result<ManagedInstance> {
         let start = Instant::now();
         let outcome = match self.stage {
@@ -176,8 +177,8 @@ impl ManagedInstance {
         state_file::write(&mut self.state, &self.server, stage)
     }
 
-    /// Initializes the data directory, moves it to its place, and sets the password of root. Returns how long it waited
-    /// for the answer.
+    /// Initializes the data directory, moves it to its place, and sets the password of root. Returns how
+    /// long it waited for the answer.
     fn initialize(&mut self, is_wanted: impl FnOnce() -> bool) -> Result<Duration> {
         let mut waited = Duration::ZERO;
         if self.stage == Stage::Initializing {
@@ -244,8 +245,8 @@ impl ManagedInstance {
         self.remove_directory()
     }
 
-    /// Never through a link: the data directory may belong to another account. The state file, from which a load would be
-    /// resumed, is removed first; the completion record is removed with the rest.
+    /// Never through a link: the data directory may belong to another account. The state file, from which
+    /// a load would be resumed, is removed first; the completion record is removed with the rest.
     fn remove_directory(&self) -> Result<()> {
         let directory = self.server.state_directory();
         state::remove(&state_file::path(&self.server)).map_err(Failure::error)?;
@@ -253,8 +254,8 @@ impl ManagedInstance {
         fs::remove_dir_all(&directory).map_err(|e| storage("remove", &directory, &e))
     }
 
-    /// The load has failed: the server shuts down, and the data directory stays for `--resume`, unless it was not
-    /// initialized yet.
+    /// The load has failed: the server shuts down, and the data directory stays for `--resume`, unless it
+    /// was not initialized yet.
     pub fn abandoned(self, e: Error) -> Error {
         if let Err(why) = self.server.stop() {
             let hint = format!(

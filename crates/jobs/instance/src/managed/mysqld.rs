@@ -1,8 +1,8 @@
 //! The server process of a managed instance: how it is called, started, and shut down cleanly.
 //!
-//! Invariants: it listens on a socket that only its own account can reach, and nowhere else; it writes nothing outside
-//! its data directory; the lock that every server holds on its system tablespace says which process it is, never a
-//! number in a file; no other server is ever stopped.
+//! Invariants: it listens on a socket that only its own account can reach, and nowhere else; it writes
+//! nothing outside its data directory; the lock that every server holds on its system tablespace says
+//! which process it is, never a number in a file; no other server is ever stopped.
 
 use super::account;
 use base::units::printable;
@@ -82,8 +82,8 @@ impl Mysqld {
         self.state_directory().join("log")
     }
 
-    /// Its directory for temporary files. The usual one is shared with other servers, whose files it would take for those
-    /// that its earlier run has left.
+    /// Its directory for temporary files. The usual one is shared with other servers, whose files it
+    /// would take for those that its earlier run has left.
     pub(super) fn scratch(&self) -> PathBuf {
         self.state_directory().join("tmp")
     }
@@ -115,7 +115,8 @@ impl Mysqld {
         if !self.mariadb {
             // Some builds have a directory here that their packages create, and do not start without it.
             list.push("--secure-file-priv=NULL".into());
-            // Its native AIO threads check only twice a second whether the server shuts down, and it does so three times.
+            // Its native AIO threads check only twice a second whether the server shuts down, and it does
+            // so three times.
             list.push("--innodb-use-native-aio=OFF".into());
         }
         list.extend(self.options.iter().map(|o| format!("--{o}").into()));

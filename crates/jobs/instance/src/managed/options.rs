@@ -1,5 +1,6 @@
-//! Which options a managed instance may be given: those that a data directory is initialized with and then keeps.
-//! Options that would make it write outside its directory, accept other clients, or put files in other places are refused.
+//! Which options a managed instance may be given: those that a data directory is initialized with and
+//! then keeps. Options that would make it write outside its directory, accept other clients, or put files
+//! in other places are refused.
 
 /// Their names begin with one of these; `-` and `_` are the same in names.
 const ALLOWED: [&str; 9] = [

@@ -1,5 +1,5 @@
-//! Which program is the server, and which one initializes its data directory. It is found by running `--version`, never
-//! by its name alone.
+//! Which program is the server, and which one initializes its data directory. It is found by running
+//! `--version`, never by its name alone.
 
 use super::mysqld::Mysqld;
 use base::units::printable;

@@ -1,9 +1,9 @@
-//! Claims a data directory for a load: creates it, and keeps the state file in it, which says how far it has come and,
-//! by its lock, that a process works in it.
+//! Claims a data directory for a load: creates it, and keeps the state file in it, which says how far it
+//! has come and, by its lock, that a process works in it.
 //!
-//! Invariants: only a directory that is empty, or that has the state file of an interrupted load, is used; the state
-//! file is locked as long as a process works in the directory; it is written in one write, always at the same length,
-//! so that it is never torn. The mechanics are `run::state`'s.
+//! Invariants: only a directory that is empty, or that has the state file of an interrupted load, is
+//! used; the state file is locked as long as a process works in the directory; it is written in one
+//! write, always at the same length, so that it is never torn. The mechanics are `run::state`'s.
 
 use super::account;
 use super::mysqld::{LOAD_DIRECTORY, Mysqld};
@@ -76,8 +76,8 @@ pub(super) fn create_datadir(run: &Run, datadir: &Path) -> Result<bool> {
     }
 }
 
-/// The state file that an interrupted load has left in the data directory, if it should be resumed; `None` in an
-/// empty one.
+/// The state file that an interrupted load has left in the data directory, if it should be resumed;
+/// `None` in an empty one.
 pub(super) fn resumed(
     run: &Run,
     server: &Mysqld,

@@ -1,9 +1,10 @@
-//! The `my.cnf` fragment: settings that only a restart can change, in a file of ours among those that the server reads
-//! when it starts.
+//! The `my.cnf` fragment: settings that only a restart can change, in a file of ours among those that the
+//! server reads when it starts.
 //!
-//! Invariants: the fragment is in the journal before it is written and before the server is restarted; the file is
-//! gone before the server is restarted for the last time; a server that does not come up with the file is started
-//! again without it, which the callers do in that order. A file that exists and is in no journal is never touched.
+//! Invariants: the fragment is in the journal before it is written and before the server is restarted;
+//! the file is gone before the server is restarted for the last time; a server that does not come up with
+//! the file is started again without it, which the callers do in that order. A file that exists and is in
+//! no journal is never touched.
 
 use super::journal::{self, Fragment, Journal, Record};
 use super::options::Restart;
@@ -95,8 +96,8 @@ fn runs_with(conn: &mut Conn, fragment: &Fragment) -> Result<bool> {
     Ok(false)
 }
 
-/// Removes the file, and restarts the server if it runs with it. An error leaves the journal as it was; calling this
-/// again continues. Returns what is not as it was, in words.
+/// Removes the file, and restarts the server if it runs with it. An error leaves the journal as it was;
+/// calling this again continues. Returns what is not as it was, in words.
 pub(crate) fn undo(
     conn: &mut Conn,
     wire: &wire::Options,

@@ -1,8 +1,9 @@
-//! The guard of a tuned server: changes each setting when it begins, and reverts each when it ends, however that is.
+//! The guard of a tuned server: changes each setting when it begins, and reverts each when it ends,
+//! however that is.
 //!
-//! It uses a connection that belongs to it alone, which a stop does not break, and opens a new one if that is lost.
-//! Invariants: the journal has a setting before the server has its new value, and a restart before it happens; the
-//! journal is removed only when everything is reverted.
+//! It uses a connection that belongs to it alone, which a stop does not break, and opens a new one if
+//! that is lost. Invariants: the journal has a setting before the server has its new value, and a restart
+//! before it happens; the journal is removed only when everything is reverted.
 
 use super::journal::{self, Journal, Opened, Record};
 use super::options::{
@@ -211,8 +212,8 @@ impl Tuning<'_> {
         Ok(())
     }
 
-    /// What the server is now, and what should be changed. Checking the archive may have taken minutes: what was
-    /// true before may not be now.
+    /// What the server is now, and what should be changed. Checking the archive may have taken minutes:
+    /// what was true before may not be now.
     fn plan(
         &mut self,
         granted: &Privileges,
@@ -339,8 +340,8 @@ impl Tuning<'_> {
         std::mem::take(&mut self.report)
     }
 
-    /// Reverts what can be reverted while the server runs. Tries for a while: a server that was restarted comes up
-    /// again.
+    /// Reverts what can be reverted while the server runs. Tries for a while: a server that was restarted
+    /// comes up again.
     pub fn put_back(&mut self) {
         if self.reported {
             return;

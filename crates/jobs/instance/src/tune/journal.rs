@@ -1,9 +1,10 @@
 //! The settings journal: what makes it safe to change a server.
 //!
-//! One file for each server, JSON lines, one line for each event. Invariant: the line that says what a setting was is
-//! on the disk before the statement that changes it is sent, so whatever ends the process, the next one knows what to
-//! revert. The file is removed when everything is reverted; a file that exists and is not locked is therefore what a
-//! dead run left. The lock is the process's own (`flock`), so it ends with the process however that ends.
+//! One file for each server, JSON lines, one line for each event. Invariant: the line that says what a
+//! setting was is on the disk before the statement that changes it is sent, so whatever ends the process,
+//! the next one knows what to revert. The file is removed when everything is reverted; a file that exists
+//! and is not locked is therefore what a dead run left. The lock is the process's own (`flock`), so it
+//! ends with the process however that ends.
 //!
 //! It contains no account, no password, and none of the data. The mechanics of the file are `run::state`'s.
 
@@ -28,8 +29,8 @@ pub struct Server {
     pub name: String,
     /// How it was reached, for people.
     pub endpoint: String,
-    /// When it started, in seconds since 1970 by its own clock: a server that started later has forgotten what was
-    /// set.
+    /// When it started, in seconds since 1970 by its own clock: a server that started later has forgotten
+    /// what was set.
     pub started: i64,
 }
 

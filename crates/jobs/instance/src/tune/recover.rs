@@ -1,7 +1,7 @@
 //! Reverts the settings that an earlier run, which was killed, left changed on a server.
 //!
-//! Invariants: only what is in a journal that no living process has locked is reverted; a journal is removed only when
-//! all of it is reverted.
+//! Invariants: only what is in a journal that no living process has locked is reverted; a journal is
+//! removed only when all of it is reverted.
 
 use super::fragment;
 use super::journal::{self, Opened};
@@ -14,8 +14,8 @@ use run::Run;
 use server::Identity;
 use wire::Conn;
 
-/// Reverts what an earlier run left changed on this server, and returns the server's description, read again if
-/// anything was. Call it before anything is decided from that description.
+/// Reverts what an earlier run left changed on this server, and returns the server's description, read
+/// again if anything was. Call it before anything is decided from that description.
 pub fn recover(
     run: &Run,
     options: &Options,

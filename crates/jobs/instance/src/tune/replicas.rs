@@ -1,5 +1,5 @@
-//! Whether other servers replicate from this one, or it replicates from another: then other servers depend on its
-//! durability, and nothing is tuned.
+//! Whether other servers replicate from this one, or it replicates from another: then other servers
+//! depend on its durability, and nothing is tuned.
 
 use base::Result;
 use run::failure;

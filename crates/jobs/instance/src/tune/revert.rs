@@ -1,8 +1,8 @@
 //! Reverts what a journal says was changed, in reverse order.
 //!
-//! A value is reverted only where the server still has the one that we set. What another session has changed
-//! meanwhile stays, and is reported. A server that was started again has forgotten its variables by itself, and must
-//! not be given old values; only MySQL's redo log stays off over a restart.
+//! A value is reverted only where the server still has the one that we set. What another session has
+//! changed meanwhile stays, and is reported. A server that was started again has forgotten its variables
+//! by itself, and must not be given old values; only MySQL's redo log stays off over a restart.
 
 use super::journal::{Entry, Journal, Record};
 use crate::variables::{self, REDO_LOG, same};
@@ -85,8 +85,8 @@ impl Outcome {
     }
 }
 
-/// Reverts everything in the journal. An error means that the connection is gone or the journal cannot be written;
-/// calling this again continues.
+/// Reverts everything in the journal. An error means that the connection is gone or the journal cannot be
+/// written; calling this again continues.
 pub(crate) fn revert(conn: &mut Conn, journal: &mut Journal, outcome: &mut Outcome) -> Result<()> {
     outcome.failed.clear();
     let restarted = restarted(conn, journal)?;

@@ -1,8 +1,9 @@
 //! Which settings `--tune=max` changes on which server, why, and what it takes.
 //!
-//! A setting is here only if it was measured to help, or saves disk writes (docs/tuning.md has the figures). Values are
-//! chosen so that the server takes them as they are: a value that it rounded would look like another session's when
-//! it is reverted. Nothing is lowered that correctness or a replica depends on, and nothing is persisted.
+//! A setting is here only if it was measured to help, or saves disk writes (docs/tuning.md has the
+//! figures). Values are chosen so that the server takes them as they are: a value that it rounded would
+//! look like another session's when it is reverted. Nothing is lowered that correctness or a replica
+//! depends on, and nothing is persisted.
 
 use super::journal::Line;
 use super::options::LoadProfile;
@@ -11,7 +12,8 @@ use server::{Identity, Privileges};
 
 const MIB: u64 = 1 << 20;
 
-/// MariaDB takes some ten seconds to enlarge its log and shrink it again: only a load that takes minutes gains more.
+/// MariaDB takes some ten seconds to enlarge its log and shrink it again: only a load that takes minutes
+/// gains more.
 const LONG: u64 = 4 << 30;
 
 /// A change that is wanted.
@@ -50,8 +52,8 @@ pub fn denied(id: &Identity, name: &str, account: &str) -> String {
     format!("{name}: needs {needs} (GRANT {needs} ON *.* TO {account})")
 }
 
-/// Decides what to change. `spare` is the memory that the server's host has to spare, if that is known; `redo_log` is
-/// whether MySQL's redo log is on now.
+/// Decides what to change. `spare` is the memory that the server's host has to spare, if that is known;
+/// `redo_log` is whether MySQL's redo log is on now.
 pub fn plan(
     id: &Identity,
     granted: &Privileges,
@@ -133,8 +135,8 @@ impl Planner<'_> {
     }
 }
 
-/// A pool that has room for what is loaded saves writing and reading each page many times. It takes at most half of the
-/// spare memory.
+/// A pool that has room for what is loaded saves writing and reading each page many times. It takes at
+/// most half of the spare memory.
 fn buffer_pool(p: &mut Planner<'_>, work: &LoadProfile, spare: Option<u64>) {
     let number = |name: &str| p.id.variable(name).and_then(|v| v.parse::<u64>().ok());
     let Some(now) = number(BUFFER_POOL) else {
@@ -170,8 +172,8 @@ fn buffer_pool(p: &mut Planner<'_>, work: &LoadProfile, spare: Option<u64>) {
     p.want(BUFFER_POOL, &size.to_string());
 }
 
-/// Those of the lines for which a server is restarted: not `skip-log-bin`, because a gap in the binary log would stay,
-/// and `--skip-binlog` asks for one explicitly.
+/// Those of the lines for which a server is restarted: not `skip-log-bin`, because a gap in the binary
+/// log would stay, and `--skip-binlog` asks for one explicitly.
 pub fn lines(id: &Identity, restart: &[String]) -> Vec<Line> {
     restart
         .iter()
