@@ -99,13 +99,13 @@ pub fn load(a: &Load) -> Result<load::Options> {
         tune: tune::Options {
             level: level(a.settings.tune),
             state: state::directory(),
-            restart: restart.map(|(command, config)| tune::restart::Restart {
-                command: tune::ServerCommand::Shell(command.clone()),
+            restart: restart.map(|(command, config)| tune::Restart {
+                command: instance::ServerCommand::Shell(command.clone()),
                 config: config.clone(),
             }),
         },
         state: state::if_at_home(),
-        server_command: command.clone().map(tune::ServerCommand::Shell),
+        server_command: command.clone().map(instance::ServerCommand::Shell),
         managed: a.new_server.datadir.clone().map(|folder| managed::Options {
             folder,
             program: a.new_server.mysqld.clone(),

@@ -1,11 +1,14 @@
-//! Says what an interrupted load left changed on a server, and puts it back.
+//! Reports what an interrupted load left changed on a server, and reverts it.
 //!
-//! The journals of this user on this host are all it knows: it changes nothing
-//! that is not in one, and compares no setting with a taste of its own.
+//! It knows nothing but the settings journals and restart notices of this user on this host: it changes
+//! nothing that is not in one, and has no opinion on any other setting.
 
+use crate::identity::{revert_command, server_id};
+use crate::tune::fragment;
 use crate::tune::journal::{self, Journal, Opened};
 use crate::tune::revert::{self, Decision, Outcome};
-use crate::tune::{self, belongs, restart, settings, stopped};
+use crate::variables::{self, REDO_LOG, same};
+use crate::{recover, stopped};
 use base::{Error, Kind, Result, units::printable};
 use run::Run;
 use server::Identity;
@@ -17,9 +20,9 @@ use wire::Conn;
 pub struct Options {
     /// The server; without one, all journals are listed and no server is asked.
     pub server: Option<wire::Options>,
-    /// The folder of journals.
+    /// The directory of journals.
     pub state: PathBuf,
-    /// Put back what was left.
+    /// Revert what was left changed.
     pub revert: bool,
 }
 
@@ -47,48 +50,48 @@ pub struct Summary {
     pub left: Vec<Left>,
     /// What was done, in words.
     pub done: Vec<String>,
-    /// Worth knowing.
+    /// Other findings.
     pub notes: Vec<String>,
-    /// Loads that run and have changed settings, which they put back themselves.
+    /// Loads that run and have changed settings, which they revert themselves.
     pub in_use: Vec<String>,
-    /// Commands that put back what is left.
+    /// Commands that revert what is left.
     pub commands: Vec<String>,
 }
 
-/// Looks, and puts back if that was asked for.
+/// Checks, and reverts if that was asked for.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     match &options.server {
         Some(server) => one(run, options, server),
         None if options.revert => Err(Error::new(
             Kind::Usage,
-            "putting settings back needs the server",
+            "reverting settings needs the server",
         )
         .hint("penstock doctor --revert SERVER")),
         None => every(options),
     }
 }
 
-/// All journals, by themselves.
+/// All journals and notices, without asking a server.
 fn every(options: &Options) -> Result<Summary> {
     let mut summary = Summary {
         looked_at: format!("journals in {}", options.state.display()),
         ..Summary::default()
     };
     for stopped in stopped::all(&options.state)? {
-        if stopped.held {
+        if stopped.busy {
             summary.in_use.push(format!(
-                "a load is running and has stopped {}, or is about to; it starts it itself",
+                "a load is running and has stopped {}, or is about to; it starts the server itself",
                 printable(&stopped.server)
             ));
             continue;
         }
         summary.commands.push(command(&stopped.endpoint));
-        summary.left.push(itself(stopped, None));
+        summary.left.push(server_down(stopped, None));
     }
     for path in journal::all(&options.state)? {
         match journal::existing(&path)? {
             None => {}
-            Some(Opened::Held(pid)) => summary.in_use.push(running(pid)),
+            Some(Opened::Busy(pid)) => summary.in_use.push(running(pid)),
             Some(Opened::Ours(j)) => {
                 if let Some((server, _)) = j.begin.as_ref().filter(|_| !j.is_settled()) {
                     summary.commands.push(command(&server.endpoint));
@@ -103,14 +106,14 @@ fn every(options: &Options) -> Result<Summary> {
                     during: e.during.clone().unwrap_or_else(|| e.wanted.clone()),
                     now: None,
                 }));
-                summary.left.extend(fragment(&j, &server));
+                summary.left.extend(fragment_left(&j, &server));
             }
         }
     }
     Ok(summary)
 }
 
-fn itself(stopped: stopped::Stopped, now: Option<&str>) -> Left {
+fn server_down(stopped: stopped::Stopped, now: Option<&str>) -> Left {
     Left {
         server: stopped.server,
         name: "the server itself".to_owned(),
@@ -125,12 +128,12 @@ fn one(run: &Run, options: &Options, wire: &wire::Options) -> Result<Summary> {
     let endpoint = wire.endpoint.to_string();
     let stopped = stopped::all(&options.state)?
         .into_iter()
-        .find(|s| s.endpoint == endpoint && !s.held && !options.revert);
-    let (mut conn, id) = match (restart::connected(run, wire, state), &stopped) {
+        .find(|s| s.endpoint == endpoint && !s.busy && !options.revert);
+    let (mut conn, id) = match (recover::connect(run, wire, state), &stopped) {
         (Err(e), Some(_)) if e.kind == Kind::Connection => {
             return Err(e.hint(format!(
                 "a load had stopped this server and was killed: {}",
-                tune::doctor(wire)
+                revert_command(wire)
             )));
         }
         (outcome, _) => outcome?,
@@ -140,40 +143,40 @@ fn one(run: &Run, options: &Options, wire: &wire::Options) -> Result<Summary> {
         looked_at: server.clone(),
         ..Summary::default()
     };
-    let key = journal::id(&id);
+    let key = server_id(&id);
     match journal::existing(&journal::path(&options.state, &key))? {
         None => {}
-        Some(Opened::Held(pid)) if options.revert => {
+        Some(Opened::Busy(pid)) if options.revert => {
             return Err(Error::new(Kind::Lock, running(pid))
-                .hint("wait for its end; it puts everything back by itself"));
+                .hint("wait until it ends; it reverts everything itself"));
         }
-        Some(Opened::Held(pid)) => {
+        Some(Opened::Busy(pid)) => {
             summary.in_use.push(running(pid));
             return Ok(summary);
         }
         Some(Opened::Ours(journal)) => {
-            belongs(&journal, &key)?;
+            journal::belongs(&journal, &key)?;
             if options.revert {
-                put_back(&mut conn, options, wire, journal, &server, &mut summary)?;
+                revert_all(&mut conn, options, wire, journal, &server, &mut summary)?;
             } else {
                 summary.left = compare(&mut conn, &journal, &server)?;
             }
         }
     }
     summary.left.extend(stopped.map(|s| {
-        itself(
+        server_down(
             s,
             Some("up, perhaps without variables that were set while it ran"),
         )
     }));
     if !summary.left.is_empty() {
-        summary.commands.push(tune::doctor(wire));
+        summary.commands.push(revert_command(wire));
     }
     redo_log(&mut conn, &id, &mut summary)?;
     Ok(summary)
 }
 
-fn put_back(
+fn revert_all(
     conn: &mut Conn,
     options: &Options,
     wire: &wire::Options,
@@ -186,7 +189,7 @@ fn put_back(
     summary.done = outcome.lines();
     if outcome.failed.is_empty() {
         if let Some(fragment) = journal.fragment.clone() {
-            let left = restart::undo(conn, wire, &mut journal, &options.state)?;
+            let left = fragment::undo(conn, wire, &mut journal, &options.state)?;
             summary.notes.extend(left);
             summary.done.push(format!(
                 "{} is removed, and the server runs without it",
@@ -199,17 +202,17 @@ fn put_back(
     Ok(())
 }
 
-/// What is in the journal and still has the load's value.
+/// What is in the journal and does not have its old value.
 fn compare(conn: &mut Conn, journal: &Journal, server: &str) -> Result<Vec<Left>> {
     let restarted = revert::restarted(conn, journal)?;
     let mut left = Vec::new();
     for e in &journal.entries {
-        let Some(now) = revert::read(conn, &e.setting)? else {
+        let Some(now) = variables::read(conn, &e.setting)? else {
             continue;
         };
         match revert::decide(e, &now, restarted) {
-            Decision::Back | Decision::Restarted => {}
-            Decision::PutBack | Decision::Foreign => left.push(Left {
+            Decision::AsBefore | Decision::Restarted => {}
+            Decision::Revert | Decision::ChangedByOthers => left.push(Left {
                 server: server.to_owned(),
                 name: e.setting.clone(),
                 before: e.before.clone(),
@@ -218,41 +221,42 @@ fn compare(conn: &mut Conn, journal: &Journal, server: &str) -> Result<Vec<Left>
             }),
         }
     }
-    left.extend(fragment(journal, server));
+    left.extend(fragment_left(journal, server));
     Ok(left)
 }
 
-/// The file for which the server was restarted, as long as the journal speaks of it.
-fn fragment(journal: &Journal, server: &str) -> Option<Left> {
+/// The file for which the server was restarted, as long as it is in the journal.
+fn fragment_left(journal: &Journal, server: &str) -> Option<Left> {
     let f = journal.fragment.as_ref()?;
     let lines: Vec<String> = f
         .lines
         .iter()
         .map(|l| format!("{} = {}", l.setting, l.wanted))
         .collect();
-    let there = f.file.symlink_metadata().is_ok();
+    let exists = f.file.symlink_metadata().is_ok();
     Some(Left {
         server: server.to_owned(),
         name: f.file.display().to_string(),
-        before: "not there".to_owned(),
+        before: "absent".to_owned(),
         during: format!("{}, and a restart", lines.join(", ")),
-        now: Some(if there { "there" } else { "not there" }.to_owned()),
+        now: Some(if exists { "present" } else { "absent" }.to_owned()),
     })
 }
 
-/// The one setting that outlives a restart and costs the server: said even if it is not ours.
+/// The one setting that outlives a restart, and without which a crash loses the server: reported even if
+/// no load of ours changed it.
 fn redo_log(conn: &mut Conn, id: &Identity, summary: &mut Summary) -> Result<()> {
     let off = id.mysql_at_least(8, 0, 21)
-        && revert::read(conn, settings::REDO_LOG)?.is_some_and(|v| settings::same(&v, "OFF"));
-    if off && !summary.left.iter().any(|l| l.name == settings::REDO_LOG) {
+        && variables::read(conn, REDO_LOG)?.is_some_and(|v| same(&v, "OFF"));
+    if off && !summary.left.iter().any(|l| l.name == REDO_LOG) {
         summary.notes.push(
-            "the redo log is off, and no journal here says why: if nobody means it, ALTER INSTANCE ENABLE INNODB REDO_LOG".to_owned(),
+            "the redo log is off, and no journal on this host says why: unless that is intended, ALTER INSTANCE ENABLE INNODB REDO_LOG".to_owned(),
         );
     }
     Ok(())
 }
 
-/// The command for a server that is known by its address alone.
+/// The command for a server of which only the address is known.
 fn command(endpoint: &str) -> String {
     let server = match endpoint.rsplit_once(':') {
         Some((host, port)) if !endpoint.starts_with('/') => format!("--host {host} --port {port}"),
@@ -263,7 +267,5 @@ fn command(endpoint: &str) -> String {
 
 fn running(pid: Option<u32>) -> String {
     let who = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
-    format!(
-        "a load{who} is running and has changed settings of the server; it puts them back itself"
-    )
+    format!("a load{who} is running and has changed settings of the server; it reverts them itself")
 }

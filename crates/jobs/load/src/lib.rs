@@ -30,9 +30,9 @@ pub use from_archive::{LoadPlan, SchemaSelection};
 
 use base::{Error, Kind, Result, failpoint};
 use from_archive::raw_bytes;
+use instance::ServerCommand;
 use instance::managed;
 use instance::tune;
-use instance::tune::ServerCommand;
 use run::Run;
 use run::bottleneck;
 use server::{Filter, Flavour, Identity};

@@ -6,7 +6,7 @@ use super::journal::Journal;
 use super::{BatchSize, Options};
 use base::units::printable;
 use base::{Error, Kind, Result};
-use instance::tune;
+use instance::{recover, stopped, tune};
 use run::Run;
 use run::connect;
 use run::failure;
@@ -48,7 +48,7 @@ impl<'a> Target<'a> {
     /// anything is judged by it.
     pub fn open(run: &'a Run, options: &'a Options) -> Result<Target<'a>> {
         let state = options.tune.state.as_deref();
-        let (mut conn, id) = tune::restart::connected(run, &options.target, state)?;
+        let (mut conn, id) = recover::connect(run, &options.target, state)?;
         let id = tune::recover(run, &options.tune, &options.target, &mut conn, id)?;
         let target = Target {
             run,
@@ -106,7 +106,7 @@ impl<'a> Target<'a> {
         let found = Journal::find(self, home, identity)?;
         // A load that stops the server for its files has no lock on it meanwhile.
         if let Some(state) = &self.options.tune.state {
-            tune::stopped::check_not_in_use(&self.options.target, state)?;
+            stopped::check_not_in_use(&self.options.target, state)?;
         }
         if let Some(journal) = &found {
             self.touched = true;

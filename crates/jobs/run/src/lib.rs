@@ -15,6 +15,7 @@ mod run;
 mod run_status;
 pub mod server_counters;
 mod setpoints;
+pub mod state;
 pub mod throttle;
 mod workers;
 

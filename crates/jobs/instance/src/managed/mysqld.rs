@@ -1,10 +1,10 @@
-//! The process: how it is called, started, and ended in good order.
+//! The server process of a managed instance: how it is called, started, and shut down cleanly.
 //!
-//! Invariants: it listens on a socket that only its own account gets at, and
-//! nowhere else; it writes nothing outside of its data folder; which process it
-//! is says the lock that every server holds on its system tablespace, never a
-//! number that somebody wrote down; no other server is ever ended.
+//! Invariants: it listens on a socket that only its own account can reach, and nowhere else; it writes
+//! nothing outside its data directory; the lock that every server holds on its system tablespace says
+//! which process it is, never a number in a file; no other server is ever stopped.
 
+use super::account;
 use base::units::printable;
 use rustix::process::{Flock, FlockType, Pid, Signal};
 use serde::{Deserialize, Serialize};
@@ -18,36 +18,36 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long it may take until its socket is there.
+/// How long it may take until its socket exists.
 const START: Duration = Duration::from_secs(300);
 
-/// How long it may take to end: it writes what it has in memory.
-const END: Duration = Duration::from_secs(600);
+/// How long it may take to shut down: it writes what it has in memory.
+const SHUTDOWN: Duration = Duration::from_secs(600);
 
-/// Where in the data folder everything is that is a load's: hidden, and closed to other accounts.
-pub(super) const PRIVATE: &str = ".penstock-load";
+/// The directory of the load in the data directory: hidden, and closed to other accounts.
+pub(super) const LOAD_DIRECTORY: &str = ".penstock-load";
 
-/// What the kernel takes as the path of a socket.
-const LONGEST: usize = 107;
+/// The longest path of a socket that the kernel accepts.
+const MAX_SOCKET_PATH: usize = 107;
 
-/// A server on a data folder that a load has made.
+/// A server on a data directory that a load has initialized.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mysqld {
-    /// Its data folder; absolute.
-    pub(super) folder: PathBuf,
+    /// Its data directory; absolute.
+    pub(super) datadir: PathBuf,
     /// The server's program.
     pub(super) program: PathBuf,
     /// Whether that is MariaDB's.
     pub(super) mariadb: bool,
-    /// Options that the user wants it to have, each `name=value`.
+    /// Options that the user gave for it, each `name=value`.
     pub(super) options: Vec<String>,
-    /// As whom it runs, if that has to be said.
+    /// The account that it runs as, if it is started by root.
     pub(super) user: Option<u32>,
     /// Bytes of its buffer pool and of its redo log, unless its options have their own.
     pub(super) sizes: (u64, u64),
-    /// Whether rows come as files: then nobody looks at what it spends its time on.
+    /// Whether most tables are imported as tablespaces: then its performance schema is not used.
     #[serde(default)]
-    pub(super) by_file: bool,
+    pub(super) tablespaces: bool,
 }
 
 impl fmt::Display for Mysqld {
@@ -55,52 +55,52 @@ impl fmt::Display for Mysqld {
         let text = format!(
             "{} --datadir={}",
             self.program.display(),
-            self.folder.display()
+            self.datadir.display()
         );
         f.write_str(&printable(&text))
     }
 }
 
 impl Mysqld {
-    /// Its data folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// Its data directory.
+    pub fn datadir(&self) -> &Path {
+        &self.datadir
     }
 
-    /// Where what is a load's own is kept.
+    /// Where the load keeps what belongs to it: state file, socket, log.
     pub fn state_directory(&self) -> PathBuf {
-        self.folder.join(PRIVATE)
+        self.datadir.join(LOAD_DIRECTORY)
     }
 
     /// Its socket.
     pub fn socket(&self) -> PathBuf {
-        socket(&self.folder)
+        socket(&self.datadir)
     }
 
-    /// What it says, while it is a load's.
+    /// Its error log, while it is managed.
     fn log(&self) -> PathBuf {
         self.state_directory().join("log")
     }
 
-    /// Where it may write what it needs for a while. The usual place it would share with others, whose files it takes for
-    /// what an earlier run of its own has left.
+    /// Its directory for temporary files. The usual one is shared with other servers, whose files it
+    /// would take for those that its earlier run has left.
     pub(super) fn scratch(&self) -> PathBuf {
         self.state_directory().join("tmp")
     }
 
-    /// Whether its socket has a name that the kernel takes.
+    /// Whether the kernel accepts the path of its socket.
     pub(super) fn has_room_for_socket(&self) -> bool {
-        self.socket().as_os_str().len() <= LONGEST
+        self.socket().as_os_str().len() <= MAX_SOCKET_PATH
     }
 
-    /// What every call of its program begins with, for a data folder that may be named in another way.
+    /// What every call of its program begins with. `datadir` may name the data directory in another way.
     pub(super) fn first_arguments(&self, datadir: &Path) -> Vec<OsString> {
         let mut list = vec!["--no-defaults".into(), option("--datadir=", datadir)];
         list.extend(self.user.map(|uid| format!("--user={uid}").into()));
         list
     }
 
-    /// What else it is told, when its folder is made and when it runs.
+    /// Its other options, when its data directory is initialized and when it runs.
     pub(super) fn more_arguments(&self) -> Vec<OsString> {
         let mut list: Vec<OsString> = ["--skip-log-bin", "--max-allowed-packet=1G"]
             .map(OsString::from)
@@ -113,9 +113,10 @@ impl Mysqld {
             format!("--innodb-redo-log-capacity={redo}").into()
         });
         if !self.mariadb {
-            // Builds name a folder here that their packages make, and do not start without it.
+            // Some builds have a directory here that their packages create, and do not start without it.
             list.push("--secure-file-priv=NULL".into());
-            // Its threads for native requests look only twice a second whether the server ends, and it ends three times.
+            // Its native AIO threads check only twice a second whether the server shuts down, and it does
+            // so three times.
             list.push("--innodb-use-native-aio=OFF".into());
         }
         list.extend(self.options.iter().map(|o| format!("--{o}").into()));
@@ -123,14 +124,14 @@ impl Mysqld {
     }
 
     fn arguments(&self) -> Vec<OsString> {
-        let mut list = self.first_arguments(&self.folder);
+        let mut list = self.first_arguments(&self.datadir);
         list.extend([
             option("--socket=", &self.socket()),
             option("--pid-file=", &self.state_directory().join("pid")),
             option("--log-error=", &self.log()),
             option("--tmpdir=", &self.scratch()),
         ]);
-        // Nobody else is served, and nothing runs in it by itself.
+        // It has no other clients, and runs no events.
         list.extend(
             [
                 "--skip-networking",
@@ -138,7 +139,7 @@ impl Mysqld {
                 "--local-infile=1",
                 "--innodb-buffer-pool-dump-at-shutdown=0",
                 "--innodb-buffer-pool-load-at-startup=0",
-                // What was just written is compared from the page cache.
+                // What was just written is verified from the page cache.
                 "--innodb-flush-method=fsync",
             ]
             .map(OsString::from),
@@ -146,28 +147,28 @@ impl Mysqld {
         if !self.mariadb {
             list.push("--mysqlx=OFF".into());
         }
-        if !self.mariadb && self.by_file {
-            // To start with it takes a quarter of a GB and a part of a second.
+        if !self.mariadb && self.tablespaces {
+            // Starting with it takes a quarter of a GB and a part of a second.
             list.push("--performance-schema=OFF".into());
         }
         list.extend(self.more_arguments());
         list
     }
 
-    /// The process that has the folder.
+    /// The process that has the data directory.
     pub fn process(&self) -> Option<Pid> {
-        let system = File::open(self.folder.join("ibdata1")).ok()?;
+        let system = File::open(self.datadir.join("ibdata1")).ok()?;
         let lock = Flock::from(FlockType::WriteLock);
         rustix::process::fcntl_getlk(&system, &lock).ok()??.pid
     }
 
-    /// The same, if it is one that was started here; the error names another one, which nobody may end.
+    /// The same, if it was started here; the error names any other process, which must not be stopped.
     fn own_process(&self) -> Result<Option<Pid>, String> {
         let Some(pid) = self.process() else {
             return Ok(None);
         };
         let socket = option("--socket=", &self.socket());
-        let line = std::fs::read(told(pid)).unwrap_or_default();
+        let line = std::fs::read(command_line(pid)).unwrap_or_default();
         if line
             .split(|b| *b == 0)
             .any(|a| a == socket.as_encoded_bytes())
@@ -177,14 +178,14 @@ impl Mysqld {
         // It may have ended in between.
         match self.process() {
             Some(again) if again == pid => Err(format!(
-                "a server that is not the load's own has the folder: process {}",
+                "another server uses the data directory: process {}",
                 pid.as_raw_nonzero()
             )),
             _ => Ok(None),
         }
     }
 
-    /// Starts it, unless it runs; over when it takes connections.
+    /// Starts it, unless it runs; returns when it accepts connections.
     pub fn start(&self) -> Result<(), String> {
         let mut child = match self.own_process()? {
             Some(_) => None,
@@ -200,12 +201,12 @@ impl Mysqld {
                 None => self.process().is_none(),
             };
             if ended || Instant::now() > end {
-                break Err(self.says());
+                break Err(self.errors());
             }
             std::thread::sleep(Duration::from_millis(10));
         };
         if let Some(mut child) = child {
-            // Somebody has to take note of its end, or it stays as a name without a process.
+            // Without a wait for its exit it stays as a zombie.
             std::thread::spawn(move || child.wait());
         }
         outcome
@@ -219,63 +220,66 @@ impl Mysqld {
             .open(self.log())
             .map_err(|e| e.to_string())?;
         let again = log.try_clone().map_err(|e| e.to_string())?;
-        super::state_file::given(&log, self.user).map_err(|e| e.to_string())?;
-        // Left by one that was killed.
+        account::give(&log, self.user).map_err(|e| e.to_string())?;
+        // A killed server leaves it.
         let _ = std::fs::remove_file(self.socket());
         Command::new(&self.program)
             .args(self.arguments())
             .env_remove("PENSTOCK_PASSWORD")
             .env_remove("MYSQL_PWD")
-            .current_dir(&self.folder)
+            .current_dir(&self.datadir)
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(again)
-            // Out of reach of the terminal's Ctrl-C: it is ended in good order.
+            // The terminal's Ctrl-C must not reach it: it is shut down cleanly.
             .process_group(0)
             .spawn()
             .map_err(|e| format!("{}: {e}", self.program.display()))
     }
 
-    /// Ends it in good order; over when it is gone.
+    /// Shuts it down cleanly; returns when its process is gone.
     pub fn stop(&self) -> Result<(), String> {
-        let end = Instant::now() + END;
+        let end = Instant::now() + SHUTDOWN;
         let Some(first) = self.own_process()? else {
             return Ok(());
         };
-        let failed = |e: rustix::io::Errno| format!("its process is not to be ended: {e}");
+        let failed = |e: rustix::io::Errno| format!("cannot signal its process: {e}");
         rustix::process::kill_process(first, Signal::TERM).map_err(failed)?;
-        // Its lock goes a little before it does; of one that nobody buries only the name stays.
-        let line = told(first);
-        let is_there = || std::fs::read(&line).is_ok_and(|line| !line.is_empty());
-        while self.process() == Some(first) || is_there() {
+        // Its lock is released a little before it exits; a zombie has an empty command line.
+        let line = command_line(first);
+        let exists = || std::fs::read(&line).is_ok_and(|line| !line.is_empty());
+        while self.process() == Some(first) || exists() {
             if Instant::now() > end {
-                return Err(format!("it did not end within {} s", END.as_secs()));
+                return Err(format!(
+                    "it did not shut down within {} s",
+                    SHUTDOWN.as_secs()
+                ));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(())
     }
 
-    /// What it has complained about last.
-    fn says(&self) -> String {
+    /// The errors in its log since it was started last.
+    fn errors(&self) -> String {
         let text = std::fs::read(self.log()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text).into_owned();
-        // An earlier start has had its say in the same file.
+        // An earlier start wrote to the same file.
         let last = ["starting as process", "Starting MariaDB"]
             .iter()
             .filter_map(|mark| text.rfind(mark))
             .max();
-        complaints(&text[last.unwrap_or(0)..])
+        error_lines(&text[last.unwrap_or(0)..])
     }
 }
 
-/// The socket of a load's own server on this data folder.
-pub fn socket(folder: &Path) -> PathBuf {
-    folder.join(PRIVATE).join("sock")
+/// The socket of a managed instance on this data directory.
+pub fn socket(datadir: &Path) -> PathBuf {
+    datadir.join(LOAD_DIRECTORY).join("sock")
 }
 
-/// Where the kernel tells how a process was called.
-fn told(pid: Pid) -> PathBuf {
+/// Where the kernel shows the command line of a process.
+fn command_line(pid: Pid) -> PathBuf {
     PathBuf::from(format!("/proc/{}/cmdline", pid.as_raw_nonzero()))
 }
 
@@ -286,8 +290,8 @@ pub(super) fn option(name: &str, path: &Path) -> OsString {
     text
 }
 
-/// The errors in what a server has said, those that came first and the last one; or its last words.
-pub(super) fn complaints(text: &str) -> String {
+/// The errors in the output of a server: the first two and the last; or its last three lines.
+pub(super) fn error_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
     let is_error = |l: &&str| l.contains("[ERROR]") || l.starts_with("ERROR");
     let errors: Vec<&str> = lines.iter().copied().filter(is_error).collect();
@@ -304,16 +308,16 @@ pub(super) fn complaints(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::complaints;
+    use super::error_lines;
 
     #[test]
-    fn the_first_complaint_says_why_and_the_last_one_what_became_of_it() {
+    fn the_first_errors_say_why_and_the_last_one_what_came_of_it() {
         let log = "10:00 0 [Note] starting\n10:01 0 [ERROR] no space left\n10:01 0 [ERROR] a\n10:02 0 [ERROR] b\n10:02 0 [ERROR] Aborting\n\n";
         assert_eq!(
-            complaints(log),
+            error_lines(log),
             "10:01 0 [ERROR] no space left; 10:01 0 [ERROR] a; 10:02 0 [ERROR] Aborting"
         );
-        assert_eq!(complaints("a\nb\nc\nd\n"), "b; c; d");
-        assert_eq!(complaints(""), "");
+        assert_eq!(error_lines("a\nb\nc\nd\n"), "b; c; d");
+        assert_eq!(error_lines(""), "");
     }
 }

@@ -1,6 +1,6 @@
-//! Which options a load's own server may be given: those that a data folder is
-//! made with once and for all. It stays in its folder, out of everybody's reach,
-//! and with the files where they are looked for.
+//! Which options a managed instance may be given: those that a data directory is initialized with and
+//! then keeps. Options that would make it write outside its directory, accept other clients, or put files
+//! in other places are refused.
 
 /// Their names begin with one of these; `-` and `_` are the same in names.
 const ALLOWED: [&str; 9] = [
@@ -15,7 +15,7 @@ const ALLOWED: [&str; 9] = [
     "performance_schema",
 ];
 
-/// What would put files into other places, or have others looked for.
+/// Options that would put files in other places, or make the server search for files there.
 const REFUSED: [&str; 5] = [
     "innodb_data_home_dir",
     "innodb_log_group_home_dir",
@@ -24,7 +24,7 @@ const REFUSED: [&str; 5] = [
     "innodb_read_only",
 ];
 
-/// Looks at an option, `name=value`; gives it as the server's programs take it.
+/// Checks an option, `name=value`; returns it as the server's programs accept it.
 pub fn checked(typed: &str) -> Result<String, String> {
     let (name, value) = typed
         .trim_start_matches('-')
@@ -42,17 +42,17 @@ pub fn checked(typed: &str) -> Result<String, String> {
     });
     if !known || !name.chars().all(letters) {
         return Err(format!(
-            "{name} is not for a server that makes a data folder and nothing else; those that are begin with innodb_ or default_, or are lower_case_table_names and the like"
+            "{name} cannot be set here: only options that a data directory is initialized with can, such as innodb_*, default_* and lower_case_table_names"
         ));
     }
     let elsewhere = value.contains('/') || value.contains("..");
     if REFUSED.contains(&name.as_str()) || elsewhere {
         return Err(format!(
-            "{name}: all files are made in the data folder; move them when the load is over, as the server's manual says"
+            "{name}: all files are created in the data directory; move them after the load, as the server's manual describes"
         ));
     }
     if name == "innodb_data_file_path" && !value.starts_with("ibdata1:") {
-        return Err(format!("{name}: its first file has to be ibdata1"));
+        return Err(format!("{name}: its first file must be ibdata1"));
     }
     if value.is_empty() || value.contains(|c: char| c.is_control()) {
         return Err(format!("{name} has no value"));
@@ -65,8 +65,8 @@ mod tests {
     use super::checked;
 
     #[test]
-    fn only_what_a_folder_is_made_with_is_taken() {
-        for (typed, taken) in [
+    fn only_options_of_a_data_directory_are_accepted() {
+        for (typed, accepted) in [
             ("lower_case_table_names=1", "lower_case_table_names=1"),
             ("--Lower-Case-Table-Names = 1", "lower_case_table_names=1"),
             ("innodb-page-size=32k", "innodb_page_size=32k"),
@@ -76,7 +76,7 @@ mod tests {
             ),
             ("default_table_encryption=ON", "default_table_encryption=ON"),
         ] {
-            assert_eq!(checked(typed).as_deref(), Ok(taken));
+            assert_eq!(checked(typed).as_deref(), Ok(accepted));
         }
         for typed in [
             "log-bin=x",

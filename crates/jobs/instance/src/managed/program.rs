@@ -1,4 +1,5 @@
-//! Which program is the server, and which one makes its first data folder.
+//! Which program is the server, and which one initializes its data directory. It is found by running
+//! `--version`, never by its name alone.
 
 use super::mysqld::Mysqld;
 use base::units::printable;
@@ -6,15 +7,15 @@ use base::{Error, Kind, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where servers live besides the folders of PATH, which for most people lacks these.
-const FOLDERS: [&str; 4] = [
+/// Where servers are installed besides the directories of PATH, which usually lacks these.
+const DIRECTORIES: [&str; 4] = [
     "/usr/sbin",
     "/usr/local/sbin",
     "/usr/libexec",
     "/usr/local/mysql/bin",
 ];
 
-/// The names of the programs, by whether they are to be MariaDB's.
+/// The names of the programs; `mariadb` says which server it must be, if that is known.
 fn names(mariadb: Option<bool>) -> &'static [&'static str] {
     match mariadb {
         Some(true) => &["mariadbd", "mysqld"],
@@ -24,17 +25,18 @@ fn names(mariadb: Option<bool>) -> &'static [&'static str] {
 }
 
 /// The program, and whether it is MariaDB's.
-pub fn find(given: Option<&Path>, mariadb: Option<bool>) -> Result<(PathBuf, bool)> {
-    let what = "--server-program names the server's program: mysqld or mariadbd";
+pub(super) fn find(given: Option<&Path>, mariadb: Option<bool>) -> Result<(PathBuf, bool)> {
+    let what = "--mysqld names the server's program: mysqld or mariadbd";
     if let Some(given) = given {
-        // Without a slash it is looked for, as a shell would.
+        // A name without a slash is searched for, as a shell does.
         let named = match given.components().count() {
             1 if !given.is_file() => given.to_str().and_then(on_path),
             _ => std::path::absolute(given).ok(),
         };
         let path = named.unwrap_or_else(|| given.to_owned());
-        let is = is_mariadb(&path)
-            .map_err(|why| error(format!("{} is no server: {why}", path.display())).hint(what))?;
+        let is = is_mariadb(&path).map_err(|why| {
+            error(format!("{} is not a server: {why}", path.display())).hint(what)
+        })?;
         return Ok((path, is));
     }
     let mut seen = Vec::new();
@@ -45,7 +47,7 @@ pub fn find(given: Option<&Path>, mariadb: Option<bool>) -> Result<(PathBuf, boo
         let Ok(is) = is_mariadb(&path) else {
             continue;
         };
-        // Two names of one server are one.
+        // Two names of one kind of server count once.
         if mariadb.is_none_or(|wanted| wanted == is) && !seen.iter().any(|(_, of)| *of == is) {
             seen.push((path, is));
         }
@@ -53,16 +55,16 @@ pub fn find(given: Option<&Path>, mariadb: Option<bool>) -> Result<(PathBuf, boo
     match (seen.pop(), seen.pop()) {
         (Some(one), None) => Ok(one),
         (Some(_), Some(_)) => Err(error(
-            "there are programs of MySQL and of MariaDB here, and the dump does not say which it is for".to_owned(),
+            "this host has programs of MySQL and of MariaDB, and the dump does not say which it is for".to_owned(),
         )
         .hint(what)),
         _ => {
             let of = match mariadb {
-                Some(true) => "MariaDB, which the dump is of,",
-                Some(false) => "MySQL, which the dump is of,",
+                Some(true) => "MariaDB, which the dump is from,",
+                Some(false) => "MySQL, which the dump is from,",
                 None => "a server",
             };
-            Err(error(format!("no program of {of} is found on this host")).hint(what))
+            Err(error(format!("no program of {of} was found on this host")).hint(what))
         }
     }
 }
@@ -74,12 +76,12 @@ fn error(what: String) -> Error {
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
-        .chain(FOLDERS.map(PathBuf::from))
-        .map(|folder| folder.join(name))
+        .chain(DIRECTORIES.map(PathBuf::from))
+        .map(|directory| directory.join(name))
         .find(|p| p.is_file())
 }
 
-/// Whether a server's program is MariaDB's; the error says why it is none.
+/// Whether a server's program is MariaDB's; the error says why it is not a server.
 fn is_mariadb(program: &Path) -> std::result::Result<bool, String> {
     let out = Command::new(program)
         .args(["--no-defaults", "--version"])
@@ -88,21 +90,21 @@ fn is_mariadb(program: &Path) -> std::result::Result<bool, String> {
         .output()
         .map_err(|e| e.to_string())?;
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    let says = |what: &str| {
+    let has_word = |what: &str| {
         text.to_ascii_lowercase()
             .split_whitespace()
             .any(|w| w == what)
     };
-    if !out.status.success() || !says("ver") {
-        let said = String::from_utf8_lossy(&out.stderr);
-        let said = said.lines().next().unwrap_or_default();
-        return Err(format!("--version says {:?}{said}", text.trim()));
+    if !out.status.success() || !has_word("ver") {
+        let errors = String::from_utf8_lossy(&out.stderr);
+        let first = errors.lines().next().unwrap_or_default();
+        return Err(format!("--version prints {:?}{first}", text.trim()));
     }
     Ok(text.contains("MariaDB"))
 }
 
-/// What makes a data folder of this name in the folder where it is run.
-pub fn initialiser(server: &Mysqld, datadir: &Path) -> Result<Command> {
+/// The command that initializes a data directory of this path, relative to where it is run.
+pub(super) fn initializer(server: &Mysqld, datadir: &Path) -> Result<Command> {
     if !server.mariadb {
         let mut command = Command::new(&server.program);
         command
@@ -112,8 +114,8 @@ pub fn initialiser(server: &Mysqld, datadir: &Path) -> Result<Command> {
         return Ok(command);
     }
     const NAMES: [&str; 2] = ["mariadb-install-db", "mysql_install_db"];
-    let folder = server.program.parent().unwrap_or(Path::new("/"));
-    let beside = ["", "../bin", "../scripts"].map(|d| folder.join(d));
+    let directory = server.program.parent().unwrap_or(Path::new("/"));
+    let beside = ["", "../bin", "../scripts"].map(|d| directory.join(d));
     let beside = NAMES
         .iter()
         .flat_map(|name| beside.iter().map(move |d| d.join(name)))
@@ -122,10 +124,10 @@ pub fn initialiser(server: &Mysqld, datadir: &Path) -> Result<Command> {
         .or_else(|| NAMES.iter().find_map(|name| on_path(name)))
         .ok_or_else(|| {
             error(format!(
-                "{} makes the data folder of a MariaDB, and is not found on this host",
+                "{}, which initializes a data directory of MariaDB, was not found on this host",
                 NAMES[0]
             ))
-            .hint("install it (Debian's mariadb-server-core has it), or put its folder into PATH")
+            .hint("install it (Debian's mariadb-server-core has it), or add its directory to PATH")
         })?;
     let mut command = Command::new(script);
     command

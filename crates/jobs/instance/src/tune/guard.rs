@@ -1,43 +1,89 @@
-//! The guard of a tuned server: changes each setting when it begins, and puts
-//! each back when it ends, on whatever road that is.
+//! The guard of a tuned server: changes each setting when it begins, and reverts each when it ends,
+//! however that is.
 //!
-//! It works on a connection of its own, which a stop does not break, and makes
-//! a new one if that is lost.
+//! It uses a connection that belongs to it alone, which a stop does not break, and opens a new one if
+//! that is lost. Invariants: the journal has a setting before the server has its new value, and a restart
+//! before it happens; the journal is removed only when everything is reverted.
 
 use super::journal::{self, Journal, Opened, Record};
-use super::replicas::{self, Found};
-use super::restart::{self, Restart};
-use super::revert::{self, Outcome};
-use super::{
-    ChangedSetting, LoadProfile, Options, Report, Tuning, belongs, doctor, held, local_infile_off,
-    lost, open, settings,
+use super::options::{
+    ChangedSetting, Level, LoadProfile, Options, Report, Restart, local_infile_off,
 };
+use super::replicas::{self, Replication};
+use super::revert::{self, Outcome};
+use super::{fragment, settings};
+use crate::identity::{self, revert_command, server_id};
+use crate::restart;
+use crate::variables::{self, same};
 use base::{Error, Kind, Result, units::printable};
-use run::failure;
+use run::{Run, failure};
 use server::{Identity, Privileges};
+use std::path::PathBuf;
 use std::time::Duration;
 use wire::Conn;
 
+/// A tuned server; everything is reverted when it ends.
+#[must_use = "dropping it reverts the settings"]
+pub struct Tuning<'a> {
+    run: &'a Run,
+    wire: wire::Options,
+    id: Identity,
+    report: Report,
+    conn: Option<Conn>,
+    journal: Option<Journal>,
+    /// The directory of journals.
+    state: PathBuf,
+    /// The live settings have been reverted, or it was reported that they could not.
+    reported: bool,
+}
+
+/// Changes the settings that help this load. Nothing is changed unless the level is [`Level::Max`].
+pub fn begin<'a>(
+    run: &'a Run,
+    options: &Options,
+    wire: &wire::Options,
+    id: &Identity,
+    work: &LoadProfile,
+) -> Result<Tuning<'a>> {
+    let mut tuning = Tuning {
+        run,
+        wire: wire.clone(),
+        id: id.clone(),
+        report: Report {
+            level: options.level,
+            ..Report::default()
+        },
+        conn: None,
+        journal: None,
+        state: options.state.clone().unwrap_or_default(),
+        reported: false,
+    };
+    if options.level == Level::Max {
+        tuning.change(options, work)?;
+    }
+    Ok(tuning)
+}
+
 impl Tuning<'_> {
-    pub(super) fn change(&mut self, options: &Options, work: &LoadProfile) -> Result<()> {
+    fn change(&mut self, options: &Options, work: &LoadProfile) -> Result<()> {
         let state = options.state.as_ref().ok_or_else(|| {
-            Error::new(Kind::Usage, "--tune=max has no folder for its journal")
+            Error::new(Kind::Usage, "--tune=max has no directory for its journal")
                 .hint("set PENSTOCK_STATE, or HOME")
         })?;
         self.run.check()?;
-        let conn = self.conn.insert(open(&self.wire, &self.id)?);
-        let held = Privileges::read(conn, &self.id)
+        let conn = self.conn.insert(identity::connect(&self.wire, &self.id)?);
+        let granted = Privileges::read(conn, &self.id)
             .map_err(|e| failure::server("cannot read the account's privileges", e))?;
-        match replicas::find(conn, &self.id, held.has("PROCESS"))? {
-            Found::Alone => {}
-            Found::Unknown(privilege) => self.report.not_changed.push(format!(
-                "replicas were not looked for: needs {privilege} (GRANT {privilege} ON *.* TO {})",
-                held.account
+        match replicas::find(conn, &self.id, granted.has("PROCESS"))? {
+            Replication::None => {}
+            Replication::Unknown(privilege) => self.report.not_changed.push(format!(
+                "cannot check for replicas: needs {privilege} (GRANT {privilege} ON *.* TO {})",
+                granted.account
             )),
-            Found::Bound(why) => {
+            Replication::Found(why) => {
                 return Err(Error::new(
                     Kind::Target,
-                    format!("--tune=max is not for this server: {why}"),
+                    format!("--tune=max is refused on this server: {why}"),
                 )
                 .hint("load with --tune=safe, which changes sessions only"));
             }
@@ -46,57 +92,62 @@ impl Tuning<'_> {
             return self.can_load();
         };
         self.journal = Some(journal);
-        self.apply(options, &held, work)?;
+        self.apply(options, &granted, work)?;
         self.can_load()
     }
 
     /// The journal of this server, and the server's own lock; `None` if another load has either.
     fn journal(&mut self, state: &std::path::Path) -> Result<Option<Journal>> {
-        let key = journal::id(&self.id);
+        let key = server_id(&self.id);
         let mut journal = match journal::create(state, &key)? {
             Opened::Ours(journal) => journal,
-            Opened::Held(pid) => {
-                self.instead(held(pid));
+            Opened::Busy(pid) => {
+                self.tune_safely(journal::busy(pid));
                 return Ok(None);
             }
         };
-        belongs(&journal, &key)?;
+        journal::belongs(&journal, &key)?;
         if !journal.is_settled() {
             return Err(Error::new(
                 Kind::Privilege,
-                "settings that an earlier run left changed are not put back yet",
+                "settings that an earlier run left changed are not reverted yet",
             )
-            .hint(format!("{}, or load with --tune=safe", doctor(&self.wire))));
+            .hint(format!(
+                "{}, or load with --tune=safe",
+                revert_command(&self.wire)
+            )));
         }
         let conn = self.conn.as_mut().ok_or_else(lost)?;
-        // A load from another host has its journal there; the server itself knows of it.
+        // A load from another host has its journal there; only the server's own lock shows it.
         if !lock(conn)? {
             journal.remove()?;
-            self.instead("a load from another host has changed settings of this server".to_owned());
+            self.tune_safely(
+                "a load from another host has changed settings of this server".to_owned(),
+            );
             return Ok(None);
         }
         journal.add(journal::begin(journal::Server {
             id: key,
             name: self.id.to_string(),
             endpoint: self.wire.endpoint.to_string(),
-            started: revert::started(conn)?,
+            started: variables::server_start(conn)?,
         }))?;
         Ok(Some(journal))
     }
 
-    fn instead(&mut self, why: String) {
-        let text = format!("{why}: this load goes on as with --tune=safe");
+    fn tune_safely(&mut self, why: String) {
+        let text = format!("{why}: this load continues as with --tune=safe");
         self.run.observer.warn(text.clone());
         self.report.not_changed.push(text);
     }
 
-    fn apply(&mut self, options: &Options, held: &Privileges, work: &LoadProfile) -> Result<()> {
-        let (mut now, mut plan) = self.plan(held, work)?;
-        if let Some(service) = &options.restart
-            && self.restart(service, work, &now, &plan)?
+    fn apply(&mut self, options: &Options, granted: &Privileges, work: &LoadProfile) -> Result<()> {
+        let (mut now, mut plan) = self.plan(granted, work)?;
+        if let Some(restart) = &options.restart
+            && self.restart(restart, work, &now, &plan)?
         {
             self.run.check()?;
-            (now, plan) = self.plan(held, work)?;
+            (now, plan) = self.plan(granted, work)?;
         }
         let (Some(conn), Some(journal)) = (&mut self.conn, &mut self.journal) else {
             return Err(lost());
@@ -106,10 +157,10 @@ impl Tuning<'_> {
         self.report.restart = plan.restart;
         for change in plan.changes {
             self.run.check()?;
-            let Some(before) = revert::read(conn, change.name)? else {
+            let Some(before) = variables::read(conn, change.name)? else {
                 continue;
             };
-            if settings::same(&before, &change.wanted) {
+            if same(&before, &change.wanted) {
                 continue;
             }
             journal.add(Record::Change {
@@ -117,9 +168,9 @@ impl Tuning<'_> {
                 before: before.clone(),
                 wanted: change.wanted.clone(),
             })?;
-            match revert::set(conn, change.name, &change.wanted) {
+            match variables::set(conn, change.name, &change.wanted) {
                 Ok(()) => {
-                    let during = revert::settled_value(conn, change.name, &change.wanted)?;
+                    let during = variables::settled_value(conn, change.name, &change.wanted)?;
                     journal.add(Record::Set {
                         setting: change.name.to_owned(),
                         during: during.clone(),
@@ -137,7 +188,7 @@ impl Tuning<'_> {
                         found: before,
                     })?;
                     let why = if matches!(e.code, 1044 | 1142 | 1227) {
-                        settings::denied(&now, change.name, &held.account)
+                        settings::denied(&now, change.name, &granted.account)
                     } else {
                         printable(&format!("{}: {e}", change.name))
                     };
@@ -161,33 +212,33 @@ impl Tuning<'_> {
         Ok(())
     }
 
-    /// What the server is now, and what is to be changed. The archive may have taken
-    /// minutes to check: what was true then may not be now.
+    /// What the server is now, and what should be changed. Checking the archive may have taken minutes:
+    /// what was true before may not be now.
     fn plan(
         &mut self,
-        held: &Privileges,
+        granted: &Privileges,
         work: &LoadProfile,
     ) -> Result<(Identity, settings::Plan)> {
         let conn = self.conn.as_mut().ok_or_else(lost)?;
-        let now = restart::identity(conn)?;
+        let now = identity::read(conn)?;
         let redo_log = if now.mysql_at_least(8, 0, 21) {
-            revert::read(conn, settings::REDO_LOG)?.map(|v| settings::same(&v, "ON"))
+            variables::read(conn, variables::REDO_LOG)?.map(|v| same(&v, "ON"))
         } else {
             None
         };
-        let plan = settings::plan(&now, held, work, run::memory::spare(conn), redo_log);
+        let plan = settings::plan(&now, granted, work, run::memory::spare(conn), redo_log);
         Ok((now, plan))
     }
 
-    /// Restarts the server with what only a restart can change; whether it did.
+    /// Restarts the server with what only a restart can change; returns whether it did.
     fn restart(
         &mut self,
-        service: &Restart,
+        options: &Restart,
         work: &LoadProfile,
         now: &Identity,
         plan: &settings::Plan,
     ) -> Result<bool> {
-        let file = restart::check(service)?;
+        let file = fragment::check(options)?;
         let lines = settings::lines(now, &plan.restart);
         if lines.is_empty() {
             self.run
@@ -206,54 +257,54 @@ impl Tuning<'_> {
                 others.join(", ")
             )));
         }
-        let runtime = restart::runtime(conn, now);
+        let runtime = variables::set_at_runtime(conn, now);
         if runtime.is_none() {
             self.run.observer.warn(
-                "the account may not see which settings were made while the server ran: the restart forgets them".to_owned(),
+                "the account may not see which variables were set while the server ran: the restart forgets them".to_owned(),
             );
         }
         let fragment = journal::Fragment {
             file,
-            command: service.command.clone(),
+            command: options.command.clone(),
             lines,
             runtime: runtime.unwrap_or_default(),
         };
         journal.add(Record::Fragment(fragment.clone()))?;
-        restart::write(&fragment)?;
+        fragment::write(&fragment)?;
         self.report.restarts += 1;
-        let outcome = restart::restart(conn, now, &self.wire, &service.command, &self.state);
+        let outcome = restart::restart(conn, now, &self.wire, &options.command, &self.state);
         if let Err(e) = outcome {
-            restart::remove(&fragment)?;
+            fragment::remove(&fragment)?;
             if conn.fetch("SELECT 1").is_err() {
-                // From here on there may be no server to put anything back on.
-                let revived = restart::start(now, &self.wire, &service.command, &self.state)?;
-                *conn = revived;
+                // If this fails, there is no server to revert anything on.
+                let started = restart::start(now, &self.wire, &options.command, &self.state)?;
+                *conn = started;
             }
-            let mut left = restart::undo(conn, &self.wire, journal, &self.state)?;
+            let mut left = fragment::undo(conn, &self.wire, journal, &self.state)?;
             self.report.not_reverted.append(&mut left);
-            let text = format!("settings that need a restart were left alone: {}", e.what);
+            let text = format!("settings that need a restart were not changed: {}", e.what);
             self.run.observer.warn(text.clone());
             self.report.not_changed.push(text);
-            // What is set from here on is not forgotten by a restart.
+            // A restart does not forget what is set from here on.
             journal.add(Record::Restarted {
-                started: revert::started(conn)?,
+                started: variables::server_start(conn)?,
             })?;
             return lock(conn).map(|_| true);
         }
-        let again = restart::identity(conn)?;
-        belongs(journal, &journal::id(&again))?;
+        let again = identity::read(conn)?;
+        journal::belongs(journal, &server_id(&again))?;
         lock(conn)?;
-        for line in restart::set_again(conn, now, &fragment.runtime)? {
+        for line in variables::set_again(conn, now, &fragment.runtime)? {
             self.run.observer.warn(printable(&line));
         }
         journal.add(Record::Restarted {
-            started: revert::started(conn)?,
+            started: variables::server_start(conn)?,
         })?;
         for line in &fragment.lines {
-            let during = revert::read(conn, &line.setting)?.unwrap_or_default();
-            if !settings::same(&during, &line.wanted) {
+            let during = variables::read(conn, &line.setting)?.unwrap_or_default();
+            if !same(&during, &line.wanted) {
                 self.report.not_changed.push(format!(
-                    "{}: the server was restarted and does not take it from {}: is the folder included in its my.cnf, and no later file wins?",
+                    "{}: the server was restarted and does not read it from {}: check that its my.cnf includes the directory and that no later file overrides it",
                     line.setting,
                     fragment.file.display()
                 ));
@@ -273,33 +324,33 @@ impl Tuning<'_> {
         self.report.restarts > 0
     }
 
-    /// `local_infile` is checked again here: switching it on may have been refused.
+    /// Checks `local_infile` again: switching it on may have been refused.
     fn can_load(&mut self) -> Result<()> {
         let conn = self.conn.as_mut().ok_or_else(lost)?;
-        match revert::read(conn, "local_infile")? {
-            Some(v) if !settings::same(&v, "ON") => Err(local_infile_off()),
+        match variables::read(conn, "local_infile")? {
+            Some(v) if !same(&v, "ON") => Err(local_infile_off()),
             _ => Ok(()),
         }
     }
 
-    /// Puts everything back and says what was done. May restart the server.
+    /// Reverts everything and returns what was done. May restart the server.
     pub fn finish(mut self) -> Report {
         self.put_back();
         self.end_restart();
         std::mem::take(&mut self.report)
     }
 
-    /// Puts back what can be put back while the server runs. Tries for a while:
-    /// a server that was restarted comes back.
+    /// Reverts what can be reverted while the server runs. Tries for a while: a server that was restarted
+    /// comes up again.
     pub fn put_back(&mut self) {
-        if self.told {
+        if self.reported {
             return;
         }
-        self.told = true;
+        self.reported = true;
         let Some(mut journal) = self.journal.take() else {
             return;
         };
-        let phase = self.run.phase("putting settings back", 1);
+        let phase = self.run.phase("reverting settings", 1);
         let mut outcome = Outcome::default();
         let mut problem = None;
         for attempt in 0..5 {
@@ -308,13 +359,13 @@ impl Tuning<'_> {
             }
             let opened = match self.conn.take() {
                 Some(conn) => Ok(conn),
-                None => open(&self.wire, &self.id),
+                None => identity::connect(&self.wire, &self.id),
             };
             let done = opened.and_then(|mut conn| {
-                // Another server may have come up in this one's place.
+                // Another server may have come up at this address.
                 if attempt > 0 {
-                    let now = restart::identity(&mut conn)?;
-                    belongs(&journal, &journal::id(&now))?;
+                    let now = identity::read(&mut conn)?;
+                    journal::belongs(&journal, &server_id(&now))?;
                 }
                 let done = revert::revert(&mut conn, &mut journal, &mut outcome);
                 if done.is_ok() {
@@ -329,10 +380,10 @@ impl Tuning<'_> {
             }
         }
         drop(phase);
-        self.tell(&outcome, problem, journal);
+        self.report_outcome(&outcome, problem, journal);
     }
 
-    /// Takes our file of settings away, and restarts the server without it.
+    /// Removes our file of settings, and restarts the server without it.
     fn end_restart(&mut self) {
         let Some(mut journal) = self.journal.take() else {
             return;
@@ -343,15 +394,15 @@ impl Tuning<'_> {
         let phase = self.run.phase("restarting the server", 1);
         let opened = match self.conn.take() {
             Some(conn) => Ok(conn),
-            // It went away by itself, or was never seen again after a restart.
-            None => open(&self.wire, &self.id)
-                .or_else(|e| restart::revive(&self.wire, &journal, &self.state)?.ok_or(e)),
+            // It ended by itself, or did not come up after a restart.
+            None => identity::connect(&self.wire, &self.id)
+                .or_else(|e| fragment::start_without(&self.wire, &journal, &self.state)?.ok_or(e)),
         };
         let outcome = opened.and_then(|mut conn| {
-            let left = restart::undo(&mut conn, &self.wire, &mut journal, &self.state)?;
+            let left = fragment::undo(&mut conn, &self.wire, &mut journal, &self.state)?;
             self.report.restarts += 1;
             for change in self.report.changes.iter_mut().filter(|c| c.after.is_none()) {
-                change.after = revert::read(&mut conn, &change.name)?;
+                change.after = variables::read(&mut conn, &change.name)?;
             }
             Ok(left)
         });
@@ -371,25 +422,32 @@ impl Tuning<'_> {
         }
     }
 
-    fn tell(&mut self, outcome: &Outcome, problem: Option<Error>, journal: Journal) {
+    fn report_outcome(&mut self, outcome: &Outcome, problem: Option<Error>, journal: Journal) {
         for change in &mut self.report.changes {
-            let found = outcome.back.iter().find(|(name, _)| *name == change.name);
-            let foreign = outcome
-                .foreign
+            let found = outcome
+                .reverted
+                .iter()
+                .find(|(name, _)| *name == change.name);
+            let by_others = outcome
+                .changed_by_others
                 .iter()
                 .find(|(name, ..)| *name == change.name);
             change.after = found
                 .map(|(_, v)| v)
-                .or(foreign.map(|(_, _, v)| v))
+                .or(by_others.map(|(_, _, v)| v))
                 .cloned();
         }
-        let mut left: Vec<String> = outcome.foreign.iter().map(Outcome::foreign_line).collect();
-        let back = problem.is_none() && outcome.failed.is_empty();
-        if back && journal.fragment.is_none() {
+        let mut left: Vec<String> = outcome
+            .changed_by_others
+            .iter()
+            .map(Outcome::changed_by_others_line)
+            .collect();
+        let all_reverted = problem.is_none() && outcome.failed.is_empty();
+        if all_reverted && journal.fragment.is_none() {
             if let Err(e) = journal.remove() {
                 left.push(e.what);
             }
-        } else if back || journal.entries.is_empty() {
+        } else if all_reverted || journal.entries.is_empty() {
             self.journal = Some(journal);
         } else {
             let mut why: Vec<String> = outcome
@@ -400,28 +458,33 @@ impl Tuning<'_> {
             why.extend(problem.map(|e| e.what));
             let names: Vec<&str> = journal.entries.iter().map(|e| e.setting.as_str()).collect();
             left.push(format!(
-                "{} could not be put back ({}): run {}",
+                "{} could not be reverted ({}): run {}",
                 names.join(", "),
                 why.join("; "),
-                doctor(&self.wire)
+                revert_command(&self.wire)
             ));
         }
         for line in &left {
             self.run.observer.warn(printable(line));
         }
-        if !outcome.back.is_empty() {
-            self.run.observer.note(printable(&outcome.back_line()));
+        if !outcome.reverted.is_empty() {
+            self.run.observer.note(printable(&outcome.reverted_line()));
         }
         self.report.not_reverted.append(&mut left);
     }
 }
 
-/// Keeps other loads' hands off the settings, until the connection ends.
+/// Keeps other loads from changing settings, until the connection ends.
 fn lock(conn: &mut Conn) -> Result<bool> {
     let free = conn
         .fetch("SELECT GET_LOCK('penstock_tuning', 0)")
         .map_err(|e| failure::wire("cannot lock the server's settings", e))?;
     Ok(matches!(free.first().and_then(|r| r.first()), Some(Some(v)) if v == b"1"))
+}
+
+/// A connection that must exist by now.
+fn lost() -> Error {
+    Error::new(Kind::Internal, "the connection for settings is gone")
 }
 
 impl Drop for Tuning<'_> {

@@ -1,36 +1,36 @@
-//! The journal of changed settings: what makes it safe to change a server.
+//! The settings journal: what makes it safe to change a server.
 //!
-//! One file for each server, JSON lines, one an event. Invariant: the line that
-//! says what a setting was is on the disk before the statement that changes it
-//! is sent, so whatever ends the process, the next one knows what to put back.
-//! The file is removed when everything is back; a file that is there and not
-//! locked is therefore what a dead run left. The lock is the process's own
-//! (`flock`), so it ends with the process however that ends.
+//! One file for each server, JSON lines, one line for each event. Invariant: the line that says what a
+//! setting was is on the disk before the statement that changes it is sent, so whatever ends the process,
+//! the next one knows what to revert. The file is removed when everything is reverted; a file that exists
+//! and is not locked is therefore what a dead run left. The lock is the process's own (`flock`), so it
+//! ends with the process however that ends.
 //!
-//! It holds no account, no password, and nothing of the data.
+//! It contains no account, no password, and none of the data. The mechanics of the file are `run::state`'s.
 
+use crate::command::ServerCommand;
 use base::{Error, Kind, Result, failpoint, units::printable};
+use run::state::{self, LockedFile, StateDir};
 use serde::{Deserialize, Serialize};
-use server::Identity;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Version of the lines; a journal of another one is not touched.
+/// Version of the lines; a journal of another version is not touched.
 const VERSION: u32 = 1;
+
+/// Most bytes of a journal: a few lines for each setting.
+const MAX_SIZE: u64 = 16 << 20;
 
 /// The server that a journal is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Server {
-    /// [`id`], which is also in the file's name.
+    /// [`crate::identity::server_id`], which is also in the file's name.
     pub id: String,
     /// Flavour and version, for people.
     pub name: String,
     /// How it was reached, for people.
     pub endpoint: String,
-    /// When it started, in seconds since 1970 by its own clock: a server that
-    /// started later has forgotten what was set.
+    /// When it started, in seconds since 1970 by its own clock: a server that started later has forgotten
+    /// what was set.
     pub started: i64,
 }
 
@@ -65,7 +65,7 @@ pub enum Record {
         /// What the server made of it.
         during: String,
     },
-    /// Nothing is left to do about it: refused, put back, or somebody else's by now.
+    /// Nothing is left to do about it: refused, reverted, or changed by another session.
     Settled {
         /// As above.
         setting: String,
@@ -88,8 +88,8 @@ pub enum Record {
 pub struct Fragment {
     /// Where it is written.
     pub file: PathBuf,
-    /// The shell line that restarts the server.
-    pub command: super::command::ServerCommand,
+    /// The command that restarts the server.
+    pub command: ServerCommand,
     /// What it sets.
     pub lines: Vec<Line>,
     /// Variables that were set while the server ran: a restart forgets them.
@@ -120,162 +120,75 @@ pub struct Entry {
     pub during: Option<String>,
 }
 
-/// A journal that this process holds.
+/// A journal that this process has locked.
 #[derive(Debug)]
-pub struct Journal {
-    path: PathBuf,
-    file: File,
+pub(crate) struct Journal {
+    file: LockedFile,
     /// The first line's server and process.
     pub begin: Option<(Server, u32)>,
     /// In the order in which they were changed.
     pub entries: Vec<Entry>,
-    /// A file of settings that may be there, with a server that may run with it.
+    /// A file of settings that may exist, and with which the server may run.
     pub fragment: Option<Box<Fragment>>,
 }
 
 /// What came of opening a journal.
 #[derive(Debug)]
-pub enum Opened {
+pub(crate) enum Opened {
     /// It is ours.
     Ours(Journal),
-    /// A living process has it; its number, if it could be read.
-    Held(Option<u32>),
-}
-
-/// The name under which a server is known: what stays the same over restarts,
-/// hashed, because a server's own words must not become a path. MySQL's uuid
-/// travels with a copied data folder and MariaDB has at most an id computed from the
-/// network card, so the places count too where they cannot change by a restart alone.
-pub fn id(server: &Identity) -> String {
-    let port = server.port.to_string();
-    let uuid = server.uuid.as_deref().unwrap_or_default();
-    let mut parts = vec![uuid, server.datadir.as_str()];
-    if server.is_mariadb() || uuid.is_empty() {
-        parts.extend([server.hostname.as_str(), port.as_str()]);
-    }
-    let mut hash = blake3::Hasher::new();
-    hash.update(server.flavour.to_string().as_bytes());
-    for part in parts {
-        hash.update(&[0]);
-        hash.update(part.as_bytes());
-    }
-    hash.finalize().to_hex()[..32].to_owned()
+    /// A living process has it; its process id, if it could be read.
+    Busy(Option<u32>),
 }
 
 /// Where the journal of a server is.
-pub fn path(state: &Path, id: &str) -> PathBuf {
+pub(crate) fn path(state: &Path, id: &str) -> PathBuf {
     state.join(format!("tuning-{id}.jsonl"))
 }
 
-/// All journals of a folder.
-pub fn all(state: &Path) -> Result<Vec<PathBuf>> {
-    named(state, "tuning-", ".jsonl")
+/// All journals of a state directory.
+pub(crate) fn all(state: &Path) -> Result<Vec<PathBuf>> {
+    StateDir(state).files("tuning-", ".jsonl").map_err(storage)
 }
 
-/// All files of a folder whose names begin and end so.
-pub(super) fn named(state: &Path, begin: &str, end: &str) -> Result<Vec<PathBuf>> {
-    let list = match fs::read_dir(state) {
-        Ok(list) => list,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(failed("read", state, e)),
-    };
-    let mut found = Vec::new();
-    for entry in list {
-        let path = entry.map_err(|e| failed("read", state, e))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with(begin) && name.ends_with(end) {
-            found.push(path);
-        }
+/// Opens the journal at `path` if it exists.
+pub(crate) fn existing(path: &Path) -> Result<Option<Opened>> {
+    match state::open_current(path).map_err(storage)? {
+        None => Ok(None),
+        Some(opened) => open(opened),
     }
-    found.sort();
-    Ok(found)
 }
 
-/// Opens the journal at `path` if there is one with anything in it.
-pub fn existing(path: &Path) -> Result<Option<Opened>> {
-    open(path, false)
-}
-
-/// Opens the journal of a server, creating it and its folder, which only the user may read.
-pub fn create(state: &Path, id: &str) -> Result<Opened> {
-    folder(state).map_err(|e| failed("create", state, e))?;
+/// Opens the journal of a server, creating it and its directory, which only the user may read.
+pub(super) fn create(state: &Path, id: &str) -> Result<Opened> {
+    StateDir(state).create().map_err(storage)?;
     let path = path(state, id);
-    match open(&path, true)? {
+    match open(state::create(&path).map_err(storage)?)? {
         Some(opened) => Ok(opened),
-        None => Err(failed("create", &path, std::io::ErrorKind::NotFound.into())),
+        // Not reachable: what is created is never reported as removed.
+        None => Err(Error::new(Kind::Internal, "a journal was removed")),
     }
 }
 
-/// Makes the folder of journals, which only the user may read.
-pub fn folder(state: &Path) -> std::io::Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(state)
-}
-
-/// A file that one process at a time works with.
-pub(super) enum Locked {
-    /// It is this one.
-    Ours(File),
-    /// Another one that lives.
-    Held(File),
-}
-
-/// Opens a file and locks it; `None` if there is none and none is to be made.
-pub(super) fn locked(path: &Path, create: bool) -> Result<Option<Locked>> {
-    loop {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(create)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(run::NO_LINK)
-            .open(path);
-        let file = match file {
-            Ok(file) => file,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound && !create => return Ok(None),
-            Err(e) => return Err(failed("open", path, e)),
-        };
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(Some(Locked::Held(file))),
-            Err(TryLockError::Error(e)) => return Err(failed("lock", path, e)),
-        }
-        // Its owner may have removed it between our open and our lock.
-        let same = |a: &fs::Metadata, b: &fs::Metadata| a.ino() == b.ino() && a.dev() == b.dev();
-        match (fs::metadata(path), file.metadata()) {
-            (Ok(there), Ok(ours)) if same(&there, &ours) => return Ok(Some(Locked::Ours(file))),
-            _ => {}
-        }
-    }
-}
-
-fn open(path: &Path, create: bool) -> Result<Option<Opened>> {
-    let mut bytes = Vec::new();
-    let mut file = match locked(path, create)? {
-        None => return Ok(None),
-        Some(Locked::Held(mut file)) => {
-            let _ = file.read_to_end(&mut bytes);
+fn open(opened: state::Opened) -> Result<Option<Opened>> {
+    let mut file = match opened {
+        state::Opened::Removed => return Ok(None),
+        state::Opened::Busy(file) => {
+            let bytes = state::read_all(&file, MAX_SIZE).unwrap_or_default();
             let pid = parse(&bytes).ok().and_then(|p| p.begin).map(|(_, pid)| pid);
-            return Ok(Some(Opened::Held(pid)));
+            return Ok(Some(Opened::Busy(pid)));
         }
-        Some(Locked::Ours(file)) => file,
+        state::Opened::Ours(file) => file,
     };
-    file.read_to_end(&mut bytes)
-        .map_err(|e| failed("read", path, e))?;
+    let bytes = file.read(MAX_SIZE).map_err(storage)?;
     let parsed = parse(&bytes).map_err(|why| {
-        Error::new(Kind::Storage, format!("journal {}: {why}", path.display())).hint(
-            "it says what settings of a server were before a load changed them: put them back by hand and remove it",
+        Error::new(Kind::Storage, format!("journal {}: {why}", file.path().display())).hint(
+            "it says what settings of a server were before a load changed them: revert them by hand and remove it",
         )
     })?;
-    // What follows must not be glued to half a line.
-    file.set_len(parsed.whole)
-        .and_then(|()| file.seek(SeekFrom::End(0)))
-        .map_err(|e| failed("write", path, e))?;
+    // What is appended must not continue half a line.
+    file.keep(parsed.complete).map_err(storage)?;
     Ok(Some(Opened::Ours(Journal {
-        path: path.to_owned(),
         file,
         begin: parsed.begin,
         entries: parsed.entries,
@@ -297,15 +210,10 @@ impl Journal {
             _ => "a setting",
         };
         failpoint::reached(&format!("before the journal has {about}"));
-        self.file
-            .write_all(&line)
-            .and_then(|()| self.file.sync_all())
-            .and_then(|()| match self.path.parent() {
-                // A new file is there after a power cut only if its folder is written, too.
-                Some(folder) if first => File::open(folder)?.sync_all(),
-                _ => Ok(()),
-            })
-            .map_err(|e| failed("write", &self.path, e))?;
+        self.file.append(&line).map_err(storage)?;
+        if first {
+            self.file.sync_name().map_err(storage)?;
+        }
         failpoint::reached(&format!("the journal has {about}"));
         apply(
             record,
@@ -316,24 +224,24 @@ impl Journal {
         .map_err(|why| {
             Error::new(
                 Kind::Internal,
-                format!("journal {}: {why}", self.path.display()),
+                format!("journal {}: {why}", self.path().display()),
             )
         })
     }
 
-    /// Whether nothing is left to be put back.
+    /// Whether nothing is left to revert.
     pub fn is_settled(&self) -> bool {
         self.entries.is_empty() && self.fragment.is_none()
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
-    /// Removes it: everything is back.
+    /// Removes it: everything is reverted.
     pub fn remove(self) -> Result<()> {
-        fs::remove_file(&self.path).map_err(|e| failed("remove", &self.path, e))
+        self.file.remove().map_err(storage)
     }
 }
 
@@ -343,18 +251,18 @@ struct Parsed {
     begin: Option<(Server, u32)>,
     entries: Vec<Entry>,
     fragment: Option<Box<Fragment>>,
-    /// Length of the lines that are whole.
-    whole: u64,
+    /// Length of the complete lines.
+    complete: u64,
 }
 
 /// Reads the lines. The last may be torn: its statement was never sent.
 fn parse(bytes: &[u8]) -> Result<Parsed, String> {
     let mut parsed = Parsed::default();
     for (at, line) in bytes.split_inclusive(|b| *b == b'\n').enumerate() {
-        let last = parsed.whole + line.len() as u64 == bytes.len() as u64;
+        let last = parsed.complete + line.len() as u64 == bytes.len() as u64;
         let record = match line.strip_suffix(b"\n").map(serde_json::from_slice) {
             Some(Ok(record)) => record,
-            // Blocks may reach the disk in any order: the end may be there and the middle not.
+            // Blocks may reach the disk in any order: the end may be written and the middle not.
             None | Some(Err(_)) if last => break,
             Some(Err(e)) => return Err(format!("line {} cannot be read: {e}", at + 1)),
             None => break,
@@ -366,7 +274,7 @@ fn parse(bytes: &[u8]) -> Result<Parsed, String> {
             ..
         } = &mut parsed;
         apply(record, begin, entries, fragment).map_err(|why| format!("line {}: {why}", at + 1))?;
-        parsed.whole += line.len() as u64;
+        parsed.complete += line.len() as u64;
     }
     Ok(parsed)
 }
@@ -420,12 +328,34 @@ pub fn begin(server: Server) -> Record {
     }
 }
 
-pub(super) fn failed(doing: &str, path: &Path, e: std::io::Error) -> Error {
-    Error::new(
-        Kind::Storage,
-        printable(&format!("cannot {doing} {}: {e}", path.display())),
+/// A journal is never applied to a server that it is not about.
+pub(crate) fn belongs(journal: &Journal, id: &str) -> Result<()> {
+    match &journal.begin {
+        Some((server, _)) if server.id != id => Err(Error::new(
+            Kind::Storage,
+            printable(&format!(
+                "journal {} is about another server, {} at {}",
+                journal.path().display(),
+                server.name,
+                server.endpoint
+            )),
+        )
+        .hint("it was renamed or copied: move it back, or remove it")),
+        _ => Ok(()),
+    }
+}
+
+/// What is said of a journal that another process has locked.
+pub(super) fn busy(pid: Option<u32>) -> String {
+    let who = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
+    format!("another load{who} has changed settings of this server, and reverts them when it ends")
+}
+
+/// The error of a record in the state directory that could not be used.
+pub(crate) fn storage(failure: state::Failure) -> Error {
+    failure.error().hint(
+        "settings are changed, and servers stopped, only if a record of it can be written: PENSTOCK_STATE names another directory",
     )
-    .hint("settings are changed, and servers stopped, only when it can be journalled: PENSTOCK_STATE names another folder")
 }
 
 #[cfg(test)]

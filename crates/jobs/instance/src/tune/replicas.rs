@@ -1,30 +1,30 @@
-//! Whether other servers hang on this one, or it on another: then its
-//! durability is not the user's alone to give away, and nothing is tuned.
+//! Whether other servers replicate from this one, or it replicates from another: then other servers
+//! depend on its durability, and nothing is tuned.
 
 use base::Result;
 use run::failure;
 use server::Identity;
 use wire::Conn;
 
-/// What was found.
+/// What the server replicates.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// Nobody.
-    Alone,
-    /// Somebody, in words.
-    Bound(String),
-    /// The account may not see; the privilege that it lacks.
+pub(super) enum Replication {
+    /// Nothing.
+    None,
+    /// It has replicas, is one, or is in a cluster; in words.
+    Found(String),
+    /// The account may not see it; the privilege that it lacks.
     Unknown(&'static str),
 }
 
 /// Asks the server.
-pub fn find(conn: &mut Conn, id: &Identity, may_see: bool) -> Result<Found> {
+pub(super) fn find(conn: &mut Conn, id: &Identity, may_see: bool) -> Result<Replication> {
     if id.variable("wsrep_on").is_some_and(|v| v == "ON")
         && id
             .variable("wsrep_provider")
             .is_some_and(|v| v != "none" && !v.is_empty())
     {
-        return Ok(Found::Bound(
+        return Ok(Replication::Found(
             "the server is a node of a Galera cluster".to_owned(),
         ));
     }
@@ -33,17 +33,17 @@ pub fn find(conn: &mut Conn, id: &Identity, may_see: bool) -> Result<Found> {
             conn,
             "SHOW GLOBAL STATUS WHERE Variable_name IN ('Slaves_connected', 'Slaves_running')",
         )?;
-        return Ok(counted(&rows));
+        return Ok(from_counters(&rows));
     }
-    let found = listed(&ask(conn, "SHOW PROCESSLIST")?);
+    let found = from_threads(&ask(conn, "SHOW PROCESSLIST")?);
     Ok(match found {
-        Found::Alone if !may_see => Found::Unknown("PROCESS"),
+        Replication::None if !may_see => Replication::Unknown("PROCESS"),
         found => found,
     })
 }
 
-/// MariaDB counts them, for everybody to see.
-fn counted(rows: &[Vec<String>]) -> Found {
+/// MariaDB counts them, visible to every account.
+fn from_counters(rows: &[Vec<String>]) -> Replication {
     let count = |name: &str| {
         let row = rows
             .iter()
@@ -53,11 +53,11 @@ fn counted(rows: &[Vec<String>]) -> Found {
             .unwrap_or(0)
     };
     if count("Slaves_connected") > 0 {
-        Found::Bound(connected(count("Slaves_connected")))
+        Replication::Found(connected(count("Slaves_connected")))
     } else if count("Slaves_running") > 0 {
-        Found::Bound(APPLIES.to_owned())
+        Replication::Found(APPLIES.to_owned())
     } else {
-        Found::Alone
+        Replication::None
     }
 }
 
@@ -71,22 +71,22 @@ fn connected(n: u64) -> String {
 }
 
 /// MySQL shows them among its threads: Id, User, Host, db, Command, Time, State, Info.
-fn listed(rows: &[Vec<String>]) -> Found {
+fn from_threads(rows: &[Vec<String>]) -> Replication {
     let cell = |row: &[String], at: usize| row.get(at).cloned().unwrap_or_default();
     let dumps = rows
         .iter()
         .filter(|r| cell(r, 4).starts_with("Binlog Dump"))
         .count();
     if dumps > 0 {
-        return Found::Bound(connected(dumps as u64));
+        return Replication::Found(connected(dumps as u64));
     }
     let applies = rows
         .iter()
         .any(|r| cell(r, 1) == "system user" && cell(r, 4) != "Daemon");
     if applies {
-        Found::Bound(APPLIES.to_owned())
+        Replication::Found(APPLIES.to_owned())
     } else {
-        Found::Alone
+        Replication::None
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_replication_are_told_from_others() {
+    fn threads_of_replication_are_recognized() {
         let own = row(&[
             "5",
             "event_scheduler",
@@ -122,10 +122,10 @@ mod tests {
             "",
             "",
         ]);
-        assert_eq!(listed(std::slice::from_ref(&own)), Found::Alone);
+        assert_eq!(from_threads(std::slice::from_ref(&own)), Replication::None);
         let dump = row(&["9", "repl", "h:1", "", "Binlog Dump GTID", "9", "", ""]);
         assert!(
-            matches!(listed(&[own.clone(), dump]), Found::Bound(w) if w.starts_with("1 replica is"))
+            matches!(from_threads(&[own.clone(), dump]), Replication::Found(w) if w.starts_with("1 replica is"))
         );
         let applier = row(&[
             "7",
@@ -137,17 +137,23 @@ mod tests {
             "Replica has read all relay log",
             "",
         ]);
-        assert!(matches!(listed(&[own, applier]), Found::Bound(_)));
+        assert!(matches!(
+            from_threads(&[own, applier]),
+            Replication::Found(_)
+        ));
     }
 
     #[test]
-    fn mariadb_counts() {
+    fn mariadb_counts_replicas() {
         let rows =
             |c: &str, r: &str| vec![row(&["Slaves_connected", c]), row(&["Slaves_running", r])];
-        assert_eq!(counted(&rows("0", "0")), Found::Alone);
+        assert_eq!(from_counters(&rows("0", "0")), Replication::None);
         assert!(
-            matches!(counted(&rows("2", "0")), Found::Bound(w) if w.starts_with("2 replicas are"))
+            matches!(from_counters(&rows("2", "0")), Replication::Found(w) if w.starts_with("2 replicas are"))
         );
-        assert!(matches!(counted(&rows("0", "1")), Found::Bound(_)));
+        assert!(matches!(
+            from_counters(&rows("0", "1")),
+            Replication::Found(_)
+        ));
     }
 }

@@ -1,24 +1,19 @@
 //! Which settings `--tune=max` changes on which server, why, and what it takes.
 //!
-//! A setting is here only if it was measured to help, or keeps the disk out of
-//! the way (docs/tuning.md has the figures). Values are chosen so that the
-//! server takes them as they are: a value that it rounded would look like
-//! somebody else's when it is to be put back. Nothing is lowered that
-//! correctness or a replica depends on, and nothing is persisted.
+//! A setting is here only if it was measured to help, or saves disk writes (docs/tuning.md has the
+//! figures). Values are chosen so that the server takes them as they are: a value that it rounded would
+//! look like another session's when it is reverted. Nothing is lowered that correctness or a replica
+//! depends on, and nothing is persisted.
 
-use super::LoadProfile;
 use super::journal::Line;
+use super::options::LoadProfile;
+use crate::variables::{BUFFER_POOL, REDO_LOG, same};
 use server::{Identity, Privileges};
-
-/// The one setting that is no variable.
-pub const REDO_LOG: &str = "innodb_redo_log";
-/// The buffer pool changes its size in the background.
-pub const BUFFER_POOL: &str = "innodb_buffer_pool_size";
 
 const MIB: u64 = 1 << 20;
 
-/// MariaDB takes some ten seconds to make its log larger and small again: only a load that takes
-/// minutes gets them back.
+/// MariaDB takes some ten seconds to enlarge its log and shrink it again: only a load that takes minutes
+/// gains more.
 const LONG: u64 = 4 << 30;
 
 /// A change that is wanted.
@@ -33,15 +28,15 @@ pub struct Change {
 /// What `--tune=max` would do to a server.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// In this order; put back in reverse.
+    /// In this order; reverted in reverse.
     pub changes: Vec<Change>,
-    /// Changes that are left out, with the reason.
+    /// Changes that are not made, with the reason.
     pub not_changed: Vec<String>,
     /// Lines of a `my.cnf` that would help after a restart.
     pub restart: Vec<String>,
 }
 
-/// The privileges of which one is needed to change a setting; the first is the one to ask for.
+/// The privileges of which one is needed to change a setting; the message asks for the first.
 pub fn privileges(id: &Identity, name: &str) -> Vec<&'static str> {
     match name {
         REDO_LOG => vec!["INNODB_REDO_LOG_ENABLE"],
@@ -51,37 +46,25 @@ pub fn privileges(id: &Identity, name: &str) -> Vec<&'static str> {
     }
 }
 
-/// The reason why a setting is not changed for want of a privilege.
+/// The reason why a setting is not changed when a privilege is missing.
 pub fn denied(id: &Identity, name: &str, account: &str) -> String {
     let needs = privileges(id, name)[0];
     format!("{name}: needs {needs} (GRANT {needs} ON *.* TO {account})")
 }
 
-/// Whether two spellings are one value.
-pub fn same(a: &str, b: &str) -> bool {
-    fn plain(v: &str) -> &str {
-        match v {
-            v if v.eq_ignore_ascii_case("ON") => "1",
-            v if v.eq_ignore_ascii_case("OFF") => "0",
-            v => v,
-        }
-    }
-    plain(a).eq_ignore_ascii_case(plain(b))
-}
-
-/// Works out what to change. `room` is the memory that the server's host has to
-/// spare, if that is known; `redo_log` whether MySQL's redo log is on now.
+/// Decides what to change. `spare` is the memory that the server's host has to spare, if that is known;
+/// `redo_log` is whether MySQL's redo log is on now.
 pub fn plan(
     id: &Identity,
-    held: &Privileges,
+    granted: &Privileges,
     work: &LoadProfile,
-    room: Option<u64>,
+    spare: Option<u64>,
     redo_log: Option<bool>,
 ) -> Plan {
     let mut plan = Plan::default();
     let mut p = Planner {
         id,
-        held,
+        granted,
         plan: &mut plan,
     };
     // Rows cannot be loaded without it.
@@ -89,7 +72,7 @@ pub fn plan(
     if work.binlog && id.log_bin {
         p.want("sync_binlog", "0");
     }
-    buffer_pool(&mut p, work, room);
+    buffer_pool(&mut p, work, spare);
     let number = |name: &str| id.variable(name).and_then(|v| v.parse::<u64>().ok());
     let redo_off = redo_log == Some(true) && !work.redo && p.may(REDO_LOG);
     if redo_log != Some(false) && !redo_off {
@@ -109,7 +92,7 @@ pub fn plan(
             }
         }
     }
-    // Last, so that it is the first to be put back: until it is on again, a crash loses the server.
+    // Last, so that it is the first to be reverted: until it is on again, a crash loses the server.
     if redo_log == Some(true) && !work.redo {
         p.want(REDO_LOG, "OFF");
     }
@@ -119,16 +102,18 @@ pub fn plan(
 
 struct Planner<'a> {
     id: &'a Identity,
-    held: &'a Privileges,
+    granted: &'a Privileges,
     plan: &'a mut Plan,
 }
 
 impl Planner<'_> {
     fn may(&self, name: &str) -> bool {
-        privileges(self.id, name).iter().any(|p| self.held.has(p))
+        privileges(self.id, name)
+            .iter()
+            .any(|p| self.granted.has(p))
     }
 
-    /// Wants a value, if the server knows the setting and has another.
+    /// Plans a value, if the server has the setting and another value.
     fn want(&mut self, name: &'static str, wanted: &str) {
         let now = if name == REDO_LOG {
             Some("ON")
@@ -144,31 +129,31 @@ impl Planner<'_> {
                 wanted: wanted.to_owned(),
             });
         } else {
-            let why = denied(self.id, name, &self.held.account);
+            let why = denied(self.id, name, &self.granted.account);
             self.plan.not_changed.push(why);
         }
     }
 }
 
-/// A pool that holds what is loaded spares writing and reading each page many
-/// times. It takes half of what memory there is to spare at most.
-fn buffer_pool(p: &mut Planner<'_>, work: &LoadProfile, room: Option<u64>) {
+/// A pool that has room for what is loaded saves writing and reading each page many times. It takes at
+/// most half of the spare memory.
+fn buffer_pool(p: &mut Planner<'_>, work: &LoadProfile, spare: Option<u64>) {
     let number = |name: &str| p.id.variable(name).and_then(|v| v.parse::<u64>().ok());
     let Some(now) = number(BUFFER_POOL) else {
         return;
     };
-    // As rows in pages, with indexes, it is about twice the text.
+    // Rows in pages, with indexes, take about twice the text.
     let wanted = work.bytes.saturating_mul(2);
     if wanted < now.saturating_add(now / 2) {
         return;
     }
-    let Some(room) = room else {
+    let Some(spare) = spare else {
         p.plan.not_changed.push(format!(
             "{BUFFER_POOL}: the memory of the server's host is known only over its unix socket"
         ));
         return;
     };
-    let mut size = wanted.min(now.saturating_add(room / 2));
+    let mut size = wanted.min(now.saturating_add(spare / 2));
     if let Some(most) = number("innodb_buffer_pool_size_max") {
         size = size.min(most);
     }
@@ -187,8 +172,8 @@ fn buffer_pool(p: &mut Planner<'_>, work: &LoadProfile, room: Option<u64>) {
     p.want(BUFFER_POOL, &size.to_string());
 }
 
-/// Those of the lines for which a server is restarted: not `skip-log-bin`, for
-/// a gap in the binary log would stay, and `--skip-binlog` asks for one in so many words.
+/// Those of the lines for which a server is restarted: not `skip-log-bin`, because a gap in the binary
+/// log would stay, and `--skip-binlog` asks for one explicitly.
 pub fn lines(id: &Identity, restart: &[String]) -> Vec<Line> {
     restart
         .iter()
@@ -207,7 +192,7 @@ fn bytes(value: &str) -> String {
     number.map_or_else(|| value.to_owned(), |n| (n * MIB).to_string())
 }
 
-/// What the server would need a restart for.
+/// The settings for which the server would need a restart.
 fn restart(id: &Identity, work: &LoadProfile, redo_off: bool, lines: &mut Vec<String>) {
     // Without a redo log nothing is written twice.
     let doublewrite = id.variable("innodb_doublewrite");

@@ -39,7 +39,7 @@ fn names(plan: &Plan) -> Vec<&str> {
 }
 
 #[test]
-fn without_a_redo_log_its_settings_are_left_alone() {
+fn without_a_redo_log_its_settings_are_not_changed() {
     let plan = plan(&server(MYSQL), &all(), &WORK, Some(8 * GIB), Some(true));
     assert_eq!(
         names(&plan),
@@ -51,12 +51,12 @@ fn without_a_redo_log_its_settings_are_left_alone() {
 }
 
 #[test]
-fn a_privilege_that_is_missing_is_named_and_something_else_is_done() {
-    let held = Privileges::from_grants(
+fn a_missing_privilege_is_named_and_other_settings_are_used() {
+    let granted = Privileges::from_grants(
         "'u'@'%'",
         &["GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO `u`@`%`"],
     );
-    let found = plan(&server(MYSQL), &held, &WORK, None, Some(true));
+    let found = plan(&server(MYSQL), &granted, &WORK, None, Some(true));
     assert_eq!(
         names(&found),
         [
@@ -87,13 +87,13 @@ fn a_privilege_that_is_missing_is_named_and_something_else_is_done() {
 }
 
 #[test]
-fn a_redo_log_that_is_off_already_is_not_ours_to_switch_on() {
+fn a_redo_log_that_is_off_already_stays_off() {
     let found = plan(&server(MYSQL), &all(), &WORK, None, Some(false));
     assert_eq!(names(&found), ["local_infile", "sync_binlog"]);
 }
 
 #[test]
-fn a_load_without_binary_log_leaves_it_alone() {
+fn a_load_without_binary_log_does_not_change_its_settings() {
     let work = LoadProfile {
         binlog: false,
         ..WORK
@@ -104,20 +104,20 @@ fn a_load_without_binary_log_leaves_it_alone() {
 }
 
 #[test]
-fn memory_is_taken_only_where_there_is_some() {
-    let pool = |room: u64, bytes: u64| {
+fn memory_is_used_only_where_some_is_spare() {
+    let pool = |spare: u64, bytes: u64| {
         let work = LoadProfile { bytes, ..WORK };
-        let found = plan(&server(MYSQL), &all(), &work, Some(room), Some(true));
+        let found = plan(&server(MYSQL), &all(), &work, Some(spare), Some(true));
         found
             .changes
             .into_iter()
             .find(|c| c.name == BUFFER_POOL)
             .map(|c| c.wanted)
     };
-    // Half of the room, in whole chunks.
+    // Half of the spare memory, in whole chunks.
     assert_eq!(pool(GIB, 4 * GIB), Some((640 * MIB).to_string()));
     assert_eq!(pool(100 * MIB, 4 * GIB), None);
-    // What is loaded fits as it is.
+    // What is loaded fits into the pool as it is.
     assert_eq!(pool(8 * GIB, 64 * MIB), None);
 }
 
@@ -132,7 +132,7 @@ fn mariadb_by_version() {
     let found = plan(&server(&base), &all(), &WORK, None, None);
     assert_eq!(names(&found), ["innodb_flush_log_at_trx_commit"]);
     assert_eq!(found.restart, ["innodb_autoinc_lock_mode = 2"]);
-    // A larger log takes seconds to make, so it has to be worth it.
+    // A larger log takes seconds to create, so only a long load gets one.
     let long = LoadProfile {
         bytes: 6 * GIB,
         ..WORK

@@ -8,7 +8,7 @@ use crate::journal::{self, Journal};
 use crate::prepare;
 use archive::open::Table;
 use base::Result;
-use instance::tune::stopped;
+use instance::stopped;
 use server::{Identity, ddl, quote};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;

@@ -32,7 +32,7 @@ use base::units::printable;
 use base::{Counters, Error, Kind, Result, failpoint};
 use cpu_slots::CpuSlots;
 use import::{Built, Importer, Outcome};
-use instance::tune::ServerCommand;
+use instance::ServerCommand;
 use run::failure;
 use run::{Run, Stop};
 use server::{Catalog, Identity, ddl, quote};

@@ -1,8 +1,8 @@
-//! How a server is stopped and started: by the user's own shell line, or, if it is one of a load's
-//! own, by penstock itself.
+//! How a server is stopped and started: by the user's shell line, or, if it is a managed instance, by
+//! penstock itself.
 //!
-//! A shell line that is under way is never ended: it has a process group of its
-//! own, so that Ctrl-C and a kill of penstock do not reach it.
+//! A shell line that runs is never killed: it has its own process group, so that Ctrl-C and a kill of
+//! penstock do not reach it.
 
 use crate::managed;
 use base::failpoint;
@@ -15,26 +15,26 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Stops and starts a server. In a journal a shell line is a text, as it always was.
+/// Stops and starts a server. In a journal a shell line is a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ServerCommand {
     /// A shell line; `$1` in it is `restart`, `start` or `stop`, and is added if it is not there.
     Shell(String),
-    /// A server on a data folder that a load has made.
+    /// A server on a data directory that a load has initialized.
     Managed(managed::Mysqld),
 }
 
 impl ServerCommand {
-    /// Does what the word says, in another folder than this one if that is given; `Err` says how it failed.
-    pub(super) fn call(
+    /// Does what the word says, in `directory` if that is given; `Err` says how it failed.
+    pub(crate) fn call(
         &self,
         word: &str,
         state: &Path,
-        folder: Option<&Path>,
+        directory: Option<&Path>,
     ) -> Result<(), String> {
         match self {
-            ServerCommand::Shell(line) => shell(line, word, state, folder),
+            ServerCommand::Shell(line) => shell(line, word, state, directory),
             ServerCommand::Managed(server) => match word {
                 "stop" => server.stop(),
                 "start" => server.start(),
@@ -43,7 +43,7 @@ impl ServerCommand {
         }
     }
 
-    /// Whether it is a load's own server, which nobody else uses.
+    /// Whether it is a managed instance, which has no other users.
     pub fn is_managed(&self) -> bool {
         matches!(self, ServerCommand::Managed(_))
     }
@@ -59,7 +59,7 @@ impl fmt::Display for ServerCommand {
 }
 
 /// Runs a shell line.
-fn shell(command: &str, word: &str, state: &Path, folder: Option<&Path>) -> Result<(), String> {
+fn shell(command: &str, word: &str, state: &Path, directory: Option<&Path>) -> Result<(), String> {
     let takes = ["$1", "${1", "$@", "$*"]
         .iter()
         .any(|p| command.contains(p));
@@ -68,17 +68,17 @@ fn shell(command: &str, word: &str, state: &Path, folder: Option<&Path>) -> Resu
     } else {
         format!("{command} \"$1\"")
     };
-    // Not a pipe: the server may inherit it, and must never find it closed.
-    let (out, mut said) = match scratch(state) {
+    // Not a pipe: the server may inherit it, and must never write into a closed one.
+    let (out, mut output) = match scratch(state) {
         Ok(file) => (file.try_clone().ok(), Some(file)),
         Err(_) => (None, None),
     };
     let to = |file: Option<File>| file.map_or_else(Stdio::null, Stdio::from);
     let again = out.as_ref().and_then(|f| f.try_clone().ok());
     let mut shell = Command::new("/bin/sh");
-    // One that is gone by now does not keep a server from being started.
-    if let Some(folder) = folder.filter(|f| f.is_dir()) {
-        shell.current_dir(folder);
+    // A directory that no longer exists does not prevent a server from being started.
+    if let Some(directory) = directory.filter(|d| d.is_dir()) {
+        shell.current_dir(directory);
     }
     let status = shell
         .args(["-c", &line, "penstock", word])
@@ -95,7 +95,7 @@ fn shell(command: &str, word: &str, state: &Path, folder: Option<&Path>) -> Resu
         return Ok(());
     }
     let mut text = String::new();
-    if let Some(file) = &mut said {
+    if let Some(file) = &mut output {
         let from = file.metadata().map_or(0, |m| m.len().saturating_sub(2000));
         let mut bytes = Vec::new();
         let _ = file.seek(SeekFrom::Start(from));
@@ -108,7 +108,7 @@ fn shell(command: &str, word: &str, state: &Path, folder: Option<&Path>) -> Resu
     ))
 }
 
-/// A file without a name, for what the command says.
+/// A file without a name, for the output of the command.
 fn scratch(state: &Path) -> std::io::Result<File> {
     let path = state.join(format!("server-command-{}.out", std::process::id()));
     let file = OpenOptions::new()
@@ -126,27 +126,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_journal_of_before_is_read() {
+    fn a_command_is_read_from_a_journal() {
         let shell = ServerCommand::Shell("systemctl \"$1\" mysql".to_owned());
         let text = serde_json::to_string(&shell).expect("a text");
         assert_eq!(text, r#""systemctl \"$1\" mysql""#);
         let read = |text: &str| serde_json::from_str::<ServerCommand>(text).expect(text);
         assert_eq!(read(&text), shell);
-        let own = r#"{"folder":"/d","program":"/usr/sbin/mysqld","mariadb":false,"options":[],"user":null,"sizes":[1,2]}"#;
-        assert!(read(own).is_managed());
+        let managed = r#"{"datadir":"/d","program":"/usr/sbin/mysqld","mariadb":false,"options":[],"user":null,"sizes":[1,2]}"#;
+        assert!(read(managed).is_managed());
     }
 
     #[test]
-    fn the_word_is_added_where_the_command_does_not_take_it() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let out = folder.path().join("out");
+    fn the_word_is_added_where_the_command_does_not_use_it() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let out = dir.path().join("out");
         for command in [
             "echo x \"$1\" > OUT; exit 0",
             "echo >OUT x",
             "${1+echo} x $1 > OUT",
         ] {
             let command = command.replace("OUT", &out.display().to_string());
-            shell(&command, "restart", folder.path(), None).expect(&command);
+            shell(&command, "restart", dir.path(), None).expect(&command);
             assert_eq!(
                 fs::read_to_string(&out).expect("text"),
                 "x restart\n",
@@ -154,12 +154,12 @@ mod tests {
             );
         }
         let e =
-            shell("echo no such unit; exit 5; :", "start", folder.path(), None).expect_err("fails");
+            shell("echo no such unit; exit 5; :", "start", dir.path(), None).expect_err("fails");
         assert!(e.contains('5') && e.contains("no such unit"), "{e}");
         assert_eq!(
-            fs::read_dir(folder.path()).expect("a list").count(),
+            fs::read_dir(dir.path()).expect("a list").count(),
             1,
-            "nothing stays"
+            "no file is left"
         );
     }
 }
