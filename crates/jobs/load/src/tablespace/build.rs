@@ -1,5 +1,5 @@
-//! Chunks of the archive into the file of a tablespace. Each holds the rows of a
-//! range of the primary key, so it is a stretch of its own that a thread can build.
+//! Builds a tablespace from chunks of the archive. Each chunk holds the rows of a range of the primary key,
+//! so it is a sorted run that one thread can build without the others.
 
 use super::cpu_slots::CpuSlots;
 use crate::chunk_stream::Lines;
@@ -13,75 +13,78 @@ use innodb::build::{self, Builder, Rows};
 use run::Stop;
 use run::failure;
 use std::io::Read;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use store::Store;
 
-/// Bytes that are taken of a chunk at a time.
+/// Bytes that are read from a chunk at a time.
 const PIECE: usize = 1 << 20;
 
-/// Why a file was not built.
-pub enum Failed {
-    /// What makes the whole load fail.
+/// Why a tablespace was not built.
+pub enum BuildError {
+    /// The whole load fails.
     Load(Error),
-    /// What only the road is not fit for.
-    Road(build::Error),
+    /// Only this tablespace cannot be built.
+    Tablespace(build::Error),
 }
 
-impl From<build::Error> for Failed {
+impl From<build::Error> for BuildError {
     fn from(e: build::Error) -> Self {
-        Failed::Road(e)
+        BuildError::Tablespace(e)
     }
 }
 
-/// What is built from.
+/// The rows that a tablespace is built from.
 pub struct Source<'a> {
     /// Where the chunks are.
     pub store: &'a dyn Store,
-    /// Whose they are.
+    /// The table that they belong to.
     pub table: &'a Table,
-    /// All of them, or those of a partition.
+    /// All of its chunks, or those of a partition.
     pub chunks: Vec<&'a Chunk>,
-    /// Figures of the phase.
+    /// Counters of the phase.
     pub counters: &'a Counters,
-    /// Whether to go on.
+    /// Whether to continue.
     pub stop: &'a Stop<'a>,
     /// Threads at most.
     pub threads: usize,
-    /// Shared with other tables.
-    pub turns: &'a CpuSlots,
-    /// Of this table among them.
+    /// Shared with the other tables.
+    pub cpu_slots: &'a CpuSlots,
+    /// The rank of this table among them.
     pub rank: usize,
 }
 
 impl Source<'_> {
-    /// Builds the whole file; how many pages it has.
-    pub fn build(&self, builder: Builder<'_>) -> Result<u32, Failed> {
+    /// Builds the whole tablespace; returns how many pages it has.
+    pub fn build(&self, builder: Builder<'_>) -> Result<u32, BuildError> {
         let chunks = self.chunks.len();
-        // Numbers of rows, for a table that has no key.
-        let mut rows = 1;
+        // Row ids, for a table that has no primary key: the first one of each chunk.
+        let mut row_id = 1;
         let mut first = Vec::with_capacity(chunks);
         for chunk in &self.chunks {
-            first.push(rows);
-            rows += chunk.rows.unwrap_or(0);
+            first.push(row_id);
+            row_id += chunk.rows.unwrap_or(0);
         }
         let next = AtomicUsize::new(0);
         let done: Mutex<Vec<Stretch>> = Mutex::new(Vec::with_capacity(chunks));
-        let failed = std::sync::atomic::AtomicBool::new(false);
+        let failed = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let work = || -> Result<(), Failed> {
+            let work = || -> Result<(), BuildError> {
                 while !failed.load(Ordering::Relaxed) {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     if at >= chunks {
                         break;
                     }
-                    let turn = self.turns.take(self.rank);
+                    let slot = self.cpu_slots.take(self.rank);
                     self.counters.busy.add(1);
-                    let stretch = self.chunk(at, builder.rows(first[at]));
+                    let sorted_run = self.chunk(at, builder.rows(first[at]));
                     self.counters.busy.sub(1);
-                    drop(turn);
-                    let stretch = stretch.inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
-                    done.lock().unwrap_or_else(|e| e.into_inner()).push(stretch);
+                    drop(slot);
+                    let sorted_run =
+                        sorted_run.inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+                    done.lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push(sorted_run);
                 }
                 Ok(())
             };
@@ -90,27 +93,27 @@ impl Source<'_> {
                 .collect();
             let mut outcome = Ok(());
             for w in workers {
-                let ended = w.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
+                let result = w.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
                 if outcome.is_ok() {
-                    outcome = ended;
+                    outcome = result;
                 }
             }
             outcome
         })?;
-        let done = done.into_inner().unwrap_or_else(|e| e.into_inner());
-        let _turn = self.turns.take(self.rank);
+        let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let _slot = self.cpu_slots.take(self.rank);
         self.counters.busy.add(1);
         let pages = builder.finish(done);
         self.counters.busy.sub(1);
         Ok(pages?)
     }
 
-    /// The rows of a chunk, proven while they pass.
-    fn chunk(&self, at: usize, mut rows: Rows<'_>) -> Result<Stretch, Failed> {
+    /// The rows of a chunk, verified while they are read.
+    fn chunk(&self, at: usize, mut rows: Rows<'_>) -> Result<Stretch, BuildError> {
         let chunk = self.chunks[at];
         let plan = self.table.meta.plan();
         let damaged = |e: &ArchiveError| {
-            Failed::Load(failure::archive(
+            BuildError::Load(failure::archive(
                 format_args!("cannot build from {}", chunk.file),
                 e,
             ))
@@ -123,12 +126,12 @@ impl Source<'_> {
         let mut reader = opened.map_err(|e| damaged(&e))?;
         let mut lines = Lines::default();
         let mut buffer = vec![0; PIECE];
-        let mut room = Vec::new();
+        let mut scratch = Vec::new();
         let mut count = 0u64;
         loop {
-            self.stop.check().map_err(Failed::Load)?;
+            self.stop.check().map_err(BuildError::Load)?;
             let n = reader.read(&mut buffer).map_err(|e| {
-                Failed::Load(failure::source("cannot build a tablespace", &chunk.file, e))
+                BuildError::Load(failure::source("cannot build a tablespace", &chunk.file, e))
             })?;
             if n == 0 {
                 break;
@@ -136,12 +139,12 @@ impl Source<'_> {
             let before = count;
             lines.take(&buffer[..n], |line| {
                 count += 1;
-                row(&plan, line, &mut room, &mut rows).map_err(|e| match e {
+                row(&plan, line, &mut scratch, &mut rows).map_err(|e| match e {
                     Wrong::Row(source) => damaged(&ArchiveError::Row {
                         file: chunk.file.clone(),
                         source,
                     }),
-                    Wrong::Build(e) => Failed::Road(e),
+                    Wrong::Build(e) => BuildError::Tablespace(e),
                 })
             })?;
             self.counters.bytes.add(n as u64);
@@ -156,6 +159,7 @@ impl Source<'_> {
     }
 }
 
+/// What is wrong with a row, or with the tablespace that gets it.
 enum Wrong {
     Row(RowError),
     Build(build::Error),
@@ -168,7 +172,12 @@ impl From<RowError> for Wrong {
 }
 
 #[inline]
-fn row(plan: &RowPlan, line: &[u8], room: &mut Vec<u8>, rows: &mut Rows<'_>) -> Result<(), Wrong> {
-    plan.cells(line, room, |cell| rows.cell(cell).map_err(Wrong::Build))?;
+fn row(
+    plan: &RowPlan,
+    line: &[u8],
+    scratch: &mut Vec<u8>,
+    rows: &mut Rows<'_>,
+) -> Result<(), Wrong> {
+    plan.cells(line, scratch, |cell| rows.cell(cell).map_err(Wrong::Build))?;
     rows.row().map_err(Wrong::Build)
 }

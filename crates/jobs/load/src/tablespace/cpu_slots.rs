@@ -1,11 +1,12 @@
-//! Turns at the processor: as many at once as there are workers, the table that
-//! was begun first before the others, so that its import begins while the next
-//! is still built.
+//! CPU slots that the tables under construction share: as many as there are workers.
+//!
+//! The table that was begun first gets a free slot before the others, so that its import begins while the
+//! next table is still built.
 
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Who waits, by rank and in the order of coming.
+/// The threads that wait, by rank and in the order of arrival.
 #[derive(Default)]
 struct Queue {
     free: usize,
@@ -13,29 +14,29 @@ struct Queue {
     waiting: BTreeSet<(usize, u64)>,
 }
 
-/// Turns to be had.
+/// The slots.
 pub struct CpuSlots {
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
-/// A turn; over when dropped.
-pub struct Turn<'a>(&'a CpuSlots);
+/// A slot in use; free again when dropped.
+pub struct CpuSlot<'a>(&'a CpuSlots);
 
 impl CpuSlots {
-    /// So many at once.
-    pub fn new(most: usize) -> CpuSlots {
+    /// This many slots.
+    pub fn new(count: usize) -> CpuSlots {
         CpuSlots {
             queue: Mutex::new(Queue {
-                free: most.max(1),
+                free: count.max(1),
                 ..Queue::default()
             }),
             changed: Condvar::new(),
         }
     }
 
-    /// Waits for a turn; the lower rank comes first.
-    pub fn take(&self, rank: usize) -> Turn<'_> {
+    /// Waits for a slot; the lower rank comes first.
+    pub fn take(&self, rank: usize) -> CpuSlot<'_> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let me = (rank, queue.next);
         queue.next += 1;
@@ -48,13 +49,13 @@ impl CpuSlots {
         }
         queue.waiting.remove(&me);
         queue.free -= 1;
-        // Whoever is next may find another turn free.
+        // The next one that waits may find another slot free.
         self.changed.notify_all();
-        Turn(self)
+        CpuSlot(self)
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for CpuSlot<'_> {
     fn drop(&mut self) {
         let mut queue = self.0.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.free += 1;
@@ -70,31 +71,31 @@ mod tests {
 
     #[test]
     fn never_more_than_allowed_and_the_first_table_first() {
-        let turns = CpuSlots::new(2);
+        let slots = CpuSlots::new(2);
         let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let order = Mutex::new(Vec::new());
-        let (a, b) = (turns.take(0), turns.take(0));
+        let (a, b) = (slots.take(0), slots.take(0));
         std::thread::scope(|scope| {
             for rank in [3, 1, 2, 0] {
-                let (turns, order, now, most) = (&turns, &order, &now, &most);
+                let (slots, order, now, most) = (&slots, &order, &now, &most);
                 scope.spawn(move || {
-                    let turn = turns.take(rank);
+                    let slot = slots.take(rank);
                     most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     order.lock().expect("the order").push(rank);
                     std::thread::sleep(Duration::from_millis(20));
                     now.fetch_sub(1, Ordering::SeqCst);
-                    drop(turn);
+                    drop(slot);
                 });
             }
-            while turns.queue.lock().expect("the queue").waiting.len() < 4 {
+            while slots.queue.lock().expect("the queue").waiting.len() < 4 {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            // Only one is let go on, so the order is theirs alone.
+            // Only one slot becomes free, so the order is that of the queue alone.
             drop(a);
         });
         assert_eq!(*order.lock().expect("the order"), [0, 1, 2, 3]);
         assert_eq!(most.load(Ordering::SeqCst), 1);
         drop(b);
-        assert_eq!(turns.queue.lock().expect("the queue").free, 2);
+        assert_eq!(slots.queue.lock().expect("the queue").free, 2);
     }
 }

@@ -1,11 +1,10 @@
-//! The file that is built, on its way to the disk.
+//! Writes the pages of a new tablespace to the disk, and checks them on the way.
 //!
-//! Every page is checked as it passes, by a reader that knows nothing of how it
-//! was built; at the end, whether they make a whole file. Where a server that is
-//! stopped for its files reads them around the system's cache, they are written
-//! around it too: in the cache they would take memory from others, and nobody
-//! would look for them there. A thread of the file's own writes then, so that
-//! whoever builds does not wait for the disk.
+//! Every page is checked before it is written, by a reader that does not know how it was built; at the end,
+//! so is whether the pages make a complete tablespace. Where a server that is stopped for its tablespaces
+//! reads them with O_DIRECT, they are written with O_DIRECT too: in the page cache they would take memory
+//! from others, and the server would not look for them there. A separate thread for each file does that, so
+//! that the builder does not wait for the disk.
 
 use base::{Counters, failpoint};
 use innodb::build::Sink;
@@ -17,18 +16,18 @@ use std::io;
 use std::sync::Arc;
 use store::direct::{self, Ahead, BLOCK};
 
-/// Takes the pages of a file.
+/// Takes the pages of a tablespace.
 pub struct PageWriter<'a> {
     file: Arc<File>,
-    /// Around the cache.
-    ahead: Option<Ahead>,
+    /// Writes with O_DIRECT.
+    direct: Option<Ahead>,
     check: Written<'a>,
     stop: &'a Stop<'a>,
     counters: &'a Counters,
 }
 
 impl<'a> PageWriter<'a> {
-    /// Into this file, around the cache (`direct`) or through it.
+    /// Writes to this file, with O_DIRECT (`direct`) or through the page cache.
     pub fn new(
         file: File,
         direct: bool,
@@ -37,10 +36,10 @@ impl<'a> PageWriter<'a> {
         counters: &'a Counters,
     ) -> PageWriter<'a> {
         let file = Arc::new(file);
-        // Without a thread to be had it goes through the cache.
+        // If no thread can be started, the pages go through the page cache.
         let start = || Ahead::start(Arc::clone(&file), direct::write_all_at).ok();
         PageWriter {
-            ahead: direct.then(start).flatten(),
+            direct: direct.then(start).flatten(),
             file,
             check,
             stop,
@@ -48,25 +47,26 @@ impl<'a> PageWriter<'a> {
         }
     }
 
-    /// All pages were given, and the file has so many: the file, and what is wrong with it, if anything.
+    /// All pages were written, and the tablespace has this many. Returns the file, and what is wrong with
+    /// it, if anything.
     pub fn end(mut self, pages: u32) -> io::Result<(Arc<File>, Option<String>)> {
-        if let Some(ahead) = &mut self.ahead {
-            ahead.end()?;
+        if let Some(direct) = &mut self.direct {
+            direct.end()?;
         }
         self.file.set_len(u64::from(pages) * SIZE as u64)?;
-        let doubt = match self.check.end(pages) {
+        let problem = match self.check.end(pages) {
             Ok(report) if report.is_whole() => {
                 let unknown = report.indexes.iter().any(|i| i.unordered > 0);
                 unknown.then(|| "has records whose order is not known".to_owned())
             }
             Ok(report) => Some(match report.problems.first() {
-                Some((page, what)) => format!("is not whole: page {page}: {what}"),
-                None => "is not whole".to_owned(),
+                Some((page, what)) => format!("is damaged: page {page}: {what}"),
+                None => "is damaged".to_owned(),
             }),
             Err(Error::Io(e)) => return Err(e),
-            Err(e) => Some(format!("is not whole: {e}")),
+            Err(e) => Some(format!("is damaged: {e}")),
         };
-        Ok((self.file, doubt))
+        Ok((self.file, problem))
     }
 }
 
@@ -83,13 +83,13 @@ impl Sink for PageWriter<'_> {
         let bytes = failpoint::passed("pages are written", bytes);
         self.check.pages(page, &bytes);
         self.counters.stored.add(bytes.len() as u64);
-        match &self.ahead {
-            Some(ahead) => {
+        match &self.direct {
+            Some(direct) => {
                 let mut offset = u64::from(page) * SIZE as u64;
                 for piece in bytes.chunks(BLOCK) {
-                    let mut block = ahead.block()?;
+                    let mut block = direct.block()?;
                     block.fill(piece);
-                    ahead.write(block, offset)?;
+                    direct.write(block, offset)?;
                     offset += piece.len() as u64;
                 }
                 Ok(())

@@ -1,15 +1,14 @@
-//! What is needed before a file can be built: the server's own empty file of
-//! the table as a template, what it says of indexes and columns, and a server
-//! that has let go of that file; on MariaDB one that has written a checkpoint.
+//! Prepares a table for the import of a tablespace: exports the server's own empty tablespace as a
+//! template, reads the server's description of its indexes and columns, and has the server discard it.
 
 use super::MethodPlan;
 use super::datadir::{Datadir, TablePaths};
-use super::import::{Outcome, lost};
-use super::partitions::{self, PartitionImport};
+use super::outcome::{Rejection, UNKNOWN_PLACE, Verdict, import_error};
 use super::row_id;
+use super::targets::{EmptyTablespace, ImportTarget, PartitionImport};
 use crate::Target;
 use crate::journal::Journal;
-use archive::open::{Chunk, Table};
+use archive::open::Table;
 use base::{Error, Kind, Result, failpoint};
 use innodb::build::Template;
 use innodb::layout::Order;
@@ -19,180 +18,101 @@ use run::failure;
 use server::quote;
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 use wire::Conn;
 
-/// The column by which a server keeps rows that have no key.
-const NUMBER: &str = "DB_ROW_ID";
+/// The column in which a server keeps the row ids of a table without a primary key.
+const ROW_ID: &str = "DB_ROW_ID";
 
-/// The server's empty file, and what it says of the table.
-pub struct EmptyTablespace {
-    /// To build on.
-    pub template: Template,
-    /// Its indexes and columns.
-    pub exported: Exported,
-    /// The same as the server wrote it.
-    pub description: Vec<u8>,
-    /// Permissions of the server's file.
-    pub mode: u32,
-}
-
-/// A table that is to get a new file.
-pub struct ImportTarget<'p> {
-    /// What it is in the archive.
-    pub table: &'p Table,
-    /// Quoted, qualified.
-    pub name: String,
-    /// Where the server has its file.
-    pub place: TablePaths,
-    /// Where the new file is built.
-    pub path: PathBuf,
-    /// What it is built on.
-    pub blank: EmptyTablespace,
-    /// Those of the archive, in its order.
-    pub columns: Vec<(String, Column)>,
-    /// Whether the server imports its file, and need not be stopped for it.
-    pub imported: bool,
-    /// Whether somebody has to take the number of a row then, before the table gets one that has it already.
-    pub takes_number: bool,
-    /// If it is a partition only: this is the table that takes its rows first.
-    pub part: Option<PartitionImport>,
-}
-
-impl ImportTarget<'_> {
-    /// The whole table, quoted, qualified.
-    pub fn whole(&self) -> &str {
-        self.part.as_ref().map_or(&self.name, |p| &p.whole)
-    }
-
-    /// What the archive has of it.
-    pub fn chunks(&self) -> Vec<&Chunk> {
-        let partition = self.part.as_ref().map(|p| &p.partition);
-        let all = self.table.chunks.iter();
-        all.filter(|c| partition.is_none() || c.partition.as_ref() == partition)
-            .collect()
-    }
-}
-
-/// Takes the server's empty files of these tables as templates, and discards them unless the server is going
-/// to be stopped; several of a table whose partitions come by themselves. The inner outcome is that of a table
-/// which cannot come as a file.
-pub fn ready<'p>(
+/// Prepares one table, or the table that takes the rows of a partition first (with its name). Discards its
+/// empty tablespace, unless the server is going to be stopped for the new one.
+pub fn prepare<'p>(
     t: &mut Target<'_>,
-    roads: &MethodPlan,
-    journal: &Journal,
-    tables: &[&'p Table],
-) -> Result<Vec<std::result::Result<Vec<ImportTarget<'p>>, Outcome>>> {
-    let mut all = Vec::new();
-    for table in tables {
-        t.run.check()?;
-        all.push(if partitions::has(table) {
-            partitions::ready(t, roads, journal, table)?
-        } else {
-            one_ready(t, roads, journal, table, None)?.map(|ready| vec![ready])
-        });
-    }
-    if t.id.is_mariadb() && all.iter().any(std::result::Result::is_ok) {
-        // Its recovery takes a space whose file was discarded since the last checkpoint for deleted, and
-        // leaves out whatever was changed in it since, whether a file was imported or not. And of pages that
-        // were made since then it does not even look at what the file has, which may be another by then.
-        checkpoint(&mut t.conn)?;
-    }
-    failpoint::reached("empty files are discarded");
-    Ok(all)
-}
-
-/// The same of one table, or of the one that takes the rows of a partition first.
-pub fn one_ready<'p>(
-    t: &mut Target<'_>,
-    roads: &MethodPlan,
+    methods: &MethodPlan,
     journal: &Journal,
     table: &'p Table,
-    part: Option<(PartitionImport, &str)>,
-) -> Result<std::result::Result<ImportTarget<'p>, Outcome>> {
-    let unfit = |why: String| Ok(Err(Outcome::Unfit(why)));
-    let own = part.as_ref().map_or(table.name.as_str(), |p| p.1);
-    let name = quote::qualified(&table.schema, own);
-    let place = roads.place(&table.schema, own);
-    let (Some(site), Some(place)) = (roads.site(), place) else {
-        return unfit("the server's files are not known".to_owned());
+    partition: Option<(PartitionImport, &str)>,
+) -> Result<Verdict<ImportTarget<'p>>> {
+    let own_name = partition.as_ref().map_or(table.name.as_str(), |p| p.1);
+    let name = quote::qualified(&table.schema, own_name);
+    let paths = methods.paths(&table.schema, own_name);
+    let (Some(datadir), Some(paths)) = (methods.datadir(), paths) else {
+        return Ok(Verdict::use_sql(UNKNOWN_PLACE));
     };
-    let blank = match blank(&mut t.conn, &name, site, &place)? {
-        Ok(blank) => blank,
-        Err(why) => return unfit(why),
+    let empty = match export(&mut t.conn, &name, datadir, &paths)? {
+        Verdict::Ready(empty) => empty,
+        Verdict::Rejected(why) => return Ok(Verdict::Rejected(why)),
     };
     let columns = match columns(&mut t.conn, table, &name)? {
-        Ok(columns) => columns,
-        Err(why) => return unfit(why),
+        Verdict::Ready(columns) => columns,
+        Verdict::Rejected(why) => return Ok(Verdict::Rejected(why)),
     };
-    let unknown = |layout: &Layout| {
-        let keys = &layout.fields[..layout.keys];
-        keys.iter().any(|f| f.order == Order::Unknown)
-    };
-    let layouts = blank.template.targets.iter().map(|t| &t.layout);
-    let unknown: Vec<String> = layouts
-        .filter(|l| unknown(l))
-        .map(|l| l.name.clone())
-        .collect();
+    let unknown = indexes_of_unknown_order(&empty);
     if !unknown.is_empty() {
-        return Ok(Err(Outcome::Keys(unknown)));
+        return Ok(Verdict::Rejected(Rejection::Indexes(unknown)));
     }
-    // Rows without a key have numbers of the server's. It counts on behind those that it finds in a file only when it imports one.
-    let clustered = blank
-        .exported
-        .indexes
-        .first()
-        .and_then(|i| i.fields.first());
-    let numbered = clustered.is_some_and(|f| f.name == NUMBER);
-    let takes_number = numbered && t.id.is_mariadb();
-    if takes_number && let Some(why) = row_id::barred(&mut t.conn, &table.schema)? {
-        return unfit(why);
+    // The server gives row ids to the rows of a table without a primary key. It continues past those that
+    // it finds in a tablespace only when it imports one.
+    let clustered = empty.exported.indexes.first();
+    let first_field = clustered.and_then(|i| i.fields.first());
+    let has_row_ids = first_field.is_some_and(|f| f.name == ROW_ID);
+    let uses_up_row_id = has_row_ids && t.id.is_mariadb();
+    if uses_up_row_id && let Some(why) = row_id::why_unsupported(&mut t.conn, &table.schema)? {
+        return Ok(Verdict::use_sql(why));
     }
-    let imported = !t.options.is_offline() || numbered || part.is_some();
-    let path = site.building(&name);
-    journal.begin_file(&mut t.conn, &name, &path.display().to_string())?;
+    let online = !t.options.is_offline() || has_row_ids || partition.is_some();
+    let build_path = datadir.build_path(&name);
+    journal.begin_file(&mut t.conn, &name, &build_path.display().to_string())?;
     failpoint::reached("a file is announced");
-    if imported {
+    if online {
         match t
             .conn
             .execute(format!("ALTER TABLE {name} DISCARD TABLESPACE"))
         {
             Ok(_) => {}
             Err(wire::Error::Server(e)) => {
-                return unfit(format!(
-                    "the server does not let go of their empty files: {e}"
-                ));
+                return Ok(Verdict::use_sql(format!("DISCARD TABLESPACE failed: {e}")));
             }
-            Err(e) => return Err(lost(&name, e)),
+            Err(e) => return Err(import_error(&name, e)),
         }
     }
-    Ok(Ok(ImportTarget {
+    Ok(Verdict::Ready(ImportTarget {
         table,
         name,
-        place,
-        path,
-        blank,
+        paths,
+        build_path,
+        empty,
         columns,
-        imported,
-        takes_number,
-        part: part.map(|p| p.0),
+        online,
+        uses_up_row_id,
+        partition: partition.map(|p| p.0),
     }))
 }
 
-/// Bytes that a checkpoint itself adds to the log, 16, or 24 with encryption: where nothing else was written since the
-/// last one no other is made, and that one stays as far behind.
-const OF_CHECKPOINT: u64 = 24;
+/// The indexes whose order of values is not known here.
+fn indexes_of_unknown_order(empty: &EmptyTablespace) -> Vec<String> {
+    let unknown = |layout: &&Layout| {
+        let keys = &layout.fields[..layout.keys];
+        keys.iter().any(|f| f.order == Order::Unknown)
+    };
+    let layouts = empty.template.targets.iter().map(|t| &t.layout);
+    layouts.filter(unknown).map(|l| l.name.clone()).collect()
+}
+
+/// Bytes that a checkpoint itself adds to the log: 16, or 24 with encryption. Where nothing else was
+/// written since the last checkpoint no other is made, and the last one stays that far behind.
+const CHECKPOINT_BYTES: u64 = 24;
 
 /// Has MariaDB write a checkpoint.
 pub fn checkpoint(conn: &mut Conn) -> Result<()> {
     let failed = |e| failure::wire("cannot have the server write a checkpoint", e);
     let before = lsn(conn, "Innodb_lsn_current")?;
-    // While others write, the first one may stop short of what was current.
+    // While other sessions write, the first checkpoint may stop short of what was current.
     for _ in 0..20 {
         conn.execute("SET GLOBAL innodb_log_checkpoint_now = 1")
             .map_err(failed)?;
-        if before > 0 && lsn(conn, "Innodb_lsn_last_checkpoint")? + OF_CHECKPOINT >= before {
+        if before > 0 && lsn(conn, "Innodb_lsn_last_checkpoint")? + CHECKPOINT_BYTES >= before {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(100));
@@ -201,7 +121,7 @@ pub fn checkpoint(conn: &mut Conn) -> Result<()> {
         Kind::Failed,
         "the server did not write a checkpoint when it was asked to",
     )
-    .hint("load with --road rows"))
+    .hint("load with --import-mode sql"))
 }
 
 fn lsn(conn: &mut Conn, name: &str) -> Result<u64> {
@@ -213,72 +133,78 @@ fn lsn(conn: &mut Conn, name: &str) -> Result<u64> {
     Ok(String::from_utf8_lossy(&text).parse().unwrap_or(0))
 }
 
-/// Exports the empty table. The inner error says why it does not do as a template.
-fn blank(
+/// Exports the empty table, and reads it as a template.
+fn export(
     conn: &mut Conn,
     name: &str,
-    site: &Datadir,
-    place: &TablePaths,
-) -> Result<std::result::Result<EmptyTablespace, String>> {
+    datadir: &Datadir,
+    paths: &TablePaths,
+) -> Result<Verdict<EmptyTablespace>> {
     match conn.execute(format!("FLUSH TABLES {name} FOR EXPORT")) {
         Ok(_) => {}
         Err(wire::Error::Server(e)) => {
-            return Ok(Err(format!("the server does not export them empty: {e}")));
+            let why = format!("the server does not export their empty tables: {e}");
+            return Ok(Verdict::use_sql(why));
         }
         Err(e) => return Err(failure::wire(format_args!("cannot export {name}"), e)),
     }
-    let read = || -> io::Result<(bool, Vec<u8>, Vec<u8>, u32)> {
-        use std::os::unix::fs::PermissionsExt;
-        let description = std::fs::read(&place.description)?;
-        Ok((
-            site.is_near(place)?,
-            std::fs::read(&place.file)?,
-            description,
-            std::fs::metadata(&place.file)?.permissions().mode(),
-        ))
-    };
-    let read = read();
+    let read = read_exported(datadir, paths);
     conn.execute("UNLOCK TABLES")
         .map_err(|e| failure::wire("cannot unlock tables", e))?;
-    let (near, file, description, mode) = match read {
-        Ok(read) => read,
+    let exported = match read {
+        Ok(exported) => exported,
         Err(e) => {
-            return Ok(Err(format!(
-                "the server's files of them are not to be read here ({}: {e})",
-                place.file.display()
+            return Ok(Verdict::use_sql(format!(
+                "the server's files cannot be read from here ({}: {e})",
+                paths.tablespace.display()
             )));
         }
     };
-    if place.description.exists() {
-        return Ok(Err(format!(
-            "{} is not this server's data folder",
-            site.scratch().display()
+    if paths.description.exists() {
+        return Ok(Verdict::use_sql(format!(
+            "{} is not this server's data directory",
+            datadir.scratch().display()
         )));
     }
-    if !near {
-        return Ok(Err(
-            "their schema's folder is on another device than the data folder".to_owned(),
+    if !exported.is_on_same_device {
+        return Ok(Verdict::use_sql(
+            "the directory of their schema is on another device than the data directory",
         ));
     }
-    let blank = || -> Result<EmptyTablespace, String> {
-        let exported = Exported::read(&description).map_err(|e| e.to_string())?;
-        let template = Template::read(&file, &exported).map_err(|e| e.to_string())?;
+    let template = || -> Result<EmptyTablespace, String> {
+        let description = Exported::read(&exported.description).map_err(|e| e.to_string())?;
+        let template =
+            Template::read(&exported.tablespace, &description).map_err(|e| e.to_string())?;
         Ok(EmptyTablespace {
             template,
-            exported,
-            description: description.clone(),
-            mode,
+            exported: description,
+            description: exported.description.clone(),
+            mode: exported.mode,
         })
     };
-    Ok(blank())
+    Ok(template().map_or_else(Verdict::use_sql, Verdict::Ready))
 }
 
-/// The kinds of the columns that the archive has, in its order.
-fn columns(
-    conn: &mut Conn,
-    table: &Table,
-    name: &str,
-) -> Result<std::result::Result<Vec<(String, Column)>, String>> {
+/// The files of a table while it is exported.
+struct ExportedFiles {
+    is_on_same_device: bool,
+    tablespace: Vec<u8>,
+    description: Vec<u8>,
+    mode: u32,
+}
+
+fn read_exported(datadir: &Datadir, paths: &TablePaths) -> io::Result<ExportedFiles> {
+    let description = std::fs::read(&paths.description)?;
+    Ok(ExportedFiles {
+        is_on_same_device: datadir.is_on_same_device(paths)?,
+        tablespace: std::fs::read(&paths.tablespace)?,
+        description,
+        mode: std::fs::metadata(&paths.tablespace)?.permissions().mode(),
+    })
+}
+
+/// The types of the columns that the archive has, in its order.
+fn columns(conn: &mut Conn, table: &Table, name: &str) -> Result<Verdict<Vec<(String, Column)>>> {
     let sql = format!(
         "SELECT column_name, column_type, character_set_name FROM information_schema.columns \
          WHERE table_schema = {} AND table_name = {} AND extra NOT LIKE '%VIRTUAL%'",
@@ -299,8 +225,8 @@ fn columns(
     let mut list = Vec::new();
     for column in &table.meta.options.columns {
         let Some((column_type, charset)) = types.remove(column) else {
-            return Ok(Err(
-                "the archive has columns that the server's tables lack".into()
+            return Ok(Verdict::use_sql(
+                "the archive has columns that the server's tables lack",
             ));
         };
         let set = charset.as_deref();
@@ -311,18 +237,18 @@ fn columns(
         match Column::of(&column_type, set, members) {
             Ok(kind) => list.push((column.clone(), kind)),
             Err(why) => {
-                // A list of members would be a reason of its own for each table.
+                // A list of members would make a separate reason for each table.
                 let why: String = why.to_string().chars().take(40).collect();
-                return Ok(Err(format!(
-                    "they have columns of a type that is not built ({why})"
+                return Ok(Verdict::use_sql(format!(
+                    "they have columns of an unsupported type ({why})"
                 )));
             }
         }
     }
     Ok(if types.is_empty() {
-        Ok(list)
+        Verdict::Ready(list)
     } else {
-        Err("they have columns that the archive has no values of".to_owned())
+        Verdict::use_sql("they have columns that the archive has no values of")
     })
 }
 
@@ -333,7 +259,7 @@ fn encoded(conn: &mut Conn, name: &str, members: &[String], set: &str) -> Result
         format!("CAST(CONVERT(_utf8mb4 x'{hex}' USING {set}) AS BINARY)")
     };
     let mut all = Vec::new();
-    // A row has 4,096 columns at most, an ENUM 65,535 members.
+    // A row has at most 4,096 columns, an ENUM 65,535 members.
     for some in members.chunks(1000) {
         let items: Vec<String> = some.iter().map(member).collect();
         let rows = conn
