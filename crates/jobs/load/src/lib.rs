@@ -11,31 +11,27 @@
 //! touched; nothing on it is ever dropped or replaced that this load did not
 //! create.
 
-mod batch_size;
-mod chunk_stream;
 mod completion;
 mod from_archive;
 mod journal;
-pub mod loaders;
-mod objects;
 mod other_dumps;
-pub mod precheck;
-mod prepare;
-pub mod schedule;
 mod script;
+mod sql;
 pub mod tablespace;
 mod target;
 
-pub use from_archive::{LoadPlan, SchemaSelection};
+pub use from_archive::{LoadPlan, SchemaSelection, precheck};
+pub use sql::{loaders, schedule};
 
 use base::{Error, Kind, Result, failpoint};
-use from_archive::raw_bytes;
+use from_archive::{prepare, raw_bytes};
 use instance::managed;
 use instance::tune;
 use instance::tune::ServerCommand;
 use run::Run;
 use run::bottleneck;
 use server::{Filter, Flavour, Identity};
+use sql::chunk_stream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tablespace::{ImportMode, MethodPlan};

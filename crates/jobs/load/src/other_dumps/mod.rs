@@ -15,8 +15,8 @@
 mod batch;
 mod files;
 mod header_row;
+mod replay;
 mod settings;
-mod stream;
 mod survey;
 mod target_table;
 
@@ -141,7 +141,7 @@ fn surveyed(
         target.again()?;
     }
     target.prepare()?;
-    let done = stream::load(&mut target, parts, survey, journal);
+    let done = replay::load(&mut target, parts, survey, journal);
     let done = done.map_err(|e| left_behind(e, &target))?;
     let tuning = tuning.finish();
     target

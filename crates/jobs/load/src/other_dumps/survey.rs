@@ -4,7 +4,7 @@
 use super::super::Options;
 use super::super::{Target, refused};
 use super::files::{Content, Parts};
-use super::stream::is_of_a_dump;
+use super::replay::is_of_a_dump;
 use base::units::printable;
 use base::{Counters, Error, Kind, Result};
 use dumps::script::Frame;

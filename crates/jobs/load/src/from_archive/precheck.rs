@@ -2,7 +2,8 @@
 //! whole, the target is another server, it may be written to, and it holds
 //! none of the objects.
 
-use super::{LoadPlan, Options, SchemaSelection, Target, refused};
+use super::{LoadPlan, SchemaSelection};
+use crate::{Options, Target, refused};
 use archive::Archive;
 use base::units::printable;
 use base::{Error, Kind, Result};
@@ -87,7 +88,7 @@ fn source(archive: &Archive) -> Option<Identity> {
 }
 
 /// Whether the target may and can take the archive.
-pub(super) fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
+pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     if let Some(source) = &plan.source
         && !t.options.allow_same_server
         && plan.archive.has_manifest()
@@ -129,16 +130,16 @@ pub fn writable(conn: &mut wire::Conn, id: &Identity, level: tune::Level) -> Res
 
 /// What a target has of the objects that would be created.
 #[derive(Default)]
-pub(super) struct There {
+pub(crate) struct There {
     /// Each that it has, in words.
     found: Vec<String>,
     /// Each that it does not have, in words.
-    pub(super) missing: Vec<String>,
+    pub(crate) missing: Vec<String>,
 }
 
 impl There {
     /// Looks for them.
-    pub(super) fn look(t: &mut Target<'_>, plan: &LoadPlan) -> Result<There> {
+    pub(crate) fn look(t: &mut Target<'_>, plan: &LoadPlan) -> Result<There> {
         let mut there = There::default();
         for part in &plan.schemas {
             existing(t, part, &plan.archive.schemas()[part.at], &mut there)?;
@@ -147,12 +148,12 @@ impl There {
     }
 
     /// Whether it has every one, by name, but for these.
-    pub(super) fn is_all_but(&self, missing: &[String]) -> bool {
+    pub(crate) fn is_all_but(&self, missing: &[String]) -> bool {
         self.missing == missing && !self.found.is_empty()
     }
 
     /// Refuses a target that has any.
-    pub(super) fn refuse(&self) -> Result<()> {
+    pub(crate) fn refuse(&self) -> Result<()> {
         if self.found.is_empty() {
             return Ok(());
         }
@@ -160,7 +161,7 @@ impl There {
     }
 
     /// The same as an error that says more.
-    pub(super) fn refusal(&self, more: &str) -> Error {
+    pub(crate) fn refusal(&self, more: &str) -> Error {
         let shown: Vec<String> = self.found.iter().take(5).map(|f| printable(f)).collect();
         let others = match self.found.len().saturating_sub(5) {
             0 => String::new(),
@@ -174,7 +175,7 @@ impl There {
 }
 
 /// Refuses a target that already holds any of the objects.
-pub(super) fn nothing_there(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
+pub(crate) fn nothing_there(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     There::look(t, plan)?.refuse()
 }
 

@@ -4,9 +4,10 @@
 //! A load that goes on with an interrupted one does all of it again: what is
 //! there already is its own (see `journal`), and is left as it is.
 
-use super::journal::{self, Journal};
-use super::script::{self, Sort};
-use super::{DeferIndexes, LoadPlan, MethodPlan, Target};
+use super::LoadPlan;
+use crate::journal::{self, Journal};
+use crate::script::{self, Sort};
+use crate::{DeferIndexes, MethodPlan, Target};
 use archive::open::Table;
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};

@@ -1,21 +1,23 @@
 //! Loads an archive that has digests, or one of MySQL Shell: what is loaded of it,
 //! and the steps from the first look at the target to the end of the journal.
 
-use super::completion::Completion;
-use super::journal::{self, Journal};
-use super::loaders::{self, Chunk, Loaders};
-use super::precheck::{self, There};
-use super::prepare::{self, Prepared};
-use super::schedule::{Schedule, Work};
-use super::tablespace::{self, MethodPlan};
-use super::target::{Target, connections, refused};
-use super::{
-    BatchSize, ENDED, Options, Summary, bulk_insert, named, objects, with_managed_instance,
-};
+pub mod objects;
+pub mod precheck;
+pub mod prepare;
+
+use crate::completion::Completion;
+use crate::journal::{self, Journal};
+use crate::loaders::{self, Chunk, Loaders};
+use crate::schedule::{Schedule, Work};
+use crate::tablespace::{self, MethodPlan};
+use crate::target::{Target, connections, refused};
+use crate::{BatchSize, ENDED, Options, Summary, bulk_insert, named, with_managed_instance};
 use archive::open::Table;
 use archive::{Archive, RowDigest};
 use base::{Error, Kind, Result};
 use instance::tune;
+use precheck::There;
+use prepare::Prepared;
 use run::Run;
 use run::bottleneck;
 use server::Identity;

@@ -3,9 +3,10 @@
 //! An object that the target refuses does not take the rows with it: it is
 //! listed by name, and the run ends with the code for exceptions.
 
+use super::LoadPlan;
 use super::prepare::{ForeignKeys, is_there, sql};
-use super::script::{self, Sort, Statement};
-use super::{LoadPlan, Target};
+use crate::Target;
+use crate::script::{self, Sort, Statement};
 use base::{Result, failpoint};
 use run::failure;
 use server::quote;

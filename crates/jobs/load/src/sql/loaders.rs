@@ -7,8 +7,8 @@
 //! warning, a skipped row or another count fails the chunk and rolls it back.
 
 use super::chunk_stream::{Passing, Tee};
-use super::journal::Journal;
 use super::schedule::{Schedule, Task};
+use crate::journal::Journal;
 use archive::chunk::Compression;
 use archive::{RowDigest, RowPlan};
 use base::units::{count, printable};
