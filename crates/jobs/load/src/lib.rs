@@ -21,7 +21,7 @@ pub mod tablespace;
 mod target;
 
 pub use from_archive::{LoadPlan, SchemaSelection, precheck};
-pub use sql::{loaders, schedule};
+pub use sql::{bulk_insert, schedule};
 
 use base::{Error, Kind, Result, failpoint};
 use from_archive::{prepare, raw_bytes};
@@ -30,7 +30,7 @@ use instance::tune;
 use instance::tune::ServerCommand;
 use run::Run;
 use run::bottleneck;
-use server::{Filter, Flavour, Identity};
+use server::{Filter, Flavour};
 use sql::chunk_stream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -256,19 +256,4 @@ fn named(from: &Path) -> String {
     }
     let path = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
     path.display().to_string()
-}
-
-/// Most bytes of a table that is stored in one piece: as much may have to be
-/// sent again after a kill.
-const BULK_MOST: u64 = 2 << 30;
-
-/// Most bytes of a table that goes in as one piece, where there are `all` bytes of rows. MariaDB (10.6 and later) stores such a
-/// table as a bulk insert: a sixth less time for TPC-C's. A bigger one goes in chunk by chunk, or the other workers would
-/// wait for it.
-pub fn bulk_insert(id: &Identity, tune: &tune::Options, all: u64, threads: usize) -> u64 {
-    if id.mariadb_at_least(10, 6, 0) && tune.level != tune::Level::Off {
-        BULK_MOST.min(all / threads.max(1) as u64)
-    } else {
-        0
-    }
 }

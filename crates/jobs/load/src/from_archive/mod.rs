@@ -7,8 +7,9 @@ pub mod prepare;
 
 use crate::completion::Completion;
 use crate::journal::{self, Journal};
-use crate::loaders::{self, Chunk, Loaders};
 use crate::schedule::{Schedule, Work};
+use crate::sql::chunk_stream::Chunk;
+use crate::sql::loaders::{self, Loaders};
 use crate::tablespace::{self, MethodPlan};
 use crate::target::{Target, connections, refused};
 use crate::{BatchSize, ENDED, Options, Summary, bulk_insert, named, with_managed_instance};
@@ -401,9 +402,9 @@ fn tables(
             Ok(loaders::Table {
                 schema: t.schema.clone(),
                 table: t.name.clone(),
-                plain,
+                nontransactional: plain,
                 bulk,
-                keys: prepared.keys.get(&name).cloned().unwrap_or_default(),
+                deferred_indexes: prepared.keys.get(&name).cloned().unwrap_or_default(),
                 name,
                 statement,
                 columns: t.meta.options.columns.clone(),
@@ -447,7 +448,7 @@ fn load_rows(
             .zip(tables)
             .map(|(sizes, t)| Work {
                 sizes,
-                keys: !t.keys.is_empty(),
+                indexes: !t.deferred_indexes.is_empty(),
                 whole: t.bulk,
                 // A digest that is taken on the way is one chunk's.
                 trial: t.tee.is_none(),
@@ -466,7 +467,7 @@ fn load_rows(
         &run.observer,
     );
     let loaders = Loaders {
-        watch: &watch,
+        profiler: &watch,
         store: &*store,
         tables,
         schedule: &schedule,

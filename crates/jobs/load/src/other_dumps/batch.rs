@@ -3,24 +3,23 @@
 //! the journal. An INSERT that is more than literals is sent as it is, in its
 //! place in the same transaction.
 
-use super::super::journal::Journal;
-use super::super::loaders::{Counts, MOST_TRIES, add_keys, checked, is_lock};
 use super::target_table::Shape;
+use crate::journal::Journal;
 use base::units::printable;
-use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
+use base::{Counters, Error, Kind, Observer, Result, failpoint};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use dumps::Dialect;
 use dumps::insert::{Head, convert};
 use dumps::script::Statement;
+use rows::load_data::{self, Executor, Failed, add_indexes};
 use run::Stop;
 use run::bottleneck::Profiler;
-use run::failure;
 use server::quote;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use wire::{Conn, Done};
+use wire::Conn;
 
 /// What a loader is given.
 pub enum Task {
@@ -131,10 +130,10 @@ impl Loaders<'_> {
             stop.check()?;
             std::thread::sleep(Duration::from_millis(2));
         }
-        add_keys(conn, &shape.name, groups, self.resuming)
+        add_indexes(conn, &shape.name, groups, self.resuming)
     }
 
-    /// Stores a batch; one that lost a fight over locks was rolled back whole, and is tried again.
+    /// Stores a batch.
     fn batch(
         &self,
         conn: &mut Conn,
@@ -147,46 +146,21 @@ impl Loaders<'_> {
             batch.place,
             printable(&batch.shape.name)
         );
-        let mut tries = 0;
-        loop {
-            stop.check()?;
-            match attempt(conn, batch, session, &doing) {
-                Ok(rows) => {
-                    batch.shape.rows.fetch_add(rows, Ordering::SeqCst);
-                    self.counters.rows.add(rows);
-                    self.counters.bytes.add(batch.bytes);
-                    return Ok(());
-                }
-                Err(Failed::Wire(e)) if is_lock(&e) && tries < MOST_TRIES => {
-                    tries += 1;
-                    conn.execute("ROLLBACK")
-                        .map_err(|e| failure::wire(&doing, e))?;
-                    let what = format!("locks in {}: {e}", batch.shape.name);
-                    self.observer.event(Event::Waiting(Some(what)));
-                    std::thread::sleep(Duration::from_millis(50 * tries));
-                    self.observer.event(Event::Waiting(None));
-                }
-                Err(Failed::Wire(e)) => return Err(failure::wire(&doing, e)),
-                Err(Failed::Other(e)) => return Err(e),
-            }
-        }
-    }
-}
-
-enum Failed {
-    Wire(wire::Error),
-    Other(Error),
-}
-
-impl From<wire::Error> for Failed {
-    fn from(e: wire::Error) -> Self {
-        Failed::Wire(e)
-    }
-}
-
-impl From<Error> for Failed {
-    fn from(e: Error) -> Self {
-        Failed::Other(e)
+        let executor = Executor {
+            table: &batch.shape.name,
+            doing: &doing,
+            bulk: false,
+            // Its bytes are counted when it is stored.
+            sent: 0,
+            counters: self.counters,
+            observer: self.observer,
+            stop,
+        };
+        let rows = executor.run(conn, |conn| attempt(conn, batch, session, &doing))?;
+        batch.shape.rows.fetch_add(rows, Ordering::SeqCst);
+        self.counters.rows.add(rows);
+        self.counters.bytes.add(batch.bytes);
+        Ok(())
     }
 }
 
@@ -208,13 +182,13 @@ fn attempt(
         Content::Inserts(list) => inserts(conn, batch, list, session, doing)?,
         Content::Lines(sql, lines) => {
             let done = conn.load(sql, &mut lines.as_slice())?;
-            stored(conn, doing, &done, &batch.shape, None)?
+            load_data::stored(conn, doing, &done, &batch.shape.names(), None)?
         }
         Content::File(sql, path) => {
             let mut file = dumps::input::open(path)
                 .map_err(|e| Error::new(Kind::Archive, format!("{doing}: {e}")))?;
             let done = conn.load(sql, &mut file)?;
-            stored(conn, doing, &done, &batch.shape, None)?
+            load_data::stored(conn, doing, &done, &batch.shape.names(), None)?
         }
     };
     if let Some(journal) = &batch.journal {
@@ -320,7 +294,7 @@ fn send(
         .ok_or_else(|| Error::new(Kind::Internal, "columns that were there are gone"))?;
     let done = conn.load(&sql, &mut lines.as_slice())?;
     lines.clear();
-    stored(conn, doing, &done, &batch.shape, Some(rows)).map_err(Failed::Other)
+    load_data::stored(conn, doing, &done, &batch.shape.names(), Some(rows))
 }
 
 /// Runs an INSERT under the settings that it was written for.
@@ -370,19 +344,4 @@ fn as_it_is(
         )));
     }
     Ok(done.affected)
-}
-
-/// Insists that the server stored what was sent.
-fn stored(
-    conn: &mut Conn,
-    doing: &str,
-    done: &Done,
-    shape: &Shape,
-    rows: Option<u64>,
-) -> Result<u64> {
-    if let Err(e) = checked(conn, doing, done, &shape.names(), rows) {
-        let _ = conn.execute("ROLLBACK");
-        return Err(e);
-    }
-    Ok(Counts::of(done).records)
 }
