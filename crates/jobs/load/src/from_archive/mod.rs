@@ -25,7 +25,6 @@ use server::Identity;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use verify;
 
 /// What is loaded: the part of the archive that the selection leaves.
 pub struct LoadPlan {

@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Rows of a table, in bytes, from which on its keys are added behind them. A
 /// smaller one is filled before the server would have begun with its ALTER.
-pub const KEYS_BEHIND: u64 = 8 << 20;
+pub const DEFER_FROM: u64 = 8 << 20;
 
 /// The target is ready for rows.
 pub struct Prepared {
@@ -351,7 +351,7 @@ fn keys_behind(t: &Target<'_>, table: &Table) -> bool {
     match t.options.defer_indexes {
         DeferIndexes::All => true,
         DeferIndexes::Off => false,
-        DeferIndexes::Auto => bytes >= KEYS_BEHIND,
+        DeferIndexes::Auto => bytes >= DEFER_FROM,
     }
 }
 

@@ -17,6 +17,7 @@ mod files;
 mod header_row;
 mod replay;
 mod settings;
+mod statement_policy;
 mod survey;
 mod target_table;
 
@@ -77,9 +78,9 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         )
         .hint("leave the selection out, or load it elsewhere and dump the part from there with penstock"));
     }
-    let parts = files::of(options)?;
-    let survey = if parts.again {
-        Some(survey::survey(run, options, &parts)?)
+    let files = files::of(options)?;
+    let survey = if files.rereadable {
+        Some(survey::survey(run, options, &files)?)
     } else {
         None
     };
@@ -93,7 +94,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let bytes = survey.as_ref().map_or(0, |s| s.bytes);
     let nothing = || Ok(());
     let mut done = super::with_managed_instance(run, options, bytes, None, nothing, |options| {
-        surveyed(run, options, &parts, survey.as_ref())
+        surveyed(run, options, &files, survey.as_ref())
     })?;
     done.seconds = start.elapsed().as_secs_f64();
     Ok(done)
@@ -103,7 +104,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
 fn surveyed(
     run: &Run,
     options: &Options,
-    parts: &files::Parts,
+    files: &files::InputFiles,
     survey: Option<&survey::Survey>,
 ) -> Result<Summary> {
     let mut target = Target::open(run, options)?;
@@ -141,7 +142,7 @@ fn surveyed(
         target.again()?;
     }
     target.prepare()?;
-    let done = replay::load(&mut target, parts, survey, journal);
+    let done = replay::load(&mut target, files, survey, journal);
     let done = done.map_err(|e| left_behind(e, &target))?;
     let tuning = tuning.finish();
     target
@@ -152,7 +153,7 @@ fn surveyed(
     Ok(Summary {
         completion: None,
         already_loaded_bytes: 0,
-        skipped_statements: done.left_out,
+        skipped_statements: done.skipped,
         archive: super::named(&options.from),
         target: target.described(),
         schemas: done.schemas,
@@ -165,7 +166,7 @@ fn surveyed(
         rows_seconds: done.seconds,
         threads: options.threads,
         verified: None,
-        bottleneck: done.held,
+        bottleneck: done.bottleneck,
         batch_sizes: Vec::new(),
         import: tablespace::ImportSummary::default(),
         digests: false,

@@ -1,34 +1,126 @@
-//! Rows on their way to the loaders: which batch they belong to, and who waits
-//! for whom.
+//! Rows on their way to the loaders: INSERTs are collected into batches, batches go into a queue, and statements that
+//! need the rows wait until the queue is empty.
 
-use super::*;
+use super::super::BATCH;
+use super::super::batch::{Batch, Content, Task};
+use super::super::files::InputFile;
+use super::super::target_table::TargetTable;
+use super::Replay;
+use super::state::Key;
+use crate::journal::Journal;
+use base::{Counters, Error, Kind, Result};
+use crossbeam_channel::{SendTimeoutError, Sender};
+use dumps::script::Statement;
+use dumps::statement::Name;
+use run::Stop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-impl Stream<'_, '_> {
-    /// The target's table for rows; its keys, if they wait, wait on.
-    pub(super) fn shape(&mut self, name: &Name, stop: &Stop<'_>) -> Result<Arc<Shape>> {
-        let key = self.key(name)?;
-        self.next_table(Some(&key), stop)?;
-        if let Some(shape) = self.shapes.get(&key) {
-            return Ok(Arc::clone(shape));
+/// The batch that is being filled.
+#[derive(Default)]
+pub(super) struct OpenBatch {
+    statements: Vec<Statement>,
+    bytes: usize,
+    table: Option<Arc<TargetTable>>,
+    /// Name and number of the file that the statements are from.
+    pub(super) file: (String, usize),
+}
+
+/// Where the loaders take their work from.
+pub(super) struct Queue<'a> {
+    tasks: Option<Sender<Task>>,
+    /// Tasks in the queue or with a loader.
+    open: &'a AtomicU64,
+    counters: &'a Counters,
+}
+
+impl<'a> Queue<'a> {
+    pub fn new(tasks: Sender<Task>, open: &'a AtomicU64, counters: &'a Counters) -> Queue<'a> {
+        Queue {
+            tasks: Some(tasks),
+            open,
+            counters,
         }
-        self.begin()?;
-        let shape = Arc::new(Shape::read(&mut self.t.conn, &key.0, &key.1)?);
-        if shape.plain && self.t.resuming {
-            // Its engine keeps what a killed batch has stored.
-            let sql = format!("TRUNCATE TABLE {}", shape.name);
-            self.run(sql.as_bytes(), &shape.name.clone(), true)?;
-        }
-        self.shapes.insert(key.clone(), Arc::clone(&shape));
-        self.made.insert(key);
-        Ok(shape)
     }
 
-    /// Another table begins: what waited for the last one's rows can go on.
+    /// Nothing more will come: the loaders end after the last task.
+    pub fn close(&mut self) {
+        self.tasks = None;
+    }
+
+    fn send(&self, mut task: Task, stop: &Stop<'_>) -> Result<()> {
+        let Some(tasks) = &self.tasks else {
+            return Err(Error::new(
+                Kind::Internal,
+                "the queue of the loaders is closed",
+            ));
+        };
+        self.open.fetch_add(1, Ordering::SeqCst);
+        loop {
+            stop.check()?;
+            match tasks.send_timeout(task, Duration::from_millis(50)) {
+                Ok(()) => return Ok(()),
+                Err(SendTimeoutError::Timeout(back)) => task = back,
+                Err(SendTimeoutError::Disconnected(_)) => {
+                    return Err(Error::new(Kind::Internal, "the loaders have ended"));
+                }
+            }
+        }
+    }
+
+    /// Queues a batch, unless the interrupted load has stored it.
+    pub fn add(&self, batch: Batch, stop: &Stop<'_>) -> Result<()> {
+        if let Some(journal) = batch.journal.as_ref().filter(|j| j.has(&batch.id)) {
+            let rows = journal.rows(&batch.id);
+            batch.table.rows.fetch_add(rows, Ordering::SeqCst);
+            self.counters.bytes.add(batch.bytes);
+            return Ok(());
+        }
+        batch.table.open.fetch_add(1, Ordering::SeqCst);
+        self.send(Task::Rows(batch), stop)
+    }
+
+    fn wait_until_done(&self, stop: &Stop<'_>) -> Result<()> {
+        while self.open.load(Ordering::SeqCst) > 0 {
+            stop.check()?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+}
+
+impl Replay<'_, '_> {
+    /// The target's table for rows. Its own deferred indexes keep waiting for them.
+    pub(super) fn target_table(
+        &mut self,
+        name: &Name,
+        stop: &Stop<'_>,
+    ) -> Result<Arc<TargetTable>> {
+        let key = self.key(name)?;
+        self.next_table(Some(&key), stop)?;
+        if let Some(table) = self.known.filled.get(&key) {
+            return Ok(Arc::clone(table));
+        }
+        self.begin_journal()?;
+        let table = Arc::new(TargetTable::read(&mut self.t.conn, &key.0, &key.1)?);
+        if table.nontransactional && self.t.resuming {
+            // Its engine keeps what a killed batch has stored.
+            let sql = format!("TRUNCATE TABLE {}", table.name);
+            self.execute(sql.as_bytes(), &table.name.clone(), true)?;
+        }
+        self.known.filled.insert(key.clone(), Arc::clone(&table));
+        self.known.tables.insert(key);
+        Ok(table)
+    }
+
+    /// The dump continues with another table: the indexes of the tables before it are queued.
     pub(super) fn next_table(&mut self, key: Option<&Key>, stop: &Stop<'_>) -> Result<()> {
         let done: Vec<Key> = self
-            .keys
+            .deferred
+            .indexes
             .keys()
-            .filter(|k| Some(*k) != key && self.shapes.contains_key(*k))
+            .filter(|k| Some(*k) != key && self.known.filled.contains_key(*k))
             .cloned()
             .collect();
         if done.is_empty() {
@@ -36,109 +128,74 @@ impl Stream<'_, '_> {
         }
         self.flush(stop)?;
         for table in done {
-            self.complete(&table, stop)?;
+            self.queue_indexes(&table, stop)?;
         }
         Ok(())
     }
 
-    /// The keys of a table whose rows have all been given out.
-    pub(super) fn complete(&mut self, table: &Key, stop: &Stop<'_>) -> Result<()> {
-        let Some(groups) = self.keys.remove(table) else {
+    /// Queues the indexes of a table whose rows have all been queued.
+    pub(super) fn queue_indexes(&mut self, key: &Key, stop: &Stop<'_>) -> Result<()> {
+        let Some(groups) = self.deferred.indexes.remove(key) else {
             return Ok(());
         };
-        let shape = match self.shapes.get(table) {
-            Some(shape) => Arc::clone(shape),
-            None => Arc::new(Shape::read(&mut self.t.conn, &table.0, &table.1)?),
+        let table = match self.known.filled.get(key) {
+            Some(table) => Arc::clone(table),
+            None => Arc::new(TargetTable::read(&mut self.t.conn, &key.0, &key.1)?),
         };
-        self.send(Task::Keys(shape, groups), stop)
+        self.queue.send(Task::Indexes(table, groups), stop)
     }
 
+    /// Adds an INSERT to the batch that is being filled.
     pub(super) fn add(
         &mut self,
-        part: &Part,
+        file: &InputFile,
         n: usize,
-        shape: Arc<Shape>,
+        table: Arc<TargetTable>,
         s: Statement,
         stop: &Stop<'_>,
     ) -> Result<()> {
-        let other = |f: &Arc<Shape>| !Arc::ptr_eq(f, &shape);
-        if self.filling.as_ref().is_some_and(other) {
+        let other = |t: &Arc<TargetTable>| !Arc::ptr_eq(t, &table);
+        if self.batch.table.as_ref().is_some_and(other) {
             self.flush(stop)?;
         }
-        self.bytes += s.text.len();
-        self.batch.push(s);
-        self.filling = Some(shape);
-        self.place = (part.name(), n);
-        if self.bytes >= BATCH {
+        self.batch.bytes += s.text.len();
+        self.batch.statements.push(s);
+        self.batch.table = Some(table);
+        self.batch.file = (file.name(), n);
+        if self.batch.bytes >= BATCH {
             self.flush(stop)?;
         }
         Ok(())
     }
 
-    /// Gives out the batch that is being filled.
+    /// Queues the batch that is being filled.
     pub(super) fn flush(&mut self, stop: &Stop<'_>) -> Result<()> {
-        let Some(shape) = self.filling.take() else {
+        let Some(table) = self.batch.table.take() else {
             return Ok(());
         };
-        let list = std::mem::take(&mut self.batch);
-        let bytes = std::mem::take(&mut self.bytes) as u64;
+        let list = std::mem::take(&mut self.batch.statements);
+        let bytes = std::mem::take(&mut self.batch.bytes) as u64;
         let (offset, line) = list.first().map_or((0, 0), |s| (s.offset, s.line));
-        let (name, n) = &self.place;
+        let (name, n) = &self.batch.file;
         let batch = Batch {
             id: format!("{n}@{offset}"),
             place: format!("{name}, from line {line},"),
-            context: self.context.clone(),
-            content: Rows::Inserts(list),
+            settings: self.script.row_settings.clone(),
+            content: Content::Inserts(list),
             bytes,
-            journal: self.journal_for(&shape),
-            shape,
+            journal: self.journal_for(&table),
+            table,
         };
-        self.give(batch, stop)
+        self.queue.add(batch, stop)
     }
 
-    pub(super) fn journal_for(&self, shape: &Shape) -> Option<Arc<Journal>> {
-        self.journal.clone().filter(|_| !shape.plain)
-    }
-
-    pub(super) fn give(&mut self, batch: Batch, stop: &Stop<'_>) -> Result<()> {
-        if let Some(journal) = batch.journal.as_ref().filter(|j| j.has(&batch.id)) {
-            let rows = journal.rows(&batch.id);
-            batch.shape.rows.fetch_add(rows, Ordering::SeqCst);
-            self.counters.bytes.add(batch.bytes);
-            return Ok(());
-        }
-        batch.shape.open.fetch_add(1, Ordering::SeqCst);
-        self.send(Task::Rows(batch), stop)
-    }
-
-    pub(super) fn send(&mut self, task: Task, stop: &Stop<'_>) -> Result<()> {
-        let Some(tasks) = &self.tasks else {
-            return Err(Error::new(
-                Kind::Internal,
-                "the loaders have been sent home",
-            ));
-        };
-        self.open.fetch_add(1, Ordering::SeqCst);
-        let mut task = task;
-        loop {
-            stop.check()?;
-            match tasks.send_timeout(task, Duration::from_millis(50)) {
-                Ok(()) => return Ok(()),
-                Err(SendTimeoutError::Timeout(back)) => task = back,
-                Err(SendTimeoutError::Disconnected(_)) => {
-                    return Err(Error::new(Kind::Internal, "the loaders have gone"));
-                }
-            }
-        }
+    pub(super) fn journal_for(&self, table: &TargetTable) -> Option<Arc<Journal>> {
+        self.journal.clone().filter(|_| !table.nontransactional)
     }
 
     /// Waits until all rows that were read are stored.
-    pub(super) fn settle(&mut self, stop: &Stop<'_>) -> Result<()> {
+    pub(super) fn wait_for_rows(&mut self, stop: &Stop<'_>) -> Result<()> {
         self.flush(stop)?;
-        while self.open.load(Ordering::SeqCst) > 0 {
-            stop.check()?;
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Ok(())
+        self.queue.wait_until_done(stop)
     }
 }

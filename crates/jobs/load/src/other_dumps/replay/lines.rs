@@ -1,61 +1,75 @@
-//! Files of lines: cut where lines end, or loaded whole where only the server
-//! can tell.
+//! Files of lines: cut at line ends, or loaded as one batch where only the server can find the line ends.
 
-use super::*;
+use super::super::BATCH;
+use super::super::batch::{Batch, Content as Rows};
+use super::super::files::{Content, Form, InputFile};
+use super::super::header_row;
+use super::super::settings::RowSettings;
+use super::Replay;
+use base::units::printable;
+use base::{Error, Kind, Result};
+use dumps::folder::Delimited;
+use dumps::script::Script;
+use dumps::statement::Name;
+use run::Stop;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
 
-impl Stream<'_, '_> {
-    pub(super) fn lines(
+impl Replay<'_, '_> {
+    /// Queues the rows of a file of lines.
+    pub(super) fn file_of_lines(
         &mut self,
-        part: &Part,
+        file: &InputFile,
         n: usize,
         table: &str,
-        form: &Result<Box<Delimited>, std::path::PathBuf>,
+        form: &Form,
         stop: &Stop<'_>,
     ) -> Result<()> {
         let name = Name {
-            schema: part.schema.clone(),
+            schema: file.schema.clone(),
             name: table.to_owned(),
         };
-        let shape = self.shape(&name, stop)?;
+        let table = self.target_table(&name, stop)?;
         let mut form = match form {
-            Ok(form) => form.as_ref().clone(),
-            Err(path) => self.form_of(path)?,
+            Form::Known(form) => form.as_ref().clone(),
+            Form::InStatement(path) => form_in_statement(path)?,
         };
-        if part.may_have_names() {
-            let names = shape.names();
-            let found = header_row::look(&mut part.open()?, &form, &names).map_err(|e| {
-                Error::new(Kind::Storage, format!("cannot read {}: {e}", part.name()))
+        if file.may_have_names() {
+            let names = table.names();
+            let header = header_row::read(&mut file.open()?, &form, &names).map_err(|e| {
+                Error::new(Kind::Storage, format!("cannot read {}: {e}", file.name()))
             })?;
-            if found.names.is_some() {
+            if header.names.is_some() {
                 self.note(&format!(
-                    "{}: the first line has the columns' names, and was left out",
-                    part.name()
+                    "{}: the first line has the columns' names and was skipped",
+                    file.name()
                 ));
-                form.columns = found.names;
+                form.columns = header.names;
                 form.ignore = 1;
             }
-            if found.crlf {
+            if header.crlf {
                 form.lines = b"\r\n".to_vec();
             }
         }
-        let mut reader = part.open()?;
-        // Only where a line ends where a newline stands without its escape can a file be cut.
+        let mut reader = file.open()?;
+        // A file can be cut only where every newline without an escape ends a line.
         let cuttable = form.lines == b"\n" && form.escaped == b"\\" && form.enclosed.is_empty();
         if !cuttable {
-            let Some(path) = &part.path else {
+            let Some(path) = &file.path else {
                 return Err(Error::new(Kind::Internal, "lines without a file"));
             };
-            let sql = shape.statement_for_lines(&form)?;
+            let sql = table.statement_for_lines(&form)?;
             let batch = Batch {
                 id: format!("{n}@0"),
-                place: part.name(),
-                context: self.context_of_lines(),
+                place: file.name(),
+                settings: settings_of_lines(),
                 content: Rows::File(sql, path.clone()),
                 bytes: std::fs::metadata(path).map_or(0, |m| m.len()),
-                journal: self.journal_for(&shape),
-                shape,
+                journal: self.journal_for(&table),
+                table,
             };
-            return self.give(batch, stop);
+            return self.queue.add(batch, stop);
         }
         let (mut offset, mut rest) = (0_u64, Vec::new());
         loop {
@@ -70,7 +84,7 @@ impl Stream<'_, '_> {
                 .map_err(|e| {
                     Error::new(
                         Kind::Archive,
-                        printable(&format!("cannot read {}: {e}", part.name())),
+                        printable(&format!("cannot read {}: {e}", file.name())),
                     )
                 })?;
             let last = got == 0;
@@ -89,14 +103,14 @@ impl Stream<'_, '_> {
             let bytes = piece.len() as u64;
             let batch = Batch {
                 id: format!("{n}@{offset}"),
-                place: format!("{} from byte {offset}", part.name()),
-                context: self.context_of_lines(),
-                content: Rows::Lines(shape.statement_for_lines(&form)?, piece),
+                place: format!("{} from byte {offset}", file.name()),
+                settings: settings_of_lines(),
+                content: Rows::Lines(table.statement_for_lines(&form)?, piece),
                 bytes,
-                journal: self.journal_for(&shape),
-                shape: Arc::clone(&shape),
+                journal: self.journal_for(&table),
+                table: Arc::clone(&table),
             };
-            self.give(batch, stop)?;
+            self.queue.add(batch, stop)?;
             offset += bytes;
             form.ignore = 0;
             if last {
@@ -104,42 +118,42 @@ impl Stream<'_, '_> {
             }
         }
     }
+}
 
-    /// What tools that write lines have set: UTC, and nothing is counted on.
-    pub(super) fn context_of_lines(&self) -> Context {
-        Context {
-            zone: Some("+00:00".to_owned()),
-            zero_is_a_value: true,
-        }
-    }
-
-    /// How lines are written, from the LOAD DATA that came with them.
-    pub(super) fn form_of(&self, path: &std::path::Path) -> Result<Delimited> {
-        let part = Part {
-            path: Some(path.to_owned()),
-            schema: None,
-            schema_given: false,
-            content: Content::Sql,
-            line_ends: false,
-            open_end: true,
-        };
-        let mut script = Script::new(part.open()?).with_open_end(true);
-        while let Some(s) = script.next().map_err(|e| part.error(&e))? {
-            if let Some(form) = Delimited::of_statement(&s.text, s.dialect) {
-                return Ok(form);
-            }
-        }
-        Err(Error::new(
-            Kind::Archive,
-            format!(
-                "{} has no LOAD DATA statement that could be understood",
-                part.name()
-            ),
-        ))
+/// The settings under which tools write lines: UTC, and 0 is a value.
+fn settings_of_lines() -> RowSettings {
+    RowSettings {
+        time_zone: Some("+00:00".to_owned()),
+        zero_is_a_value: true,
     }
 }
 
-/// Behind the last line end that no backslash escapes.
+/// How lines are written, from the LOAD DATA statement that the tool wrote beside them.
+fn form_in_statement(path: &Path) -> Result<Delimited> {
+    let file = InputFile {
+        path: Some(path.to_owned()),
+        schema: None,
+        schema_given: false,
+        content: Content::Sql,
+        line_ends: false,
+        open_end: true,
+    };
+    let mut script = Script::new(file.open()?).with_open_end(true);
+    while let Some(s) = script.next().map_err(|e| file.error(&e))? {
+        if let Some(form) = Delimited::of_statement(&s.text, s.dialect) {
+            return Ok(form);
+        }
+    }
+    Err(Error::new(
+        Kind::Archive,
+        format!(
+            "{} has no LOAD DATA statement that could be understood",
+            file.name()
+        ),
+    ))
+}
+
+/// The position after the last line end that no backslash escapes.
 fn last_line_end(bytes: &[u8]) -> Option<usize> {
     let mut end = bytes.len();
     while let Some(at) = bytes[..end].iter().rposition(|b| *b == b'\n') {
@@ -161,7 +175,7 @@ mod tests {
     use super::last_line_end;
 
     #[test]
-    fn lines_are_cut_where_they_end() {
+    fn files_are_cut_at_line_ends() {
         assert_eq!(last_line_end(b"a\tb\nc"), Some(4));
         assert_eq!(last_line_end(b"a\nb\\\nc"), Some(2));
         assert_eq!(last_line_end(b"a\nb\\\\\nc"), Some(6));
