@@ -11,7 +11,7 @@ use base::units::printable;
 use base::{Counters, Error, Kind, Result};
 use instance::tune;
 use load::schedule::{Schedule, Task, Work};
-use load::{bulk_insert, precheck};
+use load::{bulk_insert, check_writable};
 use rows::load_data::{self, Executor, Failed, add_indexes};
 use run::Run;
 use run::Stop;
@@ -136,7 +136,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
 
 /// Whether the server takes rows, the account may load them, and the schema is not there.
 fn fit(conn: &mut Conn, id: &Identity, options: &Options) -> Result<()> {
-    precheck::writable(conn, id, options.tune.level)?;
+    check_writable(conn, id, options.tune.level)?;
     let held = Privileges::read(conn, id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     let needs = LoadNeeds {

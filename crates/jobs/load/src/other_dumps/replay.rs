@@ -98,7 +98,7 @@ pub fn load(
         observer: &*run.observer,
         resuming: t.resuming,
     };
-    t.notes.extend(files.gaps.iter().cloned());
+    t.report.notes.extend(files.gaps.iter().cloned());
     let mut replay = Replay {
         t,
         survey,
@@ -275,7 +275,7 @@ impl Replay<'_, '_> {
                 }
                 let text = String::from_utf8_lossy(&s.text);
                 let (text, note) = script::adapt_set(&text, &self.t.id);
-                self.t.notes.extend(note);
+                self.t.report.notes.extend(note);
                 self.execute(text.as_bytes(), &place(), false)
             }
             StatementKind::Use(name) => self.use_schema(&name),
@@ -388,10 +388,10 @@ impl Replay<'_, '_> {
     }
 
     fn schema_created(&mut self, name: &str) -> Result<()> {
-        if !self.t.created.iter().any(|c| c == name) {
-            self.t.created.push(name.to_owned());
+        if !self.t.report.created.iter().any(|c| c == name) {
+            self.t.report.created.push(name.to_owned());
         }
-        self.t.touched = true;
+        self.t.report.touched = true;
         self.begin_journal()?;
         match self.journal.clone() {
             Some(journal) => journal.schema(self.t, name),
@@ -423,18 +423,10 @@ impl Replay<'_, '_> {
     }
 
     fn number(&mut self, sql: &str) -> Result<u64> {
-        let rows = self
-            .t
-            .conn
-            .fetch(sql)
-            .map_err(|e| failure::wire("cannot look at the target", e))?;
-        let cell = rows.into_iter().flatten().flatten().next();
-        Ok(cell
-            .and_then(|c| String::from_utf8_lossy(&c).parse().ok())
-            .unwrap_or(0))
+        self.t.number(sql, "cannot look at the target")
     }
 
     fn note(&mut self, text: &str) {
-        self.t.notes.push(text.to_owned());
+        self.t.report.notes.push(text.to_owned());
     }
 }

@@ -84,7 +84,7 @@ impl Replay<'_, '_> {
                 .get(key)
                 .map_or(0, |s| s.rows.load(Ordering::SeqCst));
             if rows != *counted {
-                self.t.exceptions.push(printable(&format!(
+                self.t.report.exceptions.push(printable(&format!(
                     "table {}: the dump records {} rows, its files have {}: a file is missing or was changed",
                     quote::qualified(&key.0, &key.1),
                     count(*counted),
@@ -104,7 +104,7 @@ impl Replay<'_, '_> {
         self.compare_with_recorded_counts(files);
         let skipped = statement_policy::grouped(&self.skipped);
         let skipped = skipped.iter().map(|l| printable(&format!("skipped: {l}")));
-        self.t.exceptions.extend(skipped);
+        self.t.report.exceptions.extend(skipped);
         match self.journal.take() {
             Some(journal) => {
                 let own = self.t.options.managed.is_some();

@@ -59,7 +59,7 @@ impl Replay<'_, '_> {
     pub(super) fn exception(&mut self, place: &str, e: &wire::ServerError) {
         let text = printable(&format!("{place}: {e}"));
         self.t.run.observer.warn(text.clone());
-        self.t.exceptions.push(text);
+        self.t.report.exceptions.push(text);
     }
 
     /// Creates the views that needed a missing object; repeats as long as any of them succeeds.
@@ -166,7 +166,7 @@ impl Replay<'_, '_> {
             }
         }
         self.execute(text.as_bytes(), place, true)?;
-        self.t.touched = true;
+        self.t.report.touched = true;
         self.known.tables.insert(key);
         Ok(())
     }
@@ -178,7 +178,7 @@ impl Replay<'_, '_> {
         };
         let (text, notes) = ddl::adapt(&text, source, &self.t.id);
         let notes = notes.into_iter().map(|n| format!("{what}: {n}"));
-        self.t.notes.extend(notes);
+        self.t.report.notes.extend(notes);
         text
     }
 
