@@ -31,7 +31,7 @@ impl Completion {
             return;
         };
         let ending = Completion {
-            exceptions: t.exceptions.clone(),
+            exceptions: t.report.exceptions.clone(),
             missing,
         };
         let _ = write(&ending, folder, &path);

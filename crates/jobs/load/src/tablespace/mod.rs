@@ -351,7 +351,7 @@ fn doubted(t: &mut Target<'_>, name: &str, why: &str) {
         "table {name}: {why}; the table was dropped and loaded as rows"
     ));
     t.run.observer.warn(text.clone());
-    t.exceptions.push(text);
+    t.report.exceptions.push(text);
 }
 
 fn by_rows(

@@ -105,7 +105,7 @@ pub fn swap(
             t.prepare()?;
             // Asked for, and not done: a script should notice.
             t.run.observer.warn(e.what.clone());
-            t.exceptions.push(e.what.clone());
+            t.report.exceptions.push(e.what.clone());
             return Ok(Some(Outcome::Unfit(e.what)));
         }
         Err(NotStopped::Error(e)) => return Err(e),
@@ -138,7 +138,7 @@ pub fn swap(
     for line in left {
         let line = printable(&line);
         t.run.observer.warn(line.clone());
-        t.exceptions.push(line);
+        t.report.exceptions.push(line);
     }
     Ok(match (put, refused) {
         (Err(e), _) => Some(Outcome::Unfit(format!(
