@@ -170,11 +170,11 @@ pub fn of(options: &Options) -> Result<InputFiles> {
             Kind::Internal,
             "an archive is not another tool's dump",
         )),
-        Found::Dump(dump) => folder(from, &dump, given),
+        Found::Dump(dump) => files_of_directory(from, &dump, given),
     }
 }
 
-fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<InputFiles> {
+fn files_of_directory(from: &Path, dump: &Dump, given: Option<&String>) -> Result<InputFiles> {
     let mut list: Vec<InputFile> = dump
         .before
         .iter()

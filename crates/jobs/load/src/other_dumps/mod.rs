@@ -50,8 +50,8 @@ pub fn is_archive(from: &Path) -> Result<bool> {
     }
 }
 
-fn is_empty(folder: &Path) -> bool {
-    std::fs::read_dir(folder).is_ok_and(|mut list| list.next().is_none())
+fn is_empty(directory: &Path) -> bool {
+    std::fs::read_dir(directory).is_ok_and(|mut list| list.next().is_none())
 }
 
 /// Loads a dump that another tool wrote.
@@ -61,7 +61,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         tablespace::ImportMode::Tablespace | tablespace::ImportMode::Offline
     ) {
         run.observer.warn(format!(
-            "--road {}: dumps of other tools have no digests to verify a tablespace with; they are loaded by SQL",
+            "--import-mode {}: dumps of other tools have no digests to verify a tablespace with; they are loaded by SQL",
             options.import_mode.name()
         ));
     }

@@ -1,5 +1,5 @@
 //! Which statements of a dump may run: the dump may come from a stranger, so what no dump of rows and definitions needs
-//! is refused, or skipped with --skip-refused and named at the end.
+//! is refused, or skipped with --skip-unsupported and named at the end.
 
 use super::survey::resolved;
 use base::units::printable;
@@ -104,6 +104,6 @@ pub fn refusal(list: &[Unsupported], so_far: &str) -> Error {
         text += &format!("\n  … and {} more", lines.len() - 20);
     }
     Error::new(Kind::Archive, text).hint(format!(
-        "{so_far}; --skip-refused skips these statements and lists them at the end"
+        "{so_far}; --skip-unsupported skips these statements and lists them at the end"
     ))
 }
