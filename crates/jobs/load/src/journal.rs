@@ -1,13 +1,13 @@
-//! The load journal: a table on the target that records what has been loaded. The entry of a chunk is committed together
-//! with the chunk.
+//! The load journal: a table on the target that records what has been loaded. The entry of a chunk is
+//! committed together with the chunk.
 //!
-//! So a load that was killed at any instruction can be resumed: what the journal names is on the target exactly once,
-//! and nothing else of the archive's rows is.
-//! Invariants:
-//! * the journal is begun before the first object and dropped after the last; before it was begun, the target held none
-//!   of the archive's objects, so those that exist beside a journal were created by the load;
-//! * a worker enters a chunk before it sends the chunk, in the same transaction: two transactions can never both store
-//!   it, and a reader that locks the journal waits for the end of one that is under way.
+//! So a load that was killed at any instruction can be resumed: what the journal names is on the target
+//! exactly once, and nothing else of the archive's rows is. Invariants:
+//! * the journal is begun before the first object and dropped after the last; before it was begun, the
+//!   target held none of the archive's objects, so those that exist beside a journal were created by the
+//!   load;
+//! * a worker enters a chunk before it sends the chunk, in the same transaction: two transactions can never
+//!   both store it, and a reader that locks the journal waits for the end of one that is under way.
 
 use super::completion::Completion;
 use super::{LoadPlan, Target, refused};
@@ -170,7 +170,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Tables whose tablespace was being built or imported when the load was interrupted, with where it was built.
+    /// Tables whose tablespace was being built or imported when the load was interrupted, with where it was
+    /// built.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(t, p)| (t.as_str(), p.as_str()))
     }
@@ -257,8 +258,8 @@ impl Journal {
             .map(drop)
     }
 
-    /// Ends the journal of a complete load. `missing` are objects that the target refused; they go into the completion
-    /// record, which is written only where a load that is killed here could be recognized later.
+    /// Ends the journal of a complete load. `missing` are objects that the target refused; they go into the
+    /// completion record, which is written only where a load that is killed here could be recognized later.
     pub(super) fn end(&self, t: &mut Target<'_>, missing: Option<Vec<String>>) -> Result<()> {
         failpoint::reached("all is loaded and compared");
         // An earlier run of this load, which was killed here, may have found some of them as well.

@@ -1,14 +1,14 @@
 //! Loads an archive, or a dump of another tool, into a server, and verifies that it arrived complete.
 //!
-//! `from_archive` loads an archive, `other_dumps` what other tools wrote; either may load into a managed instance
-//! (`managed_instance`). Steps of an archive's load: `from_archive::precheck` (is the archive intact, can the target take
-//! it), `script` (which statements may run), `from_archive::prepare` (schemas and tables), `tablespace` (tables that are
-//! imported as tablespaces), `sql` (all other rows), `from_archive::objects` (what is created after the rows).
-//! The `journal` on the target records what is loaded, so that an interrupted load can be resumed; `completion` records
-//! on this host that nothing was left to do, for a load that is killed while its journal is dropped; `previous_load`
-//! reads both.
-//! Invariant: until all prechecks have passed, nothing on the target is touched; nothing on it is ever dropped or
-//! replaced that this load did not create.
+//! `from_archive` loads an archive, `other_dumps` what other tools wrote; either may load into a managed
+//! instance (`managed_instance`). Steps of an archive's load: `from_archive::precheck` (is the archive
+//! intact, can the target take it), `script` (which statements may run), `from_archive::prepare` (schemas
+//! and tables), `tablespace` (tables that are imported as tablespaces), `sql` (all other rows),
+//! `from_archive::objects` (what is created after the rows). The `journal` on the target records what is
+//! loaded, so that an interrupted load can be resumed; `completion` records on this host that nothing was
+//! left to do, for a load that is killed while its journal is dropped; `previous_load` reads both.
+//! Invariant: until all prechecks have passed, nothing on the target is touched; nothing on it is ever
+//! dropped or replaced that this load did not create.
 
 mod completion;
 mod from_archive;

@@ -10,9 +10,9 @@ use run::Run;
 use server::Flavour;
 use std::sync::mpsc;
 
-/// Runs `load` against the managed instance of the options, or directly if there is none. The instance gets `bytes` of
-/// rows, dumped from `source`. `meanwhile` runs while its data directory is initialized; if it fails before the
-/// directory is in its place, nothing is left.
+/// Runs `load` against the managed instance of the options, or directly if there is none. The instance gets
+/// `bytes` of rows, dumped from `source`. `meanwhile` runs while its data directory is initialized; if it
+/// fails before the directory is in its place, nothing is left.
 pub fn with_managed_instance(
     run: &Run,
     options: &Options,

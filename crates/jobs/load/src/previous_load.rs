@@ -32,9 +32,9 @@ pub enum PreviousLoad {
 }
 
 impl PreviousLoad {
-    /// Looks for an earlier load of this input. `comparable`: rows on the target can be compared with it. `objects` looks
-    /// for the input's objects where there is no journal: it refuses a target that has some, unless these are all that
-    /// the completion record leads to expect; then it returns true.
+    /// Looks for an earlier load of this input. `comparable`: rows on the target can be compared with it.
+    /// `objects` looks for the input's objects where there is no journal: it refuses a target that has
+    /// some, unless these are all that the completion record leads to expect; then it returns true.
     pub fn find(
         t: &mut Target<'_>,
         input: &Input,
@@ -68,7 +68,8 @@ impl PreviousLoad {
         t.report.touched = true;
         t.report.created = journal.created().to_vec();
         t.resuming = t.options.resume;
-        // A load that was killed between its completion record and the end of its journal may not find its exceptions again.
+        // A load that was killed between its completion record and the end of its journal may not find its
+        // exceptions again.
         if let Some(completion) = completion {
             t.report.exceptions.extend(completion.exceptions);
         }

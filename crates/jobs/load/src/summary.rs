@@ -1,4 +1,5 @@
-//! The result of a load: what its steps record while it runs, and the summary that is made of that at the end.
+//! The result of a load: what its steps record while it runs, and the summary that is made of that at the
+//! end.
 
 use crate::tablespace;
 use crate::target::Target;
@@ -78,8 +79,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of a load as far as the target and its report know it; the caller adds the rest. The durations are
-    /// those of the caller too: only it knows when everything is done.
+    /// The summary of a load as far as the target and its report know it; the caller adds the rest. The
+    /// durations are those of the caller too: only it knows when everything is done.
     pub(crate) fn of(target: Target<'_>, tuning: tune::Report) -> Summary {
         let described = target.described();
         let mut report = target.report;
@@ -100,7 +101,8 @@ impl Summary {
         }
     }
 
-    /// The caller has reported the load's end to the user: a later `--resume` does not need the completion record.
+    /// The caller has reported the load's end to the user: a later `--resume` does not need the completion
+    /// record.
     pub fn acknowledged(&self) {
         if let Some(path) = &self.completion {
             let _ = std::fs::remove_file(path);

@@ -1,4 +1,5 @@
-//! The server that is loaded into: its connections, each in a known session, and the lock that keeps other loads away.
+//! The server that is loaded into: its connections, each in a known session, and the lock that keeps other
+//! loads away.
 
 use crate::options::Options;
 use crate::summary::LoadReport;
@@ -32,7 +33,8 @@ pub struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// Connects; first puts back settings that an earlier load has left changed, so that nothing is judged by them.
+    /// Connects; first puts back settings that an earlier load has left changed, so that nothing is judged
+    /// by them.
     pub fn open(run: &'a Run, options: &'a Options) -> Result<Target<'a>> {
         let state = options.tune.state.as_deref();
         let (mut conn, id) = tune::restart::connected(run, &options.target, state)?;
@@ -58,8 +60,8 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Tunes the server and prepares the session. The [`Tuning`] puts the server's settings back, at the latest when it
-    /// is dropped.
+    /// Tunes the server and prepares the session. The [`Tuning`] puts the server's settings back, at the
+    /// latest when it is dropped.
     pub fn tuned(&mut self, profile: &LoadProfile) -> Result<Tuning<'a>> {
         let (run, options) = (self.run, self.options);
         let tuning = tune::begin(run, &options.tune, &options.target, &self.id, profile)?;
@@ -93,8 +95,8 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Makes sure that only one load at a time uses the journal in a schema. The server releases the lock when the
-    /// connection ends; [`Target::again`] takes it again.
+    /// Makes sure that only one load at a time uses the journal in a schema. The server releases the lock
+    /// when the connection ends; [`Target::again`] takes it again.
     pub fn lock(&mut self, schema: &str) -> Result<()> {
         self.locked = Some(schema.to_owned());
         // Names of locks have at most 64 characters, and MySQL 9.6 has no SHA1() any more.

@@ -1,10 +1,11 @@
-//! The LOAD DATA executor that every job shares which stores rows: one transaction for a piece of a table's rows,
-//! tried again after a lock conflict, committed only when the server counted what was sent, without a warning.
+//! The LOAD DATA executor that every job shares which stores rows: one transaction for a piece of a table's
+//! rows, tried again after a lock conflict, committed only when the server counted what was sent, without a
+//! warning.
 //!
-//! LOCAL turns errors into warnings and skips rows that it cannot store. Invariant: a warning, a skipped row
-//! or another count rolls the piece back ([`stored`]).
-//! What a transaction consists of is the caller's: the `attempt` of [`Executor::run`] sends the rows, enters them in
-//! a journal if there is one, and commits. It is a type parameter, so that no call in the row path is virtual.
+//! LOCAL turns errors into warnings and skips rows that it cannot store. Invariant: a warning, a skipped
+//! row or another count rolls the piece back ([`stored`]). What a transaction consists of is the caller's:
+//! the `attempt` of [`Executor::run`] sends the rows, enters them in a journal if there is one, and
+//! commits. It is a type parameter, so that no call in the row path is virtual.
 
 use base::units::{count, printable};
 use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
@@ -164,8 +165,8 @@ struct Counts {
 }
 
 impl Counts {
-    /// Reads `Records: 5  Deleted: 0  Skipped: 0  Warnings: 0`; the words are in the server's language, the order
-    /// of the numbers is always the same.
+    /// Reads `Records: 5  Deleted: 0  Skipped: 0  Warnings: 0`; the words are in the server's language, the
+    /// order of the numbers is always the same.
     fn of(done: &Done) -> Counts {
         let mut numbers = done
             .info
@@ -188,8 +189,9 @@ impl Counts {
     }
 }
 
-/// Checks that a LOAD DATA stored every row as it was sent, and rolls back if not. `columns` are those that it fills
-/// with values; `expected` are the rows that were sent, where that is known. Returns the rows that the server counted.
+/// Checks that a LOAD DATA stored every row as it was sent, and rolls back if not. `columns` are those that
+/// it fills with values; `expected` are the rows that were sent, where that is known. Returns the rows that
+/// the server counted.
 pub fn stored(
     conn: &mut Conn,
     doing: &str,
@@ -224,8 +226,8 @@ fn checked(
             .filter_map(|row| row.into_iter().nth(2).flatten())
             .map(|m| printable(&String::from_utf8_lossy(&m)))
             .collect();
-        // The server computes a generated column, and its own rounding may warn; the column's value comes from the
-        // others, which arrived as they are.
+        // The server computes a generated column, and its own rounding may warn; the column's value comes
+        // from the others, which arrived as they are.
         let computed = counts.skipped == 0
             && counts.deleted == 0
             // A warning that the server no longer shows could be about anything.

@@ -1,4 +1,5 @@
-//! Loads an archive, penstock's or MySQL Shell's: the steps from the first look at the target to the end of the journal.
+//! Loads an archive, penstock's or MySQL Shell's: the steps from the first look at the target to the end of
+//! the journal.
 
 pub mod objects;
 mod plan;
@@ -131,8 +132,8 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     })
 }
 
-/// Compares the tables that were loaded by SQL with the archive, if that is wanted; `imported` is what the import of the
-/// others found.
+/// Compares the tables that were loaded by SQL with the archive, if that is wanted; `imported` is what the
+/// import of the others found.
 fn compare(
     target: &Target<'_>,
     plan: &LoadPlan,
@@ -151,7 +152,8 @@ fn compare(
         .map_err(|e| with_adaptations(e, &target.report.notes))
 }
 
-/// The interrupted load had already completed, as its completion record says; rows are compared again where they can be.
+/// The interrupted load had already completed, as its completion record says; rows are compared again where
+/// they can be.
 fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) -> Result<Summary> {
     let tables: Vec<_> = plan.tables().map(|t| (t, RowDigest::new())).collect();
     let (target, options) = (&t.options.target, t.options);

@@ -1,7 +1,7 @@
 //! What is created after the rows: foreign keys, triggers, routines, views, events.
 //!
-//! An object that the target refuses does not fail the load of the rows: it is listed by name, and the run ends with the
-//! exit code for exceptions.
+//! An object that the target refuses does not fail the load of the rows: it is listed by name, and the run
+//! ends with the exit code for exceptions.
 
 use super::LoadPlan;
 use super::prepare::{ForeignKeys, is_there, sql};
@@ -111,8 +111,8 @@ impl Target<'_> {
 
     /// Replaces the placeholder of a view by the view; false if the target refuses it.
     ///
-    /// A view that calls a function which reads the view cannot replace its own source: it is created under another name,
-    /// while the placeholder still answers, and is then renamed.
+    /// A view that calls a function which reads the view cannot replace its own source: it is created under
+    /// another name, while the placeholder still answers, and is then renamed.
     fn view(
         &mut self,
         schema: &str,

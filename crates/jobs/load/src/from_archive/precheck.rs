@@ -1,5 +1,5 @@
-//! Everything that can be checked before the target is touched: the archive is intact, the target is not its source, it
-//! may be written to, and it holds none of the objects.
+//! Everything that can be checked before the target is touched: the archive is intact, the target is not
+//! its source, it may be written to, and it holds none of the objects.
 
 use super::{LoadPlan, SchemaSelection};
 use crate::{Options, Target, check_writable, refused};

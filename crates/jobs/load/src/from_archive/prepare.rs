@@ -1,8 +1,8 @@
-//! Schemas, tables without foreign keys and without deferred indexes, placeholders of views; and the LOAD statement of a
-//! table.
+//! Schemas, tables without foreign keys and without deferred indexes, placeholders of views; and the LOAD
+//! statement of a table.
 //!
-//! A load that resumes an interrupted one does all of it again: objects that exist already were created by that load (see
-//! `journal`), and are left unchanged.
+//! A load that resumes an interrupted one does all of it again: objects that exist already were created by
+//! that load (see `journal`), and are left unchanged.
 
 use super::LoadPlan;
 use crate::journal::{self, Journal};
@@ -15,8 +15,8 @@ use run::failure;
 use server::{ddl, quote};
 use std::collections::{HashMap, HashSet};
 
-/// Bytes of rows from which on a table's indexes are deferred. A smaller table is filled before the server would have
-/// begun with its ALTER.
+/// Bytes of rows from which on a table's indexes are deferred. A smaller table is filled before the server
+/// would have begun with its ALTER.
 pub const DEFER_FROM: u64 = 8 << 20;
 
 /// What [`create`] has made ready for rows.
@@ -136,8 +136,8 @@ fn without_transactions(t: &mut Target<'_>, plan: &LoadPlan) -> Result<HashSet<S
     Ok(found)
 }
 
-/// Such an engine keeps what a killed chunk has stored: its table is emptied and loaded from its beginning, unless all of
-/// it is loaded.
+/// Such an engine keeps what a killed chunk has stored: its table is emptied and loaded from its beginning,
+/// unless all of it is loaded.
 fn start_again(
     t: &mut Target<'_>,
     plan: &LoadPlan,
@@ -181,7 +181,8 @@ fn database(t: &mut Target<'_>, plan: &LoadPlan, schema: &archive::open::Schema)
         t.report.touched = true;
         return Ok(true);
     };
-    // It existed: its default stays, and tables created later without a collation would differ from the source.
+    // It existed: its default stays, and tables created later without a collation would differ from the
+    // source.
     let wanted = schema_collation(t, plan, schema)?;
     if let Some(wanted) = wanted.filter(|w| !w.eq_ignore_ascii_case(&before)) {
         t.report.exceptions.push(format!(
@@ -258,8 +259,8 @@ struct Later {
     keys: Vec<Vec<String>>,
 }
 
-/// Drops a table whose rows are going to be loaded by another method, and creates it again. What it gets after its rows
-/// may be different now.
+/// Drops a table whose rows are going to be loaded by another method, and creates it again. What it gets
+/// after its rows may be different now.
 pub fn again(
     t: &mut Target<'_>,
     plan: &LoadPlan,
@@ -411,8 +412,8 @@ pub fn load_statement(table: &Table) -> Result<String> {
     Ok(sql)
 }
 
-/// The expression that gives a column its value. Only the two functions of the format and the one expression that MySQL
-/// Shell is known to write: nothing else in an archive becomes SQL.
+/// The expression that gives a column its value. Only the two functions of the format and the one
+/// expression that MySQL Shell is known to write: nothing else in an archive becomes SQL.
 fn decoded(function: &str, column: &str, i: usize) -> Option<String> {
     match function.to_ascii_uppercase().as_str() {
         "FROM_BASE64" => Some(format!("FROM_BASE64(@p{i})")),
@@ -480,7 +481,8 @@ impl Target<'_> {
     }
 }
 
-/// Whether the server refused to create an object because it exists: a table or view, a routine, a trigger, an event.
+/// Whether the server refused to create an object because it exists: a table or view, a routine, a trigger,
+/// an event.
 pub fn is_there(e: &wire::Error) -> bool {
     matches!(e.code(), Some(1050 | 1304 | 1359 | 1537))
 }

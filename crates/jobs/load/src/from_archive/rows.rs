@@ -147,7 +147,8 @@ pub fn load(
     Ok((seconds, profiler.finish()))
 }
 
-/// Most bytes of a table that is loaded as one piece; 0 for an archive without digests, which are taken of each chunk.
+/// Most bytes of a table that is loaded as one piece; 0 for an archive without digests, which are taken of
+/// each chunk.
 fn bulk_most(target: &Target<'_>, plan: &LoadPlan) -> u64 {
     if !plan.archive.has_manifest() {
         return 0;

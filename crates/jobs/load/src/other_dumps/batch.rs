@@ -1,5 +1,5 @@
-//! Batches of a dump's rows, and the loaders that store them: a loader turns the INSERTs of a batch into lines and sends
-//! them through LOAD DATA, in one transaction with the batch's entry in the journal.
+//! Batches of a dump's rows, and the loaders that store them: a loader turns the INSERTs of a batch into
+//! lines and sends them through LOAD DATA, in one transaction with the batch's entry in the journal.
 //!
 //! An INSERT that has more than literals is sent unchanged, in its order within the same transaction.
 
@@ -299,7 +299,8 @@ fn unchanged(
     doing: &str,
 ) -> Result<u64, Failed> {
     let dialect = statement.dialect;
-    // The script may be a stranger's: literals and most functions are harmless, files of the server's host are not.
+    // The script may be a stranger's: literals and most functions are harmless, files of the server's host
+    // are not.
     let reads = |word: &[u8]| {
         statement
             .text

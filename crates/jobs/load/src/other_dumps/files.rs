@@ -37,8 +37,8 @@ pub struct InputFile {
     pub content: Content,
     /// Whether a semicolon is a delimiter only before a line end, as mydumper writes.
     pub line_ends: bool,
-    /// Whether its last statement may lack its delimiter: only in files of tools that record in another way that a
-    /// dump is complete.
+    /// Whether its last statement may lack its delimiter: only in files of tools that record in another way
+    /// that a dump is complete.
     pub open_end: bool,
 }
 
@@ -93,7 +93,8 @@ impl InputFile {
         }
     }
 
-    /// Whether its first line may have the columns' names: in CSV files of other origin, never in those of `--tab`.
+    /// Whether its first line may have the columns' names: in CSV files of other origin, never in those of
+    /// `--tab`.
     pub fn may_have_names(&self) -> bool {
         let name = self.path.as_ref().and_then(|p| p.file_name());
         let name = name.map(|n| n.to_string_lossy()).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! The first line of a file of rows: whether it has the columns' names, as most CSV files do, and how lines end.
+//! The first line of a file of rows: whether it has the columns' names, as most CSV files do, and how lines
+//! end.
 //!
-//! A line counts as a header only if every cell names a different column of the table; then it also gives the order
-//! of the cells.
+//! A line counts as a header only if every cell names a different column of the table; then it also gives
+//! the order of the cells.
 
 use dumps::folder::Delimited;
 use std::io::Read;

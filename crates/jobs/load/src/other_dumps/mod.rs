@@ -1,13 +1,15 @@
-//! Dumps of other tools: scripts of mysqldump and mariadb-dump; directories of mydumper, `--tab`, `--dir` and CSV.
+//! Dumps of other tools: scripts of mysqldump and mariadb-dump; directories of mydumper, `--tab`, `--dir`
+//! and CSV.
 //!
-//! Steps, each a file: `files` (which files, in which order), `survey` (one pass over all of them before the target is
-//! touched: is the dump complete, what does it create, may all of it run by `statement_policy`), `replay` (statements in
-//! their order; the rows of INSERTs go to the loaders in batches), `batch` (rows as lines for LOAD DATA, several tables
-//! and several batches of one table at a time), `target_table` (how a column's literals are written), `header_row` and
-//! `settings` (what the first line of a file, and the script's SETs, mean for rows).
+//! Steps, each a file: `files` (which files, in which order), `survey` (one pass over all of them before
+//! the target is touched: is the dump complete, what does it create, may all of it run by
+//! `statement_policy`), `replay` (statements in their order; the rows of INSERTs go to the loaders in
+//! batches), `batch` (rows as lines for LOAD DATA, several tables and several batches of one table at a
+//! time), `target_table` (how a column's literals are written), `header_row` and `settings` (what the first
+//! line of a file, and the script's SETs, mean for rows).
 //!
-//! Such a dump has no digests. What holds instead: every statement is understood, or sent unchanged in its order; the
-//! server counts every row that was sent, without a warning.
+//! Such a dump has no digests. What holds instead: every statement is understood, or sent unchanged in its
+//! order; the server counts every row that was sent, without a warning.
 
 mod batch;
 mod files;

@@ -1,5 +1,5 @@
-//! Replays a dump: its statements in their order. Definitions run on the control connection, rows go to the loaders, and
-//! a statement that needs rows waits until they are stored.
+//! Replays a dump: its statements in their order. Definitions run on the control connection, rows go to the
+//! loaders, and a statement that needs rows waits until they are stored.
 
 mod batches;
 mod finish;

@@ -1,7 +1,9 @@
-//! The script's settings that change what its rows mean, also when they are saved in user variables and restored.
+//! The script's settings that change what its rows mean, also when they are saved in user variables and
+//! restored.
 //!
-//! Dumps save `sql_mode` and `time_zone` in user variables around each trigger and event, and continue with rows after
-//! them: a loader that follows only literals would store the rows after the first trigger under other settings.
+//! Dumps save `sql_mode` and `time_zone` in user variables around each trigger and event, and continue with
+//! rows after them: a loader that follows only literals would store the rows after the first trigger under
+//! other settings.
 
 use dumps::statement::{Assignment, Scope, Value};
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
-//! Which statements of a dump may run: the dump may come from a stranger, so what no dump of rows and definitions needs
-//! is refused, or skipped with --skip-unsupported and named at the end.
+//! Which statements of a dump may run: the dump may come from a stranger, so what no dump of rows and
+//! definitions needs is refused, or skipped with --skip-unsupported and named at the end.
 
 use super::survey::resolved;
 use base::units::printable;
@@ -43,8 +43,8 @@ pub fn why_unsupported(s: &Statement, current: Option<&str>) -> Option<&'static 
     s.danger.or(of_the_server.then_some(OF_THE_SERVER))
 }
 
-/// Statements that reach beyond rows and definitions, are in ordinary dumps, and are not run: the dump's position in its
-/// server's log, and maintenance.
+/// Statements that reach beyond rows and definitions, are in ordinary dumps, and are not run: the dump's
+/// position in its server's log, and maintenance.
 fn is_ordinary(kind: &StatementKind) -> bool {
     match kind {
         StatementKind::Set(list) => list

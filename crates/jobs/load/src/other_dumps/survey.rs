@@ -1,5 +1,5 @@
-//! One pass over a dump before the target is touched: whether it is complete, what it creates, how big its tables are,
-//! and whether all of it may run.
+//! One pass over a dump before the target is touched: whether it is complete, what it creates, how big its
+//! tables are, and whether all of it may run.
 
 use super::files::{Content, InputFiles};
 use super::statement_policy::{self, Unsupported, why_unsupported};
@@ -134,8 +134,8 @@ pub fn survey(run: &Run, options: &Options, files: &InputFiles) -> Result<Survey
     Ok(found)
 }
 
-/// The server that was dumped, from the script's first lines: the server's version, or else that of the tool that came
-/// with it.
+/// The server that was dumped, from the script's first lines: the server's version, or else that of the
+/// tool that came with it.
 pub fn source(frame: &Frame) -> Option<Identity> {
     let distribution = || {
         let (_, rest) = frame.header.as_deref()?.split_once("Distrib ")?;

@@ -1,12 +1,13 @@
 //! How many chunks of a table are best loaded together, measured on the table itself.
 //!
-//! A statement and a transaction cost the same whatever their size; a bigger transaction keeps more undo and takes
-//! longer to roll back. Where the best size lies depends on the server, so the first pieces of a table try sizes.
+//! A statement and a transaction cost the same whatever their size; a bigger transaction keeps more undo
+//! and takes longer to roll back. Where the best size lies depends on the server, so the first pieces of a
+//! table try sizes.
 
 use std::time::Duration;
 
-/// Numbers of chunks that are tried; with the default chunk size of 32 MiB, 100,000 to about 1,000,000 rows of the
-/// usual lengths.
+/// Numbers of chunks that are tried; with the default chunk size of 32 MiB, 100,000 to about 1,000,000 rows
+/// of the usual lengths.
 const SIZES: [usize; 3] = [1, 2, 4];
 
 /// Pieces of each size.
@@ -15,7 +16,8 @@ const TIMES: usize = 2;
 /// A table with fewer chunks is loaded before the result would be of use.
 const LEAST: usize = 3 * TIMES * (SIZES[0] + SIZES[1] + SIZES[2]);
 
-/// Below this, in per cent, a difference is chance, and the smallest size stays: with it, an interruption loses least.
+/// Below this, in per cent, a difference is chance, and the smallest size stays: with it, an interruption
+/// loses least.
 const GAIN: u64 = 5;
 
 /// The sizes that were tried on a table.

@@ -1,5 +1,5 @@
-//! The bytes of chunks on their way to the server: each chunk is opened when its turn comes, verified while its bytes
-//! pass, and counted.
+//! The bytes of chunks on their way to the server: each chunk is opened when its turn comes, verified while
+//! its bytes pass, and counted.
 
 use archive::chunk::{ChunkReader, Compression, Expected};
 use archive::file::FileRecord;

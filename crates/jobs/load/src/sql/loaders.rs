@@ -1,8 +1,8 @@
-//! Workers that load an archive's rows. Each streams one piece after another through LOAD DATA LOCAL INFILE: a chunk,
-//! several chunks of a table, or on MariaDB sometimes all of them.
+//! Workers that load an archive's rows. Each streams one piece after another through LOAD DATA LOCAL
+//! INFILE: a chunk, several chunks of a table, or on MariaDB sometimes all of them.
 //!
-//! Every piece is one transaction, with its journal entry in it ([`rows::load_data`] repeats and checks it): it is
-//! committed only when the server counted what the archive counted, without a warning.
+//! Every piece is one transaction, with its journal entry in it ([`rows::load_data`] repeats and checks
+//! it): it is committed only when the server counted what the archive counted, without a warning.
 
 use super::chunk_stream::{Chunk, ChunkStream, Tee};
 use super::schedule::{Schedule, Task};
@@ -32,8 +32,8 @@ pub struct Table {
     pub name: String,
     /// `LOAD DATA …` for each of its chunks.
     pub statement: String,
-    /// Its engine has no transactions: a chunk is entered in the journal after it is stored, and an interrupted load
-    /// of the table starts again from its beginning.
+    /// Its engine has no transactions: a chunk is entered in the journal after it is stored, and an
+    /// interrupted load of the table starts again from its beginning.
     pub nontransactional: bool,
     /// The columns that the chunks fill.
     pub columns: Vec<String>,

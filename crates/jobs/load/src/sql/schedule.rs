@@ -1,11 +1,12 @@
-//! What a worker does next: it stays with its table, so that keys arrive in order; a free worker goes where most is left
-//! for each worker that is already there. So all workers are busy until the very last chunks, even of one table.
+//! What a worker does next: it stays with its table, so that keys arrive in order; a free worker goes where
+//! most is left for each worker that is already there. So all workers are busy until the very last chunks,
+//! even of one table.
 //!
-//! How many chunks of a big table go together in one statement and transaction is found by trying: each size twice, then
-//! the best one for the rest.
+//! How many chunks of a big table go together in one statement and transaction is found by trying: each
+//! size twice, then the best one for the rest.
 //!
-//! Deferred indexes cannot be split between workers: they are built as soon as their table's rows are loaded, the
-//! biggest first, while other tables' rows still come in.
+//! Deferred indexes cannot be split between workers: they are built as soon as their table's rows are
+//! loaded, the biggest first, while other tables' rows still come in.
 
 use super::batch_size::{Found, Trial};
 use std::ops::Range;

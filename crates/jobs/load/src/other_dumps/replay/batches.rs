@@ -1,5 +1,5 @@
-//! Rows on their way to the loaders: INSERTs are collected into batches, batches go into a queue, and statements that
-//! need the rows wait until the queue is empty.
+//! Rows on their way to the loaders: INSERTs are collected into batches, batches go into a queue, and
+//! statements that need the rows wait until the queue is empty.
 
 use super::super::BATCH;
 use super::super::batch::{Batch, Content, Task};

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 impl Replay<'_, '_> {
-    /// Checks that each table holds the rows that were sent. Without digests, nothing else detects rows that were
-    /// changed while a load was interrupted.
+    /// Checks that each table holds the rows that were sent. Without digests, nothing else detects rows
+    /// that were changed while a load was interrupted.
     fn count_rows(&mut self) -> Result<()> {
         if !self.t.options.verify || self.known.uncounted.all {
             return Ok(());

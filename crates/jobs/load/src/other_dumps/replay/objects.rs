@@ -15,8 +15,8 @@ use run::{Stop, failure};
 use server::{ddl, quote};
 
 impl Replay<'_, '_> {
-    /// Runs a statement on the control connection. Unless it is `needed`, a refusal by the server is an exception and
-    /// does not end the load.
+    /// Runs a statement on the control connection. Unless it is `needed`, a refusal by the server is an
+    /// exception and does not end the load.
     pub(super) fn execute(&mut self, text: &[u8], place: &str, needed: bool) -> Result<()> {
         failpoint::reached("a statement is about to run");
         match self.t.conn.execute(text) {
@@ -32,7 +32,8 @@ impl Replay<'_, '_> {
         }
     }
 
-    /// Creates a view. In directories, whose files are in the order of their names, it may need one that comes later.
+    /// Creates a view. In directories, whose files are in the order of their names, it may need one that
+    /// comes later.
     pub(super) fn view(&mut self, s: Statement, place: String) -> Result<()> {
         failpoint::reached("a view is about to be created");
         match self.t.conn.execute(&s.text) {
@@ -182,7 +183,8 @@ impl Replay<'_, '_> {
         text
     }
 
-    /// Drops what this load has created (placeholders of views), and nothing else; what does not exist needs no DROP.
+    /// Drops what this load has created (placeholders of views), and nothing else; what does not exist
+    /// needs no DROP.
     pub(super) fn drop_own(
         &mut self,
         names: &[Name],

@@ -1,5 +1,5 @@
-//! What a replay knows: the state of the script it reads, the objects it has created or filled, and what waits until
-//! rows are stored.
+//! What a replay knows: the state of the script it reads, the objects it has created or filled, and what
+//! waits until rows are stored.
 
 use super::super::files::InputFile;
 use super::super::settings::{RowSettings, Settings};
@@ -53,8 +53,8 @@ pub(super) struct KnownObjects {
     pub uncounted: Uncounted,
 }
 
-/// Tables whose rows may not be just those that were sent, because other statements than plain INSERTs may have changed
-/// them.
+/// Tables whose rows may not be just those that were sent, because other statements than plain INSERTs may
+/// have changed them.
 #[derive(Default)]
 pub(super) struct Uncounted {
     pub tables: BTreeSet<Key>,
