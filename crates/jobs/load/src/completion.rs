@@ -31,7 +31,7 @@ impl Completion {
             return;
         };
         let completion = Completion {
-            exceptions: t.exceptions.clone(),
+            exceptions: t.report.exceptions.clone(),
             missing,
         };
         let _ = state::put_json(dir, &path, &completion);

@@ -1,15 +1,13 @@
-//! What has been loaded, kept on the target itself: a row of the journal is
-//! committed together with the chunk that it stands for.
+//! The load journal: a table on the target that records what has been loaded. The entry of a chunk is
+//! committed together with the chunk.
 //!
-//! So a load that was killed at any instruction can go on: what the journal
-//! names is there exactly once, and nothing else of the archive's rows is.
-//! Invariants:
-//! * the journal is begun before the first object and dropped after the last;
-//!   before it was begun, the target held none of the archive's objects, so
-//!   whatever of them stands beside a journal is the load's own;
-//! * a worker enters a chunk before it sends the chunk, in the same
-//!   transaction: two transactions can never both store it, and whoever reads
-//!   the journal with locks waits for the end of one that is under way.
+//! So a load that was killed at any instruction can be resumed: what the journal names is on the target
+//! exactly once, and nothing else of the archive's rows is. Invariants:
+//! * the journal is begun before the first object and dropped after the last; before it was begun, the
+//!   target held none of the archive's objects, so those that exist beside a journal were created by the
+//!   load;
+//! * a worker enters a chunk before it sends the chunk, in the same transaction: two transactions can never
+//!   both store it, and a reader that locks the journal waits for the end of one that is under way.
 
 use super::completion::Completion;
 use super::{LoadPlan, Target, refused};
@@ -26,48 +24,31 @@ use wire::Conn;
 /// their file, batches of a script by where they begin.
 pub const TABLE: &str = "penstock_load_journal";
 
-/// Longest wait for the last transactions of the load that was interrupted.
+/// Longest wait for the last transactions of the interrupted load.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// A journal that has been begun or taken up.
+/// A journal that was begun or found.
 #[derive(Debug)]
 pub struct Journal {
     /// Quoted, qualified.
     table: String,
-    /// Which load it is of.
+    /// Identifies the load that it belongs to.
     identity: String,
-    /// Chunks that are there, by file; with rows and digest where the archive has none.
+    /// Chunks that are loaded, by file; with rows and digest where the archive has none.
     done: BTreeMap<String, Option<RowDigest>>,
     /// Rows of those, where the journal says.
     rows: BTreeMap<String, u64>,
     /// Schemas that the load has created.
     created: Vec<String>,
-    /// Tables whose file is being built or handed over, and where it is built.
+    /// Tables whose tablespace is being built or imported, and where it is built.
     files: BTreeMap<String, String>,
-    /// Tables that came as files and have not been compared yet.
+    /// Tables that were imported as tablespaces and are not verified yet.
     unproven: BTreeSet<String>,
 }
 
 impl Journal {
-    /// Looks for the journal of an earlier load. Holds a lock until the
-    /// connection ends, so that no two loads work on one journal.
-    pub(super) fn find(
-        t: &mut Target<'_>,
-        schema: &str,
-        identity: &str,
-    ) -> Result<Option<Journal>> {
-        lock(t, schema)?;
-        let table = quote::qualified(schema, TABLE);
-        let sql = format!(
-            "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = {} AND table_name = {}",
-            quote::text(schema),
-            quote::text(TABLE)
-        );
-        if number(t, &sql)? == 0 {
-            return Ok(None);
-        }
-        let rows = settled(t, &table)?;
-        let mut journal = Journal {
+    fn empty(table: String, identity: &str) -> Journal {
+        Journal {
             table,
             identity: identity.to_owned(),
             done: BTreeMap::new(),
@@ -75,7 +56,28 @@ impl Journal {
             created: Vec::new(),
             files: BTreeMap::new(),
             unproven: BTreeSet::new(),
-        };
+        }
+    }
+
+    /// Looks for the journal of an earlier load. Holds a lock until the
+    /// connection ends, so that no two loads work on one journal.
+    pub(super) fn find(
+        t: &mut Target<'_>,
+        schema: &str,
+        identity: &str,
+    ) -> Result<Option<Journal>> {
+        t.lock(schema)?;
+        let table = quote::qualified(schema, TABLE);
+        let sql = format!(
+            "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = {} AND table_name = {}",
+            quote::text(schema),
+            quote::text(TABLE)
+        );
+        if t.number(&sql, "cannot look for the journal of an earlier load")? == 0 {
+            return Ok(None);
+        }
+        let rows = settled(t, &table)?;
+        let mut journal = Journal::empty(table, identity);
         let mut load = None;
         for row in rows {
             let mut cells = row
@@ -122,33 +124,25 @@ impl Journal {
                 "the target holds the journal of another load that was interrupted ({})",
                 printable(&journal.table)
             ))
-            .hint("go on with that archive and selection, or drop what it has loaded, and then the journal")),
+            .hint("resume it with the same archive and selection, or drop what it has loaded, then the journal")),
         }
     }
 
-    /// Begins a journal in a schema that is there.
+    /// Begins a journal in a schema that exists.
     pub(super) fn begin(t: &mut Target<'_>, schema: &str, identity: &str) -> Result<Journal> {
         let table = quote::qualified(schema, TABLE);
         t.run_sql(&format!(
             "CREATE TABLE {table} (entry VARBINARY(700) NOT NULL PRIMARY KEY, value VARBINARY(500) NOT NULL) \
-             ENGINE=InnoDB COMMENT='a load by penstock is under way, or was interrupted: penstock load --resume goes on'"
+             ENGINE=InnoDB COMMENT='a load by penstock is running or was interrupted: penstock load --resume continues it'"
         ))?;
         failpoint::reached("the journal is there, and empty");
-        let journal = Journal {
-            table,
-            identity: identity.to_owned(),
-            done: BTreeMap::new(),
-            rows: BTreeMap::new(),
-            created: Vec::new(),
-            files: BTreeMap::new(),
-            unproven: BTreeSet::new(),
-        };
+        let journal = Journal::empty(table, identity);
         t.run_sql(&journal.insert("load:", identity))?;
         failpoint::reached("the journal is begun");
         Ok(journal)
     }
 
-    /// Whether a chunk is there.
+    /// Whether a chunk is loaded.
     pub fn has(&self, file: &str) -> bool {
         self.done.contains_key(file)
     }
@@ -158,7 +152,7 @@ impl Journal {
         self.done.get(file).copied().flatten()
     }
 
-    /// Chunks that are there.
+    /// Number of chunks that are loaded.
     pub fn chunks(&self) -> usize {
         self.done.len()
     }
@@ -176,60 +170,61 @@ impl Journal {
         Ok(())
     }
 
-    /// Tables whose file was being built or handed over when the load was interrupted, with where it was built.
+    /// Tables whose tablespace was being built or imported when the load was interrupted, with where it was
+    /// built.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(t, p)| (t.as_str(), p.as_str()))
     }
 
-    /// Whether a table came as a file and has not been compared yet.
+    /// Whether a table was imported as a tablespace and is not verified yet.
     pub fn is_unproven(&self, table: &str) -> bool {
         self.unproven.contains(table)
     }
 
-    /// The file of a table is about to be built.
+    /// Records that the tablespace of a table is about to be built.
     pub(super) fn begin_file(&self, conn: &mut Conn, table: &str, path: &str) -> Result<()> {
         let insert = self.insert(&format!("file:{table}"), path);
-        told(conn, &insert.replacen("INSERT", "REPLACE", 1))
+        run_sql(conn, &insert.replacen("INSERT", "REPLACE", 1))
     }
 
-    /// Nothing of a file is left.
+    /// Records that nothing of a tablespace file is left.
     pub(super) fn forget_file(&self, conn: &mut Conn, table: &str) -> Result<()> {
-        told(conn, &self.delete(&format!("file:{table}")))
+        run_sql(conn, &self.delete(&format!("file:{table}")))
     }
 
-    /// The server has taken a file: with it came all chunks of the table.
+    /// Records that the server has imported a tablespace, and with it all chunks of the table.
     pub(super) fn enter_file(&self, conn: &mut Conn, table: &str, files: &[&str]) -> Result<()> {
-        told(conn, "START TRANSACTION")?;
-        told(conn, &self.delete(&format!("file:{table}")))?;
+        run_sql(conn, "START TRANSACTION")?;
+        run_sql(conn, &self.delete(&format!("file:{table}")))?;
         let unproven = self.insert(&format!("unproven:{table}"), "");
         // An earlier attempt at this table may have left it.
-        told(conn, &unproven.replacen("INSERT", "REPLACE", 1))?;
+        run_sql(conn, &unproven.replacen("INSERT", "REPLACE", 1))?;
         for file in files {
-            told(conn, &self.insert(&format!("chunk:{file}"), ""))?;
+            run_sql(conn, &self.insert(&format!("chunk:{file}"), ""))?;
         }
-        told(conn, "COMMIT")
+        run_sql(conn, "COMMIT")
     }
 
-    /// A table that came as a file has been compared, or is loaded again.
+    /// Records that an imported table has been verified, or is loaded again.
     pub(super) fn proven(&self, conn: &mut Conn, table: &str) -> Result<()> {
-        told(conn, &self.delete(&format!("unproven:{table}")))
+        run_sql(conn, &self.delete(&format!("unproven:{table}")))
     }
 
-    /// What [`Journal::enter_file`] told the server, by workers that share the journal.
+    /// Takes over what workers that share the journal have recorded with [`Journal::enter_file`].
     pub(super) fn entered(&mut self, files: &[&str]) {
         for file in files {
             self.done.entry((*file).to_owned()).or_default();
         }
     }
 
-    /// Schemas that this load, or the one it goes on with, has created.
+    /// Schemas that this load, or the one that it resumes, has created.
     pub fn created(&self) -> &[String] {
         &self.created
     }
 
-    /// A schema was created by this load.
+    /// Records that this load has created a schema.
     pub(super) fn schema(&self, t: &mut Target<'_>, name: &str) -> Result<()> {
-        // It is entered already if somebody dropped it while the load was interrupted.
+        // It has an entry already if it was dropped while the load was interrupted.
         let insert = self.insert(&format!("schema:{name}"), "");
         t.run_sql(&insert.replacen("INSERT", "INSERT IGNORE", 1))
     }
@@ -246,12 +241,12 @@ impl Journal {
             .map(drop)
     }
 
-    /// Rows of a batch that is there.
+    /// Rows of a batch that is loaded.
     pub fn rows(&self, id: &str) -> u64 {
         self.rows.get(id).copied().unwrap_or(0)
     }
 
-    /// Enters what was counted while the chunk passed, before its transaction is committed.
+    /// Enters the digest that was taken while the chunk passed, before its transaction is committed.
     pub fn counted(
         &self,
         conn: &mut Conn,
@@ -263,13 +258,13 @@ impl Journal {
             .map(drop)
     }
 
-    /// The load is complete. Which objects are missing for an exception is noted, if a load that is killed here could be told
-    /// from others at all.
+    /// Ends the journal of a complete load. `missing` are objects that the target refused; they go into the
+    /// completion record, which is written only where a load that is killed here could be recognized later.
     pub(super) fn end(&self, t: &mut Target<'_>, missing: Option<Vec<String>>) -> Result<()> {
         failpoint::reached("all is loaded and compared");
         // An earlier run of this load, which was killed here, may have found some of them as well.
         let mut seen = BTreeSet::new();
-        t.exceptions.retain(|e| seen.insert(e.clone()));
+        t.report.exceptions.retain(|e| seen.insert(e.clone()));
         if let Some(missing) = missing {
             Completion::note(t, &self.identity, missing);
         }
@@ -297,7 +292,7 @@ impl Journal {
     }
 }
 
-/// Which archive and which part of it.
+/// Identifies an archive and the selected part of it.
 pub(super) fn identity(plan: &LoadPlan) -> Result<String> {
     let store = plan.archive.store();
     let name = if plan.archive.has_manifest() {
@@ -329,21 +324,6 @@ pub(super) fn home(plan: &LoadPlan) -> &str {
     &plan.archive.schemas()[plan.schemas[0].at].name
 }
 
-/// Only one load at a time on one journal. The server lets go of it when the connection ends.
-pub(super) fn lock(t: &mut Target<'_>, schema: &str) -> Result<()> {
-    // Names of locks have at most 64 characters, and MySQL 9.6 took SHA1() away.
-    let digest = FileRecord::of(schema.as_bytes()).blake3;
-    let sql = format!("SELECT GET_LOCK('penstock {}', 5)", &digest[..40]);
-    if number(t, &sql)? == 1 {
-        return Ok(());
-    }
-    Err(refused(format!(
-        "another penstock is loading into schema {} of this server",
-        printable(&quote::ident(schema))
-    ))
-    .hint("wait for its end"))
-}
-
 /// All entries, after every transaction that is still adding one has ended.
 fn settled(t: &mut Target<'_>, table: &str) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
     let start = Instant::now();
@@ -363,18 +343,6 @@ fn settled(t: &mut Target<'_>, table: &str) -> Result<Vec<Vec<Option<Vec<u8>>>>>
     Ok(rows)
 }
 
-fn number(t: &mut Target<'_>, sql: &str) -> Result<u64> {
-    let rows = t
-        .conn
-        .fetch(sql)
-        .map_err(|e| failure::wire("cannot look for the journal of an earlier load", e))?;
-    let cell = rows.into_iter().next().and_then(|r| r.into_iter().next());
-    Ok(cell
-        .flatten()
-        .and_then(|c| String::from_utf8_lossy(&c).parse().ok())
-        .unwrap_or(0))
-}
-
 /// Bytes as a literal that no mode or character set changes.
 fn literal(text: &str) -> String {
     if text.is_empty() {
@@ -386,12 +354,12 @@ fn literal(text: &str) -> String {
 
 impl Target<'_> {
     fn run_sql(&mut self, sql: &str) -> Result<()> {
-        told(&mut self.conn, sql)
+        run_sql(&mut self.conn, sql)
     }
 }
 
 /// Runs a statement on the journal.
-fn told(conn: &mut Conn, sql: &str) -> Result<()> {
+fn run_sql(conn: &mut Conn, sql: &str) -> Result<()> {
     conn.execute(sql)
         .map(drop)
         .map_err(|e| failure::wire("cannot write the journal of the load", e))
@@ -404,10 +372,10 @@ pub fn name_is_free(plan: &LoadPlan) -> Result<()> {
         Some(t) => Err(Error::new(
             Kind::Target,
             format!(
-                "{} has the name of penstock's own journal, which stands on the target during a load",
+                "{} has the name of penstock's journal table, which exists on the target during a load",
                 printable(&quote::qualified(&t.schema, &t.name))
             ),
         )
-        .hint("the archive was taken while a load was under way; leave the table out with --exclude-tables")),
+        .hint("the archive was taken during a load; exclude the table with --exclude-tables")),
     }
 }

@@ -1,51 +1,41 @@
-//! The server that is loaded into: its connections, each in a known session, and
-//! what an earlier load has left on it.
+//! The server that is loaded into: its connections, each in a known session, and the lock that keeps other
+//! loads away.
 
-use super::completion::Completion;
-use super::journal::Journal;
-use super::{BatchSize, Options};
+use crate::options::Options;
+use crate::summary::LoadReport;
+use archive::FileRecord;
 use base::units::printable;
 use base::{Error, Kind, Result};
-use instance::{recover, stopped, tune};
+use instance::recover;
+use instance::tune::{self, LoadProfile, Tuning};
 use run::Run;
 use run::connect;
 use run::failure;
-use server::{Identity, session};
+use server::privileges::Privileges;
+use server::{Identity, quote, session};
 use wire::{Conn, Direction};
 
-/// What the steps before and behind the rows share.
+/// The target, as the steps before and after the rows use it.
 pub struct Target<'a> {
     /// The surroundings.
     pub run: &'a Run,
-    /// What the user asked for.
+    /// The user's options.
     pub options: &'a Options,
     /// What the server is.
     pub id: Identity,
     /// For everything but rows.
     pub conn: Conn,
-    /// Changes that the target made necessary.
-    pub notes: Vec<String>,
-    /// What could not be carried over.
-    pub exceptions: Vec<String>,
-    /// Views that the target did not take.
-    pub refused_views: u64,
-    /// Schemas that this run created.
-    pub created: Vec<String>,
-    /// Whether this run has created anything.
-    pub touched: bool,
-    /// Whether this run goes on with one that was interrupted.
+    /// What the steps record for the summary.
+    pub report: LoadReport,
+    /// Whether this run resumes an interrupted load.
     pub resuming: bool,
-    /// Whether tables come as files.
-    pub by_file: bool,
-    /// Sizes that were found by trying.
-    pub sizes: Vec<BatchSize>,
-    /// The schema of the load's journal, which no other load may work on.
-    home: Option<String>,
+    /// The schema that is locked against other loads.
+    locked: Option<String>,
 }
 
 impl<'a> Target<'a> {
-    /// Connects; puts back what an earlier load has left of its tuning, before
-    /// anything is judged by it.
+    /// Connects; first puts back settings that an earlier load has left changed, so that nothing is judged
+    /// by them.
     pub fn open(run: &'a Run, options: &'a Options) -> Result<Target<'a>> {
         let state = options.tune.state.as_deref();
         let (mut conn, id) = recover::connect(run, &options.target, state)?;
@@ -55,21 +45,15 @@ impl<'a> Target<'a> {
             options,
             id,
             conn,
-            notes: Vec::new(),
-            exceptions: Vec::new(),
-            refused_views: 0,
-            created: Vec::new(),
-            touched: false,
+            report: LoadReport::default(),
             resuming: false,
-            by_file: false,
-            sizes: Vec::new(),
-            home: None,
+            locked: None,
         };
         run.observer.note(format!("target: {}", target.described()));
         Ok(target)
     }
 
-    /// What the server is, and where, for people.
+    /// What the server is, and where, for the user.
     pub fn described(&self) -> String {
         match &self.options.managed {
             Some(own) => printable(&format!("{} in {}", self.id, own.folder.display())),
@@ -77,11 +61,23 @@ impl<'a> Target<'a> {
         }
     }
 
+    /// Tunes the server and prepares the session. The [`Tuning`] puts the server's settings back, at the
+    /// latest when it is dropped.
+    pub fn tuned(&mut self, profile: &LoadProfile) -> Result<Tuning<'a>> {
+        let (run, options) = (self.run, self.options);
+        let tuning = tune::begin(run, &options.tune, &options.target, &self.id, profile)?;
+        if tuning.restarted() {
+            self.again()?;
+        }
+        self.prepare()?;
+        Ok(tuning)
+    }
+
     /// Prepares the session for definitions.
     pub fn prepare(&mut self) -> Result<()> {
         let notes = session::for_ddl(&mut self.conn, &self.id)
             .map_err(|e| failure::server("cannot prepare a session", e))?;
-        self.notes.extend(notes);
+        self.report.notes.extend(notes);
         if self.options.skip_binlog {
             session::skip_binlog(&mut self.conn, &self.id)
                 .map_err(|e| failure::server("cannot keep the load out of the binary log", e))?;
@@ -89,44 +85,71 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    /// Connects anew after a restart of the server.
+    /// Connects again after a restart of the server.
     pub fn again(&mut self) -> Result<()> {
-        // It counts from the beginning.
+        // The new server counts sessions from the beginning.
         self.run.forget_sessions();
         (self.conn, self.id) = connect::open(self.run, &self.options.target)?;
-        match self.home.clone() {
-            Some(home) => super::journal::lock(self, &home),
+        match self.locked.clone() {
+            Some(schema) => self.lock(&schema),
             None => Ok(()),
         }
     }
 
-    /// Finds the journal of an interrupted load, and takes it up if the user asked for that.
-    pub fn interrupted(&mut self, home: &str, identity: &str) -> Result<Option<Journal>> {
-        self.home = Some(home.to_owned());
-        let found = Journal::find(self, home, identity)?;
-        // A load that stops the server for its files has no lock on it meanwhile.
-        if let Some(state) = &self.options.tune.state {
-            stopped::check_not_in_use(&self.options.target, state)?;
+    /// Makes sure that only one load at a time uses the journal in a schema. The server releases the lock
+    /// when the connection ends; [`Target::again`] takes it again.
+    pub fn lock(&mut self, schema: &str) -> Result<()> {
+        self.locked = Some(schema.to_owned());
+        // Names of locks have at most 64 characters, and MySQL 9.6 has no SHA1() any more.
+        let digest = FileRecord::of(schema.as_bytes()).blake3;
+        let sql = format!("SELECT GET_LOCK('penstock {}', 5)", &digest[..40]);
+        if self.number(&sql, "cannot look for the journal of an earlier load")? == 1 {
+            return Ok(());
         }
-        if let Some(journal) = &found {
-            self.touched = true;
-            self.created = journal.created().to_vec();
-            self.resuming = self.options.resume;
-            // Killed between its last note and the end of its journal: what it could not carry over may not show again.
-            if let Some(ending) = Completion::find(self, identity) {
-                self.exceptions.extend(ending.exceptions);
-            }
-        }
-        Ok(found)
+        Err(refused(format!(
+            "another penstock is loading into schema {} of this server",
+            printable(&quote::ident(schema))
+        ))
+        .hint("wait until it has finished"))
     }
 
-    /// Says that a load begins which was to be gone on with.
-    pub fn nothing_to_resume(&self) {
-        if self.options.resume {
-            let what = "there is no interrupted load to go on with: beginning one";
-            self.run.observer.note(what.to_owned());
+    /// The number that a query returns; 0 for none.
+    pub fn number(&mut self, sql: &str, doing: &str) -> Result<u64> {
+        let rows = self.conn.fetch(sql).map_err(|e| failure::wire(doing, e))?;
+        let cell = rows.into_iter().next().and_then(|r| r.into_iter().next());
+        Ok(cell
+            .flatten()
+            .and_then(|c| String::from_utf8_lossy(&c).parse().ok())
+            .unwrap_or(0))
+    }
+
+    /// Runs a statement on the control connection.
+    pub fn execute(&mut self, sql: &str, doing: &str) -> Result<()> {
+        self.conn
+            .execute(sql)
+            .map(drop)
+            .map_err(|e| failure::wire(printable(doing), e))
+    }
+}
+
+/// Checks that the target accepts rows at all.
+pub fn check_writable(conn: &mut wire::Conn, id: &Identity, level: tune::Level) -> Result<()> {
+    // `tune::begin` switches it on where that is allowed, and refuses where it is not.
+    if !id.local_infile && level != tune::Level::Max {
+        return Err(tune::local_infile_off());
+    }
+    if id.read_only || id.super_read_only {
+        let granted = Privileges::read(conn, id)
+            .map_err(|e| failure::server("cannot read the account's privileges", e))?;
+        let may = granted.has("CONNECTION_ADMIN")
+            || granted.has("READ ONLY ADMIN")
+            || granted.has("SUPER");
+        if id.super_read_only || !may {
+            return Err(refused("the target is read only (a replica?)")
+                .hint("SET GLOBAL read_only = OFF, if this server is meant"));
         }
     }
+    Ok(())
 }
 
 /// The connections that load rows, each in a session prepared for it.
@@ -151,7 +174,7 @@ pub fn connections(target: &Target<'_>, wire: &wire::Options) -> Result<Vec<Conn
     Ok(conns)
 }
 
-/// An error about the target that stops a load before it began.
+/// An error about the target that ends a load before it has begun.
 pub fn refused(what: impl Into<String>) -> Error {
     Error::new(Kind::Target, what)
 }

@@ -1,6 +1,5 @@
-//! Fills a server the way `penstock load` does: rows are made while LOAD DATA
-//! LOCAL INFILE asks for them, in key order, on several connections with the
-//! same sessions, schedule and tuning; secondary keys come behind the rows.
+//! Fills a server the way `penstock load` does: rows are generated while LOAD DATA LOCAL INFILE asks for them, in key
+//! order, on several connections with the same sessions, schedule, executor and tuning; keys are added after the rows.
 //!
 //! Invariant: only a schema that this run creates is written to.
 
@@ -9,11 +8,11 @@ use super::schema::denied;
 use super::stream::{Passing, Warehouses};
 use super::{SCHEMA, Table};
 use base::units::printable;
-use base::{Counters, Error, Event, Kind, Result};
+use base::{Counters, Error, Kind, Result};
 use instance::tune;
-use load::loaders::{Counts, MOST_TRIES, add_keys, checked, is_lock, unique_checks};
 use load::schedule::{Schedule, Task, Work};
-use load::{bulk_insert, precheck};
+use load::{bulk_insert, check_writable};
+use rows::load_data::{self, Executor, Failed, add_indexes};
 use run::Run;
 use run::Stop;
 use run::connect;
@@ -21,7 +20,7 @@ use run::failure;
 use server::privileges::{LoadNeeds, Privileges};
 use server::{Identity, quote, session};
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use wire::Conn;
 
 /// What to fill in.
@@ -137,7 +136,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
 
 /// Whether the server takes rows, the account may load them, and the schema is not there.
 fn fit(conn: &mut Conn, id: &Identity, options: &Options) -> Result<()> {
-    precheck::writable(conn, id, options.tune.level)?;
+    check_writable(conn, id, options.tune.level)?;
     let held = Privileges::read(conn, id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     let needs = LoadNeeds {
@@ -284,7 +283,7 @@ impl<'a> Filler<'a> {
         let whole = Table::ALL.map(|t| size(t) <= most);
         let work = |(t, whole): (Table, bool)| Work {
             sizes: vec![t.bytes(); chunks(t, options.warehouses) as usize],
-            keys: t.key().is_some() && !options.foreign_keys,
+            indexes: t.key().is_some() && !options.foreign_keys,
             whole,
             trial: true,
         };
@@ -307,11 +306,11 @@ impl<'a> Filler<'a> {
             self.counters.busy.add(1);
             let outcome = match &task {
                 Task::Chunks(at, chunks) => self.piece(conn, *at, chunks, stop),
-                Task::Keys(at) => {
+                Task::Indexes(at) => {
                     let table = Table::ALL[*at];
                     let name = quote::qualified(&self.options.schema, table.name());
                     let key = table.key().map(str::to_owned);
-                    add_keys(conn, &name, &[Vec::from_iter(key)], false)
+                    add_indexes(conn, &name, &[Vec::from_iter(key)], false)
                 }
                 Task::Wait | Task::End => Ok(()),
             };
@@ -323,7 +322,7 @@ impl<'a> Filler<'a> {
                     self.schedule.done(at, chunks, begun.elapsed());
                 }
                 Task::End => return Ok(()),
-                Task::Keys(_) | Task::Wait => {}
+                Task::Indexes(_) | Task::Wait => {}
             }
         }
     }
@@ -343,77 +342,31 @@ impl<'a> Filler<'a> {
             chunks.start + 1,
             chunks.end
         );
-        let wire = |e| failure::wire(&doing, e);
-        if self.whole[at] {
-            unique_checks(conn, false).map_err(wire)?;
-        }
-        let mut tries = 0;
-        loop {
-            stop.check()?;
-            let before = (self.counters.rows.get(), self.counters.bytes.get());
-            match self.attempt(conn, table, &name, chunks, stop, &doing) {
-                Ok(()) => break,
-                Err(Failed::Server(e)) if is_lock(&e) && tries < MOST_TRIES => {
-                    tries += 1;
-                    // What was sent does not count twice; other workers make this a little inexact.
-                    let sent = self.counters.bytes.get() - before.1;
-                    self.counters
-                        .bytes
-                        .sub(sent.min(table.bytes() * chunks.len() as u64));
-                    conn.execute("ROLLBACK").map_err(wire)?;
-                    let locks = format!("locks in {name}: {e}");
-                    self.run.observer.event(Event::Waiting(Some(locks)));
-                    std::thread::sleep(Duration::from_millis(50 * tries));
-                    self.run.observer.event(Event::Waiting(None));
-                }
-                Err(Failed::Server(e)) => return Err(wire(e)),
-                Err(Failed::Other(e)) => return Err(e),
-            }
-        }
-        if self.whole[at] {
-            unique_checks(conn, true).map_err(wire)?;
-        }
-        Ok(())
-    }
-
-    fn attempt(
-        &self,
-        conn: &mut Conn,
-        table: Table,
-        name: &str,
-        chunks: &Range<usize>,
-        stop: &Stop<'_>,
-        doing: &str,
-    ) -> Result<(), Failed> {
-        let mut rows = Passing {
-            feed: Feed::new(Warehouses::new(table, self.options.seed, chunks)),
+        let executor = Executor {
+            table: &name,
+            doing: &doing,
+            bulk: self.whole[at],
+            sent: table.bytes() * chunks.len() as u64,
             counters: self.counters,
+            observer: &*self.run.observer,
             stop,
         };
         let sql =
             format!("LOAD DATA LOCAL INFILE 'penstock' INTO TABLE {name} CHARACTER SET utf8mb4");
-        let done = match conn.load(&sql, &mut rows) {
-            Err(wire::Error::Source(_)) => return Err(Failed::Other(self.run.interrupted())),
-            done => done.map_err(Failed::Server)?,
-        };
-        checked(conn, doing, &done, &[], None).map_err(Failed::Other)?;
-        let (made, counted) = (rows.feed.rows, Counts::of(&done).records);
-        if made != counted {
-            return Err(Failed::Other(Error::new(
-                Kind::Failed,
-                format!("{doing}: {made} rows were sent, the server counted {counted}"),
-            )));
-        }
-        conn.execute("COMMIT").map_err(Failed::Server)?;
-        self.counters.rows.add(made);
-        Ok(())
+        executor.run(conn, |conn| {
+            let mut rows = Passing {
+                feed: Feed::new(Warehouses::new(table, self.options.seed, chunks)),
+                counters: self.counters,
+                stop,
+            };
+            let done = match conn.load(&sql, &mut rows) {
+                Err(wire::Error::Source(_)) => return Err(Failed::Other(self.run.interrupted())),
+                done => done?,
+            };
+            let stored = load_data::stored(conn, &doing, &done, &[], Some(rows.feed.rows))?;
+            conn.execute("COMMIT")?;
+            self.counters.rows.add(stored);
+            Ok(())
+        })
     }
-}
-
-/// Why a piece was not loaded.
-enum Failed {
-    /// The server refused, perhaps for locks.
-    Server(wire::Error),
-    /// Anything that another try would not mend.
-    Other(Error),
 }

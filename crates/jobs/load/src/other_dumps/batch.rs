@@ -1,33 +1,33 @@
-//! Rows of statements into tables: each loader turns a batch of INSERTs into
-//! lines and sends them through LOAD DATA, in one transaction with the entry in
-//! the journal. An INSERT that is more than literals is sent as it is, in its
-//! place in the same transaction.
+//! Batches of a dump's rows, and the loaders that store them: a loader turns the INSERTs of a batch into
+//! lines and sends them through LOAD DATA, in one transaction with the batch's entry in the journal.
+//!
+//! An INSERT that has more than literals is sent unchanged, in its order within the same transaction.
 
-use super::super::journal::Journal;
-use super::super::loaders::{Counts, MOST_TRIES, add_keys, checked, is_lock};
-use super::target_table::Shape;
+use super::settings::RowSettings;
+use super::target_table::TargetTable;
+use crate::journal::Journal;
 use base::units::printable;
-use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
+use base::{Counters, Error, Kind, Observer, Result, failpoint};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use dumps::Dialect;
 use dumps::insert::{Head, convert};
 use dumps::script::Statement;
+use rows::load_data::{self, Executor, Failed, add_indexes};
 use run::Stop;
 use run::bottleneck::Profiler;
-use run::failure;
 use server::quote;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use wire::{Conn, Done};
+use wire::Conn;
 
-/// What a loader is given.
+/// Work for a loader.
 pub enum Task {
     /// Rows.
     Rows(Batch),
-    /// Keys to be added when the rows of their table are there.
-    Keys(Arc<Shape>, Vec<Vec<String>>),
+    /// Indexes to add when the rows of their table are stored.
+    Indexes(Arc<TargetTable>, Vec<Vec<String>>),
 }
 
 /// Rows of one table that are stored together.
@@ -37,20 +37,20 @@ pub struct Batch {
     /// Where it was found, for messages.
     pub place: String,
     /// The table.
-    pub shape: Arc<Shape>,
-    /// What the script had set.
-    pub context: Context,
+    pub table: Arc<TargetTable>,
+    /// What the script had set for them.
+    pub settings: RowSettings,
     /// The rows.
     pub content: Content,
     /// Its share of the dump.
     pub bytes: u64,
-    /// Where it is entered; `None`: nowhere.
+    /// Where it is entered, if anywhere.
     pub journal: Option<Arc<Journal>>,
 }
 
 /// The rows of a batch.
 pub enum Content {
-    /// Plain INSERTs, as far as their heads tell.
+    /// Plain INSERTs, judged by what precedes their values.
     Inserts(Vec<Statement>),
     /// Lines, and the LOAD DATA for them.
     Lines(String, Vec<u8>),
@@ -58,40 +58,31 @@ pub enum Content {
     File(String, PathBuf),
 }
 
-/// Settings of the script that change what is stored.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Context {
-    /// Time zone; `None` is the server's own.
-    pub zone: Option<String>,
-    /// 0 for an AUTO_INCREMENT column is 0, and not the next number.
-    pub zero_is_a_value: bool,
-}
-
 /// What all loaders share.
 pub struct Loaders<'a> {
-    /// Told where the time goes.
-    pub watch: &'a Profiler,
+    /// Records where the time goes.
+    pub profiler: &'a Profiler,
     /// Work to do.
     pub tasks: Receiver<Task>,
-    /// Tasks that were given out and not done.
+    /// Tasks in the queue or with a loader.
     pub open: &'a AtomicU64,
     /// Figures of the phase.
     pub counters: &'a Counters,
-    /// Told what is waited for.
+    /// Receives what a loader waits for.
     pub observer: &'a dyn Observer,
-    /// Whether this load goes on with one that was interrupted.
+    /// Whether this load resumes an interrupted one.
     pub resuming: bool,
 }
 
 /// What a loader's session was set to.
 #[derive(Default)]
 struct Session {
-    context: Option<Context>,
+    settings: Option<RowSettings>,
     lines: Vec<u8>,
 }
 
 impl Loaders<'_> {
-    /// Works until there is nothing left.
+    /// Works until nothing is left.
     pub fn work(&self, conn: &mut Conn, stop: &Stop<'_>) -> Result<()> {
         let mut session = Session::default();
         loop {
@@ -102,39 +93,41 @@ impl Loaders<'_> {
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             self.counters.busy.add(1);
-            let spell = self.watch.begin(conn);
-            let (outcome, table) = match &task {
+            let span = self.profiler.begin(conn);
+            let (outcome, name) = match &task {
                 Task::Rows(batch) => (
                     self.batch(conn, batch, &mut session, stop),
-                    &batch.shape.name,
+                    &batch.table.name,
                 ),
-                Task::Keys(shape, groups) => (self.keys(conn, shape, groups, stop), &shape.name),
+                Task::Indexes(table, groups) => {
+                    (self.indexes(conn, table, groups, stop), &table.name)
+                }
             };
-            self.watch.end(&spell, conn, table);
+            self.profiler.end(&span, conn, name);
             self.counters.busy.sub(1);
             outcome?;
             if let Task::Rows(batch) = &task {
-                batch.shape.open.fetch_sub(1, Ordering::SeqCst);
+                batch.table.open.fetch_sub(1, Ordering::SeqCst);
             }
             self.open.fetch_sub(1, Ordering::SeqCst);
         }
     }
 
-    fn keys(
+    fn indexes(
         &self,
         conn: &mut Conn,
-        shape: &Shape,
+        table: &TargetTable,
         groups: &[Vec<String>],
         stop: &Stop<'_>,
     ) -> Result<()> {
-        while shape.open.load(Ordering::SeqCst) > 0 {
+        while table.open.load(Ordering::SeqCst) > 0 {
             stop.check()?;
             std::thread::sleep(Duration::from_millis(2));
         }
-        add_keys(conn, &shape.name, groups, self.resuming)
+        add_indexes(conn, &table.name, groups, self.resuming)
     }
 
-    /// Stores a batch; one that lost a fight over locks was rolled back whole, and is tried again.
+    /// Stores a batch.
     fn batch(
         &self,
         conn: &mut Conn,
@@ -145,48 +138,23 @@ impl Loaders<'_> {
         let doing = format!(
             "cannot load {} into {}",
             batch.place,
-            printable(&batch.shape.name)
+            printable(&batch.table.name)
         );
-        let mut tries = 0;
-        loop {
-            stop.check()?;
-            match attempt(conn, batch, session, &doing) {
-                Ok(rows) => {
-                    batch.shape.rows.fetch_add(rows, Ordering::SeqCst);
-                    self.counters.rows.add(rows);
-                    self.counters.bytes.add(batch.bytes);
-                    return Ok(());
-                }
-                Err(Failed::Wire(e)) if is_lock(&e) && tries < MOST_TRIES => {
-                    tries += 1;
-                    conn.execute("ROLLBACK")
-                        .map_err(|e| failure::wire(&doing, e))?;
-                    let what = format!("locks in {}: {e}", batch.shape.name);
-                    self.observer.event(Event::Waiting(Some(what)));
-                    std::thread::sleep(Duration::from_millis(50 * tries));
-                    self.observer.event(Event::Waiting(None));
-                }
-                Err(Failed::Wire(e)) => return Err(failure::wire(&doing, e)),
-                Err(Failed::Other(e)) => return Err(e),
-            }
-        }
-    }
-}
-
-enum Failed {
-    Wire(wire::Error),
-    Other(Error),
-}
-
-impl From<wire::Error> for Failed {
-    fn from(e: wire::Error) -> Self {
-        Failed::Wire(e)
-    }
-}
-
-impl From<Error> for Failed {
-    fn from(e: Error) -> Self {
-        Failed::Other(e)
+        let executor = Executor {
+            table: &batch.table.name,
+            doing: &doing,
+            bulk: false,
+            // Its bytes are counted when it is stored.
+            sent: 0,
+            counters: self.counters,
+            observer: self.observer,
+            stop,
+        };
+        let rows = executor.run(conn, |conn| attempt(conn, batch, session, &doing))?;
+        batch.table.rows.fetch_add(rows, Ordering::SeqCst);
+        self.counters.rows.add(rows);
+        self.counters.bytes.add(batch.bytes);
+        Ok(())
     }
 }
 
@@ -196,9 +164,9 @@ fn attempt(
     session: &mut Session,
     doing: &str,
 ) -> Result<u64, Failed> {
-    if session.context.as_ref() != Some(&batch.context) {
-        set(conn, &batch.context)?;
-        session.context = Some(batch.context.clone());
+    if session.settings.as_ref() != Some(&batch.settings) {
+        set(conn, &batch.settings)?;
+        session.settings = Some(batch.settings.clone());
     }
     if let Some(journal) = &batch.journal {
         journal.enter(conn, &batch.id)?;
@@ -208,13 +176,13 @@ fn attempt(
         Content::Inserts(list) => inserts(conn, batch, list, session, doing)?,
         Content::Lines(sql, lines) => {
             let done = conn.load(sql, &mut lines.as_slice())?;
-            stored(conn, doing, &done, &batch.shape, None)?
+            load_data::stored(conn, doing, &done, &batch.table.names(), None)?
         }
         Content::File(sql, path) => {
             let mut file = dumps::input::open(path)
                 .map_err(|e| Error::new(Kind::Archive, format!("{doing}: {e}")))?;
             let done = conn.load(sql, &mut file)?;
-            stored(conn, doing, &done, &batch.shape, None)?
+            load_data::stored(conn, doing, &done, &batch.table.names(), None)?
         }
     };
     if let Some(journal) = &batch.journal {
@@ -226,21 +194,21 @@ fn attempt(
     Ok(rows)
 }
 
-/// Puts a session into the state in which the script expects its rows to be read.
-fn set(conn: &mut Conn, context: &Context) -> Result<(), wire::Error> {
-    match &context.zone {
+/// Gives a session the settings under which the script expects its rows to be read.
+fn set(conn: &mut Conn, settings: &RowSettings) -> Result<(), wire::Error> {
+    match &settings.time_zone {
         Some(zone) => conn.execute(format!("SET SESSION time_zone = {}", quote::text(zone)))?,
         None => conn.execute("SET SESSION time_zone = @@GLOBAL.time_zone")?,
     };
-    let mode = mode(context, Dialect::default());
+    let mode = mode(settings, Dialect::default());
     conn.execute(format!("SET SESSION sql_mode = '{mode}'"))
         .map(drop)
 }
 
 /// The modes under which rows of a script are stored.
-fn mode(context: &Context, dialect: Dialect) -> String {
+fn mode(settings: &RowSettings, dialect: Dialect) -> String {
     let mut list = vec!["ALLOW_INVALID_DATES"];
-    if context.zero_is_a_value {
+    if settings.zero_is_a_value {
         list.push("NO_AUTO_VALUE_ON_ZERO");
     }
     if dialect.no_backslash_escapes {
@@ -252,7 +220,7 @@ fn mode(context: &Context, dialect: Dialect) -> String {
     list.join(",")
 }
 
-/// Statements one after the other; those that belong together as one LOAD DATA.
+/// Stores statements in their order; consecutive ones with the same columns become one LOAD DATA.
 fn inserts(
     conn: &mut Conn,
     batch: &Batch,
@@ -263,7 +231,7 @@ fn inserts(
     let mut all = 0;
     let mut lines = std::mem::take(&mut session.lines);
     lines.clear();
-    // What the collected lines are for, and how many rows they are.
+    // The columns and the dialect of the collected lines, and how many rows they are.
     let mut collected: Option<(Option<Vec<String>>, Dialect, u64)> = None;
     for statement in list {
         let dialect = statement.dialect;
@@ -276,9 +244,9 @@ fn inserts(
             if collected.as_ref().is_some_and(other) {
                 return None;
             }
-            let shape = batch.shape.literals(named)?;
+            let literals = batch.table.literals(named)?;
             let values = &statement.text[head.values_at..];
-            convert(values, &shape, dialect, &mut lines).ok()
+            convert(values, &literals, dialect, &mut lines).ok()
         });
         if let (Some(rows), Some(head)) = (converted, head) {
             let (.., n) = collected.get_or_insert((head.columns, dialect, 0));
@@ -286,17 +254,17 @@ fn inserts(
             continue;
         }
         all += send(conn, batch, &mut lines, collected.take(), doing)?;
-        // Perhaps only another list of columns than before.
+        // Perhaps only the list of columns differs from the one before.
         let head = Head::parse(&statement.text, dialect);
         let again = head.and_then(|head| {
-            let shape = batch.shape.literals(head.columns.as_deref())?;
+            let literals = batch.table.literals(head.columns.as_deref())?;
             let values = &statement.text[head.values_at..];
-            let rows = convert(values, &shape, dialect, &mut lines).ok()?;
+            let rows = convert(values, &literals, dialect, &mut lines).ok()?;
             Some((head.columns, dialect, rows))
         });
         match again {
             Some(again) => collected = Some(again),
-            None => all += as_it_is(conn, batch, statement, doing)?,
+            None => all += unchanged(conn, batch, statement, doing)?,
         }
     }
     all += send(conn, batch, &mut lines, collected.take(), doing)?;
@@ -315,23 +283,24 @@ fn send(
         return Ok(0);
     };
     let sql = batch
-        .shape
+        .table
         .statement(named.as_deref(), dialect)
-        .ok_or_else(|| Error::new(Kind::Internal, "columns that were there are gone"))?;
+        .ok_or_else(|| Error::new(Kind::Internal, "columns that were converted are gone"))?;
     let done = conn.load(&sql, &mut lines.as_slice())?;
     lines.clear();
-    stored(conn, doing, &done, &batch.shape, Some(rows)).map_err(Failed::Other)
+    load_data::stored(conn, doing, &done, &batch.table.names(), Some(rows))
 }
 
-/// Runs an INSERT under the settings that it was written for.
-fn as_it_is(
+/// Runs an INSERT unchanged, under the settings that it was written for.
+fn unchanged(
     conn: &mut Conn,
     batch: &Batch,
     statement: &Statement,
     doing: &str,
 ) -> Result<u64, Failed> {
     let dialect = statement.dialect;
-    // A stranger's script: literals and most functions are harmless, files of the server's host are not.
+    // The script may be a stranger's: literals and most functions are harmless, files of the server's host
+    // are not.
     let reads = |word: &[u8]| {
         statement
             .text
@@ -342,23 +311,23 @@ fn as_it_is(
         return Err(Failed::Other(Error::new(
             Kind::Archive,
             format!(
-                "{doing}: the INSERT at line {} may read a file of the server's host (LOAD_FILE), and was not run",
+                "{doing}: the INSERT at line {} may read a file on the server's host (LOAD_FILE), and was not run",
                 statement.line
             ),
         )));
     }
     let charset = dialect.charset.map_or("utf8mb4", |c| c.name());
-    conn.execute(format!("USE {}", quote::ident(&batch.shape.schema)))?;
+    conn.execute(format!("USE {}", quote::ident(&batch.table.schema)))?;
     conn.execute(format!("SET NAMES {charset}"))?;
     conn.execute(format!(
         "SET SESSION sql_mode = '{}'",
-        mode(&batch.context, dialect)
+        mode(&batch.settings, dialect)
     ))?;
     let done = conn.execute(&statement.text)?;
     conn.execute("SET NAMES utf8mb4")?;
     conn.execute(format!(
         "SET SESSION sql_mode = '{}'",
-        mode(&batch.context, Dialect::default())
+        mode(&batch.settings, Dialect::default())
     ))?;
     if done.warnings > 0 {
         return Err(Failed::Other(Error::new(
@@ -370,19 +339,4 @@ fn as_it_is(
         )));
     }
     Ok(done.affected)
-}
-
-/// Insists that the server stored what was sent.
-fn stored(
-    conn: &mut Conn,
-    doing: &str,
-    done: &Done,
-    shape: &Shape,
-    rows: Option<u64>,
-) -> Result<u64> {
-    if let Err(e) = checked(conn, doing, done, &shape.names(), rows) {
-        let _ = conn.execute("ROLLBACK");
-        return Err(e);
-    }
-    Ok(Counts::of(done).records)
 }

@@ -1,4 +1,4 @@
-//! Which files a dump consists of, in the order in which they are loaded.
+//! The files of a dump, in the order in which they are loaded.
 
 use super::super::Options;
 use super::dump_error;
@@ -10,35 +10,35 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// As much is looked at to tell a script from what is none.
+/// Bytes that are read to distinguish a script from other files.
 const START: u64 = 4096;
 
 /// All files of a dump.
-pub struct Parts {
+pub struct InputFiles {
     /// In the order of loading.
-    pub list: Vec<Part>,
+    pub list: Vec<InputFile>,
     /// Whether they can be read more than once.
-    pub again: bool,
-    /// Rows of tables, where the tool that wrote them has counted: schema and table.
+    pub rereadable: bool,
+    /// Rows of tables, where the tool that wrote the dump counted them: by schema and table.
     pub counted: BTreeMap<(String, String), u64>,
-    /// What looks as if it were missing.
+    /// Files that seem to be missing.
     pub gaps: Vec<String>,
 }
 
 /// A file, or standard input.
-pub struct Part {
+pub struct InputFile {
     /// Where it is; `None` is standard input.
     pub path: Option<PathBuf>,
     /// The schema for names without one.
     pub schema: Option<String>,
-    /// It is the user's word for what the script may not say; it counts only where it is needed.
+    /// The schema is from --schema, for a script that may not name one; it is used only where it is needed.
     pub schema_given: bool,
     /// What is in it.
     pub content: Content,
-    /// Whether only a line end behind it makes a delimiter of a semicolon, as mydumper writes.
+    /// Whether a semicolon is a delimiter only before a line end, as mydumper writes.
     pub line_ends: bool,
-    /// Whether its last statement may lack its delimiter: only in files of
-    /// tools that say in another way that a dump is whole.
+    /// Whether its last statement may lack its delimiter: only in files of tools that record in another way
+    /// that a dump is complete.
     pub open_end: bool,
 }
 
@@ -50,14 +50,22 @@ pub enum Content {
     Lines {
         /// The table.
         table: String,
-        /// How they are written; `Err` names a file whose LOAD DATA says it.
-        form: Result<Box<Delimited>, PathBuf>,
+        /// How they are written.
+        form: Form,
     },
 }
 
-impl Part {
-    fn sql(path: &Path, schema: Option<&String>) -> Part {
-        Part {
+/// How the lines of a file are written.
+pub enum Form {
+    /// As the layout of the dump says.
+    Known(Box<Delimited>),
+    /// As the LOAD DATA statement in this file says.
+    InStatement(PathBuf),
+}
+
+impl InputFile {
+    fn sql(path: &Path, schema: Option<&String>) -> InputFile {
+        InputFile {
             path: Some(path.to_owned()),
             schema: schema.cloned(),
             schema_given: false,
@@ -85,12 +93,18 @@ impl Part {
         }
     }
 
-    /// Whether its first line may be the columns' names: in files that people
-    /// write, never in those of `--tab`.
+    /// Whether its first line may have the columns' names: in CSV files of other origin, never in those of
+    /// `--tab`.
     pub fn may_have_names(&self) -> bool {
         let name = self.path.as_ref().and_then(|p| p.file_name());
         let name = name.map(|n| n.to_string_lossy()).unwrap_or_default();
-        let form = matches!(&self.content, Content::Lines { form: Ok(_), .. });
+        let form = matches!(
+            &self.content,
+            Content::Lines {
+                form: Form::Known(_),
+                ..
+            }
+        );
         form && !name.contains(".txt") && !name.contains(".dat")
     }
 
@@ -106,7 +120,7 @@ impl Part {
         }
         let mut start = Vec::new();
         let read = (&mut input).take(START).read_to_end(&mut start);
-        // What cannot be read at all is an error of its own.
+        // A file that cannot be read at all has another error than one that is no script.
         if let Err(e) = read {
             return Err(self.error(&dumps::Error::of_read(e)));
         }
@@ -116,23 +130,23 @@ impl Part {
         Ok(Box::new(std::io::Cursor::new(start).chain(input)))
     }
 
-    /// What an error while reading it means.
+    /// An error while reading it, with its cause.
     pub fn error(&self, e: &dumps::Error) -> Error {
         dump_error(Path::new(&self.name()), e)
     }
 }
 
-/// The parts of what the user named.
-pub fn of(options: &Options) -> Result<Parts> {
+/// The files of what the user named.
+pub fn of(options: &Options) -> Result<InputFiles> {
     let from = &options.from;
     let given = options.schema.as_ref();
     if from.as_os_str() == "-" {
-        let mut part = Part::sql(Path::new("-"), given);
-        part.path = None;
-        part.schema_given = true;
-        return Ok(Parts {
-            list: vec![part],
-            again: false,
+        let mut file = InputFile::sql(Path::new("-"), given);
+        file.path = None;
+        file.schema_given = true;
+        return Ok(InputFiles {
+            list: vec![file],
+            rereadable: false,
             counted: BTreeMap::new(),
             gaps: Vec::new(),
         });
@@ -142,12 +156,12 @@ pub fn of(options: &Options) -> Result<Parts> {
             let what = from.display().to_string();
             dump_error(from, &dumps::Error::Io { what, source })
         })?;
-        let again = std::fs::metadata(from).is_ok_and(|m| m.is_file());
-        let mut part = Part::sql(from, given);
-        part.schema_given = true;
-        return Ok(Parts {
-            list: vec![part],
-            again,
+        let rereadable = std::fs::metadata(from).is_ok_and(|m| m.is_file());
+        let mut file = InputFile::sql(from, given);
+        file.schema_given = true;
+        return Ok(InputFiles {
+            list: vec![file],
+            rereadable,
             counted: BTreeMap::new(),
             gaps: Vec::new(),
         });
@@ -155,31 +169,35 @@ pub fn of(options: &Options) -> Result<Parts> {
     match look(from).map_err(|e| dump_error(from, &e))? {
         Found::Archive => Err(Error::new(
             Kind::Internal,
-            "an archive is not for this road",
+            "an archive is not another tool's dump",
         )),
-        Found::Dump(dump) => folder(from, &dump, given),
+        Found::Dump(dump) => files_of_directory(from, &dump, given),
     }
 }
 
-fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<Parts> {
-    let mut list: Vec<Part> = dump.before.iter().map(|p| Part::sql(p, None)).collect();
+fn files_of_directory(from: &Path, dump: &Dump, given: Option<&String>) -> Result<InputFiles> {
+    let mut list: Vec<InputFile> = dump
+        .before
+        .iter()
+        .map(|p| InputFile::sql(p, None))
+        .collect();
     let names: Vec<Option<String>> = dump
         .schemas
         .iter()
         .map(|s| schema_name(from, s, given))
         .collect::<Result<_>>()?;
-    let objects = |list: &mut Vec<Part>, what: &[Object], schema: Option<&String>| {
-        list.extend(what.iter().map(|o| Part::sql(&o.ddl, schema)));
+    let objects = |list: &mut Vec<InputFile>, what: &[Object], schema: Option<&String>| {
+        list.extend(what.iter().map(|o| InputFile::sql(&o.ddl, schema)));
     };
     for (s, name) in dump.schemas.iter().zip(&names) {
-        list.extend(s.create.iter().map(|p| Part::sql(p, None)));
+        list.extend(s.create.iter().map(|p| InputFile::sql(p, None)));
         let name = name.as_ref();
         objects(&mut list, &s.sequences, name);
         list.extend(
             s.tables
                 .iter()
                 .filter_map(|t| t.ddl.as_ref())
-                .map(|p| Part::sql(p, name)),
+                .map(|p| InputFile::sql(p, name)),
         );
     }
     // The biggest tables first: what is left at the end is small.
@@ -203,26 +221,26 @@ fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<Parts> {
                 counted.insert(key, rows);
             }
             None if !t.missing.is_empty() => gaps.push(printable(&format!(
-                "{}: there is no file {} among its files of rows; mydumper writes none for a range without rows, and has not counted: look whether it was lost",
+                "{}: there is no file {} among its row files; mydumper writes none for a range without rows, and recorded no count: check whether it was lost",
                 server::quote::qualified(&key.0, &key.1),
                 t.missing
             ))),
             None => {}
         }
-        for file in &t.data {
-            let content = match &file.kind {
+        for data in &t.data {
+            let content = match &data.kind {
                 DataKind::Sql => Content::Sql,
                 DataKind::Delimited(form) => Content::Lines {
                     table: table.clone(),
-                    form: Ok(Box::new(form.clone())),
+                    form: Form::Known(Box::new(form.clone())),
                 },
                 DataKind::LoadData(statement) => Content::Lines {
                     table: table.clone(),
-                    form: Err(statement.clone()),
+                    form: Form::InStatement(statement.clone()),
                 },
             };
-            list.push(Part {
-                path: Some(file.path.clone()),
+            list.push(InputFile {
+                path: Some(data.path.clone()),
                 schema: name.clone(),
                 schema_given: false,
                 content,
@@ -234,20 +252,20 @@ fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<Parts> {
     for (s, name) in dump.schemas.iter().zip(&names) {
         let name = name.as_ref();
         let triggers = s.tables.iter().filter_map(|t| t.triggers.as_ref());
-        list.extend(triggers.map(|p| Part::sql(p, name)));
-        list.extend(s.triggers.iter().map(|p| Part::sql(p, name)));
+        list.extend(triggers.map(|p| InputFile::sql(p, name)));
+        list.extend(s.triggers.iter().map(|p| InputFile::sql(p, name)));
         // A view may call a routine.
-        list.extend(s.post.iter().map(|p| Part::sql(p, name)));
+        list.extend(s.post.iter().map(|p| InputFile::sql(p, name)));
         objects(&mut list, &s.views, name);
     }
-    for part in &mut list {
+    for file in &mut list {
         // Only mydumper says in its metadata that it was not interrupted.
-        part.open_end = dump.layout == Layout::Mydumper;
-        part.line_ends = dump.layout == Layout::Mydumper;
+        file.open_end = dump.layout == Layout::Mydumper;
+        file.line_ends = dump.layout == Layout::Mydumper;
     }
-    Ok(Parts {
+    Ok(InputFiles {
         list,
-        again: true,
+        rereadable: true,
         counted,
         gaps,
     })
@@ -261,7 +279,7 @@ fn schema_name(from: &Path, s: &Schema, given: Option<&String>) -> Result<Option
         (None, _) => Err(Error::new(
             Kind::Usage,
             printable(&format!(
-                "the files in {} do not say to which schema they belong",
+                "the files in {} do not name the schema they belong to",
                 from.display()
             )),
         )
@@ -269,17 +287,20 @@ fn schema_name(from: &Path, s: &Schema, given: Option<&String>) -> Result<Option
     }
 }
 
-/// The name that a file's CREATE gives what its file name cannot.
-fn named_by_statement(file: Option<&Path>, stand_in: &str) -> Result<String> {
-    let Some(file) = file else {
+/// The name in a file's CREATE, where the file name cannot hold it.
+fn named_by_statement(path: Option<&Path>, stand_in: &str) -> Result<String> {
+    let Some(path) = path else {
         return Err(Error::new(
             Kind::Archive,
-            format!("no file says which name {} stands for", printable(stand_in)),
+            format!(
+                "no file gives the name that {} is a placeholder for",
+                printable(stand_in)
+            ),
         ));
     };
-    let part = Part::sql(file, None);
-    let mut script = Script::new(part.open()?).with_open_end(true);
-    while let Some(s) = script.next().map_err(|e| part.error(&e))? {
+    let file = InputFile::sql(path, None);
+    let mut script = Script::new(file.open()?).with_open_end(true);
+    while let Some(s) = script.next().map_err(|e| file.error(&e))? {
         match dumps::statement::classify(&s.text, s.dialect).kind {
             dumps::statement::Kind::CreateDatabase(name) => return Ok(name),
             dumps::statement::Kind::CreateTable(name) => return Ok(name.name),
@@ -288,6 +309,6 @@ fn named_by_statement(file: Option<&Path>, stand_in: &str) -> Result<String> {
     }
     Err(Error::new(
         Kind::Archive,
-        format!("{} creates nothing", part.name()),
+        format!("{} creates nothing", file.name()),
     ))
 }

@@ -1,40 +1,39 @@
-//! Dumps of other tools: mysqldump and mariadb-dump scripts, mydumper's,
-//! `--tab`, `--dir` and CSV folders.
+//! Dumps of other tools: scripts of mysqldump and mariadb-dump; directories of mydumper, `--tab`, `--dir`
+//! and CSV.
 //!
-//! Steps, each a file: `parts` (which files, in which order), `survey` (one
-//! pass over all of them before the target is touched: is the dump whole, what
-//! does it create, may all of it run), `stream` (statements in their order;
-//! the rows of INSERTs go to the loaders in batches), `batch` (rows as lines
-//! for LOAD DATA, several tables and several batches of one at a time), `shape`
-//! (what a column's literals become).
+//! Steps, each a file: `files` (which files, in which order), `survey` (one pass over all of them before
+//! the target is touched: is the dump complete, what does it create, may all of it run by
+//! `statement_policy`), `replay` (statements in their order; the rows of INSERTs go to the loaders in
+//! batches), `batch` (rows as lines for LOAD DATA, several tables and several batches of one table at a
+//! time), `target_table` (how a column's literals are written), `header_row` and `settings` (what the first
+//! line of a file, and the script's SETs, mean for rows).
 //!
-//! Such a dump has no digests. What holds instead: every statement is
-//! understood or sent as it is, where its order matters; every row that was
-//! sent is counted by the server, without a warning.
+//! Such a dump has no digests. What holds instead: every statement is understood, or sent unchanged in its
+//! order; the server counts every row that was sent, without a warning.
 
 mod batch;
 mod files;
 mod header_row;
+mod replay;
 mod settings;
-mod stream;
+mod statement_policy;
 mod survey;
 mod target_table;
 
-use super::completion::Completion;
-use super::journal::Journal;
-use super::{Options, Summary, Target, precheck, refused, tablespace};
+use crate::managed_instance::with_managed_instance;
+use crate::previous_load::{Input, PreviousLoad};
+use crate::{Options, Summary, Target, check_writable, tablespace};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use instance::tune;
 use run::Run;
-use server::quote;
 use std::path::Path;
 use std::time::Instant;
 
-/// Bytes of statements that a batch takes together, one transaction each.
+/// Bytes of statements in a batch, which is one transaction.
 const BATCH: usize = 8 << 20;
 
-/// Whether a path is an archive, which is not for here.
+/// Whether a path is an archive, which this module does not load.
 pub fn is_archive(from: &Path) -> Result<bool> {
     if from.as_os_str() == "-" || !from.is_dir() {
         return Ok(false);
@@ -44,17 +43,17 @@ pub fn is_archive(from: &Path) -> Result<bool> {
         Ok(dumps::folder::Found::Dump(_)) => Ok(false),
         Err(dumps::Error::Unknown { .. }) if is_empty(from) => Err(Error::new(
             Kind::Archive,
-            printable(&format!("{} is an empty folder", from.display())),
+            printable(&format!("{} is an empty directory", from.display())),
         )
-        .hint("name the folder that holds the dump")),
-        // Let the archive's own messages say what is wrong with it.
+        .hint("name the directory that holds the dump")),
+        // Opening it as an archive reports what is wrong with it.
         Err(dumps::Error::Unknown { .. }) => Ok(true),
         Err(e) => Err(dump_error(from, &e)),
     }
 }
 
-fn is_empty(folder: &Path) -> bool {
-    std::fs::read_dir(folder).is_ok_and(|mut list| list.next().is_none())
+fn is_empty(directory: &Path) -> bool {
+    std::fs::read_dir(directory).is_ok_and(|mut list| list.next().is_none())
 }
 
 /// Loads a dump that another tool wrote.
@@ -64,22 +63,22 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         tablespace::ImportMode::Tablespace | tablespace::ImportMode::Offline
     ) {
         run.observer.warn(format!(
-            "--road {}: what another tool wrote has no digests to prove a file with, and comes as rows",
+            "--import-mode {}: dumps of other tools have no digests to verify a tablespace with; they are loaded by SQL",
             options.import_mode.name()
         ));
     }
     let start = Instant::now();
     if !options.filter.is_empty() {
-        // Half of a script is not a smaller dump: its statements need one another.
+        // A part of a script is not a smaller dump: its statements depend on each other.
         return Err(Error::new(
             Kind::Usage,
-            "what another tool wrote is loaded whole: it cannot be selected from by schema or table",
+            "dumps of other tools are loaded completely: schemas and tables cannot be selected",
         )
-        .hint("leave the selection out, or load it elsewhere and dump the part from there with penstock"));
+        .hint("omit the selection, or load the dump into another server and dump the selection from there with penstock"));
     }
-    let parts = files::of(options)?;
-    let survey = if parts.again {
-        Some(survey::survey(run, options, &parts)?)
+    let files = files::of(options)?;
+    let survey = if files.rereadable {
+        Some(survey::survey(run, options, &files)?)
     } else {
         None
     };
@@ -92,164 +91,88 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     }
     let bytes = survey.as_ref().map_or(0, |s| s.bytes);
     let nothing = || Ok(());
-    let mut done = super::with_managed_instance(run, options, bytes, None, nothing, |options| {
-        surveyed(run, options, &parts, survey.as_ref())
+    let mut done = with_managed_instance(run, options, bytes, None, nothing, |options| {
+        load_surveyed(run, options, &files, survey.as_ref())
     })?;
     done.seconds = start.elapsed().as_secs_f64();
     Ok(done)
 }
 
-/// Loads what is known to be whole, or a stream of which nothing is known.
-fn surveyed(
+/// Loads what the survey has read, or standard input, of which nothing is known.
+fn load_surveyed(
     run: &Run,
     options: &Options,
-    parts: &files::Parts,
+    files: &files::InputFiles,
     survey: Option<&survey::Survey>,
 ) -> Result<Summary> {
-    let mut target = Target::open(run, options)?;
-    precheck::writable(&mut target.conn, &target.id, target.options.tune.level)?;
-    let found = match survey {
-        Some(survey) => interrupted(&mut target, survey)?,
-        None => Found::Nothing,
+    let bytes = survey.map_or(0, |s| s.bytes);
+    let input = Input {
+        word: "dump",
+        schemas: survey.map(|s| s.schemas.len()),
+        pieces: "batches".to_owned(),
     };
-    let journal = match found {
-        Found::Nothing => None,
-        Found::Journal(journal) => Some(journal),
-        Found::Ending(ending) => {
-            run.observer.note(super::ENDED.to_owned());
+    let mut target = Target::open(run, options)?;
+    check_writable(&mut target.conn, &target.id, options.tune.level)?;
+    let journal = match previous_load(&mut target, &input, survey)? {
+        PreviousLoad::None => None,
+        PreviousLoad::Interrupted(journal) => Some(journal),
+        PreviousLoad::Completed(completion) => {
             return Ok(Summary {
-                archive: super::named(&options.from),
-                target: target.described(),
-                already_loaded_bytes: survey.map_or(0, |s| s.bytes),
-                threads: options.threads,
-                exceptions: ending.exceptions,
+                already_loaded_bytes: bytes,
+                exceptions: completion.exceptions,
                 already_complete: true,
-                ..Summary::default()
+                ..Summary::of(target, tune::Report::default())
             });
         }
     };
-    // Whatever ends this function from here on, `tuning` puts the server's settings back.
-    let work = tune::LoadProfile {
-        bytes: survey.map_or(0, |s| s.bytes),
+    let profile = tune::LoadProfile {
+        bytes,
         split: true,
         binlog: !options.skip_binlog,
         redo: false,
         session: target.conn.id(),
     };
-    let tuning = tune::begin(run, &options.tune, &options.target, &target.id, &work)?;
-    if tuning.restarted() {
-        target.again()?;
-    }
-    target.prepare()?;
-    let done = stream::load(&mut target, parts, survey, journal);
-    let done = done.map_err(|e| left_behind(e, &target))?;
-    let tuning = tuning.finish();
-    target
-        .exceptions
-        .extend(tuning.not_reverted.iter().cloned());
-    target.notes.sort();
-    target.notes.dedup();
+    let tuning = target.tuned(&profile)?;
+    let done = replay::load(&mut target, files, survey, journal);
+    let done = done.map_err(|e| input.partial_load_hint(e, &target))?;
     Ok(Summary {
-        completion: None,
-        already_loaded_bytes: 0,
-        skipped_statements: done.left_out,
-        archive: super::named(&options.from),
-        target: target.described(),
         schemas: done.schemas,
         tables: done.tables,
         views: done.views,
         rows: done.rows,
         raw_bytes: done.bytes,
-        // Whoever began knows when all is over.
-        seconds: 0.0,
         rows_seconds: done.seconds,
-        threads: options.threads,
-        verified: None,
-        bottleneck: done.held,
-        batch_sizes: Vec::new(),
-        import: tablespace::ImportSummary::default(),
-        digests: false,
-        tuning,
-        notes: target.notes,
-        exceptions: target.exceptions,
-        managed: None,
-        already_complete: false,
+        bottleneck: done.bottleneck,
+        skipped_statements: done.skipped,
+        ..Summary::of(target, tuning.finish())
     })
 }
 
-/// What a target has of an earlier load.
-enum Found {
-    /// Nothing, and nothing of the dump either.
-    Nothing,
-    /// The journal of one that was interrupted, and is gone on with.
-    Journal(Journal),
-    /// A note that the load which is to be gone on with had come to its end.
-    Ending(Completion),
-}
-
-/// Finds the journal of an interrupted load of this dump, or makes sure that
-/// the target holds nothing of it.
-fn interrupted(t: &mut Target<'_>, survey: &survey::Survey) -> Result<Found> {
-    let Some(home) = survey.home() else {
-        return Ok(Found::Nothing);
+/// Finds an earlier load of this dump, or makes sure that the target holds nothing of it.
+fn previous_load(
+    t: &mut Target<'_>,
+    input: &Input,
+    survey: Option<&survey::Survey>,
+) -> Result<PreviousLoad> {
+    let Some((home, survey)) = survey.and_then(|s| Some((s.home()?, s))) else {
+        return Ok(PreviousLoad::None);
     };
-    let Some(journal) = t.interrupted(home, &survey.identity)? else {
-        // Rows cannot be compared, but nobody else gets at a server of the load's own.
-        if t.options.resume
-            && t.options.managed.is_some()
-            && let Some(ending) = Completion::find(t, &survey.identity)
-        {
-            return Ok(Found::Ending(ending));
+    let key = (home, survey.identity.as_str());
+    // Without digests, rows cannot be compared.
+    PreviousLoad::find(t, input, key, false, |t, completion| {
+        if completion.is_some() {
+            return Ok(true);
         }
         survey::nothing_there(t, survey)?;
-        t.nothing_to_resume();
-        return Ok(Found::Nothing);
-    };
-    if !t.resuming {
-        let e = refused("a load of this dump into this target was interrupted");
-        return Err(left_behind(e, t));
-    }
-    t.run.observer.note(format!(
-        "going on with the interrupted load: {} batches are there",
-        journal.chunks()
-    ));
-    Ok(Found::Journal(journal))
+        Ok(false)
+    })
 }
 
-/// What a load that failed in the middle has left, and how to go on.
-fn left_behind(e: Error, t: &Target<'_>) -> Error {
-    if !t.touched {
-        return e;
-    }
-    let mut hint = e.hint.clone().map(|h| h + "\n").unwrap_or_default();
-    hint += "the target holds a part of the dump: ";
-    if e.kind == Kind::Differs {
-        hint = "somebody changed rows on the target while the load was interrupted, or something on it changes them; ".to_owned();
-    } else if t.options.from.as_os_str() != "-" {
-        hint += "penstock load --resume goes on from there; ";
-    }
-    hint += "to begin anew, drop ";
-    if t.created.is_empty() {
-        hint += "what this load created";
-    } else {
-        let names: Vec<String> = t
-            .created
-            .iter()
-            .map(|c| printable(&quote::ident(c)))
-            .collect();
-        hint += &format!("the schemas that this load created ({})", names.join(", "));
-    }
-    Error {
-        hint: Some(hint),
-        ..e
-    }
-}
-
-/// What an error of a dump means.
+/// An error of a dump, with its kind and a hint.
 fn dump_error(from: &Path, e: &dumps::Error) -> Error {
     let text = printable(&format!("cannot read {}: {e}", from.display()));
     match e {
-        // It names the file by itself.
+        // The error names the file.
         dumps::Error::Io { what, source } if *what == from.display().to_string() => Error::new(
             Kind::Storage,
             printable(&format!("cannot read {what}: {source}")),
@@ -258,13 +181,13 @@ fn dump_error(from: &Path, e: &dumps::Error) -> Error {
         dumps::Error::Io { .. } => Error::new(Kind::Storage, text).hint("check the path and the permissions"),
         dumps::Error::Binary { .. } => Error::new(
             Kind::Archive,
-            printable(&format!("{} is no SQL script: {e}", from.display())),
+            printable(&format!("{} is not an SQL script: {e}", from.display())),
         )
-        .hint("nothing of it was loaded; penstock load --help lists what can be"),
+        .hint("nothing was loaded; penstock load --help lists what can be loaded"),
         dumps::Error::Unknown { .. } => Error::new(Kind::Archive, text).hint(
-            "known are folders of penstock, MySQL Shell, mydumper, mysqldump --tab, mariadb-dump --dir, CSV and TSV beside .sql files; and .sql files",
+            "supported are directories of penstock, MySQL Shell, mydumper, mysqldump --tab, mariadb-dump --dir, CSV and TSV with .sql files; and .sql files",
         ),
         _ => Error::new(Kind::Archive, text)
-            .hint("the dump is not whole: fetch it again, or take it again"),
+            .hint("the dump is incomplete: copy it again, or take it again"),
     }
 }

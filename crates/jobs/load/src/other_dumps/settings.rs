@@ -1,45 +1,54 @@
-//! What a script has set of what changes its rows, put aside and taken back.
+//! The script's settings that change what its rows mean, also when they are saved in user variables and
+//! restored.
 //!
-//! Dumps keep `sql_mode` and `time_zone` in user variables around each trigger
-//! and event, and go on with rows behind them: whoever takes only literals for
-//! settings stores the rows behind the first trigger under others.
+//! Dumps save `sql_mode` and `time_zone` in user variables around each trigger and event, and continue with
+//! rows after them: a loader that follows only literals would store the rows after the first trigger under
+//! other settings.
 
-use super::batch::Context;
 use dumps::statement::{Assignment, Scope, Value};
 use std::collections::HashMap;
 
-/// User variables that are kept; a dump needs a handful.
-const KEPT: usize = 64;
+/// Settings of the script that change what is stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowSettings {
+    /// Time zone; `None` is the server's.
+    pub time_zone: Option<String>,
+    /// 0 for an AUTO_INCREMENT column is 0, and not the next number.
+    pub zero_is_a_value: bool,
+}
 
-/// The settings in force, and those put aside.
+/// User variables that are saved; a dump needs a handful.
+const MOST_SAVED: usize = 64;
+
+/// The settings in force, and those saved.
 #[derive(Default)]
 pub struct Settings {
-    now: Context,
-    /// What the script found when it began.
-    first: Context,
-    kept: HashMap<String, Context>,
+    now: RowSettings,
+    /// The settings when the script began.
+    first: RowSettings,
+    saved: HashMap<String, RowSettings>,
 }
 
 impl Settings {
-    /// The settings behind a SET.
-    pub fn follow(&mut self, list: &[Assignment]) -> Context {
+    /// The settings after a SET.
+    pub fn follow(&mut self, list: &[Assignment]) -> RowSettings {
         for Assignment { scope, name, value } in list {
             match (scope, name.as_str()) {
                 (Scope::User, _) => match value {
                     Value::Variable(from)
-                        if self.kept.len() < KEPT
+                        if self.saved.len() < MOST_SAVED
                             && matches!(from.as_str(), "sql_mode" | "time_zone") =>
                     {
-                        self.kept.insert(name.clone(), self.now.clone());
+                        self.saved.insert(name.clone(), self.now.clone());
                     }
                     _ => {}
                 },
                 (Scope::Session, "time_zone") => {
-                    self.now.zone = match value {
+                    self.now.time_zone = match value {
                         Value::Text(zone) if zone.eq_ignore_ascii_case("SYSTEM") => None,
                         Value::Text(zone) => Some(zone.clone()),
-                        Value::User(from) => self.kept(from).zone.clone(),
-                        _ => self.first.zone.clone(),
+                        Value::User(from) => self.saved(from).time_zone.clone(),
+                        _ => self.first.time_zone.clone(),
                     }
                 }
                 (Scope::Session, "sql_mode") => {
@@ -47,7 +56,7 @@ impl Settings {
                     let has = |text: &String| text.to_ascii_uppercase().contains(MODE);
                     self.now.zero_is_a_value = match value {
                         Value::Text(mode) => has(mode),
-                        Value::User(from) => self.kept(from).zero_is_a_value,
+                        Value::User(from) => self.saved(from).zero_is_a_value,
                         // `CONCAT(@@sql_mode, ',…')` adds.
                         Value::Expression(text) => self.now.zero_is_a_value || has(text),
                         Value::Number(_) | Value::Variable(_) | Value::Default => false,
@@ -59,8 +68,8 @@ impl Settings {
         self.now.clone()
     }
 
-    fn kept(&self, name: &str) -> &Context {
-        self.kept.get(name).unwrap_or(&self.first)
+    fn saved(&self, name: &str) -> &RowSettings {
+        self.saved.get(name).unwrap_or(&self.first)
     }
 }
 
@@ -71,12 +80,12 @@ mod tests {
     use dumps::statement::assignments;
 
     #[test]
-    fn what_was_put_aside_comes_back() {
+    fn saved_settings_come_back() {
         let mut settings = Settings::default();
         let mut after = |sql: &str| {
             let list = assignments(sql.as_bytes(), Dialect::default()).expect("a SET");
             let now = settings.follow(&list);
-            (now.zone, now.zero_is_a_value)
+            (now.time_zone, now.zero_is_a_value)
         };
         let utc = || Some("+00:00".to_owned());
         after("SET @OLD_TIME_ZONE=@@TIME_ZONE");

@@ -1,16 +1,13 @@
-//! One pass over a dump before the target is touched: whether it is whole, what
-//! it creates, how big its tables are, and whether all of it may run.
+//! One pass over a dump before the target is touched: whether it is complete, what it creates, how big its
+//! tables are, and whether all of it may run.
 
-use super::super::Options;
-use super::super::{Target, refused};
-use super::files::{Content, Parts};
-use super::stream::is_of_a_dump;
+use super::files::{Content, InputFiles};
+use super::statement_policy::{self, Unsupported, why_unsupported};
+use crate::{Options, Target, refused};
 use base::units::printable;
 use base::{Counters, Error, Kind, Result};
 use dumps::script::Frame;
-use dumps::statement::{
-    Kind as Sort, Name, OF_THE_SERVER, Statement as Classified, classify, is_system,
-};
+use dumps::statement::{Kind as StatementKind, Name, classify, is_system};
 use run::Run;
 use run::failure;
 use server::{Identity, quote};
@@ -18,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a dump was found to be.
+/// What a dump contains.
 #[derive(Default)]
 pub struct Survey {
     /// Schemas that it creates or uses, in order.
@@ -29,7 +26,7 @@ pub struct Survey {
     pub objects: BTreeSet<(String, String)>,
     /// Uncompressed bytes in all.
     pub bytes: u64,
-    /// Tells this dump from any other.
+    /// Distinguishes this dump from any other.
     pub identity: String,
 }
 
@@ -47,73 +44,73 @@ impl Survey {
 }
 
 /// Reads all of a dump.
-pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
-    let phase = run.phase("looking through the dump", 1);
+pub fn survey(run: &Run, options: &Options, files: &InputFiles) -> Result<Survey> {
+    let phase = run.phase("scanning dump", 1);
     let mut found = Survey::default();
     let hasher = Arc::new(Mutex::new(blake3::Hasher::new()));
-    let mut unsafe_ones = Vec::new();
-    for part in &parts.list {
+    let mut unsupported = Vec::new();
+    for file in &files.list {
         run.check()?;
         let reader = Hashed {
-            inner: part.open()?,
+            inner: file.open()?,
             hasher: hasher.clone(),
             counters: phase.counters.clone(),
         };
-        let mut current = part.schema.clone();
+        let mut current = file.schema.clone();
         if let Some(schema) = &current
-            && !part.schema_given
+            && !file.schema_given
         {
             found.schema(schema);
         }
-        let mut names_its_own = None;
-        match &part.content {
+        let mut own_schema = None;
+        match &file.content {
             Content::Lines { table, .. } => {
                 let mut reader = reader;
                 let bytes = std::io::copy(&mut reader, &mut std::io::sink()).map_err(|e| {
-                    Error::new(Kind::Storage, format!("cannot read {}: {e}", part.name()))
+                    Error::new(Kind::Storage, format!("cannot read {}: {e}", file.name()))
                 })?;
                 let key = (current.unwrap_or_default(), table.clone());
                 *found.tables.entry(key).or_default() += bytes;
             }
             Content::Sql => {
-                let mut script = part.script(reader);
-                while let Some(s) = script.next().map_err(|e| part.error(&e))? {
+                let mut script = file.script(reader);
+                while let Some(s) = script.next().map_err(|e| file.error(&e))? {
                     run.check()?;
                     let c = classify(&s.text, s.dialect);
-                    if let Some(danger) = danger(&c, current.as_deref()) {
-                        unsafe_ones.push(Refused {
-                            place: format!("{}, line {}", part.name(), s.line),
-                            why: danger,
+                    if let Some(why) = why_unsupported(&c, current.as_deref()) {
+                        unsupported.push(Unsupported {
+                            place: format!("{}, line {}", file.name(), s.line),
+                            why,
                         });
                         script.recycle(s.text);
                         continue;
                     }
-                    if let Sort::Use(name) = &c.kind {
-                        names_its_own.get_or_insert((name.clone(), s.line));
+                    if let StatementKind::Use(name) = &c.kind {
+                        own_schema.get_or_insert((name.clone(), s.line));
                     }
                     found
                         .take(&c.kind, &mut current, s.text.len() as u64)
                         .map_err(|name| {
-                            no_schema(&name, &format!("{}, line {}", part.name(), s.line))
+                            no_schema(&name, &format!("{}, line {}", file.name(), s.line))
                         })?;
                     script.recycle(s.text);
                 }
-                if let Some(given) = part.schema.as_ref().filter(|_| part.schema_given)
+                if let Some(given) = file.schema.as_ref().filter(|_| file.schema_given)
                     && !found.schemas.contains(given)
-                    && let Some((own, line)) = names_its_own
+                    && let Some((own, line)) = own_schema
                 {
                     return Err(not_for(
                         given,
                         &own,
-                        &format!("{}, line {line}", part.name()),
+                        &format!("{}, line {line}", file.name()),
                     ));
                 }
                 if script.frame().is_cut() {
                     return Err(Error::new(
                         Kind::Archive,
                         format!(
-                            "{} is cut: it begins as a dump and does not end with the line that says it is complete",
-                            part.name()
+                            "{} is cut: it begins as a dump and does not end with the line that marks it complete",
+                            file.name()
                         ),
                     )
                     .hint("nothing was loaded; fetch the file again, or take the dump again"));
@@ -122,11 +119,11 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
         }
     }
     found.bytes = phase.counters.bytes.get();
-    if found.schemas.is_empty() && unsafe_ones.is_empty() {
+    if found.schemas.is_empty() && unsupported.is_empty() {
         return Err(empty(&options.from));
     }
-    if !unsafe_ones.is_empty() && !options.skip_unsupported {
-        return Err(refused_statements(&unsafe_ones, "nothing of it was run"));
+    if !unsupported.is_empty() && !options.skip_unsupported {
+        return Err(statement_policy::refusal(&unsupported, "nothing was run"));
     }
     let digest = hasher
         .lock()
@@ -137,8 +134,8 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
     Ok(found)
 }
 
-/// The server that a script was taken from, by what its first lines say: the
-/// server's version, or else that of the tool that came with it.
+/// The server that was dumped, from the script's first lines: the server's version, or else that of the
+/// tool that came with it.
 pub fn source(frame: &Frame) -> Option<Identity> {
     let distribution = || {
         let (_, rest) = frame.header.as_deref()?.split_once("Distrib ")?;
@@ -149,68 +146,32 @@ pub fn source(frame: &Frame) -> Option<Identity> {
     Identity::from_variables(variables)
 }
 
-/// Why a statement may not run, if it may not.
-pub fn danger(c: &Classified, current: Option<&str>) -> Option<&'static str> {
-    let file = c
-        .danger
-        .is_some_and(|d| d == "LOAD_FILE" || d == "INTO OUTFILE");
-    if is_of_a_dump(&c.kind) && !file {
-        return None;
-    }
-    let own = |name: &Name| {
-        let key = resolved(name, current);
-        key.is_some_and(|(schema, _)| is_system(&schema))
-    };
-    let of_the_server = match &c.kind {
-        Sort::Insert(head) => head.schema.as_deref().or(current).is_some_and(is_system),
-        Sort::InsertOther(_, Some(name))
-        | Sort::CreateTable(name)
-        | Sort::AlterTable(name)
-        | Sort::CreateView(name)
-        | Sort::CreateRoutine(name)
-        | Sort::CreateEvent(name)
-        | Sort::DropObject(name)
-        | Sort::Sequence(name)
-        | Sort::LoadData { table: name, .. }
-        | Sort::CreateTrigger { table: name, .. } => own(name),
-        Sort::DropTable(names) | Sort::DropView(names) => names.iter().any(own),
-        Sort::CreateDatabase(name) | Sort::DropDatabase(name) => {
-            // A dump of all schemas has `CREATE DATABASE IF NOT EXISTS mysql`.
-            matches!(c.kind, Sort::DropDatabase(_)) && is_system(name)
-        }
-        Sort::AlterDatabase(name) => name.as_deref().or(current).is_some_and(is_system),
-        Sort::Other => current.is_some_and(is_system),
-        _ => false,
-    };
-    c.danger.or(of_the_server.then_some(OF_THE_SERVER))
-}
-
-/// A name that no USE and no --schema completes.
+/// A name whose schema neither USE nor --schema gives.
 pub fn no_schema(name: &str, place: &str) -> Error {
     Error::new(
         Kind::Usage,
         printable(&format!(
-            "{place}: the dump does not say to which schema {} belongs",
+            "{place}: the dump does not name the schema of {}",
             quote::ident(name)
         )),
     )
     .hint("name it with --schema NAME")
 }
 
-/// A dump that says itself where it goes is not sent elsewhere by a flag for names without a schema.
+/// A dump that names its schema is not redirected by a flag for names without a schema.
 pub fn not_for(given: &str, own: &str, place: &str) -> Error {
     Error::new(
         Kind::Usage,
         printable(&format!(
-            "--schema {}: nothing would go there, the dump itself says where it goes ({place}: USE {})",
+            "--schema {}: nothing would be loaded there, the dump names its own schema ({place}: USE {})",
             quote::ident(given),
             quote::ident(own)
         )),
     )
-    .hint("leave --schema out; it is for names without a schema, and renames none")
+    .hint("omit --schema; it is for names without a schema and does not rename schemas")
 }
 
-/// A dump that creates and fills nothing is none: the tool that wrote it failed, most likely.
+/// A dump that creates and fills nothing: most likely the tool that wrote it failed.
 pub fn empty(from: &std::path::Path) -> Error {
     let name = if from.as_os_str() == "-" {
         "standard input".to_owned()
@@ -220,69 +181,17 @@ pub fn empty(from: &std::path::Path) -> Error {
     Error::new(
         Kind::Archive,
         printable(&format!(
-            "{name} holds nothing to load: no schema, no table, no rows"
+            "{name} contains nothing to load: no schema, no table, no rows"
         )),
     )
-    .hint("see what the tool that wrote it said")
-}
-
-/// A statement that may not run.
-pub struct Refused {
-    /// File and line.
-    pub place: String,
-    /// Why.
-    pub why: &'static str,
-}
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.place, self.why)
-    }
-}
-
-/// So many of one kind are still listed each.
-const FEW: u64 = 3;
-
-/// One line for many that are refused for one reason: a dump of all schemas has dozens.
-pub fn grouped(list: &[Refused]) -> Vec<String> {
-    let mut groups: Vec<(&Refused, u64)> = Vec::new();
-    for one in list {
-        match groups.iter_mut().find(|(first, _)| first.why == one.why) {
-            Some((_, n)) => *n += 1,
-            None => groups.push((one, 1)),
-        }
-    }
-    let lines = groups.into_iter().flat_map(|(first, n)| {
-        if n > FEW {
-            vec![format!("{first}, and {} more like it", n - 1)]
-        } else {
-            let same = list.iter().filter(|one| one.why == first.why);
-            same.map(Refused::to_string).collect()
-        }
-    });
-    lines.collect()
-}
-
-/// What may not run, by name; `so_far` says what of the dump was run.
-pub fn refused_statements(list: &[Refused], so_far: &str) -> Error {
-    let mut text = "the dump holds what no dump of rows and definitions needs:".to_owned();
-    let lines = grouped(list);
-    for one in lines.iter().take(20) {
-        text += &format!("\n  {}", printable(one));
-    }
-    if lines.len() > 20 {
-        text += &format!("\n  … and {} more", lines.len() - 20);
-    }
-    Error::new(Kind::Archive, text).hint(format!(
-        "{so_far}; --skip-refused leaves these statements out and names them at the end"
-    ))
+    .hint("check the output of the tool that wrote it")
 }
 
 impl Survey {
-    /// Takes note of a statement; `Err` names what has no schema.
+    /// Records a statement; `Err` is a name without a schema.
     fn take(
         &mut self,
-        kind: &Sort,
+        kind: &StatementKind,
         current: &mut Option<String>,
         bytes: u64,
     ) -> Result<(), String> {
@@ -293,27 +202,28 @@ impl Survey {
             Ok::<(), String>(())
         };
         match kind {
-            Sort::Insert(head) => {
+            StatementKind::Insert(head) => {
                 let name = Name {
                     schema: head.schema.clone(),
                     name: head.table.clone(),
                 };
                 table(self, &name, bytes)?;
             }
-            Sort::InsertOther(_, Some(name)) | Sort::LoadData { table: name, .. } => {
+            StatementKind::InsertOther(_, Some(name))
+            | StatementKind::LoadData { table: name, .. } => {
                 table(self, name, bytes)?;
             }
-            Sort::CreateTable(name) => table(self, name, 0)?,
-            Sort::CreateView(name)
-            | Sort::CreateRoutine(name)
-            | Sort::CreateEvent(name)
-            | Sort::CreateTrigger { trigger: name, .. } => {
+            StatementKind::CreateTable(name) => table(self, name, 0)?,
+            StatementKind::CreateView(name)
+            | StatementKind::CreateRoutine(name)
+            | StatementKind::CreateEvent(name)
+            | StatementKind::CreateTrigger { trigger: name, .. } => {
                 let key = resolved(name, current.as_deref()).ok_or_else(|| name.name.clone())?;
                 self.schema(&key.0);
                 self.objects.insert(key);
             }
-            Sort::CreateDatabase(name) => self.schema(name),
-            Sort::Use(name) => {
+            StatementKind::CreateDatabase(name) => self.schema(name),
+            StatementKind::Use(name) => {
                 self.schema(name);
                 *current = Some(name.clone());
             }
@@ -323,33 +233,35 @@ impl Survey {
     }
 }
 
-/// Whether a statement that runs has a name that a schema must complete.
-pub fn needs_schema(kind: &Sort) -> bool {
+/// Whether a statement that runs has a name without a schema.
+pub fn needs_schema(kind: &StatementKind) -> bool {
     match kind {
-        Sort::Insert(head) => head.schema.is_none(),
-        Sort::InsertOther(_, Some(name))
-        | Sort::CreateTable(name)
-        | Sort::AlterTable(name)
-        | Sort::CreateView(name)
-        | Sort::CreateRoutine(name)
-        | Sort::CreateEvent(name)
-        | Sort::Sequence(name)
-        | Sort::LoadData { table: name, .. }
-        | Sort::CreateTrigger { trigger: name, .. } => name.schema.is_none(),
-        Sort::AlterDatabase(name) => name.is_none(),
-        Sort::DropTable(names) | Sort::DropView(names) => names.iter().any(|n| n.schema.is_none()),
-        Sort::InsertOther(_, None) | Sort::Other => true,
+        StatementKind::Insert(head) => head.schema.is_none(),
+        StatementKind::InsertOther(_, Some(name))
+        | StatementKind::CreateTable(name)
+        | StatementKind::AlterTable(name)
+        | StatementKind::CreateView(name)
+        | StatementKind::CreateRoutine(name)
+        | StatementKind::CreateEvent(name)
+        | StatementKind::Sequence(name)
+        | StatementKind::LoadData { table: name, .. }
+        | StatementKind::CreateTrigger { trigger: name, .. } => name.schema.is_none(),
+        StatementKind::AlterDatabase(name) => name.is_none(),
+        StatementKind::DropTable(names) | StatementKind::DropView(names) => {
+            names.iter().any(|n| n.schema.is_none())
+        }
+        StatementKind::InsertOther(_, None) | StatementKind::Other => true,
         _ => false,
     }
 }
 
-/// Schema and name; `None` without any schema.
+/// Schema and name; `None` if no schema is known.
 pub fn resolved(name: &Name, current: Option<&str>) -> Option<(String, String)> {
     let schema = name.schema.as_deref().or(current)?;
     Some((schema.to_owned(), name.name.clone()))
 }
 
-/// Refuses a target that holds anything that the dump creates.
+/// Refuses a target that already has an object of the dump.
 pub fn nothing_there(t: &mut Target<'_>, survey: &Survey) -> Result<()> {
     let mut found = Vec::new();
     for schema in &survey.schemas {

@@ -1,4 +1,4 @@
-//! A table of the target, as the rows of a dump are to be written for it.
+//! A table of the target: how the rows of a dump are written as lines for it, and how far they are stored.
 
 use base::units::printable;
 use base::{Error, Kind, Result};
@@ -15,31 +15,31 @@ use wire::Conn;
 pub struct Column {
     name: String,
     literal: Literal,
-    /// Takes text only, not bytes that could be some.
+    /// Takes text only, no bytes of unknown encoding.
     text_only: bool,
     /// Left out when an INSERT names no columns.
     hidden: bool,
 }
 
-/// A table that rows go to.
+/// A table that is filled.
 #[derive(Debug)]
-pub struct Shape {
+pub struct TargetTable {
     /// Quoted, qualified.
     pub name: String,
     /// Its schema.
     pub schema: String,
     columns: Vec<Column>,
     /// Its engine has no transactions.
-    pub plain: bool,
-    /// Batches given out and not stored.
+    pub nontransactional: bool,
+    /// Batches that loaders have and have not stored yet.
     pub open: AtomicU64,
     /// Rows stored.
     pub rows: AtomicU64,
 }
 
-impl Shape {
-    /// Asks the target about a table; it must be there.
-    pub fn read(conn: &mut Conn, schema: &str, table: &str) -> Result<Shape> {
+impl TargetTable {
+    /// Reads a table's columns from the target; it must exist.
+    pub fn read(conn: &mut Conn, schema: &str, table: &str) -> Result<TargetTable> {
         let name = quote::qualified(schema, table);
         let sql = format!(
             "SELECT column_name, data_type, COALESCE(character_set_name, ''), extra FROM information_schema.columns \
@@ -70,23 +70,23 @@ impl Shape {
             return Err(Error::new(
                 Kind::Archive,
                 format!(
-                    "the dump has rows for table {}, which neither it nor the target has",
+                    "the dump has rows for table {}, but neither the dump nor the target has the table",
                     printable(&name)
                 ),
             )
             .hint("load the definitions first, or check --schema"));
         }
-        Ok(Shape {
+        Ok(TargetTable {
             name,
             schema: schema.to_owned(),
             columns,
-            plain: without_transactions(conn, schema, table)?,
+            nontransactional: without_transactions(conn, schema, table)?,
             open: AtomicU64::new(0),
             rows: AtomicU64::new(0),
         })
     }
 
-    /// The columns that an INSERT fills; `None` if it names one that is not there.
+    /// The columns that an INSERT fills; `None` if it names one that does not exist.
     fn filled(&self, named: Option<&[String]>) -> Option<Vec<&Column>> {
         match named {
             None => Some(self.columns.iter().filter(|c| !c.hidden).collect()),
@@ -123,7 +123,7 @@ impl Shape {
                 ),
             ));
         };
-        // Such tools write bytes as they are.
+        // Such tools write bytes unencoded.
         let raw: Vec<Column> = columns
             .into_iter()
             .map(|c| Column {
@@ -173,7 +173,7 @@ impl Shape {
         sql
     }
 
-    /// The columns' names, for telling whose warning it is.
+    /// The columns' names, to find out which column a warning is about.
     pub fn names(&self) -> Vec<String> {
         self.columns.iter().map(|c| c.name.clone()).collect()
     }

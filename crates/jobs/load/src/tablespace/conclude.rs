@@ -71,7 +71,7 @@ impl PhysicalLoad<'_, '_> {
             "table {name}: {what}; the table was dropped and loaded by SQL"
         ));
         self.target.run.observer.warn(text.clone());
-        self.target.exceptions.push(text);
+        self.target.report.exceptions.push(text);
     }
 
     /// The table is loaded by SQL, for this reason.

@@ -106,7 +106,7 @@ pub fn import(
             t.prepare()?;
             // The user asked for it, and it was not done: a script should notice.
             t.run.observer.warn(e.what.clone());
-            t.exceptions.push(e.what.clone());
+            t.report.exceptions.push(e.what.clone());
             return Ok(Verdict::use_sql(e.what));
         }
         Err(NotStopped::Error(e)) => return Err(e),
@@ -140,7 +140,7 @@ pub fn import(
     for line in not_set_again {
         let line = printable(&line);
         t.run.observer.warn(line.clone());
-        t.exceptions.push(line);
+        t.report.exceptions.push(line);
     }
     Ok(match (placed, refused) {
         (Err(e), _) => Verdict::use_sql(format!(

@@ -1,12 +1,13 @@
-//! Schemas, tables without foreign keys and without the keys that are added
-//! behind the rows, stand-ins for views; and the LOAD statement of a table.
+//! Schemas, tables without foreign keys and without deferred indexes, placeholders of views; and the LOAD
+//! statement of a table.
 //!
-//! A load that goes on with an interrupted one does all of it again: what is
-//! there already is its own (see `journal`), and is left as it is.
+//! A load that resumes an interrupted one does all of it again: objects that exist already were created by
+//! that load (see `journal`), and are left unchanged.
 
-use super::journal::{self, Journal};
-use super::script::{self, Sort};
-use super::{DeferIndexes, LoadPlan, MethodPlan, Target};
+use super::LoadPlan;
+use crate::journal::{self, Journal};
+use crate::script::{self, Sort};
+use crate::{DeferIndexes, MethodPlan, Target};
 use archive::open::Table;
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
@@ -14,23 +15,23 @@ use run::failure;
 use server::{ddl, quote};
 use std::collections::{HashMap, HashSet};
 
-/// Rows of a table, in bytes, from which on its keys are added behind them. A
-/// smaller one is filled before the server would have begun with its ALTER.
-pub const KEYS_BEHIND: u64 = 8 << 20;
+/// Bytes of rows from which on a table's indexes are deferred. A smaller table is filled before the server
+/// would have begun with its ALTER.
+pub const DEFER_FROM: u64 = 8 << 20;
 
-/// The target is ready for rows.
+/// What [`create`] has made ready for rows.
 pub struct Prepared {
     /// Where chunks are entered.
     pub journal: Journal,
-    /// To be added behind all rows.
+    /// To add after all rows.
     pub foreign: Vec<ForeignKeys>,
-    /// By quoted, qualified table: keys to be added behind its rows.
+    /// By quoted, qualified table: indexes to add after its rows.
     pub keys: HashMap<String, Vec<Vec<String>>>,
     /// Quoted, qualified tables whose engine has no transactions.
-    pub plain: HashSet<String>,
+    pub nontransactional: HashSet<String>,
 }
 
-/// Foreign keys that were taken out of their tables, to be added behind the rows.
+/// Foreign keys that were taken out of their table's definition, to add after the rows.
 pub struct ForeignKeys {
     /// Quoted, qualified table.
     pub table: String,
@@ -42,12 +43,12 @@ pub struct ForeignKeys {
     pub clauses: Vec<String>,
 }
 
-/// Creates everything that rows need; begins the journal, unless there is one to go on with.
+/// Creates everything that rows need; begins the journal, unless there is one to resume with.
 pub fn create(
     t: &mut Target<'_>,
     plan: &LoadPlan,
     mut journal: Option<Journal>,
-    roads: &MethodPlan,
+    methods: &MethodPlan,
 ) -> Result<Prepared> {
     let mut foreign = Vec::new();
     let mut keys = HashMap::new();
@@ -72,9 +73,9 @@ pub fn create(
         )?;
         for at in &part.tables {
             t.run.check()?;
-            let later = table(t, plan, &schema.tables[*at], roads)?;
+            let later = table(t, plan, &schema.tables[*at], methods)?;
             if t.resuming && later.created {
-                // Somebody dropped it since: what the journal says of it is over.
+                // It was dropped since: its journal entries are void.
                 let chunks = &schema.tables[*at].chunks;
                 let files: Vec<&str> = chunks.iter().map(|c| c.file.as_str()).collect();
                 journal.forget(t, &files)?;
@@ -86,12 +87,12 @@ pub fn create(
             }
         }
         for at in &part.views {
-            // Made here rather than from the file: the file's own would replace what it meets.
+            // Only the CREATE is taken from the file: its DROP would remove an existing object.
             let view = &schema.views[*at];
             for s in script::statements(&view.pre, &sql(plan, &view.pre)?)? {
                 if s.sort == Sort::View {
                     let doing = format!(
-                        "cannot create a stand-in for view {}",
+                        "cannot create a placeholder of view {}",
                         quote::qualified(&schema.name, &view.name)
                     );
                     t.create(&s.text, &doing)?;
@@ -102,15 +103,15 @@ pub fn create(
     let Some(mut journal) = journal else {
         return Err(Error::new(Kind::Internal, "a plan without a schema"));
     };
-    let plain = without_transactions(t, plan)?;
+    let nontransactional = without_transactions(t, plan)?;
     if t.resuming {
-        begin_anew(t, plan, &plain, &mut journal)?;
+        start_again(t, plan, &nontransactional, &mut journal)?;
     }
     Ok(Prepared {
         journal,
         foreign,
         keys,
-        plain,
+        nontransactional,
     })
 }
 
@@ -135,18 +136,18 @@ fn without_transactions(t: &mut Target<'_>, plan: &LoadPlan) -> Result<HashSet<S
     Ok(found)
 }
 
-/// Such an engine keeps what a killed chunk has stored: its table is emptied
-/// and loaded from its beginning, unless all of it is there.
-fn begin_anew(
+/// Such an engine keeps what a killed chunk has stored: its table is emptied and loaded from its beginning,
+/// unless all of it is loaded.
+fn start_again(
     t: &mut Target<'_>,
     plan: &LoadPlan,
-    plain: &HashSet<String>,
+    nontransactional: &HashSet<String>,
     journal: &mut Journal,
 ) -> Result<()> {
     for table in plan.tables() {
         let name = quote::qualified(&table.schema, &table.name);
         let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
-        if !plain.contains(&name) || files.iter().all(|f| journal.has(f)) {
+        if !nontransactional.contains(&name) || files.iter().all(|f| journal.has(f)) {
             continue;
         }
         t.execute(
@@ -168,23 +169,24 @@ pub fn sql(plan: &LoadPlan, file: &str) -> Result<String> {
         .map_err(|e| failure::archive("cannot read a definition", &e))
 }
 
-/// Creates a schema; false if it was there.
+/// Creates a schema; false if it existed.
 fn database(t: &mut Target<'_>, plan: &LoadPlan, schema: &archive::open::Schema) -> Result<bool> {
     let before = t.collation_of(&schema.name)?;
     create_database(t, plan, schema)?;
     let Some(before) = before else {
         failpoint::reached("a schema is created");
-        if !t.created.contains(&schema.name) {
-            t.created.push(schema.name.clone());
+        if !t.report.created.contains(&schema.name) {
+            t.report.created.push(schema.name.clone());
         }
-        t.touched = true;
+        t.report.touched = true;
         return Ok(true);
     };
-    // It was there: its default stays, and what is created later would differ from the source.
+    // It existed: its default stays, and tables created later without a collation would differ from the
+    // source.
     let wanted = schema_collation(t, plan, schema)?;
     if let Some(wanted) = wanted.filter(|w| !w.eq_ignore_ascii_case(&before)) {
-        t.exceptions.push(format!(
-            "schema {} was there already, with default collation {before} instead of {wanted}: it was left as it is",
+        t.report.exceptions.push(format!(
+            "schema {} existed already, with default collation {before} instead of {wanted}: it was left unchanged",
             quote::ident(&schema.name)
         ));
     }
@@ -222,11 +224,11 @@ fn create_database(
     let doing = format!("cannot create schema {}", quote::ident(&schema.name));
     for file in &schema.ddl {
         for s in script::statements(file, &sql(plan, file)?)? {
-            // ALTER DATABASE belongs to the routines it stands between.
+            // ALTER DATABASE belongs to the routines around it.
             if s.sort == Sort::Database && s.text.contains("CREATE") {
                 let text = ddl::add_if_not_exists(&s.text);
                 let (text, notes) = adapted(t, plan, &text);
-                t.notes.extend(notes);
+                t.report.notes.extend(notes);
                 t.execute(&text, &doing)?;
                 return Ok(());
             }
@@ -248,22 +250,22 @@ fn adapted(t: &Target<'_>, plan: &LoadPlan, text: &str) -> (String, Vec<String>)
     }
 }
 
-/// What a table is to get behind its rows.
+/// What a table gets after its rows.
 #[derive(Default)]
 struct Later {
-    /// It was not there yet.
+    /// It did not exist yet.
     created: bool,
     foreign: Option<ForeignKeys>,
     keys: Vec<Vec<String>>,
 }
 
-/// Drops a table, whose rows are to come by another road, and creates it anew. What it is to get
-/// behind its rows may be something else now.
+/// Drops a table whose rows are going to be loaded by another method, and creates it again. What it gets
+/// after its rows may be different now.
 pub fn again(
     t: &mut Target<'_>,
     plan: &LoadPlan,
     this: &Table,
-    roads: &MethodPlan,
+    methods: &MethodPlan,
     prepared: &mut Prepared,
 ) -> Result<()> {
     let name = quote::qualified(&this.schema, &this.name);
@@ -275,7 +277,7 @@ pub fn again(
         &format!("USE {}", quote::ident(&this.schema)),
         "cannot use the schema",
     )?;
-    let later = table(t, plan, this, roads)?;
+    let later = table(t, plan, this, methods)?;
     prepared.keys.remove(&name);
     if !later.keys.is_empty() {
         prepared.keys.insert(name, later.keys);
@@ -283,7 +285,7 @@ pub fn again(
     Ok(())
 }
 
-/// The statement that creates a table, as this target is to get it.
+/// The statement that creates a table, adapted to this target.
 pub fn definition(t: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Option<String>> {
     let Some(file) = &table.ddl else {
         return Ok(None);
@@ -293,38 +295,44 @@ pub fn definition(t: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Opti
     Ok(create.map(|s| adapted(t, plan, &s.text).0))
 }
 
-fn table(t: &mut Target<'_>, plan: &LoadPlan, table: &Table, roads: &MethodPlan) -> Result<Later> {
+fn table(
+    t: &mut Target<'_>,
+    plan: &LoadPlan,
+    table: &Table,
+    methods: &MethodPlan,
+) -> Result<Later> {
     let name = quote::qualified(&table.schema, &table.name);
     let Some(file) = &table.ddl else {
         return Err(Error::new(
             Kind::Archive,
             format!("the archive has no definition of table {name}"),
         )
-        .hint("create the table by hand is not supported yet; take a dump with definitions"));
+        .hint("loading into a table that was created by hand is not supported; take a dump with definitions"));
     };
     let mut later = Later::default();
     for s in script::statements(file, &sql(plan, file)?)? {
         match s.sort {
             Sort::Table => {
                 let (text, notes) = adapted(t, plan, &s.text);
-                t.notes
+                t.report
+                    .notes
                     .extend(notes.into_iter().map(|n| format!("table {name}: {n}")));
                 let (mut text, clauses) = ddl::strip_foreign_keys(&script::must_create(&text));
                 let all_keys = ddl::strip_secondary_keys(&text).1;
-                if let Some(others) = roads.keys_of_server(&name) {
+                if let Some(others) = methods.keys_of_server(&name) {
                     (text, later.keys) = ddl::strip_keys_of_server(&text, others);
-                } else if keys_behind(t, table) {
+                } else if defers_indexes(t, table) {
                     (text, later.keys) = ddl::strip_secondary_keys(&text);
                 }
                 failpoint::reached("a table is about to be created");
                 later.created = t.create(&text, &format!("cannot create table {name}"))?;
                 if !later.created {
-                    // With which of them the interrupted load has created it may have been decided otherwise.
-                    let there = t.indexes(table)?;
-                    later.keys = ddl::missing_keys(all_keys, &there);
+                    // The interrupted load may have created it with other indexes.
+                    let existing = t.indexes(table)?;
+                    later.keys = ddl::missing_keys(all_keys, &existing);
                 }
                 failpoint::reached("a table is created");
-                t.touched = true;
+                t.report.touched = true;
                 if !clauses.is_empty() {
                     later.foreign = Some(ForeignKeys {
                         table: name.clone(),
@@ -344,13 +352,13 @@ fn table(t: &mut Target<'_>, plan: &LoadPlan, table: &Table, roads: &MethodPlan)
     Ok(later)
 }
 
-/// Whether a table's keys are better added behind its rows.
-fn keys_behind(t: &Target<'_>, table: &Table) -> bool {
+/// Whether a table's indexes are better added after its rows.
+fn defers_indexes(t: &Target<'_>, table: &Table) -> bool {
     let bytes: u64 = table.chunks.iter().filter_map(|c| c.raw_bytes).sum();
     match t.options.defer_indexes {
         DeferIndexes::All => true,
         DeferIndexes::Off => false,
-        DeferIndexes::Auto => bytes >= KEYS_BEHIND,
+        DeferIndexes::Auto => bytes >= DEFER_FROM,
     }
 }
 
@@ -373,7 +381,7 @@ pub fn load_statement(table: &Table) -> Result<String> {
                 let value = decoded(function, column, i).ok_or_else(|| {
                     Error::new(
                         Kind::Archive,
-                        format!("table {name}: column {quoted} is to be decoded by {}, which is not known here", printable(function)),
+                        format!("table {name}: column {quoted} needs the decoding function {}, which is not supported", printable(function)),
                     )
                 })?;
                 columns.push(format!("@p{i}"));
@@ -404,9 +412,8 @@ pub fn load_statement(table: &Table) -> Result<String> {
     Ok(sql)
 }
 
-/// The expression that gives a column its value. Only the two functions of the
-/// format and the one expression MySQL Shell is known to write: whatever else
-/// stands in an archive does not become SQL.
+/// The expression that gives a column its value. Only the two functions of the format and the one
+/// expression that MySQL Shell is known to write: nothing else in an archive becomes SQL.
 fn decoded(function: &str, column: &str, i: usize) -> Option<String> {
     match function.to_ascii_uppercase().as_str() {
         "FROM_BASE64" => Some(format!("FROM_BASE64(@p{i})")),
@@ -463,7 +470,7 @@ impl Target<'_> {
             .collect())
     }
 
-    /// Creates an object, unless the load that was interrupted has; then false.
+    /// Creates an object, unless the interrupted load has created it; then false.
     pub fn create(&mut self, sql: &str, doing: &str) -> Result<bool> {
         match self.conn.execute(sql) {
             Err(e) if self.resuming && is_there(&e) => Ok(false),
@@ -472,18 +479,10 @@ impl Target<'_> {
                 .map_err(|e| failure::wire(printable(doing), e)),
         }
     }
-
-    /// Runs a statement on the control connection.
-    pub fn execute(&mut self, sql: &str, doing: &str) -> Result<()> {
-        self.conn
-            .execute(sql)
-            .map(drop)
-            .map_err(|e| failure::wire(printable(doing), e))
-    }
 }
 
-/// Whether the server refused to create what is there: a table or view, a
-/// routine, a trigger, an event.
+/// Whether the server refused to create an object because it exists: a table or view, a routine, a trigger,
+/// an event.
 pub fn is_there(e: &wire::Error) -> bool {
     matches!(e.code(), Some(1050 | 1304 | 1359 | 1537))
 }

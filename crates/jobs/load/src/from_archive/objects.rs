@@ -1,16 +1,17 @@
-//! What comes behind the rows: foreign keys, triggers, routines, views, events.
+//! What is created after the rows: foreign keys, triggers, routines, views, events.
 //!
-//! An object that the target refuses does not take the rows with it: it is
-//! listed by name, and the run ends with the code for exceptions.
+//! An object that the target refuses does not fail the load of the rows: it is listed by name, and the run
+//! ends with the exit code for exceptions.
 
+use super::LoadPlan;
 use super::prepare::{ForeignKeys, is_there, sql};
-use super::script::{self, Sort, Statement};
-use super::{LoadPlan, Target};
+use crate::Target;
+use crate::script::{self, Sort, Statement};
 use base::{Result, failpoint};
 use run::failure;
 use server::quote;
 
-/// Creates the rest, in the order in which one may need the other.
+/// Creates them, in the order in which one may need another.
 pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Result<()> {
     for k in keys {
         t.run.check()?;
@@ -43,14 +44,14 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
             }
         }
     }
-    // A stand-in that found no view to replace it would pass for one.
+    // A placeholder that no view has replaced would look like a table of the dump.
     for view in &refused {
         t.attempt(
             &format!("DROP VIEW IF EXISTS {view}"),
-            &format!("the stand-in for view {view}"),
+            &format!("the placeholder of view {view}"),
         )?;
     }
-    t.refused_views = refused.len() as u64;
+    t.report.refused_views = refused.len() as u64;
     t.schema_programs(plan, Sort::Event)
 }
 
@@ -72,7 +73,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// Runs a script with the settings it carries; of its objects, only those of these sorts.
+    /// Runs a script with the settings that it has; of its objects, only those of these kinds.
     fn programs(
         &mut self,
         schema: &str,
@@ -89,7 +90,7 @@ impl Target<'_> {
             match s.sort {
                 Sort::Set => {
                     let (text, note) = script::adapt_set(&s.text, &self.id);
-                    self.notes.extend(note);
+                    self.report.notes.extend(note);
                     self.attempt(&text, &format!("a setting in {file}"))?;
                 }
                 sort if sorts.contains(&sort) => {
@@ -108,11 +109,10 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// Puts a view in the place of its stand-in; false if the target refuses it.
+    /// Replaces the placeholder of a view by the view; false if the target refuses it.
     ///
-    /// A view that calls a function which reads the view cannot replace what it
-    /// is itself made from: it is made under another name, while the stand-in
-    /// still answers, and then takes the name.
+    /// A view that calls a function which reads the view cannot replace its own source: it is created under
+    /// another name, while the placeholder still answers, and is then renamed.
     fn view(
         &mut self,
         schema: &str,
@@ -158,7 +158,7 @@ impl Target<'_> {
                 let _ = self.conn.execute(format!("DROP VIEW IF EXISTS {other}"));
                 let text = format!("view {}: {refusal}", quote::qualified(schema, name));
                 self.run.observer.warn(text.clone());
-                self.exceptions.push(text);
+                self.report.exceptions.push(text);
                 made = false;
             }
         }
@@ -182,7 +182,7 @@ impl Target<'_> {
         )
     }
 
-    /// Whether the load that was interrupted has added them: one ALTER adds all or none.
+    /// Whether the interrupted load has added them: one ALTER adds all or none.
     fn has_foreign_keys(&mut self, k: &ForeignKeys) -> Result<bool> {
         let sql = format!(
             "SELECT COUNT(*) FROM information_schema.table_constraints WHERE constraint_type = 'FOREIGN KEY' \
@@ -198,7 +198,7 @@ impl Target<'_> {
         Ok(cell.is_some_and(|c| c != b"0"))
     }
 
-    /// Runs a statement whose failure is an exception, not the end.
+    /// Runs a statement whose failure is an exception and does not end the load.
     fn attempt(&mut self, sql: &str, what: &str) -> Result<()> {
         match self.conn.execute(sql) {
             Ok(_) => Ok(()),
@@ -206,7 +206,7 @@ impl Target<'_> {
             Err(wire::Error::Server(e)) => {
                 let text = format!("{what}: {e}");
                 self.run.observer.warn(text.clone());
-                self.exceptions.push(text);
+                self.report.exceptions.push(text);
                 Ok(())
             }
             Err(e) => Err(failure::wire(what, e)),

@@ -1,23 +1,23 @@
-//! How many chunks of a table go best together, found on the table itself.
+//! How many chunks of a table are best loaded together, measured on the table itself.
 //!
-//! A statement and a transaction for each chunk cost the same whatever their
-//! size; a bigger transaction keeps more undo and is longer rolled back. Where
-//! the two meet depends on the server, so the first pieces of a table try sizes.
+//! A statement and a transaction cost the same whatever their size; a bigger transaction keeps more undo
+//! and takes longer to roll back. Where the best size lies depends on the server, so the first pieces of a
+//! table try sizes.
 
 use std::time::Duration;
 
-/// Numbers of chunks that are tried; of the 32 MiB that a chunk has unless told
-/// otherwise, 100,000 to some 1,000,000 rows of the usual lengths.
+/// Numbers of chunks that are tried; with the default chunk size of 32 MiB, 100,000 to about 1,000,000 rows
+/// of the usual lengths.
 const SIZES: [usize; 3] = [1, 2, 4];
 
 /// Pieces of each size.
 const TIMES: usize = 2;
 
-/// A table with fewer chunks is loaded before anything could be made of it.
+/// A table with fewer chunks is loaded before the result would be of use.
 const LEAST: usize = 3 * TIMES * (SIZES[0] + SIZES[1] + SIZES[2]);
 
-/// Below this, in per cent, a difference is chance, and the smallest size stays:
-/// it loses least when the load is interrupted.
+/// Below this, in per cent, a difference is chance, and the smallest size stays: with it, an interruption
+/// loses least.
 const GAIN: u64 = 5;
 
 /// The sizes that were tried on a table.
@@ -40,7 +40,7 @@ pub struct Found {
 }
 
 impl Trial {
-    /// A trial for a table of so many chunks, if it has enough.
+    /// A trial for a table with this many chunks, if they are enough.
     pub fn of(chunks: usize) -> Option<Trial> {
         (chunks >= LEAST).then(Trial::default)
     }
@@ -49,7 +49,7 @@ impl Trial {
     pub fn next(&mut self) -> usize {
         match self.found() {
             Some(found) => found.chunks,
-            // While the last tried ones are under way, nothing is known yet.
+            // While the last trial pieces are being loaded, nothing is known yet.
             None => {
                 let size = SIZES.get(self.begun / TIMES).copied().unwrap_or(SIZES[0]);
                 self.begun += 1;

@@ -1,31 +1,46 @@
-//! The bytes of chunks on their way to the server: each is opened when its turn
-//! comes, proven while it passes, and counted.
+//! The bytes of chunks on their way to the server: each chunk is opened when its turn comes, verified while
+//! its bytes pass, and counted.
 
-use super::loaders::Chunk;
-use archive::chunk::{ChunkReader, Expected};
+use archive::chunk::{ChunkReader, Compression, Expected};
+use archive::file::FileRecord;
 use archive::{ArchiveError, RowDigest, RowPlan};
 use base::Counters;
 use run::Stop;
 use std::io::Read;
 use store::Store;
 
+/// A chunk that has to be loaded.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// Its file.
+    pub file: String,
+    /// How it is compressed.
+    pub compression: Compression,
+    /// Size and digest of the file, where the archive records them.
+    pub stored: Option<FileRecord>,
+    /// Bytes of rows, where known.
+    pub raw_bytes: Option<u64>,
+    /// Rows, where known.
+    pub rows: Option<u64>,
+}
+
 /// Chunks of one table, one after the other.
-pub struct Passing<'a> {
+pub struct ChunkStream<'a> {
     /// Where they are.
     pub store: &'a dyn Store,
     /// Those that have not begun.
     pub chunks: std::slice::Iter<'a, Chunk>,
-    /// The one that passes.
+    /// The one that is being read.
     pub reader: Option<ChunkReader>,
     /// Figures of the phase.
     pub counters: &'a Counters,
-    /// Whether to go on.
+    /// Ends the stream early.
     pub stop: &'a Stop<'a>,
-    /// Takes a digest; only where one chunk passes alone.
+    /// Takes a digest; only where the stream has one chunk.
     pub tee: Option<Tee<'a>>,
 }
 
-impl Passing<'_> {
+impl ChunkStream<'_> {
     /// Opens the next chunk; false if there is none.
     pub fn open(&mut self) -> Result<bool, ArchiveError> {
         let Some(chunk) = self.chunks.next() else {
@@ -42,7 +57,7 @@ impl Passing<'_> {
     }
 }
 
-impl Read for Passing<'_> {
+impl Read for ChunkStream<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if self.stop.is_requested() {
             return Err(ArchiveError::Interrupted.into());
@@ -63,7 +78,7 @@ impl Read for Passing<'_> {
     }
 }
 
-/// Bytes that pass, as lines.
+/// Cuts the bytes of a stream into lines.
 #[derive(Default)]
 pub struct Lines {
     /// The start of a line whose end has not come yet.
@@ -71,13 +86,13 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Hands over each line that is whole by now, without its end.
+    /// Calls `each` with every line that is complete now, without its end.
     pub fn take<E>(
         &mut self,
         mut bytes: &[u8],
         mut each: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        // A line can end in any later piece, so the look begins at its start.
+        // A line can end in any later piece, so the search begins at its start.
         if !self.begun.is_empty() {
             let before = self.begun.len();
             self.begun.extend_from_slice(bytes);
@@ -96,7 +111,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Whether the last line was whole.
+    /// Checks that the last line was complete.
     pub fn finish(&self, file: &str) -> Result<(), ArchiveError> {
         if self.begun.is_empty() {
             Ok(())
@@ -116,7 +131,7 @@ pub struct Tee<'a> {
 }
 
 impl<'a> Tee<'a> {
-    /// Nothing has passed yet.
+    /// A digest of no rows yet.
     pub fn new(file: &'a str, plan: &'a RowPlan) -> Self {
         Self {
             file,
@@ -147,7 +162,7 @@ impl<'a> Tee<'a> {
         })
     }
 
-    /// The digest, if the last row was whole.
+    /// The digest, if the last row was complete.
     pub fn finish(self, file: &str) -> Result<RowDigest, ArchiveError> {
         self.lines.finish(file)?;
         Ok(self.digest)

@@ -1,33 +1,45 @@
-//! Definitions, on the control connection: what is adapted, what may fail, and
-//! what is never dropped.
+//! Definitions, on the control connection: what is adapted, what may fail, and what is never dropped.
 
-use super::*;
+use super::super::files::InputFile;
+use super::super::survey::resolved;
+use super::Replay;
+use super::state::{DeferredView, Key};
+use crate::prepare::{DEFER_FROM, ForeignKeys, is_there};
+use crate::{DeferIndexes, refused, script};
+use base::units::printable;
+use base::{Result, failpoint};
+use dumps::Charset;
+use dumps::script::Statement;
+use dumps::statement::Name;
+use run::{Stop, failure};
+use server::{ddl, quote};
 
-impl Stream<'_, '_> {
-    /// Runs a statement on the control connection. Unless it is `needed`, a
-    /// refusal is an exception and not the end.
-    pub(super) fn run(&mut self, text: &[u8], place: &str, needed: bool) -> Result<()> {
+impl Replay<'_, '_> {
+    /// Runs a statement on the control connection. Unless it is `needed`, a refusal by the server is an
+    /// exception and does not end the load.
+    pub(super) fn execute(&mut self, text: &[u8], place: &str, needed: bool) -> Result<()> {
         failpoint::reached("a statement is about to run");
         match self.t.conn.execute(text) {
             Ok(_) => Ok(()),
-            // 1065: for this server, a comment.
+            // 1065: for this server, the statement is a comment.
             Err(e) if e.code() == Some(1065) => Ok(()),
             Err(e) if self.t.resuming && (is_there(&e) || e.code() == Some(1061)) => Ok(()),
             Err(wire::Error::Server(e)) if !needed => {
-                self.except(place, &e);
+                self.exception(place, &e);
                 Ok(())
             }
             Err(e) => Err(failure::wire(format_args!("cannot run {place}"), e)),
         }
     }
 
-    /// Creates a view. In folders, which have them by name, it may need one that comes later.
+    /// Creates a view. In directories, whose files are in the order of their names, it may need one that
+    /// comes later.
     pub(super) fn view(&mut self, s: Statement, place: String) -> Result<()> {
         failpoint::reached("a view is about to be created");
         match self.t.conn.execute(&s.text) {
             Err(wire::Error::Server(e)) if matches!(e.code, 1146 | 1305 | 1356) => {
-                self.later.push(Later {
-                    schema: self.current.clone(),
+                self.deferred.views.push(DeferredView {
+                    schema: self.script.schema.clone(),
                     text: s.text,
                     charset: s.dialect.charset,
                     place,
@@ -37,24 +49,24 @@ impl Stream<'_, '_> {
             Ok(_) => Ok(()),
             Err(e) if self.t.resuming && is_there(&e) => Ok(()),
             Err(wire::Error::Server(e)) => {
-                self.except(&place, &e);
+                self.exception(&place, &e);
                 Ok(())
             }
             Err(e) => Err(failure::wire(format_args!("cannot run {place}"), e)),
         }
     }
 
-    /// What the target refused and the load can do without.
-    pub(super) fn except(&mut self, place: &str, e: &wire::ServerError) {
+    /// Records what the target refused and the load does not need.
+    pub(super) fn exception(&mut self, place: &str, e: &wire::ServerError) {
         let text = printable(&format!("{place}: {e}"));
         self.t.run.observer.warn(text.clone());
-        self.t.exceptions.push(text);
+        self.t.report.exceptions.push(text);
     }
 
-    /// The views that lacked something, as often as that gets any of them further.
-    pub(super) fn views_again(&mut self) -> Result<()> {
+    /// Creates the views that needed a missing object; repeats as long as any of them succeeds.
+    pub(super) fn deferred_views(&mut self) -> Result<()> {
         loop {
-            let list = std::mem::take(&mut self.later);
+            let list = std::mem::take(&mut self.deferred.views);
             let before = list.len();
             if before == 0 {
                 return Ok(());
@@ -69,41 +81,48 @@ impl Stream<'_, '_> {
                 self.t.execute(&sql, "cannot prepare a session")?;
                 match self.t.conn.execute(&v.text) {
                     Ok(_) => {}
-                    Err(wire::Error::Server(_)) => self.later.push(v),
+                    Err(wire::Error::Server(_)) => self.deferred.views.push(v),
                     Err(e) => return Err(failure::wire(format_args!("cannot run {}", v.place), e)),
                 }
             }
-            if self.later.len() == before {
-                for v in std::mem::take(&mut self.later) {
+            if self.deferred.views.len() == before {
+                for v in std::mem::take(&mut self.deferred.views) {
                     if let Err(wire::Error::Server(e)) = self.t.conn.execute(&v.text) {
-                        self.except(&v.place, &e);
+                        self.exception(&v.place, &e);
                     }
                 }
             }
         }
     }
 
-    /// Runs a statement that may store rows, and that a second time would store them again.
-    pub(super) fn once(&mut self, part: &Part, n: usize, s: &Statement, place: &str) -> Result<()> {
+    /// Runs a statement that may store rows, once: on resuming, the journal says that it has run.
+    pub(super) fn once(
+        &mut self,
+        file: &InputFile,
+        n: usize,
+        s: &Statement,
+        place: &str,
+    ) -> Result<()> {
         let id = format!("{n}@{}", s.offset);
         let Some(journal) = self.journal.clone() else {
-            return self.run(&s.text, place, true);
+            return self.execute(&s.text, place, true);
         };
         if journal.has(&id) {
             return Ok(());
         }
         let fail = |e| {
             failure::wire(
-                format_args!("cannot run {}, line {}", part.name(), s.line),
+                format_args!("cannot run {}, line {}", file.name(), s.line),
                 e,
             )
         };
         self.t.conn.execute("START TRANSACTION").map_err(fail)?;
         journal.enter(&mut self.t.conn, &id).map_err(fail)?;
-        self.run(&s.text, place, true)?;
+        self.execute(&s.text, place, true)?;
         self.t.conn.execute("COMMIT").map(drop).map_err(fail)
     }
 
+    /// Creates a table, without the indexes and foreign keys that are created after its rows.
     pub(super) fn create_table(
         &mut self,
         name: &Name,
@@ -111,14 +130,14 @@ impl Stream<'_, '_> {
         place: &str,
         stop: &Stop<'_>,
     ) -> Result<()> {
-        self.begin()?;
+        self.begin_journal()?;
         let key = self.key(name)?;
         self.next_table(Some(&key), stop)?;
         let mut text = match String::from_utf8(s.text.clone()) {
             // A definition in another character set is left as it is.
             Err(_) => {
-                self.made.insert(key);
-                return self.run(&s.text, place, true);
+                self.known.tables.insert(key);
+                return self.execute(&s.text, place, true);
             }
             Ok(text) => {
                 let text = script::must_create(&text);
@@ -126,17 +145,17 @@ impl Stream<'_, '_> {
             }
         };
         let bytes = self.survey.and_then(|s| s.tables.get(&key)).copied();
-        let behind = match self.t.options.defer_indexes {
+        let defer = match self.t.options.defer_indexes {
             DeferIndexes::All => true,
             DeferIndexes::Off => false,
-            DeferIndexes::Auto => bytes.is_some_and(|b| b >= KEYS_BEHIND),
+            DeferIndexes::Auto => bytes.is_some_and(|b| b >= DEFER_FROM),
         };
-        if behind {
+        if defer {
             let (rest, clauses) = ddl::strip_foreign_keys(&text);
             let (rest, groups) = ddl::strip_secondary_keys(&rest);
             text = rest;
             if !clauses.is_empty() {
-                self.foreign.push(ForeignKeys {
+                self.deferred.foreign_keys.push(ForeignKeys {
                     table: quote::qualified(&key.0, &key.1),
                     schema: key.0.clone(),
                     name: key.1.clone(),
@@ -144,27 +163,28 @@ impl Stream<'_, '_> {
                 });
             }
             if !groups.is_empty() {
-                self.keys.insert(key.clone(), groups);
+                self.deferred.indexes.insert(key.clone(), groups);
             }
         }
-        self.run(text.as_bytes(), place, true)?;
-        self.t.touched = true;
-        self.made.insert(key);
+        self.execute(text.as_bytes(), place, true)?;
+        self.t.report.touched = true;
+        self.known.tables.insert(key);
         Ok(())
     }
 
-    /// A definition as the target needs it, if the dump says where it is from.
+    /// A definition adapted to the target, if the dump says from which server it is.
     pub(super) fn adapted(&mut self, text: String, what: &str) -> String {
-        let Some(source) = &self.source else {
+        let Some(source) = &self.script.source else {
             return text;
         };
         let (text, notes) = ddl::adapt(&text, source, &self.t.id);
         let notes = notes.into_iter().map(|n| format!("{what}: {n}"));
-        self.t.notes.extend(notes);
+        self.t.report.notes.extend(notes);
         text
     }
 
-    /// Drops what this load has made (stand-ins for views); what is not there needs no drop.
+    /// Drops what this load has created (placeholders of views), and nothing else; what does not exist
+    /// needs no DROP.
     pub(super) fn drop_own(
         &mut self,
         names: &[Name],
@@ -173,10 +193,12 @@ impl Stream<'_, '_> {
         stop: &Stop<'_>,
     ) -> Result<()> {
         for name in names {
-            let Some(key) = resolved(name, self.current.as_deref()) else {
+            let Some(key) = resolved(name, self.script.schema.as_deref()) else {
                 continue;
             };
-            let ours = self.made.contains(&key) || self.views.contains(&key) || self.t.resuming;
+            let ours = self.known.tables.contains(&key)
+                || self.known.views.contains(&key)
+                || self.t.resuming;
             if ours {
                 continue;
             }
@@ -193,21 +215,22 @@ impl Stream<'_, '_> {
                 .hint("nothing is ever overwritten: drop it yourself if it may go, or choose another server"));
             }
         }
-        let standing: Vec<Key> = names
+        let existing: Vec<Key> = names
             .iter()
-            .filter_map(|n| resolved(n, self.current.as_deref()))
+            .filter_map(|n| resolved(n, self.script.schema.as_deref()))
             .filter(|k| {
-                self.views.contains(k) || (self.made.contains(k) && !self.shapes.contains_key(k))
+                self.known.views.contains(k)
+                    || (self.known.tables.contains(k) && !self.known.filled.contains_key(k))
             })
             .collect();
-        // On resuming, a table with rows is dropped by nobody: its CREATE comes right behind.
-        if standing.len() < names.len() {
+        // On resuming, a table with rows is not dropped: its CREATE is the next statement.
+        if existing.len() < names.len() {
             return Ok(());
         }
-        self.settle(stop)?;
-        for key in standing {
-            self.made.remove(&key);
+        self.wait_for_rows(stop)?;
+        for key in existing {
+            self.known.tables.remove(&key);
         }
-        self.run(text, place, false)
+        self.execute(text, place, false)
     }
 }

@@ -1,12 +1,11 @@
-//! Everything that can be known before the target is touched: the archive is
-//! whole, the target is another server, it may be written to, and it holds
-//! none of the objects.
+//! Everything that can be checked before the target is touched: the archive is intact, the target is not
+//! its source, it may be written to, and it holds none of the objects.
 
-use super::{LoadPlan, Options, SchemaSelection, Target, refused};
+use super::{LoadPlan, SchemaSelection};
+use crate::{Options, Target, check_writable, refused};
 use archive::Archive;
 use base::units::printable;
 use base::{Error, Kind, Result};
-use instance::tune;
 use rows::archives::open;
 use rows::selection::check_matched;
 use run::Run;
@@ -51,7 +50,7 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         .collect();
     if !left_out.is_empty() {
         run.observer.warn(format!(
-            "system schemas are not loaded unless they are named with --include-schemas: {}",
+            "system schemas are loaded only if --include-schemas names them: {}",
             left_out.join(", ")
         ));
     }
@@ -86,8 +85,8 @@ fn source(archive: &Archive) -> Option<Identity> {
     Identity::from_variables(v)
 }
 
-/// Whether the target may and can take the archive.
-pub(super) fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
+/// Checks that the target can take the archive, and that the account may load it.
+pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     if let Some(source) = &plan.source
         && !t.options.allow_same_server
         && plan.archive.has_manifest()
@@ -97,9 +96,9 @@ pub(super) fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
             "{} is the server that the archive was taken from",
             t.options.target.endpoint
         ))
-        .hint("check --into; to put a lost schema back on purpose, add --allow-same-server"));
+        .hint("check --into; to restore a lost schema on purpose, add --allow-same-server"));
     }
-    writable(&mut t.conn, &t.id, t.options.tune.level)?;
+    check_writable(&mut t.conn, &t.id, t.options.tune.level)?;
     let schemas: Vec<&archive::open::Schema> = plan
         .schemas
         .iter()
@@ -109,58 +108,40 @@ pub(super) fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     names(t, plan)
 }
 
-/// Whether the target takes rows at all.
-pub fn writable(conn: &mut wire::Conn, id: &Identity, level: tune::Level) -> Result<()> {
-    // `tune::begin` switches it on where that is allowed, and refuses where it is not.
-    if !id.local_infile && level != tune::Level::Max {
-        return Err(tune::local_infile_off());
-    }
-    if id.read_only || id.super_read_only {
-        let held = Privileges::read(conn, id)
-            .map_err(|e| failure::server("cannot read the account's privileges", e))?;
-        let may = held.has("CONNECTION_ADMIN") || held.has("READ ONLY ADMIN") || held.has("SUPER");
-        if id.super_read_only || !may {
-            return Err(refused("the target is read only (a replica?)")
-                .hint("SET GLOBAL read_only = OFF, if this server is meant"));
-        }
-    }
-    Ok(())
-}
-
-/// What a target has of the objects that would be created.
+/// Which of the objects that would be created the target already has.
 #[derive(Default)]
-pub(super) struct There {
-    /// Each that it has, in words.
+pub(crate) struct ExistingObjects {
+    /// Those that it has, in words.
     found: Vec<String>,
-    /// Each that it does not have, in words.
-    pub(super) missing: Vec<String>,
+    /// Those that it does not have, in words.
+    pub(crate) missing: Vec<String>,
 }
 
-impl There {
+impl ExistingObjects {
     /// Looks for them.
-    pub(super) fn look(t: &mut Target<'_>, plan: &LoadPlan) -> Result<There> {
-        let mut there = There::default();
+    pub(crate) fn look(t: &mut Target<'_>, plan: &LoadPlan) -> Result<ExistingObjects> {
+        let mut existing = ExistingObjects::default();
         for part in &plan.schemas {
-            existing(t, part, &plan.archive.schemas()[part.at], &mut there)?;
+            look_in_schema(t, part, &plan.archive.schemas()[part.at], &mut existing)?;
         }
-        Ok(there)
+        Ok(existing)
     }
 
     /// Whether it has every one, by name, but for these.
-    pub(super) fn is_all_but(&self, missing: &[String]) -> bool {
+    pub(crate) fn is_all_but(&self, missing: &[String]) -> bool {
         self.missing == missing && !self.found.is_empty()
     }
 
     /// Refuses a target that has any.
-    pub(super) fn refuse(&self) -> Result<()> {
+    pub(crate) fn refuse(&self) -> Result<()> {
         if self.found.is_empty() {
             return Ok(());
         }
         Err(self.refusal("").hint("nothing is ever overwritten: drop them, choose others with --include-tables or --exclude-tables, or another server"))
     }
 
-    /// The same as an error that says more.
-    pub(super) fn refusal(&self, more: &str) -> Error {
+    /// The refusal as an error, with `more` at its end.
+    pub(crate) fn refusal(&self, more: &str) -> Error {
         let shown: Vec<String> = self.found.iter().take(5).map(|f| printable(f)).collect();
         let others = match self.found.len().saturating_sub(5) {
             0 => String::new(),
@@ -174,8 +155,8 @@ impl There {
 }
 
 /// Refuses a target that already holds any of the objects.
-pub(super) fn nothing_there(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
-    There::look(t, plan)?.refuse()
+pub(crate) fn nothing_there(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
+    ExistingObjects::look(t, plan)?.refuse()
 }
 
 fn privileges(
@@ -183,7 +164,7 @@ fn privileges(
     plan: &LoadPlan,
     schemas: &[&archive::open::Schema],
 ) -> Result<()> {
-    let held = Privileges::read(&mut t.conn, &t.id)
+    let granted = Privileges::read(&mut t.conn, &t.id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     let has = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|l| !l.is_empty());
     let routines = schemas
@@ -199,18 +180,21 @@ fn privileges(
         definers: false,
         skip_binlog: t.options.skip_binlog,
     };
-    let missing = held.missing_for_load(&t.id, &needs);
+    let missing = granted.missing_for_load(&t.id, &needs);
     if missing.is_empty() {
         return Ok(());
     }
     Err(Error::new(
         Kind::Privilege,
-        format!("account {} may not do what this load needs", held.account),
+        format!(
+            "account {} lacks privileges that this load needs",
+            granted.account
+        ),
     )
     .hint(missing.join(";\n") + ";"))
 }
 
-/// Names that differ only in case cannot live together on a server that folds it.
+/// Names that differ only in case cannot both exist on a server that folds case.
 fn names(t: &Target<'_>, plan: &LoadPlan) -> Result<()> {
     if t.id.lower_case_table_names == 0 {
         return Ok(());
@@ -220,20 +204,20 @@ fn names(t: &Target<'_>, plan: &LoadPlan) -> Result<()> {
         let folded = (table.schema.to_lowercase(), table.name.to_lowercase());
         if !seen.insert(folded) {
             return Err(refused(format!(
-                "the target folds case in names (lower_case_table_names = {}), and {} has a twin that differs only in case",
+                "the target folds case in names (lower_case_table_names = {}), and {} differs from another table only in case",
                 t.id.lower_case_table_names, quote::qualified(&table.schema, &table.name)
             ))
-            .hint("load the twins separately with --exclude-tables"));
+            .hint("load them separately with --exclude-tables"));
         }
     }
     Ok(())
 }
 
-fn existing(
+fn look_in_schema(
     t: &mut Target<'_>,
     part: &SchemaSelection,
     schema: &archive::open::Schema,
-    there: &mut There,
+    existing: &mut ExistingObjects,
 ) -> Result<()> {
     let name = quote::text(&schema.name);
     let fold = t.id.lower_case_table_names != 0;
@@ -248,11 +232,11 @@ fn existing(
             let object = String::from_utf8_lossy(&bytes).into_owned();
             if wanted.remove(&named(&object)) {
                 let object = quote::qualified(&schema.name, &object);
-                there.found.push(format!("{word} {object}"));
+                existing.found.push(format!("{word} {object}"));
             }
         }
         let names = wanted.iter().map(|w| quote::qualified(&schema.name, w));
-        there
+        existing
             .missing
             .extend(names.map(|name| format!("{word} {name}")));
         Ok(())
@@ -285,7 +269,7 @@ fn existing(
     Ok(())
 }
 
-/// Proves every file that will be read, before the first statement.
+/// Verifies every file that will be read, before the first statement.
 pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
     let Some(manifest) = plan.archive.manifest() else {
         return Ok(());
@@ -314,7 +298,7 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
         .bytes_expected
         .set(list.iter().map(|(_, r)| r.bytes).sum());
     let next = AtomicUsize::new(0);
-    // Of several that are damaged the first is named, whoever comes to its end first.
+    // Of several damaged files, the first one in the list is named, whichever is found first.
     let first: Mutex<Option<(usize, Error)>> = Mutex::new(None);
     let counters = &phase.counters;
     run.workers((0..threads).collect(), |_, _: usize, stop| {
@@ -333,7 +317,7 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
                 continue;
             };
             let e = failure::archive(
-                "nothing was loaded, the archive is not as it was written",
+                "nothing was loaded: the archive was changed after it was written",
                 &e,
             );
             next.fetch_max(list.len(), Ordering::Relaxed);

@@ -1,13 +1,12 @@
-//! What next: a worker stays with its table, so that keys arrive in order; free
-//! workers go where most is left for each of those already there. So all
-//! workers are busy until the very last chunks, even of one table.
+//! What a worker does next: it stays with its table, so that keys arrive in order; a free worker goes where
+//! most is left for each worker that is already there. So all workers are busy until the very last chunks,
+//! even of one table.
 //!
-//! How many chunks of a big table go together in one statement and transaction
-//! is found by trying: each size twice, then the best for the rest.
+//! How many chunks of a big table go together in one statement and transaction is found by trying: each
+//! size twice, then the best one for the rest.
 //!
-//! Keys that are added behind the rows cannot be split: they are built as soon
-//! as their table's rows are there, the biggest first, while other tables'
-//! rows still come in.
+//! Deferred indexes cannot be split between workers: they are built as soon as their table's rows are
+//! loaded, the biggest first, while other tables' rows still come in.
 
 use super::batch_size::{Found, Trial};
 use std::ops::Range;
@@ -19,60 +18,52 @@ struct Queue {
     next: usize,
     /// Sizes of its chunks.
     sizes: Vec<u64>,
-    /// Bytes not handed out yet.
+    /// Bytes not assigned yet.
     left: u64,
-    /// Chunks handed out and not done, and those not handed out.
+    /// Chunks that are not loaded: assigned or not.
     open: usize,
     /// Workers on it now.
     active: u64,
-    keys: Keys,
+    /// Indexes are still to be built after the last chunk; false once a worker has taken them.
+    indexes: bool,
     /// All chunks go together.
     whole: bool,
     trial: Option<Trial>,
-}
-
-/// What is to be done about a table's keys behind its rows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Keys {
-    /// Nothing, or it has been handed out.
-    None,
-    /// They wait for the last chunk.
-    Later,
 }
 
 /// A table's part in the schedule.
 pub struct Work {
     /// Sizes in bytes of the chunks to load.
     pub sizes: Vec<u64>,
-    /// Whether keys are to be added behind the rows.
-    pub keys: bool,
+    /// Whether indexes are added after the rows.
+    pub indexes: bool,
     /// Whether all chunks go together.
     pub whole: bool,
     /// Whether some may.
     pub trial: bool,
 }
 
-/// What a worker is to do next.
+/// What a worker does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Load chunks together, by table and position among the table's sizes.
     Chunks(usize, Range<usize>),
-    /// Add the keys of a table, whose rows are all there.
-    Keys(usize),
+    /// Add the indexes of a table whose rows are all loaded.
+    Indexes(usize),
     /// Nothing at the moment; ask again.
     Wait,
-    /// Nothing any more.
+    /// Nothing is left.
     End,
 }
 
-/// The work on all tables, to be handed out.
+/// The work on all tables.
 pub struct Schedule {
     queues: Mutex<Vec<Queue>>,
     changed: Condvar,
 }
 
 impl Schedule {
-    /// What there is to do on each table.
+    /// A schedule for these tables.
     pub fn new(tables: Vec<Work>) -> Schedule {
         let queues = tables
             .into_iter()
@@ -84,7 +75,7 @@ impl Schedule {
                 open: w.sizes.len(),
                 sizes: w.sizes,
                 active: 0,
-                keys: if w.keys { Keys::Later } else { Keys::None },
+                indexes: w.indexes,
             })
             .collect();
         Schedule {
@@ -110,7 +101,7 @@ impl Schedule {
         }
     }
 
-    /// A worker is through with chunks of `table`; it took so long.
+    /// A worker has loaded chunks of `table`, and `took` this long.
     pub fn done(&self, table: usize, chunks: Range<usize>, took: Duration) {
         let mut queues = self.lock();
         let q = &mut queues[table];
@@ -123,7 +114,7 @@ impl Schedule {
         self.changed.notify_all();
     }
 
-    /// What was found out about the tables that are big enough to try sizes on.
+    /// The best sizes of the tables that are big enough to try sizes on.
     pub fn found(&self) -> Vec<(usize, Found)> {
         let queues = self.lock();
         let found = |q: &Queue| q.trial.as_ref().and_then(Trial::found);
@@ -138,12 +129,12 @@ impl Schedule {
 
 fn pick(queues: &mut [Queue], table: Option<usize>) -> Task {
     let size = |q: &Queue| q.sizes.iter().sum::<u64>();
-    let keys = (0..queues.len())
-        .filter(|i| queues[*i].keys == Keys::Later && queues[*i].open == 0)
+    let indexes = (0..queues.len())
+        .filter(|i| queues[*i].indexes && queues[*i].open == 0)
         .max_by_key(|i| (size(&queues[*i]), std::cmp::Reverse(*i)));
-    if let Some(at) = keys {
-        queues[at].keys = Keys::None;
-        return Task::Keys(at);
+    if let Some(at) = indexes {
+        queues[at].indexes = false;
+        return Task::Indexes(at);
     }
     let has = |q: &Queue| q.next < q.sizes.len();
     let stay = table.filter(|t| queues.get(*t).is_some_and(|q| has(q) && q.active == 0));
@@ -158,7 +149,7 @@ fn pick(queues: &mut [Queue], table: Option<usize>) -> Task {
             })
     });
     let Some(at) = at else {
-        let later = queues.iter().any(|q| q.keys == Keys::Later);
+        let later = queues.iter().any(|q| q.indexes);
         return if later { Task::Wait } else { Task::End };
     };
     let q = &mut queues[at];
@@ -185,7 +176,7 @@ mod tests {
     fn rows(sizes: Vec<Vec<u64>>) -> Schedule {
         let work = |sizes| Work {
             sizes,
-            keys: false,
+            indexes: false,
             whole: false,
             trial: true,
         };
@@ -217,28 +208,28 @@ mod tests {
     }
 
     #[test]
-    fn keys_come_as_soon_as_their_rows_are_there() {
+    fn indexes_are_built_as_soon_as_their_rows_are_loaded() {
         let work = |sizes: Vec<u64>| Work {
             sizes,
-            keys: true,
+            indexes: true,
             whole: false,
             trial: true,
         };
         let s = Schedule::new(vec![work(vec![1, 1]), work(vec![]), work(vec![9, 9])]);
-        // A table whose rows were there already.
-        assert_eq!(s.next(None), Task::Keys(1));
+        // A table whose rows were loaded already.
+        assert_eq!(s.next(None), Task::Indexes(1));
         assert_eq!(s.next(None), Task::Chunks(2, 0..1));
         assert_eq!(s.next(None), Task::Chunks(2, 1..2));
         s.done(2, 0..1, Duration::ZERO);
-        // One chunk of the big table is still on its way.
+        // One chunk of the big table is still being loaded.
         assert_eq!(s.next(Some(2)), Task::Chunks(0, 0..1));
         s.done(2, 0..1, Duration::ZERO);
-        assert_eq!(s.next(Some(2)), Task::Keys(2));
+        assert_eq!(s.next(Some(2)), Task::Indexes(2));
         s.done(0, 0..1, Duration::ZERO);
         assert_eq!(s.next(Some(0)), Task::Chunks(0, 1..2));
         assert_eq!(s.next(None), Task::Wait);
         s.done(0, 0..1, Duration::ZERO);
-        assert_eq!(s.next(None), Task::Keys(0));
+        assert_eq!(s.next(None), Task::Indexes(0));
         assert_eq!(s.next(None), Task::End);
     }
 
@@ -246,7 +237,7 @@ mod tests {
     fn all_chunks_of_a_whole_table_go_together() {
         let s = Schedule::new(vec![Work {
             sizes: vec![1, 2, 3],
-            keys: false,
+            indexes: false,
             whole: true,
             trial: true,
         }]);

@@ -1,0 +1,220 @@
+//! Loads an archive, penstock's or MySQL Shell's: the steps from the first look at the target to the end of
+//! the journal.
+
+pub mod objects;
+mod plan;
+pub mod precheck;
+pub mod prepare;
+mod rows;
+
+pub use plan::{LoadPlan, SchemaSelection, raw_bytes};
+
+use crate::completion::Completion;
+use crate::journal;
+use crate::managed_instance::with_managed_instance;
+use crate::options::Options;
+use crate::previous_load::{Input, PreviousLoad};
+use crate::sql::loaders;
+use crate::summary::Summary;
+use crate::tablespace::{self, MethodPlan};
+use crate::target::Target;
+use archive::RowDigest;
+use archive::open::Table;
+use base::units::printable;
+use base::{Error, Kind, Result};
+use instance::tune;
+use precheck::ExistingObjects;
+use run::Run;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use verify::Comparison;
+
+/// Loads an archive.
+pub fn run(run: &Run, options: &Options) -> Result<Summary> {
+    let start = Instant::now();
+    let plan = precheck::plan(run, options)?;
+    let source = plan.source.as_ref().map(|id| id.flavour);
+    let check = || precheck::files(run, &plan, options.threads);
+    let bytes = plan.raw_bytes();
+    let mut done = with_managed_instance(run, options, bytes, source, check, |options| {
+        load_plan(run, options, &plan)
+    })?;
+    done.seconds = start.elapsed().as_secs_f64();
+    Ok(done)
+}
+
+fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
+    let mut target = Target::open(run, options)?;
+    if !plan.archive.has_manifest() {
+        run.observer.note(format!(
+            "{} was not written by penstock ({}): it has no digests, so sizes and counts are checked, and a digest is taken while the rows are loaded",
+            options.from.display(),
+            printable(&plan.archive.root().dumper)
+        ));
+    }
+    precheck::target(&mut target, plan)?;
+    let chunks: usize = plan.tables().map(|t| t.chunks.len()).sum();
+    let input = Input {
+        word: "archive",
+        schemas: Some(plan.schemas.len()),
+        pieces: format!("of {chunks} chunks"),
+    };
+    let journal = match previous_load(&mut target, &input, plan)? {
+        PreviousLoad::None => None,
+        PreviousLoad::Interrupted(journal) => Some(journal),
+        PreviousLoad::Completed(completion) => return already_complete(target, plan, completion),
+    };
+    let mut methods = MethodPlan::choose(&mut target, plan, journal.as_ref())?;
+    target.report.physical = methods.any();
+    // For a managed instance, that was done while its data directory was initialized.
+    if options.managed.is_none() {
+        precheck::files(run, plan, options.threads)?;
+    }
+    if !target.resuming {
+        // Checking the archive may have taken minutes: look again before the first statement.
+        precheck::nothing_there(&mut target, plan)?;
+    }
+    let profile = plan.profile(&target, &methods);
+    let mut tuning = target.tuned(&profile)?;
+    let phase = run.phase("creating tables", 1);
+    let cleared = match &journal {
+        Some(journal) => tablespace::clear(&mut target, plan, journal, &mut methods),
+        None => Ok(()),
+    };
+    let outcome = cleared.and_then(|()| prepare::create(&mut target, plan, journal, &methods));
+    let mut prepared = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
+    drop(phase);
+    let outcome = tablespace::run(&mut target, plan, &mut methods, &mut prepared);
+    let (import, imported) = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
+    let mut wire = options.target.clone();
+    wire.local_infile = true;
+    let tables = rows::tables(&target, plan, &prepared)?;
+    let outcome = rows::load(&mut target, plan, &wire, &tables, &prepared.journal);
+    let (rows_seconds, bottleneck) = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
+    let phase = run.phase("creating foreign keys, routines, views", 1);
+    let outcome = objects::create(&mut target, plan, &prepared.foreign);
+    outcome.map_err(|e| input.partial_load_hint(e, &target))?;
+    drop(phase);
+    // The comparison only reads: it does not have to wait for durability.
+    tuning.put_back();
+    // Imported tables were verified before the journal counted them as loaded.
+    let by_sql: Vec<_> = plan
+        .tables()
+        .zip(&tables)
+        .filter(|(_, t)| imported.is_none() || !import.tables.contains(&t.name))
+        .collect();
+    let verified = compare(&target, plan, &by_sql, imported)
+        .map_err(|e| input.partial_load_hint(e, &target))?;
+    let missing = match target.report.exceptions.is_empty() {
+        true => Vec::new(),
+        false => ExistingObjects::look(&mut target, plan)?.missing,
+    };
+    let recorded = plan.archive.has_manifest() || options.managed.is_some();
+    prepared
+        .journal
+        .end(&mut target, recorded.then_some(missing))?;
+    let loaded = tables.iter().flat_map(|t| &t.chunks);
+    let loaded = loaded.filter_map(|c| c.raw_bytes).sum::<u64>() + import.raw_bytes;
+    Ok(Summary {
+        completion: Completion::left(&target, &journal::identity(plan)?),
+        schemas: plan.schemas.len() as u64,
+        tables: tables.len() as u64,
+        views: plan.views() - target.report.refused_views,
+        rows: tables.iter().map(|t| t.loaded.load(Ordering::SeqCst)).sum(),
+        raw_bytes: loaded,
+        already_loaded_bytes: plan.raw_bytes().saturating_sub(loaded),
+        rows_seconds: rows_seconds + import.seconds,
+        import,
+        verified,
+        bottleneck,
+        digests: true,
+        ..Summary::of(target, tuning.finish())
+    })
+}
+
+/// Compares the tables that were loaded by SQL with the archive, if that is wanted; `imported` is what the
+/// import of the others found.
+fn compare(
+    target: &Target<'_>,
+    plan: &LoadPlan,
+    by_sql: &[(&Table, &loaders::Table)],
+    imported: Option<Comparison>,
+) -> Result<Option<Comparison>> {
+    let options = target.options;
+    if !options.verify || by_sql.is_empty() && imported.is_some() {
+        return Ok(imported);
+    }
+    let digest = |t: &loaders::Table| *t.digest.lock().unwrap_or_else(|e| e.into_inner());
+    let tables: Vec<_> = by_sql.iter().map(|(t, l)| (*t, digest(l))).collect();
+    let (archive, server) = (&plan.archive, &options.target);
+    verify::against_archive::loaded(target.run, archive, &tables, server, options.threads)
+        .map(|compared| Some(compared.and(imported)))
+        .map_err(|e| with_adaptations(e, &target.report.notes))
+}
+
+/// The interrupted load had already completed, as its completion record says; rows are compared again where
+/// they can be.
+fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) -> Result<Summary> {
+    let tables: Vec<_> = plan.tables().map(|t| (t, RowDigest::new())).collect();
+    let (target, options) = (&t.options.target, t.options);
+    let (archive, digests) = (&plan.archive, plan.archive.has_manifest());
+    let compared = (options.verify && digests)
+        .then(|| verify::against_archive::loaded(t.run, archive, &tables, target, options.threads));
+    let verified = match compared.transpose() {
+        Ok(verified) => verified,
+        Err(e) if e.kind == Kind::Differs => {
+            let more = format!(
+                "; the interrupted load had already completed, and since then rows were changed: {}",
+                e.what
+            );
+            return Err(ExistingObjects::look(&mut t, plan)?
+                .refusal(&more)
+                .hint("nothing was touched: to load again, drop them, or choose another server"));
+        }
+        Err(e) => return Err(e),
+    };
+    Ok(Summary {
+        completion: Completion::left(&t, &journal::identity(plan)?),
+        schemas: plan.schemas.len() as u64,
+        tables: plan.tables().count() as u64,
+        views: plan.views(),
+        rows: plan.tables().filter_map(|t| t.rows).sum(),
+        already_loaded_bytes: plan.raw_bytes(),
+        verified,
+        digests,
+        exceptions: completion.exceptions,
+        already_complete: true,
+        ..Summary::of(t, tune::Report::default())
+    })
+}
+
+/// Rows may differ because of what was adapted for the target: lists that.
+fn with_adaptations(e: Error, notes: &[String]) -> Error {
+    if notes.is_empty() {
+        return e;
+    }
+    let list: Vec<String> = notes
+        .iter()
+        .map(|n| format!("\n  {}", printable(n)))
+        .collect();
+    Error {
+        what: format!("{}\nadapted for this target:{}", e.what, list.concat()),
+        ..e
+    }
+}
+
+/// Finds an earlier load of this archive, or makes sure that the target holds nothing of it.
+fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<PreviousLoad> {
+    journal::name_is_free(plan)?;
+    let identity = journal::identity(plan)?;
+    let key = (journal::home(plan), identity.as_str());
+    let comparable = t.options.verify && plan.archive.has_manifest();
+    PreviousLoad::find(t, input, key, comparable, |t, completion| {
+        let existing = ExistingObjects::look(t, plan)?;
+        if completion.is_some_and(|c| existing.is_all_but(&c.missing)) {
+            return Ok(true);
+        }
+        existing.refuse()?;
+        Ok(false)
+    })
+}

@@ -1,0 +1,68 @@
+//! What is loaded: the part of an archive that the selection leaves.
+
+use crate::tablespace::MethodPlan;
+use crate::target::Target;
+use archive::Archive;
+use archive::open::Table;
+use instance::tune;
+use server::Identity;
+
+/// A load of an archive.
+pub struct LoadPlan {
+    /// The archive.
+    pub archive: Archive,
+    /// Schemas with their tables and views, by index into the archive's.
+    pub schemas: Vec<SchemaSelection>,
+    /// The server that it came from, as far as the archive says.
+    pub source: Option<Identity>,
+}
+
+/// The selected part of one schema.
+pub struct SchemaSelection {
+    /// Index into [`Archive::schemas`].
+    pub at: usize,
+    /// Whether its routines and events are selected too.
+    pub whole: bool,
+    /// Indexes of its tables.
+    pub tables: Vec<usize>,
+    /// Indexes of its views.
+    pub views: Vec<usize>,
+}
+
+impl LoadPlan {
+    /// The tables that are loaded.
+    pub fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.schemas.iter().flat_map(|p| {
+            p.tables
+                .iter()
+                .map(|t| &self.archive.schemas()[p.at].tables[*t])
+        })
+    }
+
+    /// How much it is, for tuning.
+    pub(super) fn profile(&self, target: &Target<'_>, methods: &MethodPlan) -> tune::LoadProfile {
+        let size = |c: &archive::open::Chunk| c.raw_bytes.unwrap_or(c.stored_bytes);
+        tune::LoadProfile {
+            bytes: self.tables().flat_map(|t| &t.chunks).map(size).sum(),
+            split: self.tables().any(|t| t.chunks.len() > 1),
+            binlog: !target.options.skip_binlog,
+            redo: methods.any(),
+            session: target.conn.id(),
+        }
+    }
+
+    /// Bytes of the rows of all tables, as far as the archive says.
+    pub fn raw_bytes(&self) -> u64 {
+        self.tables().map(raw_bytes).sum()
+    }
+
+    /// Views that are loaded.
+    pub(super) fn views(&self) -> u64 {
+        self.schemas.iter().map(|p| p.views.len() as u64).sum()
+    }
+}
+
+/// Bytes of a table's rows, as far as the archive says.
+pub fn raw_bytes(table: &Table) -> u64 {
+    table.chunks.iter().filter_map(|c| c.raw_bytes).sum()
+}

@@ -1,0 +1,163 @@
+//! The rows of an archive's tables, by SQL: which chunks are left, and the workers that load them.
+
+use super::plan::{LoadPlan, raw_bytes};
+use super::prepare::{self, Prepared};
+use crate::journal::Journal;
+use crate::sql::bulk_insert;
+use crate::sql::chunk_stream::Chunk;
+use crate::sql::loaders::{self, Loaders};
+use crate::sql::schedule::{Schedule, Work};
+use crate::summary::BatchSize;
+use crate::target::{Target, connections};
+use archive::RowDigest;
+use base::Result;
+use run::bottleneck;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+/// The tables as the loaders need them, without the chunks that are loaded already.
+pub fn tables(
+    target: &Target<'_>,
+    plan: &LoadPlan,
+    prepared: &Prepared,
+) -> Result<Vec<loaders::Table>> {
+    let journal = &prepared.journal;
+    let bulk_most = bulk_most(target, plan);
+    plan.tables()
+        .map(|t| {
+            let statement = prepare::load_statement(t)?;
+            let mut digest = RowDigest::new();
+            let mut loaded = 0;
+            for c in t.chunks.iter().filter(|c| journal.has(&c.file)) {
+                let taken = journal.digest(&c.file);
+                loaded += c.rows.or(taken.map(|d| d.rows())).unwrap_or(0);
+                if let Some(taken) = taken {
+                    digest.merge(&taken);
+                }
+            }
+            let chunks: Vec<Chunk> = t
+                .chunks
+                .iter()
+                .filter(|c| !journal.has(&c.file))
+                .map(|c| Chunk {
+                    file: c.file.clone(),
+                    compression: t.compression,
+                    stored: c.record.clone(),
+                    raw_bytes: c.raw_bytes,
+                    rows: c.rows,
+                })
+                .collect();
+            let tee = (!plan.archive.has_manifest() && t.meta.is_default_dialect())
+                .then(|| t.meta.plan());
+            let name = server::quote::qualified(&t.schema, &t.name);
+            let nontransactional = prepared.nontransactional.contains(&name);
+            // A bulk insert needs an empty table.
+            let bulk = !nontransactional
+                && !chunks.is_empty()
+                && chunks.len() == t.chunks.len()
+                && raw_bytes(t) <= bulk_most;
+            Ok(loaders::Table {
+                schema: t.schema.clone(),
+                table: t.name.clone(),
+                nontransactional,
+                bulk,
+                deferred_indexes: prepared.keys.get(&name).cloned().unwrap_or_default(),
+                name,
+                statement,
+                columns: t.meta.options.columns.clone(),
+                left: AtomicU64::new(chunks.len() as u64),
+                chunks,
+                rows: t.rows,
+                tee,
+                digest: Mutex::new(digest),
+                loaded: AtomicU64::new(loaded),
+            })
+        })
+        .collect()
+}
+
+/// Loads the rows of tables; returns the seconds that it took, and what limited the speed.
+pub fn load(
+    target: &mut Target<'_>,
+    plan: &LoadPlan,
+    wire: &wire::Options,
+    tables: &[loaders::Table],
+    journal: &Journal,
+) -> Result<(f64, Option<bottleneck::Report>)> {
+    let run = target.run;
+    let conns = connections(target, wire)?;
+    let phase = run.phase("loading rows", conns.len());
+    let size = |c: &Chunk| {
+        c.raw_bytes
+            .or(c.stored.as_ref().map(|s| s.bytes))
+            .unwrap_or(1)
+    };
+    let sizes: Vec<Vec<u64>> = tables
+        .iter()
+        .map(|t| t.chunks.iter().map(size).collect())
+        .collect();
+    phase
+        .counters
+        .bytes_expected
+        .set(sizes.iter().flatten().sum());
+    let schedule = Schedule::new(
+        sizes
+            .into_iter()
+            .zip(tables)
+            .map(|(sizes, t)| Work {
+                sizes,
+                indexes: !t.deferred_indexes.is_empty(),
+                whole: t.bulk,
+                // A digest that is taken during the load is one chunk's.
+                trial: t.tee.is_none(),
+            })
+            .collect(),
+    );
+    let store: Arc<dyn store::Store> = plan.archive.store().clone();
+    let job = bottleneck::Job::Load {
+        skip_binlog: target.options.skip_binlog,
+    };
+    let profiler = bottleneck::Profiler::start(
+        job,
+        &target.options.target,
+        &target.id,
+        conns.len(),
+        &run.observer,
+    );
+    let loaders = Loaders {
+        profiler: &profiler,
+        store: &*store,
+        tables,
+        schedule: &schedule,
+        counters: &phase.counters,
+        observer: &*run.observer,
+        journal,
+        resuming: target.resuming,
+    };
+    run.workers(conns, |_, mut conn, stop| loaders.work(&mut conn, stop))?;
+    let seconds = phase.seconds();
+    for (table, found) in schedule.found() {
+        target.report.batch_sizes.push(BatchSize {
+            table: tables[table].name.clone(),
+            chunks: found.chunks,
+            gain: found.gain,
+            tried: found.tried.to_vec(),
+        });
+    }
+    Ok((seconds, profiler.finish()))
+}
+
+/// Most bytes of a table that is loaded as one piece; 0 for an archive without digests, which are taken of
+/// each chunk.
+fn bulk_most(target: &Target<'_>, plan: &LoadPlan) -> u64 {
+    if !plan.archive.has_manifest() {
+        return 0;
+    }
+    let all = plan.raw_bytes();
+    bulk_insert(
+        &target.id,
+        &target.options.tune,
+        all,
+        target.options.threads,
+    )
+}

@@ -1,0 +1,65 @@
+//! The options of a load.
+
+use crate::tablespace::ImportMode;
+use instance::managed;
+use instance::{ServerCommand, tune};
+use server::Filter;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What to load, and where.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The archive's directory, or the dump's file or directory.
+    pub from: PathBuf,
+    /// The target.
+    pub target: wire::Options,
+    /// Connections that load rows.
+    pub threads: usize,
+    /// Compare the target's rows with the archive at the end.
+    pub verify: bool,
+    /// Load into the server that the archive came from.
+    pub allow_same_server: bool,
+    /// Keep the load out of the binary log.
+    pub skip_binlog: bool,
+    /// Resume an interrupted load of the same archive or dump.
+    pub resume: bool,
+    /// The schema for names without one, in dumps of other tools.
+    pub schema: Option<String>,
+    /// Skip statements that no dump needs, instead of refusing the dump.
+    pub skip_unsupported: bool,
+    /// Which secondary indexes are added after the rows.
+    pub defer_indexes: DeferIndexes,
+    /// How tables are filled.
+    pub import_mode: ImportMode,
+    /// Memory for sorting the keys of tables that are imported as tablespaces, in bytes.
+    pub sort_memory: usize,
+    /// Which schemas and tables.
+    pub filter: Arc<Filter>,
+    /// How far the server may be tuned, and where the changes are journalled.
+    pub tune: tune::Options,
+    /// Directory of the completion record; created if it does not exist.
+    pub state: Option<PathBuf>,
+    /// Stops and starts the server, for [`ImportMode::Offline`].
+    pub server_command: Option<ServerCommand>,
+    /// Load into a managed instance instead of the target.
+    pub managed: Option<managed::Options>,
+}
+
+impl Options {
+    /// Whether the server is stopped for tables that are imported as tablespaces.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.import_mode.stops(self.server_command.as_ref())
+    }
+}
+
+/// Which tables get their secondary indexes after their rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeferIndexes {
+    /// Those that are big enough for it to be faster.
+    Auto,
+    /// Every one.
+    All,
+    /// None.
+    Off,
+}

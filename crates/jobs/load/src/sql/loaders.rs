@@ -1,0 +1,229 @@
+//! Workers that load an archive's rows. Each streams one piece after another through LOAD DATA LOCAL
+//! INFILE: a chunk, several chunks of a table, or on MariaDB sometimes all of them.
+//!
+//! Every piece is one transaction, with its journal entry in it ([`rows::load_data`] repeats and checks
+//! it): it is committed only when the server counted what the archive counted, without a warning.
+
+use super::chunk_stream::{Chunk, ChunkStream, Tee};
+use super::schedule::{Schedule, Task};
+use crate::journal::Journal;
+use archive::{RowDigest, RowPlan};
+use base::units::{count, printable};
+use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
+use rows::load_data::{self, Executor, Failed, add_indexes};
+use run::Stop;
+use run::bottleneck::Profiler;
+use run::failure;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use store::Store;
+use wire::Conn;
+
+/// A table that is being loaded.
+#[derive(Debug)]
+pub struct Table {
+    /// Schema name.
+    pub schema: String,
+    /// Table name.
+    pub table: String,
+    /// Quoted, qualified.
+    pub name: String,
+    /// `LOAD DATA …` for each of its chunks.
+    pub statement: String,
+    /// Its engine has no transactions: a chunk is entered in the journal after it is stored, and an
+    /// interrupted load of the table starts again from its beginning.
+    pub nontransactional: bool,
+    /// The columns that the chunks fill.
+    pub columns: Vec<String>,
+    /// Those of its chunks that have to be loaded, in key order.
+    pub chunks: Vec<Chunk>,
+    /// They go together in one statement and transaction, which MariaDB can take as a bulk insert.
+    pub bulk: bool,
+    /// Indexes to add after the rows: clauses to follow `ADD`, a group for each ALTER.
+    pub deferred_indexes: Vec<Vec<String>>,
+    /// Rows in all, where the archive says.
+    pub rows: Option<u64>,
+    /// For an archive without digests: how to take one while the rows pass.
+    pub tee: Option<RowPlan>,
+    /// The digest taken that way.
+    pub digest: Mutex<RowDigest>,
+    /// Rows loaded so far.
+    pub loaded: AtomicU64,
+    /// Chunks not loaded yet.
+    pub left: AtomicU64,
+}
+
+/// What all workers share.
+pub struct Loaders<'a> {
+    /// Where the chunks are.
+    pub store: &'a dyn Store,
+    /// All tables.
+    pub tables: &'a [Table],
+    /// Which chunk is next.
+    pub schedule: &'a Schedule,
+    /// Figures of the phase.
+    pub counters: &'a Counters,
+    /// Notified when a table is done.
+    pub observer: &'a dyn Observer,
+    /// Where chunks are entered.
+    pub journal: &'a Journal,
+    /// Whether this load resumes an interrupted one.
+    pub resuming: bool,
+    /// Records where the time goes.
+    pub profiler: &'a Profiler,
+}
+
+impl Loaders<'_> {
+    /// Works until no chunk is left.
+    pub fn work(&self, conn: &mut Conn, stop: &Stop<'_>) -> Result<()> {
+        let mut last = None;
+        loop {
+            stop.check()?;
+            let (table, chunks) = match self.schedule.next(last) {
+                Task::Chunks(table, chunks) => (table, chunks),
+                Task::Indexes(table) => {
+                    self.counters.busy.add(1);
+                    let t = &self.tables[table];
+                    let span = self.profiler.begin(conn);
+                    let outcome = add_indexes(conn, &t.name, &t.deferred_indexes, self.resuming);
+                    self.profiler.end(&span, conn, &t.name);
+                    self.counters.busy.sub(1);
+                    outcome?;
+                    continue;
+                }
+                Task::Wait => continue,
+                Task::End => return Ok(()),
+            };
+            last = Some(table);
+            self.counters.busy.add(1);
+            let t = &self.tables[table];
+            let span = self.profiler.begin(conn);
+            let began = Instant::now();
+            let outcome = self.piece(conn, t, chunks.clone(), stop);
+            self.profiler.end(&span, conn, &t.name);
+            self.counters.busy.sub(1);
+            stop.release_slot();
+            outcome?;
+            let n = chunks.len() as u64;
+            if t.left.fetch_sub(n, Ordering::SeqCst) == n {
+                self.table_done(t)?;
+            }
+            self.schedule.done(table, chunks, began.elapsed());
+        }
+    }
+
+    fn table_done(&self, t: &Table) -> Result<()> {
+        let loaded = t.loaded.load(Ordering::SeqCst);
+        if let Some(rows) = t.rows.filter(|n| *n != loaded) {
+            return Err(Error::new(
+                Kind::Archive,
+                format!(
+                    "{}: the archive says {} rows, its chunks held {}",
+                    printable(&t.name),
+                    count(rows),
+                    count(loaded)
+                ),
+            ));
+        }
+        self.counters.tables.add(1);
+        self.observer.event(Event::Table {
+            schema: t.schema.clone(),
+            table: t.table.clone(),
+            rows: loaded,
+            bytes: t.chunks.iter().filter_map(|c| c.raw_bytes).sum(),
+        });
+        Ok(())
+    }
+
+    /// Loads a piece: chunks of a table that are stored together.
+    fn piece(
+        &self,
+        conn: &mut Conn,
+        t: &Table,
+        piece: Range<usize>,
+        stop: &Stop<'_>,
+    ) -> Result<()> {
+        let chunks = &t.chunks[piece];
+        let doing = match chunks {
+            [] => return Ok(()),
+            [chunk] => format!("cannot load {} into {}", chunk.file, t.name),
+            [first, .., last] => {
+                format!("cannot load {} … {} into {}", first.file, last.file, t.name)
+            }
+        };
+        let executor = Executor {
+            table: &t.name,
+            doing: &doing,
+            bulk: t.bulk,
+            sent: chunks.iter().filter_map(|c| c.raw_bytes).sum(),
+            counters: self.counters,
+            observer: self.observer,
+            stop,
+        };
+        executor.run(conn, |conn| self.attempt(conn, t, chunks, &doing, stop))
+    }
+
+    fn enter(&self, conn: &mut Conn, chunks: &[Chunk]) -> Result<(), wire::Error> {
+        chunks
+            .iter()
+            .try_for_each(|chunk| self.journal.enter(conn, &chunk.file))
+    }
+
+    fn attempt(
+        &self,
+        conn: &mut Conn,
+        t: &Table,
+        chunks: &[Chunk],
+        doing: &str,
+        stop: &Stop<'_>,
+    ) -> Result<(), Failed> {
+        let file = &chunks[0].file;
+        let mut stream = ChunkStream {
+            store: self.store,
+            chunks: chunks.iter(),
+            reader: None,
+            counters: self.counters,
+            stop,
+            tee: t.tee.as_ref().map(|plan| Tee::new(file, plan)),
+        };
+        stream.open().map_err(|e| failure::archive(doing, &e))?;
+        if !t.nontransactional {
+            self.enter(conn, chunks)?;
+        }
+        failpoint::reached("a chunk is entered");
+        let done = match conn.load(&t.statement, &mut stream) {
+            Ok(done) => done,
+            Err(wire::Error::Source(e)) => {
+                return Err(Failed::Other(failure::source(doing, file, e)));
+            }
+            Err(e) => return Err(Failed::Server(e)),
+        };
+        let expected: Option<u64> = chunks.iter().map(|c| c.rows).sum();
+        let rows = load_data::stored(conn, doing, &done, &t.columns, expected)?;
+        if let Some(tee) = stream.tee {
+            let digest = tee.finish(file).map_err(|e| failure::archive(doing, &e))?;
+            t.digest
+                .lock()
+                .unwrap_or_else(|e| e.into_inner())
+                .merge(&digest);
+            if !t.nontransactional {
+                self.journal.counted(conn, file, &digest)?;
+            }
+        }
+        if t.nontransactional {
+            // With GTIDs, MySQL takes the two kinds of engine in two transactions only.
+            conn.execute("COMMIT")?;
+            self.enter(conn, chunks)?;
+        }
+        failpoint::reached("a chunk is stored");
+        let began = Instant::now();
+        conn.execute("COMMIT")?;
+        self.profiler.committed(began);
+        failpoint::reached("a chunk is committed");
+        t.loaded.fetch_add(rows, Ordering::SeqCst);
+        self.counters.rows.add(rows);
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! The result of a load: what its steps record while it runs, and the summary that is made of that at the
+//! end.
+
+use crate::tablespace;
+use crate::target::Target;
+use instance::{managed, tune};
+use run::bottleneck;
+use std::path::{Path, PathBuf};
+use verify::Comparison;
+
+/// What the steps of a load record.
+#[derive(Default)]
+pub struct LoadReport {
+    /// Changes that the target made necessary.
+    pub notes: Vec<String>,
+    /// Objects that could not be created or loaded completely.
+    pub exceptions: Vec<String>,
+    /// Views that the target refused.
+    pub refused_views: u64,
+    /// Schemas that this load created.
+    pub created: Vec<String>,
+    /// Whether this load has created anything.
+    pub touched: bool,
+    /// Whether tables are imported as tablespaces.
+    pub physical: bool,
+    /// Batch sizes that were measured.
+    pub batch_sizes: Vec<BatchSize>,
+}
+
+/// What was loaded.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// The archive, in words.
+    pub archive: String,
+    /// The target, in words.
+    pub target: String,
+    /// Schemas.
+    pub schemas: u64,
+    /// Tables.
+    pub tables: u64,
+    /// Views.
+    pub views: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of rows that this run loaded.
+    pub raw_bytes: u64,
+    /// Bytes of rows that an interrupted load had loaded before.
+    pub already_loaded_bytes: u64,
+    /// The whole run, in seconds.
+    pub seconds: f64,
+    /// Loading rows, in seconds.
+    pub rows_seconds: f64,
+    /// Connections that loaded.
+    pub threads: usize,
+    /// The comparison at the end, unless it was switched off.
+    pub verified: Option<Comparison>,
+    /// What limited the speed of the rows, if they took long enough to measure.
+    pub bottleneck: Option<bottleneck::Report>,
+    /// Which tables were imported as tablespaces, and which were loaded by SQL.
+    pub import: tablespace::ImportSummary,
+    /// Batch sizes that were measured, of tables that were big enough for it.
+    pub batch_sizes: Vec<BatchSize>,
+    /// Whether there are digests to compare with; dumps of other tools have none.
+    pub digests: bool,
+    /// Changes that the target's version made necessary.
+    pub notes: Vec<String>,
+    /// Objects that could not be created or loaded completely, by name.
+    pub exceptions: Vec<String>,
+    /// Statements of a script that were skipped, each; `exceptions` has them in groups.
+    pub skipped_statements: Vec<String>,
+    /// Settings of the server that were changed for the load, and put back.
+    pub tuning: tune::Report,
+    /// The data directory that was initialized for the load.
+    pub managed: Option<managed::Summary>,
+    /// Whether there was nothing to do: the interrupted load had already completed.
+    pub already_complete: bool,
+    /// The completion record, for [`Summary::acknowledged`].
+    pub completion: Option<PathBuf>,
+}
+
+impl Summary {
+    /// The summary of a load as far as the target and its report know it; the caller adds the rest. The
+    /// durations are those of the caller too: only it knows when everything is done.
+    pub(crate) fn of(target: Target<'_>, tuning: tune::Report) -> Summary {
+        let described = target.described();
+        let mut report = target.report;
+        report
+            .exceptions
+            .extend(tuning.not_reverted.iter().cloned());
+        report.notes.sort();
+        report.notes.dedup();
+        Summary {
+            archive: display_name(&target.options.from),
+            target: described,
+            threads: target.options.threads,
+            batch_sizes: report.batch_sizes,
+            notes: report.notes,
+            exceptions: report.exceptions,
+            tuning,
+            ..Summary::default()
+        }
+    }
+
+    /// The caller has reported the load's end to the user: a later `--resume` does not need the completion
+    /// record.
+    pub fn acknowledged(&self) {
+        if let Some(path) = &self.completion {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// What is loaded from, for the user.
+fn display_name(from: &Path) -> String {
+    if from.as_os_str() == "-" {
+        return "standard input".to_owned();
+    }
+    let path = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
+    path.display().to_string()
+}
+
+/// How many chunks of a table were best loaded together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchSize {
+    /// Quoted, qualified.
+    pub table: String,
+    /// Chunks in one statement and transaction.
+    pub chunks: usize,
+    /// How much faster that was than one by one, in per cent.
+    pub gain: u64,
+    /// Each number that was tried, with its bytes a second.
+    pub tried: Vec<(usize, u64)>,
+}
