@@ -4,7 +4,7 @@
 use crate::kit::binary::Running;
 use crate::kit::proxied::{dumping, filled, proxy};
 use crate::kit::waiting::{found, until};
-use crate::kit::{Done, Pair, Tool, both, own_server};
+use crate::kit::{Done, Pair, Tool, both, each_kind, own_server};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -233,8 +233,13 @@ fn a_load_is_controlled_too(pair: &Pair) {
     pair.same_checksums();
 }
 
+each_kind!(a_pause_outlasts_timeouts; mysql, mariadb);
 /// Paused for longer than any timeout of the server, and resumed.
-fn a_pause_outlasts_timeouts(kind: Kind, limit: &str) {
+fn a_pause_outlasts_timeouts(kind: Kind) {
+    let limit = match kind {
+        Kind::MySql => "SET GLOBAL max_execution_time = 1000;",
+        _ => "SET GLOBAL max_statement_time = 1;",
+    };
     let args = [
         "--wait-timeout=2",
         "--interactive-timeout=2",
@@ -305,14 +310,4 @@ fn undo(server: &Server) {
     server
         .script(b"INSERT INTO w.t SELECT * FROM kept.t;")
         .expect("rows put back");
-}
-
-#[test]
-fn a_pause_outlasts_the_timeouts_of_mysql() {
-    a_pause_outlasts_timeouts(Kind::MySql, "SET GLOBAL max_execution_time = 1000;");
-}
-
-#[test]
-fn a_pause_outlasts_the_timeouts_of_mariadb() {
-    a_pause_outlasts_timeouts(Kind::MariaDb, "SET GLOBAL max_statement_time = 1;");
 }

@@ -2,7 +2,7 @@
 
 use crate::kit::binary::lossy;
 use crate::kit::waiting::{PROMPT, until, until_some};
-use crate::kit::{Pair, Tool, both, own_server};
+use crate::kit::{Pair, Tool, both, each_kind, own_server};
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Instant;
@@ -116,7 +116,8 @@ fn a_dump_whose_output_is_closed_completes(pair: &Pair) {
     pair.verify("a").ok();
 }
 
-fn killed_source(kind: Kind) {
+each_kind!(a_server_that_is_killed; mysql, mariadb);
+fn a_server_that_is_killed(kind: Kind) {
     let Some(mut server) = own_server(kind, &[]) else {
         return;
     };
@@ -170,16 +171,6 @@ fn killed_source(kind: Kind) {
     again().code(10).says(&["interrupted", "--resume"]);
     target.client("DROP DATABASE big").expect("dropped");
     again().ok().says(&["equal:"]);
-}
-
-#[test]
-fn a_server_that_is_killed_mysql() {
-    killed_source(Kind::MySql);
-}
-
-#[test]
-fn a_server_that_is_killed_mariadb() {
-    killed_source(Kind::MariaDb);
 }
 
 both!(a_load_that_is_interrupted);

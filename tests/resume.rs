@@ -2,7 +2,7 @@
 //! as one that was not.
 
 use crate::kit::fixtures::fixture;
-use crate::kit::{COUNT, Done, Pair, Tool, both, few, own_server, thorough};
+use crate::kit::{COUNT, Done, Pair, Tool, both, each_kind, few, own_server, thorough};
 use rustix::process::Signal;
 use testkit::{Kind, Server};
 
@@ -314,7 +314,8 @@ fn two_loads_at_once(pair: &Pair) {
     as_if_never_killed(pair, 0);
 }
 
-fn killed_server(kind: Kind) {
+each_kind!(a_target_that_is_killed; mysql, mariadb);
+fn a_target_that_is_killed(kind: Kind) {
     let Some(mut target) = own_server(kind, &["--server-id=78"]) else {
         return;
     };
@@ -350,16 +351,6 @@ fn killed_server(kind: Kind) {
         assert!(sums.differences.is_empty(), "{at}: {:#?}", sums.differences);
         assert_eq!(target.value(JOURNAL).expect("a count"), "0");
     }
-}
-
-#[test]
-fn a_target_that_is_killed_mysql() {
-    killed_server(Kind::MySql);
-}
-
-#[test]
-fn a_target_that_is_killed_mariadb() {
-    killed_server(Kind::MariaDb);
 }
 
 /// Kills a load of `from` at the first place at which the journal has an entry that begins so.

@@ -3,7 +3,7 @@
 
 mod random;
 
-use crate::kit::{Tool, few, own_server};
+use crate::kit::{Tool, each_kind, few, own_server};
 use innodb::build::{Builder, Options, Sink, Template};
 use innodb::check::{Index, Written};
 use innodb::collation::Collation;
@@ -402,8 +402,9 @@ fn table_numbers(kind: Kind) -> Vec<u64> {
     few(kind, 12, &(0..500).collect::<Vec<_>>())
 }
 
+each_kind!(built_files_equal_those_of_the_server; mysql, mariadb, mariadb118);
 /// Tables of random columns and keys: by rows and by file, then the same changes to both.
-fn differential(kind: Kind) {
+fn built_files_equal_those_of_the_server(kind: Kind) {
     let Some(mut server) = own_server(kind, &["--innodb-fast-shutdown=0"]) else {
         return;
     };
@@ -456,23 +457,9 @@ fn differential(kind: Kind) {
     }
 }
 
-#[test]
-fn built_files_cannot_be_told_from_the_servers_own_mysql() {
-    differential(Kind::MySql);
-}
-
-#[test]
-fn built_files_cannot_be_told_from_the_servers_own_mariadb() {
-    differential(Kind::MariaDb);
-}
-
-#[test]
-fn built_files_cannot_be_told_from_the_servers_own_mariadb118() {
-    differential(Kind::MariaDb118);
-}
-
+each_kind!(weights_and_file_names_equal_those_of_the_server; mysql, mariadb, mariadb118);
 /// Weights and names of files are tables that servers were asked for: they say the same today.
-fn tables_of_servers(kind: Kind) {
+fn weights_and_file_names_equal_those_of_the_server(kind: Kind) {
     let Some(server) = own_server(kind, &[]) else {
         return;
     };
@@ -613,19 +600,4 @@ fn weights_of_unicode(conn: &mut Conn, kind: Kind) {
         _ => 17,
     };
     assert_eq!(known, wanted, "{all:?}");
-}
-
-#[test]
-fn tables_of_servers_mysql() {
-    tables_of_servers(Kind::MySql);
-}
-
-#[test]
-fn tables_of_servers_mariadb() {
-    tables_of_servers(Kind::MariaDb);
-}
-
-#[test]
-fn tables_of_servers_mariadb118() {
-    tables_of_servers(Kind::MariaDb118);
 }

@@ -17,7 +17,7 @@ pub mod waiting;
 
 pub use binary::{Done, Tool};
 pub use managed::Managed;
-pub(crate) use pair::both;
 pub use pair::{Pair, own_server};
+pub(crate) use pair::{both, each_kind};
 pub use same::COUNT;
 pub use sampling::{few, thorough};

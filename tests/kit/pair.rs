@@ -34,6 +34,21 @@ macro_rules! both {
 }
 pub(crate) use both;
 
+/// Makes a test of a function for each kind of server named: `function::mysql` and so on. The function takes the kind.
+macro_rules! each_kind {
+    ($test:ident; $($kind:ident),+) => {
+        mod $test {
+            $(
+                #[test]
+                fn $kind() {
+                    super::$test(testkit::Kind::named(stringify!($kind)).expect("a kind"));
+                }
+            )+
+        }
+    };
+}
+pub(crate) use each_kind;
+
 struct Servers {
     source: Server,
     target: Server,

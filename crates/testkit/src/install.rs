@@ -38,6 +38,14 @@ impl Kind {
         }
     }
 
+    /// The kind that stands for its flavour: whichever series current tests run against.
+    pub fn flavour(self) -> Kind {
+        match self {
+            Kind::MySql | Kind::MySql55 => Kind::MySql,
+            Kind::MariaDb | Kind::MariaDb118 => Kind::MariaDb,
+        }
+    }
+
     /// The kind of that name.
     pub fn named(name: &str) -> Result<Kind> {
         let found = Kind::ALL.into_iter().find(|k| k.name() == name);
