@@ -1,5 +1,5 @@
-//! `penstock bench impact`: one command from an empty server to a table, and
-//! nothing left behind, however it ends.
+//! `penstock bench impact`: one command from an empty server to a table of results. However it
+//! ends, nothing of it is left on the server or the disk.
 
 use crate::kit::pair::schemas;
 use crate::kit::waiting::until;
@@ -97,7 +97,7 @@ fn an_existing_schema_is_not_touched(pair: &Pair) {
             .expect("a row"),
         "7"
     );
-    // Nor a replica that holds something, nor one that is none of the throw-away kind.
+    // A replica that holds other schemas is refused.
     let replica = pair.target();
     replica.script(b"CREATE DATABASE t_mine").expect("a schema");
     let done = impact(server, &std::env::temp_dir())
@@ -141,7 +141,7 @@ fn failures_are_reported_and_cleaned_up(pair: &Pair) {
         .run()
         .code(2)
         .says(&["/no/such/mysqldump", "--mysqldump"]);
-    // A program that is there and fails says itself why.
+    // A program that fails: the error has its own words.
     let fails = pair.path("fails");
     std::fs::write(
         &fails,
@@ -156,7 +156,7 @@ fn failures_are_reported_and_cleaned_up(pair: &Pair) {
         .run();
     done.code(1).says(&["out of luck", "exit status: 3"]);
     nothing_left(server, &scratch);
-    // So does penstock.
+    // The same for penstock.
     let done = impact(server, &scratch)
         .args(["--measure", "1s", "--method", "penstock --compression lead"])
         .run();
@@ -164,15 +164,15 @@ fn failures_are_reported_and_cleaned_up(pair: &Pair) {
         "ERROR: method penstock --compression lead: penstock ended with exit status: 2: ERROR: ",
         "\"lead\"",
     ]);
-    // Ctrl-C while the starting state is made.
+    // Ctrl-C while the initial tables are made.
     let run = impact(server, &scratch).args(["--method", "alone"]).start();
     until("a schema is made", || !schemas(server).is_empty());
     run.signal(Signal::INT);
     let done = run.wait().code(9);
-    // It does that itself.
+    // It removes them itself.
     assert!(!done.err.contains("drop it"), "{}", done.err);
     nothing_left(server, &scratch);
-    // Ctrl-C in the middle of a backup.
+    // Ctrl-C during a backup.
     let run = impact(server, &scratch)
         .args(["--method", "penstock --max-rate 100k", "--measure", "60s"])
         .start();

@@ -1,5 +1,5 @@
-//! Whatever happens to an archive at rest is found, by `verify` without a
-//! server and by `load` before it creates anything.
+//! Any damage to an archive at rest is found: by `verify` without a server, and by `load` before it
+//! creates anything.
 
 use crate::kit::{COUNT, Pair, both};
 use std::fs;
@@ -43,7 +43,7 @@ fn chunks(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Both refuse with 5 and name the file, and nothing is on the target.
+/// Both refuse with exit code 5 and name the file; the target stays empty.
 #[track_caller]
 fn refused(pair: &Pair, name: &str, says: &[&str]) {
     pair.verify(name).code(5).says(says);
@@ -141,13 +141,13 @@ fn an_unfinished_archive_is_refused(pair: &Pair) {
     let done = copy(pair, "no-done").join("@.done.json");
     fs::remove_file(done).expect("removed");
     refused(pair, "no-done", &["@.done.json"]);
-    // As the folder of a MySQL Shell dump that still runs.
+    // Like the directory of a MySQL Shell dump that is still running.
     let folder = copy(pair, "shell");
     fs::remove_file(folder.join("@.done.json"))
         .and_then(|()| fs::remove_file(folder.join("penstock.json")))
         .expect("removed");
     refused(pair, "shell", &["incomplete"]);
-    // Ours without the manifest: it cannot be told from complete by anything else.
+    // Our own archive without its manifest: nothing else would show that it is incomplete.
     fs::remove_file(copy(pair, "no-manifest").join("penstock.json")).expect("removed");
     refused(pair, "no-manifest", &["penstock.json"]);
     refused_folder(pair);

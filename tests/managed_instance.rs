@@ -1,6 +1,6 @@
-//! A data folder of a load's own: made, loaded and shut down, and as good as any
-//! other server's, whatever happens on the way; nothing is ever removed that
-//! somebody else has put there.
+//! A data directory that penstock initializes, loads into and shuts down. It is as good as any
+//! other server's, whatever happens on the way, and files that penstock did not create are never
+//! removed.
 
 use crate::kit::fixtures::{all_tables, three_tables};
 use crate::kit::imported::{equal, names};
@@ -8,7 +8,7 @@ use crate::kit::{Done, Pair, Tool, both, same};
 use std::path::{Path, PathBuf};
 use testkit::{Install, Server, Setup};
 
-/// Where a load makes it.
+/// An archive, and where the data directory is to be.
 struct Scene<'a> {
     pair: &'a Pair,
     program: PathBuf,
@@ -39,7 +39,7 @@ impl<'a> Scene<'a> {
             .env("PENSTOCK_STATE", self.pair.path("state"))
     }
 
-    /// A server as somebody else would start it there.
+    /// A server on that data directory, as an operator would start it.
     fn serve(&self) -> Server {
         let setup = Setup::new(self.pair.kind).expect("a set-up");
         let args: &[&str] = match self.pair.is_mysql() {
@@ -50,7 +50,7 @@ impl<'a> Scene<'a> {
         server.expect("a server on the folder")
     }
 
-    /// Whether nothing of the load's is in the folder any more.
+    /// No files of the load are left in the directory, and no process runs on it.
     #[track_caller]
     fn nothing_is_left(&self) {
         let of_ours = listed(&self.folder)
@@ -62,7 +62,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Accounts that get in without a password.
+/// Accounts without a password.
 const OPEN_ROOTS: &str =
     "SELECT COUNT(*) FROM mysql.user WHERE user = 'root' AND authentication_string = ''";
 
@@ -73,7 +73,7 @@ fn listed(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Processes that have the folder in their command lines.
+/// Processes with the directory in their command line.
 fn processes(folder: &Path) -> usize {
     let wanted = format!("--datadir={}", folder.display());
     let list = std::fs::read_dir("/proc").expect("processes").flatten();
@@ -114,7 +114,7 @@ fn initialized_loaded_and_shut_down(pair: &Pair) {
     );
     scene.nothing_is_left();
     let kind = pair.kind;
-    // Nobody gets in without it; `--skip-grant-tables` is how the tests do.
+    // No login works without the password; the test uses `--skip-grant-tables`.
     let server = Setup::new(kind)
         .expect("a set-up")
         .args(["--skip-grant-tables"])
@@ -135,7 +135,7 @@ fn killed_and_resumed(pair: &Pair) {
     let scene = Scene::new(pair);
     let road: &[&str] = &["--road", "cold"];
     let again: &[&str] = &["--road", "cold", "--resume"];
-    // Each goes on where the one before was killed.
+    // Each run resumes where the one before was killed.
     for (place, more) in [
         ("a data folder is marked#1", road),
         ("a data folder is initialised#1", again),
@@ -158,10 +158,10 @@ fn killed_and_resumed(pair: &Pair) {
             "{}",
             done.said()
         );
-        // What others put there, when the folder is not even made, stays.
+        // A file that was put into the unfinished directory by someone else is kept.
         std::fs::write(scene.folder.join("mine"), "x").expect("written");
     }
-    // One that fails shuts its server down.
+    // A run that fails shuts its server down.
     let chunk = listed(&pair.path("a"))
         .into_iter()
         .find(|n| n.starts_with("f@r@@"))
@@ -178,7 +178,7 @@ fn killed_and_resumed(pair: &Pair) {
         .says(&["does not run", "--resume goes on"]);
     assert_eq!(processes(&scene.folder), 0);
     std::fs::write(&chunk, whole).expect("written");
-    // Behind the last step nothing is left to do, which the server's rows prove.
+    // After the last step nothing is left to do, as the server's rows show.
     scene
         .load(again)
         .env("PENSTOCK_KILL_AT", "the journal is gone#1")
@@ -191,7 +191,7 @@ fn killed_and_resumed(pair: &Pair) {
         .run()
         .code(137)
         .says(&["had come to its end"]);
-    // Of another load that says nothing.
+    // This says nothing about another load.
     scene
         .load(&["--road", "cold", "--resume", "--exclude-tables", "f.r"])
         .run()
@@ -216,7 +216,7 @@ fn killed_and_resumed(pair: &Pair) {
     );
     let server = scene.serve();
     equal(pair, &server, "loaded");
-    // It is somebody's now.
+    // From here on the data directory belongs to its user.
     drop(server);
 }
 
@@ -263,7 +263,7 @@ fn directories_with_other_files_are_left_alone(pair: &Pair) {
     refused(scene.load(&["--resume"]), 10, "is not empty");
     assert_eq!(listed(&scene.folder), ["precious"]);
     std::fs::remove_file(scene.folder.join("precious")).expect("removed");
-    // What can be known before is said before anything is made.
+    // What can be checked beforehand is refused before anything is created.
     refused(
         scene.load(&["--server-program", "/bin/true"]),
         2,
@@ -285,21 +285,22 @@ fn directories_with_other_files_are_left_alone(pair: &Pair) {
     );
     refused(scene.load(&["--include-schemas", "none"]), 2, "none");
     assert!(listed(&scene.folder).is_empty());
-    // A server that is not made leaves nothing.
+    // A server that cannot be initialized leaves nothing.
     refused(
         scene.load(&["--server-option", "innodb_no_such_setting=1"]),
         10,
         "no_such_setting",
     );
     assert!(listed(&scene.folder).is_empty());
-    // What the folder is made with once and for all is the user's to say; an empty password is none.
+    // Options that a data directory is initialized with are the user's choice; an empty password
+    // counts as none.
     let lower = scene
         .load(&["--server-option", "lower_case_table_names=1"])
         .env("PENSTOCK_PASSWORD", "")
         .run()
         .ok();
     lower.says(&["HAS NO PASSWORD", "equal:", "its server is shut down"]);
-    // A mark that says nothing is no reason to begin anew in a folder that is full.
+    // An unreadable state file is no reason to start again in a directory that is not empty.
     let private = scene.folder.join(".penstock-load");
     std::fs::create_dir(&private).expect("a folder");
     std::fs::write(private.join("mark"), "").expect("written");
@@ -344,7 +345,7 @@ fn directories_with_other_files_are_left_alone(pair: &Pair) {
         .args(["--user", "root"])
         .run()
         .ok();
-    // Two servers that write names differently.
+    // Two servers that differ in the case of names.
     let verify = Tool::new([
         "verify",
         "--server",
@@ -385,7 +386,7 @@ fn a_script_load_killed_after_its_last_step_is_complete(pair: &Pair) {
         .env("PENSTOCK_KILL_AT", "the journal is gone#1")
         .run()
         .code(137);
-    // Another script's load is not over.
+    // The load of another script has not finished.
     std::fs::write(pair.path("a"), script.replace("'b'", "'c'")).expect("written");
     scene
         .load(&["--resume"])

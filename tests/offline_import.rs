@@ -1,6 +1,5 @@
-//! Tables whose files are put in while the server is stopped: the same in the
-//! end as if their rows had been sent, whatever happens on the way, and the
-//! server runs.
+//! Tables whose tablespaces are put in place while the server is stopped: in the end the same as if
+//! they had been loaded by SQL, whatever happens on the way, and the server runs.
 
 use crate::kit::fixtures::{all_tables, imported_as_tablespaces, three_tables};
 use crate::kit::imported::{equal, leftovers, names};
@@ -68,13 +67,13 @@ impl Scene {
             .expect("an empty target");
     }
 
-    /// Waits for a server that is on its way up.
+    /// Waits for a server that is starting.
     #[track_caller]
     fn up(&self) {
         until_up(&self.target);
     }
 
-    /// Notes of stopped servers.
+    /// How many restart notices there are.
     fn notes(&self) -> usize {
         std::fs::read_dir(self.folder.path().join("state")).map_or(0, |list| {
             let name = |e: std::fs::DirEntry| e.file_name().to_string_lossy().into_owned();
@@ -91,7 +90,7 @@ impl Scene {
         assert_eq!(self.notes(), 0, "{when}");
     }
 
-    /// Stops a load at a place, does something there, and lets it go on.
+    /// Stops a load at a failpoint, does something there, and lets it continue.
     fn meanwhile(&self, place: &str, what: impl FnOnce()) -> Done {
         self.empty();
         let run = self.cold(&[]).env("PENSTOCK_STOP_AT", place).start();
@@ -175,7 +174,8 @@ fn imported_tables_stay_equal_after_changes_and_restarts(s: &mut Scene) {
 
 both!(a_load_killed_while_the_server_is_stopped; Scene::with_three_tables);
 fn a_load_killed_while_the_server_is_stopped(s: &mut Scene) {
-    // Not at every place of the road: those before the stop are the other road's as well.
+    // Only failpoints that this import mode has of its own: those before the stop belong to the
+    // tablespace import too.
     let places = [
         "a file is built#2",
         "the server is about to be stopped#1",
@@ -202,7 +202,7 @@ fn a_load_killed_while_the_server_is_stopped(s: &mut Scene) {
                 .run()
                 .code(6)
                 .says(&["a load had stopped this server", "doctor --revert"]);
-            // Whoever comes next starts it.
+            // The next penstock command starts the server.
             let next = match round % 3 {
                 0 => s.load(&["--road", "rows"]).run().code(10),
                 1 => Tool::new(["doctor", "--revert", "--user", "root", "--socket"])
@@ -261,7 +261,7 @@ fn a_server_killed_before_the_stop_or_as_it_starts(s: &mut Scene) {
 
 both!(a_server_that_does_not_stop_or_start; Scene::with_three_tables);
 fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
-    // It does not stop.
+    // The server does not stop.
     let lazy = s.script.flag("lazy");
     s.cold(&[])
         .run()
@@ -269,7 +269,7 @@ fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
         .says(&["as rows", "did not stop the server", "equal:"]);
     s.equal("lazy");
     drop(lazy);
-    // It does not start with the new files, and does with its own.
+    // The server does not start with the new files, but with its original ones.
     let done = s.meanwhile("all files are in their places#1", || {
         let dead = s.script.path("dead");
         std::fs::write(&dead, "").expect("written");
@@ -282,7 +282,7 @@ fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
         };
         let before = calls();
         std::thread::spawn(move || {
-            // Two calls fail, start and restart; then its own files are back.
+            // Two calls fail, start and restart; by then the original files are back.
             while calls() < before + 2 {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -293,7 +293,7 @@ fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
     done.code(3)
         .says(&["did not come up with the files", "loaded as rows"]);
     s.equal("the files were not taken");
-    // It does not start at all; once it does, the load goes on.
+    // The server does not start at all. Once it does, the load resumes.
     let done = s.meanwhile("all files are in their places#1", || {
         std::fs::write(s.script.path("dead"), "").expect("written");
     });
@@ -317,7 +317,7 @@ fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
 
 both!(no_other_process_starts_the_stopped_server; Scene::with_three_tables);
 fn no_other_process_starts_the_stopped_server(s: &mut Scene) {
-    // The server cannot start, and no other penstock starts it.
+    // The server cannot be started from outside, and no other penstock process starts it.
     let done = s.meanwhile("the server is stopped#1", || {
         s.load(&["--road", "rows"])
             .run()
@@ -329,7 +329,7 @@ fn no_other_process_starts_the_stopped_server(s: &mut Scene) {
     });
     done.ok().says(&["equal:"]);
     s.equal("started meanwhile");
-    // Nor where the server runs, and the load has no session on it.
+    // The same where the server runs and the load has no session on it.
     for place in ["the load has left the server#1", "the server is up again#1"] {
         let done = s.meanwhile(place, || {
             for more in [&["--resume"][..], &[]] {
@@ -346,7 +346,7 @@ fn no_other_process_starts_the_stopped_server(s: &mut Scene) {
 
 both!(interrupted_while_the_server_is_stopped; Scene::with_three_tables);
 fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
-    // Nobody ends it by mistake.
+    // A single Ctrl-C does not end it.
     s.empty();
     let run = s
         .cold(&[])
@@ -367,10 +367,10 @@ fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
         .ok()
         .says(&["as files", "equal:"]);
     s.equal("Ctrl-C, twice");
-    // One that has written nothing since its last checkpoint takes files as well.
+    // A server that has written nothing since its last checkpoint accepts tablespaces too.
     s.empty();
     if !s.pair.is_mysql() {
-        // What was dropped is purged for a while.
+        // Purge of the dropped tables continues for a while.
         let lsn = || {
             s.target
                 .client("SHOW GLOBAL STATUS LIKE 'Innodb_lsn_current'")
@@ -390,7 +390,7 @@ fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
         .ok()
         .says(&["as files", "equal:"]);
     s.equal("idle");
-    // What differs is loaded again as rows.
+    // Tables that differ are loaded again by SQL.
     let done = s.meanwhile("a file is entered#1", || {
         for change in [
             "f.a SET v = 'other' WHERE id = 77",

@@ -1,5 +1,5 @@
-//! Partitioned tables: each partition has files of its own in an archive, and
-//! comes back by rows or as a file.
+//! Partitioned tables: each partition has its own chunks in an archive, and is imported by SQL or
+//! as a tablespace.
 
 use crate::kit::fixtures::fixture;
 use crate::kit::imported::{equal, names};
@@ -22,7 +22,7 @@ fn loading(pair: &Pair, more: &[&str]) -> Tool {
 
 const FILES: &[&str] = &["--road", "tablespace"];
 
-/// What is left of tables that took the rows of partitions.
+/// How many of the tables that receive single partitions are left.
 fn aside(pair: &Pair) -> String {
     let sql = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name LIKE 'penstock%'";
     pair.target().value(sql).expect("a count")
@@ -37,7 +37,7 @@ fn empty(pair: &Pair) {
 both!(partitions_are_imported_one_by_one);
 fn partitions_are_imported_one_by_one(pair: &Pair) {
     tables(pair);
-    // So many small ones are not worth files of their own.
+    // So many small partitions are not worth chunks of their own.
     pair.fill(
         "CREATE TABLE f.many (a INT PRIMARY KEY) ENGINE=InnoDB \
           PARTITION BY HASH (a) PARTITIONS 65; \
@@ -65,7 +65,8 @@ fn partitions_are_imported_one_by_one(pair: &Pair) {
         .says(&["4 tables"]);
     pair.load("a", &["--road", "rows"]).ok().says(&["equal:"]);
     equal(pair, pair.target(), "by rows");
-    // Other partitions, or none: the table is compared as a whole, and a row more is found wherever it is.
+    // With other partitions, or none: the table is compared as a whole, and an extra row is found
+    // in whichever partition it is.
     pair.target()
         .script(
             b"USE f; ALTER TABLE cut REMOVE PARTITIONING; \
@@ -160,9 +161,9 @@ fn another_flavour_puts_rows_into_other_partitions() {
         pair.source().value(first).expect("a count"),
         target.value(first).expect("a count")
     );
-    // Which is no difference.
+    // This is not reported as a difference.
     pair.verify_against("a", &target).ok();
-    // A dump of what a load would refuse says so.
+    // A dump that includes what a load would refuse reports it.
     let folder = pair.path("elsewhere");
     std::fs::create_dir(&folder).expect("a folder");
     let create = format!(
@@ -216,7 +217,7 @@ fn killed_between_partitions(pair: &Pair) {
         equal(pair, pair.target(), place);
         assert_eq!(aside(pair), "0", "{place}");
     }
-    // By rows the second time, which knows nothing of partitions.
+    // By SQL on resume: partitions do not matter then.
     empty(pair);
     loading(pair, FILES)
         .env("PENSTOCK_KILL_AT", "a partition is exchanged#2")
@@ -228,7 +229,7 @@ fn killed_between_partitions(pair: &Pair) {
         .says(&["equal:"]);
     equal(pair, pair.target(), "rows the second time");
     assert_eq!(aside(pair), "0");
-    // The server looks at what it takes: a row of another partition is not let in.
+    // The server checks what it imports: it rejects a row of another partition.
     empty(pair);
     let run = loading(
         pair,
@@ -248,7 +249,7 @@ fn killed_between_partitions(pair: &Pair) {
         AND table_name LIKE 'penstock_part%'";
     let rows = pair.target().client(sql).expect("tables");
     let filled = rows.iter().filter_map(|r| r[0].clone()).filter(|name| {
-        // Others may have no file yet.
+        // The other tables may have no tablespace yet.
         let insert =
             format!("INSERT INTO f.{name} (at, v) VALUES ('2021-01-01', 'nobody\u{2019}s')");
         pair.target().client(&insert).is_ok()

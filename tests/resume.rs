@@ -1,5 +1,5 @@
-//! A load that was killed at any instruction goes on with `--resume`, and ends
-//! as one that was not.
+//! A load that was killed at any failpoint continues with `--resume`, and ends as if it had never
+//! been killed.
 
 use crate::kit::fixtures::fixture;
 use crate::kit::{COUNT, Done, Pair, Tool, both, each_kind, few, own_server, thorough};
@@ -9,7 +9,7 @@ use testkit::{Kind, Server};
 const JOURNAL: &str =
     "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'penstock_load_journal'";
 
-/// All that a load does something of its own for.
+/// One of everything that a load treats differently.
 fn fill(pair: &Pair) {
     pair.fill(&fixture!("resume"));
 }
@@ -32,7 +32,7 @@ fn empty(pair: &Pair) {
     pair.target().script(script).expect("an empty target");
 }
 
-/// Notes of loads that had come to their end.
+/// How many completion records there are.
 fn notes(pair: &Pair) -> usize {
     let list = std::fs::read_dir(pair.path("state")).expect("a folder");
     let named = |e: &std::fs::DirEntry| e.file_name().to_string_lossy().starts_with("ended-");
@@ -55,7 +55,7 @@ fn as_if_never_killed(pair: &Pair, at: u64) {
     assert_eq!(journals, "0", "the journal is left behind, killed at {at}");
 }
 
-/// How many failpoints a load passes; nearly the same each time, for workers wait for each other.
+/// How many failpoints a load passes. Workers wait for each other, so the number hardly varies.
 #[track_caller]
 fn failpoints(pair: &Pair, load: Tool) -> u64 {
     let list = pair.path("places");
@@ -64,20 +64,21 @@ fn failpoints(pair: &Pair, load: Tool) -> u64 {
     names.lines().count() as u64
 }
 
-/// Every second failpoint, so that two tests share them; each with a load that is killed there and resumed.
+/// Kills a load at every second failpoint, from `first` on, and resumes it each time. Two tests
+/// share the failpoints, so that they run at the same time.
 fn killed_anywhere(pair: &Pair, first: u64) {
     fill(pair);
     pair.dump("a", SMALL).ok();
     let killed = || loading(pair, &["--threads", "2", "--no-verify"]);
     let count = failpoints(pair, killed());
     assert!(count > 40, "there are more failpoints than {count}");
-    // Another run may pass some more.
+    // Another run may pass a few more.
     let numbers: Vec<u64> = (first..=count + 2).step_by(2).collect();
     for at in few(pair.kind, 6, &numbers) {
         empty(pair);
         let done = killed().env("PENSTOCK_KILL_AT", at.to_string()).run();
         if done.code == 0 {
-            // It has passed fewer.
+            // This run passed fewer.
             as_if_never_killed(pair, at);
             continue;
         }
@@ -85,7 +86,7 @@ fn killed_anywhere(pair: &Pair, first: u64) {
         let complete = pair.target().value(JOURNAL).expect("a count") == "0"
             && pair.target_schemas().contains(&"b2".to_owned());
         if complete {
-            // Killed after the very last step: nothing is left to do, which rows prove.
+            // Killed after the last step: nothing is left to do, as the rows show.
             loading(pair, &["--resume"]).run().ok().says(&[
                 "nothing: the interrupted load had come to its end",
                 "equal:",
@@ -118,7 +119,7 @@ fn killed_twice(pair: &Pair) {
         .env("PENSTOCK_KILL_AT", "40")
         .run()
         .code(137);
-    // Without --resume nothing is touched, and the way out is named.
+    // Without --resume nothing is touched, and the message names the way out.
     loading(pair, &[])
         .run()
         .code(10)
@@ -127,7 +128,7 @@ fn killed_twice(pair: &Pair) {
         .env("PENSTOCK_KILL_AT", "12")
         .run()
         .code(137);
-    // Another part of the archive is another load.
+    // A selection of the archive is another load.
     loading(pair, &["--resume", "--exclude-tables", "a1.child"])
         .run()
         .code(10)
@@ -139,7 +140,7 @@ fn killed_twice(pair: &Pair) {
         done.said()
     );
     as_if_never_killed(pair, 0);
-    // Nothing to go on with is a load from the beginning.
+    // Without anything to resume, the load starts from the beginning.
     empty(pair);
     loading(pair, &["--resume"])
         .run()
@@ -152,7 +153,7 @@ both!(killed_after_the_last_step);
 fn killed_after_the_last_step(pair: &Pair) {
     fill(pair);
     pair.dump("a", SMALL).ok();
-    // What is there, and no load was killed at its end, is somebody's.
+    // Objects that exist, without a load that was killed at its end, belong to someone else.
     loading(pair, &["-q"]).run().ok();
     loading(pair, &["--resume"])
         .run()
@@ -165,17 +166,17 @@ fn killed_after_the_last_step(pair: &Pair) {
         .code(137);
     assert_eq!(notes(pair), 1);
     loading(pair, &[]).run().code(10).says(&["already holds"]);
-    // So is a part of it, or more than was loaded.
+    // The same for a part of them, or for more than was loaded.
     loading(pair, &["--resume", "--include-schemas", "b2"])
         .run()
         .code(10)
         .says(&["already holds"]);
-    // Nor is anything taken for granted that is not compared.
+    // Without a comparison nothing is taken for granted.
     loading(pair, &["--resume", "--no-verify"])
         .run()
         .code(10)
         .says(&["already holds"]);
-    // Somebody may have been there since.
+    // Another session may have changed rows since then.
     let sums = || {
         pair.target()
             .client("CHECKSUM TABLE a1.keyed")
@@ -215,13 +216,13 @@ fn killed_after_the_last_step(pair: &Pair) {
         done.out
     );
     assert_eq!(summary["rows"], 15_199, "{}", done.out);
-    // It was told.
+    // The user has seen the summary, so the completion record is gone.
     assert_eq!(notes(pair), 0);
     loading(pair, &["--resume"])
         .run()
         .code(10)
         .says(&["already holds"]);
-    // One that is over, and nobody was told.
+    // A load that had finished, but was killed before the user saw its summary.
     empty(pair);
     loading(pair, &[])
         .env("PENSTOCK_KILL_AT", "the load is over#1")
@@ -239,7 +240,7 @@ fn exceptions_are_kept_when_killed_after_the_last_step(pair: &Pair) {
     fill(pair);
     pair.fill("CREATE VIEW b2.w AS SELECT * FROM b2.t");
     pair.dump("a", SMALL).ok();
-    // A schema that is left as it is, and a view of a table that is not there.
+    // A schema that is left as it is, and a view of a table that does not exist.
     pair.target()
         .script(b"CREATE DATABASE b2 COLLATE latin1_bin")
         .expect("a schema");
@@ -292,7 +293,7 @@ fn nontransactional_tables_are_loaded_from_the_beginning(pair: &Pair) {
         anew += u32::from(done.said().contains("loaded again from its beginning"));
         pair.same_checksums();
     }
-    // A sample may have no failpoint at which rows are under way.
+    // The sample may have no failpoint at which rows were being loaded.
     assert!(anew > 3 || !thorough(), "only {anew} times of {count}");
 }
 
@@ -353,7 +354,8 @@ fn a_target_that_is_killed(kind: Kind) {
     }
 }
 
-/// Kills a load of `from` at the first place at which the journal has an entry that begins so.
+/// Kills a load of `from` at the first failpoint where the load journal has an entry with this
+/// prefix.
 fn killed_with(pair: &Pair, from: &str, entry: &str) {
     let sql = format!("SELECT COUNT(*) FROM a1.penstock_load_journal WHERE entry LIKE '{entry}%'");
     for at in 1..80_u32 {
@@ -381,13 +383,13 @@ fn a_target_that_was_changed_before_the_resume(pair: &Pair) {
         FROM a1.penstock_load_journal WHERE entry LIKE 'chunk:a1@%' LIMIT 1";
     killed_with(pair, "a", "chunk:a1@");
     let table = pair.target().value(stored).expect("a table");
-    // What is gone is loaded again, even if nobody compares at the end.
+    // A table that was dropped is loaded again, even without a comparison at the end.
     pair.target()
         .client(&format!("DROP TABLE a1.{table}"))
         .expect("dropped");
     loading(pair, &["--resume", "--no-verify"]).run().ok();
     as_if_never_killed(pair, 0);
-    // What is different is found, and nobody is sent back to --resume.
+    // Rows that differ are found, and the hint is not --resume again.
     killed_with(pair, "a", "chunk:a1@");
     let table = pair.target().value(stored).expect("a table");
     pair.target()

@@ -1,5 +1,6 @@
-//! A dump that is held to a price: it keeps to it, says what it waits for, and
-//! ends with the figure where a limit can never be kept.
+//! Limits that follow the server's state: impact, running threads, replication lag, the history
+//! list. A dump keeps to them, says what it waits for, and ends with the figure where a limit is
+//! never met.
 
 use crate::kit::waiting::{Statement, until};
 use crate::kit::{Pair, Tool, both, own_server};
@@ -9,17 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use testkit::{Kind, Server};
 
-/// The text in front of which nothing is left of a run: no folder, no session of it.
+/// Nothing is left of a run: no files, no lock of a session.
 #[track_caller]
 fn nothing_left(pair: &Pair, name: &str) {
     let folder = pair.path(name);
     let left = std::fs::read_dir(&folder).map_or(0, Iterator::count);
     assert_eq!(left, 0, "{}", folder.display());
-    // A table lock would make this wait for ever.
+    // A table lock would make this wait.
     pair.fill("SET SESSION lock_wait_timeout = 5; INSERT INTO t_a.t (c) VALUES ('after')");
 }
 
-/// A table of so many thousand rows of about a hundred bytes.
+/// A table of `thousands` thousand rows of about a hundred bytes.
 fn fill(pair: &Pair, thousands: u32) {
     pair.fill(&format!(
         "CREATE DATABASE t_a; USE t_a; \
@@ -31,7 +32,7 @@ fn fill(pair: &Pair, thousands: u32) {
     ));
 }
 
-/// Waits until a replica says that it is two seconds behind. Until its applier runs it says nothing.
+/// Waits until the replica reports two seconds of lag. Until its applier runs it reports none.
 #[track_caller]
 fn until_it_lags(replica: &Server) {
     let (status, column) = match replica.kind() {
@@ -85,7 +86,7 @@ fn the_impact_limit_is_kept_under_a_workload(pair: &Pair) {
     );
     assert!(price["effect"].is_number(), "{price}");
     assert!(price["history_list"].as_u64().is_some(), "{price}");
-    // It tells what it does, and it is a whole dump.
+    // It reports what it does, and the dump is complete.
     let steering = done.json().iter().any(|e| {
         e["steering"]
             .as_str()
@@ -111,7 +112,7 @@ fn an_idle_server_is_not_limited(pair: &Pair) {
     let price = &done.summary()["price"];
     assert_eq!(price["held_seconds"].as_f64(), Some(0.0), "{price}");
     pair.verify("dump").ok();
-    // What the run itself asks of the server, twice a second, is nobody else's.
+    // Its own queries, twice a second, do not count as other sessions' work.
     let done = pair
         .dump(
             "slow",
@@ -151,7 +152,7 @@ fn a_limit_exceeded_from_the_start_ends_the_dump_without_a_lock(pair: &Pair) {
         "ended by a limit: 1 statements under way, 0 allowed",
         "--abort-if running=0 was asked for",
     ]);
-    // Once it is over the same dump goes through.
+    // Once the statement has ended, the same dump succeeds.
     drop(running);
     pair.dump("dump", &["--max-running", "0", "--max-wait", "20s"])
         .ok();
@@ -255,7 +256,7 @@ fn a_lagging_replica_is_waited_for(pair: &Pair) {
         )
     };
     replica.script(follow.as_bytes()).expect("it follows");
-    // A reader there keeps the applier from its table.
+    // A reader on the replica blocks the applier from its table.
     let mut reader = wire::Conn::connect(&replica.options()).expect("a session");
     reader.execute("LOCK TABLES t_a.t READ").expect("locked");
     pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000000, 'late')");
@@ -273,7 +274,7 @@ fn a_lagging_replica_is_waited_for(pair: &Pair) {
     let early = pair.path("dump").exists();
     reader.execute("UNLOCK TABLES").expect("unlocked");
     let done = dump.wait();
-    // One that is far behind ends a dump, if so asked.
+    // Lag ends a dump where `--abort-if` says so.
     reader.execute("LOCK TABLES t_a.t READ").expect("locked");
     pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000001, 'later')");
     until_it_lags(replica);
@@ -295,7 +296,7 @@ fn a_lagging_replica_is_waited_for(pair: &Pair) {
 both!(a_long_history_list_ends_the_dump);
 fn a_long_history_list_ends_the_dump(pair: &Pair) {
     fill(pair, 20);
-    // Somebody's snapshot keeps what was written from being cleaned up.
+    // The snapshot of another session keeps old row versions from being purged.
     let mut other = pair.source().conn().expect("a session");
     other
         .execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -315,8 +316,8 @@ fn a_long_history_list_ends_the_dump(pair: &Pair) {
     pair.dump("dump", &["--max-history", "1000000"]).ok();
 }
 
-/// An application whose statements take five times as long while somebody reads
-/// rows, whatever else the machine does; it ends with this value.
+/// An application whose statements take five times as long while another session reads rows,
+/// whatever else the machine does. It ends when this is dropped.
 struct Delicate {
     over: Arc<AtomicBool>,
     threads: Vec<std::thread::JoinHandle<()>>,
@@ -343,7 +344,8 @@ impl Delicate {
         }
         let (over_too, mut conn) = (over.clone(), connect());
         threads.push(std::thread::spawn(move || {
-            // Against the look before the last: the server pauses until the socket has room.
+            // Compared with the sample before the last: the server pauses until the socket has
+            // room.
             let mut looks = [u64::MAX; 3];
             while !over_too.load(Relaxed) {
                 let rows = conn
@@ -405,7 +407,7 @@ fn an_impact_above_the_abort_limit_ends_the_dump(pair: &Pair) {
 }
 
 both!(a_baseline_shift_is_reported);
-/// Statements that are slower for as long as the dump goes on, whether it reads or rests.
+/// Statements that are slower for as long as the dump runs, whether it reads or is paused.
 fn a_baseline_shift_is_reported(pair: &Pair) {
     fill(pair, 80);
     let over = Arc::new(AtomicBool::new(false));

@@ -1,6 +1,6 @@
-//! Archives as MySQL Shell writes them load and are compared afterwards,
-//! though they have no digests. Written here by hand, from the description of
-//! the format, with nothing of penstock's own writer.
+//! Archives as MySQL Shell writes them load, and are compared afterwards though they have no
+//! digests. This test writes them by hand from the description of the format, with nothing of
+//! penstock's own writer.
 
 use crate::kit::{Pair, both};
 use serde_json::{Value, json};
@@ -266,7 +266,7 @@ fn a_shell_archive_without_a_chunk_is_refused(pair: &Pair) {
     fs::remove_file(pair.path("a").join("shop@item@@2.tsv.zst")).expect("removed");
     pair.load("a", &[]).code(5).says(&["shop@item"]);
     assert_eq!(pair.target_schemas(), Vec::<String>::new());
-    // A row less than the done file counts.
+    // One row less than the done file says.
     write(&pair.path("b"), "2.0.1", "9.6.0");
     fs::write(
         pair.path("b").join("shop@item@1.tsv.zst"),
@@ -278,7 +278,7 @@ fn a_shell_archive_without_a_chunk_is_refused(pair: &Pair) {
 }
 
 both!(partitions_with_separate_files_load);
-/// MySQL Shell treats each partition as a table: a series of files for each.
+/// MySQL Shell treats each partition as a table with its own series of files.
 fn partitions_with_separate_files_load(pair: &Pair) {
     let server = if pair.is_mysql() {
         "9.6.0"
@@ -338,7 +338,7 @@ fn partitions_with_separate_files_load(pair: &Pair) {
         (rows("p0"), rows("`p 1`"), rows("last")),
         ("3:12".into(), "2:29".into(), "0:0".into())
     );
-    // A partition whose last file is missing is not a smaller table.
+    // A partition whose last file is missing must not pass for a smaller table.
     pair.target().client("DROP DATABASE shop").expect("dropped");
     fs::remove_file(folder.join("shop@part@p0@@1.tsv.zst")).expect("removed");
     pair.load("a", &[]).code(5).says(&["shop@part@p0"]);

@@ -1,5 +1,5 @@
-//! Tables that come as files: the same in the end as if their rows had been
-//! sent, whatever happens on the way.
+//! Tables that are imported as tablespaces: in the end the same as if they had been loaded by SQL,
+//! whatever happens on the way.
 
 use crate::kit::fixtures::{all_tables, imported_as_tablespaces, three_tables};
 use crate::kit::imported::{equal, leftovers, names};
@@ -69,9 +69,9 @@ fn imported_tables_equal_those_loaded_by_sql(pair: &Pair) {
         pair.same("SELECT * FROM f.functional ORDER BY id");
         pair.same("SELECT COUNT(*) FROM f.functional FORCE INDEX (f) WHERE LOWER(v) > 'b'");
     }
-    // Both count on from the same number, and go on being the same.
+    // Both give out the same next values, and stay equal.
     for change in [
-        // Its number has to be one that none of the rows has.
+        // The row id of the next row must be one that no row has.
         "INSERT INTO f.no_key VALUES (5, 'the next row')",
         "INSERT INTO f.keyed (u) VALUES ('new')",
         "INSERT INTO f.worded (t) VALUES ('new words')",
@@ -155,7 +155,8 @@ fn auto_imports_big_tables_and_says_why_not_the_others(pair: &Pair) {
         "equal: 10,001 rows in 2 tables",
     ]);
     equal(pair, pair.target(), "auto");
-    // What does not fit into memory is sorted on disk; --no-verify does not spare a file its proof.
+    // What does not fit into memory is sorted on disk. --no-verify does not skip the verification
+    // of a tablespace.
     load(&["--skip-binlog", "--memory", "1M", "--no-verify"])
         .says(&["as files", "equal: 10,000 rows in 1 table"]);
     equal(pair, pair.target(), "little memory");
@@ -172,7 +173,7 @@ fn auto_imports_big_tables_and_says_why_not_the_others(pair: &Pair) {
         load(&[]).says(&["`f`.`big`: the server writes a binary log", "--skip-binlog"]);
     }
     if pair.is_mysql() {
-        // Without a redo log a server that falls over takes all its tables along.
+        // Without a redo log a server that crashes loses all its tables.
         let done = load(&["--skip-binlog", "--tune=max"]).says(&["as files"]);
         assert!(!done.said().contains("innodb_redo_log "), "{}", done.said());
     }
@@ -218,7 +219,7 @@ fn a_load_killed_during_the_import(pair: &Pair) {
             .run()
             .code(10)
             .says(&["interrupted", "--resume"]);
-        // Killed once more while it clears up.
+        // Killed again while it cleans up.
         let second = loading(pair, &["--resume"])
             .env("PENSTOCK_KILL_AT", "what was left of a file is gone#1")
             .run();
@@ -229,7 +230,7 @@ fn a_load_killed_during_the_import(pair: &Pair) {
         equal(pair, pair.target(), place);
         pair.same_definitions("f");
     }
-    // Another road may be taken the second time.
+    // The resume may use another import mode.
     pair.target()
         .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
         .expect("an empty target");
@@ -242,7 +243,7 @@ fn a_load_killed_during_the_import(pair: &Pair) {
         .says(&["equal:"]);
     equal(pair, pair.target(), "rows the second time");
     pair.same_definitions("f");
-    // And the schema can be dropped instead, whatever was left.
+    // The schema can also be dropped instead, whatever is left of the load.
     pair.target()
         .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
         .expect("an empty target");
@@ -276,7 +277,7 @@ fn rows_of_other_sessions_are_not_dropped(pair: &Pair) {
     pair.target()
         .client("INSERT INTO f.a VALUES (900000, 'mine')")
         .expect("inserted");
-    // The row is one too many, so the load fails; but it is there, and all others are.
+    // There is one row too many, so the load fails. But the row is kept, and so are all others.
     loading(pair, &["--resume"])
         .run()
         .code(4)
@@ -374,7 +375,8 @@ fn a_server_killed_during_the_import(kind: Kind) {
 }
 
 each_kind!(changes_right_after_the_import_survive_a_crash; mysql, mariadb, mariadb118);
-/// MariaDB's recovery leaves out changes of a table whose empty tablespace was discarded since the last checkpoint.
+/// MariaDB's recovery leaves out changes of a table whose empty tablespace was discarded since the
+/// last checkpoint.
 fn changes_right_after_the_import_survive_a_crash(kind: Kind) {
     let Some(mut target) = own_server(kind, &["--server-id=79"]) else {
         return;
@@ -384,7 +386,7 @@ fn changes_right_after_the_import_survive_a_crash(kind: Kind) {
     };
     three_tables(&pair);
     load_into(&pair, &target, &[]).run().ok();
-    // The server counts rows without a key on, and does so after a crash.
+    // The server continues the row ids of a table without a key, also after a crash.
     pair.fill(&format!(
         "CREATE TABLE f.n (id INT, KEY (id)) ENGINE=InnoDB; \
         INSERT INTO f.n SELECT n FROM {COUNT} WHERE n < 5000;"
@@ -419,7 +421,7 @@ fn changes_right_after_the_import_survive_a_crash(kind: Kind) {
     equal(&pair, &target, "counted on");
 }
 
-/// Stops a load at a place, does something there, and lets it go on.
+/// Stops a load at a failpoint, does something there, and lets it continue.
 fn meanwhile(pair: &Pair, place: &str, what: impl FnOnce()) -> crate::kit::Done {
     pair.target()
         .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
@@ -433,7 +435,7 @@ fn meanwhile(pair: &Pair, place: &str, what: impl FnOnce()) -> crate::kit::Done 
     run.wait()
 }
 
-/// Turns one bit of a file over.
+/// Flips one bit of a file.
 fn damage(path: &std::path::Path, at: usize) {
     let mut bytes = std::fs::read(path).expect("the file");
     let Some(byte) = bytes.get_mut(at) else {
@@ -446,7 +448,7 @@ fn damage(path: &std::path::Path, at: usize) {
 both!(suspect_tablespaces_are_loaded_by_sql);
 fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
     three_tables(pair);
-    // Several may be on their way: what is not finished yet is written over.
+    // Several tablespaces may be under way; one that is not finished is written again anyway.
     let damage = |at: usize| {
         let all = leftovers(pair.target());
         let built = all
@@ -456,7 +458,7 @@ fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
             damage(path, at);
         }
     };
-    // Found by the check before it is on the disk.
+    // Found by penstock's own check, before the tablespace is on the disk.
     pair.target()
         .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
         .expect("an empty target");
@@ -475,7 +477,7 @@ fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
     equal(pair, pair.target(), "a file that was refused");
     // Found by the comparison.
     let done = meanwhile(pair, "a file is entered#1", || {
-        // Any of them may be the first, and only that one is sure to be there.
+        // Any of them may be the first, and only that one is sure to exist.
         for change in [
             "f.a SET v = 'other' WHERE id = 77",
             "f.b SET v = 'other' WHERE id = 77",
@@ -489,7 +491,7 @@ fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
         .says(&["what came as a file differs", "dropped and loaded as rows"]);
     equal(pair, pair.target(), "rows that differ");
     pair.same_definitions("f");
-    // Stopped by hand in the middle: nothing of the file is left, and it goes on.
+    // Stopped by hand in the middle, then continued: nothing of the tablespaces is left.
     let run = meanwhile(pair, "a file is built#2", || {});
     run.ok();
     equal(pair, pair.target(), "stopped and let go on");

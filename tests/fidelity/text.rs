@@ -1,9 +1,9 @@
-//! Text is carried as the bytes that are stored, whatever its character set.
+//! Text is dumped and loaded as the bytes that are stored, whatever its character set.
 
 use super::*;
 
-/// Character sets with bytes that are worth it: trail bytes that look like a
-/// backslash, a tab or a letter, wide ones full of zeros.
+/// Character sets with difficult bytes: trail bytes that look like a backslash, a tab or a letter,
+/// wide ones full of zeros.
 const SETS: &[(&str, &[&str])] = &[
     (
         "latin1",
@@ -71,7 +71,7 @@ fn text_comes_back_byte_for_byte(pair: &Pair) {
         "INSERT INTO t_latin1 (v, c, t) SELECT CHAR(n USING latin1), CHAR(n USING latin1), \
         CHAR(n, 92, n, 9 USING latin1) FROM {COUNT} WHERE n BETWEEN 1 AND 255;\n"
     );
-    // UTF-8 that somebody stored in a latin1 column, and trailing blanks.
+    // UTF-8 stored in a latin1 column, and trailing blanks.
     script += "INSERT INTO t_latin1 (v, c, t) \
         VALUES (CONVERT(CAST('naïve €' AS BINARY) USING latin1), 'x  ', 'x  '), ('x', 'x', 'x'), \
         ('x ', 'x ', 'x\\t'), ('\\\\N', 'NULL', '\\\\\\\\N');\n";

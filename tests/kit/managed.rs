@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use testkit::Server;
 
-/// `start` of a server that is on its way up does nothing, as it is with every service manager.
+/// `start` of a server that is already starting does nothing, as with every service manager.
 const SCRIPT: &str = r#"#!/bin/sh
 cd FOLDER || exit 9
 echo "$1" >> words
@@ -32,14 +32,14 @@ case "$1" in
 esac
 "#;
 
-/// The script, beside what it writes.
+/// The script, next to the files that it writes.
 pub struct Managed {
     folder: PathBuf,
     datadir: PathBuf,
 }
 
 impl Managed {
-    /// For a server that runs; `arg` may give an argument of its command line another value.
+    /// For a server that runs; `arg` may change an argument of its command line.
     pub fn new(server: &Server, folder: &Path, arg: impl Fn(&[u8]) -> Vec<u8>) -> Managed {
         let datadir = server.datadir();
         let pid = server.pid().expect("a process");
@@ -58,7 +58,7 @@ impl Managed {
         }
     }
 
-    /// A file beside the script.
+    /// A file next to the script.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -76,7 +76,7 @@ impl Managed {
         assert!(status.expect("a shell").success());
     }
 
-    /// Has the script misbehave for as long as the flag is there.
+    /// Makes the script misbehave for as long as the flag exists.
     pub fn flag(&self, name: &str) -> Flag {
         let path = self.path(name);
         std::fs::write(&path, "").expect("written");
@@ -89,13 +89,13 @@ impl Managed {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Ends the server as a power cut would.
+    /// Kills the server as a power cut would.
     pub fn kill9(&self) {
         let home = self.datadir.parent().map(|p| p.join("pid"));
         for file in [home, Some(self.path("started"))].into_iter().flatten() {
             let pid = std::fs::read_to_string(file).ok();
             let pid = pid.and_then(|p| p.trim().parse::<i32>().ok());
-            // Only if it still is this server.
+            // Only if it is still this server.
             if let Some(pid) = pid
                 && self.is_server(pid)
                 && let Some(raw) = rustix::process::Pid::from_raw(pid)
@@ -106,7 +106,7 @@ impl Managed {
                 }
             }
         }
-        // Nobody may be there to bury the process, so to the next one it looks alive.
+        // The process may stay a zombie, and look alive to the next server: its lock file goes.
         let lock = self.datadir.parent().map(|p| p.join("sock.lock"));
         let _ = lock.map(std::fs::remove_file);
     }
@@ -123,7 +123,7 @@ impl Drop for Managed {
     }
 }
 
-/// A file that makes the script misbehave for as long as it is there.
+/// A file that makes the script misbehave for as long as it exists.
 pub struct Flag(PathBuf);
 
 impl Drop for Flag {

@@ -1,13 +1,14 @@
-//! A source and a target server of one flavour, shared by all tests and held
-//! by one at a time; two of each, so that tests of one flavour need not wait for each other.
+//! A source and a target server of one flavour, shared by all tests, used by one at a time. There
+//! are two pairs of each flavour, so that tests of one flavour need not wait for each other.
 
 use super::{Done, Tool};
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use testkit::{Kind, Server, available};
 
-/// Makes two tests of a function, `function::mysql` and `function::mariadb`. The function takes a [`Pair`], or what the
-/// constructor behind the semicolon makes for a kind of server; where that is `None` the test has been skipped.
+/// Makes two tests of a function, `function::mysql` and `function::mariadb`. The function takes a
+/// [`Pair`], or what the constructor behind the semicolon makes for a kind of server; where that is
+/// `None` the test has been skipped.
 macro_rules! both {
     ($test:ident) => {
         $crate::kit::both!(@ $test, $crate::kit::Pair::take);
@@ -34,7 +35,8 @@ macro_rules! both {
 }
 pub(crate) use both;
 
-/// Makes a test of a function for each kind of server named: `function::mysql` and so on. The function takes the kind.
+/// Makes a test of a function for each kind of server named: `function::mysql` and so on. The
+/// function takes the kind.
 macro_rules! each_kind {
     ($test:ident; $($kind:ident),+) => {
         mod $test {
@@ -54,7 +56,7 @@ struct Servers {
     target: Server,
 }
 
-/// The two servers, for as long as a test holds them.
+/// The two servers, for as long as a test uses them.
 pub struct Pair {
     /// Which flavour.
     pub kind: Kind,
@@ -69,7 +71,7 @@ struct Pool {
     servers: [OnceLock<Servers>; PAIRS],
 }
 
-/// Of each flavour.
+/// How many pairs of each flavour.
 const PAIRS: usize = 2;
 
 impl Pool {
@@ -82,7 +84,7 @@ impl Pool {
             &MARIADB
         };
         place.get_or_init(|| Pool {
-            // The first one is taken first: one test alone starts no more.
+            // The first pair is taken first: a single test starts no second one.
             free: Mutex::new((0..PAIRS).rev().collect()),
             returned: Condvar::new(),
             servers: [const { OnceLock::new() }; PAIRS],
@@ -101,7 +103,7 @@ impl Pool {
     }
 }
 
-/// One of them, until it is dropped: a test that fails gives it back too.
+/// A pair in use. Dropping it returns the pair, also when a test fails.
 struct Held {
     pool: &'static Pool,
     number: usize,
@@ -119,7 +121,8 @@ impl Drop for Held {
     }
 }
 
-/// A server for one test alone, which may kill it; `None` where this machine has none of that kind, which counts as a skip.
+/// A server for one test alone, which may kill it; `None` where this machine has none of that kind,
+/// which counts as a skip.
 pub fn own_server(kind: Kind, args: &[&str]) -> Option<Server> {
     if !available(kind) {
         return None;
@@ -128,7 +131,8 @@ pub fn own_server(kind: Kind, args: &[&str]) -> Option<Server> {
 }
 
 impl Pair {
-    /// Waits for the servers of this flavour and empties them; `None` where this machine has none, which counts as a skip.
+    /// Waits for the servers of this flavour and empties them; `None` where this machine has none,
+    /// which counts as a skip.
     pub fn take(kind: Kind) -> Option<Pair> {
         if !available(kind) {
             return None;
@@ -156,7 +160,7 @@ impl Pair {
                 target: start(10 * held.number + 12),
             }
         });
-        // One that failed has left what it had.
+        // A test that failed may have left something.
         for server in [&servers.source, &servers.target] {
             empty(server);
         }
@@ -200,7 +204,7 @@ impl Pair {
         }
     }
 
-    /// `penstock dump` of the source into `name`, with two workers unless told otherwise.
+    /// `penstock dump` of the source into `name`, with two workers unless `more` says otherwise.
     pub fn dump(&self, name: &str, more: &[&str]) -> Done {
         self.dumping(name, more).run()
     }
@@ -214,7 +218,7 @@ impl Pair {
             .args(more.iter().copied())
     }
 
-    /// `penstock load` of `name` into the target, with two workers unless told otherwise.
+    /// `penstock load` of `name` into the target, with two workers unless `more` says otherwise.
     pub fn load(&self, name: &str, more: &[&str]) -> Done {
         let tool = Tool::new(["load"])
             .arg(self.path(name))
@@ -252,7 +256,7 @@ impl Pair {
         .run()
     }
 
-    /// The whole way, each step without complaint, and equal by the servers' own checksums.
+    /// Dump, verify and load, each without exceptions, and equal by the servers' own checksums.
     #[track_caller]
     pub fn carry(&self, name: &str, dump: &[&str]) -> Done {
         let done = self.dump(name, dump).ok();
@@ -296,7 +300,7 @@ fn workers(more: &[&str]) -> &'static [&'static str] {
     }
 }
 
-/// The schemas of a server that are not its own.
+/// The schemas of users on a server.
 pub fn schemas(server: &Server) -> Vec<String> {
     let own = ["mysql", "sys", "information_schema", "performance_schema"];
     let rows = server.client("SHOW DATABASES").expect("schemas");
@@ -309,7 +313,7 @@ pub fn schemas(server: &Server) -> Vec<String> {
 
 fn empty(server: &Server) {
     let mut conn = server.conn().expect("a connection");
-    // Foreign keys may go from one schema to another.
+    // Foreign keys may refer to another schema.
     conn.execute("SET foreign_key_checks = 0")
         .expect("a setting");
     for schema in schemas(server) {

@@ -1,5 +1,5 @@
-//! What is wrong with a dump is said with file and line, before anything is on
-//! the target; what only the target can know is said by name.
+//! What is wrong with a dump is reported with file and line, before anything is created on the
+//! target. What only the target can find is reported with the object's name.
 
 use super::*;
 
@@ -60,7 +60,7 @@ fn a_truncated_script(pair: &Pair) {
         .says(&["cut.gz", "gzip data ends too early"]);
         untouched(pair);
     }
-    // From standard input it is only known at the end, and said then.
+    // From standard input it is only known at the end, and reported then.
     let end = WHOLE.find("-- Dump completed").expect("a trailer");
     loading(pair, "-", &[])
         .input(&WHOLE[..end])
@@ -69,7 +69,7 @@ fn a_truncated_script(pair: &Pair) {
         .says(&["standard input is cut", "drop the schemas"]);
 }
 
-/// Statements that may not run, and how they are called.
+/// Statements that are not supported, and what messages call them.
 const REFUSED: &[(&str, &str)] = &[
     ("INSTALL PLUGIN p SONAME 'p.so';", "INSTALL PLUGIN"),
     ("SET GLOBAL max_connections = 5;", "SET GLOBAL"),
@@ -151,7 +151,7 @@ fn unsupported_statements(pair: &Pair) {
             .expect("rows"),
         "1,2,3"
     );
-    // From standard input, each one is refused when it comes.
+    // From standard input, each is refused when it is reached.
     forget(pair, &["a1"]);
     loading(pair, "-", &[])
         .input(&text)
@@ -195,7 +195,7 @@ fn errors_that_only_the_target_finds(pair: &Pair) {
         .code(1)
         .says(&["d.sql, from line 2", "1136"]);
     forget(pair, &["a1"]);
-    // Bytes that are none in the character set that is declared: an error, not a question mark.
+    // Bytes that are invalid in the declared character set: an error, not a question mark.
     let wrong = [
         b"SET NAMES utf8mb4;\n",
         head.as_bytes(),
@@ -212,7 +212,7 @@ fn errors_that_only_the_target_finds(pair: &Pair) {
         "0"
     );
     forget(pair, &["a1"]);
-    // A selection would be ignored: it is refused.
+    // A selection would have no effect: it is refused.
     load(WHOLE.as_bytes(), &["--exclude-tables", "a1.t"])
         .code(2)
         .says(&["loaded whole"]);
@@ -382,7 +382,7 @@ fn a_script_that_cannot_say_where_it_ends(pair: &Pair) {
 
 both!(a_schema_that_nothing_goes_into);
 fn a_schema_that_nothing_goes_into(pair: &Pair) {
-    // The script says itself where it goes: the flag would be a lie.
+    // The script itself names its schema: the flag would contradict it.
     let says = ["--schema `other`", "line 2: USE `a1`", "leave --schema out"];
     loading(pair, file(pair, "w.sql", WHOLE), &["--schema", "other"])
         .run()
@@ -395,14 +395,14 @@ fn a_schema_that_nothing_goes_into(pair: &Pair) {
         .code(2)
         .says(&says);
     untouched(pair);
-    // Names that have a schema need none, and it is not created.
+    // Names with a schema need no flag, and the schema is not created.
     let full =
         "CREATE DATABASE a1; CREATE TABLE a1.t (id INT PRIMARY KEY); INSERT INTO a1.t VALUES (1);";
     loading(pair, file(pair, "f.sql", full), &["--schema", "other"])
         .run()
         .ok();
     assert_eq!(pair.target_schemas(), ["a1"]);
-    // Some names have one, some have not.
+    // Some names have a schema, some do not.
     forget(pair, &["a1"]);
     let some = "CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1); CREATE DATABASE a1; \
         USE a1; CREATE TABLE u (id INT PRIMARY KEY);";
@@ -496,12 +496,12 @@ fn missing_files_of_mydumper(pair: &Pair) {
         .run()
         .code(3)
         .says(&["table `a1`.`t`: the dump says that it has 4 rows, and its files hold 2"]);
-    // Cut at the end of a statement, or the last file gone: only the count tells.
+    // Cut at the end of a statement, or without the last file: only the row count shows it.
     folder(counted, &three[..2])
         .run()
         .code(3)
         .says(&["its files hold 3"]);
-    // Without a count a gap may be a range that had no rows.
+    // Without a count, a gap may be a range without rows.
     folder("", &gap)
         .run()
         .ok()

@@ -1,4 +1,4 @@
-//! A server to tune, an archive to load into it, and what a user would look at.
+//! A server to tune, an archive to load into it, and the settings that a user would look at.
 
 use crate::kit::waiting::until;
 use crate::kit::{Pair, Tool, own_server};
@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use testkit::{Kind, Server};
 
-/// A server as people run it: nothing of what tuning changes is set yet.
+/// A durable server: none of the settings that tuning changes are set yet.
 pub const DURABLE: &[&str] = &[
     "--innodb-flush-log-at-trx-commit=1",
     "--sync-binlog=1",
     "--local-infile=0",
 ];
 
-/// What a user sees of the settings that tuning could touch, by the server's own word.
+/// The settings that tuning could change, as the server reports them.
 pub fn settings(server: &Server) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for sql in [
@@ -23,7 +23,7 @@ pub fn settings(server: &Server) -> BTreeMap<String, String> {
         for row in server.client(sql).expect("settings") {
             let mut row = row.into_iter().map(Option::unwrap_or_default);
             let (name, value) = (row.next().expect("a name"), row.next().expect("a value"));
-            // These move by themselves.
+            // These change by themselves.
             let moves = [
                 "gtid",
                 "timestamp",
@@ -42,7 +42,8 @@ pub fn settings(server: &Server) -> BTreeMap<String, String> {
     all
 }
 
-/// A target of its own, an archive with seconds' worth of rows, and a folder for journals.
+/// A target for this test alone, an archive that takes seconds to load, and a directory for
+/// journals.
 pub struct Scene {
     pub target: Server,
     pub folder: tempfile::TempDir,
@@ -74,7 +75,7 @@ impl Scene {
                 .args([
                     "-u",
                     "root",
-                    // Too few chunks for sizes to be tried: that would make each load another one.
+                    // Too few chunks for batch sizes to be tried: each load would be another one.
                     "--chunk-size",
                     "2M",
                     "--schemas",
@@ -126,8 +127,8 @@ impl Scene {
             .flatten()
             .flatten()
             .map(|e| e.path())
-            // Beside them are the folder of sockets, and notes of loads that had come to their end and were killed before
-            // they could tell: `--resume` is to find those.
+            // The directory of control sockets is also there, and completion records of loads that
+            // were killed before they could report: `--resume` looks for those.
             .filter(|p| !p.is_dir() && !p.file_name().is_some_and(is_note))
             .collect()
     }
@@ -143,12 +144,12 @@ impl Scene {
         assert_eq!(self.journals(), Vec::<PathBuf>::new(), "a journal is left");
     }
 
-    /// Waits until rows arrive, and gives the settings of that moment.
+    /// Waits until rows are loaded, and returns the settings at that time.
     #[track_caller]
     pub fn rows_flow(&self) -> BTreeMap<String, String> {
         let sql =
             "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'LOAD DATA%'";
-        // A server that is being restarted answers nothing.
+        // A server that is being restarted does not answer.
         until("a load begins", || {
             self.target.value(sql).is_ok_and(|n| n != "0")
         });

@@ -1,5 +1,5 @@
-//! A server that penstock may restart has its own settings at the end, and runs,
-//! wherever penstock was killed.
+//! A server that penstock may restart has its own settings at the end, and runs, wherever penstock
+//! was killed.
 
 use super::scene::{Scene, settings};
 use crate::kit::managed::Flag;
@@ -8,7 +8,7 @@ use crate::kit::{self, Tool, both, few};
 use std::path::PathBuf;
 use testkit::Kind;
 
-/// A scene whose server a script starts.
+/// A scene whose server is started by a script.
 struct Managed {
     script: kit::Managed,
     scene: Scene,
@@ -32,7 +32,7 @@ impl Managed {
         script.run("restart");
         until_up(&scene.target);
         std::fs::remove_file(folder.join("words")).expect("words");
-        // Set by somebody while the server runs: a restart must not lose it.
+        // Set by another session while the server runs: a restart must not lose it.
         for sql in [
             "SET GLOBAL long_query_time = 7.5",
             "SET GLOBAL init_connect = 'DO 1'",
@@ -148,13 +148,13 @@ fn a_server_that_does_not_start_with_the_settings(m: &mut Managed) {
     m.as_before();
     m.scene.empty();
     drop(picky);
-    // A command that does nothing is found out by the server, not by its exit code.
+    // A command that does nothing is detected by asking the server, not by its exit code.
     let lazy = m.flag("lazy");
     m.load().run().ok().says(&["did not restart the server"]);
     m.as_before();
     m.scene.empty();
     drop(lazy);
-    // A file that nobody knows of stays, and stops the load before anything is done.
+    // A file of unknown origin is kept, and stops the load before anything is done.
     std::fs::write(m.fragment(), "[mysqld]\n").expect("written");
     m.load().run().code(8).says(&["is there already"]);
     std::fs::remove_file(m.fragment()).expect("removed");
@@ -203,13 +203,14 @@ fn killed_at_each_step_of_a_restart(m: &mut Managed) {
         "the command has ended",
         "the journal has a setting",
     ];
-    // By name and number: how often other places come depends on how fast the machine is.
+    // By name and number: how often other failpoints are passed depends on the speed of the
+    // machine.
     let mut seen = std::collections::HashMap::new();
     let mut at: Vec<String> = Vec::new();
     for (i, name) in places.lines().enumerate() {
         let n: &mut usize = seen.entry(name).or_default();
         *n += 1;
-        // Of the settings that need no restart only some: they have tests of their own.
+        // Only some of the settings that need no restart: those have tests of their own.
         let setting = name.ends_with("a setting");
         if wanted.iter().any(|w| name.contains(w)) && !(setting && i % 3 != 0)
             || name.contains("end of a file")
@@ -221,11 +222,11 @@ fn killed_at_each_step_of_a_restart(m: &mut Managed) {
     let rounds: Vec<(usize, String)> = at.into_iter().enumerate().collect();
     for (round, at) in few(m.scene.target.kind(), 5, &rounds) {
         m.load().env("PENSTOCK_KILL_AT", &at).run().code(137);
-        // A server that was killed on its way up cannot be emptied.
+        // A server that was killed as it started cannot be emptied.
         if round % 2 == 0 || m.scene.target.conn().is_err() {
             m.scene.doctor().arg("--revert").run().ok();
         } else {
-            // The next load does it, whatever its own level; rows are not its business.
+            // The next load does it, whatever its own level; rows do not matter to it.
             m.scene.empty();
             m.scene
                 .tool("load", "root")

@@ -1,8 +1,7 @@
 //! Which servers this machine can run, and how each is called.
 //!
-//! A binary named in the environment wins, then what `./dev` put into the cache
-//! folder, then what is installed. An [`Install`] is argument vectors only:
-//! nothing goes through a shell.
+//! A binary named in the environment comes first, then what `./dev` put into the cache directory,
+//! then what is installed. An [`Install`] is argument vectors only: nothing goes through a shell.
 
 use crate::{Error, Result};
 use std::ffi::{OsStr, OsString};
@@ -28,7 +27,7 @@ impl Kind {
     /// All of them.
     pub const ALL: [Kind; 4] = [Kind::MySql, Kind::MariaDb, Kind::MariaDb118, Kind::MySql55];
 
-    /// The name used on command lines and in folder names.
+    /// The name used on command lines and for directories.
     pub fn name(self) -> &'static str {
         match self {
             Kind::MySql => "mysql",
@@ -57,8 +56,8 @@ impl Kind {
     }
 }
 
-/// The folder for what is worth keeping between runs:
-/// `PENSTOCK_CACHE`, else `XDG_CACHE_HOME/penstock`, else `~/.cache/penstock`.
+/// The directory for what is worth keeping between runs: `PENSTOCK_CACHE`, else
+/// `XDG_CACHE_HOME/penstock`, else `~/.cache/penstock`.
 pub fn cache_folder() -> PathBuf {
     let set = |name: &str| {
         std::env::var_os(name)
@@ -71,7 +70,8 @@ pub fn cache_folder() -> PathBuf {
     })
 }
 
-/// Whether a server of this kind can be started here. If not, the test is skipped: see [`crate::skip`].
+/// Whether a server of this kind can be started here. If not, the test is skipped: see
+/// [`crate::skip`].
 #[track_caller]
 pub fn available(kind: Kind) -> bool {
     match Install::find(kind) {
@@ -144,7 +144,7 @@ impl Install {
         if let Some(binary) = named_binary("PENSTOCK_MARIADBD118")? {
             return Ok(Self::plain(Kind::MariaDb118, binary));
         }
-        // A script that calls it; the one that makes data folders is beside it.
+        // A script that calls it; the one that makes data directories is next to it.
         let binary = cache_folder().join("mariadb-11.8/mariadbd");
         if binary.is_file() {
             return Ok(Self::plain(Kind::MariaDb118, binary));
@@ -171,8 +171,8 @@ impl Install {
             option("--lc-messages-dir=", root.join("share")),
             option("--character-sets-dir=", root.join("share/charsets")),
         ];
-        // Its own client wants a terminal library that is long gone, and MySQL
-        // 9's cannot log in to it any more; MariaDB's can.
+        // Its own client needs a terminal library that no longer exists, and MySQL 9's cannot log
+        // in to it; MariaDB's can.
         let clients = Clients {
             before: Vec::new(),
             folders: search_folders(),
@@ -185,7 +185,7 @@ impl Install {
         })
     }
 
-    /// A binary at home on this machine, its clients beside it or on PATH.
+    /// A binary of this machine, with its clients next to it or on PATH.
     fn plain(kind: Kind, binary: PathBuf) -> Install {
         let mut folders = Vec::new();
         if let Some(here) = binary.parent() {
@@ -207,8 +207,8 @@ impl Install {
         }
     }
 
-    /// A Debian package tree unpacked into a folder, made for a newer C library
-    /// than this machine's: it runs with its own loader.
+    /// A Debian package tree unpacked into a directory, made for a newer C library than this
+    /// machine's: it runs with its own loader.
     fn debian_tree(kind: Kind, root: &Path, binary: PathBuf) -> Result<Install> {
         let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
         let lib = root.join("usr/lib").join(&triplet);
@@ -241,8 +241,8 @@ impl Install {
         })
     }
 
-    /// One program that is the server, for tools that start servers themselves: its binary, or, where that needs a
-    /// loader and arguments, a script of this name that calls it.
+    /// One program that is the server, for tools that start servers themselves: its binary, or,
+    /// where that needs a loader and arguments, a script of this name that calls it.
     pub fn one_program(&self, script: &Path) -> Result<PathBuf> {
         if self.server[0] == self.binary {
             return Ok(self.binary.clone());
@@ -251,7 +251,7 @@ impl Install {
         let (before, behind) = self.server.split_at(at.map_or(1, |at| at + 1));
         let quoted = |list: &[OsString]| -> String {
             let one = |a: &OsString| format!(" '{}'", a.to_string_lossy().replace('\'', r"'\''"));
-            // Which option files it reads is for the caller to say, and has to come first.
+            // Which option files it reads is the caller's choice, and has to come first.
             let list = list.iter().filter(|a| *a != "--no-defaults");
             list.map(one).collect()
         };
@@ -302,7 +302,7 @@ impl Install {
         Ok(command)
     }
 
-    /// The version text that the server binary prints of itself.
+    /// The version that the server binary prints.
     pub fn version(&self) -> Result<String> {
         let out = Command::new(&self.server[0])
             .args(&self.server[1..])
@@ -338,7 +338,7 @@ fn named_binary(variable: &str) -> Result<Option<PathBuf>> {
     }
 }
 
-/// PATH, and the folders for servers that a plain user's PATH leaves out.
+/// PATH, and the directories of servers that are not on a plain user's PATH.
 fn search_folders() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<_> = std::env::split_paths(&path).collect();

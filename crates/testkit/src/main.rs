@@ -1,4 +1,4 @@
-//! The shell's way to testkit: servers, data and measurements for `./dev`.
+//! The command line of testkit: servers, data and measurements for `./dev`.
 //!
 //! Answers are `name=value` lines, so that a shell script can read them.
 #![allow(
@@ -218,7 +218,7 @@ fn sql(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Surroundings of a job that nobody watches.
+/// The surroundings of a job whose events are not needed.
 fn quiet() -> Run {
     Run::new(Arc::new(Silent), base::Cancel::new())
 }
@@ -230,7 +230,7 @@ fn tpcc_load(args: &Args) -> Result<()> {
     options.threads = args.number("connections", options.threads)?;
     options.foreign_keys = args.flag("foreign-keys");
     options.schema = args.text("schema").unwrap_or(tpcc::SCHEMA).to_owned();
-    // The servers of tests and measurements have no use for these rows in their logs.
+    // The servers of tests and measurements do not need these rows in their binary logs.
     options.skip_binlog = true;
     let filled = tpcc::load::run(&quiet(), &options)?;
     println!(
@@ -240,9 +240,8 @@ fn tpcc_load(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Writes until the time is over, or until killed: the server then rolls back
-/// what was under way. The count is kept in a file for whoever wants to know it
-/// at some moment.
+/// Writes until the time is over, or until killed: the server then rolls back the open
+/// transactions. A file has the current count, for whoever reads it.
 fn tpcc_writes(args: &Args) -> Result<()> {
     let mut options = tpcc::Options::new(root(args.needed("socket")?));
     options.connections = args.number("connections", 2)?;

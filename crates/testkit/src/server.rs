@@ -1,8 +1,8 @@
-//! One throw-away server: a data folder of its own, a socket, and the process.
+//! A throw-away server: a data directory, a socket, and the process.
 //!
-//! Everything lives in one folder. A [`Server`] removes it when dropped and
-//! kills the process: its data is worth nothing, so it gets no time to write it
-//! out. Folders left behind by a killed test process are removed by the next.
+//! Everything is in one directory. A [`Server`] removes it when dropped and kills the process: its
+//! data is worth nothing, so it gets no time to write it out. Directories left by a killed test
+//! process are removed by the next one.
 
 use crate::install::{Install, Kind, option};
 use crate::{Error, Result, datadir, process};
@@ -19,13 +19,13 @@ use wire::{Conn, Endpoint, Options};
 
 pub mod standing;
 
-/// How long a server may take to let somebody log in.
+/// How long a server may take until a login works.
 const START: Duration = Duration::from_secs(120);
-/// How long a server may take to end when it is to keep its data.
+/// How long a server may take to shut down where its data is kept.
 const STOP: Duration = Duration::from_secs(120);
 /// A unix socket's path has to fit into 108 bytes, with the terminating zero.
 const SOCKET_MAX: usize = 100;
-/// First part of the names of our folders; the process id follows.
+/// First part of the names of our directories; the process id follows.
 const PREFIX: &str = "penstock-test-";
 
 /// What a new server should be like.
@@ -48,7 +48,7 @@ impl Setup {
         })
     }
 
-    /// On a data folder that somebody else has made; it is moved to where servers live here.
+    /// On an existing data directory; it is moved to where these servers are.
     #[must_use]
     pub fn over(mut self, datadir: &Path) -> Setup {
         self.datadir = Some(datadir.to_owned());
@@ -62,14 +62,14 @@ impl Setup {
         self
     }
 
-    /// Adds arguments of the server; they win over the ones chosen here.
+    /// Adds arguments of the server; they override the ones chosen here.
     #[must_use]
     pub fn args<S: Into<OsString>>(mut self, extra: impl IntoIterator<Item = S>) -> Setup {
         self.extra.extend(extra.into_iter().map(Into::into));
         self
     }
 
-    /// Starts it in a temporary folder and waits until a login works.
+    /// Starts it in a temporary directory and waits until a login works.
     pub fn start(self) -> Result<Server> {
         static SWEPT: Once = Once::new();
         SWEPT.call_once(sweep);
@@ -84,7 +84,7 @@ impl Setup {
     }
 }
 
-/// Where a server lives and how it is called.
+/// Where a server is and how it is called.
 #[derive(Clone, Debug)]
 struct Place {
     install: Install,
@@ -94,7 +94,7 @@ struct Place {
 }
 
 impl Place {
-    /// Lays out a new server in `folder`, which exists and is empty.
+    /// Prepares a new server in `folder`, which exists and is empty.
     fn create(setup: &Setup, folder: &Path) -> Result<Place> {
         let folder = folder
             .canonicalize()
@@ -159,8 +159,8 @@ impl Place {
     }
 }
 
-/// What every test server is told: start quickly, survive a kill of the process
-/// (but not of the machine), and stand in nobody's way.
+/// Arguments of every test server: start quickly, survive a kill of the process (but not of the
+/// machine), and never reach a limit.
 fn tuning(kind: Kind) -> impl Iterator<Item = &'static str> {
     let all = [
         "--local-infile=1",
@@ -237,7 +237,7 @@ fn until_login(place: &Place, child: &mut Child) -> Result<()> {
     }
 }
 
-/// A running throw-away server; dropping it ends the process and removes its folder.
+/// A running throw-away server; dropping it ends the process and removes its directory.
 #[derive(Debug)]
 pub struct Server {
     place: Place,
@@ -246,7 +246,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server of this kind on a socket, with further arguments of its own.
+    /// Starts a server of this kind on a socket, with further arguments.
     pub fn start(kind: Kind, extra_args: &[&str]) -> Result<Server> {
         Setup::new(kind)?.args(extra_args).start()
     }
@@ -271,7 +271,7 @@ impl Server {
         self.place.port
     }
 
-    /// The data folder.
+    /// The data directory.
     pub fn datadir(&self) -> PathBuf {
         self.place.folder.join("data")
     }
@@ -299,7 +299,7 @@ impl Server {
         options
     }
 
-    /// The server as a person would name it: `mysql://root@localhost/?socket=…`.
+    /// The server as a user would name it: `mysql://root@localhost/?socket=…`.
     pub fn uri(&self) -> String {
         format!("mysql://root@localhost/?socket={}", self.socket().display())
     }
@@ -315,7 +315,7 @@ impl Server {
         Ok(Conn::connect(&self.options())?)
     }
 
-    /// Runs one statement as root and gives back its rows, as text.
+    /// Runs one statement as root and returns its rows as text.
     pub fn client(&self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
         let rows = self.conn()?.fetch(sql).map_err(Error::doing(sql))?;
         let text = |cell: Option<Vec<u8>>| cell.map(|c| String::from_utf8_lossy(&c).into_owned());
@@ -336,7 +336,8 @@ impl Server {
             .unwrap_or_default())
     }
 
-    /// The cell of this column in the first row of one statement; `None` for NULL and where there is no row.
+    /// The cell of this column in the first row of one statement; `None` for NULL and where there
+    /// is no row.
     pub fn field(&self, sql: &str, column: &str) -> Result<Option<String>> {
         let mut conn = self.conn()?;
         let mut rows = conn.query(sql).map_err(Error::doing(sql))?;
@@ -355,7 +356,7 @@ impl Server {
         crate::sample::run_script(&self.place.install, &socket, None, &mut &sql[..])
     }
 
-    /// Kills the process as a power cut would; the data folder stays for [`Server::restart`].
+    /// Kills the process as a power cut would; the data directory stays for [`Server::restart`].
     pub fn kill9(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
             child.kill()?;
@@ -364,7 +365,7 @@ impl Server {
         Ok(())
     }
 
-    /// Shuts the server down in good order; the data folder stays.
+    /// Shuts the server down cleanly; the data directory stays.
     pub fn stop(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
             process::signal(child.id(), Signal::TERM)?;
@@ -422,7 +423,7 @@ fn temp_folder() -> Result<tempfile::TempDir> {
         .map_err(Error::doing(home.display()))
 }
 
-/// Removes the folders of test processes that were killed before they could.
+/// Removes the directories of test processes that were killed before they could.
 fn sweep() {
     let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else {
         return;
@@ -442,8 +443,8 @@ fn sweep() {
     }
 }
 
-/// A port that nobody listens on now. Another process could take it before the
-/// server does; the server then ends and says so.
+/// A port that is free now. Another process could take it before the server does; the server then
+/// ends and says so.
 fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

@@ -1,5 +1,5 @@
-//! Real servers of every kind: they start, keep their data over a kill, take
-//! rows from the generators, and are gone afterwards.
+//! Real servers of every kind: they start, keep their data after a kill, are filled by the
+//! generators, and leave nothing.
 
 use jobs::bench::tpcc;
 use std::path::Path;

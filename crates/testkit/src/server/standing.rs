@@ -1,5 +1,5 @@
-//! Servers that outlive the process that starts them, for work by hand and for
-//! `./dev`: started with `up`, found again by their folder, ended with `down`.
+//! Servers that outlive the process that starts them, for work by hand and for `./dev`: started
+//! with `up`, found again by their directory, ended with `down`.
 
 use super::{Place, START, STOP, Setup, start};
 use crate::install::{Kind, cache_folder};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct Standing {
     /// Its kind.
     pub kind: Kind,
-    /// Its folder: data, socket and log.
+    /// Its directory: data, socket and log.
     pub folder: PathBuf,
     /// Its process.
     pub pid: u32,
@@ -47,7 +47,7 @@ impl Standing {
     }
 }
 
-/// Where servers for work by hand live unless a folder is named.
+/// Where servers for work by hand are, unless a directory is given.
 pub fn home() -> PathBuf {
     cache_folder().join("servers")
 }
@@ -87,8 +87,8 @@ pub fn up(setup: &Setup, folder: &Path) -> Result<Standing> {
     Standing::read(&place.folder)
 }
 
-/// Ends the server in `folder` and removes the folder. With `keep` the server is
-/// shut down in good order and its folder stays; without, its data is worth nothing.
+/// Ends the server in `folder` and removes the directory. With `keep` the server is shut down
+/// cleanly and its directory stays; without, its data is worth nothing.
 pub fn down(folder: &Path, keep: bool) -> Result<Standing> {
     let server = Standing::read(folder)?;
     let mark = server.folder.to_string_lossy();
