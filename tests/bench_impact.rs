@@ -20,14 +20,14 @@ fn impact(server: &Server, scratch: &Path) -> Tool {
 #[track_caller]
 fn nothing_left(server: &Server, scratch: &Path) {
     assert_eq!(schemas(server), Vec::<String>::new());
-    let left = std::fs::read_dir(scratch).expect("a folder").count();
+    let left = std::fs::read_dir(scratch).expect("a directory").count();
     assert_eq!(left, 0, "{}", scratch.display());
 }
 
 both!(methods_are_compared_and_everything_is_removed);
 fn methods_are_compared_and_everything_is_removed(pair: &Pair) {
     let (server, scratch, to) = (pair.source(), pair.path("scratch"), pair.path("price"));
-    std::fs::create_dir(&scratch).expect("a folder");
+    std::fs::create_dir(&scratch).expect("a directory");
     let done = impact(server, &scratch)
         .args(["--measure", "1s", "--json"])
         .args([
@@ -120,7 +120,7 @@ fn an_existing_schema_is_not_touched(pair: &Pair) {
 both!(failures_are_reported_and_cleaned_up);
 fn failures_are_reported_and_cleaned_up(pair: &Pair) {
     let (server, scratch) = (pair.source(), pair.path("scratch"));
-    std::fs::create_dir(&scratch).expect("a folder");
+    std::fs::create_dir(&scratch).expect("a directory");
     impact(server, &scratch)
         .args(["--method", "xtrabackup"])
         .run()

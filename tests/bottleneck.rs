@@ -33,15 +33,15 @@ fn big(pair: &Pair, doubled: u32) {
 
 /// The bottleneck report of a run, after the checks that every report must pass.
 #[track_caller]
-fn held(done: &Done) -> Value {
+fn bottleneck(done: &Done) -> Value {
     let h = done.summary()["held_back"].clone();
-    let sum: f64 = h["worker_time"]
+    let total: f64 = h["worker_time"]
         .as_object()
         .expect("shares")
         .values()
         .filter_map(Value::as_f64)
         .sum();
-    assert!((0.95..1.01).contains(&sum), "{h:#}");
+    assert!((0.95..1.01).contains(&total), "{h:#}");
     assert!(
         h["sentence"].as_str().is_some_and(|s| !s.is_empty()),
         "{h:#}"
@@ -74,7 +74,7 @@ both!(too_few_workers_are_named_and_more_suggested);
 fn too_few_workers_are_named_and_more_suggested(pair: &Pair) {
     big(pair, 3);
     // Compressing this hard, the one worker is busy for seconds on any machine.
-    let h = held(
+    let h = bottleneck(
         &pair
             .dump(
                 "one",
@@ -134,13 +134,13 @@ fn too_few_workers_are_named_and_more_suggested(pair: &Pair) {
             .run()
             .code(3)
     };
-    let h = held(&bare("bare"));
+    let h = bottleneck(&bare("bare"));
     assert!(
         h["worker_time"]["client"].as_f64().is_some_and(|c| c > 0.0),
         "{h:#}"
     );
     pair.fill("ALTER USER t_bare@localhost WITH MAX_USER_CONNECTIONS 3;");
-    let h = held(&bare("barer"));
+    let h = bottleneck(&bare("barer"));
     assert!(
         h["unseen"][0]
             .as_str()
@@ -193,7 +193,7 @@ fn a_small_redo_log_is_named(pair: &Pair) {
         server
             .client("DROP DATABASE IF EXISTS held")
             .expect("an empty server");
-        let h = held(&load(&["--json"]));
+        let h = bottleneck(&load(&["--json"]));
         tries += 1;
         if h["worker_time"]["redo"].as_f64() > Some(0.0) {
             break h;
@@ -256,7 +256,7 @@ fn a_metadata_lock_is_named(pair: &Pair) {
     // For as long as several samples take.
     until_some(pair.target(), waits);
     other.execute("UNLOCK TABLES").expect("unlocked");
-    let h = held(&run.wait().ok());
+    let h = bottleneck(&run.wait().ok());
     assert!(
         h["worker_time"]["metadata_locks"]
             .as_f64()

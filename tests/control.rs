@@ -44,7 +44,7 @@ fn until_rows_move(state: &Path, n: usize) -> Vec<u64> {
 #[track_caller]
 fn no_sockets_left(state: &Path) {
     let left: Vec<PathBuf> = std::fs::read_dir(state.join("run"))
-        .expect("a folder")
+        .expect("a directory")
         .map(|e| e.expect("an entry").path())
         .collect();
     assert!(left.is_empty(), "{left:?}");
@@ -77,7 +77,7 @@ fn a_limit_that_is_changed_takes_effect_at_once(pair: &Pair) {
     let mode = state
         .join("run")
         .metadata()
-        .expect("a folder")
+        .expect("a directory")
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o700);
@@ -130,7 +130,7 @@ fn a_stop_is_clean(pair: &Pair) {
         no_sockets_left(&state);
         assert_eq!(
             std::fs::read_dir(pair.path("d"))
-                .expect("the folder")
+                .expect("the directory")
                 .count(),
             0
         );
@@ -217,14 +217,18 @@ fn a_load_is_controlled_too(pair: &Pair) {
     ]);
     // Rows in flight still pass, then none do.
     let passed = || runs(&state)[0]["passed"].as_u64();
-    let mut held = None;
+    let mut passed_before = None;
     until("nothing passes any more", || {
-        let before = std::mem::replace(&mut held, passed());
+        let before = std::mem::replace(&mut passed_before, passed());
         std::thread::sleep(Duration::from_millis(500));
         before == passed()
     });
     control(&state, &["set", "rate=none"]).ok();
-    assert_eq!(passed(), held, "a pause is not ended by another rate");
+    assert_eq!(
+        passed(),
+        passed_before,
+        "a pause is not ended by another rate"
+    );
     control(&state, &["resume"]).ok();
     run.wait().ok().says(&[
         "paused by the operator",
@@ -252,10 +256,10 @@ fn a_pause_outlasts_timeouts(kind: Kind) {
     };
     let fill = filled(15) + "CREATE SCHEMA kept; CREATE TABLE kept.t LIKE w.t;\n" + limit;
     server.script(fill.as_bytes()).expect("rows");
-    let folder = tempfile::tempdir().expect("a folder");
-    let (state, to) = (folder.path().join("state"), folder.path().join("d"));
+    let directory = tempfile::tempdir().expect("a directory");
+    let (state, to) = (directory.path().join("state"), directory.path().join("d"));
     let proxy = Proxy::unix(
-        &folder.path().join("proxy.sock"),
+        &directory.path().join("proxy.sock"),
         &server.options().endpoint,
     )
     .expect("a proxy");

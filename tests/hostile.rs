@@ -117,7 +117,7 @@ fn hostile_names_are_loaded_and_escaped_on_the_terminal(pair: &Pair) {
     }
     // All files are in the one directory.
     let around: Vec<_> = fs::read_dir(pair.path("deep"))
-        .expect("a folder")
+        .expect("a directory")
         .flatten()
         .map(|e| e.file_name())
         .collect();
@@ -146,8 +146,8 @@ fn small(pair: &Pair) {
 /// The archive as if MySQL Shell had written it: it has no digests that would protect it.
 fn unsealed(pair: &Pair, name: &str) {
     pair.dump(name, &["--compression", "none"]).ok();
-    let folder = pair.path(name);
-    fs::remove_file(folder.join("penstock.json")).expect("removed");
+    let directory = pair.path(name);
+    fs::remove_file(directory.join("penstock.json")).expect("removed");
     edit(pair, name, "@.json", |text| {
         let mut root: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         root["dumper"] = "mysqlsh Ver 9.6.0".into();

@@ -36,9 +36,9 @@ fn under_nohup() -> bool {
 }
 
 /// Waits until the directory has a chunk.
-fn chunks_appear(folder: &Path) {
+fn chunks_appear(directory: &Path) {
     until("a chunk", || {
-        let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
         entries.any(|e| e.file_name().to_string_lossy().contains("big@t@"))
     });
 }
@@ -122,9 +122,9 @@ fn a_server_that_is_killed(kind: Kind) {
     let Some(mut server) = own_server(kind, &[]) else {
         return;
     };
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     rows(&server);
-    let to = folder.path().join("a");
+    let to = directory.path().join("a");
     let run = Tool::new(["dump", "-S"])
         .arg(server.socket())
         .args(["-u", "root", "--to"])
@@ -137,7 +137,7 @@ fn a_server_that_is_killed(kind: Kind) {
     Tool::new(["verify"]).arg(&to).run().code(5);
     server.restart().expect("a server again");
     nothing_locked(&server);
-    let fresh = folder.path().join("b");
+    let fresh = directory.path().join("b");
     Tool::new(["dump", "-S"])
         .arg(server.socket())
         .args(["-u", "root", "--to"])
@@ -203,7 +203,7 @@ impl Drop for Small {
 
 fn small(pair: &Pair) -> Option<Small> {
     let at = pair.path("small");
-    std::fs::create_dir(&at).expect("a folder");
+    std::fs::create_dir(&at).expect("a directory");
     let out = std::process::Command::new("mount")
         .args(["-t", "tmpfs", "-o", "size=300k", "tmpfs"])
         .arg(&at)

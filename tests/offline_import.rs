@@ -14,7 +14,7 @@ struct Scene {
     script: Managed,
     target: Server,
     pair: Pair,
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Scene {
@@ -32,13 +32,13 @@ impl Scene {
         let target = own_server(kind, &["--server-id=81"])?;
         let pair = Pair::take(kind)?;
         fill(&pair);
-        let folder = tempfile::tempdir().expect("a folder");
-        let script = Managed::new(&target, folder.path(), <[u8]>::to_owned);
+        let directory = tempfile::tempdir().expect("a directory");
+        let script = Managed::new(&target, directory.path(), <[u8]>::to_owned);
         Some(Scene {
             script,
             target,
             pair,
-            folder,
+            directory,
         })
     }
 
@@ -49,10 +49,10 @@ impl Scene {
             .arg(self.target.socket())
             .args(["--user", "root", "--threads", "2", "--skip-binlog"])
             .args(more.iter().copied())
-            .env("PENSTOCK_STATE", self.folder.path().join("state"))
+            .env("PENSTOCK_STATE", self.directory.path().join("state"))
     }
 
-    fn cold(&self, more: &[&str]) -> Tool {
+    fn offline(&self, more: &[&str]) -> Tool {
         self.load(&["--road", "cold", "--server-command", &self.script.command()])
             .args(more.iter().copied())
     }
@@ -74,8 +74,8 @@ impl Scene {
     }
 
     /// How many restart notices there are.
-    fn notes(&self) -> usize {
-        std::fs::read_dir(self.folder.path().join("state")).map_or(0, |list| {
+    fn restart_notices(&self) -> usize {
+        std::fs::read_dir(self.directory.path().join("state")).map_or(0, |list| {
             let name = |e: std::fs::DirEntry| e.file_name().to_string_lossy().into_owned();
             list.flatten()
                 .map(name)
@@ -87,13 +87,13 @@ impl Scene {
     #[track_caller]
     fn equal(&self, when: &str) {
         equal(&self.pair, &self.target, when);
-        assert_eq!(self.notes(), 0, "{when}");
+        assert_eq!(self.restart_notices(), 0, "{when}");
     }
 
     /// Stops a load at a failpoint, does something there, and lets it continue.
-    fn meanwhile(&self, place: &str, what: impl FnOnce()) -> Done {
+    fn meanwhile(&self, failpoint: &str, what: impl FnOnce()) -> Done {
         self.empty();
-        let run = self.cold(&[]).env("PENSTOCK_STOP_AT", place).start();
+        let run = self.offline(&[]).env("PENSTOCK_STOP_AT", failpoint).start();
         run.until_stopped();
         what();
         run.signal(Signal::CONT);
@@ -114,17 +114,20 @@ fn imported_tables_stay_equal_after_changes_and_restarts(s: &mut Scene) {
         .expect("set");
     let _idle = target.conn().expect("a session");
     let done = s
-        .cold(&["--json"])
+        .offline(&["--json"])
         .run()
         .ok()
         .says(&["ends the sessions of root@localhost (1, 0 at work)"]);
-    assert_eq!(s.script.words(), ["stop", "start"]);
-    let road = &done.summary()["road"];
-    let mut files = names(&road["files"]);
+    assert_eq!(s.script.calls(), ["stop", "start"]);
+    let import = &done.summary()["road"];
+    let mut files = names(&import["files"]);
     files.sort();
     let wanted = imported_as_tablespaces(&s.pair);
-    assert_eq!(files, wanted, "{road:#}");
-    assert!(road["down"].as_f64().is_some_and(|d| d > 0.0), "{road:#}");
+    assert_eq!(files, wanted, "{import:#}");
+    assert!(
+        import["down"].as_f64().is_some_and(|d| d > 0.0),
+        "{import:#}"
+    );
     s.equal("loaded");
     let of = |server: &Server| crate::kit::same::definitions(server, "f");
     assert_eq!(of(s.pair.source()), of(target));
@@ -176,7 +179,7 @@ both!(a_load_killed_while_the_server_is_stopped; Scene::with_three_tables);
 fn a_load_killed_while_the_server_is_stopped(s: &mut Scene) {
     // Only failpoints that this import mode has of its own: those before the stop belong to the
     // tablespace import too.
-    let places = [
+    let failpoints = [
         "a file is built#2",
         "the server is about to be stopped#1",
         "the load has left the server#1",
@@ -187,18 +190,21 @@ fn a_load_killed_while_the_server_is_stopped(s: &mut Scene) {
         "the server is up again#1",
         "a file is entered#3",
     ];
-    let rounds: Vec<(usize, &str)> = places.into_iter().enumerate().collect();
-    for (round, place) in few(s.pair.kind, 4, &rounds) {
+    let rounds: Vec<(usize, &str)> = failpoints.into_iter().enumerate().collect();
+    for (round, failpoint) in few(s.pair.kind, 4, &rounds) {
         s.empty();
-        s.cold(&[]).env("PENSTOCK_KILL_AT", place).run().code(137);
+        s.offline(&[])
+            .env("PENSTOCK_KILL_AT", failpoint)
+            .run()
+            .code(137);
         let is_down = ["is stopped#", "in its place", "in their places"]
             .iter()
-            .any(|p| place.contains(p));
-        assert_eq!(s.target.conn().is_err(), is_down, "{place}");
+            .any(|p| failpoint.contains(p));
+        assert_eq!(s.target.conn().is_err(), is_down, "{failpoint}");
         if is_down {
             let doctor = Tool::new(["doctor", "--user", "root", "--socket"]).arg(s.target.socket());
             doctor
-                .env("PENSTOCK_STATE", s.folder.path().join("state"))
+                .env("PENSTOCK_STATE", s.directory.path().join("state"))
                 .run()
                 .code(6)
                 .says(&["a load had stopped this server", "doctor --revert"]);
@@ -207,55 +213,55 @@ fn a_load_killed_while_the_server_is_stopped(s: &mut Scene) {
                 0 => s.load(&["--road", "rows"]).run().code(10),
                 1 => Tool::new(["doctor", "--revert", "--user", "root", "--socket"])
                     .arg(s.target.socket())
-                    .env("PENSTOCK_STATE", s.folder.path().join("state"))
+                    .env("PENSTOCK_STATE", s.directory.path().join("state"))
                     .run()
                     .ok(),
-                _ => s.cold(&[]).run().code(10),
+                _ => s.offline(&[]).run().code(10),
             };
             next.says(&["has left the server stopped: it is started again"]);
         }
-        let road: &[&str] = if round % 2 == 0 {
+        let import: &[&str] = if round % 2 == 0 {
             &["--resume"]
         } else {
             &["--resume", "--road", "cold", "--server-command"]
         };
-        let mut again = s.load(road);
+        let mut again = s.load(import);
         if round % 2 == 1 {
             again = again.arg(s.script.command());
         }
         again.run().ok().says(&["equal:"]);
-        s.equal(place);
+        s.equal(failpoint);
         if round % 4 == 1 {
             s.script.run("restart");
             s.up();
-            s.equal(&format!("{place}, restarted"));
+            s.equal(&format!("{failpoint}, restarted"));
         }
     }
 }
 
 both!(a_server_killed_before_the_stop_or_as_it_starts; Scene::with_three_tables);
 fn a_server_killed_before_the_stop_or_as_it_starts(s: &mut Scene) {
-    let places = [
+    let failpoints = [
         "a file is built#2",
         "the server is up again#1",
         "a file is entered#2",
     ];
-    for place in few(s.pair.kind, 1, &places) {
+    for failpoint in few(s.pair.kind, 1, &failpoints) {
         s.empty();
-        let run = s.cold(&[]).env("PENSTOCK_STOP_AT", place).start();
+        let run = s.offline(&[]).env("PENSTOCK_STOP_AT", failpoint).start();
         run.until_stopped();
         s.script.kill9();
         run.signal(Signal::CONT);
         let done = run.wait();
         if done.code != 0 {
-            assert_eq!(done.code, 6, "{place}: {}", done.said());
+            assert_eq!(done.code, 6, "{failpoint}: {}", done.said());
             if s.target.conn().is_err() {
                 s.script.run("start");
                 s.up();
             }
             s.load(&["--resume"]).run().ok().says(&["equal:"]);
         }
-        s.equal(place);
+        s.equal(failpoint);
     }
 }
 
@@ -263,7 +269,7 @@ both!(a_server_that_does_not_stop_or_start; Scene::with_three_tables);
 fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
     // The server does not stop.
     let lazy = s.script.flag("lazy");
-    s.cold(&[])
+    s.offline(&[])
         .run()
         .code(3)
         .says(&["as rows", "did not stop the server", "equal:"]);
@@ -273,9 +279,9 @@ fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
     let done = s.meanwhile("all files are in their places#1", || {
         let dead = s.script.path("dead");
         std::fs::write(&dead, "").expect("written");
-        let words = s.script.path("words");
+        let calls_file = s.script.path("calls");
         let calls = move || {
-            std::fs::read_to_string(&words)
+            std::fs::read_to_string(&calls_file)
                 .unwrap_or_default()
                 .lines()
                 .count()
@@ -298,9 +304,9 @@ fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
         std::fs::write(s.script.path("dead"), "").expect("written");
     });
     done.code(6).says(&["THE SERVER IS DOWN", "it is dead"]);
-    assert_eq!(s.notes(), 1);
+    assert_eq!(s.restart_notices(), 1);
     Tool::new(["doctor"])
-        .env("PENSTOCK_STATE", s.folder.path().join("state"))
+        .env("PENSTOCK_STATE", s.directory.path().join("state"))
         .run()
         .says(&[
             "the server itself",
@@ -330,17 +336,17 @@ fn no_other_process_starts_the_stopped_server(s: &mut Scene) {
     done.ok().says(&["equal:"]);
     s.equal("started meanwhile");
     // The same where the server runs and the load has no session on it.
-    for place in ["the load has left the server#1", "the server is up again#1"] {
-        let done = s.meanwhile(place, || {
+    for failpoint in ["the load has left the server#1", "the server is up again#1"] {
+        let done = s.meanwhile(failpoint, || {
             for more in [&["--resume"][..], &[]] {
-                s.cold(more)
+                s.offline(more)
                     .run()
                     .code(11)
                     .says(&["another penstock has stopped this server"]);
             }
         });
         done.ok().says(&["equal:"]);
-        s.equal(place);
+        s.equal(failpoint);
     }
 }
 
@@ -349,7 +355,7 @@ fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
     // A single Ctrl-C does not end it.
     s.empty();
     let run = s
-        .cold(&[])
+        .offline(&[])
         .env("PENSTOCK_STOP_AT", "the server is stopped#1")
         .start();
     run.until_stopped();
@@ -361,7 +367,7 @@ fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
         .code(9)
         .says(&["the server is stopped, and started first"]);
     s.up();
-    assert_eq!(s.notes(), 0);
+    assert_eq!(s.restart_notices(), 0);
     s.load(&["--resume", "--road", "tablespace"])
         .run()
         .ok()

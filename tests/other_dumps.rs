@@ -3,7 +3,7 @@
 //! target is touched.
 
 mod bad;
-mod folders;
+mod directories;
 mod resume;
 mod rich;
 mod scripts;
@@ -32,8 +32,8 @@ fn finished(command: &mut Command) -> Vec<u8> {
 /// Writes a file into the test's directory.
 fn file(pair: &Pair, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     let path = pair.path(name);
-    let folder = path.parent().expect("a folder");
-    std::fs::create_dir_all(folder).expect("a folder");
+    let directory = path.parent().expect("a directory");
+    std::fs::create_dir_all(directory).expect("a directory");
     std::fs::write(&path, content).expect("a file");
     path
 }

@@ -52,7 +52,7 @@ fn partitions_are_imported_one_by_one(pair: &Pair) {
         "f@keyed@p2@@",
     ] {
         let mut all = std::fs::read_dir(pair.path("a"))
-            .expect("a folder")
+            .expect("a directory")
             .flatten();
         assert!(
             all.any(|e| e.file_name().to_string_lossy().starts_with(file)),
@@ -88,13 +88,13 @@ fn partitions_are_imported_one_by_one(pair: &Pair) {
         .says(&["`f`.`hashed` PARTITION (`p1sp1`): all rows: 1,000 rows on both sides"]);
     empty(pair);
     let done = loading(pair, FILES).arg("--json").run().ok();
-    let road = &done.summary()["road"];
+    let import = &done.summary()["road"];
     assert_eq!(
-        names(&road["files"]),
+        names(&import["files"]),
         ["`f`.`cut`", "`f`.`hashed`", "`f`.`keyed`"],
-        "{road:#}"
+        "{import:#}"
     );
-    let reasons = road["rows"].as_array().expect("reasons");
+    let reasons = import["rows"].as_array().expect("reasons");
     let apart = reasons
         .iter()
         .find(|r| names(&r["tables"]) == ["`f`.`many`"])
@@ -164,11 +164,11 @@ fn another_flavour_puts_rows_into_other_partitions() {
     // This is not reported as a difference.
     pair.verify_against("a", &target).ok();
     // A dump that includes what a load would refuse reports it.
-    let folder = pair.path("elsewhere");
-    std::fs::create_dir(&folder).expect("a folder");
+    let directory = pair.path("elsewhere");
+    std::fs::create_dir(&directory).expect("a directory");
     let create = format!(
         "CREATE TABLE f.d (a INT) ENGINE=InnoDB DATA DIRECTORY='{}'",
-        folder.display()
+        directory.display()
     );
     target.client(&create).expect("a table");
     Tool::new(["dump", "--schemas", "f", "--user", "root", "--socket"])
@@ -180,7 +180,7 @@ fn another_flavour_puts_rows_into_other_partitions() {
         .says(&["table `f`.`d` has a folder of its own (DATA DIRECTORY)"]);
 }
 
-const PLACES: &[&str] = &[
+const FAILPOINTS: &[&str] = &[
     "a partition has a table aside#2",
     "a file is in its place#2",
     "a partition is exchanged#1",
@@ -196,10 +196,10 @@ fn killed_between_partitions(pair: &Pair) {
     pair.source()
         .client("DROP TABLE f.hashed")
         .expect("dropped");
-    for place in few(pair.kind, 2, PLACES) {
+    for failpoint in few(pair.kind, 2, FAILPOINTS) {
         empty(pair);
         loading(pair, FILES)
-            .env("PENSTOCK_KILL_AT", place)
+            .env("PENSTOCK_KILL_AT", failpoint)
             .run()
             .code(137);
         let second = loading(pair, FILES)
@@ -214,8 +214,8 @@ fn killed_between_partitions(pair: &Pair) {
                 .ok()
                 .says(&["equal:"]);
         }
-        equal(pair, pair.target(), place);
-        assert_eq!(aside(pair), "0", "{place}");
+        equal(pair, pair.target(), failpoint);
+        assert_eq!(aside(pair), "0", "{failpoint}");
     }
     // By SQL on resume: partitions do not matter then.
     empty(pair);

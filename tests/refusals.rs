@@ -235,11 +235,11 @@ fn directories_and_targets_that_are_not_empty(pair: &Pair) {
     shop(pair);
     std::fs::create_dir(pair.path("full"))
         .and_then(|()| std::fs::write(pair.path("full").join("mine"), "mine"))
-        .expect("a folder");
+        .expect("a directory");
     pair.dump("full", &[]).code(10).says(&["not empty", "full"]);
     assert_eq!(
         std::fs::read_dir(pair.path("full"))
-            .expect("a folder")
+            .expect("a directory")
             .count(),
         1
     );

@@ -42,8 +42,8 @@ fn impact(name: &str) -> Value {
     })
 }
 
-fn write(folder: &Path, name: &str, value: &Value) -> std::path::PathBuf {
-    let path = folder.join(name);
+fn write(directory: &Path, name: &str, value: &Value) -> std::path::PathBuf {
+    let path = directory.join(name);
     std::fs::write(&path, value.to_string()).expect("a file");
     path
 }
@@ -197,7 +197,7 @@ fn a_run_is_recorded_and_shown(pair: &Pair) {
     pair.verify("a").ok();
     // Nothing else is left in the directory.
     let mut there: Vec<_> = std::fs::read_dir(file(""))
-        .expect("a folder")
+        .expect("a directory")
         .flatten()
         .map(|e| e.file_name())
         .collect();
@@ -265,7 +265,7 @@ fn a_run_that_fails_is_recorded_too(pair: &Pair) {
 
 #[test]
 fn files_that_are_no_records_are_refused() {
-    let dir = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let good = impact("x").to_string();
     let write = |name: &str, text: &str| {
         let path = dir.path().join(name);
@@ -318,7 +318,7 @@ fn files_that_are_no_records_are_refused() {
 
 #[test]
 fn other_files_are_not_replaced() {
-    let dir = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let run = write(dir.path(), "run.json", &impact("x"));
     let other = impact("y").to_string();
     std::fs::write(dir.path().join("other.json"), other).expect("a file");
@@ -348,7 +348,7 @@ fn other_files_are_not_replaced() {
 
 #[test]
 fn the_terminal_gets_a_summary() {
-    let dir = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let run = write(dir.path(), "run.json", &impact("\u{1b}[31mred"));
     let done =
         report(&[&run])
@@ -370,11 +370,11 @@ fn a_browser_opens_a_report_without_errors() {
     let Some(browser) = chromium::find() else {
         return;
     };
-    let dir = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     let open = |page: &str| {
-        let own = tempfile::tempdir().expect("a folder");
+        let own = tempfile::tempdir().expect("a directory");
         chromium::open(&browser, &dir.path().join(page), own.path())
     };
     let asked = Arc::new(AtomicUsize::new(0));

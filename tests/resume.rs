@@ -33,8 +33,8 @@ fn empty(pair: &Pair) {
 }
 
 /// How many completion records there are.
-fn notes(pair: &Pair) -> usize {
-    let list = std::fs::read_dir(pair.path("state")).expect("a folder");
+fn completion_records(pair: &Pair) -> usize {
+    let list = std::fs::read_dir(pair.path("state")).expect("a directory");
     let named = |e: &std::fs::DirEntry| e.file_name().to_string_lossy().starts_with("ended-");
     list.flatten().filter(named).count()
 }
@@ -164,7 +164,7 @@ fn killed_after_the_last_step(pair: &Pair) {
         .env("PENSTOCK_KILL_AT", "the journal is gone#1")
         .run()
         .code(137);
-    assert_eq!(notes(pair), 1);
+    assert_eq!(completion_records(pair), 1);
     loading(pair, &[]).run().code(10).says(&["already holds"]);
     // The same for a part of them, or for more than was loaded.
     loading(pair, &["--resume", "--include-schemas", "b2"])
@@ -217,7 +217,7 @@ fn killed_after_the_last_step(pair: &Pair) {
     );
     assert_eq!(summary["rows"], 15_199, "{}", done.out);
     // The user has seen the summary, so the completion record is gone.
-    assert_eq!(notes(pair), 0);
+    assert_eq!(completion_records(pair), 0);
     loading(pair, &["--resume"])
         .run()
         .code(10)
@@ -232,7 +232,7 @@ fn killed_after_the_last_step(pair: &Pair) {
         "nothing: the interrupted load had come to its end",
         "equal:",
     ]);
-    assert_eq!(notes(pair), 0);
+    assert_eq!(completion_records(pair), 0);
 }
 
 both!(exceptions_are_kept_when_killed_after_the_last_step);
@@ -264,7 +264,7 @@ fn exceptions_are_kept_when_killed_after_the_last_step(pair: &Pair) {
         exceptions[0],
         exceptions[1],
     ]);
-    assert_eq!(notes(pair), 0);
+    assert_eq!(completion_records(pair), 0);
 }
 
 both!(nontransactional_tables_are_loaded_from_the_beginning);
@@ -277,7 +277,7 @@ fn nontransactional_tables_are_loaded_from_the_beginning(pair: &Pair) {
     pair.dump("a", SMALL).code(3);
     let killed = || loading(pair, &["--threads", "1"]);
     let count = failpoints(pair, killed());
-    let mut anew = 0;
+    let mut from_the_beginning = 0;
     for at in few(pair.kind, 8, &(1..=count).collect::<Vec<_>>()) {
         empty(pair);
         let done = killed().env("PENSTOCK_KILL_AT", at.to_string()).run();
@@ -290,11 +290,14 @@ fn nontransactional_tables_are_loaded_from_the_beginning(pair: &Pair) {
             continue;
         }
         let done = done.ok();
-        anew += u32::from(done.said().contains("loaded again from its beginning"));
+        from_the_beginning += u32::from(done.said().contains("loaded again from its beginning"));
         pair.same_checksums();
     }
     // The sample may have no failpoint at which rows were being loaded.
-    assert!(anew > 3 || !thorough(), "only {anew} times of {count}");
+    assert!(
+        from_the_beginning > 3 || !thorough(),
+        "only {from_the_beginning} times of {count}"
+    );
 }
 
 both!(two_loads_at_once);
@@ -452,8 +455,8 @@ fn an_empty_script_is_no_dump(pair: &Pair) {
 
 both!(routine_bodies_as_mydumper_writes_them);
 fn routine_bodies_as_mydumper_writes_them(pair: &Pair) {
-    let folder = pair.path("m");
-    std::fs::create_dir(&folder).expect("a folder");
+    let directory = pair.path("m");
+    std::fs::create_dir(&directory).expect("a directory");
     for (name, text) in [
         (
             "metadata",
@@ -475,7 +478,7 @@ fn routine_bodies_as_mydumper_writes_them(pair: &Pair) {
             \nEND;\n",
         ),
     ] {
-        std::fs::write(folder.join(name), text).expect("written");
+        std::fs::write(directory.join(name), text).expect("written");
     }
     loading_of(pair, "m", &[]).ok();
     assert_eq!(

@@ -6,8 +6,11 @@ use testkit::sample::{Sample, shared_data};
 
 fn sample(pair: &Pair, sample: Sample) -> bool {
     if !sample.scripts().iter().all(|s| s.is_file()) {
-        let folder = shared_data();
-        let reason = format!("no sample data in {} (PENSTOCK_SHARED)", folder.display());
+        let directory = shared_data();
+        let reason = format!(
+            "no sample data in {} (PENSTOCK_SHARED)",
+            directory.display()
+        );
         testkit::skip("samples", reason);
         return false;
     }

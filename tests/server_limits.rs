@@ -13,9 +13,9 @@ use testkit::{Kind, Server};
 /// Nothing is left of a run: no files, no lock of a session.
 #[track_caller]
 fn nothing_left(pair: &Pair, name: &str) {
-    let folder = pair.path(name);
-    let left = std::fs::read_dir(&folder).map_or(0, Iterator::count);
-    assert_eq!(left, 0, "{}", folder.display());
+    let directory = pair.path(name);
+    let left = std::fs::read_dir(&directory).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "{}", directory.display());
     // A table lock would make this wait.
     pair.fill("SET SESSION lock_wait_timeout = 5; INSERT INTO t_a.t (c) VALUES ('after')");
 }
@@ -40,8 +40,8 @@ fn until_it_lags(replica: &Server) {
         _ => ("SHOW SLAVE STATUS", "Seconds_Behind_Master"),
     };
     until("the replica is behind", || {
-        let behind = replica.field(status, column).expect("a status");
-        behind.and_then(|s| s.parse::<u64>().ok()) >= Some(2)
+        let lag = replica.field(status, column).expect("a status");
+        lag.and_then(|s| s.parse::<u64>().ok()) >= Some(2)
     });
 }
 
@@ -73,26 +73,26 @@ fn the_impact_limit_is_kept_under_a_workload(pair: &Pair) {
         .ok();
     load.signal(Signal::INT);
     load.wait();
-    let price = &done.summary()["price"];
-    let from = price["latency_from"].as_str().expect("a text");
+    let impact = &done.summary()["price"];
+    let from = impact["latency_from"].as_str().expect("a text");
     assert_eq!(
         from.contains("histogram of performance_schema"),
         pair.is_mysql(),
-        "{price}"
+        "{impact}"
     );
     assert!(
-        price["usual"]["statements_per_second"].as_f64() > Some(10.0),
-        "{price}"
+        impact["usual"]["statements_per_second"].as_f64() > Some(10.0),
+        "{impact}"
     );
-    assert!(price["effect"].is_number(), "{price}");
-    assert!(price["history_list"].as_u64().is_some(), "{price}");
+    assert!(impact["effect"].is_number(), "{impact}");
+    assert!(impact["history_list"].as_u64().is_some(), "{impact}");
     // It reports what it does, and the dump is complete.
-    let steering = done.json().iter().any(|e| {
+    let reported = done.json().iter().any(|e| {
         e["steering"]
             .as_str()
             .is_some_and(|t| t.contains("budget 30 %"))
     });
-    assert!(steering, "{}", done.out);
+    assert!(reported, "{}", done.out);
     let decided = |e: &serde_json::Value| {
         e["event"] == "decision" && e["message"].to_string().contains("finding out")
     };
@@ -109,8 +109,8 @@ fn an_idle_server_is_not_limited(pair: &Pair) {
             &["--max-impact", "5%", "--max-running", "4", "--json"],
         )
         .ok();
-    let price = &done.summary()["price"];
-    assert_eq!(price["held_seconds"].as_f64(), Some(0.0), "{price}");
+    let impact = &done.summary()["price"];
+    assert_eq!(impact["held_seconds"].as_f64(), Some(0.0), "{impact}");
     pair.verify("dump").ok();
     // Its own queries, twice a second, do not count as other sessions' work.
     let done = pair
@@ -411,11 +411,11 @@ both!(a_baseline_shift_is_reported);
 fn a_baseline_shift_is_reported(pair: &Pair) {
     fill(pair, 80);
     let over = Arc::new(AtomicBool::new(false));
-    let (ends, folder) = (over.clone(), pair.path("dump").join("t_a@t.sql"));
+    let (ends, directory) = (over.clone(), pair.path("dump").join("t_a@t.sql"));
     let mut conn = wire::Conn::connect(&pair.source().options()).expect("a connection");
     let application = std::thread::spawn(move || {
         while !ends.load(Relaxed) {
-            let sleep = if folder.exists() {
+            let sleep = if directory.exists() {
                 "DO SLEEP(0.012)"
             } else {
                 "DO SLEEP(0.004)"
@@ -519,8 +519,8 @@ fn a_server_that_stalls_is_waited_for() {
             INSERT INTO t (c) SELECT REPEAT('x', 90) FROM d a, d b, d c, d e, \
               (SELECT 1 FROM d LIMIT 4) n";
         server.script(rows.as_bytes()).expect("rows");
-        let folder = tempfile::tempdir().expect("a folder");
-        let to = folder.path().join("dump");
+        let directory = tempfile::tempdir().expect("a directory");
+        let to = directory.path().join("dump");
         let dump = Tool::new(["dump", "--user", "root", "--socket"])
             .arg(server.socket())
             .args([

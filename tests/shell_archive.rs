@@ -8,13 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 struct Shell {
-    folder: PathBuf,
+    directory: PathBuf,
     version: &'static str,
 }
 
 impl Shell {
     fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
-        fs::write(self.folder.join(name), bytes).expect("written");
+        fs::write(self.directory.join(name), bytes).expect("written");
     }
 
     fn json(&self, name: &str, value: &Value) {
@@ -88,10 +88,10 @@ impl Shell {
     }
 }
 
-fn write(folder: &Path, version: &'static str, server: &str) {
-    fs::create_dir(folder).expect("a folder");
+fn write(directory: &Path, version: &'static str, server: &str) {
+    fs::create_dir(directory).expect("a directory");
     let s = Shell {
-        folder: folder.to_owned(),
+        directory: directory.to_owned(),
         version,
     };
     let mut root = json!({
@@ -285,10 +285,10 @@ fn partitions_with_separate_files_load(pair: &Pair) {
     } else {
         "10.11.6-MariaDB"
     };
-    let folder = pair.path("a");
-    write(&folder, "2.0.1", server);
+    let directory = pair.path("a");
+    write(&directory, "2.0.1", server);
     let s = Shell {
-        folder: folder.clone(),
+        directory: directory.clone(),
         version: "2.0.1",
     };
     s.table(
@@ -302,7 +302,7 @@ fn partitions_with_separate_files_load(pair: &Pair) {
         "zstd",
         &["id"],
     );
-    let text = fs::read_to_string(folder.join("shop@part.json")).expect("metadata");
+    let text = fs::read_to_string(directory.join("shop@part.json")).expect("metadata");
     let mut meta: Value = serde_json::from_str(&text).expect("JSON");
     meta["partitions"] = json!(["p0", "p 1", "last"]);
     meta["basenames"] =
@@ -312,12 +312,12 @@ fn partitions_with_separate_files_load(pair: &Pair) {
     s.chunk("shop@part@p0@@1.tsv.zst", b"9\tc\n", true);
     s.chunk("shop@part@p%201@@0.tsv.zst", b"10\td\n19\te\n", true);
     s.chunk("shop@part@last@@0.tsv.zst", b"", true);
-    let text = fs::read_to_string(folder.join("shop.json")).expect("metadata");
+    let text = fs::read_to_string(directory.join("shop.json")).expect("metadata");
     let mut meta: Value = serde_json::from_str(&text).expect("JSON");
     meta["tables"] = json!(["item", "empty", "part"]);
     meta["basenames"]["part"] = json!("shop@part");
     s.json("shop.json", &meta);
-    let text = fs::read_to_string(folder.join("@.done.json")).expect("metadata");
+    let text = fs::read_to_string(directory.join("@.done.json")).expect("metadata");
     let mut meta: Value = serde_json::from_str(&text).expect("JSON");
     meta["tableRows"]["shop"]["part"] = json!(5);
     meta["tableDataBytes"]["shop"]["part"] = json!(22);
@@ -340,6 +340,6 @@ fn partitions_with_separate_files_load(pair: &Pair) {
     );
     // A partition whose last file is missing must not pass for a smaller table.
     pair.target().client("DROP DATABASE shop").expect("dropped");
-    fs::remove_file(folder.join("shop@part@p0@@1.tsv.zst")).expect("removed");
+    fs::remove_file(directory.join("shop@part@p0@@1.tsv.zst")).expect("removed");
     pair.load("a", &[]).code(5).says(&["shop@part@p0"]);
 }

@@ -70,7 +70,7 @@ fn files_of_a_server_are_intact_and_damage_is_found() {
         let Some(server) = own_server(kind, &[]) else {
             continue;
         };
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         let mut conn = session(&server);
         run(&mut conn, "CREATE DATABASE t");
         run(
@@ -101,7 +101,7 @@ fn files_of_a_server_are_intact_and_damage_is_found() {
             "INSERT INTO t.b (a, l, v, u) SELECT a, 'new', v, NULL FROM t.b WHERE id % 11 = 0",
         );
         let rows = &text(&mut conn, "SELECT COUNT(*) FROM t.b")[0][0];
-        let file = export(&server, "b", folder.path());
+        let file = export(&server, "b", directory.path());
         let done = Tool::new(["verify", "--json", "--tablespace"])
             .arg(&file)
             .run()
@@ -168,14 +168,14 @@ fn files_of_a_server_are_intact_and_damage_is_found() {
             &mut conn,
             "INSERT INTO t.old SELECT id, LEFT(v, 20) FROM t.b WHERE id < 2000",
         );
-        let file = export(&server, "old", folder.path());
+        let file = export(&server, "old", directory.path());
         Tool::new(["verify", "--tablespace"])
             .arg(&file)
             .run()
             .code(5)
             .says(&["rows in the REDUNDANT format", "what is checked:"]);
         // A pipe without a writer.
-        let pipe = folder.path().join("pipe.ibd");
+        let pipe = directory.path().join("pipe.ibd");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.expect("mkfifo").success());
         Tool::new(["verify", "--tablespace"])
@@ -237,11 +237,11 @@ fn import(
     conn: &mut Conn,
     table: &str,
     rows: &[Row],
-    folder: &Path,
+    directory: &Path,
 ) -> Result<(), innodb::build::Error> {
-    export(server, table, folder);
-    let path = folder.join(format!("{table}.ibd"));
-    let blank = std::fs::read(&path).expect("the empty file");
+    export(server, table, directory);
+    let path = directory.join(format!("{table}.ibd"));
+    let empty = std::fs::read(&path).expect("the empty file");
     let description = std::fs::read(path.with_extension("cfg")).expect("a description");
     let exported = Exported::read(&description).expect("a description");
     let columns = text(
@@ -261,7 +261,7 @@ fn import(
             (c[0].clone(), kind)
         })
         .collect();
-    let template = Template::read(&blank, &exported)?;
+    let template = Template::read(&empty, &exported)?;
     std::fs::remove_file(&path).expect("removed");
     let layouts: Vec<Layout> = exported
         .indexes
@@ -274,20 +274,20 @@ fn import(
     };
     let options = Options {
         memory: 1 << 20,
-        folder: folder.to_owned(),
+        folder: directory.to_owned(),
         threads: 2,
     };
     let builder = Builder::new(&template, &exported, columns, &out, &options)?;
-    let mut stretches = Vec::new();
+    let mut runs = Vec::new();
     let each = rows.len().div_ceil(3).max(1);
     for (n, part) in rows.chunks(each).enumerate() {
         let mut to = builder.rows((n * each) as u64 + 1);
         for row in part {
             to.push(row.iter().map(Option::as_deref))?;
         }
-        stretches.push(to.end()?);
+        runs.push(to.end()?);
     }
-    let pages = builder.finish(stretches)?;
+    let pages = builder.finish(runs)?;
     out.file
         .set_len(u64::from(pages) * innodb::page::SIZE as u64)
         .expect("a length");
@@ -306,8 +306,11 @@ fn import(
     run(conn, &format!("ALTER TABLE t.{table} DISCARD TABLESPACE"));
     for extension in ["ibd", "cfg"] {
         let name = format!("{table}.{extension}");
-        std::fs::copy(folder.join(&name), server.datadir().join("t").join(&name))
-            .expect("in place");
+        std::fs::copy(
+            directory.join(&name),
+            server.datadir().join("t").join(&name),
+        )
+        .expect("in place");
     }
     run(conn, &format!("ALTER TABLE t.{table} IMPORT TABLESPACE"));
     Ok(())
@@ -319,7 +322,7 @@ fn tables_with_no_row_or_one_row_are_imported() {
         let Some(server) = own_server(kind, &[]) else {
             continue;
         };
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         let mut conn = session(&server);
         for (rows, key) in [(1, ", KEY (a)"), (0, ", KEY (a)"), (0, "")] {
             run(&mut conn, "DROP DATABASE IF EXISTS t");
@@ -329,7 +332,7 @@ fn tables_with_no_row_or_one_row_are_imported() {
                 &format!("CREATE TABLE t.b (id INT PRIMARY KEY, a INT{key})"),
             );
             let row: Row = vec![Some(b"7".to_vec()), None];
-            import(&server, &mut conn, "b", &vec![row; rows], folder.path()).expect("a file");
+            import(&server, &mut conn, "b", &vec![row; rows], directory.path()).expect("a file");
             let check = text(&mut conn, "CHECK TABLE t.b EXTENDED");
             assert_eq!(
                 check.last().expect("an answer")[3],
@@ -409,7 +412,7 @@ fn built_files_equal_those_of_the_server(kind: Kind) {
     let Some(mut server) = own_server(kind, &["--innodb-fast-shutdown=0"]) else {
         return;
     };
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let mut conn = session(&server);
     for (n, seed) in table_numbers(kind).into_iter().enumerate() {
         let mut random = Random::new(seed);
@@ -425,7 +428,7 @@ fn built_files_equal_those_of_the_server(kind: Kind) {
             .fetch(format!("SELECT * FROM t.a ORDER BY {}", made.primary))
             .expect("rows");
         // Every type and index of these tables is supported: nothing may be left to the server.
-        if let Err(e) = import(&server, &mut conn, "b", &rows, folder.path()) {
+        if let Err(e) = import(&server, &mut conn, "b", &rows, directory.path()) {
             panic!("table {seed}: {e}\n{}", made.create);
         }
         for key in &made.later {

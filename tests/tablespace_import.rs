@@ -34,21 +34,21 @@ fn imported_tables_equal_those_loaded_by_sql(pair: &Pair) {
     pair.dump("a", &["--chunk-size", "256k"]).code(3);
     let done = loading(pair, &["--json"]).run().ok();
     let summary = done.summary();
-    let road = &summary["road"];
-    let mut files = names(&road["files"]);
+    let import = &summary["road"];
+    let mut files = names(&import["files"]);
     files.sort();
     let wanted = imported_as_tablespaces(pair);
-    assert_eq!(files, wanted, "{road:#}");
-    let reasons = road["rows"].as_array().expect("reasons");
+    assert_eq!(files, wanted, "{import:#}");
+    let reasons = import["rows"].as_array().expect("reasons");
     for (table, word) in [("made", "are stored"), ("isam", "engine")] {
         let name = format!("`f`.`{table}`");
         let reason = reasons.iter().find(|r| names(&r["tables"]).contains(&name));
-        let reason = reason.unwrap_or_else(|| panic!("{table}: {road:#}"))["reason"]
+        let reason = reason.unwrap_or_else(|| panic!("{table}: {import:#}"))["reason"]
             .as_str()
             .expect("a reason");
         assert!(reason.contains(word), "{table}: {reason}");
     }
-    let keys = names(&road["keys_of_server"]);
+    let keys = names(&import["keys_of_server"]);
     for key in [
         "`f`.`sorted_elsewhere`: `a`",
         "`f`.`sorted_elsewhere`: `b`",
@@ -185,7 +185,7 @@ fn auto_imports_big_tables_and_says_why_not_the_others(pair: &Pair) {
         .says(&["auto", "rows", "tablespace"]);
 }
 
-const PLACES: &[&str] = &[
+const FAILPOINTS: &[&str] = &[
     "a table is created#2",
     "a file is announced#2",
     "empty files are discarded#1",
@@ -207,12 +207,12 @@ const PLACES: &[&str] = &[
 both!(a_load_killed_during_the_import);
 fn a_load_killed_during_the_import(pair: &Pair) {
     three_tables(pair);
-    for place in few(pair.kind, 5, PLACES) {
+    for failpoint in few(pair.kind, 5, FAILPOINTS) {
         pair.target()
             .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
             .expect("an empty target");
         loading(pair, &[])
-            .env("PENSTOCK_KILL_AT", place)
+            .env("PENSTOCK_KILL_AT", failpoint)
             .run()
             .code(137);
         loading(pair, &[])
@@ -227,7 +227,7 @@ fn a_load_killed_during_the_import(pair: &Pair) {
             second.code(137);
             loading(pair, &["--resume"]).run().ok().says(&["equal:"]);
         }
-        equal(pair, pair.target(), place);
+        equal(pair, pair.target(), failpoint);
         pair.same_definitions("f");
     }
     // The resume may use another import mode.
@@ -351,26 +351,26 @@ fn a_server_killed_during_the_import(kind: Kind) {
         return;
     };
     three_tables(&pair);
-    for place in few(kind, 4, &PLACES[1..]) {
+    for failpoint in few(kind, 4, &FAILPOINTS[1..]) {
         target
             .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
             .expect("an empty target");
         let run = load_into(&pair, &target, &[])
-            .env("PENSTOCK_STOP_AT", place)
+            .env("PENSTOCK_STOP_AT", failpoint)
             .start();
         run.until_stopped();
         target.kill9().expect("killed");
         run.signal(Signal::CONT);
         let done = run.wait();
-        assert_eq!(done.code, 6, "{place}: {}", done.said());
+        assert_eq!(done.code, 6, "{failpoint}: {}", done.said());
         target.restart().expect("a server again");
         load_into(&pair, &target, &["--resume"])
             .run()
             .ok()
             .says(&["equal:"]);
-        equal(&pair, &target, place);
+        equal(&pair, &target, failpoint);
         target.restart().expect("a server again");
-        equal(&pair, &target, &format!("{place}, restarted"));
+        equal(&pair, &target, &format!("{failpoint}, restarted"));
     }
 }
 
@@ -422,12 +422,12 @@ fn changes_right_after_the_import_survive_a_crash(kind: Kind) {
 }
 
 /// Stops a load at a failpoint, does something there, and lets it continue.
-fn meanwhile(pair: &Pair, place: &str, what: impl FnOnce()) -> crate::kit::Done {
+fn meanwhile(pair: &Pair, failpoint: &str, what: impl FnOnce()) -> crate::kit::Done {
     pair.target()
         .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
         .expect("an empty target");
     let run = loading(pair, &["--threads", "1"])
-        .env("PENSTOCK_STOP_AT", place)
+        .env("PENSTOCK_STOP_AT", failpoint)
         .start();
     run.until_stopped();
     what();

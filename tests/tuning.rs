@@ -362,10 +362,10 @@ fn two_loads_at_once() {
         tuned(kind, &scene.rows_flow());
         for (state, who) in [
             (scene.state(), "another load (process"),
-            (scene.folder.path().join("far"), "from another host"),
+            (scene.directory.path().join("far"), "from another host"),
         ] {
             let second = Tool::new(["load"])
-                .arg(scene.folder.path().join("b"))
+                .arg(scene.directory.path().join("b"))
                 .arg("-S")
                 .arg(scene.target.socket())
                 .args(["-u", "root", "--tune", "max"])

@@ -24,8 +24,12 @@ pub fn path() -> &'static Path {
         }
         // target/PROFILE/deps/whole-HASH
         let own = std::env::current_exe().expect("a path of the test itself");
-        let profile = own.ancestors().nth(2).expect("a profile folder").to_owned();
-        let target = profile.parent().expect("a target folder");
+        let profile = own
+            .ancestors()
+            .nth(2)
+            .expect("a profile directory")
+            .to_owned();
+        let target = profile.parent().expect("a target directory");
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args([
             "build",

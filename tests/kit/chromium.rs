@@ -36,9 +36,9 @@ pub fn find() -> Option<PathBuf> {
     found
 }
 
-/// Opens a page; `folder` is a directory for the browser's own files.
-pub fn open(browser: &Path, page: &Path, folder: &Path) -> Opened {
-    let files = |name: &str| std::fs::File::create(folder.join(name)).expect("a file");
+/// Opens a page; `directory` is a directory for the browser's own files.
+pub fn open(browser: &Path, page: &Path, directory: &Path) -> Opened {
+    let files = |name: &str| std::fs::File::create(directory.join(name)).expect("a file");
     let mut child = Command::new(browser)
         .args([
             "--headless",
@@ -55,7 +55,7 @@ pub fn open(browser: &Path, page: &Path, folder: &Path) -> Opened {
         ])
         .arg(format!(
             "--user-data-dir={}",
-            folder.join("profile").display()
+            directory.join("profile").display()
         ))
         .arg(format!("file://{}", page.display()))
         .stdin(Stdio::null())
@@ -75,7 +75,7 @@ pub fn open(browser: &Path, page: &Path, folder: &Path) -> Opened {
             None => std::thread::sleep(Duration::from_millis(50)),
         }
     };
-    let read = |name: &str| lossy(&std::fs::read(folder.join(name)).expect("a file"));
+    let read = |name: &str| lossy(&std::fs::read(directory.join(name)).expect("a file"));
     let log = read("log");
     assert!(status.success(), "{log}");
     Opened {

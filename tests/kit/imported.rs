@@ -9,8 +9,8 @@ use testkit::Server;
 /// Files of a load in the data directory.
 pub fn leftovers(server: &Server) -> Vec<PathBuf> {
     let mut all = Vec::new();
-    for folder in [server.datadir(), server.datadir().join("f")] {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    for directory in [server.datadir(), server.datadir().join("f")] {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with("penstock-") || name.ends_with(".cfg") {

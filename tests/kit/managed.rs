@@ -7,7 +7,7 @@ use testkit::Server;
 /// `start` of a server that is already starting does nothing, as with every service manager.
 const SCRIPT: &str = r#"#!/bin/sh
 cd FOLDER || exit 9
-echo "$1" >> words
+echo "$1" >> calls
 alive() {
     [ -n "$1" ] && grep -qas DATADIR "/proc/$1/cmdline"
 }
@@ -34,33 +34,33 @@ esac
 
 /// The script, next to the files that it writes.
 pub struct Managed {
-    folder: PathBuf,
+    directory: PathBuf,
     datadir: PathBuf,
 }
 
 impl Managed {
     /// For a server that runs; `arg` may change an argument of its command line.
-    pub fn new(server: &Server, folder: &Path, arg: impl Fn(&[u8]) -> Vec<u8>) -> Managed {
+    pub fn new(server: &Server, directory: &Path, arg: impl Fn(&[u8]) -> Vec<u8>) -> Managed {
         let datadir = server.datadir();
         let pid = server.pid().expect("a process");
         let args = std::fs::read(format!("/proc/{pid}/cmdline")).expect("arguments");
         let args: Vec<Vec<u8>> = args.split(|b| *b == 0).map(arg).collect();
-        std::fs::write(folder.join("args"), args.join(&0)).expect("written");
-        let home = datadir.parent().expect("the server's folder");
+        std::fs::write(directory.join("args"), args.join(&0)).expect("written");
+        let home = datadir.parent().expect("the server's directory");
         let script = SCRIPT
-            .replace("FOLDER", &folder.display().to_string())
+            .replace("FOLDER", &directory.display().to_string())
             .replace("DATADIR", &datadir.display().to_string())
             .replace("SERVER", &home.display().to_string());
-        std::fs::write(folder.join("ctl"), script).expect("written");
+        std::fs::write(directory.join("ctl"), script).expect("written");
         Managed {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             datadir,
         }
     }
 
     /// A file next to the script.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.directory.join(name)
     }
 
     /// What `--server-command` gets.
@@ -84,8 +84,8 @@ impl Managed {
     }
 
     /// What the script was called with.
-    pub fn words(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.path("words")).unwrap_or_default();
+    pub fn calls(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path("calls")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 

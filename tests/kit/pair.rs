@@ -60,8 +60,8 @@ struct Servers {
 pub struct Pair {
     /// Which flavour.
     pub kind: Kind,
-    folder: tempfile::TempDir,
-    held: Held,
+    directory: tempfile::TempDir,
+    lease: Lease,
 }
 
 /// The pairs of a flavour.
@@ -78,12 +78,12 @@ impl Pool {
     fn of(kind: Kind) -> &'static Pool {
         static MYSQL: OnceLock<Pool> = OnceLock::new();
         static MARIADB: OnceLock<Pool> = OnceLock::new();
-        let place = if kind == Kind::MySql {
+        let pool = if kind == Kind::MySql {
             &MYSQL
         } else {
             &MARIADB
         };
-        place.get_or_init(|| Pool {
+        pool.get_or_init(|| Pool {
             // The first pair is taken first: a single test starts no second one.
             free: Mutex::new((0..PAIRS).rev().collect()),
             returned: Condvar::new(),
@@ -91,11 +91,11 @@ impl Pool {
         })
     }
 
-    fn take(&'static self) -> Held {
+    fn take(&'static self) -> Lease {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(number) = free.pop() {
-                return Held { pool: self, number };
+                return Lease { pool: self, number };
             }
             let waited = self.returned.wait(free);
             free = waited.unwrap_or_else(PoisonError::into_inner);
@@ -104,12 +104,12 @@ impl Pool {
 }
 
 /// A pair in use. Dropping it returns the pair, also when a test fails.
-struct Held {
+struct Lease {
     pool: &'static Pool,
     number: usize,
 }
 
-impl Drop for Held {
+impl Drop for Lease {
     fn drop(&mut self) {
         let mut free = self
             .pool
@@ -137,8 +137,8 @@ impl Pair {
         if !available(kind) {
             return None;
         }
-        let held = Pool::of(kind).take();
-        let servers = held.pool.servers[held.number].get_or_init(|| {
+        let lease = Pool::of(kind).take();
+        let servers = lease.pool.servers[lease.number].get_or_init(|| {
             let start = |id: usize| {
                 let setup = testkit::Setup::new(kind).expect("a set-up").tcp();
                 let gtid: &[&str] = match kind {
@@ -156,19 +156,23 @@ impl Pair {
                     .expect("a server")
             };
             Servers {
-                source: start(10 * held.number + 11),
-                target: start(10 * held.number + 12),
+                source: start(10 * lease.number + 11),
+                target: start(10 * lease.number + 12),
             }
         });
         // A test that failed may have left something.
         for server in [&servers.source, &servers.target] {
             empty(server);
         }
-        let folder = tempfile::Builder::new()
+        let directory = tempfile::Builder::new()
             .prefix("penstock-whole-")
             .tempdir()
-            .expect("a folder");
-        Some(Pair { kind, folder, held })
+            .expect("a directory");
+        Some(Pair {
+            kind,
+            directory,
+            lease,
+        })
     }
 
     /// What is dumped.
@@ -182,7 +186,7 @@ impl Pair {
     }
 
     fn servers(&self) -> &'static Servers {
-        let servers = self.held.pool.servers[self.held.number].get();
+        let servers = self.lease.pool.servers[self.lease.number].get();
         servers.expect("servers that run")
     }
 
@@ -193,7 +197,7 @@ impl Pair {
 
     /// A path in the test's own folder.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     /// Runs a script on the source.

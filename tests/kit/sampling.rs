@@ -23,8 +23,8 @@ pub fn few<T: Clone>(kind: Kind, count: usize, cases: &[T]) -> Vec<T> {
     if thorough() {
         return cases.to_vec();
     }
-    let place = Location::caller();
-    let label = format!("{}:{} {}", place.file(), place.line(), kind.name());
+    let location = Location::caller();
+    let label = format!("{}:{} {}", location.file(), location.line(), kind.name());
     chosen(seed(), &label, count, cases.len())
         .into_iter()
         .map(|i| cases[i].clone())

@@ -304,7 +304,7 @@ INSERT INTO `t` VALUES (1,'ü');\n-- Dump completed on 2026-01-01\n"
 
 both!(files_that_are_no_dumps_are_named_for_what_they_are);
 fn files_that_are_no_dumps_are_named_for_what_they_are(pair: &Pair) {
-    std::fs::create_dir(pair.path("empty")).expect("a folder");
+    std::fs::create_dir(pair.path("empty")).expect("a directory");
     loading(pair, pair.path("empty"), &[])
         .run()
         .code(5)
@@ -457,7 +457,7 @@ fn many_statements_of_one_kind_are_one_line(pair: &Pair) {
 
 both!(missing_files_of_mydumper);
 fn missing_files_of_mydumper(pair: &Pair) {
-    let folder = |counted: &str, files: &[(&str, &str)]| {
+    let directory = |counted: &str, files: &[(&str, &str)]| {
         let _ = std::fs::remove_dir_all(pair.path("m"));
         forget(pair, &["a1"]);
         file(
@@ -489,20 +489,20 @@ fn missing_files_of_mydumper(pair: &Pair) {
         ("a1.t.00002.sql", "(4)"),
     ];
     let counted = "[`a1`.`t`]\nreal_table_name=t\nrows = 4\n";
-    folder(counted, &three).run().ok();
-    folder("", &three).run().ok();
+    directory(counted, &three).run().ok();
+    directory("", &three).run().ok();
     let gap = [three[0], three[2]];
-    folder(counted, &gap)
+    directory(counted, &gap)
         .run()
         .code(3)
         .says(&["table `a1`.`t`: the dump says that it has 4 rows, and its files hold 2"]);
     // Cut at the end of a statement, or without the last file: only the row count shows it.
-    folder(counted, &three[..2])
+    directory(counted, &three[..2])
         .run()
         .code(3)
         .says(&["its files hold 3"]);
     // Without a count, a gap may be a range without rows.
-    folder("", &gap)
+    directory("", &gap)
         .run()
         .ok()
         .says(&["`a1`.`t`: there is no file 00001"]);

@@ -15,10 +15,10 @@ fn killed_at_any_failpoint(pair: &Pair) {
     // form.
     let plain = String::from_utf8(text).expect("text");
     let (at, end) = (plain.find("INSERT INTO `f`").expect("rows"), ";\n");
-    let behind = at + plain[at..].find(end).expect("an end") + 1;
+    let after = at + plain[at..].find(end).expect("an end") + 1;
     let by_hand = "INSERT INTO `f` VALUES (1,SHA2('x', 256));\nINSERT INTO `f` \
         VALUES (2,'plain');\nINSERT INTO `f` VALUES (3,SHA2('y', 256));";
-    let other = plain[behind..].replace("INSERT INTO `i` VALUES", "INSERT IGNORE INTO `i` VALUES");
+    let other = plain[after..].replace("INSERT INTO `i` VALUES", "INSERT IGNORE INTO `i` VALUES");
     text = format!("{}{by_hand}{other}", &plain[..at]).into_bytes();
     let script = file(pair, "d.sql", &text);
     let load = || loading(pair, &script, &["--defer-keys", "all"]);

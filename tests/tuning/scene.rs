@@ -46,7 +46,7 @@ pub fn settings(server: &Server) -> BTreeMap<String, String> {
 /// journals.
 pub struct Scene {
     pub target: Server,
-    pub folder: tempfile::TempDir,
+    pub directory: tempfile::TempDir,
     pub before: BTreeMap<String, String>,
 }
 
@@ -64,7 +64,7 @@ impl Scene {
             INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; \
             INSERT INTO t (v) SELECT v FROM t; ANALYZE TABLE t;",
         );
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         pair.fill(
             "CREATE DATABASE small; CREATE TABLE small.t (id INT PRIMARY KEY); \
             INSERT INTO small.t VALUES (1);",
@@ -82,7 +82,7 @@ impl Scene {
                     schema,
                     "--to",
                 ])
-                .arg(folder.path().join(name))
+                .arg(directory.path().join(name))
                 .run()
                 .ok();
         }
@@ -91,20 +91,20 @@ impl Scene {
         let before = settings(&target);
         Some(Scene {
             target,
-            folder,
+            directory,
             before,
         })
     }
 
     pub fn state(&self) -> PathBuf {
-        self.folder.path().join("state")
+        self.directory.path().join("state")
     }
 
     pub fn tool(&self, verb: &str, user: &str) -> Tool {
         let mut tool = Tool::new([verb]);
         if verb == "load" {
             tool = tool
-                .arg(self.folder.path().join("a"))
+                .arg(self.directory.path().join("a"))
                 .args(["--threads", "1"]);
         }
         tool.arg("-S")
@@ -129,7 +129,7 @@ impl Scene {
             .map(|e| e.path())
             // The directory of control sockets is also there, and completion records of loads that
             // were killed before they could report: `--resume` looks for those.
-            .filter(|p| !p.is_dir() && !p.file_name().is_some_and(is_note))
+            .filter(|p| !p.is_dir() && !p.file_name().is_some_and(is_completion_record))
             .collect()
     }
 
@@ -190,6 +190,6 @@ pub fn tuned(kind: Kind, during: &BTreeMap<String, String>) {
     }
 }
 
-fn is_note(name: &std::ffi::OsStr) -> bool {
+fn is_completion_record(name: &std::ffi::OsStr) -> bool {
     name.to_string_lossy().starts_with("ended-")
 }

@@ -1,7 +1,7 @@
 //! New data directories. Initializing one takes seconds, so it is done once for each build of a
 //! server, kept in the cache directory, and copied.
 
-use crate::install::{cache_folder, option};
+use crate::install::{cache_directory, option};
 use crate::{Error, Install, Kind, Result};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
@@ -55,7 +55,7 @@ fn template(install: &Install) -> Result<PathBuf> {
         meta.len(),
         meta.ino()
     );
-    let ready = cache_folder().join("datadir").join(build);
+    let ready = cache_directory().join("datadir").join(build);
     if ready.is_dir() {
         return Ok(ready);
     }

@@ -58,7 +58,7 @@ impl Kind {
 
 /// The directory for what is worth keeping between runs: `PENSTOCK_CACHE`, else
 /// `XDG_CACHE_HOME/penstock`, else `~/.cache/penstock`.
-pub fn cache_folder() -> PathBuf {
+pub fn cache_directory() -> PathBuf {
     let set = |name: &str| {
         std::env::var_os(name)
             .filter(|v| !v.is_empty())
@@ -99,7 +99,7 @@ pub struct Install {
 #[derive(Clone, Debug)]
 struct Clients {
     before: Vec<OsString>,
-    folders: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
 }
 
 impl Install {
@@ -117,7 +117,7 @@ impl Install {
         if let Some(binary) = named_binary("PENSTOCK_MYSQLD")? {
             return Ok(Self::plain(Kind::MySql, binary));
         }
-        let root = cache_folder().join("mysql-sid");
+        let root = cache_directory().join("mysql-sid");
         let binary = root.join("usr/sbin/mysqld");
         if binary.is_file() {
             return Self::debian_tree(Kind::MySql, &root, binary);
@@ -132,7 +132,7 @@ impl Install {
         if let Some(binary) = named_binary("PENSTOCK_MARIADBD")? {
             return Ok(Self::plain(Kind::MariaDb, binary));
         }
-        match in_folders(&search_folders(), "mariadbd") {
+        match in_directories(&search_directories(), "mariadbd") {
             Some(binary) => Ok(Self::plain(Kind::MariaDb, binary)),
             None => Err(Error::new(
                 "no MariaDB server: PENSTOCK_MARIADBD is not set and mariadbd is not on PATH (Debian's mariadb-server-core)",
@@ -145,7 +145,7 @@ impl Install {
             return Ok(Self::plain(Kind::MariaDb118, binary));
         }
         // A script that calls it; the one that makes data directories is next to it.
-        let binary = cache_folder().join("mariadb-11.8/mariadbd");
+        let binary = cache_directory().join("mariadb-11.8/mariadbd");
         if binary.is_file() {
             return Ok(Self::plain(Kind::MariaDb118, binary));
         }
@@ -156,7 +156,7 @@ impl Install {
     }
 
     fn mysql55() -> Result<Install> {
-        let root = cache_folder().join("mysql-5.5");
+        let root = cache_directory().join("mysql-5.5");
         let binary = root.join("mysqld");
         if !binary.is_file() {
             return Err(Error(format!(
@@ -175,7 +175,7 @@ impl Install {
         // in to it; MariaDB's can.
         let clients = Clients {
             before: Vec::new(),
-            folders: search_folders(),
+            directories: search_directories(),
         };
         Ok(Install {
             kind: Kind::MySql55,
@@ -187,22 +187,22 @@ impl Install {
 
     /// A binary of this machine, with its clients next to it or on PATH.
     fn plain(kind: Kind, binary: PathBuf) -> Install {
-        let mut folders = Vec::new();
+        let mut directories = Vec::new();
         if let Some(here) = binary.parent() {
-            folders.extend([
+            directories.extend([
                 here.to_path_buf(),
                 here.join("../bin"),
                 here.join("../scripts"),
             ]);
         }
-        folders.extend(search_folders());
+        directories.extend(search_directories());
         Install {
             kind,
             server: vec![binary.clone().into(), "--no-defaults".into()],
             binary,
             clients: Clients {
                 before: Vec::new(),
-                folders,
+                directories,
             },
         }
     }
@@ -232,12 +232,15 @@ impl Install {
             option("--lc-messages-dir=", root.join("usr/share/mysql")),
             option("--plugin-dir=", root.join("usr/lib/mysql/plugin")),
         ]);
-        let folders = vec![root.join("usr/bin")];
+        let directories = vec![root.join("usr/bin")];
         Ok(Install {
             kind,
             server,
             binary,
-            clients: Clients { before, folders },
+            clients: Clients {
+                before,
+                directories,
+            },
         })
     }
 
@@ -248,7 +251,7 @@ impl Install {
             return Ok(self.binary.clone());
         }
         let at = self.server.iter().position(|a| *a == *self.binary);
-        let (before, behind) = self.server.split_at(at.map_or(1, |at| at + 1));
+        let (before, after) = self.server.split_at(at.map_or(1, |at| at + 1));
         let quoted = |list: &[OsString]| -> String {
             let one = |a: &OsString| format!(" '{}'", a.to_string_lossy().replace('\'', r"'\''"));
             // Which option files it reads is the caller's choice, and has to come first.
@@ -258,7 +261,7 @@ impl Install {
         let text = format!(
             "#!/bin/sh\nexec{} \"$@\"{}\n",
             quoted(before),
-            quoted(behind)
+            quoted(after)
         );
         std::fs::write(script, text).map_err(Error::doing(script.display()))?;
         std::fs::set_permissions(script, Permissions::from_mode(0o755))?;
@@ -286,7 +289,7 @@ impl Install {
         };
         let found = names
             .iter()
-            .find_map(|name| in_folders(&self.clients.folders, name));
+            .find_map(|name| in_directories(&self.clients.directories, name));
         let found = found
             .ok_or_else(|| Error(format!("no program {} for {}", names[0], self.kind.name())))?;
         let mut argv = self.clients.before.clone();
@@ -339,16 +342,19 @@ fn named_binary(variable: &str) -> Result<Option<PathBuf>> {
 }
 
 /// PATH, and the directories of servers that are not on a plain user's PATH.
-fn search_folders() -> Vec<PathBuf> {
+fn search_directories() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders: Vec<_> = std::env::split_paths(&path).collect();
-    folders
+    let mut directories: Vec<_> = std::env::split_paths(&path).collect();
+    directories
         .extend(["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"].map(PathBuf::from));
-    folders
+    directories
 }
 
-fn in_folders(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
-    folders.iter().map(|f| f.join(name)).find(|p| p.is_file())
+fn in_directories(directories: &[PathBuf], name: &str) -> Option<PathBuf> {
+    directories
+        .iter()
+        .map(|f| f.join(name))
+        .find(|p| p.is_file())
 }
 
 #[cfg(test)]

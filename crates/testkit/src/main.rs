@@ -136,7 +136,7 @@ fn root(socket: &str) -> Options {
     options
 }
 
-fn folder(args: &Args) -> Result<PathBuf> {
+fn directory(args: &Args) -> Result<PathBuf> {
     match args.text("dir") {
         Some(dir) => Ok(PathBuf::from(dir)),
         None => Ok(standing::home().join(Kind::named(args.word(0, "KIND")?)?.name())),
@@ -156,12 +156,12 @@ fn server_up(args: &Args) -> Result<()> {
     if args.flag("port") {
         setup = setup.tcp();
     }
-    show(&standing::up(&setup, &folder(args)?)?);
+    show(&standing::up(&setup, &directory(args)?)?);
     Ok(())
 }
 
 fn server_down(args: &Args) -> Result<()> {
-    let server = standing::down(&folder(args)?, args.flag("keep"))?;
+    let server = standing::down(&directory(args)?, args.flag("keep"))?;
     println!("ended={}", server.pid);
     Ok(())
 }

@@ -73,33 +73,33 @@ impl Setup {
     pub fn start(self) -> Result<Server> {
         static SWEPT: Once = Once::new();
         SWEPT.call_once(sweep);
-        let folder = temp_folder()?;
-        let place = Place::create(&self, folder.path())?;
-        let child = start(&place, process::spawn_bound)?;
+        let directory = temp_directory()?;
+        let instance = Instance::create(&self, directory.path())?;
+        let child = start(&instance, process::spawn_bound)?;
         Ok(Server {
-            place,
+            instance,
             child: Some(child),
-            folder: Some(folder),
+            directory: Some(directory),
         })
     }
 }
 
 /// Where a server is and how it is called.
 #[derive(Clone, Debug)]
-struct Place {
+struct Instance {
     install: Install,
-    folder: PathBuf,
+    directory: PathBuf,
     port: Option<u16>,
     args: Vec<OsString>,
 }
 
-impl Place {
-    /// Prepares a new server in `folder`, which exists and is empty.
-    fn create(setup: &Setup, folder: &Path) -> Result<Place> {
-        let folder = folder
+impl Instance {
+    /// Prepares a new server in `directory`, which exists and is empty.
+    fn create(setup: &Setup, directory: &Path) -> Result<Instance> {
+        let directory = directory
             .canonicalize()
-            .map_err(Error::doing(folder.display()))?;
-        let socket = folder.join("sock");
+            .map_err(Error::doing(directory.display()))?;
+        let socket = directory.join("sock");
         if socket.as_os_str().len() >= SOCKET_MAX {
             return Err(Error(format!(
                 "{} is too long for a socket",
@@ -107,19 +107,18 @@ impl Place {
             )));
         }
         match &setup.datadir {
-            Some(made) => {
-                std::fs::rename(made, folder.join("data")).map_err(Error::doing(made.display()))?
-            }
-            None => datadir::create(&setup.install, &folder.join("data"))?,
+            Some(made) => std::fs::rename(made, directory.join("data"))
+                .map_err(Error::doing(made.display()))?,
+            None => datadir::create(&setup.install, &directory.join("data"))?,
         }
-        std::fs::create_dir(folder.join("tmp"))?;
+        std::fs::create_dir(directory.join("tmp"))?;
         let port = if setup.tcp { Some(free_port()?) } else { None };
         let mut args: Vec<OsString> = setup.install.server[1..].to_vec();
         args.extend([
-            option("--datadir=", folder.join("data")),
-            option("--tmpdir=", folder.join("tmp")),
+            option("--datadir=", directory.join("data")),
+            option("--tmpdir=", directory.join("tmp")),
             option("--socket=", &socket),
-            option("--pid-file=", folder.join("pid")),
+            option("--pid-file=", directory.join("pid")),
         ]);
         args.extend(tuning(setup.install.kind).map(OsString::from));
         args.extend(
@@ -136,20 +135,20 @@ impl Place {
             None => args.push("--skip-networking".into()),
         }
         args.extend(setup.extra.iter().cloned());
-        Ok(Place {
+        Ok(Instance {
             install: setup.install.clone(),
-            folder,
+            directory,
             port,
             args,
         })
     }
 
     fn socket(&self) -> PathBuf {
-        self.folder.join("sock")
+        self.directory.join("sock")
     }
 
     fn log(&self) -> PathBuf {
-        self.folder.join("log")
+        self.directory.join("log")
     }
 
     fn options(&self) -> Options {
@@ -185,42 +184,45 @@ fn tuning(kind: Kind) -> impl Iterator<Item = &'static str> {
     all.into_iter().chain(own.iter().copied())
 }
 
-fn start(place: &Place, spawn: impl FnOnce(Command) -> std::io::Result<Child>) -> Result<Child> {
+fn start(
+    instance: &Instance,
+    spawn: impl FnOnce(Command) -> std::io::Result<Child>,
+) -> Result<Child> {
     let log = File::options()
         .create(true)
         .append(true)
-        .open(place.log())?;
-    let mut command = Command::new(&place.install.server[0]);
+        .open(instance.log())?;
+    let mut command = Command::new(&instance.install.server[0]);
     command
-        .args(&place.args)
-        .current_dir(&place.folder)
+        .args(&instance.args)
+        .current_dir(&instance.directory)
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log);
-    let mut child = spawn(command).map_err(Error::doing(place.install.binary.display()))?;
-    match until_login(place, &mut child) {
+    let mut child = spawn(command).map_err(Error::doing(instance.install.binary.display()))?;
+    match until_login(instance, &mut child) {
         Ok(()) => Ok(child),
         Err(e) => {
             let _ = child.kill();
             let _ = child.wait();
-            let log = std::fs::read(place.log()).unwrap_or_default();
+            let log = std::fs::read(instance.log()).unwrap_or_default();
             let end = datadir::last_lines(&String::from_utf8_lossy(&log), 15);
             Err(Error(format!(
                 "{} server: {e}\n{end}",
-                place.install.kind.name()
+                instance.install.kind.name()
             )))
         }
     }
 }
 
-fn until_login(place: &Place, child: &mut Child) -> Result<()> {
+fn until_login(instance: &Instance, child: &mut Child) -> Result<()> {
     let deadline = Instant::now() + START;
     loop {
         if let Some(status) = child.try_wait()? {
             return Err(Error(format!("ended while starting, {status}")));
         }
-        let reason = if place.socket().exists() {
-            match Conn::connect(&place.options()) {
+        let reason = if instance.socket().exists() {
+            match Conn::connect(&instance.options()) {
                 Ok(_) => return Ok(()),
                 Err(e) => e.to_string(),
             }
@@ -240,9 +242,9 @@ fn until_login(place: &Place, child: &mut Child) -> Result<()> {
 /// A running throw-away server; dropping it ends the process and removes its directory.
 #[derive(Debug)]
 pub struct Server {
-    place: Place,
+    instance: Instance,
     child: Option<Child>,
-    folder: Option<tempfile::TempDir>,
+    directory: Option<tempfile::TempDir>,
 }
 
 impl Server {
@@ -253,32 +255,33 @@ impl Server {
 
     /// Which kind it is.
     pub fn kind(&self) -> Kind {
-        self.place.install.kind
+        self.instance.install.kind
     }
 
     /// The binaries it runs from.
     pub fn install(&self) -> &Install {
-        &self.place.install
+        &self.instance.install
     }
 
     /// The unix socket.
     pub fn socket(&self) -> PathBuf {
-        self.place.socket()
+        self.instance.socket()
     }
 
     /// The port on 127.0.0.1, when it was set up with one.
     pub fn port(&self) -> Option<u16> {
-        self.place.port
+        self.instance.port
     }
 
     /// The data directory.
     pub fn datadir(&self) -> PathBuf {
-        self.place.folder.join("data")
+        self.instance.directory.join("data")
     }
 
     /// Everything that the server has written to its error log.
     pub fn log(&self) -> String {
-        String::from_utf8_lossy(&std::fs::read(self.place.log()).unwrap_or_default()).into_owned()
+        String::from_utf8_lossy(&std::fs::read(self.instance.log()).unwrap_or_default())
+            .into_owned()
     }
 
     /// The process id, while it runs.
@@ -288,12 +291,12 @@ impl Server {
 
     /// Root on the socket, LOCAL INFILE allowed.
     pub fn options(&self) -> Options {
-        self.place.options()
+        self.instance.options()
     }
 
     /// Root on the TCP port; panics when the server has none.
     pub fn tcp_options(&self) -> Options {
-        let port = self.place.port.expect("a server set up with tcp()");
+        let port = self.instance.port.expect("a server set up with tcp()");
         let mut options = self.options();
         options.endpoint = Endpoint::Tcp("127.0.0.1".into(), port);
         options
@@ -306,7 +309,7 @@ impl Server {
 
     /// `mysql://root@127.0.0.1:PORT/`; panics when the server has no port.
     pub fn tcp_uri(&self) -> String {
-        let port = self.place.port.expect("a server set up with tcp()");
+        let port = self.instance.port.expect("a server set up with tcp()");
         format!("mysql://root@127.0.0.1:{port}/")
     }
 
@@ -353,7 +356,7 @@ impl Server {
     /// Runs a script of many statements (DELIMITER and all) through the stock client.
     pub fn script(&self, sql: &[u8]) -> Result<()> {
         let socket = self.socket();
-        crate::sample::run_script(&self.place.install, &socket, None, &mut &sql[..])
+        crate::sample::run_script(&self.instance.install, &socket, None, &mut &sql[..])
     }
 
     /// Kills the process as a power cut would; the data directory stays for [`Server::restart`].
@@ -389,11 +392,11 @@ impl Server {
     /// As [`Server::restart`], with further arguments from now on.
     pub fn restart_with(&mut self, extra_args: &[&str]) -> Result<()> {
         self.stop()?;
-        self.place
+        self.instance
             .args
             .extend(extra_args.iter().map(OsString::from));
         let _ = std::fs::remove_file(self.socket());
-        self.child = Some(start(&self.place, process::spawn_bound)?);
+        self.child = Some(start(&self.instance, process::spawn_bound)?);
         Ok(())
     }
 }
@@ -402,15 +405,15 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.kill9();
         if std::env::var_os("PENSTOCK_KEEP").is_some()
-            && let Some(folder) = self.folder.take()
+            && let Some(directory) = self.directory.take()
         {
-            let kept = folder.keep();
+            let kept = directory.keep();
             let _ = writeln!(std::io::stderr(), "kept {}", kept.display());
         }
     }
 }
 
-fn temp_folder() -> Result<tempfile::TempDir> {
+fn temp_directory() -> Result<tempfile::TempDir> {
     let prefix = format!("{PREFIX}{}-", std::process::id());
     let mut home = std::env::temp_dir();
     // Room for the prefix, the random part and the socket's own name.

@@ -43,10 +43,10 @@ fn a_server_keeps_its_data_over_a_kill_and_nothing_is_left_of_it() {
                 [Some("2".into()), None]
             ]
         );
-        let folder = server.datadir();
+        let directory = server.datadir();
         let process = format!("/proc/{}", server.pid().expect("a process"));
         drop(server);
-        assert!(!folder.exists());
+        assert!(!directory.exists());
         assert!(!Path::new(&process).exists());
     });
 }

@@ -4,7 +4,7 @@
 //! accounts that this machine needs.
 
 use super::for_lines;
-use crate::install::cache_folder;
+use crate::install::cache_directory;
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -68,10 +68,10 @@ impl Mirror {
             Index::Contents => "main/Contents-all.gz".to_owned(),
             Index::Packages => format!("main/binary-{}/Packages.xz", self.architecture),
         };
-        let folder = cache_folder().join("debian").join(&self.suite);
-        let file = folder.join(path.replace('/', "-"));
+        let directory = cache_directory().join("debian").join(&self.suite);
+        let file = directory.join(path.replace('/', "-"));
         if !file.is_file() {
-            std::fs::create_dir_all(&folder).map_err(Error::doing(folder.display()))?;
+            std::fs::create_dir_all(&directory).map_err(Error::doing(directory.display()))?;
             let uri = format!("{}dists/{}/{path}", self.uri, self.suite);
             download(&uri, &file)?;
         }

@@ -105,7 +105,7 @@ fn directories_of_tab_and_dir(pair: &Pair) {
         );
     }
     let tab = pair.path("tab");
-    std::fs::create_dir_all(&tab).expect("a folder");
+    std::fs::create_dir_all(&tab).expect("a directory");
     let to = format!("--tab={}", tab.display());
     dumped(pair, &[&to, "a1"]);
     loading(pair, &tab, &[])
@@ -120,7 +120,7 @@ fn directories_of_tab_and_dir(pair: &Pair) {
     pair.same("SELECT id, HEX(l), HEX(u), HEX(b), d, e, HEX(g), HEX(bt) FROM a1.t ORDER BY id");
     forget(pair, &["a1"]);
     // `--dir` is the same, with a directory for each schema.
-    std::fs::create_dir_all(pair.path("dir")).expect("a folder");
+    std::fs::create_dir_all(pair.path("dir")).expect("a directory");
     std::fs::rename(&tab, pair.path("dir/a1")).expect("moved");
     loading(pair, pair.path("dir"), &["--defer-keys", "all"])
         .run()
