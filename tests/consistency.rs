@@ -168,15 +168,15 @@ fn a_long_query_ends_the_dump_and_blocks_no_other_session(pair: &Pair) {
         pair.source()
             .client("SELECT COUNT(*) FROM bank.a")
             .expect("a query");
-        assert!(!dump.ended(), "others do not queue behind the dump");
+        assert!(!dump.ended(), "others do not wait for the dump");
         dump.wait().code(11).says(&["the long one", "--lock-wait"]);
         assert!(
             begin.elapsed() < wait + PROMPT,
-            "gives up when it was told to"
+            "gives up after --lock-wait"
         );
         assert!(
             std::fs::read_dir(pair.path("a")).map_or(0, Iterator::count) == 0,
-            "no folder that looks like a dump"
+            "no directory that looks like a dump"
         );
     } else {
         // BACKUP STAGE waits for no reader.

@@ -1,5 +1,5 @@
 //! Runs are shown and controlled from outside: limits change at once, a pause lets no rows pass,
-//! however long it is, and a stop leaves nothing behind.
+//! however long it is, and a stop leaves nothing.
 
 use crate::kit::binary::Running;
 use crate::kit::proxied::{dumping, filled, proxy};

@@ -60,5 +60,5 @@ fn forget(pair: &Pair, schemas: &[&str]) {
 #[track_caller]
 fn untouched(pair: &Pair) {
     let left = pair.target_schemas();
-    assert!(left.is_empty(), "left behind: {left:?}");
+    assert!(left.is_empty(), "left over: {left:?}");
 }

@@ -29,7 +29,7 @@ fn nothing_written(pair: &Pair) {
         .flatten()
         .map(|e| e.file_name())
         .collect();
-    assert!(left.is_empty(), "left behind: {left:?}");
+    assert!(left.is_empty(), "left over: {left:?}");
 }
 
 both!(definitions_that_a_server_shows_wrongly_are_named);

@@ -20,14 +20,14 @@ fn impact(name: &str) -> Value {
     let points: Vec<Value> = (0..120).map(|i| json!([i, 1000 + i % 7])).collect();
     let timeline = |title: &str| {
         json!({"title": title, "seconds": 120.0,
-            "charts": [{"title": "Throughput", "unit": "tpmC", "series": [{"name": name, "\
-                points": points}], "limits": [{"label": name, "value": 900.0}]}],
+            "charts": [{"title": "Throughput", "unit": "tpmC", "series": [{"name": name,
+                "points": points}], "limits": [{"label": name, "value": 900.0}]}],
             "spans": [{"name": name, "kind": "backup", "from": 20.0, "to": 90.0}],
             "marks": [{"at": 30.0, "text": name}]})
     };
     json!({
-        "format": "penstock-record", "version": 1, "kind": "impact", "title": name, "penstock": "\
-            0.1.0",
+        "format": "penstock-record", "version": 1, "kind": "impact", "title": name,
+            "penstock": "0.1.0",
         "begin": "2026-01-02T03:04:05Z", "end": "2026-01-02T03:14:05Z", "seconds": 600.0,
         "outcome": {"state": "complete"}, "story": [name],
         "figures": [{"name": name, "value": 15060.0, "unit": "tpmC", "better": "higher"}],
@@ -36,8 +36,8 @@ fn impact(name: &str) -> Value {
                 {"label": "alone", "mean": 15060.0, "low": 15000.0, "high": 15100.0, "n": 3},
                 {"label": name, "mean": 10400.0, "low": 10000.0, "high": 10900.0, "n": 3}]}],
             "timelines": [timeline("alone"), timeline(name)],
-            "tables": [{"title": name, "columns": [{"name": name}, {"name": "p95", "unit": "\
-                ms"}], "rows": [[name, [4.0, 3.5, 4.5]], [null, 3.0]]}]}],
+            "tables": [{"title": name, "columns": [{"name": name}, {"name": "p95",
+                "unit": "ms"}], "rows": [[name, [4.0, 3.5, 4.5]], [null, 3.0]]}]}],
         "settings": [[name, name]],
     })
 }

@@ -52,7 +52,7 @@ fn as_if_never_killed(pair: &Pair, at: u64) {
         pair.same(&sql);
     }
     let journals = pair.target().value(JOURNAL).expect("a count");
-    assert_eq!(journals, "0", "the journal is left behind, killed at {at}");
+    assert_eq!(journals, "0", "the load journal is left, killed at {at}");
 }
 
 /// How many failpoints a load passes. Workers wait for each other, so the number hardly varies.

@@ -39,7 +39,7 @@ fn until_it_lags(replica: &Server) {
         Kind::MySql => ("SHOW REPLICA STATUS", "Seconds_Behind_Source"),
         _ => ("SHOW SLAVE STATUS", "Seconds_Behind_Master"),
     };
-    until("the replica is behind", || {
+    until("the replica lags", || {
         let lag = replica.field(status, column).expect("a status");
         lag.and_then(|s| s.parse::<u64>().ok()) >= Some(2)
     });
@@ -286,7 +286,7 @@ fn a_lagging_replica_is_waited_for(pair: &Pair) {
     replica.script(forget.as_bytes()).expect("it forgets");
     done.ok()
         .says(&["waiting for a replica", "s behind, 1 s allowed"]);
-    assert!(!early, "it began while the replica was behind");
+    assert!(!early, "it began while the replica lagged");
     pair.verify("dump").ok();
     ended
         .code(12)
@@ -543,7 +543,7 @@ fn a_server_that_stalls_is_waited_for() {
             .expect("a pid");
         kill_process(pid, Signal::STOP).expect("the server stops");
         dump.until_it_says("the server, which has not answered for 3 s");
-        kill_process(pid, Signal::CONT).expect("the server goes on");
+        kill_process(pid, Signal::CONT).expect("the server continues");
         dump.wait()
             .ok()
             .says(&["the server, which has not answered for 3 s"]);

@@ -59,10 +59,10 @@ impl Shell {
             ),
         );
         let mut options = json!({
-            "schema": "shop", "table": name, "columns": columns, "defaultCharacterSet": "\
-                utf8mb4", "fieldsTerminatedBy": "\t",
-            "fieldsEnclosedBy": "", "fieldsOptionallyEnclosed": false, "fieldsEscapedBy": "\\", "\
-                linesTerminatedBy": "\n",
+            "schema": "shop", "table": name, "columns": columns,
+                "defaultCharacterSet": "utf8mb4", "fieldsTerminatedBy": "\t",
+            "fieldsEnclosedBy": "", "fieldsOptionallyEnclosed": false, "fieldsEscapedBy": "\\",
+                "linesTerminatedBy": "\n",
         });
         if decode.as_object().is_some_and(|d| !d.is_empty()) {
             options["decodeColumns"] = decode.clone();
@@ -73,8 +73,8 @@ impl Shell {
             "tsv"
         };
         let mut meta = json!({
-            "options": options, "includesData": true, "includesDdl": true, "extension": extension, "\
-                chunking": true, "compression": compression,
+            "options": options, "includesData": true, "includesDdl": true, "extension": extension,
+                "chunking": true, "compression": compression,
         });
         if self.version == "1.0.2" {
             // One column, inside the options.
@@ -97,16 +97,16 @@ fn write(directory: &Path, version: &'static str, server: &str) {
     let mut root = json!({
         "dumper": "mysqlsh Ver 9.6.0 for Linux on x86_64 - for MySQL 9.6.0 (MySQL Community Server \
             (GPL))", "version": version, "origin": "dumpSchemas",
-        "schemas": ["shop"], "basenames": {"shop": "shop"}, "defaultCharacterSet": "utf8mb4", "\
-            tzUtc": true, "bytesPerChunk": 64000000,
-        "user": "root", "hostname": "db1", "server": "db1", "serverVersion": server, "\
-            gtidExecuted": "", "gtidExecutedInconsistent": false,
+        "schemas": ["shop"], "basenames": {"shop": "shop"}, "defaultCharacterSet": "utf8mb4",
+            "tzUtc": true, "bytesPerChunk": 64000000,
+        "user": "root", "hostname": "db1", "server": "db1", "serverVersion": server,
+            "gtidExecuted": "", "gtidExecutedInconsistent": false,
         "consistent": true, "compatibilityOptions": [], "begin": "2025-05-05 05:05:05",
     });
     if version != "1.0.2" {
-        root["capabilities"] = json!([{"id": "partition_awareness", "description": "\
-            Partition awareness - dumper treats each partition as a separate table.", "\
-                versionRequired": "8.0.27"}]);
+        root["capabilities"] = json!([{"id": "partition_awareness",
+            "description": "Partition awareness - dumper treats each partition as a separate table.",
+                "versionRequired": "8.0.27"}]);
         root["checksum"] = json!(false);
     }
     s.json("@.json", &root);
@@ -124,12 +124,15 @@ fn write(directory: &Path, version: &'static str, server: &str) {
             s.header()
         ),
     );
-    s.json("shop.json", &json!({
-        "schema": "shop", "includesDdl": true, "includesViewsDdl": true, "includesData": true, "\
-            tables": ["item", "empty"], "views": ["dear"],
-        "events": [], "functions": ["twice"], "procedures": [], "basenames": {"item": "\
-            shop@item", "empty": "shop@empty", "dear": "shop@dear"},
-    }));
+    s.json(
+        "shop.json",
+        &json!({
+            "schema": "shop", "includesDdl": true, "includesViewsDdl": true, "includesData": true,
+                "tables": ["item", "empty"], "views": ["dear"],
+            "events": [], "functions": ["twice"], "procedures": [], "basenames": {"item":
+                "shop@item", "empty": "shop@empty", "dear": "shop@dear"},
+        }),
+    );
     s.table(
         "item",
         "CREATE TABLE IF NOT EXISTS `item` (\n  `id` int NOT NULL,\n  `name` varchar(100) \
@@ -183,10 +186,13 @@ fn write(directory: &Path, version: &'static str, server: &str) {
             s.header()
         ),
     );
-    s.json("@.done.json", &json!({
-        "end": "2025-05-05 05:06:00", "dataBytes": 150, "tableDataBytes": {"shop": {"item": 150, "\
-            empty": 0}}, "tableRows": {"shop": {"item": 3, "empty": 0}},
-    }));
+    s.json(
+        "@.done.json",
+        &json!({
+            "end": "2025-05-05 05:06:00", "dataBytes": 150, "tableDataBytes": {"shop": {"item": 150,
+                "empty": 0}}, "tableRows": {"shop": {"item": 3, "empty": 0}},
+        }),
+    );
 }
 
 both!(a_shell_archive_loads_and_is_compared);

@@ -256,7 +256,7 @@ fn a_load_killed_during_the_import(pair: &Pair) {
         .expect("dropped");
     assert!(!leftovers(pair.target()).is_empty());
     loading(pair, &[]).run().ok();
-    equal(pair, pair.target(), "begun anew");
+    equal(pair, pair.target(), "started again");
 }
 
 both!(rows_of_other_sessions_are_not_dropped);

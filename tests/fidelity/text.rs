@@ -92,13 +92,18 @@ fn text_comes_back_byte_for_byte(pair: &Pair) {
 
 both!(defaults_and_comments_keep_their_bytes);
 fn defaults_and_comments_keep_their_bytes(pair: &Pair) {
-    pair.fill(r"CREATE DATABASE `dc`; USE dc; SET NAMES utf8mb4;
+    pair.fill(
+        r"CREATE DATABASE `dc`; USE dc; SET NAMES utf8mb4;
 CREATE TABLE t (id INT PRIMARY KEY COMMENT 'a ''quoted'' \\ back\nslash; -- no */ /* comment',
-  a VARCHAR(30) NOT NULL DEFAULT 'it''s; \\ \n `x` é', b VARBINARY(8) DEFAULT 0x00FF5C27, c VARCHAR(10) CHARACTER SET latin1 DEFAULT 'ÿä',
-  d ENUM('a''b', 'c;d') DEFAULT 'a''b', e DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3), f BIT(3) DEFAULT b'101', g DOUBLE DEFAULT 1e-10) COMMENT 'tab\t 日本 ''x''; DELIMITER ;;';
+  a VARCHAR(30) NOT NULL DEFAULT 'it''s; \\ \n `x` é', b VARBINARY(8) DEFAULT 0x00FF5C27,
+  c VARCHAR(10) CHARACTER SET latin1 DEFAULT 'ÿä',
+  d ENUM('a''b', 'c;d') DEFAULT 'a''b', e DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3),
+  f BIT(3) DEFAULT b'101', g DOUBLE DEFAULT 1e-10) COMMENT 'tab\t 日本 ''x''; DELIMITER ;;';
 INSERT INTO t (id) VALUES (1);
-CREATE TABLE `sp ace` (`a``b` INT PRIMARY KEY, `c;d` INT, `é` INT, `%s` INT, KEY `k ``;` (`c;d`)); INSERT INTO `sp ace` VALUES (1, 2, 3, 4);
-");
+CREATE TABLE `sp ace` (`a``b` INT PRIMARY KEY, `c;d` INT, `é` INT, `%s` INT, KEY `k ``;` (`c;d`));
+INSERT INTO `sp ace` VALUES (1, 2, 3, 4);
+",
+    );
     pair.carry("a", &[]);
     pair.same_schema("dc");
     pair.target()

@@ -1,7 +1,7 @@
 //! Schemas that tests fill a server with, as SQL scripts in `fixtures/`.
 //!
 //! In a script `{COUNT}` stands for a derived table that counts (see [`COUNT`]). What only one
-//! flavour has is in a script of its own.
+//! flavour has is in a separate script.
 
 use super::{COUNT, Pair};
 

@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use testkit::{Kind, Server, available};
 
 /// Makes two tests of a function, `function::mysql` and `function::mariadb`. The function takes a
-/// [`Pair`], or what the constructor behind the semicolon makes for a kind of server; where that is
+/// [`Pair`], or what the constructor after the semicolon makes for a kind of server; where that is
 /// `None` the test has been skipped.
 macro_rules! both {
     ($test:ident) => {
@@ -195,7 +195,7 @@ impl Pair {
         self.kind == Kind::MySql
     }
 
-    /// A path in the test's own folder.
+    /// A path in the test's directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }

@@ -44,7 +44,7 @@ pub fn until_some(server: &Server, sql: &str) -> String {
     })
 }
 
-/// Waits until a server that is on its way up lets somebody log in.
+/// Waits until a server that is on its way up accepts logins.
 #[track_caller]
 pub fn until_up(server: &Server) {
     let up = || server.conn().ok();

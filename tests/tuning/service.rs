@@ -72,7 +72,7 @@ impl Managed {
 
     #[track_caller]
     fn as_before(&self) {
-        assert!(!self.fragment().exists(), "the file is left behind");
+        assert!(!self.fragment().exists(), "the file is left");
         self.scene.as_before();
     }
 }

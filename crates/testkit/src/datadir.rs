@@ -64,7 +64,7 @@ fn template(install: &Install) -> Result<PathBuf> {
     let part = ready.with_extension(format!("{}.part", std::process::id()));
     let _ = std::fs::remove_dir_all(&part);
     std::fs::create_dir_all(part.parent().unwrap_or(&part))?;
-    let made = initialise(install, &part);
+    let made = initialize(install, &part);
     if made.is_err() || std::fs::rename(&part, &ready).is_err() {
         let _ = std::fs::remove_dir_all(&part);
     }
@@ -76,7 +76,7 @@ fn template(install: &Install) -> Result<PathBuf> {
     }
 }
 
-fn initialise(install: &Install, target: &Path) -> Result<()> {
+fn initialize(install: &Install, target: &Path) -> Result<()> {
     let mut command = match install.kind {
         Kind::MySql55 => {
             let shipped = install.binary.with_file_name("data");
@@ -103,11 +103,11 @@ fn initialise(install: &Install, target: &Path) -> Result<()> {
     command.args(user_argument());
     let out = command
         .output()
-        .map_err(Error::doing("initialise a data folder"))?;
+        .map_err(Error::doing("initialize a data directory"))?;
     if !out.status.success() {
         let text = [out.stdout, out.stderr].concat();
         return Err(Error(format!(
-            "initialise a data folder: {}",
+            "initialize a data directory: {}",
             last_lines(&String::from_utf8_lossy(&text), 12)
         )));
     }

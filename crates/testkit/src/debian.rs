@@ -88,7 +88,7 @@ struct Piece {
 }
 
 impl Load {
-    /// Fetches the indexes unless they are in the cache folder, and fills the schema.
+    /// Fetches the indexes unless they are in the cache directory, and fills the schema.
     pub fn run(&self, options: &Options) -> Result<Loaded> {
         let mirror = Mirror::of_this_machine()?;
         let contents = mirror.index(Index::Contents)?;
