@@ -251,7 +251,7 @@ fn a_workload_survives_a_stall_and_says_what_ends_it(pair: &Pair) {
     until_some(
         server,
         "SELECT COUNT(*) FROM information_schema.processlist \
-        WHERE state LIKE 'Waiting for%' AND time >= 2",
+        WHERE user = 't_bench' AND state LIKE 'Waiting for%' AND time >= 2",
     );
     holder.execute("UNLOCK TABLES").expect("unlocked");
     let ran = running.wait().ok().summary();

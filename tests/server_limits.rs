@@ -32,6 +32,29 @@ fn fill(pair: &Pair, thousands: u32) {
     ));
 }
 
+/// A server that is a replica until this is dropped, also when the test fails: others use it next.
+struct Replica<'a>(&'a Server);
+
+impl<'a> Replica<'a> {
+    #[track_caller]
+    fn set_up(server: &'a Server, script: &str) -> Replica<'a> {
+        server.script(script.as_bytes()).expect("it follows");
+        Replica(server)
+    }
+}
+
+impl Drop for Replica<'_> {
+    fn drop(&mut self) {
+        let statements = match self.0.kind() {
+            Kind::MySql => ["STOP REPLICA", "RESET REPLICA ALL"],
+            _ => ["STOP SLAVE", "RESET SLAVE ALL"],
+        };
+        for sql in statements {
+            let _ = self.0.client(sql);
+        }
+    }
+}
+
 /// Waits until the replica reports two seconds of lag. Until its applier runs it reports none.
 #[track_caller]
 fn until_it_lags(replica: &Server) {
@@ -187,25 +210,18 @@ fn lag_needs_a_replica_and_a_stopped_one_counts_as_behind(pair: &Pair) {
     pair.dump("dump", &["--max-lag", "2s"])
         .code(2)
         .says(&["is not a replica", "--lag-of"]);
-    let (follow, forget) = if pair.is_mysql() {
-        (
-            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1",
-            "RESET REPLICA ALL",
-        )
+    let follow = if pair.is_mysql() {
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1"
     } else {
-        (
-            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=1",
-            "RESET SLAVE ALL",
-        )
+        "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=1"
     };
-    let replica = pair.target();
-    replica.script(follow.as_bytes()).expect("it follows");
-    let uri = replica.uri();
+    let replica = Replica::set_up(pair.target(), follow);
+    let uri = pair.target().uri();
     let done = pair.dump(
         "dump",
         &["--max-lag", "2s", "--lag-of", &uri, "--max-wait", "1s"],
     );
-    replica.script(forget.as_bytes()).expect("it forgets");
+    drop(replica);
     done.code(12).says(&["a replica: its applier does not run"]);
     nothing_left(pair, "dump");
 }
@@ -234,28 +250,22 @@ fn a_lagging_replica_is_waited_for(pair: &Pair) {
             CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120))",
         )
         .expect("a table");
-    let (follow, forget) = if pair.is_mysql() {
-        (
-            format!(
-                "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, \
-                  SOURCE_USER='t_follow', SOURCE_PASSWORD='follow', GET_SOURCE_PUBLIC_KEY=1, \
-                  SOURCE_LOG_FILE='{file}', SOURCE_LOG_POS={position}, SOURCE_AUTO_POSITION=0; \
-                START REPLICA"
-            ),
-            "STOP REPLICA; RESET REPLICA ALL",
+    let follow = if pair.is_mysql() {
+        format!(
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, \
+              SOURCE_USER='t_follow', SOURCE_PASSWORD='follow', GET_SOURCE_PUBLIC_KEY=1, \
+              SOURCE_LOG_FILE='{file}', SOURCE_LOG_POS={position}, SOURCE_AUTO_POSITION=0; \
+            START REPLICA"
         )
     } else {
-        (
-            format!(
-                "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, \
-                  MASTER_USER='t_follow', MASTER_PASSWORD='follow', MASTER_LOG_FILE='{file}', \
-                  MASTER_LOG_POS={position}, MASTER_USE_GTID=no; \
-                START SLAVE"
-            ),
-            "STOP SLAVE; RESET SLAVE ALL",
+        format!(
+            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, \
+              MASTER_USER='t_follow', MASTER_PASSWORD='follow', MASTER_LOG_FILE='{file}', \
+              MASTER_LOG_POS={position}, MASTER_USE_GTID=no; \
+            START SLAVE"
         )
     };
-    replica.script(follow.as_bytes()).expect("it follows");
+    let replication = Replica::set_up(replica, &follow);
     // A reader on the replica blocks the applier from its table.
     let mut reader = wire::Conn::connect(&replica.options()).expect("a session");
     reader.execute("LOCK TABLES t_a.t READ").expect("locked");
@@ -283,7 +293,7 @@ fn a_lagging_replica_is_waited_for(pair: &Pair) {
         &["--abort-if", "lag=1s", "--lag-of", &replica.uri()],
     );
     drop(reader);
-    replica.script(forget.as_bytes()).expect("it forgets");
+    drop(replication);
     done.ok()
         .says(&["waiting for a replica", "s behind, 1 s allowed"]);
     assert!(!early, "it began while the replica lagged");
