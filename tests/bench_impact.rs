@@ -1,5 +1,5 @@
-//! `penstock bench impact`: one command from an empty server to a table, and
-//! nothing left behind, however it ends.
+//! `penstock bench impact`: one command from an empty server to a table of results. However it
+//! ends, nothing of it is left on the server or the disk.
 
 use crate::kit::pair::schemas;
 use crate::kit::waiting::until;
@@ -20,14 +20,14 @@ fn impact(server: &Server, scratch: &Path) -> Tool {
 #[track_caller]
 fn nothing_left(server: &Server, scratch: &Path) {
     assert_eq!(schemas(server), Vec::<String>::new());
-    let left = std::fs::read_dir(scratch).expect("a folder").count();
+    let left = std::fs::read_dir(scratch).expect("a directory").count();
     assert_eq!(left, 0, "{}", scratch.display());
 }
 
 both!(methods_are_compared_and_everything_is_removed);
 fn methods_are_compared_and_everything_is_removed(pair: &Pair) {
     let (server, scratch, to) = (pair.source(), pair.path("scratch"), pair.path("impact"));
-    std::fs::create_dir(&scratch).expect("a folder");
+    std::fs::create_dir(&scratch).expect("a directory");
     let done = impact(server, &scratch)
         .args(["--measure", "1s", "--json"])
         .args([
@@ -97,7 +97,7 @@ fn an_existing_schema_is_not_touched(pair: &Pair) {
             .expect("a row"),
         "7"
     );
-    // Nor a replica that holds something, nor one that is none of the throw-away kind.
+    // A replica that holds other schemas is refused.
     let replica = pair.target();
     replica.script(b"CREATE DATABASE t_mine").expect("a schema");
     let done = impact(server, &std::env::temp_dir())
@@ -120,7 +120,7 @@ fn an_existing_schema_is_not_touched(pair: &Pair) {
 both!(failures_are_reported_and_cleaned_up);
 fn failures_are_reported_and_cleaned_up(pair: &Pair) {
     let (server, scratch) = (pair.source(), pair.path("scratch"));
-    std::fs::create_dir(&scratch).expect("a folder");
+    std::fs::create_dir(&scratch).expect("a directory");
     impact(server, &scratch)
         .args(["--method", "xtrabackup"])
         .run()
@@ -141,7 +141,7 @@ fn failures_are_reported_and_cleaned_up(pair: &Pair) {
         .run()
         .code(2)
         .says(&["/no/such/mysqldump", "--mysqldump"]);
-    // A program that is there and fails says itself why.
+    // A program that fails: the error has its own words.
     let fails = pair.path("fails");
     std::fs::write(
         &fails,
@@ -156,7 +156,7 @@ fn failures_are_reported_and_cleaned_up(pair: &Pair) {
         .run();
     done.code(1).says(&["out of luck", "exit status: 3"]);
     nothing_left(server, &scratch);
-    // So does penstock.
+    // The same for penstock.
     let done = impact(server, &scratch)
         .args(["--measure", "1s", "--method", "penstock --compression lead"])
         .run();
@@ -164,15 +164,15 @@ fn failures_are_reported_and_cleaned_up(pair: &Pair) {
         "ERROR: method penstock --compression lead: penstock ended with exit status: 2: ERROR: ",
         "\"lead\"",
     ]);
-    // Ctrl-C while the starting state is made.
+    // Ctrl-C while the initial tables are made.
     let run = impact(server, &scratch).args(["--method", "alone"]).start();
     until("a schema is made", || !schemas(server).is_empty());
     run.signal(Signal::INT);
     let done = run.wait().code(9);
-    // It does that itself.
+    // It removes them itself.
     assert!(!done.err.contains("drop it"), "{}", done.err);
     nothing_left(server, &scratch);
-    // Ctrl-C in the middle of a backup.
+    // Ctrl-C during a backup.
     let run = impact(server, &scratch)
         .args(["--method", "penstock --max-rate 100k", "--measure", "60s"])
         .start();

@@ -1,5 +1,5 @@
-//! `penstock bench tpcc`: what it loads is TPC-C, what it runs keeps TPC-C's
-//! rules, and what is broken is found.
+//! `penstock bench tpcc`: what it loads is TPC-C, the workload keeps TPC-C's rules, and `check`
+//! finds broken data.
 
 use crate::kit::waiting::{found, until, until_some};
 use crate::kit::{Pair, Tool, both};
@@ -17,14 +17,14 @@ fn load(server: &Server) -> serde_json::Value {
     tool.args(["--threads", "2"]).run().ok().summary()
 }
 
-/// Connections of an account at this moment.
+/// Connections of an account now.
 fn connections(server: &Server, user: &str) -> Vec<String> {
     let sql = format!("SELECT id FROM information_schema.processlist WHERE user = '{user}'");
     let rows = server.client(&sql).expect("the list of connections");
     rows.into_iter().flatten().flatten().collect()
 }
 
-/// Waits until the account has so many connections, and gives them.
+/// Waits until the account has that many connections, and returns them.
 #[track_caller]
 fn until_connected(server: &Server, user: &str, wanted: usize) -> Vec<String> {
     found(&format!("{wanted} connections of {user}"), || {
@@ -32,7 +32,7 @@ fn until_connected(server: &Server, user: &str, wanted: usize) -> Vec<String> {
     })
 }
 
-/// Waits until orders come in.
+/// Waits until new orders are entered.
 #[track_caller]
 fn until_orders_come_in(server: &Server) {
     let newest = "SELECT SUM(d_next_o_id) FROM tpcc.district";
@@ -78,7 +78,7 @@ fn load_run_and_check_follow_tpcc(pair: &Pair) {
         rows += wanted;
     }
     assert_eq!(loaded["rows"].as_u64(), Some(rows));
-    // Its secondary keys came behind the rows.
+    // Its secondary indexes were created after the rows.
     let keys = "SELECT GROUP_CONCAT(DISTINCT index_name ORDER BY index_name) \
         FROM information_schema.statistics WHERE table_schema = 'tpcc' \
         AND index_name <> 'PRIMARY'";
@@ -93,7 +93,7 @@ fn load_run_and_check_follow_tpcc(pair: &Pair) {
     let fresh = check();
     assert_eq!(fresh["conditions"].as_array().map(Vec::len), Some(12));
 
-    // The schema is in use now.
+    // The schema exists now.
     tool(server, "load", "root")
         .args(["-w", "1"])
         .run()
@@ -129,7 +129,8 @@ fn load_run_and_check_follow_tpcc(pair: &Pair) {
         ("stock_level", 4.1),
     ] {
         let found = of(name, "count") as f64 / all as f64 * 100.0;
-        // One deck is dealt to all, so that only its last part can be off: 123 cards, and two at a time.
+        // All terminals draw from one deck, so only its last part can be off: 123 cards, and two at
+        // a time.
         assert!(
             (found - share).abs() < 100.0 * 12.0 / all as f64 + 1.0,
             "{name} {found}: {ran}"
@@ -142,7 +143,7 @@ fn load_run_and_check_follow_tpcc(pair: &Pair) {
     assert_eq!(check()["holds"].as_bool(), Some(true));
     let delivered = value("SELECT SUM(c_delivery_cnt) FROM tpcc.customer");
     assert_ne!(delivered, "0", "orders were delivered");
-    // People get the same in a table.
+    // The same as a table for people.
     tool(server, "run", "root")
         .args([
             "-c",
@@ -165,7 +166,7 @@ fn load_run_and_check_follow_tpcc(pair: &Pair) {
             "at least 43 %",
         ]);
 
-    // A row that is gone breaks what relates it to others.
+    // A missing row breaks its relation to others.
     server
         .client(
             "DELETE FROM tpcc.order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 17 \
@@ -205,7 +206,7 @@ fn missing_privileges_and_tables_are_named(pair: &Pair) {
         !crate::kit::pair::schemas(server).contains(&"tpcc".to_owned()),
         "nothing was created"
     );
-    // And who may, but finds nothing.
+    // With all privileges, but without tables.
     tool(server, "run", "root")
         .run()
         .code(10)
@@ -240,7 +241,7 @@ fn a_workload_survives_a_stall_and_says_what_ends_it(pair: &Pair) {
             .start()
     };
 
-    // No payment can be taken for a while: the run waits, and its figures show it.
+    // No payment is possible for a while: the run waits, and its figures show it.
     let running = start("12s");
     until_orders_come_in(server);
     let mut holder = server.conn().expect("a connection");
@@ -250,7 +251,7 @@ fn a_workload_survives_a_stall_and_says_what_ends_it(pair: &Pair) {
     until_some(
         server,
         "SELECT COUNT(*) FROM information_schema.processlist \
-        WHERE state LIKE 'Waiting for%' AND time >= 2",
+        WHERE user = 't_bench' AND state LIKE 'Waiting for%' AND time >= 2",
     );
     holder.execute("UNLOCK TABLES").expect("unlocked");
     let ran = running.wait().ok().summary();
@@ -260,7 +261,7 @@ fn a_workload_survives_a_stall_and_says_what_ends_it(pair: &Pair) {
     );
     until_connected(server, "t_bench", 0);
 
-    // Connections that are lost end it.
+    // Lost connections end the run.
     let running = start("1h");
     until_orders_come_in(server);
     for id in until_connected(server, "t_bench", 3) {
@@ -273,7 +274,7 @@ fn a_workload_survives_a_stall_and_says_what_ends_it(pair: &Pair) {
         .says(&["the workload ended", "\"kind\":\"connection\""]);
     until_connected(server, "t_bench", 0);
 
-    // So does the user, and nothing is left behind.
+    // The user ends it: nothing is left.
     let running = start("1h");
     until_orders_come_in(server);
     running.signal(Signal::INT);

@@ -1,15 +1,15 @@
-//! What held a run back is measured: a cause that was set up is named, and an
-//! account that may see little still gets an answer.
+//! What a run waited for is measured: a cause that the test set up is named, and an account with
+//! few privileges still gets an answer.
 //!
-//! Other programs on the test machine may have the cores for themselves; what
-//! is said then is looked at as far as it does not depend on them.
+//! Other programs on the test machine may use the cores: only what does not depend on them is
+//! asserted.
 
 use crate::kit::waiting::until_some;
 use crate::kit::{COUNT, Done, Pair, Tool, both, own_server};
 use serde_json::Value;
 use testkit::Kind;
 
-/// Two tables of 10 MB that do not compress well, each doubled so many times.
+/// Two tables of 10 MB that do not compress well, each doubled `doubled` times.
 fn big(pair: &Pair, doubled: u32) {
     pair.fill("CREATE DATABASE held");
     let text: Vec<String> = (0..8)
@@ -31,17 +31,17 @@ fn big(pair: &Pair, doubled: u32) {
     }
 }
 
-/// The report of a run, after what must hold of every one.
+/// The bottleneck report of a run, after the checks that every report must pass.
 #[track_caller]
-fn held(done: &Done) -> Value {
+fn bottleneck(done: &Done) -> Value {
     let h = done.summary()["bottleneck"].clone();
-    let sum: f64 = h["worker_time"]
+    let total: f64 = h["worker_time"]
         .as_object()
         .expect("shares")
         .values()
         .filter_map(Value::as_f64)
         .sum();
-    assert!((0.95..1.01).contains(&sum), "{h:#}");
+    assert!((0.95..1.01).contains(&total), "{h:#}");
     assert!(
         h["sentence"].as_str().is_some_and(|s| !s.is_empty()),
         "{h:#}"
@@ -65,7 +65,7 @@ fn advises(h: &Value, what: &str) -> bool {
     })
 }
 
-/// Share of the cores that other programs had.
+/// Share of the cores that other programs used.
 fn others(h: &Value) -> f64 {
     h["other_cpu"].as_f64().unwrap_or(0.0)
 }
@@ -74,7 +74,7 @@ both!(too_few_workers_are_named_and_more_suggested);
 fn too_few_workers_are_named_and_more_suggested(pair: &Pair) {
     big(pair, 3);
     // Compressing this hard, the one worker is busy for seconds on any machine.
-    let h = held(
+    let h = bottleneck(
         &pair
             .dump(
                 "one",
@@ -93,7 +93,7 @@ fn too_few_workers_are_named_and_more_suggested(pair: &Pair) {
     let used = h["client_cpu"].as_f64().unwrap_or(1.0)
         + h["server_cpu"].as_f64().unwrap_or(1.0)
         + others(&h);
-    // A disk that others keep busy is another cause, and rightly named first.
+    // A disk that other programs keep busy is another cause, and is then rightly named first.
     if cores > 1 && used < 0.8 && worker("server_disk") < 0.1 {
         assert!(advises(&h, &format!("--threads {cores}")), "{h:#}");
         assert!(
@@ -101,12 +101,13 @@ fn too_few_workers_are_named_and_more_suggested(pair: &Pair) {
             "{h:#}"
         );
     }
-    // Once more for people.
+    // Again, as text for people.
     pair.dump("text", &["--threads", "1", "--compression", "zstd:5"])
         .ok()
         .says(&["held back by"]);
 
-    // May not see other accounts' sessions, nor any table but its own, nor open one connection more.
+    // This account may not see other accounts' sessions or other tables, and cannot open another
+    // connection.
     pair.fill(
         "CREATE USER t_bare@localhost WITH MAX_USER_CONNECTIONS 4; \
         GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON held.* TO t_bare@localhost;",
@@ -133,13 +134,13 @@ fn too_few_workers_are_named_and_more_suggested(pair: &Pair) {
             .run()
             .code(3)
     };
-    let h = held(&bare("bare"));
+    let h = bottleneck(&bare("bare"));
     assert!(
         h["worker_time"]["client"].as_f64().is_some_and(|c| c > 0.0),
         "{h:#}"
     );
     pair.fill("ALTER USER t_bare@localhost WITH MAX_USER_CONNECTIONS 3;");
-    let h = held(&bare("barer"));
+    let h = bottleneck(&bare("barer"));
     assert!(
         h["not_measured"][0]
             .as_str()
@@ -180,26 +181,19 @@ fn a_small_redo_log_is_named(pair: &Pair) {
             .arg(pair.path("a"))
             .arg("-S")
             .arg(server.socket());
-        tool.args([
-            "-u",
-            "root",
-            "-t",
-            "2",
-            "--no-verify",
-            "--import-mode",
-            "sql",
-        ])
-        .args(json.iter().copied())
-        .run()
-        .ok()
+        tool.args(["-u", "root", "-t", "2", "--no-verify", "--import-mode", "sql"])
+            .args(json.iter().copied())
+            .run()
+            .ok()
     };
-    // The server is looked at twice a second, and on a quick disk waits for the log may fall between the looks.
+    // The server is sampled twice a second. On a fast disk, waits for the redo log may fall between
+    // samples.
     let mut tries = 0;
     let h = loop {
         server
             .client("DROP DATABASE IF EXISTS held")
             .expect("an empty server");
-        let h = held(&load(&["--json"]));
+        let h = bottleneck(&load(&["--json"]));
         tries += 1;
         if h["worker_time"]["redo"].as_f64() > Some(0.0) {
             break h;
@@ -232,7 +226,7 @@ fn a_short_run_has_no_bottleneck(pair: &Pair) {
 }
 
 both!(a_metadata_lock_is_named);
-/// A table that another session keeps locked is told from any other wait.
+/// A table that another session has locked is distinguished from other waits.
 fn a_metadata_lock_is_named(pair: &Pair) {
     pair.fill(&format!(
         "CREATE DATABASE held; CREATE TABLE held.t (id INT PRIMARY KEY, v TEXT); \
@@ -262,7 +256,7 @@ fn a_metadata_lock_is_named(pair: &Pair) {
     // For as long as several samples take.
     until_some(pair.target(), waits);
     other.execute("UNLOCK TABLES").expect("unlocked");
-    let h = held(&run.wait().ok());
+    let h = bottleneck(&run.wait().ok());
     assert!(
         h["worker_time"]["metadata_locks"]
             .as_f64()

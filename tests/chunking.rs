@@ -1,5 +1,5 @@
-//! Every row is in exactly one chunk, whatever its key is made of, and a table
-//! with a key that can be cut is cut.
+//! Every row is in exactly one chunk, whatever type its key has. A table whose key can be cut into
+//! ranges is cut.
 
 use crate::kit::{COUNT, Pair, both, few};
 use proptest::prelude::*;
@@ -195,7 +195,7 @@ fn every_kind_of_key_is_cut_and_covered(pair: &Pair) {
     pair.verify("a").ok();
     pair.load("a", &[]).ok().says(&["equal:"]);
     pair.same_checksums();
-    // Not by checksums alone, which two equal rows too many could fool.
+    // Not by checksums alone: two extra rows that are equal could cancel out.
     for (table, ..) in KEYS {
         assert_eq!(
             pair.target()
@@ -220,7 +220,7 @@ fn every_kind_of_key_is_cut_and_covered(pair: &Pair) {
     pair.target()
         .client("DELETE FROM ck.uuids WHERE k = UNHEX(LEFT(SHA2(77, 256), 32))")
         .expect("a row gone");
-    // Read whole, and then by its ranges, of which one differs.
+    // The whole table is read first, then range by range; one range differs.
     pair.verify_against("a", pair.target()).code(4).says(&[
         "differ in one place",
         "`ck`.`uuids`: (k) ",
@@ -243,7 +243,7 @@ fn covered(pair: &Pair, column: &str, keys: &[String], set: u8) {
         );
     }
     pair.fill(&(script + "ANALYZE TABLE t;"));
-    // A command that fails names its archive, and so the set.
+    // The command line of a run that fails shows the archive's name, and so the number of the set.
     let name = format!("set{set}");
     let _ = std::fs::remove_dir_all(pair.path(&name));
     pair.target()
@@ -255,7 +255,7 @@ fn covered(pair: &Pair, column: &str, keys: &[String], set: u8) {
     pair.same("SELECT COUNT(*) FROM pt.t");
 }
 
-/// A random value that is the same whenever it is made for the same number.
+/// A random value, always the same for the same number.
 fn random<S: Strategy>(number: u8, strategy: S) -> S::Value {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[number; 32]);
     let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), rng);
@@ -291,7 +291,8 @@ fn random_key_sets_are_covered(pair: &Pair) {
 
 both!(chunks_of_one_table_do_not_deadlock);
 fn chunks_of_one_table_do_not_deadlock(pair: &Pair) {
-    // Workers that begin on one empty table together: a server may see a deadlock and pick a victim.
+    // Workers that start on one empty table together: a server may see a deadlock and choose a
+    // victim.
     let mut script = String::from(
         "CREATE DATABASE dl; USE dl; \
         CREATE TABLE t0 (k BIGINT PRIMARY KEY, u VARCHAR(64) NOT NULL, pad VARCHAR(3000), \
@@ -316,7 +317,7 @@ fn chunks_of_one_table_do_not_deadlock(pair: &Pair) {
 }
 
 both!(batch_sizes_tried_are_in_the_summary);
-/// What was found about sizes is said as it was measured, whatever it was.
+/// The batch sizes that were tried are in the summary as they were measured.
 fn batch_sizes_tried_are_in_the_summary(pair: &Pair) {
     pair.fill(&format!(
         "CREATE DATABASE a1; USE a1; \

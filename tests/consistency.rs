@@ -1,5 +1,5 @@
-//! A dump is of one moment while others write; its lock is short, bounded and
-//! released, and nothing stays behind on the server.
+//! A dump is a consistent snapshot while other sessions write. Its read lock is short, bounded and
+//! released, and no session of the dump remains on the server.
 
 use crate::kit::waiting::{PROMPT, Statement, until, until_some};
 use crate::kit::{COUNT, Pair, Tool, both};
@@ -18,7 +18,7 @@ fn bank(pair: &Pair) {
     pair.fill(&BANK.replace(" Q ", &format!(" {COUNT} ")));
 }
 
-/// Transfers until told to stop; how many.
+/// Makes transfers until `stop`, and counts them in `done`.
 fn transfers(pair: &Pair, writer: u32, stop: &AtomicBool, done: &AtomicU64) {
     let mut conn = pair.source().conn().expect("a connection");
     let mut n = 0u32;
@@ -108,7 +108,8 @@ fn a_dump_under_load_is_a_consistent_snapshot(pair: &Pair) {
         ),
         "30000000"
     );
-    // The recorded position is exactly this moment: as many transfers stand before it in the log as were dumped.
+    // The recorded position belongs to exactly this snapshot: the binary log has as many transfers
+    // before it as were dumped.
     let events = pair
         .source()
         .client(&format!(
@@ -144,10 +145,10 @@ fn a_dump_under_load_is_a_consistent_snapshot(pair: &Pair) {
     }
 }
 
-/// Seconds after which a dump takes a statement for a long one.
+/// Seconds after which a dump treats a statement as a long one.
 const LONG_STATEMENT: u32 = 2;
 
-/// What a dump waits for meanwhile.
+/// What the dump reports to wait for.
 const WAITS: &str = "a long statement to end before the read lock";
 
 both!(a_long_query_ends_the_dump_and_blocks_no_other_session);
@@ -167,15 +168,15 @@ fn a_long_query_ends_the_dump_and_blocks_no_other_session(pair: &Pair) {
         pair.source()
             .client("SELECT COUNT(*) FROM bank.a")
             .expect("a query");
-        assert!(!dump.ended(), "others do not queue behind the dump");
+        assert!(!dump.ended(), "others do not wait for the dump");
         dump.wait().code(11).says(&["the long one", "--lock-wait"]);
         assert!(
             begin.elapsed() < wait + PROMPT,
-            "gives up when it was told to"
+            "gives up after --lock-wait"
         );
         assert!(
             std::fs::read_dir(pair.path("a")).map_or(0, Iterator::count) == 0,
-            "no folder that looks like a dump"
+            "no directory that looks like a dump"
         );
     } else {
         // BACKUP STAGE waits for no reader.
@@ -189,7 +190,7 @@ fn a_long_query_ends_the_dump_and_blocks_no_other_session(pair: &Pair) {
 both!(a_waiting_ddl_statement_does_not_block_the_dump);
 fn a_waiting_ddl_statement_does_not_block_the_dump(pair: &Pair) {
     bank(pair);
-    // While a long query keeps the dump from its read lock, somebody alters a table.
+    // A long query keeps the dump from its read lock; meanwhile another session creates a table.
     let sql = "SELECT SLEEP(300) FROM bank.a WHERE id = 1";
     let long = Statement::begin(pair.source(), sql);
     long.until_it_has_run_for(LONG_STATEMENT);

@@ -1,30 +1,30 @@
-//! Runs are seen and steered from outside: limits change at once, a pause lets nothing pass, however long, and a stop
-//! leaves nothing behind.
+//! Runs are shown and controlled from outside: limits change at once, a pause lets no rows pass,
+//! however long it is, and a stop leaves nothing.
 
 use crate::kit::binary::Running;
 use crate::kit::proxied::{dumping, filled, proxy};
 use crate::kit::waiting::{found, until};
-use crate::kit::{Done, Pair, Tool, both, own_server};
+use crate::kit::{Done, Pair, Tool, both, each_kind, own_server};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use testkit::proxy::Proxy;
 use testkit::{Kind, Server};
 
-/// One of the verbs that control, where the test's runs listen.
+/// Runs a command that controls runs, with the test's state directory.
 fn control(state: &Path, args: &[&str]) -> Done {
     Tool::new(args.iter().copied())
         .env("PENSTOCK_STATE", state)
         .run()
 }
 
-/// What `penstock status --json` says of the runs.
+/// The runs in `penstock status --json`.
 fn runs(state: &Path) -> Vec<serde_json::Value> {
     let said = control(state, &["status", "--json"]).ok().json();
     said[0]["runs"].as_array().expect("a list").clone()
 }
 
-/// Waits until so many runs move rows; their process numbers.
+/// Waits until that many runs move rows; returns their process ids.
 #[track_caller]
 fn until_rows_move(state: &Path, n: usize) -> Vec<u64> {
     found(&format!("{n} runs that move rows"), || {
@@ -40,17 +40,18 @@ fn until_rows_move(state: &Path, n: usize) -> Vec<u64> {
     })
 }
 
-/// The folder where runs listen is empty.
+/// No sockets are left in the directory where runs listen.
 #[track_caller]
 fn no_sockets_left(state: &Path) {
     let left: Vec<PathBuf> = std::fs::read_dir(state.join("run"))
-        .expect("a folder")
+        .expect("a directory")
         .map(|e| e.expect("an entry").path())
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Waits until no rows pass any more: in a second and a half less than the server's counters and other small talk.
+/// Waits until no rows pass: at most 30 kB in a second and a half, which the run's own queries of
+/// status counters account for.
 #[track_caller]
 fn until_no_rows_pass(proxy: &Proxy) {
     let window = Duration::from_millis(1500);
@@ -64,7 +65,7 @@ both!(a_limit_that_is_changed_takes_effect_at_once);
 fn a_limit_that_is_changed_takes_effect_at_once(pair: &Pair) {
     pair.fill(&filled(16));
     let (proxy, state) = (proxy(pair), pair.path("state"));
-    // At this rate it would take five minutes, and the test's patience is at an end before that.
+    // At this rate it would take five minutes; the test would give up before that.
     let run = dumping(
         pair,
         &proxy,
@@ -76,7 +77,7 @@ fn a_limit_that_is_changed_takes_effect_at_once(pair: &Pair) {
     let mode = state
         .join("run")
         .metadata()
-        .expect("a folder")
+        .expect("a directory")
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o700);
@@ -90,7 +91,7 @@ fn a_limit_that_is_changed_takes_effect_at_once(pair: &Pair) {
         "{}",
         said.out
     );
-    // What makes no sense changes nothing.
+    // Invalid settings change nothing.
     control(&state, &["set", "rate=none", "rate-disk=fast"])
         .code(2)
         .says(&["rate-disk: \"fast\" is not a rate"]);
@@ -129,7 +130,7 @@ fn a_stop_is_clean(pair: &Pair) {
         no_sockets_left(&state);
         assert_eq!(
             std::fs::read_dir(pair.path("d"))
-                .expect("the folder")
+                .expect("the directory")
                 .count(),
             0
         );
@@ -173,7 +174,7 @@ fn one_of_several_runs_is_named_by_its_process(pair: &Pair) {
             "{list:?}"
         );
     }
-    // One that does not answer is not left out, and nothing is done to the other for want of it.
+    // A run that does not answer is still listed, and the other one is not controlled in its place.
     a.signal(rustix::process::Signal::STOP);
     let silent = format!("process {first}: does not answer");
     control(&state, &["status"]).ok().says(&[&silent, &second]);
@@ -181,7 +182,7 @@ fn one_of_several_runs_is_named_by_its_process(pair: &Pair) {
         .code(2)
         .says(&["2 are running", &silent, "--pid"]);
     a.signal(rustix::process::Signal::CONT);
-    // Left over by one that was killed: removed by the next that looks.
+    // The socket of a killed run: removed by the next command that finds it.
     a.signal(rustix::process::Signal::KILL);
     a.wait().code(137);
     assert_eq!(runs(&state).len(), 1);
@@ -214,16 +215,20 @@ fn a_load_is_controlled_too(pair: &Pair) {
         "paused",
         "resume (paused by the operator)",
     ]);
-    // What was on its way passes, and then nothing does.
+    // Rows in flight still pass, then none do.
     let passed = || runs(&state)[0]["passed"].as_u64();
-    let mut held = None;
+    let mut passed_before = None;
     until("nothing passes any more", || {
-        let before = std::mem::replace(&mut held, passed());
+        let before = std::mem::replace(&mut passed_before, passed());
         std::thread::sleep(Duration::from_millis(500));
         before == passed()
     });
     control(&state, &["set", "rate=none"]).ok();
-    assert_eq!(passed(), held, "a pause is not ended by another rate");
+    assert_eq!(
+        passed(),
+        passed_before,
+        "a pause is not ended by another rate"
+    );
     control(&state, &["resume"]).ok();
     run.wait().ok().says(&[
         "paused by the operator",
@@ -233,8 +238,13 @@ fn a_load_is_controlled_too(pair: &Pair) {
     pair.same_checksums();
 }
 
-/// Paused for longer than any timeout of the server, and resumed.
-fn a_pause_outlasts_timeouts(kind: Kind, limit: &str) {
+each_kind!(a_pause_outlasts_timeouts; mysql, mariadb);
+/// A pause longer than every timeout of the server, then resumed.
+fn a_pause_outlasts_timeouts(kind: Kind) {
+    let limit = match kind {
+        Kind::MySql => "SET GLOBAL max_execution_time = 1000;",
+        _ => "SET GLOBAL max_statement_time = 1;",
+    };
     let args = [
         "--wait-timeout=2",
         "--interactive-timeout=2",
@@ -246,10 +256,10 @@ fn a_pause_outlasts_timeouts(kind: Kind, limit: &str) {
     };
     let fill = filled(15) + "CREATE SCHEMA kept; CREATE TABLE kept.t LIKE w.t;\n" + limit;
     server.script(fill.as_bytes()).expect("rows");
-    let folder = tempfile::tempdir().expect("a folder");
-    let (state, to) = (folder.path().join("state"), folder.path().join("d"));
+    let directory = tempfile::tempdir().expect("a directory");
+    let (state, to) = (directory.path().join("state"), directory.path().join("d"));
     let proxy = Proxy::unix(
-        &folder.path().join("proxy.sock"),
+        &directory.path().join("proxy.sock"),
         &server.options().endpoint,
     )
     .expect("a proxy");
@@ -277,7 +287,7 @@ fn a_pause_outlasts_timeouts(kind: Kind, limit: &str) {
     until_rows_move(&state, 1);
     control(&state, &["pause"]).ok();
     until_no_rows_pass(&proxy);
-    // Rows that come and go meanwhile are not of the snapshot.
+    // Rows deleted and inserted again meanwhile are not part of the snapshot.
     change(&server);
     std::thread::sleep(Duration::from_secs(6));
     control(&state, &["set", "rate=none"]).ok();
@@ -305,14 +315,4 @@ fn undo(server: &Server) {
     server
         .script(b"INSERT INTO w.t SELECT * FROM kept.t;")
         .expect("rows put back");
-}
-
-#[test]
-fn a_pause_outlasts_the_timeouts_of_mysql() {
-    a_pause_outlasts_timeouts(Kind::MySql, "SET GLOBAL max_execution_time = 1000;");
-}
-
-#[test]
-fn a_pause_outlasts_the_timeouts_of_mariadb() {
-    a_pause_outlasts_timeouts(Kind::MariaDb, "SET GLOBAL max_statement_time = 1;");
 }

@@ -1,5 +1,5 @@
-//! Whatever happens to an archive at rest is found, by `verify` without a
-//! server and by `load` before it creates anything.
+//! Any damage to an archive at rest is found: by `verify` without a server, and by `load` before it
+//! creates anything.
 
 use crate::kit::{COUNT, Pair, both};
 use std::fs;
@@ -19,16 +19,16 @@ fn archive(pair: &Pair, compression: &str) {
 /// A copy of the archive to damage.
 fn copy(pair: &Pair, name: &str) -> PathBuf {
     let to = pair.path(name);
-    fs::create_dir(&to).expect("a folder");
+    fs::create_dir(&to).expect("a directory");
     for entry in fs::read_dir(pair.path("a")).expect("the archive").flatten() {
         fs::copy(entry.path(), to.join(entry.file_name())).expect("a copy");
     }
     to
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let mut all: Vec<String> = fs::read_dir(folder)
-        .expect("a folder")
+fn names(directory: &Path) -> Vec<String> {
+    let mut all: Vec<String> = fs::read_dir(directory)
+        .expect("a directory")
         .flatten()
         .map(|e| e.file_name().to_string_lossy().into_owned())
         .collect();
@@ -36,14 +36,14 @@ fn names(folder: &Path) -> Vec<String> {
     all
 }
 
-fn chunks(folder: &Path) -> Vec<String> {
-    names(folder)
+fn chunks(directory: &Path) -> Vec<String> {
+    names(directory)
         .into_iter()
         .filter(|n| n.starts_with("dmg@t@") && (n.ends_with(".tsv") || n.ends_with(".zst")))
         .collect()
 }
 
-/// Both refuse with 5 and name the file, and nothing is on the target.
+/// Both refuse with exit code 5 and name the file; the target stays empty.
 #[track_caller]
 fn refused(pair: &Pair, name: &str, says: &[&str]) {
     pair.verify(name).code(5).says(says);
@@ -94,11 +94,11 @@ fn damaged_chunks_are_named(pair: &Pair) {
         fs::remove_file(copy(pair, "gone").join(victim)).expect("removed");
         refused(pair, "gone", &[victim]);
 
-        let folder = copy(pair, "swapped");
-        let (a, b) = (folder.join(&list[0]), folder.join(&list[2]));
-        fs::rename(&a, folder.join("x"))
+        let directory = copy(pair, "swapped");
+        let (a, b) = (directory.join(&list[0]), directory.join(&list[2]));
+        fs::rename(&a, directory.join("x"))
             .and_then(|()| fs::rename(&b, &a))
-            .and_then(|()| fs::rename(folder.join("x"), &b))
+            .and_then(|()| fs::rename(directory.join("x"), &b))
             .expect("swapped");
         refused(pair, "swapped", &[&list[0]]);
     }
@@ -107,15 +107,15 @@ fn damaged_chunks_are_named(pair: &Pair) {
 both!(one_flipped_bit_in_any_file_is_found);
 fn one_flipped_bit_in_any_file_is_found(pair: &Pair) {
     archive(pair, "zstd:1");
-    let folder = pair.path("a");
+    let directory = pair.path("a");
     // All kinds of files, and a few of the many chunks.
-    let some = chunks(&folder)
+    let some = chunks(&directory)
         .into_iter()
         .skip(3)
         .flat_map(|c| [format!("{c}.idx"), c])
         .collect::<Vec<_>>();
-    for name in names(&folder).into_iter().filter(|n| !some.contains(n)) {
-        let file = folder.join(&name);
+    for name in names(&directory).into_iter().filter(|n| !some.contains(n)) {
+        let file = directory.join(&name);
         let whole = fs::read(&file).expect("a file");
         let mut bytes = whole.clone();
         bytes[whole.len() * 2 / 3] ^= 1;
@@ -141,20 +141,20 @@ fn an_unfinished_archive_is_refused(pair: &Pair) {
     let done = copy(pair, "no-done").join("@.done.json");
     fs::remove_file(done).expect("removed");
     refused(pair, "no-done", &["@.done.json"]);
-    // As the folder of a MySQL Shell dump that still runs.
-    let folder = copy(pair, "shell");
-    fs::remove_file(folder.join("@.done.json"))
-        .and_then(|()| fs::remove_file(folder.join("penstock.json")))
+    // Like the directory of a MySQL Shell dump that is still running.
+    let directory = copy(pair, "shell");
+    fs::remove_file(directory.join("@.done.json"))
+        .and_then(|()| fs::remove_file(directory.join("penstock.json")))
         .expect("removed");
     refused(pair, "shell", &["incomplete"]);
-    // Ours without the manifest: it cannot be told from complete by anything else.
+    // Our own archive without its manifest: nothing else would show that it is incomplete.
     fs::remove_file(copy(pair, "no-manifest").join("penstock.json")).expect("removed");
     refused(pair, "no-manifest", &["penstock.json"]);
-    refused_folder(pair);
+    refused_directory(pair);
 }
 
-fn refused_folder(pair: &Pair) {
-    fs::create_dir(pair.path("empty")).expect("a folder");
+fn refused_directory(pair: &Pair) {
+    fs::create_dir(pair.path("empty")).expect("a directory");
     pair.verify("empty").code(5);
     pair.load("empty", &[]).code(5);
     pair.load("nowhere", &[])
@@ -200,9 +200,9 @@ fn archives_of_later_versions_are_refused(pair: &Pair) {
 both!(an_extra_file_is_reported_and_not_loaded);
 fn an_extra_file_is_reported_and_not_loaded(pair: &Pair) {
     archive(pair, "zstd:1");
-    let folder = copy(pair, "extra");
-    fs::write(folder.join("notes.txt"), "hello").expect("written");
-    fs::write(folder.join("dmg@t@99.tsv.zst"), "nonsense").expect("written");
+    let directory = copy(pair, "extra");
+    fs::write(directory.join("notes.txt"), "hello").expect("written");
+    fs::write(directory.join("dmg@t@99.tsv.zst"), "nonsense").expect("written");
     pair.verify("extra")
         .code(5)
         .says(&["notes.txt", "dmg@t@99.tsv.zst"]);

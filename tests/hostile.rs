@@ -1,12 +1,12 @@
-//! Names, archives and servers made by somebody who means harm can make a run
-//! fail, but not act, read files, or steer a terminal.
+//! Hostile names, archives and servers can make a run fail. They cannot make it execute anything,
+//! read other files, or write control sequences to a terminal.
 
 use crate::kit::{Pair, Tool, both};
 use std::fs;
 use wire::Endpoint;
 use wire::rogue::{Reply, Rogue, Script};
 
-/// Names that are paths, code, patterns, devices and noise elsewhere.
+/// Names that elsewhere are paths, code, patterns or devices.
 fn names() -> Vec<String> {
     let mut all: Vec<String> = [
         "../../x",
@@ -52,7 +52,7 @@ fn names() -> Vec<String> {
     ]
     .map(str::to_owned)
     .to_vec();
-    // The servers name files after tables, which makes some characters longer.
+    // Servers name files after tables, and that makes some characters longer.
     all.push("é".repeat(64));
     all.push("語".repeat(40));
     all.push("@".repeat(40));
@@ -83,7 +83,7 @@ fn hostile_names_are_loaded_and_escaped_on_the_terminal(pair: &Pair) {
         ))
         .expect("a row");
     }
-    // As schemas as well.
+    // The same names for schemas.
     for name in names.iter().filter(|n| !n.starts_with('#')) {
         conn.execute(format!("CREATE DATABASE {}", quoted(name)))
             .unwrap_or_else(|e| panic!("{name:?}: {e}"));
@@ -115,9 +115,9 @@ fn hostile_names_are_loaded_and_escaped_on_the_terminal(pair: &Pair) {
             "{said:?}"
         );
     }
-    // Everything lies in the one folder.
+    // All files are in the one directory.
     let around: Vec<_> = fs::read_dir(pair.path("deep"))
-        .expect("a folder")
+        .expect("a directory")
         .flatten()
         .map(|e| e.file_name())
         .collect();
@@ -143,11 +143,11 @@ fn small(pair: &Pair) {
         .expect("a table");
 }
 
-/// The archive as if MySQL Shell had written it: nothing in it is proven by digests.
+/// The archive as if MySQL Shell had written it: it has no digests that would protect it.
 fn unsealed(pair: &Pair, name: &str) {
     pair.dump(name, &["--compression", "none"]).ok();
-    let folder = pair.path(name);
-    fs::remove_file(folder.join("penstock.json")).expect("removed");
+    let directory = pair.path(name);
+    fs::remove_file(directory.join("penstock.json")).expect("removed");
     edit(pair, name, "@.json", |text| {
         let mut root: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         root["dumper"] = "mysqlsh Ver 9.6.0".into();
@@ -265,7 +265,7 @@ fn paths_and_links_in_an_archive_are_not_followed(pair: &Pair) {
         pair.load(&name, &[]).code(5);
         pair.verify(&name).code(5);
     }
-    // A link in the place of a chunk, to a file that would do.
+    // A symbolic link instead of a chunk, to a file whose content would fit.
     for sealed in [true, false] {
         let name = format!("link{sealed}");
         if sealed {
@@ -315,7 +315,7 @@ fn a_rogue_server_cannot_read_local_files(pair: &Pair) {
     let at_once = Rogue::unix(&pair.path("s2"), Script::new(move |_| file())).expect("a server");
     dump(&at_once, "r2").code(6).says(&["local file"]);
     nothing_sent(&at_once);
-    // Honest up to the one SELECT that reads the rows.
+    // Honest until the SELECT that reads the rows.
     let script = Script::new(|sql| {
         let text = String::from_utf8_lossy(sql);
         if text.starts_with("SELECT") && text.contains("FROM `hs`.`t`") {
@@ -332,7 +332,7 @@ fn a_rogue_server_cannot_read_local_files(pair: &Pair) {
     dump(&late, "r3").code(6).says(&["local file"]);
     nothing_sent(&late);
     pair.verify("r3").code(5);
-    // And one that asks for another file than the chunk, in the middle of a load.
+    // And a server that asks for another file than the chunk during a load.
     pair.dump("a", &[]).ok();
     let script = Script::new(|sql| {
         if sql.starts_with(b"LOAD DATA") {

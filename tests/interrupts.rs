@@ -1,14 +1,14 @@
-//! Whatever ends a run in the middle, no lock stays and no half archive looks whole.
+//! However a run ends early, it leaves no lock, and no incomplete archive that looks complete.
 
 use crate::kit::binary::lossy;
 use crate::kit::waiting::{PROMPT, until, until_some};
-use crate::kit::{Pair, Tool, both, own_server};
+use crate::kit::{Pair, Tool, both, each_kind, own_server};
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Instant;
 use testkit::{Kind, Server};
 
-/// A few seconds' worth of rows.
+/// Enough rows for a run of a few seconds.
 fn rows(server: &Server) {
     server
         .script(
@@ -26,7 +26,8 @@ fn rows(server: &Server) {
         .expect("rows");
 }
 
-/// Under nohup, which is handed on, a terminal that is closed is no reason to stop.
+/// Whether this process ignores SIGHUP, as under nohup. Children inherit that: closing the terminal
+/// does not stop them.
 fn under_nohup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").expect("a status");
     let ignored = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
@@ -34,24 +35,24 @@ fn under_nohup() -> bool {
     mask & 1 == 1
 }
 
-/// Waits until the folder holds a chunk.
-fn chunks_appear(folder: &Path) {
+/// Waits until the directory has a chunk.
+fn chunks_appear(directory: &Path) {
     until("a chunk", || {
-        let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
         entries.any(|e| e.file_name().to_string_lossy().contains("big@t@"))
     });
 }
 
-/// Waits until a load is under way.
+/// Waits until a load sends rows.
 fn rows_flow(target: &Server) {
     let sql = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'LOAD DATA%'";
     until_some(target, sql);
 }
 
-/// Anybody can write and change definitions at once, so nothing is locked.
+/// Nothing is locked: another session can write and change definitions at once.
 #[track_caller]
 fn nothing_locked(server: &Server) {
-    // The server itself gives up where something is locked.
+    // Where something is locked, the server itself gives up after this time.
     let script = format!(
         "SET lock_wait_timeout = {0}, innodb_lock_wait_timeout = {0}; \
         INSERT INTO big.t (v) VALUES ('x'); CREATE TABLE big.z (id INT); DROP TABLE big.z;",
@@ -96,12 +97,12 @@ fn a_dump_that_is_interrupted(pair: &Pair) {
     pair.verify("a").code(5).says(&["incomplete"]);
     pair.load("a", &[]).code(5).says(&["incomplete"]);
     assert_eq!(pair.target_schemas(), Vec::<String>::new());
-    // And it is not written over.
+    // And the directory is not overwritten.
     pair.dump("a", &[]).code(10);
 }
 
 both!(a_dump_whose_output_is_closed_completes);
-/// A pager that is left, a log that is closed: the backup goes on to its end.
+/// A pager that is closed, a log that is gone: the backup completes.
 fn a_dump_whose_output_is_closed_completes(pair: &Pair) {
     pair.fill(
         "CREATE DATABASE t_a; \
@@ -110,19 +111,20 @@ fn a_dump_whose_output_is_closed_completes(pair: &Pair) {
         INSERT INTO t_a.t (v) SELECT a.v FROM t_a.t a, t_a.t b, t_a.t c, t_a.t d, t_a.t e, \
           t_a.t f, t_a.t g",
     );
-    // Longer than it takes until a log gets its first line on how it stands.
+    // Longer than it takes until the first progress line is written.
     let dump = pair.dumping("a", &["--max-rate", "150k"]).start_unheard();
     dump.wait().ok();
     pair.verify("a").ok();
 }
 
-fn killed_source(kind: Kind) {
+each_kind!(a_server_that_is_killed; mysql, mariadb);
+fn a_server_that_is_killed(kind: Kind) {
     let Some(mut server) = own_server(kind, &[]) else {
         return;
     };
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     rows(&server);
-    let to = folder.path().join("a");
+    let to = directory.path().join("a");
     let run = Tool::new(["dump", "-S"])
         .arg(server.socket())
         .args(["-u", "root", "--to"])
@@ -135,7 +137,7 @@ fn killed_source(kind: Kind) {
     Tool::new(["verify"]).arg(&to).run().code(5);
     server.restart().expect("a server again");
     nothing_locked(&server);
-    let fresh = folder.path().join("b");
+    let fresh = directory.path().join("b");
     Tool::new(["dump", "-S"])
         .arg(server.socket())
         .args(["-u", "root", "--to"])
@@ -158,7 +160,8 @@ fn killed_source(kind: Kind) {
         .code(6)
         .says(&["this load created", "--resume goes on"]);
     target.restart().expect("a server again");
-    // What it holds is in the way of a second load, which says so; dropped, all is well.
+    // The tables of the first load make the second one stop, with a hint; once they are dropped it
+    // works.
     let again = || {
         Tool::new(["load"])
             .arg(&fresh)
@@ -170,16 +173,6 @@ fn killed_source(kind: Kind) {
     again().code(10).says(&["interrupted", "--resume"]);
     target.client("DROP DATABASE big").expect("dropped");
     again().ok().says(&["equal:"]);
-}
-
-#[test]
-fn a_server_that_is_killed_mysql() {
-    killed_source(Kind::MySql);
-}
-
-#[test]
-fn a_server_that_is_killed_mariadb() {
-    killed_source(Kind::MariaDb);
 }
 
 both!(a_load_that_is_interrupted);
@@ -199,7 +192,7 @@ fn a_load_that_is_interrupted(pair: &Pair) {
     pair.verify_against("a", pair.target()).code(4);
 }
 
-/// A small file system that is taken away again.
+/// A small file system, unmounted when this is dropped.
 struct Small(std::path::PathBuf);
 
 impl Drop for Small {
@@ -210,7 +203,7 @@ impl Drop for Small {
 
 fn small(pair: &Pair) -> Option<Small> {
     let at = pair.path("small");
-    std::fs::create_dir(&at).expect("a folder");
+    std::fs::create_dir(&at).expect("a directory");
     let out = std::process::Command::new("mount")
         .args(["-t", "tmpfs", "-o", "size=300k", "tmpfs"])
         .arg(&at)

@@ -1,6 +1,6 @@
-//! A data folder of a load's own: made, loaded and shut down, and as good as any
-//! other server's, whatever happens on the way; nothing is ever removed that
-//! somebody else has put there.
+//! A data directory that penstock initializes, loads into and shuts down. It is as good as any
+//! other server's, whatever happens on the way, and files that penstock did not create are never
+//! removed.
 
 use crate::kit::fixtures::{all_tables, three_tables};
 use crate::kit::imported::{equal, names};
@@ -8,11 +8,11 @@ use crate::kit::{Done, Pair, Tool, both, same};
 use std::path::{Path, PathBuf};
 use testkit::{Install, Server, Setup};
 
-/// Where a load makes it.
+/// An archive, and where the data directory is to be.
 struct Scene<'a> {
     pair: &'a Pair,
     program: PathBuf,
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl<'a> Scene<'a> {
@@ -23,7 +23,7 @@ impl<'a> Scene<'a> {
             program: install
                 .one_program(&pair.path("mysqld"))
                 .expect("a program"),
-            folder: pair.path("d"),
+            directory: pair.path("d"),
         }
     }
 
@@ -31,7 +31,7 @@ impl<'a> Scene<'a> {
         Tool::new(["load"])
             .arg(self.pair.path("a"))
             .arg("--datadir")
-            .arg(&self.folder)
+            .arg(&self.directory)
             .arg("--mysqld")
             .arg(&self.program)
             .args(["--threads", "2"])
@@ -39,43 +39,46 @@ impl<'a> Scene<'a> {
             .env("PENSTOCK_STATE", self.pair.path("state"))
     }
 
-    /// A server as somebody else would start it there.
+    /// A server on that data directory, as an operator would start it.
     fn serve(&self) -> Server {
         let setup = Setup::new(self.pair.kind).expect("a set-up");
         let args: &[&str] = match self.pair.is_mysql() {
             true => &["--innodb-redo-log-capacity=128M"],
             false => &[],
         };
-        let server = setup.args(args.iter().copied()).over(&self.folder).start();
-        server.expect("a server on the folder")
+        let server = setup
+            .args(args.iter().copied())
+            .over(&self.directory)
+            .start();
+        server.expect("a server on the directory")
     }
 
-    /// Whether nothing of the load's is in the folder any more.
+    /// No files of the load are left in the directory, and no process runs on it.
     #[track_caller]
     fn nothing_is_left(&self) {
-        let of_ours = listed(&self.folder)
+        let of_ours = listed(&self.directory)
             .into_iter()
             .filter(|n| n.contains("penstock") || n.starts_with("stopped"))
             .collect::<Vec<_>>();
         assert!(of_ours.is_empty(), "{of_ours:?}");
-        assert_eq!(processes(&self.folder), 0);
+        assert_eq!(processes(&self.directory), 0);
     }
 }
 
-/// Accounts that get in without a password.
+/// Accounts without a password.
 const OPEN_ROOTS: &str =
     "SELECT COUNT(*) FROM mysql.user WHERE user = 'root' AND authentication_string = ''";
 
-fn listed(folder: &Path) -> Vec<String> {
-    let list = std::fs::read_dir(folder).expect("a folder");
+fn listed(directory: &Path) -> Vec<String> {
+    let list = std::fs::read_dir(directory).expect("a directory");
     list.flatten()
         .map(|e| e.file_name().to_string_lossy().into_owned())
         .collect()
 }
 
-/// Processes that have the folder in their command lines.
-fn processes(folder: &Path) -> usize {
-    let wanted = format!("--datadir={}", folder.display());
+/// Processes with the directory in their command line.
+fn processes(directory: &Path) -> usize {
+    let wanted = format!("--datadir={}", directory.display());
     let list = std::fs::read_dir("/proc").expect("processes").flatten();
     list.filter_map(|e| std::fs::read(e.path().join("cmdline")).ok())
         .filter(|line| String::from_utf8_lossy(line).contains(&wanted))
@@ -99,14 +102,10 @@ fn initialized_loaded_and_shut_down(pair: &Pair) {
         files.contains(&"`f`.`keyed`".to_owned()) && files.len() > 12,
         "{files:?}"
     );
-    assert!(
-        summary["import"]["downtime_seconds"]
-            .as_f64()
-            .is_some_and(|d| d > 0.0)
-    );
+    assert!(summary["import"]["downtime_seconds"].as_f64().is_some_and(|d| d > 0.0));
     assert_eq!(
         summary["datadir"]["folder"],
-        scene.folder.display().to_string()
+        scene.directory.display().to_string()
     );
     assert_eq!(summary["datadir"]["root_has_password"], true);
     let seconds = |of: &serde_json::Value| of.as_f64().expect("seconds");
@@ -118,11 +117,11 @@ fn initialized_loaded_and_shut_down(pair: &Pair) {
     );
     scene.nothing_is_left();
     let kind = pair.kind;
-    // Nobody gets in without it; `--skip-grant-tables` is how the tests do.
+    // No login works without the password; the test uses `--skip-grant-tables`.
     let server = Setup::new(kind)
         .expect("a set-up")
         .args(["--skip-grant-tables"])
-        .over(&scene.folder)
+        .over(&scene.directory)
         .start()
         .expect("a server");
     assert_eq!(server.value(OPEN_ROOTS).expect("a count"), "0");
@@ -137,11 +136,11 @@ both!(killed_and_resumed);
 fn killed_and_resumed(pair: &Pair) {
     three_tables(pair);
     let scene = Scene::new(pair);
-    let road: &[&str] = &["--import-mode", "offline"];
+    let import: &[&str] = &["--import-mode", "offline"];
     let again: &[&str] = &["--import-mode", "offline", "--resume"];
-    // Each goes on where the one before was killed.
-    for (place, more) in [
-        ("a data folder is marked#1", road),
+    // Each run resumes where the one before was killed.
+    for (failpoint, more) in [
+        ("a data folder is marked#1", import),
         ("a data folder is initialised#1", again),
         ("a file is built#2", again),
         ("a file is in its place#2", again),
@@ -149,11 +148,11 @@ fn killed_and_resumed(pair: &Pair) {
     ] {
         scene
             .load(more)
-            .env("PENSTOCK_KILL_AT", place)
+            .env("PENSTOCK_KILL_AT", failpoint)
             .run()
             .code(137);
         let done = scene
-            .load(road)
+            .load(import)
             .run()
             .code(10)
             .says(&["was interrupted", "--resume"]);
@@ -162,10 +161,10 @@ fn killed_and_resumed(pair: &Pair) {
             "{}",
             done.said()
         );
-        // What others put there, when the folder is not even made, stays.
-        std::fs::write(scene.folder.join("mine"), "x").expect("written");
+        // A file that was put into the unfinished directory by someone else is kept.
+        std::fs::write(scene.directory.join("mine"), "x").expect("written");
     }
-    // One that fails shuts its server down.
+    // A run that fails shuts its server down.
     let chunk = listed(&pair.path("a"))
         .into_iter()
         .find(|n| n.starts_with("f@r@@"))
@@ -180,9 +179,9 @@ fn killed_and_resumed(pair: &Pair) {
         .run()
         .code(5)
         .says(&["does not run", "--resume goes on"]);
-    assert_eq!(processes(&scene.folder), 0);
+    assert_eq!(processes(&scene.directory), 0);
     std::fs::write(&chunk, whole).expect("written");
-    // Behind the last step nothing is left to do, which the server's rows prove.
+    // After the last step nothing is left to do, as the server's rows show.
     scene
         .load(again)
         .env("PENSTOCK_KILL_AT", "the journal is gone#1")
@@ -195,15 +194,9 @@ fn killed_and_resumed(pair: &Pair) {
         .run()
         .code(137)
         .says(&["had come to its end"]);
-    // Of another load that says nothing.
+    // This says nothing about another load.
     scene
-        .load(&[
-            "--import-mode",
-            "offline",
-            "--resume",
-            "--exclude-tables",
-            "f.r",
-        ])
+        .load(&["--import-mode", "offline", "--resume", "--exclude-tables", "f.r"])
         .run()
         .code(10)
         .says(&["already holds"]);
@@ -218,15 +211,15 @@ fn killed_and_resumed(pair: &Pair) {
         "ready for your server",
         ".penstock-load",
     ]);
-    std::fs::remove_dir_all(scene.folder.join(".penstock-load")).expect("removed");
+    std::fs::remove_dir_all(scene.directory.join(".penstock-load")).expect("removed");
     scene.nothing_is_left();
     assert_eq!(
-        std::fs::read(scene.folder.join("mine")).expect("a file"),
+        std::fs::read(scene.directory.join("mine")).expect("a file"),
         b"x"
     );
     let server = scene.serve();
     equal(pair, &server, "loaded");
-    // It is somebody's now.
+    // From here on the data directory belongs to its user.
     drop(server);
 }
 
@@ -247,11 +240,11 @@ fn a_damaged_archive_leaves_no_data_directory(pair: &Pair) {
         .run()
         .code(5)
         .says(&["nothing was loaded", "f@t@@"]);
-    assert!(!scene.folder.exists());
-    std::fs::create_dir(&scene.folder).expect("a folder");
+    assert!(!scene.directory.exists());
+    std::fs::create_dir(&scene.directory).expect("a directory");
     scene.load(&[]).run().code(5);
-    assert_eq!(listed(&scene.folder), [""; 0]);
-    assert_eq!(processes(&scene.folder), 0);
+    assert_eq!(listed(&scene.directory), [""; 0]);
+    assert_eq!(processes(&scene.directory), 0);
 }
 
 both!(directories_with_other_files_are_left_alone);
@@ -267,13 +260,13 @@ fn directories_with_other_files_are_left_alone(pair: &Pair) {
     let scene = Scene::new(pair);
     let refused =
         |tool: Tool, code: i32, text: &str| -> Done { tool.run().code(code).says(&[text]) };
-    std::fs::create_dir(&scene.folder).expect("a folder");
-    std::fs::write(scene.folder.join("precious"), "x").expect("written");
+    std::fs::create_dir(&scene.directory).expect("a directory");
+    std::fs::write(scene.directory.join("precious"), "x").expect("written");
     refused(scene.load(&[]), 10, "is not empty");
     refused(scene.load(&["--resume"]), 10, "is not empty");
-    assert_eq!(listed(&scene.folder), ["precious"]);
-    std::fs::remove_file(scene.folder.join("precious")).expect("removed");
-    // What can be known before is said before anything is made.
+    assert_eq!(listed(&scene.directory), ["precious"]);
+    std::fs::remove_file(scene.directory.join("precious")).expect("removed");
+    // What can be checked beforehand is refused before anything is created.
     refused(
         scene.load(&["--mysqld", "/bin/true"]),
         2,
@@ -283,7 +276,7 @@ fn directories_with_other_files_are_left_alone(pair: &Pair) {
         Tool::new(["load"])
             .arg(pair.path("a"))
             .arg("--datadir")
-            .arg(&scene.folder)
+            .arg(&scene.directory)
             .args(["--mysqld", program])
     };
     refused(other("/bin/true"), 2, "is no server");
@@ -294,34 +287,35 @@ fn directories_with_other_files_are_left_alone(pair: &Pair) {
         "log_bin is not for a server",
     );
     refused(scene.load(&["--include-schemas", "none"]), 2, "none");
-    assert!(listed(&scene.folder).is_empty());
-    // A server that is not made leaves nothing.
+    assert!(listed(&scene.directory).is_empty());
+    // A server that cannot be initialized leaves nothing.
     refused(
         scene.load(&["--mysqld-option", "innodb_no_such_setting=1"]),
         10,
         "no_such_setting",
     );
-    assert!(listed(&scene.folder).is_empty());
-    // What the folder is made with once and for all is the user's to say; an empty password is none.
+    assert!(listed(&scene.directory).is_empty());
+    // Options that a data directory is initialized with are the user's choice; an empty password
+    // counts as none.
     let lower = scene
         .load(&["--mysqld-option", "lower_case_table_names=1"])
         .env("PENSTOCK_PASSWORD", "")
         .run()
         .ok();
     lower.says(&["HAS NO PASSWORD", "equal:", "its server is shut down"]);
-    // A mark that says nothing is no reason to begin anew in a folder that is full.
-    let private = scene.folder.join(".penstock-load");
-    std::fs::create_dir(&private).expect("a folder");
+    // An unreadable state file is no reason to start again in a directory that is not empty.
+    let private = scene.directory.join(".penstock-load");
+    std::fs::create_dir(&private).expect("a directory");
     std::fs::write(private.join("mark"), "").expect("written");
-    let before = listed(&scene.folder);
+    let before = listed(&scene.directory);
     refused(scene.load(&["--resume"]), 10, "does not say how far");
-    assert_eq!(listed(&scene.folder), before);
+    assert_eq!(listed(&scene.directory), before);
     std::fs::remove_dir_all(&private).expect("removed");
     scene.nothing_is_left();
     let setup = Setup::new(pair.kind)
         .expect("a set-up")
         .args(["--lower-case-table-names=1"]);
-    let server = setup.over(&scene.folder).start().expect("a server");
+    let server = setup.over(&scene.directory).start().expect("a server");
     assert_ne!(server.value(OPEN_ROOTS).expect("a count"), "0");
     assert_eq!(
         server
@@ -354,7 +348,7 @@ fn directories_with_other_files_are_left_alone(pair: &Pair) {
         .args(["--user", "root"])
         .run()
         .ok();
-    // Two servers that write names differently.
+    // Two servers that differ in the case of names.
     let verify = Tool::new([
         "verify",
         "--server",
@@ -395,7 +389,7 @@ fn a_script_load_killed_after_its_last_step_is_complete(pair: &Pair) {
         .env("PENSTOCK_KILL_AT", "the journal is gone#1")
         .run()
         .code(137);
-    // Another script's load is not over.
+    // The load of another script has not finished.
     std::fs::write(pair.path("a"), script.replace("'b'", "'c'")).expect("written");
     scene
         .load(&["--resume"])

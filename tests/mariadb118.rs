@@ -1,5 +1,5 @@
-//! A server of another series than those that all tests run against: what depends
-//! on the series, which is files and data folders.
+//! A server of another series than the one that all tests run against, for what depends on the
+//! series: tablespaces and data directories.
 
 use crate::kit::fixtures::{all_tables, imported_as_tablespaces};
 use crate::kit::imported::{equal, names};
@@ -55,7 +55,7 @@ fn tablespaces_and_data_directories_of_mariadb_11_8() {
         .run();
     as_files(done.ok());
     equal(&pair, &target, "imported");
-    // The same archive once more, before the source is changed with the first copy.
+    // The same archive again, before the source and the first copy are changed.
     let program = Install::find(Kind::MariaDb118).expect("a server");
     let program = program
         .one_program(&pair.path("mariadbd"))

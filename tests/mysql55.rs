@@ -1,4 +1,4 @@
-//! MySQL 5.5, of which the servers of today know nothing any more, goes into both of them.
+//! A dump of MySQL 5.5 loads into current servers of both flavours.
 
 use crate::kit::fixtures::fixture;
 use crate::kit::{Pair, Tool, both, own_server};
@@ -18,7 +18,8 @@ fn a_dump_of_mysql_5_5_loads(pair: &Pair) {
         .says(&["`old`.`ft`", "MyISAM"]);
     pair.verify("a").ok();
     let load = pair.load("a", &[]);
-    // What a server of today cannot have is named (YEAR(2), modes that are gone); rows are all there.
+    // What a current server cannot have is reported (YEAR(2), removed SQL modes); all rows are
+    // there.
     assert!(load.code == 0 || load.code == 3, "{}", load.said());
     let load = load.says(&["equal:"]);
     assert!(

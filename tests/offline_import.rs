@@ -1,6 +1,5 @@
-//! Tables whose files are put in while the server is stopped: the same in the
-//! end as if their rows had been sent, whatever happens on the way, and the
-//! server runs.
+//! Tables whose tablespaces are put in place while the server is stopped: in the end the same as if
+//! they had been loaded by SQL, whatever happens on the way, and the server runs.
 
 use crate::kit::fixtures::{all_tables, imported_as_tablespaces, three_tables};
 use crate::kit::imported::{equal, leftovers, names};
@@ -15,7 +14,7 @@ struct Scene {
     script: Managed,
     target: Server,
     pair: Pair,
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Scene {
@@ -33,13 +32,13 @@ impl Scene {
         let target = own_server(kind, &["--server-id=81"])?;
         let pair = Pair::take(kind)?;
         fill(&pair);
-        let folder = tempfile::tempdir().expect("a folder");
-        let script = Managed::new(&target, folder.path(), <[u8]>::to_owned);
+        let directory = tempfile::tempdir().expect("a directory");
+        let script = Managed::new(&target, directory.path(), <[u8]>::to_owned);
         Some(Scene {
             script,
             target,
             pair,
-            folder,
+            directory,
         })
     }
 
@@ -50,17 +49,12 @@ impl Scene {
             .arg(self.target.socket())
             .args(["--user", "root", "--threads", "2", "--skip-binlog"])
             .args(more.iter().copied())
-            .env("PENSTOCK_STATE", self.folder.path().join("state"))
+            .env("PENSTOCK_STATE", self.directory.path().join("state"))
     }
 
-    fn cold(&self, more: &[&str]) -> Tool {
-        self.load(&[
-            "--import-mode",
-            "offline",
-            "--server-command",
-            &self.script.command(),
-        ])
-        .args(more.iter().copied())
+    fn offline(&self, more: &[&str]) -> Tool {
+        self.load(&["--import-mode", "offline", "--server-command", &self.script.command()])
+            .args(more.iter().copied())
     }
 
     fn empty(&self) {
@@ -73,15 +67,15 @@ impl Scene {
             .expect("an empty target");
     }
 
-    /// Waits for a server that is on its way up.
+    /// Waits for a server that is starting.
     #[track_caller]
     fn up(&self) {
         until_up(&self.target);
     }
 
-    /// Notes of stopped servers.
-    fn notes(&self) -> usize {
-        std::fs::read_dir(self.folder.path().join("state")).map_or(0, |list| {
+    /// How many restart notices there are.
+    fn restart_notices(&self) -> usize {
+        std::fs::read_dir(self.directory.path().join("state")).map_or(0, |list| {
             let name = |e: std::fs::DirEntry| e.file_name().to_string_lossy().into_owned();
             list.flatten()
                 .map(name)
@@ -93,13 +87,13 @@ impl Scene {
     #[track_caller]
     fn equal(&self, when: &str) {
         equal(&self.pair, &self.target, when);
-        assert_eq!(self.notes(), 0, "{when}");
+        assert_eq!(self.restart_notices(), 0, "{when}");
     }
 
-    /// Stops a load at a place, does something there, and lets it go on.
-    fn meanwhile(&self, place: &str, what: impl FnOnce()) -> Done {
+    /// Stops a load at a failpoint, does something there, and lets it continue.
+    fn meanwhile(&self, failpoint: &str, what: impl FnOnce()) -> Done {
         self.empty();
-        let run = self.cold(&[]).env("PENSTOCK_STOP_AT", place).start();
+        let run = self.offline(&[]).env("PENSTOCK_STOP_AT", failpoint).start();
         run.until_stopped();
         what();
         run.signal(Signal::CONT);
@@ -120,11 +114,11 @@ fn imported_tables_stay_equal_after_changes_and_restarts(s: &mut Scene) {
         .expect("set");
     let _idle = target.conn().expect("a session");
     let done = s
-        .cold(&["--json"])
+        .offline(&["--json"])
         .run()
         .ok()
         .says(&["ends the sessions of root@localhost (1, 0 at work)"]);
-    assert_eq!(s.script.words(), ["stop", "start"]);
+    assert_eq!(s.script.calls(), ["stop", "start"]);
     let import = &done.summary()["import"];
     let mut files = names(&import["files"]);
     files.sort();
@@ -183,8 +177,9 @@ fn imported_tables_stay_equal_after_changes_and_restarts(s: &mut Scene) {
 
 both!(a_load_killed_while_the_server_is_stopped; Scene::with_three_tables);
 fn a_load_killed_while_the_server_is_stopped(s: &mut Scene) {
-    // Not at every place of the road: those before the stop are the other road's as well.
-    let places = [
+    // Only failpoints that this import mode has of its own: those before the stop belong to the
+    // tablespace import too.
+    let failpoints = [
         "a file is built#2",
         "the server is about to be stopped#1",
         "the load has left the server#1",
@@ -195,102 +190,105 @@ fn a_load_killed_while_the_server_is_stopped(s: &mut Scene) {
         "the server is up again#1",
         "a file is entered#3",
     ];
-    let rounds: Vec<(usize, &str)> = places.into_iter().enumerate().collect();
-    for (round, place) in few(s.pair.kind, 4, &rounds) {
+    let rounds: Vec<(usize, &str)> = failpoints.into_iter().enumerate().collect();
+    for (round, failpoint) in few(s.pair.kind, 4, &rounds) {
         s.empty();
-        s.cold(&[]).env("PENSTOCK_KILL_AT", place).run().code(137);
+        s.offline(&[])
+            .env("PENSTOCK_KILL_AT", failpoint)
+            .run()
+            .code(137);
         let is_down = ["is stopped#", "in its place", "in their places"]
             .iter()
-            .any(|p| place.contains(p));
-        assert_eq!(s.target.conn().is_err(), is_down, "{place}");
+            .any(|p| failpoint.contains(p));
+        assert_eq!(s.target.conn().is_err(), is_down, "{failpoint}");
         if is_down {
             let doctor = Tool::new(["doctor", "--user", "root", "--socket"]).arg(s.target.socket());
             doctor
-                .env("PENSTOCK_STATE", s.folder.path().join("state"))
+                .env("PENSTOCK_STATE", s.directory.path().join("state"))
                 .run()
                 .code(6)
                 .says(&["a load had stopped this server", "doctor --revert"]);
-            // Whoever comes next starts it.
+            // The next penstock command starts the server.
             let next = match round % 3 {
                 0 => s.load(&["--import-mode", "sql"]).run().code(10),
                 1 => Tool::new(["doctor", "--revert", "--user", "root", "--socket"])
                     .arg(s.target.socket())
-                    .env("PENSTOCK_STATE", s.folder.path().join("state"))
+                    .env("PENSTOCK_STATE", s.directory.path().join("state"))
                     .run()
                     .ok(),
-                _ => s.cold(&[]).run().code(10),
+                _ => s.offline(&[]).run().code(10),
             };
             next.says(&["has left the server stopped: it is started again"]);
         }
-        let road: &[&str] = if round % 2 == 0 {
+        let import: &[&str] = if round % 2 == 0 {
             &["--resume"]
         } else {
             &["--resume", "--import-mode", "offline", "--server-command"]
         };
-        let mut again = s.load(road);
+        let mut again = s.load(import);
         if round % 2 == 1 {
             again = again.arg(s.script.command());
         }
         again.run().ok().says(&["equal:"]);
-        s.equal(place);
+        s.equal(failpoint);
         if round % 4 == 1 {
             s.script.run("restart");
             s.up();
-            s.equal(&format!("{place}, restarted"));
+            s.equal(&format!("{failpoint}, restarted"));
         }
     }
 }
 
 both!(a_server_killed_before_the_stop_or_as_it_starts; Scene::with_three_tables);
 fn a_server_killed_before_the_stop_or_as_it_starts(s: &mut Scene) {
-    let places = [
+    let failpoints = [
         "a file is built#2",
         "the server is up again#1",
         "a file is entered#2",
     ];
-    for place in few(s.pair.kind, 1, &places) {
+    for failpoint in few(s.pair.kind, 1, &failpoints) {
         s.empty();
-        let run = s.cold(&[]).env("PENSTOCK_STOP_AT", place).start();
+        let run = s.offline(&[]).env("PENSTOCK_STOP_AT", failpoint).start();
         run.until_stopped();
         s.script.kill9();
         run.signal(Signal::CONT);
         let done = run.wait();
         if done.code != 0 {
-            assert_eq!(done.code, 6, "{place}: {}", done.said());
+            assert_eq!(done.code, 6, "{failpoint}: {}", done.said());
             if s.target.conn().is_err() {
                 s.script.run("start");
                 s.up();
             }
             s.load(&["--resume"]).run().ok().says(&["equal:"]);
         }
-        s.equal(place);
+        s.equal(failpoint);
     }
 }
 
 both!(a_server_that_does_not_stop_or_start; Scene::with_three_tables);
 fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
-    // It does not stop.
+    // The server does not stop.
     let lazy = s.script.flag("lazy");
-    s.cold(&[])
+    s.offline(&[])
         .run()
         .code(3)
         .says(&["as rows", "did not stop the server", "equal:"]);
     s.equal("lazy");
     drop(lazy);
-    // It does not start with the new files, and does with its own.
+    // The server does not start with the new files, but with its original ones.
     let done = s.meanwhile("all files are in their places#1", || {
         let dead = s.script.path("dead");
         std::fs::write(&dead, "").expect("written");
-        let words = s.script.path("words");
+        let calls_file = s.script.path("calls");
         let calls = move || {
-            std::fs::read_to_string(&words)
+            std::fs::read_to_string(&calls_file)
                 .unwrap_or_default()
                 .lines()
                 .count()
         };
         let before = calls();
         std::thread::spawn(move || {
-            // Two calls fail, start and restart; then its own files are back.
+            // Two calls fail, start and restart; by then the original files are back.
             while calls() < before + 2 {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -301,14 +299,14 @@ fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
     done.code(3)
         .says(&["did not come up with the files", "loaded as rows"]);
     s.equal("the files were not taken");
-    // It does not start at all; once it does, the load goes on.
+    // The server does not start at all. Once it does, the load resumes.
     let done = s.meanwhile("all files are in their places#1", || {
         std::fs::write(s.script.path("dead"), "").expect("written");
     });
     done.code(6).says(&["THE SERVER IS DOWN", "it is dead"]);
-    assert_eq!(s.notes(), 1);
+    assert_eq!(s.restart_notices(), 1);
     Tool::new(["doctor"])
-        .env("PENSTOCK_STATE", s.folder.path().join("state"))
+        .env("PENSTOCK_STATE", s.directory.path().join("state"))
         .run()
         .says(&[
             "the server itself",
@@ -325,7 +323,7 @@ fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
 
 both!(no_other_process_starts_the_stopped_server; Scene::with_three_tables);
 fn no_other_process_starts_the_stopped_server(s: &mut Scene) {
-    // The server cannot start, and no other penstock starts it.
+    // The server cannot be started from outside, and no other penstock process starts it.
     let done = s.meanwhile("the server is stopped#1", || {
         s.load(&["--import-mode", "sql"])
             .run()
@@ -337,27 +335,27 @@ fn no_other_process_starts_the_stopped_server(s: &mut Scene) {
     });
     done.ok().says(&["equal:"]);
     s.equal("started meanwhile");
-    // Nor where the server runs, and the load has no session on it.
-    for place in ["the load has left the server#1", "the server is up again#1"] {
-        let done = s.meanwhile(place, || {
+    // The same where the server runs and the load has no session on it.
+    for failpoint in ["the load has left the server#1", "the server is up again#1"] {
+        let done = s.meanwhile(failpoint, || {
             for more in [&["--resume"][..], &[]] {
-                s.cold(more)
+                s.offline(more)
                     .run()
                     .code(11)
                     .says(&["another penstock has stopped this server"]);
             }
         });
         done.ok().says(&["equal:"]);
-        s.equal(place);
+        s.equal(failpoint);
     }
 }
 
 both!(interrupted_while_the_server_is_stopped; Scene::with_three_tables);
 fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
-    // Nobody ends it by mistake.
+    // A single Ctrl-C does not end it.
     s.empty();
     let run = s
-        .cold(&[])
+        .offline(&[])
         .env("PENSTOCK_STOP_AT", "the server is stopped#1")
         .start();
     run.until_stopped();
@@ -369,16 +367,16 @@ fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
         .code(9)
         .says(&["the server is stopped, and started first"]);
     s.up();
-    assert_eq!(s.notes(), 0);
+    assert_eq!(s.restart_notices(), 0);
     s.load(&["--resume", "--import-mode", "tablespace"])
         .run()
         .ok()
         .says(&["as files", "equal:"]);
     s.equal("Ctrl-C, twice");
-    // One that has written nothing since its last checkpoint takes files as well.
+    // A server that has written nothing since its last checkpoint accepts tablespaces too.
     s.empty();
     if !s.pair.is_mysql() {
-        // What was dropped is purged for a while.
+        // Purge of the dropped tables continues for a while.
         let lsn = || {
             s.target
                 .client("SHOW GLOBAL STATUS LIKE 'Innodb_lsn_current'")
@@ -398,7 +396,7 @@ fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
         .ok()
         .says(&["as files", "equal:"]);
     s.equal("idle");
-    // What differs is loaded again as rows.
+    // Tables that differ are loaded again by SQL.
     let done = s.meanwhile("a file is entered#1", || {
         for change in [
             "f.a SET v = 'other' WHERE id = 77",
@@ -423,14 +421,8 @@ fn contradictory_options_are_refused() {
     };
     load(&["--import-mode", "offline", "--server-command", " "]).says(&["is empty"]);
     load(&["--import-mode", "offline"]).says(&["nobody said how", "--server-command"]);
-    load(&[
-        "--import-mode",
-        "offline",
-        "--server-command",
-        "x",
-        "--tune=max",
-    ])
-    .says(&["forgets what --tune=max sets"]);
+    load(&["--import-mode", "offline", "--server-command", "x", "--tune=max"])
+        .says(&["forgets what --tune=max sets"]);
     load(&[
         "--import-mode",
         "offline",

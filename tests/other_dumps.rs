@@ -1,9 +1,9 @@
-//! What other tools wrote is loaded as its writer meant it: real dumps of the
-//! flavours' own tools and of mydumper, hand-made folders, and what is wrong
-//! with a dump told before the target is touched.
+//! Dumps of other tools load as their writers meant them: real dumps of the flavours' own tools and
+//! of mydumper, and directories made by hand. Whatever is wrong with a dump is reported before the
+//! target is touched.
 
 mod bad;
-mod folders;
+mod directories;
 mod resume;
 mod rich;
 mod scripts;
@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The flavour's own dump of the source, with these arguments behind the login.
+/// The flavour's own dump of the source, with these arguments after the login options.
 fn dumped(pair: &Pair, args: &[&str]) -> Vec<u8> {
     let mut command = pair.source().install().command("dump").expect("a tool");
     command.args(["--no-defaults", "--user=root"]);
@@ -29,11 +29,11 @@ fn finished(command: &mut Command) -> Vec<u8> {
     out.stdout
 }
 
-/// Writes a file into the test's own folder.
+/// Writes a file into the test's directory.
 fn file(pair: &Pair, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     let path = pair.path(name);
-    let folder = path.parent().expect("a folder");
-    std::fs::create_dir_all(folder).expect("a folder");
+    let directory = path.parent().expect("a directory");
+    std::fs::create_dir_all(directory).expect("a directory");
     std::fs::write(&path, content).expect("a file");
     path
 }
@@ -56,9 +56,9 @@ fn forget(pair: &Pair, schemas: &[&str]) {
     pair.target().script(script.as_bytes()).expect("dropped");
 }
 
-/// Nothing of users is on the target.
+/// The target has no schemas of users.
 #[track_caller]
 fn untouched(pair: &Pair) {
     let left = pair.target_schemas();
-    assert!(left.is_empty(), "left behind: {left:?}");
+    assert!(left.is_empty(), "left over: {left:?}");
 }

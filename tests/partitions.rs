@@ -1,5 +1,5 @@
-//! Partitioned tables: each partition has files of its own in an archive, and
-//! comes back by rows or as a file.
+//! Partitioned tables: each partition has its own chunks in an archive, and is imported by SQL or
+//! as a tablespace.
 
 use crate::kit::fixtures::fixture;
 use crate::kit::imported::{equal, names};
@@ -22,7 +22,7 @@ fn loading(pair: &Pair, more: &[&str]) -> Tool {
 
 const FILES: &[&str] = &["--import-mode", "tablespace"];
 
-/// What is left of tables that took the rows of partitions.
+/// How many of the tables that receive single partitions are left.
 fn aside(pair: &Pair) -> String {
     let sql = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name LIKE 'penstock%'";
     pair.target().value(sql).expect("a count")
@@ -37,7 +37,7 @@ fn empty(pair: &Pair) {
 both!(partitions_are_imported_one_by_one);
 fn partitions_are_imported_one_by_one(pair: &Pair) {
     tables(pair);
-    // So many small ones are not worth files of their own.
+    // So many small partitions are not worth chunks of their own.
     pair.fill(
         "CREATE TABLE f.many (a INT PRIMARY KEY) ENGINE=InnoDB \
           PARTITION BY HASH (a) PARTITIONS 65; \
@@ -52,7 +52,7 @@ fn partitions_are_imported_one_by_one(pair: &Pair) {
         "f@keyed@p2@@",
     ] {
         let mut all = std::fs::read_dir(pair.path("a"))
-            .expect("a folder")
+            .expect("a directory")
             .flatten();
         assert!(
             all.any(|e| e.file_name().to_string_lossy().starts_with(file)),
@@ -63,11 +63,10 @@ fn partitions_are_imported_one_by_one(pair: &Pair) {
     pair.verify_against("a", pair.source())
         .ok()
         .says(&["4 tables"]);
-    pair.load("a", &["--import-mode", "sql"])
-        .ok()
-        .says(&["equal:"]);
+    pair.load("a", &["--import-mode", "sql"]).ok().says(&["equal:"]);
     equal(pair, pair.target(), "by rows");
-    // Other partitions, or none: the table is compared as a whole, and a row more is found wherever it is.
+    // With other partitions, or none: the table is compared as a whole, and an extra row is found
+    // in whichever partition it is.
     pair.target()
         .script(
             b"USE f; ALTER TABLE cut REMOVE PARTITIONING; \
@@ -162,14 +161,14 @@ fn another_flavour_puts_rows_into_other_partitions() {
         pair.source().value(first).expect("a count"),
         target.value(first).expect("a count")
     );
-    // Which is no difference.
+    // This is not reported as a difference.
     pair.verify_against("a", &target).ok();
-    // A dump of what a load would refuse says so.
-    let folder = pair.path("elsewhere");
-    std::fs::create_dir(&folder).expect("a folder");
+    // A dump that includes what a load would refuse reports it.
+    let directory = pair.path("elsewhere");
+    std::fs::create_dir(&directory).expect("a directory");
     let create = format!(
         "CREATE TABLE f.d (a INT) ENGINE=InnoDB DATA DIRECTORY='{}'",
-        folder.display()
+        directory.display()
     );
     target.client(&create).expect("a table");
     Tool::new(["dump", "--schemas", "f", "--user", "root", "--socket"])
@@ -181,7 +180,7 @@ fn another_flavour_puts_rows_into_other_partitions() {
         .says(&["table `f`.`d` has a folder of its own (DATA DIRECTORY)"]);
 }
 
-const PLACES: &[&str] = &[
+const FAILPOINTS: &[&str] = &[
     "a partition has a table aside#2",
     "a file is in its place#2",
     "a partition is exchanged#1",
@@ -197,10 +196,10 @@ fn killed_between_partitions(pair: &Pair) {
     pair.source()
         .client("DROP TABLE f.hashed")
         .expect("dropped");
-    for place in few(pair.kind, 2, PLACES) {
+    for failpoint in few(pair.kind, 2, FAILPOINTS) {
         empty(pair);
         loading(pair, FILES)
-            .env("PENSTOCK_KILL_AT", place)
+            .env("PENSTOCK_KILL_AT", failpoint)
             .run()
             .code(137);
         let second = loading(pair, FILES)
@@ -215,10 +214,10 @@ fn killed_between_partitions(pair: &Pair) {
                 .ok()
                 .says(&["equal:"]);
         }
-        equal(pair, pair.target(), place);
-        assert_eq!(aside(pair), "0", "{place}");
+        equal(pair, pair.target(), failpoint);
+        assert_eq!(aside(pair), "0", "{failpoint}");
     }
-    // By rows the second time, which knows nothing of partitions.
+    // By SQL on resume: partitions do not matter then.
     empty(pair);
     loading(pair, FILES)
         .env("PENSTOCK_KILL_AT", "a partition is exchanged#2")
@@ -230,7 +229,7 @@ fn killed_between_partitions(pair: &Pair) {
         .says(&["equal:"]);
     equal(pair, pair.target(), "rows the second time");
     assert_eq!(aside(pair), "0");
-    // The server looks at what it takes: a row of another partition is not let in.
+    // The server checks what it imports: it rejects a row of another partition.
     empty(pair);
     let run = loading(
         pair,
@@ -250,7 +249,7 @@ fn killed_between_partitions(pair: &Pair) {
         AND table_name LIKE 'penstock_part%'";
     let rows = pair.target().client(sql).expect("tables");
     let filled = rows.iter().filter_map(|r| r[0].clone()).filter(|name| {
-        // Others may have no file yet.
+        // The other tables may have no tablespace yet.
         let insert =
             format!("INSERT INTO f.{name} (at, v) VALUES ('2021-01-01', 'nobody\u{2019}s')");
         pair.target().client(&insert).is_ok()

@@ -1,15 +1,15 @@
-//! Limits are kept: counted at a proxy between penstock and the server, not by penstock.
+//! Rate limits are kept, as counted at a proxy between penstock and the server, not by penstock.
 //!
-//! Only what a slow machine cannot break is asserted here: never more than the
-//! limit and five per cent in any five seconds. How close below it the rate
-//! stays is measured by `./dev bench rate`.
+//! Only what a slow machine cannot break is asserted here: never more than the limit plus five per
+//! cent in any five seconds. How close to the limit the rate stays is measured by `./dev bench
+//! rate`.
 
 use crate::kit::proxied::{dumping, filled, proxy};
 use crate::kit::{Pair, Tool, both};
 use std::time::{Duration, Instant};
 use testkit::proxy::{Flow, Proxy};
 
-/// What a limit is judged by.
+/// The window in which a limit must hold.
 pub const WINDOW: Duration = Duration::from_secs(5);
 
 #[track_caller]
@@ -37,7 +37,7 @@ fn a_dump_keeps_its_rate_with_many_workers(pair: &Pair) {
     .ok();
     let flow = proxy.to_client();
     never_above(&flow.all(), 4 << 20);
-    // What penstock says of it is what passed the proxy.
+    // The figures in the summary are what passed the proxy.
     let said = done.summary();
     let counted: u64 = said["traffic"]
         .as_array()

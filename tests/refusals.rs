@@ -1,5 +1,5 @@
-//! What cannot be done is refused: with its exit code, words that name the
-//! object, and nothing changed on either side.
+//! What cannot be done is refused, with its exit code, a message that names the object, and no
+//! change on either side.
 
 use crate::kit::{Pair, Tool, both};
 use testkit::Server;
@@ -29,7 +29,7 @@ fn nothing_written(pair: &Pair) {
         .flatten()
         .map(|e| e.file_name())
         .collect();
-    assert!(left.is_empty(), "left behind: {left:?}");
+    assert!(left.is_empty(), "left over: {left:?}");
 }
 
 both!(definitions_that_a_server_shows_wrongly_are_named);
@@ -49,7 +49,7 @@ fn definitions_that_a_server_shows_wrongly_are_named(pair: &Pair) {
         ))
     };
     assert!(named("m") && named("s"), "{}", done.said());
-    // MySQL shows it in another way.
+    // MySQL shows it in another notation.
     assert_eq!(named("v"), !pair.is_mysql(), "{}", done.said());
     assert!(
         !named("old") && !named("plain") && !named("w"),
@@ -128,7 +128,7 @@ fn missing_privileges_are_named(pair: &Pair) {
         .code(7)
         .says(words);
     nothing_written(pair);
-    // What it names is enough; a second round may name what only the catalog could tell.
+    // The GRANTs in the hint are enough. A second round may name what only the catalog could show.
     let mut said = done.said();
     for _ in 0..3 {
         let grants: Vec<&str> = said
@@ -235,11 +235,11 @@ fn directories_and_targets_that_are_not_empty(pair: &Pair) {
     shop(pair);
     std::fs::create_dir(pair.path("full"))
         .and_then(|()| std::fs::write(pair.path("full").join("mine"), "mine"))
-        .expect("a folder");
+        .expect("a directory");
     pair.dump("full", &[]).code(10).says(&["not empty", "full"]);
     assert_eq!(
         std::fs::read_dir(pair.path("full"))
-            .expect("a folder")
+            .expect("a directory")
             .count(),
         1
     );
@@ -252,7 +252,7 @@ fn directories_and_targets_that_are_not_empty(pair: &Pair) {
     pair.dump("a", &[]).code(10).says(&["not empty"]);
     pair.verify("a").ok();
 
-    // The source itself, whatever it is called.
+    // The source itself, under any address.
     let into = |uri: &str| {
         Tool::new(["load"])
             .arg(pair.path("a"))
@@ -310,7 +310,7 @@ fn directories_and_targets_that_are_not_empty(pair: &Pair) {
         "1",
         "what was there stays"
     );
-    // And the same load again meets its own tables.
+    // The same load again meets its own tables.
     pair.load("a", &[]).code(10);
 }
 
@@ -379,7 +379,8 @@ fn of_two_dumps_into_one_directory_one_is_refused(pair: &Pair) {
         ]
         .map(crate::kit::binary::Running::wait);
         let lost: Vec<_> = both.iter().filter(|d| d.code != 0).collect();
-        // The second to look may be so late that the first is done; it then says "is not empty".
+        // The second dump may look so late that the first has finished; it then says "is not
+        // empty".
         assert_eq!(lost.len(), 1, "{both:?}");
         assert_eq!(lost[0].code, 10, "{lost:?}");
         assert!(

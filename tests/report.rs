@@ -1,5 +1,5 @@
-//! What a run was is recorded, whatever became of it, and its page shows it:
-//! whole, harmless, and without asking for anything.
+//! A run is recorded however it ends. The report made from the record is complete, harmless, and
+//! loads nothing from elsewhere.
 
 use crate::kit::chromium;
 use crate::kit::waiting::until_some;
@@ -10,24 +10,24 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What is not to become markup; the address would be asked if it did.
+/// Text that must not become markup; if it did, the browser would contact the address.
 fn hostile(address: &str) -> String {
     format!("</script></title><img src=http://{address}/x onerror=alert(1)>\u{202e}🐘'\"&")
 }
 
-/// A record of an impact run as the benchmark writes it, with this text for names.
+/// A record of an impact run as the benchmark writes it, with this text as every name.
 fn impact(name: &str) -> Value {
     let points: Vec<Value> = (0..120).map(|i| json!([i, 1000 + i % 7])).collect();
     let timeline = |title: &str| {
         json!({"title": title, "seconds": 120.0,
-            "charts": [{"title": "Throughput", "unit": "tpmC", "series": [{"name": name, "\
-                points": points}], "limits": [{"label": name, "value": 900.0}]}],
+            "charts": [{"title": "Throughput", "unit": "tpmC", "series": [{"name": name,
+                "points": points}], "limits": [{"label": name, "value": 900.0}]}],
             "spans": [{"name": name, "kind": "backup", "from": 20.0, "to": 90.0}],
             "marks": [{"at": 30.0, "text": name}]})
     };
     json!({
-        "format": "penstock-record", "version": 1, "kind": "impact", "title": name, "penstock": "\
-            0.1.0",
+        "format": "penstock-record", "version": 1, "kind": "impact", "title": name,
+            "penstock": "0.1.0",
         "begin": "2026-01-02T03:04:05Z", "end": "2026-01-02T03:14:05Z", "seconds": 600.0,
         "outcome": {"state": "complete"}, "story": [name],
         "figures": [{"name": name, "value": 15060.0, "unit": "tpmC", "better": "higher"}],
@@ -36,14 +36,14 @@ fn impact(name: &str) -> Value {
                 {"label": "alone", "mean": 15060.0, "low": 15000.0, "high": 15100.0, "n": 3},
                 {"label": name, "mean": 10400.0, "low": 10000.0, "high": 10900.0, "n": 3}]}],
             "timelines": [timeline("alone"), timeline(name)],
-            "tables": [{"title": name, "columns": [{"name": name}, {"name": "p95", "unit": "\
-                ms"}], "rows": [[name, [4.0, 3.5, 4.5]], [null, 3.0]]}]}],
+            "tables": [{"title": name, "columns": [{"name": name}, {"name": "p95",
+                "unit": "ms"}], "rows": [[name, [4.0, 3.5, 4.5]], [null, 3.0]]}]}],
         "settings": [[name, name]],
     })
 }
 
-fn write(folder: &Path, name: &str, value: &Value) -> std::path::PathBuf {
-    let path = folder.join(name);
+fn write(directory: &Path, name: &str, value: &Value) -> std::path::PathBuf {
+    let path = directory.join(name);
     std::fs::write(&path, value.to_string()).expect("a file");
     path
 }
@@ -58,7 +58,7 @@ fn record(path: &Path) -> Value {
     serde_json::from_slice(&text).expect("JSON")
 }
 
-/// A value of one of the lists of names and values.
+/// A value in one of the lists of pairs.
 fn named<'v>(record: &'v Value, list: &str, name: &str) -> &'v str {
     let mut all = record[list].as_array().expect("a list").iter();
     let found = all.find(|p| p[0] == name);
@@ -74,7 +74,7 @@ fn steps(record: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// The words that a summary and its record share agree.
+/// Figures that the summary and the record both have are the same.
 #[track_caller]
 fn agree(done: &Done, record: &Value) {
     let summary = done.summary();
@@ -179,7 +179,7 @@ fn a_run_is_recorded_and_shown(pair: &Pair) {
     assert_eq!(done.summary()["runs"].as_array().map(Vec::len), Some(3));
     let html = std::fs::read_to_string(file("all.html")).expect("the page");
     assert!(html.contains("Side by side") && html.contains("Run 3"));
-    // A record in the folder of an archive would make it count as damaged.
+    // A record inside an archive directory would make the archive count as damaged.
     for (to, record, code) in [
         ("b", "a", 10),
         ("b", "a/x.json", 10),
@@ -195,9 +195,9 @@ fn a_run_is_recorded_and_shown(pair: &Pair) {
         assert!(!file("b").exists());
     }
     pair.verify("a").ok();
-    // Nothing else is left in the folder.
+    // Nothing else is left in the directory.
     let mut there: Vec<_> = std::fs::read_dir(file(""))
-        .expect("a folder")
+        .expect("a directory")
         .flatten()
         .map(|e| e.file_name())
         .collect();
@@ -230,7 +230,7 @@ fn a_run_that_fails_is_recorded_too(pair: &Pair) {
         .ok()
         .says(&["failed", "nosuch"]);
 
-    // A place that cannot be written to is known before anything is dumped.
+    // A path that cannot be written to is refused before anything is dumped.
     pair.dump("b", &["--record", &path("no/such/folder.json")])
         .code(8);
     assert!(!pair.path("b").exists());
@@ -240,7 +240,7 @@ fn a_run_that_fails_is_recorded_too(pair: &Pair) {
         .says(&["no record of a run"]);
     assert!(!pair.path("b").exists());
 
-    // Stopped in the middle: a lock that another session holds keeps the dump waiting.
+    // Interrupted: a lock of another session makes the dump wait.
     let mut holder = pair.source().conn().expect("a connection");
     holder.execute("LOCK TABLES r.t WRITE").expect("a lock");
     let running = pair
@@ -265,7 +265,7 @@ fn a_run_that_fails_is_recorded_too(pair: &Pair) {
 
 #[test]
 fn files_that_are_no_records_are_refused() {
-    let dir = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let good = impact("x").to_string();
     let write = |name: &str, text: &str| {
         let path = dir.path().join(name);
@@ -318,11 +318,11 @@ fn files_that_are_no_records_are_refused() {
 
 #[test]
 fn other_files_are_not_replaced() {
-    let dir = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let run = write(dir.path(), "run.json", &impact("x"));
     let other = impact("y").to_string();
     std::fs::write(dir.path().join("other.json"), other).expect("a file");
-    // A folder stands for its record, and a page of ours is replaced.
+    // A directory means the record in it, and a page made by penstock is replaced.
     report(&[dir.path()]).run().ok();
     report(&[&run]).run().ok().says(&["run.html"]);
     let page = dir.path().join("mine.html");
@@ -348,7 +348,7 @@ fn other_files_are_not_replaced() {
 
 #[test]
 fn the_terminal_gets_a_summary() {
-    let dir = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let run = write(dir.path(), "run.json", &impact("\u{1b}[31mred"));
     let done =
         report(&[&run])
@@ -370,23 +370,24 @@ fn a_browser_opens_a_report_without_errors() {
     let Some(browser) = chromium::find() else {
         return;
     };
-    let dir = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     let open = |page: &str| {
-        let own = tempfile::tempdir().expect("a folder");
+        let own = tempfile::tempdir().expect("a directory");
         chromium::open(&browser, &dir.path().join(page), own.path())
     };
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
-    // Who asks gets no answer, and needs not wait for one.
+    // A client gets no answer, and does not have to wait for one.
     std::thread::spawn(move || {
         while listener.accept().is_ok() {
             count.fetch_add(1, Ordering::SeqCst);
         }
     });
     let asked = || asked.swap(0, Ordering::SeqCst);
-    // First, that this would notice: an image that is asked for, a script that is refused.
+    // First, that the test would notice: a page that loads an image and has a script that is
+    // refused.
     let bad = format!(
         "<!doctype html><meta http-equiv='Content-Security-Policy' content=\"script-src \
         'none'\"><img src=http://{address}/x><script>1</script>"
@@ -417,7 +418,7 @@ fn a_browser_opens_a_report_without_errors() {
         assert!(shown, "{page}: the name is not there as text");
         let broke = dom.contains("<img") || dom.contains("<script");
         assert!(!broke, "{page}: the name became markup");
-        // It was read to its end, with its one style applied to charts that are there.
+        // The page was read to its end, and its one style sheet applies to charts that exist.
         assert!(dom.contains("This page is complete"), "{page} ends early");
         assert!(
             dom.matches("<svg class=\"plot\"").count() >= 2,

@@ -1,15 +1,15 @@
-//! A load that was killed at any instruction goes on with `--resume`, and ends
-//! as one that was not.
+//! A load that was killed at any failpoint continues with `--resume`, and ends as if it had never
+//! been killed.
 
 use crate::kit::fixtures::fixture;
-use crate::kit::{COUNT, Done, Pair, Tool, both, few, own_server, thorough};
+use crate::kit::{COUNT, Done, Pair, Tool, both, each_kind, few, own_server, thorough};
 use rustix::process::Signal;
 use testkit::{Kind, Server};
 
 const JOURNAL: &str =
     "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'penstock_load_journal'";
 
-/// All that a load does something of its own for.
+/// One of everything that a load treats differently.
 fn fill(pair: &Pair) {
     pair.fill(&fixture!("resume"));
 }
@@ -32,9 +32,9 @@ fn empty(pair: &Pair) {
     pair.target().script(script).expect("an empty target");
 }
 
-/// Notes of loads that had come to their end.
-fn notes(pair: &Pair) -> usize {
-    let list = std::fs::read_dir(pair.path("state")).expect("a folder");
+/// How many completion records there are.
+fn completion_records(pair: &Pair) -> usize {
+    let list = std::fs::read_dir(pair.path("state")).expect("a directory");
     let named = |e: &std::fs::DirEntry| e.file_name().to_string_lossy().starts_with("ended-");
     list.flatten().filter(named).count()
 }
@@ -52,10 +52,10 @@ fn as_if_never_killed(pair: &Pair, at: u64) {
         pair.same(&sql);
     }
     let journals = pair.target().value(JOURNAL).expect("a count");
-    assert_eq!(journals, "0", "the journal is left behind, killed at {at}");
+    assert_eq!(journals, "0", "the load journal is left, killed at {at}");
 }
 
-/// How many failpoints a load passes; nearly the same each time, for workers wait for each other.
+/// How many failpoints a load passes. Workers wait for each other, so the number hardly varies.
 #[track_caller]
 fn failpoints(pair: &Pair, load: Tool) -> u64 {
     let list = pair.path("places");
@@ -64,20 +64,21 @@ fn failpoints(pair: &Pair, load: Tool) -> u64 {
     names.lines().count() as u64
 }
 
-/// Every second failpoint, so that two tests share them; each with a load that is killed there and resumed.
+/// Kills a load at every second failpoint, from `first` on, and resumes it each time. Two tests
+/// share the failpoints, so that they run at the same time.
 fn killed_anywhere(pair: &Pair, first: u64) {
     fill(pair);
     pair.dump("a", SMALL).ok();
     let killed = || loading(pair, &["--threads", "2", "--no-verify"]);
     let count = failpoints(pair, killed());
     assert!(count > 40, "there are more failpoints than {count}");
-    // Another run may pass some more.
+    // Another run may pass a few more.
     let numbers: Vec<u64> = (first..=count + 2).step_by(2).collect();
     for at in few(pair.kind, 6, &numbers) {
         empty(pair);
         let done = killed().env("PENSTOCK_KILL_AT", at.to_string()).run();
         if done.code == 0 {
-            // It has passed fewer.
+            // This run passed fewer.
             as_if_never_killed(pair, at);
             continue;
         }
@@ -85,7 +86,7 @@ fn killed_anywhere(pair: &Pair, first: u64) {
         let complete = pair.target().value(JOURNAL).expect("a count") == "0"
             && pair.target_schemas().contains(&"b2".to_owned());
         if complete {
-            // Killed after the very last step: nothing is left to do, which rows prove.
+            // Killed after the last step: nothing is left to do, as the rows show.
             loading(pair, &["--resume"]).run().ok().says(&[
                 "nothing: the interrupted load had come to its end",
                 "equal:",
@@ -118,7 +119,7 @@ fn killed_twice(pair: &Pair) {
         .env("PENSTOCK_KILL_AT", "40")
         .run()
         .code(137);
-    // Without --resume nothing is touched, and the way out is named.
+    // Without --resume nothing is touched, and the message names the way out.
     loading(pair, &[])
         .run()
         .code(10)
@@ -127,7 +128,7 @@ fn killed_twice(pair: &Pair) {
         .env("PENSTOCK_KILL_AT", "12")
         .run()
         .code(137);
-    // Another part of the archive is another load.
+    // A selection of the archive is another load.
     loading(pair, &["--resume", "--exclude-tables", "a1.child"])
         .run()
         .code(10)
@@ -139,7 +140,7 @@ fn killed_twice(pair: &Pair) {
         done.said()
     );
     as_if_never_killed(pair, 0);
-    // Nothing to go on with is a load from the beginning.
+    // Without anything to resume, the load starts from the beginning.
     empty(pair);
     loading(pair, &["--resume"])
         .run()
@@ -152,7 +153,7 @@ both!(killed_after_the_last_step);
 fn killed_after_the_last_step(pair: &Pair) {
     fill(pair);
     pair.dump("a", SMALL).ok();
-    // What is there, and no load was killed at its end, is somebody's.
+    // Objects that exist, without a load that was killed at its end, belong to someone else.
     loading(pair, &["-q"]).run().ok();
     loading(pair, &["--resume"])
         .run()
@@ -163,19 +164,19 @@ fn killed_after_the_last_step(pair: &Pair) {
         .env("PENSTOCK_KILL_AT", "the journal is gone#1")
         .run()
         .code(137);
-    assert_eq!(notes(pair), 1);
+    assert_eq!(completion_records(pair), 1);
     loading(pair, &[]).run().code(10).says(&["already holds"]);
-    // So is a part of it, or more than was loaded.
+    // The same for a part of them, or for more than was loaded.
     loading(pair, &["--resume", "--include-schemas", "b2"])
         .run()
         .code(10)
         .says(&["already holds"]);
-    // Nor is anything taken for granted that is not compared.
+    // Without a comparison nothing is taken for granted.
     loading(pair, &["--resume", "--no-verify"])
         .run()
         .code(10)
         .says(&["already holds"]);
-    // Somebody may have been there since.
+    // Another session may have changed rows since then.
     let sums = || {
         pair.target()
             .client("CHECKSUM TABLE a1.keyed")
@@ -215,13 +216,13 @@ fn killed_after_the_last_step(pair: &Pair) {
         done.out
     );
     assert_eq!(summary["rows"], 15_199, "{}", done.out);
-    // It was told.
-    assert_eq!(notes(pair), 0);
+    // The user has seen the summary, so the completion record is gone.
+    assert_eq!(completion_records(pair), 0);
     loading(pair, &["--resume"])
         .run()
         .code(10)
         .says(&["already holds"]);
-    // One that is over, and nobody was told.
+    // A load that had finished, but was killed before the user saw its summary.
     empty(pair);
     loading(pair, &[])
         .env("PENSTOCK_KILL_AT", "the load is over#1")
@@ -231,7 +232,7 @@ fn killed_after_the_last_step(pair: &Pair) {
         "nothing: the interrupted load had come to its end",
         "equal:",
     ]);
-    assert_eq!(notes(pair), 0);
+    assert_eq!(completion_records(pair), 0);
 }
 
 both!(exceptions_are_kept_when_killed_after_the_last_step);
@@ -239,7 +240,7 @@ fn exceptions_are_kept_when_killed_after_the_last_step(pair: &Pair) {
     fill(pair);
     pair.fill("CREATE VIEW b2.w AS SELECT * FROM b2.t");
     pair.dump("a", SMALL).ok();
-    // A schema that is left as it is, and a view of a table that is not there.
+    // A schema that is left as it is, and a view of a table that does not exist.
     pair.target()
         .script(b"CREATE DATABASE b2 COLLATE latin1_bin")
         .expect("a schema");
@@ -263,7 +264,7 @@ fn exceptions_are_kept_when_killed_after_the_last_step(pair: &Pair) {
         exceptions[0],
         exceptions[1],
     ]);
-    assert_eq!(notes(pair), 0);
+    assert_eq!(completion_records(pair), 0);
 }
 
 both!(nontransactional_tables_are_loaded_from_the_beginning);
@@ -276,7 +277,7 @@ fn nontransactional_tables_are_loaded_from_the_beginning(pair: &Pair) {
     pair.dump("a", SMALL).code(3);
     let killed = || loading(pair, &["--threads", "1"]);
     let count = failpoints(pair, killed());
-    let mut anew = 0;
+    let mut from_the_beginning = 0;
     for at in few(pair.kind, 8, &(1..=count).collect::<Vec<_>>()) {
         empty(pair);
         let done = killed().env("PENSTOCK_KILL_AT", at.to_string()).run();
@@ -289,11 +290,14 @@ fn nontransactional_tables_are_loaded_from_the_beginning(pair: &Pair) {
             continue;
         }
         let done = done.ok();
-        anew += u32::from(done.said().contains("loaded again from its beginning"));
+        from_the_beginning += u32::from(done.said().contains("loaded again from its beginning"));
         pair.same_checksums();
     }
-    // A sample may have no failpoint at which rows are under way.
-    assert!(anew > 3 || !thorough(), "only {anew} times of {count}");
+    // The sample may have no failpoint at which rows were being loaded.
+    assert!(
+        from_the_beginning > 3 || !thorough(),
+        "only {from_the_beginning} times of {count}"
+    );
 }
 
 both!(two_loads_at_once);
@@ -314,7 +318,8 @@ fn two_loads_at_once(pair: &Pair) {
     as_if_never_killed(pair, 0);
 }
 
-fn killed_server(kind: Kind) {
+each_kind!(a_target_that_is_killed; mysql, mariadb);
+fn a_target_that_is_killed(kind: Kind) {
     let Some(mut target) = own_server(kind, &["--server-id=78"]) else {
         return;
     };
@@ -352,17 +357,8 @@ fn killed_server(kind: Kind) {
     }
 }
 
-#[test]
-fn a_target_that_is_killed_mysql() {
-    killed_server(Kind::MySql);
-}
-
-#[test]
-fn a_target_that_is_killed_mariadb() {
-    killed_server(Kind::MariaDb);
-}
-
-/// Kills a load of `from` at the first place at which the journal has an entry that begins so.
+/// Kills a load of `from` at the first failpoint where the load journal has an entry with this
+/// prefix.
 fn killed_with(pair: &Pair, from: &str, entry: &str) {
     let sql = format!("SELECT COUNT(*) FROM a1.penstock_load_journal WHERE entry LIKE '{entry}%'");
     for at in 1..80_u32 {
@@ -390,13 +386,13 @@ fn a_target_that_was_changed_before_the_resume(pair: &Pair) {
         FROM a1.penstock_load_journal WHERE entry LIKE 'chunk:a1@%' LIMIT 1";
     killed_with(pair, "a", "chunk:a1@");
     let table = pair.target().value(stored).expect("a table");
-    // What is gone is loaded again, even if nobody compares at the end.
+    // A table that was dropped is loaded again, even without a comparison at the end.
     pair.target()
         .client(&format!("DROP TABLE a1.{table}"))
         .expect("dropped");
     loading(pair, &["--resume", "--no-verify"]).run().ok();
     as_if_never_killed(pair, 0);
-    // What is different is found, and nobody is sent back to --resume.
+    // Rows that differ are found, and the hint is not --resume again.
     killed_with(pair, "a", "chunk:a1@");
     let table = pair.target().value(stored).expect("a table");
     pair.target()
@@ -459,8 +455,8 @@ fn an_empty_script_is_no_dump(pair: &Pair) {
 
 both!(routine_bodies_as_mydumper_writes_them);
 fn routine_bodies_as_mydumper_writes_them(pair: &Pair) {
-    let folder = pair.path("m");
-    std::fs::create_dir(&folder).expect("a folder");
+    let directory = pair.path("m");
+    std::fs::create_dir(&directory).expect("a directory");
     for (name, text) in [
         (
             "metadata",
@@ -482,7 +478,7 @@ fn routine_bodies_as_mydumper_writes_them(pair: &Pair) {
             \nEND;\n",
         ),
     ] {
-        std::fs::write(folder.join(name), text).expect("written");
+        std::fs::write(directory.join(name), text).expect("written");
     }
     loading_of(pair, "m", &[]).ok();
     assert_eq!(

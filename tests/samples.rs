@@ -1,4 +1,4 @@
-//! Databases that others made go the whole way, and what is in them works on the copy.
+//! Public sample databases are dumped, loaded and compared, and their programs work on the copy.
 
 use crate::kit::{Pair, both};
 use testkit::debian;
@@ -6,8 +6,11 @@ use testkit::sample::{Sample, shared_data};
 
 fn sample(pair: &Pair, sample: Sample) -> bool {
     if !sample.scripts().iter().all(|s| s.is_file()) {
-        let folder = shared_data();
-        let reason = format!("no sample data in {} (PENSTOCK_SHARED)", folder.display());
+        let directory = shared_data();
+        let reason = format!(
+            "no sample data in {} (PENSTOCK_SHARED)",
+            directory.display()
+        );
         testkit::skip("samples", reason);
         return false;
     }
@@ -28,7 +31,7 @@ fn sakila(pair: &Pair) {
     pair.same("SELECT * FROM sakila.customer_list ORDER BY 1 LIMIT 50");
     pair.same("SELECT * FROM sakila.sales_by_film_category ORDER BY 1");
     pair.same("SELECT actor_id, LEFT(film_info, 200) FROM sakila.actor_info ORDER BY 1 LIMIT 20");
-    // Full text, shapes, a function and a procedure that call others.
+    // Full text, geometry, a function and a procedure that call others.
     let found = pair.same(
         "SELECT film_id FROM sakila.film_text WHERE MATCH(title, description) AGAINST ('drama') \
         ORDER BY 1",
@@ -52,7 +55,7 @@ fn sakila(pair: &Pair) {
             .expect("an answer")
     };
     assert_eq!(call(pair.source()), call(pair.target()));
-    // The trigger that keeps film_text in step is there, and ran for no loaded row.
+    // The trigger that updates film_text exists, and did not fire for loaded rows.
     for server in [pair.source(), pair.target()] {
         server
             .client("UPDATE sakila.film SET title = 'CHANGED TITLE' WHERE film_id = 5")

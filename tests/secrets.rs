@@ -1,5 +1,5 @@
-//! A password is where it was put and nowhere else; and the other ways in
-//! which a server and a run are described.
+//! A password appears nowhere but where the user put it. Also: the ways to name a server, and to
+//! describe a run.
 
 use crate::kit::{COUNT, Pair, Tool, both};
 use std::os::unix::fs::PermissionsExt;
@@ -91,7 +91,7 @@ fn a_password_appears_nowhere(pair: &Pair) {
         .run()
         .ok();
     silent("output", load.said().as_bytes());
-    // A server that is not there, and a wrong one, say nothing either.
+    // Errors about a missing server and about a refused login do not show it either.
     let done = Tool::new(["load"])
         .arg(pair.path("file"))
         .args(["-S", "/nonexistent", "-u", "x"])
@@ -151,7 +151,7 @@ fn servers_are_named_in_many_ways(pair: &Pair) {
             .run()
             .ok();
     }
-    // A file that everybody can write is nobody's word.
+    // An option file that everyone can write is not trusted.
     std::fs::set_permissions(pair.path("my.cnf"), std::fs::Permissions::from_mode(0o666))
         .expect("public");
     Tool::new(["dump", "--to"])

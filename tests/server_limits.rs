@@ -1,5 +1,6 @@
-//! A dump that is held to a price: it keeps to it, says what it waits for, and
-//! ends with the figure where a limit can never be kept.
+//! Limits that follow the server's state: impact, running threads, replication lag, the history
+//! list. A dump keeps to them, says what it waits for, and ends with the figure where a limit is
+//! never met.
 
 use crate::kit::waiting::{Statement, until};
 use crate::kit::{Pair, Tool, both, own_server};
@@ -9,17 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use testkit::{Kind, Server};
 
-/// The text in front of which nothing is left of a run: no folder, no session of it.
+/// Nothing is left of a run: no files, no lock of a session.
 #[track_caller]
 fn nothing_left(pair: &Pair, name: &str) {
-    let folder = pair.path(name);
-    let left = std::fs::read_dir(&folder).map_or(0, Iterator::count);
-    assert_eq!(left, 0, "{}", folder.display());
-    // A table lock would make this wait for ever.
+    let directory = pair.path(name);
+    let left = std::fs::read_dir(&directory).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "{}", directory.display());
+    // A table lock would make this wait.
     pair.fill("SET SESSION lock_wait_timeout = 5; INSERT INTO t_a.t (c) VALUES ('after')");
 }
 
-/// A table of so many thousand rows of about a hundred bytes.
+/// A table of `thousands` thousand rows of about a hundred bytes.
 fn fill(pair: &Pair, thousands: u32) {
     pair.fill(&format!(
         "CREATE DATABASE t_a; USE t_a; \
@@ -31,16 +32,39 @@ fn fill(pair: &Pair, thousands: u32) {
     ));
 }
 
-/// Waits until a replica says that it is two seconds behind. Until its applier runs it says nothing.
+/// A server that is a replica until this is dropped, also when the test fails: others use it next.
+struct Replica<'a>(&'a Server);
+
+impl<'a> Replica<'a> {
+    #[track_caller]
+    fn set_up(server: &'a Server, script: &str) -> Replica<'a> {
+        server.script(script.as_bytes()).expect("it follows");
+        Replica(server)
+    }
+}
+
+impl Drop for Replica<'_> {
+    fn drop(&mut self) {
+        let statements = match self.0.kind() {
+            Kind::MySql => ["STOP REPLICA", "RESET REPLICA ALL"],
+            _ => ["STOP SLAVE", "RESET SLAVE ALL"],
+        };
+        for sql in statements {
+            let _ = self.0.client(sql);
+        }
+    }
+}
+
+/// Waits until the replica reports two seconds of lag. Until its applier runs it reports none.
 #[track_caller]
 fn until_it_lags(replica: &Server) {
     let (status, column) = match replica.kind() {
         Kind::MySql => ("SHOW REPLICA STATUS", "Seconds_Behind_Source"),
         _ => ("SHOW SLAVE STATUS", "Seconds_Behind_Master"),
     };
-    until("the replica is behind", || {
-        let behind = replica.field(status, column).expect("a status");
-        behind.and_then(|s| s.parse::<u64>().ok()) >= Some(2)
+    until("the replica lags", || {
+        let lag = replica.field(status, column).expect("a status");
+        lag.and_then(|s| s.parse::<u64>().ok()) >= Some(2)
     });
 }
 
@@ -80,18 +104,18 @@ fn the_impact_limit_is_kept_under_a_workload(pair: &Pair) {
         "{impact}"
     );
     assert!(
-        impact["baseline"]["statements_per_second"].as_f64() > Some(10.0),
+        impact["usual"]["statements_per_second"].as_f64() > Some(10.0),
         "{impact}"
     );
     assert!(impact["effect"].is_number(), "{impact}");
     assert!(impact["history_list"].as_u64().is_some(), "{impact}");
-    // It tells what it does, and it is a whole dump.
-    let steering = done.json().iter().any(|e| {
+    // It reports what it does, and the dump is complete.
+    let reported = done.json().iter().any(|e| {
         e["impact"]
             .as_str()
             .is_some_and(|t| t.contains("budget 30 %"))
     });
-    assert!(steering, "{}", done.out);
+    assert!(reported, "{}", done.out);
     let decided = |e: &serde_json::Value| {
         e["event"] == "decision" && e["message"].to_string().contains("finding out")
     };
@@ -109,9 +133,9 @@ fn an_idle_server_is_not_limited(pair: &Pair) {
         )
         .ok();
     let impact = &done.summary()["impact"];
-    assert_eq!(impact["paused_seconds"].as_f64(), Some(0.0), "{impact}");
+    assert_eq!(impact["held_seconds"].as_f64(), Some(0.0), "{impact}");
     pair.verify("dump").ok();
-    // What the run itself asks of the server, twice a second, is nobody else's.
+    // Its own queries, twice a second, do not count as other sessions' work.
     let done = pair
         .dump(
             "slow",
@@ -137,10 +161,7 @@ fn a_limit_exceeded_from_the_start_ends_the_dump_without_a_lock(pair: &Pair) {
     fill(pair, 1);
     let running = Statement::begin(pair.source(), "SELECT SLEEP(300)");
     let done = pair
-        .dump(
-            "dump",
-            &["--max-threads-running", "0", "--limit-timeout", "1s"],
-        )
+        .dump("dump", &["--max-threads-running", "0", "--limit-timeout", "1s"])
         .code(12);
     done.says(&[
         "1 statements under way, 0 allowed",
@@ -154,13 +175,10 @@ fn a_limit_exceeded_from_the_start_ends_the_dump_without_a_lock(pair: &Pair) {
         "ended by a limit: 1 statements under way, 0 allowed",
         "--abort-if running=0 was asked for",
     ]);
-    // Once it is over the same dump goes through.
+    // Once the statement has ended, the same dump succeeds.
     drop(running);
-    pair.dump(
-        "dump",
-        &["--max-threads-running", "0", "--limit-timeout", "20s"],
-    )
-    .ok();
+    pair.dump("dump", &["--max-threads-running", "0", "--limit-timeout", "20s"])
+        .ok();
 }
 
 both!(a_limit_exceeded_during_the_dump_pauses_then_ends_it);
@@ -192,32 +210,18 @@ fn lag_needs_a_replica_and_a_stopped_one_counts_as_behind(pair: &Pair) {
     pair.dump("dump", &["--max-lag", "2s"])
         .code(2)
         .says(&["is not a replica", "--replica"]);
-    let (follow, forget) = if pair.is_mysql() {
-        (
-            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1",
-            "RESET REPLICA ALL",
-        )
+    let follow = if pair.is_mysql() {
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1"
     } else {
-        (
-            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=1",
-            "RESET SLAVE ALL",
-        )
+        "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=1"
     };
-    let replica = pair.target();
-    replica.script(follow.as_bytes()).expect("it follows");
-    let uri = replica.uri();
+    let replica = Replica::set_up(pair.target(), follow);
+    let uri = pair.target().uri();
     let done = pair.dump(
         "dump",
-        &[
-            "--max-lag",
-            "2s",
-            "--replica",
-            &uri,
-            "--limit-timeout",
-            "1s",
-        ],
+        &["--max-lag", "2s", "--replica", &uri, "--limit-timeout", "1s"],
     );
-    replica.script(forget.as_bytes()).expect("it forgets");
+    drop(replica);
     done.code(12).says(&["a replica: its applier does not run"]);
     nothing_left(pair, "dump");
 }
@@ -246,29 +250,23 @@ fn a_lagging_replica_is_waited_for(pair: &Pair) {
             CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, c VARCHAR(120))",
         )
         .expect("a table");
-    let (follow, forget) = if pair.is_mysql() {
-        (
-            format!(
-                "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, \
-                  SOURCE_USER='t_follow', SOURCE_PASSWORD='follow', GET_SOURCE_PUBLIC_KEY=1, \
-                  SOURCE_LOG_FILE='{file}', SOURCE_LOG_POS={position}, SOURCE_AUTO_POSITION=0; \
-                START REPLICA"
-            ),
-            "STOP REPLICA; RESET REPLICA ALL",
+    let follow = if pair.is_mysql() {
+        format!(
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, \
+              SOURCE_USER='t_follow', SOURCE_PASSWORD='follow', GET_SOURCE_PUBLIC_KEY=1, \
+              SOURCE_LOG_FILE='{file}', SOURCE_LOG_POS={position}, SOURCE_AUTO_POSITION=0; \
+            START REPLICA"
         )
     } else {
-        (
-            format!(
-                "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, \
-                  MASTER_USER='t_follow', MASTER_PASSWORD='follow', MASTER_LOG_FILE='{file}', \
-                  MASTER_LOG_POS={position}, MASTER_USE_GTID=no; \
-                START SLAVE"
-            ),
-            "STOP SLAVE; RESET SLAVE ALL",
+        format!(
+            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, \
+              MASTER_USER='t_follow', MASTER_PASSWORD='follow', MASTER_LOG_FILE='{file}', \
+              MASTER_LOG_POS={position}, MASTER_USE_GTID=no; \
+            START SLAVE"
         )
     };
-    replica.script(follow.as_bytes()).expect("it follows");
-    // A reader there keeps the applier from its table.
+    let replication = Replica::set_up(replica, &follow);
+    // A reader on the replica blocks the applier from its table.
     let mut reader = wire::Conn::connect(&replica.options()).expect("a session");
     reader.execute("LOCK TABLES t_a.t READ").expect("locked");
     pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000000, 'late')");
@@ -286,7 +284,7 @@ fn a_lagging_replica_is_waited_for(pair: &Pair) {
     let early = pair.path("dump").exists();
     reader.execute("UNLOCK TABLES").expect("unlocked");
     let done = dump.wait();
-    // One that is far behind ends a dump, if so asked.
+    // Lag ends a dump where `--abort-if` says so.
     reader.execute("LOCK TABLES t_a.t READ").expect("locked");
     pair.fill("INSERT INTO t_a.t (id, c) VALUES (2000001, 'later')");
     until_it_lags(replica);
@@ -295,10 +293,10 @@ fn a_lagging_replica_is_waited_for(pair: &Pair) {
         &["--abort-if", "lag=1s", "--replica", &replica.uri()],
     );
     drop(reader);
-    replica.script(forget.as_bytes()).expect("it forgets");
+    drop(replication);
     done.ok()
         .says(&["waiting for a replica", "s behind, 1 s allowed"]);
-    assert!(!early, "it began while the replica was behind");
+    assert!(!early, "it began while the replica lagged");
     pair.verify("dump").ok();
     ended
         .code(12)
@@ -308,7 +306,7 @@ fn a_lagging_replica_is_waited_for(pair: &Pair) {
 both!(a_long_history_list_ends_the_dump);
 fn a_long_history_list_ends_the_dump(pair: &Pair) {
     fill(pair, 20);
-    // Somebody's snapshot keeps what was written from being cleaned up.
+    // The snapshot of another session keeps old row versions from being purged.
     let mut other = pair.source().conn().expect("a session");
     other
         .execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -328,8 +326,8 @@ fn a_long_history_list_ends_the_dump(pair: &Pair) {
     pair.dump("dump", &["--max-history-list", "1000000"]).ok();
 }
 
-/// An application whose statements take five times as long while somebody reads
-/// rows, whatever else the machine does; it ends with this value.
+/// An application whose statements take five times as long while another session reads rows,
+/// whatever else the machine does. It ends when this is dropped.
 struct Delicate {
     over: Arc<AtomicBool>,
     threads: Vec<std::thread::JoinHandle<()>>,
@@ -356,7 +354,8 @@ impl Delicate {
         }
         let (over_too, mut conn) = (over.clone(), connect());
         threads.push(std::thread::spawn(move || {
-            // Against the look before the last: the server pauses until the socket has room.
+            // Compared with the sample before the last: the server pauses until the socket has
+            // room.
             let mut looks = [u64::MAX; 3];
             while !over_too.load(Relaxed) {
                 let rows = conn
@@ -418,15 +417,15 @@ fn an_impact_above_the_abort_limit_ends_the_dump(pair: &Pair) {
 }
 
 both!(a_baseline_shift_is_reported);
-/// Statements that are slower for as long as the dump goes on, whether it reads or rests.
+/// Statements that are slower for as long as the dump runs, whether it reads or is paused.
 fn a_baseline_shift_is_reported(pair: &Pair) {
     fill(pair, 80);
     let over = Arc::new(AtomicBool::new(false));
-    let (ends, folder) = (over.clone(), pair.path("dump").join("t_a@t.sql"));
+    let (ends, directory) = (over.clone(), pair.path("dump").join("t_a@t.sql"));
     let mut conn = wire::Conn::connect(&pair.source().options()).expect("a connection");
     let application = std::thread::spawn(move || {
         while !ends.load(Relaxed) {
-            let sleep = if folder.exists() {
+            let sleep = if directory.exists() {
                 "DO SLEEP(0.012)"
             } else {
                 "DO SLEEP(0.004)"
@@ -530,8 +529,8 @@ fn a_server_that_stalls_is_waited_for() {
             INSERT INTO t (c) SELECT REPEAT('x', 90) FROM d a, d b, d c, d e, \
               (SELECT 1 FROM d LIMIT 4) n";
         server.script(rows.as_bytes()).expect("rows");
-        let folder = tempfile::tempdir().expect("a folder");
-        let to = folder.path().join("dump");
+        let directory = tempfile::tempdir().expect("a directory");
+        let to = directory.path().join("dump");
         let dump = Tool::new(["dump", "--user", "root", "--socket"])
             .arg(server.socket())
             .args([
@@ -554,7 +553,7 @@ fn a_server_that_stalls_is_waited_for() {
             .expect("a pid");
         kill_process(pid, Signal::STOP).expect("the server stops");
         dump.until_it_says("the server, which has not answered for 3 s");
-        kill_process(pid, Signal::CONT).expect("the server goes on");
+        kill_process(pid, Signal::CONT).expect("the server continues");
         dump.wait()
             .ok()
             .says(&["the server, which has not answered for 3 s"]);

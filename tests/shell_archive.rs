@@ -1,6 +1,6 @@
-//! Archives as MySQL Shell writes them load and are compared afterwards,
-//! though they have no digests. Written here by hand, from the description of
-//! the format, with nothing of penstock's own writer.
+//! Archives as MySQL Shell writes them load, and are compared afterwards though they have no
+//! digests. This test writes them by hand from the description of the format, with nothing of
+//! penstock's own writer.
 
 use crate::kit::{Pair, both};
 use serde_json::{Value, json};
@@ -8,13 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 struct Shell {
-    folder: PathBuf,
+    directory: PathBuf,
     version: &'static str,
 }
 
 impl Shell {
     fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
-        fs::write(self.folder.join(name), bytes).expect("written");
+        fs::write(self.directory.join(name), bytes).expect("written");
     }
 
     fn json(&self, name: &str, value: &Value) {
@@ -59,10 +59,10 @@ impl Shell {
             ),
         );
         let mut options = json!({
-            "schema": "shop", "table": name, "columns": columns, "defaultCharacterSet": "\
-                utf8mb4", "fieldsTerminatedBy": "\t",
-            "fieldsEnclosedBy": "", "fieldsOptionallyEnclosed": false, "fieldsEscapedBy": "\\", "\
-                linesTerminatedBy": "\n",
+            "schema": "shop", "table": name, "columns": columns,
+                "defaultCharacterSet": "utf8mb4", "fieldsTerminatedBy": "\t",
+            "fieldsEnclosedBy": "", "fieldsOptionallyEnclosed": false, "fieldsEscapedBy": "\\",
+                "linesTerminatedBy": "\n",
         });
         if decode.as_object().is_some_and(|d| !d.is_empty()) {
             options["decodeColumns"] = decode.clone();
@@ -73,8 +73,8 @@ impl Shell {
             "tsv"
         };
         let mut meta = json!({
-            "options": options, "includesData": true, "includesDdl": true, "extension": extension, "\
-                chunking": true, "compression": compression,
+            "options": options, "includesData": true, "includesDdl": true, "extension": extension,
+                "chunking": true, "compression": compression,
         });
         if self.version == "1.0.2" {
             // One column, inside the options.
@@ -88,25 +88,25 @@ impl Shell {
     }
 }
 
-fn write(folder: &Path, version: &'static str, server: &str) {
-    fs::create_dir(folder).expect("a folder");
+fn write(directory: &Path, version: &'static str, server: &str) {
+    fs::create_dir(directory).expect("a directory");
     let s = Shell {
-        folder: folder.to_owned(),
+        directory: directory.to_owned(),
         version,
     };
     let mut root = json!({
         "dumper": "mysqlsh Ver 9.6.0 for Linux on x86_64 - for MySQL 9.6.0 (MySQL Community Server \
             (GPL))", "version": version, "origin": "dumpSchemas",
-        "schemas": ["shop"], "basenames": {"shop": "shop"}, "defaultCharacterSet": "utf8mb4", "\
-            tzUtc": true, "bytesPerChunk": 64000000,
-        "user": "root", "hostname": "db1", "server": "db1", "serverVersion": server, "\
-            gtidExecuted": "", "gtidExecutedInconsistent": false,
+        "schemas": ["shop"], "basenames": {"shop": "shop"}, "defaultCharacterSet": "utf8mb4",
+            "tzUtc": true, "bytesPerChunk": 64000000,
+        "user": "root", "hostname": "db1", "server": "db1", "serverVersion": server,
+            "gtidExecuted": "", "gtidExecutedInconsistent": false,
         "consistent": true, "compatibilityOptions": [], "begin": "2025-05-05 05:05:05",
     });
     if version != "1.0.2" {
-        root["capabilities"] = json!([{"id": "partition_awareness", "description": "\
-            Partition awareness - dumper treats each partition as a separate table.", "\
-                versionRequired": "8.0.27"}]);
+        root["capabilities"] = json!([{"id": "partition_awareness",
+            "description": "Partition awareness - dumper treats each partition as a separate table.",
+                "versionRequired": "8.0.27"}]);
         root["checksum"] = json!(false);
     }
     s.json("@.json", &root);
@@ -124,12 +124,15 @@ fn write(folder: &Path, version: &'static str, server: &str) {
             s.header()
         ),
     );
-    s.json("shop.json", &json!({
-        "schema": "shop", "includesDdl": true, "includesViewsDdl": true, "includesData": true, "\
-            tables": ["item", "empty"], "views": ["dear"],
-        "events": [], "functions": ["twice"], "procedures": [], "basenames": {"item": "\
-            shop@item", "empty": "shop@empty", "dear": "shop@dear"},
-    }));
+    s.json(
+        "shop.json",
+        &json!({
+            "schema": "shop", "includesDdl": true, "includesViewsDdl": true, "includesData": true,
+                "tables": ["item", "empty"], "views": ["dear"],
+            "events": [], "functions": ["twice"], "procedures": [], "basenames": {"item":
+                "shop@item", "empty": "shop@empty", "dear": "shop@dear"},
+        }),
+    );
     s.table(
         "item",
         "CREATE TABLE IF NOT EXISTS `item` (\n  `id` int NOT NULL,\n  `name` varchar(100) \
@@ -183,10 +186,13 @@ fn write(folder: &Path, version: &'static str, server: &str) {
             s.header()
         ),
     );
-    s.json("@.done.json", &json!({
-        "end": "2025-05-05 05:06:00", "dataBytes": 150, "tableDataBytes": {"shop": {"item": 150, "\
-            empty": 0}}, "tableRows": {"shop": {"item": 3, "empty": 0}},
-    }));
+    s.json(
+        "@.done.json",
+        &json!({
+            "end": "2025-05-05 05:06:00", "dataBytes": 150, "tableDataBytes": {"shop": {"item": 150,
+                "empty": 0}}, "tableRows": {"shop": {"item": 3, "empty": 0}},
+        }),
+    );
 }
 
 both!(a_shell_archive_loads_and_is_compared);
@@ -266,7 +272,7 @@ fn a_shell_archive_without_a_chunk_is_refused(pair: &Pair) {
     fs::remove_file(pair.path("a").join("shop@item@@2.tsv.zst")).expect("removed");
     pair.load("a", &[]).code(5).says(&["shop@item"]);
     assert_eq!(pair.target_schemas(), Vec::<String>::new());
-    // A row less than the done file counts.
+    // One row less than the done file says.
     write(&pair.path("b"), "2.0.1", "9.6.0");
     fs::write(
         pair.path("b").join("shop@item@1.tsv.zst"),
@@ -278,17 +284,17 @@ fn a_shell_archive_without_a_chunk_is_refused(pair: &Pair) {
 }
 
 both!(partitions_with_separate_files_load);
-/// MySQL Shell treats each partition as a table: a series of files for each.
+/// MySQL Shell treats each partition as a table with its own series of files.
 fn partitions_with_separate_files_load(pair: &Pair) {
     let server = if pair.is_mysql() {
         "9.6.0"
     } else {
         "10.11.6-MariaDB"
     };
-    let folder = pair.path("a");
-    write(&folder, "2.0.1", server);
+    let directory = pair.path("a");
+    write(&directory, "2.0.1", server);
     let s = Shell {
-        folder: folder.clone(),
+        directory: directory.clone(),
         version: "2.0.1",
     };
     s.table(
@@ -302,7 +308,7 @@ fn partitions_with_separate_files_load(pair: &Pair) {
         "zstd",
         &["id"],
     );
-    let text = fs::read_to_string(folder.join("shop@part.json")).expect("metadata");
+    let text = fs::read_to_string(directory.join("shop@part.json")).expect("metadata");
     let mut meta: Value = serde_json::from_str(&text).expect("JSON");
     meta["partitions"] = json!(["p0", "p 1", "last"]);
     meta["basenames"] =
@@ -312,12 +318,12 @@ fn partitions_with_separate_files_load(pair: &Pair) {
     s.chunk("shop@part@p0@@1.tsv.zst", b"9\tc\n", true);
     s.chunk("shop@part@p%201@@0.tsv.zst", b"10\td\n19\te\n", true);
     s.chunk("shop@part@last@@0.tsv.zst", b"", true);
-    let text = fs::read_to_string(folder.join("shop.json")).expect("metadata");
+    let text = fs::read_to_string(directory.join("shop.json")).expect("metadata");
     let mut meta: Value = serde_json::from_str(&text).expect("JSON");
     meta["tables"] = json!(["item", "empty", "part"]);
     meta["basenames"]["part"] = json!("shop@part");
     s.json("shop.json", &meta);
-    let text = fs::read_to_string(folder.join("@.done.json")).expect("metadata");
+    let text = fs::read_to_string(directory.join("@.done.json")).expect("metadata");
     let mut meta: Value = serde_json::from_str(&text).expect("JSON");
     meta["tableRows"]["shop"]["part"] = json!(5);
     meta["tableDataBytes"]["shop"]["part"] = json!(22);
@@ -338,8 +344,8 @@ fn partitions_with_separate_files_load(pair: &Pair) {
         (rows("p0"), rows("`p 1`"), rows("last")),
         ("3:12".into(), "2:29".into(), "0:0".into())
     );
-    // A partition whose last file is missing is not a smaller table.
+    // A partition whose last file is missing must not pass for a smaller table.
     pair.target().client("DROP DATABASE shop").expect("dropped");
-    fs::remove_file(folder.join("shop@part@p0@@1.tsv.zst")).expect("removed");
+    fs::remove_file(directory.join("shop@part@p0@@1.tsv.zst")).expect("removed");
     pair.load("a", &[]).code(5).says(&["shop@part@p0"]);
 }

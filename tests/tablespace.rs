@@ -1,9 +1,9 @@
-//! Files of InnoDB: the server's are found whole and damage in them is found;
-//! those built from rows are taken by the server and cannot be told from its own.
+//! InnoDB tablespaces: those of servers are found intact, and damage in them is found. Those built
+//! from rows are accepted by the server and equal its own.
 
 mod random;
 
-use crate::kit::{Tool, few, own_server};
+use crate::kit::{Tool, each_kind, few, own_server};
 use innodb::build::{Builder, Options, Sink, Template};
 use innodb::check::{Index, Written};
 use innodb::collation::Collation;
@@ -52,7 +52,7 @@ fn text(conn: &mut Conn, sql: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Copies a table's file and its description, as they are at this moment.
+/// Copies a table's tablespace and its description as they are now.
 fn export(server: &Server, table: &str, to: &Path) -> PathBuf {
     let mut conn = session(server);
     run(&mut conn, &format!("FLUSH TABLES t.{table} FOR EXPORT"));
@@ -70,7 +70,7 @@ fn files_of_a_server_are_intact_and_damage_is_found() {
         let Some(server) = own_server(kind, &[]) else {
             continue;
         };
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         let mut conn = session(&server);
         run(&mut conn, "CREATE DATABASE t");
         run(
@@ -88,7 +88,7 @@ fn files_of_a_server_are_intact_and_damage_is_found() {
                 IF(n % 7 = 0, NULL, n * 3) FROM {count} WHERE n < 6000"
             ),
         );
-        // What is left of an index that is gone is no damage.
+        // The remains of a dropped index are no damage.
         run(&mut conn, "ALTER TABLE t.b ADD KEY gone (a, v(10))");
         run(&mut conn, "ALTER TABLE t.b DROP KEY gone");
         run(
@@ -101,7 +101,7 @@ fn files_of_a_server_are_intact_and_damage_is_found() {
             "INSERT INTO t.b (a, l, v, u) SELECT a, 'new', v, NULL FROM t.b WHERE id % 11 = 0",
         );
         let rows = &text(&mut conn, "SELECT COUNT(*) FROM t.b")[0][0];
-        let file = export(&server, "b", folder.path());
+        let file = export(&server, "b", directory.path());
         let done = Tool::new(["verify", "--json", "--tablespace"])
             .arg(&file)
             .run()
@@ -139,7 +139,8 @@ fn files_of_a_server_are_intact_and_damage_is_found() {
                 .code(5)
                 .says(&["is damaged in", &page]);
         }
-        // What is in use cannot be empty: heads, bitmaps, roots, on MySQL that of the dictionary's index too.
+        // Pages in use cannot be all zeros: headers, bitmaps, root pages, on MySQL also the root of
+        // the dictionary's index (SDI).
         for page in 0..6 {
             let mut damaged = bytes.clone();
             damaged[page * 16_384..][..16_384].fill(0);
@@ -167,14 +168,14 @@ fn files_of_a_server_are_intact_and_damage_is_found() {
             &mut conn,
             "INSERT INTO t.old SELECT id, LEFT(v, 20) FROM t.b WHERE id < 2000",
         );
-        let file = export(&server, "old", folder.path());
+        let file = export(&server, "old", directory.path());
         Tool::new(["verify", "--tablespace"])
             .arg(&file)
             .run()
             .code(5)
             .says(&["rows in the REDUNDANT format", "what is checked:"]);
-        // A pipe that nobody writes to.
-        let pipe = folder.path().join("pipe.ibd");
+        // A pipe without a writer.
+        let pipe = directory.path().join("pipe.ibd");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.expect("mkfifo").success());
         Tool::new(["verify", "--tablespace"])
@@ -206,7 +207,7 @@ fn files_of_a_server_are_intact_and_damage_is_found() {
     }
 }
 
-/// Members of an ENUM or SET as rows have them.
+/// Members of an ENUM or SET in the bytes that rows have.
 fn encoded(conn: &mut Conn, members: &[String], set: &str) -> Vec<Vec<u8>> {
     let mut one = |m: &String| {
         let quoted = m.replace('\\', "\\\\").replace('\'', "''");
@@ -217,7 +218,7 @@ fn encoded(conn: &mut Conn, members: &[String], set: &str) -> Vec<Vec<u8>> {
     members.iter().map(&mut one).collect()
 }
 
-/// A file whose pages are checked on their way to it, as those of a load are.
+/// A file whose pages are checked as they are written, as in a load.
 struct Checked<'a> {
     file: std::fs::File,
     check: Written<'a>,
@@ -230,17 +231,17 @@ impl Sink for Checked<'_> {
     }
 }
 
-/// Fills `t.{table}`, which is empty, with a file that is built from these rows.
+/// Imports a tablespace that is built from these rows into `t.{table}`, which is empty.
 fn import(
     server: &Server,
     conn: &mut Conn,
     table: &str,
     rows: &[Row],
-    folder: &Path,
+    directory: &Path,
 ) -> Result<(), innodb::build::Error> {
-    export(server, table, folder);
-    let path = folder.join(format!("{table}.ibd"));
-    let blank = std::fs::read(&path).expect("the empty file");
+    export(server, table, directory);
+    let path = directory.join(format!("{table}.ibd"));
+    let empty = std::fs::read(&path).expect("the empty file");
     let description = std::fs::read(path.with_extension("cfg")).expect("a description");
     let exported = Exported::read(&description).expect("a description");
     let columns = text(
@@ -260,7 +261,7 @@ fn import(
             (c[0].clone(), kind)
         })
         .collect();
-    let template = Template::read(&blank, &exported)?;
+    let template = Template::read(&empty, &exported)?;
     std::fs::remove_file(&path).expect("removed");
     let layouts: Vec<Layout> = exported
         .indexes
@@ -273,20 +274,20 @@ fn import(
     };
     let options = Options {
         memory: 1 << 20,
-        folder: folder.to_owned(),
+        folder: directory.to_owned(),
         threads: 2,
     };
     let builder = Builder::new(&template, &exported, columns, &out, &options)?;
-    let mut stretches = Vec::new();
+    let mut runs = Vec::new();
     let each = rows.len().div_ceil(3).max(1);
     for (n, part) in rows.chunks(each).enumerate() {
         let mut to = builder.rows((n * each) as u64 + 1);
         for row in part {
             to.push(row.iter().map(Option::as_deref))?;
         }
-        stretches.push(to.end()?);
+        runs.push(to.end()?);
     }
-    let pages = builder.finish(stretches)?;
+    let pages = builder.finish(runs)?;
     out.file
         .set_len(u64::from(pages) * innodb::page::SIZE as u64)
         .expect("a length");
@@ -305,8 +306,11 @@ fn import(
     run(conn, &format!("ALTER TABLE t.{table} DISCARD TABLESPACE"));
     for extension in ["ibd", "cfg"] {
         let name = format!("{table}.{extension}");
-        std::fs::copy(folder.join(&name), server.datadir().join("t").join(&name))
-            .expect("in place");
+        std::fs::copy(
+            directory.join(&name),
+            server.datadir().join("t").join(&name),
+        )
+        .expect("in place");
     }
     run(conn, &format!("ALTER TABLE t.{table} IMPORT TABLESPACE"));
     Ok(())
@@ -318,7 +322,7 @@ fn tables_with_no_row_or_one_row_are_imported() {
         let Some(server) = own_server(kind, &[]) else {
             continue;
         };
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         let mut conn = session(&server);
         for (rows, key) in [(1, ", KEY (a)"), (0, ", KEY (a)"), (0, "")] {
             run(&mut conn, "DROP DATABASE IF EXISTS t");
@@ -328,7 +332,7 @@ fn tables_with_no_row_or_one_row_are_imported() {
                 &format!("CREATE TABLE t.b (id INT PRIMARY KEY, a INT{key})"),
             );
             let row: Row = vec![Some(b"7".to_vec()), None];
-            import(&server, &mut conn, "b", &vec![row; rows], folder.path()).expect("a file");
+            import(&server, &mut conn, "b", &vec![row; rows], directory.path()).expect("a file");
             let check = text(&mut conn, "CHECK TABLE t.b EXTENDED");
             assert_eq!(
                 check.last().expect("an answer")[3],
@@ -361,12 +365,12 @@ fn equal(conn: &mut Conn, made: &Made, when: &str) {
     let by = format!("ORDER BY {}", made.primary);
     let (mut a, mut b) = (read(conn, "a", &by), read(conn, "b", &by));
     if !made.is_keyed {
-        // A change may have given rows one number: which of them is first is nobody's business.
+        // A change may have given several rows the same number: their order does not matter.
         a.sort();
         b.sort();
     }
     assert!(a == b, "{when}: rows differ\n{}", made.create);
-    // MariaDB's sums of equal tables with virtual columns differ.
+    // MariaDB's checksums of equal tables with virtual columns differ.
     if !(made.is_virtual && conn.server_version().contains("MariaDB")) {
         let sums = text(conn, "CHECKSUM TABLE t.a, t.b");
         assert_eq!(sums[0][1], sums[1][1], "{when}\n{}", made.create);
@@ -390,7 +394,7 @@ fn equal(conn: &mut Conn, made: &Made, when: &str) {
     }
 }
 
-/// Numbers of random tables: those of `PENSTOCK_TABLE` alone, or of the first `PENSTOCK_TABLES`.
+/// Seeds of random tables: `PENSTOCK_TABLE` alone, or the first `PENSTOCK_TABLES`, or a sample.
 fn table_numbers(kind: Kind) -> Vec<u64> {
     let number = |name| -> Option<u64> { std::env::var(name).ok()?.parse().ok() };
     if let Some(one) = number("PENSTOCK_TABLE") {
@@ -402,12 +406,13 @@ fn table_numbers(kind: Kind) -> Vec<u64> {
     few(kind, 12, &(0..500).collect::<Vec<_>>())
 }
 
-/// Tables of random columns and keys: by rows and by file, then the same changes to both.
-fn differential(kind: Kind) {
+each_kind!(built_files_equal_those_of_the_server; mysql, mariadb, mariadb118);
+/// Random tables, filled by SQL and by a built tablespace; then the same changes to both.
+fn built_files_equal_those_of_the_server(kind: Kind) {
     let Some(mut server) = own_server(kind, &["--innodb-fast-shutdown=0"]) else {
         return;
     };
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let mut conn = session(&server);
     for (n, seed) in table_numbers(kind).into_iter().enumerate() {
         let mut random = Random::new(seed);
@@ -422,8 +427,8 @@ fn differential(kind: Kind) {
         let rows: Vec<Row> = conn
             .fetch(format!("SELECT * FROM t.a ORDER BY {}", made.primary))
             .expect("rows");
-        // Everything that these tables hold is covered: nothing may be left to the server.
-        if let Err(e) = import(&server, &mut conn, "b", &rows, folder.path()) {
+        // Every type and index of these tables is supported: nothing may be left to the server.
+        if let Err(e) = import(&server, &mut conn, "b", &rows, directory.path()) {
             panic!("table {seed}: {e}\n{}", made.create);
         }
         for key in &made.later {
@@ -433,7 +438,7 @@ fn differential(kind: Kind) {
         }
         equal(&mut conn, &made, &format!("table {seed}: imported"));
         for change in random.changes(&made) {
-            // Two rows may come to have the same number; then they do in both.
+            // Two rows may get the same number; then they do in both tables.
             let mut change = |table: &str| match conn.execute(change.replace("{t}", table)) {
                 Ok(_) => 0,
                 Err(wire::Error::Server(e)) => e.code,
@@ -456,23 +461,10 @@ fn differential(kind: Kind) {
     }
 }
 
-#[test]
-fn built_files_cannot_be_told_from_the_servers_own_mysql() {
-    differential(Kind::MySql);
-}
-
-#[test]
-fn built_files_cannot_be_told_from_the_servers_own_mariadb() {
-    differential(Kind::MariaDb);
-}
-
-#[test]
-fn built_files_cannot_be_told_from_the_servers_own_mariadb118() {
-    differential(Kind::MariaDb118);
-}
-
-/// Weights and names of files are tables that servers were asked for: they say the same today.
-fn tables_of_servers(kind: Kind) {
+each_kind!(weights_and_file_names_equal_those_of_the_server; mysql, mariadb, mariadb118);
+/// The weights of characters and the encoding of file names were taken from servers: servers still
+/// give the same.
+fn weights_and_file_names_equal_those_of_the_server(kind: Kind) {
     let Some(server) = own_server(kind, &[]) else {
         return;
     };
@@ -505,7 +497,7 @@ fn tables_of_servers(kind: Kind) {
     let wanted = ["cp1250_czech_cs", "latin1_german2_ci", "latin2_czech_cs"];
     assert_eq!(unknown, wanted, "{}", all.len());
     weights_of_unicode(&mut conn, kind);
-    // MySQL does not say how it writes names.
+    // MySQL has no function that shows how it encodes names.
     if kind == Kind::MySql {
         return;
     }
@@ -520,7 +512,7 @@ fn tables_of_servers(kind: Kind) {
     }
 }
 
-/// Characters compare as the server compares them, alone and beside each other.
+/// Characters compare as on the server, alone and next to each other.
 fn weights_of_unicode(conn: &mut Conn, kind: Kind) {
     let mut sql = "SELECT id, collation_name FROM information_schema.collations \
         WHERE character_set_name IN ('utf8mb3', 'utf8mb4') AND collation_name NOT LIKE '%bin'"
@@ -578,7 +570,8 @@ fn weights_of_unicode(conn: &mut Conn, kind: Kind) {
             .find(|w| w[0].0.cmp(&w[1].0) != w[0].1.1.cmp(&w[1].1.1));
         assert_eq!(wrong, None, "{}", c[1]);
         assert!(weights.len() > 23_000, "{}: {}", c[1], weights.len());
-        // None becomes another beside one of the others; what has no table has none of such either, nor has `general`.
+        // No character's weight changes next to another. Collations without a table have no such
+        // contractions either, nor has `general`.
         if set == "utf8mb3" || ["general", "nopad"].iter().any(|w| c[1].contains(w)) {
             continue;
         }
@@ -606,26 +599,11 @@ fn weights_of_unicode(conn: &mut Conn, kind: Kind) {
         );
         assert_eq!(text(conn, &sql), Vec::<Vec<String>>::new(), "{}", c[1]);
     }
-    // MariaDB 11.4 has a utf8mb4_0900_ai_ci of its own.
+    // MariaDB 11.4 has its own utf8mb4_0900_ai_ci.
     let wanted = match kind {
         Kind::MySql => 7,
         Kind::MariaDb => 16,
         _ => 17,
     };
     assert_eq!(known, wanted, "{all:?}");
-}
-
-#[test]
-fn tables_of_servers_mysql() {
-    tables_of_servers(Kind::MySql);
-}
-
-#[test]
-fn tables_of_servers_mariadb() {
-    tables_of_servers(Kind::MariaDb);
-}
-
-#[test]
-fn tables_of_servers_mariadb118() {
-    tables_of_servers(Kind::MariaDb118);
 }

@@ -1,9 +1,9 @@
-//! Tables that come as files: the same in the end as if their rows had been
-//! sent, whatever happens on the way.
+//! Tables that are imported as tablespaces: in the end the same as if they had been loaded by SQL,
+//! whatever happens on the way.
 
 use crate::kit::fixtures::{all_tables, imported_as_tablespaces, three_tables};
 use crate::kit::imported::{equal, leftovers, names};
-use crate::kit::{COUNT, Pair, Tool, both, few, own_server};
+use crate::kit::{COUNT, Pair, Tool, both, each_kind, few, own_server};
 use rustix::process::Signal;
 use testkit::{Kind, Server};
 
@@ -69,9 +69,9 @@ fn imported_tables_equal_those_loaded_by_sql(pair: &Pair) {
         pair.same("SELECT * FROM f.functional ORDER BY id");
         pair.same("SELECT COUNT(*) FROM f.functional FORCE INDEX (f) WHERE LOWER(v) > 'b'");
     }
-    // Both count on from the same number, and go on being the same.
+    // Both give out the same next values, and stay equal.
     for change in [
-        // Its number has to be one that none of the rows has.
+        // The row id of the next row must be one that no row has.
         "INSERT INTO f.no_key VALUES (5, 'the next row')",
         "INSERT INTO f.keyed (u) VALUES ('new')",
         "INSERT INTO f.worded (t) VALUES ('new words')",
@@ -155,7 +155,8 @@ fn auto_imports_big_tables_and_says_why_not_the_others(pair: &Pair) {
         "equal: 10,001 rows in 2 tables",
     ]);
     equal(pair, pair.target(), "auto");
-    // What does not fit into memory is sorted on disk; --no-verify does not spare a file its proof.
+    // What does not fit into memory is sorted on disk. --no-verify does not skip the verification
+    // of a tablespace.
     load(&["--skip-binlog", "--sort-memory", "1M", "--no-verify"])
         .says(&["as files", "equal: 10,000 rows in 1 table"]);
     equal(pair, pair.target(), "little memory");
@@ -165,20 +166,14 @@ fn auto_imports_big_tables_and_says_why_not_the_others(pair: &Pair) {
         "{}",
         rows.said()
     );
-    load(&[
-        "--skip-binlog",
-        "--import-mode",
-        "tablespace",
-        "--max-rate",
-        "1G",
-    ])
-    .says(&["as rows", "--max-rate counts"]);
+    load(&["--skip-binlog", "--import-mode", "tablespace", "--max-rate", "1G"])
+        .says(&["as rows", "--max-rate counts"]);
     let binlog = pair.target().value("SELECT @@log_bin").expect("a flag") == "1";
     if binlog {
         load(&[]).says(&["`f`.`big`: the server writes a binary log", "--skip-binlog"]);
     }
     if pair.is_mysql() {
-        // Without a redo log a server that falls over takes all its tables along.
+        // Without a redo log a server that crashes loses all its tables.
         let done = load(&["--skip-binlog", "--tune=max"]).says(&["as files"]);
         assert!(!done.said().contains("innodb_redo_log "), "{}", done.said());
     }
@@ -190,7 +185,7 @@ fn auto_imports_big_tables_and_says_why_not_the_others(pair: &Pair) {
         .says(&["auto", "rows", "tablespace"]);
 }
 
-const PLACES: &[&str] = &[
+const FAILPOINTS: &[&str] = &[
     "a table is created#2",
     "a file is announced#2",
     "empty files are discarded#1",
@@ -212,19 +207,19 @@ const PLACES: &[&str] = &[
 both!(a_load_killed_during_the_import);
 fn a_load_killed_during_the_import(pair: &Pair) {
     three_tables(pair);
-    for place in few(pair.kind, 5, PLACES) {
+    for failpoint in few(pair.kind, 5, FAILPOINTS) {
         pair.target()
             .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
             .expect("an empty target");
         loading(pair, &[])
-            .env("PENSTOCK_KILL_AT", place)
+            .env("PENSTOCK_KILL_AT", failpoint)
             .run()
             .code(137);
         loading(pair, &[])
             .run()
             .code(10)
             .says(&["interrupted", "--resume"]);
-        // Killed once more while it clears up.
+        // Killed again while it cleans up.
         let second = loading(pair, &["--resume"])
             .env("PENSTOCK_KILL_AT", "what was left of a file is gone#1")
             .run();
@@ -232,10 +227,10 @@ fn a_load_killed_during_the_import(pair: &Pair) {
             second.code(137);
             loading(pair, &["--resume"]).run().ok().says(&["equal:"]);
         }
-        equal(pair, pair.target(), place);
+        equal(pair, pair.target(), failpoint);
         pair.same_definitions("f");
     }
-    // Another road may be taken the second time.
+    // The resume may use another import mode.
     pair.target()
         .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
         .expect("an empty target");
@@ -248,7 +243,7 @@ fn a_load_killed_during_the_import(pair: &Pair) {
         .says(&["equal:"]);
     equal(pair, pair.target(), "rows the second time");
     pair.same_definitions("f");
-    // And the schema can be dropped instead, whatever was left.
+    // The schema can also be dropped instead, whatever is left of the load.
     pair.target()
         .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
         .expect("an empty target");
@@ -261,7 +256,7 @@ fn a_load_killed_during_the_import(pair: &Pair) {
         .expect("dropped");
     assert!(!leftovers(pair.target()).is_empty());
     loading(pair, &[]).run().ok();
-    equal(pair, pair.target(), "begun anew");
+    equal(pair, pair.target(), "started again");
 }
 
 both!(rows_of_other_sessions_are_not_dropped);
@@ -282,7 +277,7 @@ fn rows_of_other_sessions_are_not_dropped(pair: &Pair) {
     pair.target()
         .client("INSERT INTO f.a VALUES (900000, 'mine')")
         .expect("inserted");
-    // The row is one too many, so the load fails; but it is there, and all others are.
+    // There is one row too many, so the load fails. But the row is kept, and so are all others.
     loading(pair, &["--resume"])
         .run()
         .code(4)
@@ -347,42 +342,51 @@ fn the_documented_grants_are_enough(pair: &Pair) {
         .expect("dropped");
 }
 
-fn killed_server(source: Kind, kind: Kind) {
+each_kind!(a_server_killed_during_the_import; mysql, mariadb, mariadb118);
+fn a_server_killed_during_the_import(kind: Kind) {
     let Some(mut target) = own_server(kind, &["--server-id=79"]) else {
         return;
     };
-    let Some(pair) = Pair::take(source) else {
+    let Some(pair) = Pair::take(kind.flavour()) else {
         return;
     };
     three_tables(&pair);
-    for place in few(kind, 4, &PLACES[1..]) {
+    for failpoint in few(kind, 4, &FAILPOINTS[1..]) {
         target
             .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
             .expect("an empty target");
         let run = load_into(&pair, &target, &[])
-            .env("PENSTOCK_STOP_AT", place)
+            .env("PENSTOCK_STOP_AT", failpoint)
             .start();
         run.until_stopped();
         target.kill9().expect("killed");
         run.signal(Signal::CONT);
         let done = run.wait();
-        assert_eq!(done.code, 6, "{place}: {}", done.said());
+        assert_eq!(done.code, 6, "{failpoint}: {}", done.said());
         target.restart().expect("a server again");
         load_into(&pair, &target, &["--resume"])
             .run()
             .ok()
             .says(&["equal:"]);
-        equal(&pair, &target, place);
+        equal(&pair, &target, failpoint);
         target.restart().expect("a server again");
-        equal(&pair, &target, &format!("{place}, restarted"));
+        equal(&pair, &target, &format!("{failpoint}, restarted"));
     }
-    // What is changed right behind a load survives a crash: MariaDB's recovery leaves out changes of a
-    // table whose empty file was discarded since the last checkpoint.
-    target
-        .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
-        .expect("an empty target");
+}
+
+each_kind!(changes_right_after_the_import_survive_a_crash; mysql, mariadb, mariadb118);
+/// MariaDB's recovery leaves out changes of a table whose empty tablespace was discarded since the
+/// last checkpoint.
+fn changes_right_after_the_import_survive_a_crash(kind: Kind) {
+    let Some(mut target) = own_server(kind, &["--server-id=79"]) else {
+        return;
+    };
+    let Some(pair) = Pair::take(kind.flavour()) else {
+        return;
+    };
+    three_tables(&pair);
     load_into(&pair, &target, &[]).run().ok();
-    // The server counts rows without a key on, and does so after a crash.
+    // The server continues the row ids of a table without a key, also after a crash.
     pair.fill(&format!(
         "CREATE TABLE f.n (id INT, KEY (id)) ENGINE=InnoDB; \
         INSERT INTO f.n SELECT n FROM {COUNT} WHERE n < 5000;"
@@ -417,28 +421,13 @@ fn killed_server(source: Kind, kind: Kind) {
     equal(&pair, &target, "counted on");
 }
 
-#[test]
-fn a_server_that_is_killed_on_the_road_mysql() {
-    killed_server(Kind::MySql, Kind::MySql);
-}
-
-#[test]
-fn a_server_that_is_killed_on_the_road_mariadb() {
-    killed_server(Kind::MariaDb, Kind::MariaDb);
-}
-
-#[test]
-fn a_server_that_is_killed_on_the_road_mariadb118() {
-    killed_server(Kind::MariaDb, Kind::MariaDb118);
-}
-
-/// Stops a load at a place, does something there, and lets it go on.
-fn meanwhile(pair: &Pair, place: &str, what: impl FnOnce()) -> crate::kit::Done {
+/// Stops a load at a failpoint, does something there, and lets it continue.
+fn meanwhile(pair: &Pair, failpoint: &str, what: impl FnOnce()) -> crate::kit::Done {
     pair.target()
         .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
         .expect("an empty target");
     let run = loading(pair, &["--threads", "1"])
-        .env("PENSTOCK_STOP_AT", place)
+        .env("PENSTOCK_STOP_AT", failpoint)
         .start();
     run.until_stopped();
     what();
@@ -446,7 +435,7 @@ fn meanwhile(pair: &Pair, place: &str, what: impl FnOnce()) -> crate::kit::Done 
     run.wait()
 }
 
-/// Turns one bit of a file over.
+/// Flips one bit of a file.
 fn damage(path: &std::path::Path, at: usize) {
     let mut bytes = std::fs::read(path).expect("the file");
     let Some(byte) = bytes.get_mut(at) else {
@@ -459,7 +448,7 @@ fn damage(path: &std::path::Path, at: usize) {
 both!(suspect_tablespaces_are_loaded_by_sql);
 fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
     three_tables(pair);
-    // Several may be on their way: what is not finished yet is written over.
+    // Several tablespaces may be under way; one that is not finished is written again anyway.
     let damage = |at: usize| {
         let all = leftovers(pair.target());
         let built = all
@@ -469,7 +458,7 @@ fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
             damage(path, at);
         }
     };
-    // Found by the check before it is on the disk.
+    // Found by penstock's own check, before the tablespace is on the disk.
     pair.target()
         .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
         .expect("an empty target");
@@ -488,7 +477,7 @@ fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
     equal(pair, pair.target(), "a file that was refused");
     // Found by the comparison.
     let done = meanwhile(pair, "a file is entered#1", || {
-        // Any of them may be the first, and only that one is sure to be there.
+        // Any of them may be the first, and only that one is sure to exist.
         for change in [
             "f.a SET v = 'other' WHERE id = 77",
             "f.b SET v = 'other' WHERE id = 77",
@@ -502,7 +491,7 @@ fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
         .says(&["what came as a file differs", "dropped and loaded as rows"]);
     equal(pair, pair.target(), "rows that differ");
     pair.same_definitions("f");
-    // Stopped by hand in the middle: nothing of the file is left, and it goes on.
+    // Stopped by hand in the middle, then continued: nothing of the tablespaces is left.
     let run = meanwhile(pair, "a file is built#2", || {});
     run.ok();
     equal(pair, pair.target(), "stopped and let go on");

@@ -1,4 +1,4 @@
-//! Whatever ends a load, the server's settings are as they were before it.
+//! However a load ends, the server's settings are what they were before it.
 
 mod scene;
 mod service;
@@ -99,7 +99,7 @@ fn a_load_that_fails(scene: &mut Scene) {
     let kind = scene.target.kind();
     let run = scene.load().start();
     tuned(kind, &scene.rows_flow());
-    // What is loaded into goes away under it.
+    // The schema is dropped during the load.
     scene.empty();
     let done = run.wait();
     assert!(![0, 9, 70].contains(&done.code), "{done:?}");
@@ -133,7 +133,7 @@ fn a_process_that_is_killed(scene: &mut Scene) {
     let killed = |scene: &Scene| {
         let run = scene.load().start();
         tuned(kind, &scene.rows_flow());
-        // While it lives, nobody touches its settings.
+        // While the load runs, no other command touches its settings.
         let live = scene.doctor().run().ok().says(&[
             "Settings are in use",
             "is running",
@@ -178,7 +178,8 @@ fn a_process_that_is_killed(scene: &mut Scene) {
         .says(&["put back: ", "sync_binlog = 1"]);
     scene.as_before();
     scene.doctor().run().ok();
-    // Or the next load does it, whatever its own level, before it judges the server.
+    // Or the next load puts them back, whatever its own level, before it looks at the server's
+    // settings.
     killed(scene);
     scene.tool("load", "root").run().code(7).says(&[
         "put back: ",
@@ -239,7 +240,7 @@ fn privileges_that_are_missing(scene: &mut Scene) {
             .args(["--tune", "max", "--json"])
             .run()
     };
-    // Rows need it, and it may not be set.
+    // Loading needs this setting, and the account may not change it.
     load(scene).code(7).says(&["LOAD DATA LOCAL is off"]);
     scene.as_before();
     scene
@@ -278,7 +279,7 @@ fn without_a_journal_nothing_is_changed(scene: &mut Scene) {
     scene.as_before();
 }
 
-/// The journal of one server, renamed to that of another, is never applied.
+/// The settings journal of one server, renamed to that of another, is never applied.
 #[test]
 fn a_settings_journal_of_another_server_is_not_applied() {
     let Some(scene) = Scene::new(Kind::MariaDb) else {
@@ -311,13 +312,13 @@ fn a_settings_journal_of_another_server_is_not_applied() {
         .code(8)
         .says(&["is about another server"]);
     assert_eq!(settings(&scene.target), left);
-    // The last line torn: the one before it still counts.
+    // With its last line torn: the one before still counts.
     std::fs::write(&journal, format!("{text}{{\"event\":\"change\",\"sett")).expect("written");
     scene.doctor().arg("--revert").run().ok();
     scene.as_before();
 }
 
-/// A server that was started again has its own settings; only the redo log stays off.
+/// A server that was restarted has its own settings again; only the redo log stays off.
 #[test]
 fn a_server_that_is_restarted() {
     for kind in [Kind::MySql, Kind::MariaDb] {
@@ -329,7 +330,7 @@ fn a_server_that_is_restarted() {
         run.signal(Signal::KILL);
         run.wait().code(137);
         scene.empty();
-        // Started with a value that is neither old nor the load's.
+        // Started with a value that is neither the old one nor the load's.
         scene
             .target
             .restart_with(&["--sync-binlog=5"])
@@ -361,10 +362,10 @@ fn two_loads_at_once() {
         tuned(kind, &scene.rows_flow());
         for (state, who) in [
             (scene.state(), "another load (process"),
-            (scene.folder.path().join("far"), "from another host"),
+            (scene.directory.path().join("far"), "from another host"),
         ] {
             let second = Tool::new(["load"])
-                .arg(scene.folder.path().join("b"))
+                .arg(scene.directory.path().join("b"))
                 .arg("-S")
                 .arg(scene.target.socket())
                 .args(["-u", "root", "--tune", "max"])
@@ -385,7 +386,7 @@ fn two_loads_at_once() {
     }
 }
 
-/// With a replica on it, or as one, a server's durability is not to be given away.
+/// The durability of a server with a replica, or of a replica, is not given up.
 #[test]
 fn a_server_with_replicas() {
     for kind in [Kind::MySql, Kind::MariaDb] {
@@ -468,7 +469,7 @@ fn a_server_with_replicas() {
     }
 }
 
-/// The password and the account are nobody's business but the server's.
+/// The settings journal has no password and no account.
 #[test]
 fn no_secrets_in_the_journal() {
     let Some(scene) = Scene::new(Kind::MySql) else {

@@ -1,8 +1,8 @@
 //! The whole-tool tests: the real binary against real servers of both flavours.
 //!
-//! Files are named after what they prove. A test that needs a server or a program which this machine
-//! does not have is skipped: it passes, and `./dev test` counts it at the end, with the reason. What
-//! `PENSTOCK_TEST_REQUIRE` lists must be there.
+//! Files are named after what they prove. A test that needs a server or a program which this
+//! machine does not have is skipped: it passes, and `./dev test` counts it at the end, with the
+//! reason. What `PENSTOCK_TEST_REQUIRE` lists must be there.
 
 mod kit;
 

@@ -1,4 +1,4 @@
-//! What cannot be carried exactly is named, and the exit code says so.
+//! What cannot be dumped or loaded exactly is reported, and the exit code says so.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn a_table_without_transactions_is_reported(pair: &Pair) {
     pair.same_definitions("ex");
 }
 
-/// MariaDB only: what a table was is not in a dump of what it is.
+/// MariaDB only: a dump has the current rows of a table, not its history.
 #[test]
 fn the_history_of_a_versioned_table_is_reported() {
     let Some(pair) = Pair::take(testkit::Kind::MariaDb) else {
@@ -61,7 +61,8 @@ fn an_enum_without_a_value_stays_without_one(pair: &Pair) {
     pair.dump("a", &[]).ok();
     let version = pair.target().value("SELECT VERSION()").expect("a version");
     if !pair.is_mysql() && version.starts_with("10.") {
-        // MariaDB 10 warns about this value even where it is asked for: refused, and never changed in silence.
+        // MariaDB 10 warns about this value even if it is valid there: it is refused, and never
+        // changed silently.
         pair.load("a", &[])
             .code(1)
             .says(&["Data truncated for column 'e'", "rolled back"]);
@@ -91,7 +92,7 @@ fn an_enum_member_that_the_server_cannot_show_is_reported(pair: &Pair) {
     }
 }
 
-/// MySQL only: a DECIMAL inside JSON reads as 1.10 and comes back from text as a DOUBLE, 1.1.
+/// MySQL only: a DECIMAL inside JSON reads as 1.10, and comes back from text as a DOUBLE, 1.1.
 #[test]
 fn json_that_text_cannot_hold_is_reported() {
     let Some(pair) = Pair::take(testkit::Kind::MySql) else {

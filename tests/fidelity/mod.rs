@@ -1,6 +1,6 @@
-//! What is loaded is what was dumped: values, definitions and programs, each
-//! through dump, offline verify, load, the servers' own checksums, SHOW CREATE,
-//! and a comparison of both servers that finds one changed value.
+//! What is loaded is what was dumped: values, definitions and programs, each by dump, offline
+//! verify, load, the servers' own checksums, SHOW CREATE, and a comparison of both servers that
+//! finds one changed value.
 
 mod exceptions;
 mod numbers;

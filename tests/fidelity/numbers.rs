@@ -1,4 +1,4 @@
-//! Numbers: integers to their ends, DECIMAL, and floating point bit for bit.
+//! Numbers: integers to their limits, DECIMAL, and floating point bit for bit.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn numbers_come_back_exactly(pair: &Pair) {
 
 both!(floats_come_back_bit_for_bit);
 fn floats_come_back_bit_for_bit(pair: &Pair) {
-    // Through text a FLOAT has six digits; these differ in the seventh and beyond.
+    // As text a FLOAT has six digits; these differ in the seventh and beyond.
     pair.fill(&fixture!("floats"));
     pair.carry("a", &["--chunk-size", "64k"]);
     pair.same_schema("fl");

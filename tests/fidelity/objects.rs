@@ -1,5 +1,5 @@
-//! Views, triggers, routines, events and sequences arrive as they were made,
-//! and none of them acts while rows are loaded.
+//! Views, triggers, routines, events and sequences arrive as they were created, and none of them
+//! acts while rows are loaded.
 
 use super::*;
 
@@ -98,7 +98,8 @@ DELIMITER ;
 
 both!(programs_with_awkward_bodies);
 fn programs_with_awkward_bodies(pair: &Pair) {
-    pair.fill(r#"CREATE DATABASE prg CHARACTER SET latin1; USE prg; SET NAMES utf8mb4;
+    pair.fill(
+        r#"CREATE DATABASE prg CHARACTER SET latin1; USE prg; SET NAMES utf8mb4;
 DELIMITER $$
 CREATE PROCEDURE `odd ``name; //`(IN `p;` INT, OUT x VARCHAR(100))
   COMMENT 'it''s; // $ ;; \\ é'
@@ -115,9 +116,11 @@ DELIMITER //
 CREATE FUNCTION plain() RETURNS VARCHAR(20) CHARACTER SET utf8mb4 DETERMINISTIC RETURN ';;'//
 DELIMITER ;
 SET sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT';
-CREATE FUNCTION moded() RETURNS VARCHAR(50) DETERMINISTIC RETURN 'a' || 'b' || (SELECT "x" FROM (SELECT 'q' AS "x") AS "d");
-"#);
-    // The stock client would not understand this mode.
+CREATE FUNCTION moded() RETURNS VARCHAR(50) DETERMINISTIC RETURN
+  'a' || 'b' || (SELECT "x" FROM (SELECT 'q' AS "x") AS "d");
+"#,
+    );
+    // The stock client does not understand this mode.
     let mut conn = pair.source().conn().expect("a connection");
     conn.execute("SET sql_mode = 'NO_BACKSLASH_ESCAPES'")
         .expect("a mode");
@@ -149,7 +152,7 @@ DELIMITER ;",
     assert_eq!(call(pair.source()), call(pair.target()));
 }
 
-/// MariaDB only: a sequence goes on where it was, packages come whole.
+/// MariaDB only: a sequence continues where it was, and packages are complete.
 #[test]
 fn sequences_and_packages() {
     let Some(pair) = Pair::take(testkit::Kind::MariaDb) else {

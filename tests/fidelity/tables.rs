@@ -139,7 +139,7 @@ fn circular_foreign_keys(pair: &Pair) {
     );
 }
 
-/// MySQL only: a primary key that the server made, and keys that it hides.
+/// MySQL only: a primary key that the server generated, and indexes that are invisible.
 #[test]
 fn generated_invisible_primary_keys() {
     let Some(pair) = Pair::take(testkit::Kind::MySql) else {

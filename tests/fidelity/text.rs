@@ -1,9 +1,9 @@
-//! Text is carried as the bytes that are stored, whatever its character set.
+//! Text is dumped and loaded as the bytes that are stored, whatever its character set.
 
 use super::*;
 
-/// Character sets with bytes that are worth it: trail bytes that look like a
-/// backslash, a tab or a letter, wide ones full of zeros.
+/// Character sets with difficult bytes: trail bytes that look like a backslash, a tab or a letter,
+/// wide ones full of zeros.
 const SETS: &[(&str, &[&str])] = &[
     (
         "latin1",
@@ -71,7 +71,7 @@ fn text_comes_back_byte_for_byte(pair: &Pair) {
         "INSERT INTO t_latin1 (v, c, t) SELECT CHAR(n USING latin1), CHAR(n USING latin1), \
         CHAR(n, 92, n, 9 USING latin1) FROM {COUNT} WHERE n BETWEEN 1 AND 255;\n"
     );
-    // UTF-8 that somebody stored in a latin1 column, and trailing blanks.
+    // UTF-8 stored in a latin1 column, and trailing blanks.
     script += "INSERT INTO t_latin1 (v, c, t) \
         VALUES (CONVERT(CAST('naïve €' AS BINARY) USING latin1), 'x  ', 'x  '), ('x', 'x', 'x'), \
         ('x ', 'x ', 'x\\t'), ('\\\\N', 'NULL', '\\\\\\\\N');\n";
@@ -92,13 +92,18 @@ fn text_comes_back_byte_for_byte(pair: &Pair) {
 
 both!(defaults_and_comments_keep_their_bytes);
 fn defaults_and_comments_keep_their_bytes(pair: &Pair) {
-    pair.fill(r"CREATE DATABASE `dc`; USE dc; SET NAMES utf8mb4;
+    pair.fill(
+        r"CREATE DATABASE `dc`; USE dc; SET NAMES utf8mb4;
 CREATE TABLE t (id INT PRIMARY KEY COMMENT 'a ''quoted'' \\ back\nslash; -- no */ /* comment',
-  a VARCHAR(30) NOT NULL DEFAULT 'it''s; \\ \n `x` é', b VARBINARY(8) DEFAULT 0x00FF5C27, c VARCHAR(10) CHARACTER SET latin1 DEFAULT 'ÿä',
-  d ENUM('a''b', 'c;d') DEFAULT 'a''b', e DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3), f BIT(3) DEFAULT b'101', g DOUBLE DEFAULT 1e-10) COMMENT 'tab\t 日本 ''x''; DELIMITER ;;';
+  a VARCHAR(30) NOT NULL DEFAULT 'it''s; \\ \n `x` é', b VARBINARY(8) DEFAULT 0x00FF5C27,
+  c VARCHAR(10) CHARACTER SET latin1 DEFAULT 'ÿä',
+  d ENUM('a''b', 'c;d') DEFAULT 'a''b', e DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3),
+  f BIT(3) DEFAULT b'101', g DOUBLE DEFAULT 1e-10) COMMENT 'tab\t 日本 ''x''; DELIMITER ;;';
 INSERT INTO t (id) VALUES (1);
-CREATE TABLE `sp ace` (`a``b` INT PRIMARY KEY, `c;d` INT, `é` INT, `%s` INT, KEY `k ``;` (`c;d`)); INSERT INTO `sp ace` VALUES (1, 2, 3, 4);
-");
+CREATE TABLE `sp ace` (`a``b` INT PRIMARY KEY, `c;d` INT, `é` INT, `%s` INT, KEY `k ``;` (`c;d`));
+INSERT INTO `sp ace` VALUES (1, 2, 3, 4);
+",
+    );
     pair.carry("a", &[]);
     pair.same_schema("dc");
     pair.target()

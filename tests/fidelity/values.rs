@@ -189,7 +189,7 @@ fn types_of_one_flavour_come_back_exactly(pair: &Pair) {
 
 both!(values_beyond_one_packet_come_back_exactly);
 fn values_beyond_one_packet_come_back_exactly(pair: &Pair) {
-    // 2^24 - 1 bytes are a full packet; one less and one more are the borders of the protocol.
+    // 2^24 - 1 bytes are a full packet; one less and one more are the edges of the protocol.
     pair.fill(
         "CREATE DATABASE big; USE big; \
         CREATE TABLE l (id INT PRIMARY KEY, t LONGTEXT, b LONGBLOB); \

@@ -1,5 +1,5 @@
-//! The program under test: built once, run with nothing of the user's own
-//! settings, and never waited for without end.
+//! The program under test: built once, run without the user's own settings, and never waited for
+//! without a limit.
 
 use super::waiting::until;
 use std::ffi::OsString;
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 /// No run of these tests takes nearly as long; longer means that it hangs.
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// The binary: the one that `PENSTOCK_BIN` names (a release build, say), or the
-/// workspace's own, brought up to date.
+/// The binary: the one that `PENSTOCK_BIN` names (such as a release build), or the workspace's own,
+/// brought up to date.
 pub fn path() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -24,8 +24,12 @@ pub fn path() -> &'static Path {
         }
         // target/PROFILE/deps/whole-HASH
         let own = std::env::current_exe().expect("a path of the test itself");
-        let profile = own.ancestors().nth(2).expect("a profile folder").to_owned();
-        let target = profile.parent().expect("a target folder");
+        let profile = own
+            .ancestors()
+            .nth(2)
+            .expect("a profile directory")
+            .to_owned();
+        let target = profile.parent().expect("a target directory");
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args([
             "build",
@@ -57,7 +61,7 @@ pub fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// How a run ended, and what it said.
+/// How a run ended, and what it printed.
 #[derive(Debug)]
 pub struct Done {
     /// Exit code, or 128 and the signal that ended it.
@@ -71,7 +75,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Insists on an exit code.
+    /// Asserts an exit code.
     #[track_caller]
     pub fn code(self, wanted: i32) -> Done {
         assert_eq!(
@@ -82,13 +86,13 @@ impl Done {
         self
     }
 
-    /// Insists on success.
+    /// Asserts success.
     #[track_caller]
     pub fn ok(self) -> Done {
         self.code(0)
     }
 
-    /// Insists that all of these were said, on either stream.
+    /// Asserts that each of these was printed, on either stream.
     #[track_caller]
     pub fn says(self, texts: &[&str]) -> Done {
         for text in texts {
@@ -122,7 +126,7 @@ impl Done {
     }
 }
 
-/// One run of the program, being put together.
+/// A run that is being prepared.
 pub struct Tool {
     command: Command,
     input: Vec<u8>,
@@ -172,7 +176,7 @@ impl Tool {
         self
     }
 
-    /// Runs it to its end.
+    /// Runs it and waits for its end.
     pub fn run(self) -> Done {
         self.start().wait()
     }
@@ -182,7 +186,7 @@ impl Tool {
         self.begin(Stream::read)
     }
 
-    /// Starts it, and hangs up at once: what it says breaks the pipe.
+    /// Starts it and closes its outputs at once: whatever it prints breaks the pipe.
     pub fn start_unheard(self) -> Running {
         self.begin(|pipe| {
             drop(pipe);
@@ -200,7 +204,7 @@ impl Tool {
             .stderr(Stdio::piped());
         let mut child = self.command.spawn().expect("the program starts");
         if let Some(mut input) = child.stdin.take() {
-            // A program that ends without reading is no concern of the writer.
+            // A program may end without reading its input.
             let _ = input.write_all(&self.input);
         }
         let out = hear(Box::new(child.stdout.take().expect("a pipe")));
@@ -242,7 +246,7 @@ impl Stream {
         lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits for its end.
+    /// Waits until the output is closed.
     fn end(mut self) -> String {
         if let Some(thread) = self.thread.take() {
             thread.join().expect("a reader");
@@ -251,7 +255,7 @@ impl Stream {
     }
 }
 
-/// A run that goes on.
+/// A run that is under way.
 pub struct Running {
     child: Child,
     out: Stream,
@@ -260,7 +264,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Its process.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -1,4 +1,4 @@
-//! A browser that opens a page and says what became of it.
+//! A browser that opens a page and reports what it made of it.
 //!
 //! Optional: where there is none the test is skipped.
 
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// No page of these tests takes nearly as long, even where others have the cores.
+/// No page of these tests takes nearly as long, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// What a browser made of a page.
 pub struct Opened {
-    /// The document as it stood once all was loaded.
+    /// The document after everything was loaded.
     pub dom: String,
-    /// What the page complained of: refused resources, errors of scripts.
+    /// Console messages: refused resources, errors of scripts.
     pub console: Vec<String>,
 }
 
@@ -36,9 +36,9 @@ pub fn find() -> Option<PathBuf> {
     found
 }
 
-/// Opens a page; `folder` is for the browser's own files.
-pub fn open(browser: &Path, page: &Path, folder: &Path) -> Opened {
-    let files = |name: &str| std::fs::File::create(folder.join(name)).expect("a file");
+/// Opens a page; `directory` is a directory for the browser's own files.
+pub fn open(browser: &Path, page: &Path, directory: &Path) -> Opened {
+    let files = |name: &str| std::fs::File::create(directory.join(name)).expect("a file");
     let mut child = Command::new(browser)
         .args([
             "--headless",
@@ -55,7 +55,7 @@ pub fn open(browser: &Path, page: &Path, folder: &Path) -> Opened {
         ])
         .arg(format!(
             "--user-data-dir={}",
-            folder.join("profile").display()
+            directory.join("profile").display()
         ))
         .arg(format!("file://{}", page.display()))
         .stdin(Stdio::null())
@@ -75,7 +75,7 @@ pub fn open(browser: &Path, page: &Path, folder: &Path) -> Opened {
             None => std::thread::sleep(Duration::from_millis(50)),
         }
     };
-    let read = |name: &str| lossy(&std::fs::read(folder.join(name)).expect("a file"));
+    let read = |name: &str| lossy(&std::fs::read(directory.join(name)).expect("a file"));
     let log = read("log");
     assert!(status.success(), "{log}");
     Opened {

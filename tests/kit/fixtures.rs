@@ -1,7 +1,7 @@
 //! Schemas that tests fill a server with, as SQL scripts in `fixtures/`.
 //!
-//! In a script `{COUNT}` stands for a derived table that counts (see [`COUNT`]). What only one flavour
-//! has is in a script of its own.
+//! In a script `{COUNT}` stands for a derived table that counts (see [`COUNT`]). What only one
+//! flavour has is in a separate script.
 
 use super::{COUNT, Pair};
 
@@ -70,9 +70,9 @@ pub fn imported_as_tablespaces(pair: &Pair) -> Vec<&'static str> {
     all
 }
 
-/// An archive `a` of three tables in a schema `f`, which is enough for everything to overlap, and of
-/// one that is imported by SQL. The schema before them, `a-f`, has another name in file names and gets
-/// the load journal.
+/// An archive `a` of three tables in a schema `f`, which is enough for everything to overlap, and
+/// of one that is imported by SQL. The schema before them, `a-f`, has another name in file names
+/// and gets the load journal.
 pub fn three_tables(pair: &Pair) {
     pair.fill(&fixture!("three_tables"));
     pair.dump("a", &["--chunk-size", "256k"]).ok();

@@ -1,5 +1,6 @@
-//! What must hold after tables were imported as tablespaces: rows, indexes and definitions as if they
-//! had been loaded by SQL, and nothing of the load left on the server or in its data directory.
+//! What must hold after tables were imported as tablespaces: rows, indexes and definitions as if
+//! they had been loaded by SQL, and nothing of the load left on the server or in its data
+//! directory.
 
 use super::Pair;
 use std::path::PathBuf;
@@ -8,8 +9,8 @@ use testkit::Server;
 /// Files of a load in the data directory.
 pub fn leftovers(server: &Server) -> Vec<PathBuf> {
     let mut all = Vec::new();
-    for folder in [server.datadir(), server.datadir().join("f")] {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    for directory in [server.datadir(), server.datadir().join("f")] {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with("penstock-") || name.ends_with(".cfg") {
@@ -23,7 +24,8 @@ pub fn leftovers(server: &Server) -> Vec<PathBuf> {
 const TABLES: &str = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'f' \
     AND table_type = 'BASE TABLE' AND engine = 'InnoDB'";
 
-/// The schema `f` is equal in every row and definition; nothing is left; `CHECK TABLE` finds nothing.
+/// The schema `f` is equal in every row and definition; nothing is left; `CHECK TABLE` finds
+/// nothing.
 #[track_caller]
 pub fn equal(pair: &Pair, target: &Server, when: &str) {
     let sums = testkit::checksum::compare(

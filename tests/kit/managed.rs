@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use testkit::Server;
 
-/// `start` of a server that is on its way up does nothing, as it is with every service manager.
+/// `start` of a server that is already starting does nothing, as with every service manager.
 const SCRIPT: &str = r#"#!/bin/sh
 cd FOLDER || exit 9
-echo "$1" >> words
+echo "$1" >> calls
 alive() {
     [ -n "$1" ] && grep -qas DATADIR "/proc/$1/cmdline"
 }
@@ -32,35 +32,35 @@ case "$1" in
 esac
 "#;
 
-/// The script, beside what it writes.
+/// The script, next to the files that it writes.
 pub struct Managed {
-    folder: PathBuf,
+    directory: PathBuf,
     datadir: PathBuf,
 }
 
 impl Managed {
-    /// For a server that runs; `arg` may give an argument of its command line another value.
-    pub fn new(server: &Server, folder: &Path, arg: impl Fn(&[u8]) -> Vec<u8>) -> Managed {
+    /// For a server that runs; `arg` may change an argument of its command line.
+    pub fn new(server: &Server, directory: &Path, arg: impl Fn(&[u8]) -> Vec<u8>) -> Managed {
         let datadir = server.datadir();
         let pid = server.pid().expect("a process");
         let args = std::fs::read(format!("/proc/{pid}/cmdline")).expect("arguments");
         let args: Vec<Vec<u8>> = args.split(|b| *b == 0).map(arg).collect();
-        std::fs::write(folder.join("args"), args.join(&0)).expect("written");
-        let home = datadir.parent().expect("the server's folder");
+        std::fs::write(directory.join("args"), args.join(&0)).expect("written");
+        let home = datadir.parent().expect("the server's directory");
         let script = SCRIPT
-            .replace("FOLDER", &folder.display().to_string())
+            .replace("FOLDER", &directory.display().to_string())
             .replace("DATADIR", &datadir.display().to_string())
             .replace("SERVER", &home.display().to_string());
-        std::fs::write(folder.join("ctl"), script).expect("written");
+        std::fs::write(directory.join("ctl"), script).expect("written");
         Managed {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             datadir,
         }
     }
 
-    /// A file beside the script.
+    /// A file next to the script.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.directory.join(name)
     }
 
     /// What `--server-command` gets.
@@ -76,7 +76,7 @@ impl Managed {
         assert!(status.expect("a shell").success());
     }
 
-    /// Has the script misbehave for as long as the flag is there.
+    /// Makes the script misbehave for as long as the flag exists.
     pub fn flag(&self, name: &str) -> Flag {
         let path = self.path(name);
         std::fs::write(&path, "").expect("written");
@@ -84,18 +84,18 @@ impl Managed {
     }
 
     /// What the script was called with.
-    pub fn words(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.path("words")).unwrap_or_default();
+    pub fn calls(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path("calls")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Ends the server as a power cut would.
+    /// Kills the server as a power cut would.
     pub fn kill9(&self) {
         let home = self.datadir.parent().map(|p| p.join("pid"));
         for file in [home, Some(self.path("started"))].into_iter().flatten() {
             let pid = std::fs::read_to_string(file).ok();
             let pid = pid.and_then(|p| p.trim().parse::<i32>().ok());
-            // Only if it still is this server.
+            // Only if it is still this server.
             if let Some(pid) = pid
                 && self.is_server(pid)
                 && let Some(raw) = rustix::process::Pid::from_raw(pid)
@@ -106,7 +106,7 @@ impl Managed {
                 }
             }
         }
-        // Nobody may be there to bury the process, so to the next one it looks alive.
+        // The process may stay a zombie, and look alive to the next server: its lock file goes.
         let lock = self.datadir.parent().map(|p| p.join("sock.lock"));
         let _ = lock.map(std::fs::remove_file);
     }
@@ -123,7 +123,7 @@ impl Drop for Managed {
     }
 }
 
-/// A file that makes the script misbehave for as long as it is there.
+/// A file that makes the script misbehave for as long as it exists.
 pub struct Flag(PathBuf);
 
 impl Drop for Flag {

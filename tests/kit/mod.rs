@@ -1,8 +1,8 @@
-//! What every test here stands on: the binary under test, and a source and a
-//! target server of each flavour that all tests of the process share.
+//! What every test here uses: the binary under test, and a source and a target server of each
+//! flavour, shared by all tests of the process.
 //!
-//! A test holds its pair of servers alone (DDL of one test would meet the
-//! locks of another's dump) and finds both without schemas of users.
+//! A test has its pair of servers for itself (DDL of one test would meet the locks of another's
+//! dump). It finds both without schemas of users.
 
 pub mod binary;
 pub mod chromium;
@@ -17,7 +17,7 @@ pub mod waiting;
 
 pub use binary::{Done, Tool};
 pub use managed::Managed;
-pub(crate) use pair::both;
 pub use pair::{Pair, own_server};
+pub(crate) use pair::{both, each_kind};
 pub use same::COUNT;
 pub use sampling::{few, thorough};

@@ -1,13 +1,14 @@
-//! A source and a target server of one flavour, shared by all tests and held
-//! by one at a time; two of each, so that tests of one flavour need not wait for each other.
+//! A source and a target server of one flavour, shared by all tests, used by one at a time. There
+//! are two pairs of each flavour, so that tests of one flavour need not wait for each other.
 
 use super::{Done, Tool};
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use testkit::{Kind, Server, available};
 
-/// Makes two tests of a function, `function::mysql` and `function::mariadb`. The function takes a [`Pair`], or what the
-/// constructor behind the semicolon makes for a kind of server; where that is `None` the test has been skipped.
+/// Makes two tests of a function, `function::mysql` and `function::mariadb`. The function takes a
+/// [`Pair`], or what the constructor after the semicolon makes for a kind of server; where that is
+/// `None` the test has been skipped.
 macro_rules! both {
     ($test:ident) => {
         $crate::kit::both!(@ $test, $crate::kit::Pair::take);
@@ -34,17 +35,33 @@ macro_rules! both {
 }
 pub(crate) use both;
 
+/// Makes a test of a function for each kind of server named: `function::mysql` and so on. The
+/// function takes the kind.
+macro_rules! each_kind {
+    ($test:ident; $($kind:ident),+) => {
+        mod $test {
+            $(
+                #[test]
+                fn $kind() {
+                    super::$test(testkit::Kind::named(stringify!($kind)).expect("a kind"));
+                }
+            )+
+        }
+    };
+}
+pub(crate) use each_kind;
+
 struct Servers {
     source: Server,
     target: Server,
 }
 
-/// The two servers, for as long as a test holds them.
+/// The two servers, for as long as a test uses them.
 pub struct Pair {
     /// Which flavour.
     pub kind: Kind,
-    folder: tempfile::TempDir,
-    held: Held,
+    directory: tempfile::TempDir,
+    lease: Lease,
 }
 
 /// The pairs of a flavour.
@@ -54,31 +71,31 @@ struct Pool {
     servers: [OnceLock<Servers>; PAIRS],
 }
 
-/// Of each flavour.
+/// How many pairs of each flavour.
 const PAIRS: usize = 2;
 
 impl Pool {
     fn of(kind: Kind) -> &'static Pool {
         static MYSQL: OnceLock<Pool> = OnceLock::new();
         static MARIADB: OnceLock<Pool> = OnceLock::new();
-        let place = if kind == Kind::MySql {
+        let pool = if kind == Kind::MySql {
             &MYSQL
         } else {
             &MARIADB
         };
-        place.get_or_init(|| Pool {
-            // The first one is taken first: one test alone starts no more.
+        pool.get_or_init(|| Pool {
+            // The first pair is taken first: a single test starts no second one.
             free: Mutex::new((0..PAIRS).rev().collect()),
             returned: Condvar::new(),
             servers: [const { OnceLock::new() }; PAIRS],
         })
     }
 
-    fn take(&'static self) -> Held {
+    fn take(&'static self) -> Lease {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(number) = free.pop() {
-                return Held { pool: self, number };
+                return Lease { pool: self, number };
             }
             let waited = self.returned.wait(free);
             free = waited.unwrap_or_else(PoisonError::into_inner);
@@ -86,13 +103,13 @@ impl Pool {
     }
 }
 
-/// One of them, until it is dropped: a test that fails gives it back too.
-struct Held {
+/// A pair in use. Dropping it returns the pair, also when a test fails.
+struct Lease {
     pool: &'static Pool,
     number: usize,
 }
 
-impl Drop for Held {
+impl Drop for Lease {
     fn drop(&mut self) {
         let mut free = self
             .pool
@@ -104,7 +121,8 @@ impl Drop for Held {
     }
 }
 
-/// A server for one test alone, which may kill it; `None` where this machine has none of that kind, which counts as a skip.
+/// A server for one test alone, which may kill it; `None` where this machine has none of that kind,
+/// which counts as a skip.
 pub fn own_server(kind: Kind, args: &[&str]) -> Option<Server> {
     if !available(kind) {
         return None;
@@ -113,13 +131,14 @@ pub fn own_server(kind: Kind, args: &[&str]) -> Option<Server> {
 }
 
 impl Pair {
-    /// Waits for the servers of this flavour and empties them; `None` where this machine has none, which counts as a skip.
+    /// Waits for the servers of this flavour and empties them; `None` where this machine has none,
+    /// which counts as a skip.
     pub fn take(kind: Kind) -> Option<Pair> {
         if !available(kind) {
             return None;
         }
-        let held = Pool::of(kind).take();
-        let servers = held.pool.servers[held.number].get_or_init(|| {
+        let lease = Pool::of(kind).take();
+        let servers = lease.pool.servers[lease.number].get_or_init(|| {
             let start = |id: usize| {
                 let setup = testkit::Setup::new(kind).expect("a set-up").tcp();
                 let gtid: &[&str] = match kind {
@@ -137,19 +156,23 @@ impl Pair {
                     .expect("a server")
             };
             Servers {
-                source: start(10 * held.number + 11),
-                target: start(10 * held.number + 12),
+                source: start(10 * lease.number + 11),
+                target: start(10 * lease.number + 12),
             }
         });
-        // One that failed has left what it had.
+        // A test that failed may have left something.
         for server in [&servers.source, &servers.target] {
             empty(server);
         }
-        let folder = tempfile::Builder::new()
+        let directory = tempfile::Builder::new()
             .prefix("penstock-whole-")
             .tempdir()
-            .expect("a folder");
-        Some(Pair { kind, folder, held })
+            .expect("a directory");
+        Some(Pair {
+            kind,
+            directory,
+            lease,
+        })
     }
 
     /// What is dumped.
@@ -163,7 +186,7 @@ impl Pair {
     }
 
     fn servers(&self) -> &'static Servers {
-        let servers = self.held.pool.servers[self.held.number].get();
+        let servers = self.lease.pool.servers[self.lease.number].get();
         servers.expect("servers that run")
     }
 
@@ -172,9 +195,9 @@ impl Pair {
         self.kind == Kind::MySql
     }
 
-    /// A path in the test's own folder.
+    /// A path in the test's directory.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     /// Runs a script on the source.
@@ -185,7 +208,7 @@ impl Pair {
         }
     }
 
-    /// `penstock dump` of the source into `name`, with two workers unless told otherwise.
+    /// `penstock dump` of the source into `name`, with two workers unless `more` says otherwise.
     pub fn dump(&self, name: &str, more: &[&str]) -> Done {
         self.dumping(name, more).run()
     }
@@ -199,7 +222,7 @@ impl Pair {
             .args(more.iter().copied())
     }
 
-    /// `penstock load` of `name` into the target, with two workers unless told otherwise.
+    /// `penstock load` of `name` into the target, with two workers unless `more` says otherwise.
     pub fn load(&self, name: &str, more: &[&str]) -> Done {
         let tool = Tool::new(["load"])
             .arg(self.path(name))
@@ -237,7 +260,7 @@ impl Pair {
         .run()
     }
 
-    /// The whole way, each step without complaint, and equal by the servers' own checksums.
+    /// Dump, verify and load, each without exceptions, and equal by the servers' own checksums.
     #[track_caller]
     pub fn carry(&self, name: &str, dump: &[&str]) -> Done {
         let done = self.dump(name, dump).ok();
@@ -281,7 +304,7 @@ fn workers(more: &[&str]) -> &'static [&'static str] {
     }
 }
 
-/// The schemas of a server that are not its own.
+/// The schemas of users on a server.
 pub fn schemas(server: &Server) -> Vec<String> {
     let own = ["mysql", "sys", "information_schema", "performance_schema"];
     let rows = server.client("SHOW DATABASES").expect("schemas");
@@ -294,7 +317,7 @@ pub fn schemas(server: &Server) -> Vec<String> {
 
 fn empty(server: &Server) {
     let mut conn = server.conn().expect("a connection");
-    // Foreign keys may go from one schema to another.
+    // Foreign keys may refer to another schema.
     conn.execute("SET foreign_key_checks = 0")
         .expect("a setting");
     for schema in schemas(server) {

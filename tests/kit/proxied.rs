@@ -1,4 +1,4 @@
-//! A dump by way of a proxy that counts bytes, and rows for it.
+//! A dump through a proxy that counts bytes, and rows for it.
 
 use super::{Pair, Tool};
 use testkit::proxy::Proxy;
@@ -17,7 +17,7 @@ pub fn filled(doubled: u32) -> String {
     script + "ANALYZE TABLE t;\n"
 }
 
-/// `penstock dump` by way of a proxy.
+/// `penstock dump` through a proxy.
 pub fn dumping(pair: &Pair, proxy: &Proxy, name: &str, more: &[&str]) -> Tool {
     let tool = Tool::new(["dump", "--socket"]).arg(proxy.socket());
     tool.args([

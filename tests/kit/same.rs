@@ -1,5 +1,5 @@
-//! "The copy is the same" as an administrator would check it: every object by
-//! its own SHOW CREATE, read by the test itself.
+//! "The copy is the same" as an administrator would check it: every object by its SHOW CREATE, read
+//! by the test itself.
 
 use super::Pair;
 use testkit::Server;
@@ -84,9 +84,9 @@ pub fn definitions(server: &Server, schema: &str) -> Vec<(String, String)> {
                 .client(&sql)
                 .unwrap_or_else(|e| panic!("{e:?}"))
                 .remove(0);
-            // Behind the text come character sets and, of triggers, the time of creation.
+            // After the text come character sets and, for triggers, the time of creation.
             let most = if kind == "TRIGGER" { 6 } else { row.len() };
-            // A character set that MySQL adds when a collation was read from its own SHOW CREATE.
+            // MySQL adds this character set when a collation was read from its own SHOW CREATE.
             let plain = |text: String| text.replace(" CHARACTER SET utf8mb4 COLLATE", " COLLATE");
             let text: Vec<String> = row
                 .into_iter()
@@ -101,7 +101,7 @@ pub fn definitions(server: &Server, schema: &str) -> Vec<(String, String)> {
 }
 
 impl Pair {
-    /// The schema is defined on the target as on the source, object by object.
+    /// The schema has the same definitions on the target as on the source, object by object.
     #[track_caller]
     pub fn same_definitions(&self, schema: &str) {
         let (source, target) = (
@@ -126,8 +126,8 @@ impl Pair {
             .says(&["Equal"]);
     }
 
-    /// After this change on the target `verify` names the table and ends with 4;
-    /// both against the archive and against the source.
+    /// After this change on the target, `verify` names the table and ends with exit code 4, both
+    /// against the archive and against the source.
     #[track_caller]
     pub fn a_change_is_found(&self, archive: &str, table: &str, change: &str) {
         self.target()

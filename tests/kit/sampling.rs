@@ -1,9 +1,11 @@
 //! Exhaustive tests (a kill at every failpoint, hundreds of random tables) take a sample of their
-//! cases by default, and all of them with `PENSTOCK_THOROUGH=1`, which `./dev test --thorough` sets.
+//! cases by default, and all of them with `PENSTOCK_THOROUGH=1`, which `./dev test --thorough`
+//! sets.
 //!
 //! The sample is chosen by `PENSTOCK_SEED`, else by the clock. It is only ever taken from the cases
-//! that the thorough run tries, so that no seed fails for a program that passes the thorough run. The
-//! same seed chooses the same cases as long as the calls of [`few`] stay where they are in the source.
+//! that the thorough run tries, so that no seed fails for a program that passes the thorough run.
+//! The same seed chooses the same cases as long as the calls of [`few`] stay where they are in the
+//! source.
 
 use std::panic::Location;
 use std::sync::OnceLock;
@@ -21,8 +23,8 @@ pub fn few<T: Clone>(kind: Kind, count: usize, cases: &[T]) -> Vec<T> {
     if thorough() {
         return cases.to_vec();
     }
-    let place = Location::caller();
-    let label = format!("{}:{} {}", place.file(), place.line(), kind.name());
+    let location = Location::caller();
+    let label = format!("{}:{} {}", location.file(), location.line(), kind.name());
     chosen(seed(), &label, count, cases.len())
         .into_iter()
         .map(|i| cases[i].clone())

@@ -1,4 +1,5 @@
-//! Waiting for a state instead of for a time: as short as the machine allows, and long enough on a busy one.
+//! Waiting for a state instead of for a time: as short as the machine allows, and long enough on a
+//! busy one.
 
 use std::time::{Duration, Instant};
 use testkit::Server;
@@ -6,8 +7,8 @@ use testkit::Server;
 /// No state that a test waits for takes nearly as long.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// What must not wait for anything takes no longer than this, even where other programs have the cores.
-/// The timeouts that such tests set up are longer.
+/// What must not wait for anything takes no longer than this, even where other programs have the
+/// cores. The timeouts that such tests set up are longer.
 pub const PROMPT: Duration = Duration::from_secs(10);
 
 /// Looks until there is something, and gives it.
@@ -43,7 +44,7 @@ pub fn until_some(server: &Server, sql: &str) -> String {
     })
 }
 
-/// Waits until a server that is on its way up lets somebody log in.
+/// Waits until a server that is on its way up accepts logins.
 #[track_caller]
 pub fn until_up(server: &Server) {
     let up = || server.conn().ok();

@@ -1,5 +1,5 @@
-//! What is wrong with a dump is said with file and line, before anything is on
-//! the target; what only the target can know is said by name.
+//! What is wrong with a dump is reported with file and line, before anything is created on the
+//! target. What only the target can find is reported with the object's name.
 
 use super::*;
 
@@ -60,7 +60,7 @@ fn a_truncated_script(pair: &Pair) {
         .says(&["cut.gz", "gzip data ends too early"]);
         untouched(pair);
     }
-    // From standard input it is only known at the end, and said then.
+    // From standard input it is only known at the end, and reported then.
     let end = WHOLE.find("-- Dump completed").expect("a trailer");
     loading(pair, "-", &[])
         .input(&WHOLE[..end])
@@ -69,7 +69,7 @@ fn a_truncated_script(pair: &Pair) {
         .says(&["standard input is cut", "drop the schemas"]);
 }
 
-/// Statements that may not run, and how they are called.
+/// Statements that are not supported, and what messages call them.
 const REFUSED: &[(&str, &str)] = &[
     ("INSTALL PLUGIN p SONAME 'p.so';", "INSTALL PLUGIN"),
     ("SET GLOBAL max_connections = 5;", "SET GLOBAL"),
@@ -151,7 +151,7 @@ fn unsupported_statements(pair: &Pair) {
             .expect("rows"),
         "1,2,3"
     );
-    // From standard input, each one is refused when it comes.
+    // From standard input, each is refused when it is reached.
     forget(pair, &["a1"]);
     loading(pair, "-", &[])
         .input(&text)
@@ -195,7 +195,7 @@ fn errors_that_only_the_target_finds(pair: &Pair) {
         .code(1)
         .says(&["d.sql, from line 2", "1136"]);
     forget(pair, &["a1"]);
-    // Bytes that are none in the character set that is declared: an error, not a question mark.
+    // Bytes that are invalid in the declared character set: an error, not a question mark.
     let wrong = [
         b"SET NAMES utf8mb4;\n",
         head.as_bytes(),
@@ -212,7 +212,7 @@ fn errors_that_only_the_target_finds(pair: &Pair) {
         "0"
     );
     forget(pair, &["a1"]);
-    // A selection would be ignored: it is refused.
+    // A selection would have no effect: it is refused.
     load(WHOLE.as_bytes(), &["--exclude-tables", "a1.t"])
         .code(2)
         .says(&["loaded whole"]);
@@ -304,7 +304,7 @@ INSERT INTO `t` VALUES (1,'ü');\n-- Dump completed on 2026-01-01\n"
 
 both!(files_that_are_no_dumps_are_named_for_what_they_are);
 fn files_that_are_no_dumps_are_named_for_what_they_are(pair: &Pair) {
-    std::fs::create_dir(pair.path("empty")).expect("a folder");
+    std::fs::create_dir(pair.path("empty")).expect("a directory");
     loading(pair, pair.path("empty"), &[])
         .run()
         .code(5)
@@ -382,7 +382,7 @@ fn a_script_that_cannot_say_where_it_ends(pair: &Pair) {
 
 both!(a_schema_that_nothing_goes_into);
 fn a_schema_that_nothing_goes_into(pair: &Pair) {
-    // The script says itself where it goes: the flag would be a lie.
+    // The script itself names its schema: the flag would contradict it.
     let says = ["--schema `other`", "line 2: USE `a1`", "leave --schema out"];
     loading(pair, file(pair, "w.sql", WHOLE), &["--schema", "other"])
         .run()
@@ -395,14 +395,14 @@ fn a_schema_that_nothing_goes_into(pair: &Pair) {
         .code(2)
         .says(&says);
     untouched(pair);
-    // Names that have a schema need none, and it is not created.
+    // Names with a schema need no flag, and the schema is not created.
     let full =
         "CREATE DATABASE a1; CREATE TABLE a1.t (id INT PRIMARY KEY); INSERT INTO a1.t VALUES (1);";
     loading(pair, file(pair, "f.sql", full), &["--schema", "other"])
         .run()
         .ok();
     assert_eq!(pair.target_schemas(), ["a1"]);
-    // Some names have one, some have not.
+    // Some names have a schema, some do not.
     forget(pair, &["a1"]);
     let some = "CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1); CREATE DATABASE a1; \
         USE a1; CREATE TABLE u (id INT PRIMARY KEY);";
@@ -460,7 +460,7 @@ fn many_statements_of_one_kind_are_one_line(pair: &Pair) {
 
 both!(missing_files_of_mydumper);
 fn missing_files_of_mydumper(pair: &Pair) {
-    let folder = |counted: &str, files: &[(&str, &str)]| {
+    let directory = |counted: &str, files: &[(&str, &str)]| {
         let _ = std::fs::remove_dir_all(pair.path("m"));
         forget(pair, &["a1"]);
         file(
@@ -492,20 +492,20 @@ fn missing_files_of_mydumper(pair: &Pair) {
         ("a1.t.00002.sql", "(4)"),
     ];
     let counted = "[`a1`.`t`]\nreal_table_name=t\nrows = 4\n";
-    folder(counted, &three).run().ok();
-    folder("", &three).run().ok();
+    directory(counted, &three).run().ok();
+    directory("", &three).run().ok();
     let gap = [three[0], three[2]];
-    folder(counted, &gap)
+    directory(counted, &gap)
         .run()
         .code(3)
         .says(&["table `a1`.`t`: the dump says that it has 4 rows, and its files hold 2"]);
-    // Cut at the end of a statement, or the last file gone: only the count tells.
-    folder(counted, &three[..2])
+    // Cut at the end of a statement, or without the last file: only the row count shows it.
+    directory(counted, &three[..2])
         .run()
         .code(3)
         .says(&["its files hold 3"]);
-    // Without a count a gap may be a range that had no rows.
-    folder("", &gap)
+    // Without a count, a gap may be a range without rows.
+    directory("", &gap)
         .run()
         .ok()
         .says(&["`a1`.`t`: there is no file 00001"]);

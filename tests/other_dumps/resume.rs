@@ -1,4 +1,4 @@
-//! A load of a script that was killed at any instruction goes on.
+//! A load of a script that was killed at any failpoint resumes.
 
 use super::*;
 use crate::kit::fixtures::fixture;
@@ -11,13 +11,14 @@ both!(killed_at_any_failpoint);
 fn killed_at_any_failpoint(pair: &Pair) {
     pair.fill(&fixture!("other_dumps_resume"));
     let mut text = dumped(pair, &["--routines", "--databases", "a1", "b2"]);
-    // By hand: rows that are more than literals, alone and among others, and an INSERT of another form.
+    // Written by hand: rows with expressions, alone and among others, and an INSERT of another
+    // form.
     let plain = String::from_utf8(text).expect("text");
     let (at, end) = (plain.find("INSERT INTO `f`").expect("rows"), ";\n");
-    let behind = at + plain[at..].find(end).expect("an end") + 1;
+    let after = at + plain[at..].find(end).expect("an end") + 1;
     let by_hand = "INSERT INTO `f` VALUES (1,SHA2('x', 256));\nINSERT INTO `f` \
         VALUES (2,'plain');\nINSERT INTO `f` VALUES (3,SHA2('y', 256));";
-    let other = plain[behind..].replace("INSERT INTO `i` VALUES", "INSERT IGNORE INTO `i` VALUES");
+    let other = plain[after..].replace("INSERT INTO `i` VALUES", "INSERT IGNORE INTO `i` VALUES");
     text = format!("{}{by_hand}{other}", &plain[..at]).into_bytes();
     let script = file(pair, "d.sql", &text);
     let load = || loading(pair, &script, &["--defer-indexes", "all"]);
@@ -42,7 +43,7 @@ fn killed_at_any_failpoint(pair: &Pair) {
         forget(pair, &["a1", "b2"]);
         let done = load().env("PENSTOCK_KILL_AT", at.to_string()).run();
         if done.code == 0 {
-            // It has passed fewer.
+            // This run passed fewer.
             continue;
         }
         done.code(137);

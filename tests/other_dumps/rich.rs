@@ -1,9 +1,9 @@
-//! A schema with all that dumps get wrong.
+//! A schema with everything that dump tools get wrong.
 
 use super::{COUNT, Pair};
 use crate::kit::fixtures::fixture;
 
-/// Its name, and that of a second schema whose objects need it.
+/// Its name, and that of a second schema with names that need quoting.
 pub const SCHEMAS: [&str; 2] = ["rich", "odd `name"];
 
 /// Fills the source.

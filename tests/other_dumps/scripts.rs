@@ -1,10 +1,10 @@
-//! The flavour's own dump tool, in the ways in which it is called.
+//! The flavour's own dump tool, called in every usual way.
 
 use super::*;
 
 const OBJECTS: &[&str] = &["--routines", "--events", "--triggers"];
 
-/// Equal in both schemas, and then forgotten.
+/// Equal in both schemas, which are then dropped from the target.
 #[track_caller]
 fn same(pair: &Pair) {
     for schema in rich::SCHEMAS {
@@ -19,7 +19,7 @@ fn all(pair: &Pair, more: &[&str]) -> Vec<u8> {
     dumped(pair, &args)
 }
 
-/// The same bytes as another program packs them; as they are where it is not there.
+/// The bytes as another program packs them; unpacked where that program is missing.
 fn packed(program: &str, plain: &std::path::Path) -> Vec<u8> {
     if program == "zstd" {
         let text = std::fs::read(plain).expect("a file");
@@ -86,7 +86,7 @@ fn without_quotes_and_in_another_character_set(pair: &Pair) {
     ] {
         let text = dumped(pair, &[way, &["a1"]].concat());
         let plain = file(pair, "d.sql", text);
-        // No CREATE DATABASE and no USE is in such a dump.
+        // Such a dump has no CREATE DATABASE and no USE.
         loading(pair, &plain, &[]).run().code(2).says(&[
             "does not say to which schema",
             "--schema",
@@ -108,7 +108,7 @@ fn without_quotes_and_in_another_character_set(pair: &Pair) {
 
 both!(rows_after_a_trigger_or_an_event_keep_their_settings);
 fn rows_after_a_trigger_or_an_event_keep_their_settings(pair: &Pair) {
-    // Dumped tables stand in the order of their names; the event stands before the second schema.
+    // Dumped tables are in the order of their names; the event is before the second schema.
     pair.fill(
         "CREATE DATABASE a1; CREATE DATABASE b2; USE a1; \
         SET time_zone = '+00:00', sql_mode = 'NO_AUTO_VALUE_ON_ZERO'; CREATE TABLE a (i INT); \
@@ -120,7 +120,7 @@ fn rows_after_a_trigger_or_an_event_keep_their_settings(pair: &Pair) {
     );
     let text = dumped(pair, &["--events", "--databases", "a1", "b2"]);
     let plain = file(pair, "d.sql", text);
-    // In a server of another zone the script's own has to be taken.
+    // On a server with another time zone the script's own must apply.
     pair.target()
         .client("SET GLOBAL time_zone = '+05:00'")
         .expect("a setting");

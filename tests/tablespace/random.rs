@@ -1,29 +1,29 @@
-//! Random tables, rows and changes, the same for the same seed; `types` has what
-//! columns may be, `values` what they may hold.
+//! Random tables, rows and changes, the same for the same seed. `types` has the types of columns,
+//! `values` their values.
 
 mod types;
 mod values;
 
 use types::Of;
 
-/// A generator of numbers (xorshift64*).
+/// A random number generator (xorshift64*).
 pub struct Random(u64);
 
 /// A random table.
 pub struct Made {
     /// `CREATE TABLE t (…)`.
     pub create: String,
-    /// Columns of its primary key, as an order; without one, a number that its first rows have.
+    /// Columns of its primary key, as an ORDER BY; without one, a number that its first rows have.
     pub primary: String,
     /// Whether it has one.
     pub is_keyed: bool,
     /// Names of its indexes.
     pub keys: Vec<String>,
-    /// Whether it has a column `g` that no row holds.
+    /// Whether it has a virtual column `g`.
     pub is_virtual: bool,
-    /// Indexes that only the server builds, to be added behind the rows.
+    /// Indexes that only the server builds, to be added after the rows.
     pub later: Vec<String>,
-    /// A condition that every row fulfils.
+    /// A condition that every row meets.
     pub covering: String,
     columns: Vec<Column>,
 }
@@ -33,7 +33,7 @@ struct Column {
     of: Of,
     nullable: bool,
     is_key: bool,
-    /// Has a value of its own in each row, or NULL.
+    /// Has a different value in each row, or NULL.
     is_unique: bool,
 }
 
@@ -74,14 +74,14 @@ impl Random {
     pub fn table(&mut self, mysql: bool) -> Made {
         let mut columns = Vec::new();
         let mut lines = Vec::new();
-        // Keys: name of a column, and how it stands in a key.
+        // Keys: position of a column, and its part in a key.
         let mut parts: Vec<(usize, String)> = Vec::new();
         for n in 0..=1 + self.below(11) {
             let (words, of, key) = self.of(mysql);
             let name = format!("c{n}");
             let nullable = n > 1 && self.percent(60);
             let null = if nullable { "NULL" } else { "NOT NULL" };
-            // A TIMESTAMP that is not null would get a default of its own.
+            // A TIMESTAMP that is NOT NULL would get a default of the server's.
             let default = if !nullable && words.starts_with("TIMESTAMP") {
                 " DEFAULT '2001-01-01 00:00:00'"
             } else {
@@ -101,7 +101,7 @@ impl Random {
                 is_unique: false,
             });
         }
-        // What decides a unique key: its own values, and NULLs, which are never equal.
+        // A column for a unique key: distinct values, and NULLs, which are never equal.
         let unique = self.percent(40);
         if unique {
             lines.push("`u` VARCHAR(30) CHARACTER SET utf8mb4 NULL".to_owned());
@@ -113,7 +113,7 @@ impl Random {
                 is_unique: true,
             });
         }
-        // The primary key: a number of its own, or it and what comes first.
+        // The primary key: a number, or a column and the number.
         let composite = self.percent(40);
         let at = self.below(lines.len() as u64 + 1) as usize;
         lines.insert(at, "`id` BIGINT NOT NULL".to_owned());
@@ -145,7 +145,7 @@ impl Random {
         }
         let primary = primary.join(", ");
         let made = lines.len() as u64;
-        // Without one, nothing else may take its place.
+        // Without a primary key, nothing else may take its place.
         let is_keyed = !self.percent(15);
         if is_keyed {
             lines.push(format!("PRIMARY KEY ({primary})"));
@@ -177,7 +177,7 @@ impl Random {
             if of.is_empty() {
                 continue;
             }
-            // With the number in it no two rows are equal.
+            // With the number in it no two keys are equal.
             let unique = if self.percent(30) && is_keyed {
                 of.push("`id`".to_owned());
                 "UNIQUE "
@@ -187,7 +187,7 @@ impl Random {
             lines.push(format!("{unique}KEY k{n} ({})", of.join(", ")));
             keys.push(format!("k{n}"));
         }
-        // What is worked out when it is read has no place in a row, wherever it stands in the table.
+        // A virtual column is not stored in a row, wherever it is in the table.
         let mut later = Vec::new();
         let is_virtual = self.percent(30);
         if is_virtual {
@@ -266,7 +266,7 @@ impl Random {
         format!("({})", values.join(", "))
     }
 
-    /// Changes that do the same to equal tables; `{t}` is the table.
+    /// Changes that have the same effect on equal tables; `{t}` is the table.
     pub fn changes(&mut self, made: &Made) -> Vec<String> {
         let mut all = Vec::new();
         for _ in 0..6 {

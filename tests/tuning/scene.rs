@@ -1,4 +1,4 @@
-//! A server to tune, an archive to load into it, and what a user would look at.
+//! A server to tune, an archive to load into it, and the settings that a user would look at.
 
 use crate::kit::waiting::until;
 use crate::kit::{Pair, Tool, own_server};
@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use testkit::{Kind, Server};
 
-/// A server as people run it: nothing of what tuning changes is set yet.
+/// A durable server: none of the settings that tuning changes are set yet.
 pub const DURABLE: &[&str] = &[
     "--innodb-flush-log-at-trx-commit=1",
     "--sync-binlog=1",
     "--local-infile=0",
 ];
 
-/// What a user sees of the settings that tuning could touch, by the server's own word.
+/// The settings that tuning could change, as the server reports them.
 pub fn settings(server: &Server) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for sql in [
@@ -23,7 +23,7 @@ pub fn settings(server: &Server) -> BTreeMap<String, String> {
         for row in server.client(sql).expect("settings") {
             let mut row = row.into_iter().map(Option::unwrap_or_default);
             let (name, value) = (row.next().expect("a name"), row.next().expect("a value"));
-            // These move by themselves.
+            // These change by themselves.
             let moves = [
                 "gtid",
                 "timestamp",
@@ -42,10 +42,11 @@ pub fn settings(server: &Server) -> BTreeMap<String, String> {
     all
 }
 
-/// A target of its own, an archive with seconds' worth of rows, and a folder for journals.
+/// A target for this test alone, an archive that takes seconds to load, and a directory for
+/// journals.
 pub struct Scene {
     pub target: Server,
-    pub folder: tempfile::TempDir,
+    pub directory: tempfile::TempDir,
     pub before: BTreeMap<String, String>,
 }
 
@@ -63,7 +64,7 @@ impl Scene {
             INSERT INTO t (v) SELECT v FROM t; INSERT INTO t (v) SELECT v FROM t; \
             INSERT INTO t (v) SELECT v FROM t; ANALYZE TABLE t;",
         );
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         pair.fill(
             "CREATE DATABASE small; CREATE TABLE small.t (id INT PRIMARY KEY); \
             INSERT INTO small.t VALUES (1);",
@@ -74,14 +75,14 @@ impl Scene {
                 .args([
                     "-u",
                     "root",
-                    // Too few chunks for sizes to be tried: that would make each load another one.
+                    // Too few chunks for batch sizes to be tried: each load would be another one.
                     "--chunk-size",
                     "2M",
                     "--schemas",
                     schema,
                     "--to",
                 ])
-                .arg(folder.path().join(name))
+                .arg(directory.path().join(name))
                 .run()
                 .ok();
         }
@@ -90,20 +91,20 @@ impl Scene {
         let before = settings(&target);
         Some(Scene {
             target,
-            folder,
+            directory,
             before,
         })
     }
 
     pub fn state(&self) -> PathBuf {
-        self.folder.path().join("state")
+        self.directory.path().join("state")
     }
 
     pub fn tool(&self, verb: &str, user: &str) -> Tool {
         let mut tool = Tool::new([verb]);
         if verb == "load" {
             tool = tool
-                .arg(self.folder.path().join("a"))
+                .arg(self.directory.path().join("a"))
                 .args(["--threads", "1"]);
         }
         tool.arg("-S")
@@ -126,9 +127,9 @@ impl Scene {
             .flatten()
             .flatten()
             .map(|e| e.path())
-            // Beside them are the folder of sockets, and notes of loads that had come to their end and were killed before
-            // they could tell: `--resume` is to find those.
-            .filter(|p| !p.is_dir() && !p.file_name().is_some_and(is_note))
+            // The directory of control sockets is also there, and completion records of loads that
+            // were killed before they could report: `--resume` looks for those.
+            .filter(|p| !p.is_dir() && !p.file_name().is_some_and(is_completion_record))
             .collect()
     }
 
@@ -143,12 +144,12 @@ impl Scene {
         assert_eq!(self.journals(), Vec::<PathBuf>::new(), "a journal is left");
     }
 
-    /// Waits until rows arrive, and gives the settings of that moment.
+    /// Waits until rows are loaded, and returns the settings at that time.
     #[track_caller]
     pub fn rows_flow(&self) -> BTreeMap<String, String> {
         let sql =
             "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'LOAD DATA%'";
-        // A server that is being restarted answers nothing.
+        // A server that is being restarted does not answer.
         until("a load begins", || {
             self.target.value(sql).is_ok_and(|n| n != "0")
         });
@@ -189,6 +190,6 @@ pub fn tuned(kind: Kind, during: &BTreeMap<String, String>) {
     }
 }
 
-fn is_note(name: &std::ffi::OsStr) -> bool {
+fn is_completion_record(name: &std::ffi::OsStr) -> bool {
     name.to_string_lossy().starts_with("ended-")
 }

@@ -1,5 +1,5 @@
-//! A server that penstock may restart has its own settings at the end, and runs,
-//! wherever penstock was killed.
+//! A server that penstock may restart has its own settings at the end, and runs, wherever penstock
+//! was killed.
 
 use super::scene::{Scene, settings};
 use crate::kit::managed::Flag;
@@ -8,7 +8,7 @@ use crate::kit::{self, Tool, both, few};
 use std::path::PathBuf;
 use testkit::Kind;
 
-/// A scene whose server a script starts.
+/// A scene whose server is started by a script.
 struct Managed {
     script: kit::Managed,
     scene: Scene,
@@ -17,22 +17,22 @@ struct Managed {
 impl Managed {
     fn new(kind: Kind) -> Option<Managed> {
         let mut scene = Scene::new(kind)?;
-        let folder = scene.folder.path().to_owned();
-        let config = format!("--defaults-file={}", folder.join("my.cnf").display());
-        let script = kit::Managed::new(&scene.target, &folder, |arg| match arg {
+        let directory = scene.directory.path().to_owned();
+        let config = format!("--defaults-file={}", directory.join("my.cnf").display());
+        let script = kit::Managed::new(&scene.target, &directory, |arg| match arg {
             b"--no-defaults" => config.clone().into_bytes(),
             arg => arg.to_owned(),
         });
-        std::fs::create_dir(folder.join("conf.d")).expect("a folder");
+        std::fs::create_dir(directory.join("conf.d")).expect("a directory");
         let text = format!(
             "[mysqld]\ninnodb_autoinc_lock_mode=1\n!includedir {}\n",
-            folder.join("conf.d").display()
+            directory.join("conf.d").display()
         );
-        std::fs::write(folder.join("my.cnf"), text).expect("written");
+        std::fs::write(directory.join("my.cnf"), text).expect("written");
         script.run("restart");
         until_up(&scene.target);
-        std::fs::remove_file(folder.join("words")).expect("words");
-        // Set by somebody while the server runs: a restart must not lose it.
+        std::fs::remove_file(directory.join("calls")).expect("words");
+        // Set by another session while the server runs: a restart must not lose it.
         for sql in [
             "SET GLOBAL long_query_time = 7.5",
             "SET GLOBAL init_connect = 'DO 1'",
@@ -66,13 +66,13 @@ impl Managed {
         self.script.flag(name)
     }
 
-    fn words(&self) -> Vec<String> {
-        self.script.words()
+    fn calls(&self) -> Vec<String> {
+        self.script.calls()
     }
 
     #[track_caller]
     fn as_before(&self) {
-        assert!(!self.fragment().exists(), "the file is left behind");
+        assert!(!self.fragment().exists(), "the file is left");
         self.scene.as_before();
     }
 }
@@ -100,7 +100,7 @@ fn restarted_for_the_load_and_afterwards(m: &mut Managed) {
     assert!(!text.contains("log-bin"), "{text}");
     let done = run.wait().ok().says(&["t_app@localhost (1, 0 at work)"]);
     m.as_before();
-    assert_eq!(m.words(), ["restart", "restart"]);
+    assert_eq!(m.calls(), ["restart", "restart"]);
     let tuning = done.summary()["tuning"].clone();
     assert_eq!(tuning["restarts"], 2);
     let changes = tuning["changes"].as_array().expect("a list").clone();
@@ -133,7 +133,7 @@ fn stopped_or_failed(m: &mut Managed) {
     let done = run.wait();
     assert!(![0, 9, 70].contains(&done.code), "{done:?}");
     m.as_before();
-    assert_eq!(m.words().len(), 4);
+    assert_eq!(m.calls().len(), 4);
 }
 
 both!(a_server_that_does_not_start_with_the_settings; Managed::new);
@@ -144,17 +144,17 @@ fn a_server_that_does_not_start_with_the_settings(m: &mut Managed) {
         "what is penstock-tune.cnf",
         "equal:",
     ]);
-    assert_eq!(m.words(), ["restart", "start"]);
+    assert_eq!(m.calls(), ["restart", "start"]);
     m.as_before();
     m.scene.empty();
     drop(picky);
-    // A command that does nothing is found out by the server, not by its exit code.
+    // A command that does nothing is detected by asking the server, not by its exit code.
     let lazy = m.flag("lazy");
     m.load().run().ok().says(&["did not restart the server"]);
     m.as_before();
     m.scene.empty();
     drop(lazy);
-    // A file that nobody knows of stays, and stops the load before anything is done.
+    // A file of unknown origin is kept, and stops the load before anything is done.
     std::fs::write(m.fragment(), "[mysqld]\n").expect("written");
     m.load().run().code(8).says(&["is there already"]);
     std::fs::remove_file(m.fragment()).expect("removed");
@@ -183,11 +183,11 @@ fn a_server_that_does_not_start_at_all(m: &mut Managed) {
 
 both!(killed_at_each_step_of_a_restart; Managed::new);
 fn killed_at_each_step_of_a_restart(m: &mut Managed) {
-    let places = m.path("places");
-    m.load().env("PENSTOCK_PLACES", &places).run().ok();
+    let failpoints = m.path("places");
+    m.load().env("PENSTOCK_PLACES", &failpoints).run().ok();
     m.as_before();
     let left = std::fs::read_dir(m.scene.state())
-        .expect("a folder")
+        .expect("a directory")
         .flatten();
     assert_eq!(
         left.filter(|e| !e.path().is_dir()).count(),
@@ -195,7 +195,7 @@ fn killed_at_each_step_of_a_restart(m: &mut Managed) {
         "a note is left"
     );
     m.scene.empty();
-    let places = std::fs::read_to_string(places).expect("places");
+    let failpoints = std::fs::read_to_string(failpoints).expect("places");
     let wanted = [
         "a file of settings",
         "the file of settings",
@@ -203,13 +203,14 @@ fn killed_at_each_step_of_a_restart(m: &mut Managed) {
         "the command has ended",
         "the journal has a setting",
     ];
-    // By name and number: how often other places come depends on how fast the machine is.
+    // By name and number: how often other failpoints are passed depends on the speed of the
+    // machine.
     let mut seen = std::collections::HashMap::new();
     let mut at: Vec<String> = Vec::new();
-    for (i, name) in places.lines().enumerate() {
+    for (i, name) in failpoints.lines().enumerate() {
         let n: &mut usize = seen.entry(name).or_default();
         *n += 1;
-        // Of the settings that need no restart only some: they have tests of their own.
+        // Only some of the settings that need no restart: those have tests of their own.
         let setting = name.ends_with("a setting");
         if wanted.iter().any(|w| name.contains(w)) && !(setting && i % 3 != 0)
             || name.contains("end of a file")
@@ -217,15 +218,15 @@ fn killed_at_each_step_of_a_restart(m: &mut Managed) {
             at.push(format!("{name}#{n}"));
         }
     }
-    assert!(at.len() >= 12, "{places}");
+    assert!(at.len() >= 12, "{failpoints}");
     let rounds: Vec<(usize, String)> = at.into_iter().enumerate().collect();
     for (round, at) in few(m.scene.target.kind(), 5, &rounds) {
         m.load().env("PENSTOCK_KILL_AT", &at).run().code(137);
-        // A server that was killed on its way up cannot be emptied.
+        // A server that was killed as it started cannot be emptied.
         if round % 2 == 0 || m.scene.target.conn().is_err() {
             m.scene.doctor().arg("--revert").run().ok();
         } else {
-            // The next load does it, whatever its own level; rows are not its business.
+            // The next load does it, whatever its own level; rows do not matter to it.
             m.scene.empty();
             m.scene
                 .tool("load", "root")
@@ -255,9 +256,9 @@ fn needless_restarts_and_contradictory_options() {
     std::fs::write(m.path("my.cnf"), "[mysqld]\n").expect("written");
     m.script.run("restart");
     until_up(&m.scene.target);
-    std::fs::remove_file(m.path("words")).expect("words");
+    std::fs::remove_file(m.path("calls")).expect("words");
     m.load().run().ok().says(&["the server is not restarted"]);
-    assert!(m.words().is_empty());
+    assert!(m.calls().is_empty());
     m.scene
         .tool("load", "root")
         .args(["--server-command", "x"])

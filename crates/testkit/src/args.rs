@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use testkit::{Error, Result};
 
-/// A command's arguments, sorted out.
+/// A command's arguments, parsed.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Args {
     /// Everything that is no option.
@@ -15,7 +15,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Sorts `words` out; `options` take a value, `flags` do not, others are errors.
+    /// Parses `words`; `options` take a value, `flags` do not, others are errors.
     pub(crate) fn parse(words: &[&str], options: &[&str], flags: &[&str]) -> Result<Args> {
         let mut args = Args::default();
         let mut rest = words.iter();

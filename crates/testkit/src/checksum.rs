@@ -1,12 +1,11 @@
-//! A second opinion on "equal" that owes nothing to penstock: the server's own
-//! CHECKSUM TABLE on every table of two servers.
+//! A second opinion on "equal" that is independent of penstock: the server's own CHECKSUM TABLE on
+//! every table of two servers.
 //!
-//! Both sides must be of one flavour and series: the checksum depends on how a
-//! server stores rows.
+//! Both sides must be of one flavour and series: the checksum depends on how a server stores rows.
 //!
-//! Tables with generated columns or expressions in keys are summed by a query
-//! instead: for those CHECKSUM TABLE gives another figure from one time to the
-//! next while nothing changes (MariaDB: MDEV-32079, now and then also for a STORED column).
+//! Tables with generated columns or with expressions in keys get a sum by a query instead: for
+//! those, CHECKSUM TABLE returns different values from one time to the next while nothing changes
+//! (MariaDB: MDEV-32079, sometimes also for a STORED column).
 
 use crate::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,13 +47,13 @@ pub fn tables(options: &Options, schemas: &[String]) -> Result<BTreeMap<String, 
     Ok(sums)
 }
 
-/// Tables of which some value is worked out by the server.
+/// Tables with values that the server computes.
 fn computed(conn: &mut Conn) -> Result<BTreeSet<(String, String)>> {
     let mut sql = format!(
         "SELECT table_schema, table_name FROM information_schema.columns \
          WHERE extra LIKE '%GENERATED%' AND table_schema NOT IN ({SYSTEM})"
     );
-    // Columns of expressions in keys are not shown, and not every server has them.
+    // Columns for expressions in keys are not shown, and not every server has them.
     let expressions = "SELECT table_schema, table_name FROM information_schema.columns \
          WHERE table_schema = 'information_schema' AND table_name = 'STATISTICS' AND column_name = 'EXPRESSION'";
     if !conn.fetch(expressions)?.is_empty() {

@@ -1,7 +1,7 @@
-//! Fresh data folders. Initialising one takes seconds, so it is done once for
-//! each build of a server, kept in the cache folder, and copied.
+//! New data directories. Initializing one takes seconds, so it is done once for each build of a
+//! server, kept in the cache directory, and copied.
 
-use crate::install::{cache_folder, option};
+use crate::install::{cache_directory, option};
 use crate::{Error, Install, Kind, Result};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
@@ -10,8 +10,8 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
 
-/// Makes `target` (which must not exist) a data folder with an account `root`
-/// without a password and nothing else.
+/// Makes `target` (which must not exist) a data directory with an account `root` without a password
+/// and nothing else.
 pub(crate) fn create(install: &Install, target: &Path) -> Result<()> {
     let template = template(install)?;
     copy(&template, target)?;
@@ -23,9 +23,8 @@ pub(crate) fn create(install: &Install, target: &Path) -> Result<()> {
     }
 }
 
-/// Arguments that decide how the redo log and the system tablespace look on
-/// disk; the same when initialising and when running, so that a start has
-/// nothing to rebuild.
+/// Arguments that decide how the redo log and the system tablespace look on disk. They are the same
+/// when initializing and when running, so that a start has nothing to rebuild.
 pub(crate) fn layout(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::MySql => &["--innodb-redo-log-capacity=128M"],
@@ -34,7 +33,7 @@ pub(crate) fn layout(kind: Kind) -> &'static [&'static str] {
     }
 }
 
-/// The account that the server must be told to run as; only root has to say so.
+/// The account that the server must run as; only root has to say so.
 pub(crate) fn user_argument() -> Option<OsString> {
     rustix::process::getuid()
         .is_root()
@@ -56,16 +55,16 @@ fn template(install: &Install) -> Result<PathBuf> {
         meta.len(),
         meta.ino()
     );
-    let ready = cache_folder().join("datadir").join(build);
+    let ready = cache_directory().join("datadir").join(build);
     if ready.is_dir() {
         return Ok(ready);
     }
-    // Another process may do the same at this moment: each works in a folder of
-    // its own, the first rename wins, and the loser's work is thrown away.
+    // Another process may do the same now. Each works in its own directory, the first rename wins,
+    // and the work of the other is thrown away.
     let part = ready.with_extension(format!("{}.part", std::process::id()));
     let _ = std::fs::remove_dir_all(&part);
     std::fs::create_dir_all(part.parent().unwrap_or(&part))?;
-    let made = initialise(install, &part);
+    let made = initialize(install, &part);
     if made.is_err() || std::fs::rename(&part, &ready).is_err() {
         let _ = std::fs::remove_dir_all(&part);
     }
@@ -77,7 +76,7 @@ fn template(install: &Install) -> Result<PathBuf> {
     }
 }
 
-fn initialise(install: &Install, target: &Path) -> Result<()> {
+fn initialize(install: &Install, target: &Path) -> Result<()> {
     let mut command = match install.kind {
         Kind::MySql55 => {
             let shipped = install.binary.with_file_name("data");
@@ -104,11 +103,11 @@ fn initialise(install: &Install, target: &Path) -> Result<()> {
     command.args(user_argument());
     let out = command
         .output()
-        .map_err(Error::doing("initialise a data folder"))?;
+        .map_err(Error::doing("initialize a data directory"))?;
     if !out.status.success() {
         let text = [out.stdout, out.stderr].concat();
         return Err(Error(format!(
-            "initialise a data folder: {}",
+            "initialize a data directory: {}",
             last_lines(&String::from_utf8_lossy(&text), 12)
         )));
     }

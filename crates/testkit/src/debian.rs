@@ -1,8 +1,8 @@
-//! Big real data that every Debian machine can get: the index of all files in
-//! all packages, from the machine's own package mirror.
+//! Big real data that every Debian machine can get: the index of all files in all packages, from
+//! the machine's own package mirror.
 //!
-//! It has what made-up data lacks: 5.66 million long, skewed keys with shared
-//! prefixes, text of every length, and a table whose key is two such strings.
+//! It has what generated data lacks: 5.66 million long, skewed keys with shared prefixes, text of
+//! every length, and a table whose key is two such strings.
 
 mod fetch;
 mod parse;
@@ -20,11 +20,11 @@ pub use fetch::{Index, Mirror};
 /// The schema it goes into unless another is named.
 pub const SCHEMA: &str = "debian";
 
-/// Rows are handed to the server in pieces of about this many bytes.
+/// Rows are sent to the server in pieces of about this many bytes.
 const PIECE: usize = 8 << 20;
 
-/// An InnoDB key may have 3,072 bytes, and a character four: 600 + 150 of them
-/// fit. The longest path seen is 304 characters, the longest name far below 100.
+/// An InnoDB key may have 3,072 bytes, and a character four: 600 + 150 characters fit. The longest
+/// path seen has 304 characters, the longest name far fewer than 100.
 const TABLES: [(&str, &str); 4] = [
     (
         "file_index",
@@ -88,7 +88,7 @@ struct Piece {
 }
 
 impl Load {
-    /// Fetches the indexes unless they are in the cache folder, and fills the schema.
+    /// Fetches the indexes unless they are in the cache directory, and fills the schema.
     pub fn run(&self, options: &Options) -> Result<Loaded> {
         let mirror = Mirror::of_this_machine()?;
         let contents = mirror.index(Index::Contents)?;
@@ -128,7 +128,7 @@ impl Load {
                     Err(e) => first = first.and(Err(e)),
                 }
             }
-            // A worker's failure is why the reader could not hand on its pieces.
+            // The failure of a worker is why the reader could not deliver its pieces.
             first.and(read).map(|()| all)
         })?;
         for (name, _) in TABLES {
@@ -196,7 +196,7 @@ impl Load {
     }
 }
 
-/// Collects rows of every table and hands on what has become big enough.
+/// Collects rows of every table, and delivers what has become big enough.
 struct Pieces<'a> {
     to: &'a SyncSender<Piece>,
     open: Vec<Piece>,

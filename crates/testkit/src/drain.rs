@@ -1,5 +1,5 @@
-//! The limit of a dump: the same rows read by as many connections, and thrown
-//! away. What a dump takes beyond this is its own cost.
+//! The limit of a dump: the same rows, read by as many connections and thrown away. What a dump
+//! takes beyond this is its own cost.
 
 use crate::{Error, Result};
 use std::collections::VecDeque;
@@ -104,8 +104,8 @@ fn pieces(conn: &mut Conn, schema: &str, table: &str, rows: u64) -> Result<Vec<S
     let Some(key) = key.filter(|_| rows > PIECE_ROWS) else {
         return Ok(vec![from]);
     };
-    // One bound every PIECE_ROWS rows; equal bounds fall together (a first
-    // column with few values, such as a warehouse number, cuts less finely).
+    // One bound every PIECE_ROWS rows; equal bounds are merged (a first column with few values,
+    // such as a warehouse number, cuts less finely).
     let mut bounds: Vec<String> = Vec::new();
     loop {
         let after = bounds

@@ -1,8 +1,7 @@
 //! Which servers this machine can run, and how each is called.
 //!
-//! A binary named in the environment wins, then what `./dev` put into the cache
-//! folder, then what is installed. An [`Install`] is argument vectors only:
-//! nothing goes through a shell.
+//! A binary named in the environment comes first, then what `./dev` put into the cache directory,
+//! then what is installed. An [`Install`] is argument vectors only: nothing goes through a shell.
 
 use crate::{Error, Result};
 use std::ffi::{OsStr, OsString};
@@ -28,13 +27,21 @@ impl Kind {
     /// All of them.
     pub const ALL: [Kind; 4] = [Kind::MySql, Kind::MariaDb, Kind::MariaDb118, Kind::MySql55];
 
-    /// The name used on command lines and in folder names.
+    /// The name used on command lines and for directories.
     pub fn name(self) -> &'static str {
         match self {
             Kind::MySql => "mysql",
             Kind::MariaDb => "mariadb",
             Kind::MariaDb118 => "mariadb118",
             Kind::MySql55 => "mysql55",
+        }
+    }
+
+    /// The kind that stands for its flavour: whichever series current tests run against.
+    pub fn flavour(self) -> Kind {
+        match self {
+            Kind::MySql | Kind::MySql55 => Kind::MySql,
+            Kind::MariaDb | Kind::MariaDb118 => Kind::MariaDb,
         }
     }
 
@@ -49,9 +56,9 @@ impl Kind {
     }
 }
 
-/// The folder for what is worth keeping between runs:
-/// `PENSTOCK_CACHE`, else `XDG_CACHE_HOME/penstock`, else `~/.cache/penstock`.
-pub fn cache_folder() -> PathBuf {
+/// The directory for what is worth keeping between runs: `PENSTOCK_CACHE`, else
+/// `XDG_CACHE_HOME/penstock`, else `~/.cache/penstock`.
+pub fn cache_directory() -> PathBuf {
     let set = |name: &str| {
         std::env::var_os(name)
             .filter(|v| !v.is_empty())
@@ -63,7 +70,8 @@ pub fn cache_folder() -> PathBuf {
     })
 }
 
-/// Whether a server of this kind can be started here. If not, the test is skipped: see [`crate::skip`].
+/// Whether a server of this kind can be started here. If not, the test is skipped: see
+/// [`crate::skip`].
 #[track_caller]
 pub fn available(kind: Kind) -> bool {
     match Install::find(kind) {
@@ -91,7 +99,7 @@ pub struct Install {
 #[derive(Clone, Debug)]
 struct Clients {
     before: Vec<OsString>,
-    folders: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
 }
 
 impl Install {
@@ -109,7 +117,7 @@ impl Install {
         if let Some(binary) = named_binary("PENSTOCK_MYSQLD")? {
             return Ok(Self::plain(Kind::MySql, binary));
         }
-        let root = cache_folder().join("mysql-sid");
+        let root = cache_directory().join("mysql-sid");
         let binary = root.join("usr/sbin/mysqld");
         if binary.is_file() {
             return Self::debian_tree(Kind::MySql, &root, binary);
@@ -124,7 +132,7 @@ impl Install {
         if let Some(binary) = named_binary("PENSTOCK_MARIADBD")? {
             return Ok(Self::plain(Kind::MariaDb, binary));
         }
-        match in_folders(&search_folders(), "mariadbd") {
+        match in_directories(&search_directories(), "mariadbd") {
             Some(binary) => Ok(Self::plain(Kind::MariaDb, binary)),
             None => Err(Error::new(
                 "no MariaDB server: PENSTOCK_MARIADBD is not set and mariadbd is not on PATH (Debian's mariadb-server-core)",
@@ -136,8 +144,8 @@ impl Install {
         if let Some(binary) = named_binary("PENSTOCK_MARIADBD118")? {
             return Ok(Self::plain(Kind::MariaDb118, binary));
         }
-        // A script that calls it; the one that makes data folders is beside it.
-        let binary = cache_folder().join("mariadb-11.8/mariadbd");
+        // A script that calls it; the one that makes data directories is next to it.
+        let binary = cache_directory().join("mariadb-11.8/mariadbd");
         if binary.is_file() {
             return Ok(Self::plain(Kind::MariaDb118, binary));
         }
@@ -148,7 +156,7 @@ impl Install {
     }
 
     fn mysql55() -> Result<Install> {
-        let root = cache_folder().join("mysql-5.5");
+        let root = cache_directory().join("mysql-5.5");
         let binary = root.join("mysqld");
         if !binary.is_file() {
             return Err(Error(format!(
@@ -163,11 +171,11 @@ impl Install {
             option("--lc-messages-dir=", root.join("share")),
             option("--character-sets-dir=", root.join("share/charsets")),
         ];
-        // Its own client wants a terminal library that is long gone, and MySQL
-        // 9's cannot log in to it any more; MariaDB's can.
+        // Its own client needs a terminal library that no longer exists, and MySQL 9's cannot log
+        // in to it; MariaDB's can.
         let clients = Clients {
             before: Vec::new(),
-            folders: search_folders(),
+            directories: search_directories(),
         };
         Ok(Install {
             kind: Kind::MySql55,
@@ -177,30 +185,30 @@ impl Install {
         })
     }
 
-    /// A binary at home on this machine, its clients beside it or on PATH.
+    /// A binary of this machine, with its clients next to it or on PATH.
     fn plain(kind: Kind, binary: PathBuf) -> Install {
-        let mut folders = Vec::new();
+        let mut directories = Vec::new();
         if let Some(here) = binary.parent() {
-            folders.extend([
+            directories.extend([
                 here.to_path_buf(),
                 here.join("../bin"),
                 here.join("../scripts"),
             ]);
         }
-        folders.extend(search_folders());
+        directories.extend(search_directories());
         Install {
             kind,
             server: vec![binary.clone().into(), "--no-defaults".into()],
             binary,
             clients: Clients {
                 before: Vec::new(),
-                folders,
+                directories,
             },
         }
     }
 
-    /// A Debian package tree unpacked into a folder, made for a newer C library
-    /// than this machine's: it runs with its own loader.
+    /// A Debian package tree unpacked into a directory, made for a newer C library than this
+    /// machine's: it runs with its own loader.
     fn debian_tree(kind: Kind, root: &Path, binary: PathBuf) -> Result<Install> {
         let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
         let lib = root.join("usr/lib").join(&triplet);
@@ -224,33 +232,36 @@ impl Install {
             option("--lc-messages-dir=", root.join("usr/share/mysql")),
             option("--plugin-dir=", root.join("usr/lib/mysql/plugin")),
         ]);
-        let folders = vec![root.join("usr/bin")];
+        let directories = vec![root.join("usr/bin")];
         Ok(Install {
             kind,
             server,
             binary,
-            clients: Clients { before, folders },
+            clients: Clients {
+                before,
+                directories,
+            },
         })
     }
 
-    /// One program that is the server, for tools that start servers themselves: its binary, or, where that needs a
-    /// loader and arguments, a script of this name that calls it.
+    /// One program that is the server, for tools that start servers themselves: its binary, or,
+    /// where that needs a loader and arguments, a script of this name that calls it.
     pub fn one_program(&self, script: &Path) -> Result<PathBuf> {
         if self.server[0] == self.binary {
             return Ok(self.binary.clone());
         }
         let at = self.server.iter().position(|a| *a == *self.binary);
-        let (before, behind) = self.server.split_at(at.map_or(1, |at| at + 1));
+        let (before, after) = self.server.split_at(at.map_or(1, |at| at + 1));
         let quoted = |list: &[OsString]| -> String {
             let one = |a: &OsString| format!(" '{}'", a.to_string_lossy().replace('\'', r"'\''"));
-            // Which option files it reads is for the caller to say, and has to come first.
+            // Which option files it reads is the caller's choice, and has to come first.
             let list = list.iter().filter(|a| *a != "--no-defaults");
             list.map(one).collect()
         };
         let text = format!(
             "#!/bin/sh\nexec{} \"$@\"{}\n",
             quoted(before),
-            quoted(behind)
+            quoted(after)
         );
         std::fs::write(script, text).map_err(Error::doing(script.display()))?;
         std::fs::set_permissions(script, Permissions::from_mode(0o755))?;
@@ -278,7 +289,7 @@ impl Install {
         };
         let found = names
             .iter()
-            .find_map(|name| in_folders(&self.clients.folders, name));
+            .find_map(|name| in_directories(&self.clients.directories, name));
         let found = found
             .ok_or_else(|| Error(format!("no program {} for {}", names[0], self.kind.name())))?;
         let mut argv = self.clients.before.clone();
@@ -294,7 +305,7 @@ impl Install {
         Ok(command)
     }
 
-    /// The version text that the server binary prints of itself.
+    /// The version that the server binary prints.
     pub fn version(&self) -> Result<String> {
         let out = Command::new(&self.server[0])
             .args(&self.server[1..])
@@ -330,17 +341,20 @@ fn named_binary(variable: &str) -> Result<Option<PathBuf>> {
     }
 }
 
-/// PATH, and the folders for servers that a plain user's PATH leaves out.
-fn search_folders() -> Vec<PathBuf> {
+/// PATH, and the directories of servers that are not on a plain user's PATH.
+fn search_directories() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders: Vec<_> = std::env::split_paths(&path).collect();
-    folders
+    let mut directories: Vec<_> = std::env::split_paths(&path).collect();
+    directories
         .extend(["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"].map(PathBuf::from));
-    folders
+    directories
 }
 
-fn in_folders(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
-    folders.iter().map(|f| f.join(name)).find(|p| p.is_file())
+fn in_directories(directories: &[PathBuf], name: &str) -> Option<PathBuf> {
+    directories
+        .iter()
+        .map(|f| f.join(name))
+        .find(|p| p.is_file())
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
-//! What tests, the demo and the benchmarks stand on: throw-away servers of
-//! each kind, and data to fill them with.
+//! What tests, the demo and the benchmarks use: throw-away servers of each kind, and data to fill
+//! them with.
 //!
-//! Servers are real ones, found on this machine or in the cache folder where
-//! `./dev` puts them; nothing here downloads a server. A server started by a
-//! test ends with the test's process, however that ends.
+//! Servers are real ones, found on this machine or in the cache directory where `./dev` puts them;
+//! nothing here downloads a server. A server started by a test ends with the test's process,
+//! however that ends.
 //!
-//! Of penstock only the driver (`wire`) and the TPC-C benchmark of `jobs` are
-//! used: a test that fills a server must not depend on the code it is about to
-//! judge.
+//! What judges penstock does not use the code that it judges: servers, checksums, proxies, sample
+//! schemas and the Debian index use only the driver (`wire`). The program `testkit`, which `./dev`
+//! calls, is not that strict: it fills servers for the demo and the benchmarks with the TPC-C
+//! loader of `jobs`, which shares its `LOAD DATA` code with `penstock load`. Such data is judged by
+//! TPC-C's own conditions and by the servers' checksums.
 
 pub mod checksum;
 pub mod debian;

@@ -1,4 +1,4 @@
-//! The shell's way to testkit: servers, data and measurements for `./dev`.
+//! The command line of testkit: servers, data and measurements for `./dev`.
 //!
 //! Answers are `name=value` lines, so that a shell script can read them.
 #![allow(
@@ -141,7 +141,7 @@ fn root(socket: &str) -> Options {
     options
 }
 
-fn folder(args: &Args) -> Result<PathBuf> {
+fn directory(args: &Args) -> Result<PathBuf> {
     match args.text("dir") {
         Some(dir) => Ok(PathBuf::from(dir)),
         None => Ok(standing::home().join(Kind::named(args.word(0, "KIND")?)?.name())),
@@ -161,12 +161,12 @@ fn server_up(args: &Args) -> Result<()> {
     if args.flag("port") {
         setup = setup.tcp();
     }
-    show(&standing::up(&setup, &folder(args)?)?);
+    show(&standing::up(&setup, &directory(args)?)?);
     Ok(())
 }
 
 fn server_down(args: &Args) -> Result<()> {
-    let server = standing::down(&folder(args)?, args.flag("keep"))?;
+    let server = standing::down(&directory(args)?, args.flag("keep"))?;
     println!("ended={}", server.pid);
     Ok(())
 }
@@ -223,7 +223,7 @@ fn sql(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Surroundings of a job that nobody watches.
+/// The surroundings of a job whose events are not needed.
 fn quiet() -> Run {
     Run::new(Arc::new(Silent), base::Cancel::new())
 }
@@ -235,7 +235,7 @@ fn tpcc_load(args: &Args) -> Result<()> {
     options.threads = args.number("connections", options.threads)?;
     options.foreign_keys = args.flag("foreign-keys");
     options.schema = args.text("schema").unwrap_or(tpcc::SCHEMA).to_owned();
-    // The servers of tests and measurements have no use for these rows in their logs.
+    // The servers of tests and measurements do not need these rows in their binary logs.
     options.skip_binlog = true;
     let filled = tpcc::load::run(&quiet(), &options)?;
     println!(
@@ -245,9 +245,8 @@ fn tpcc_load(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Writes until the time is over, or until killed: the server then rolls back
-/// what was under way. The count is kept in a file for whoever wants to know it
-/// at some moment.
+/// Writes until the time is over, or until killed: the server then rolls back the open
+/// transactions. A file has the current count, for whoever reads it.
 fn tpcc_writes(args: &Args) -> Result<()> {
     let mut options = tpcc::Options::new(root(args.needed("socket")?));
     options.connections = args.number("connections", 2)?;

@@ -64,8 +64,8 @@ pub fn interrupt(pid: u32) -> Result<()> {
     signal(pid, Signal::INT)
 }
 
-/// Whether the process exists and has `mark` in its command line, so that a
-/// number that the system has given to somebody else is not taken for ours.
+/// Whether the process exists and has `mark` in its command line, so that a process id that the
+/// system has reused is not taken for ours.
 pub(crate) fn is_alive(pid: u32, mark: &str) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&line).contains(mark)

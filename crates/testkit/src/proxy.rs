@@ -1,11 +1,10 @@
-//! A proxy in front of a server that counts every byte that passes, when, and
-//! which way: limits are proven by it and not by penstock's own figures.
+//! A proxy in front of a server that counts every byte that passes, when, and in which direction:
+//! limits are verified by it and not by penstock's own figures.
 //!
-//! A thread for each direction of each connection. What it counts to the
-//! client has reached the client's kernel: over a unix socket whatever was
-//! written, through a buffer of [`BUFFER`] bytes; over TCP what was
-//! acknowledged, however much waits to be sent. What it counts to the server
-//! has left the client's machine.
+//! It has a thread for each direction of each connection. What it counts to the client has reached
+//! the client's kernel: over a unix socket, whatever was written, through a buffer of [`BUFFER`]
+//! bytes; over TCP, what was acknowledged, however much waits to be sent. What it counts to the
+//! server has left the client's machine.
 
 use crate::{Error, Result};
 use rustix::net::sockopt;
@@ -20,13 +19,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 use wire::Endpoint;
 
-/// Bytes that are carried at a time, and that the kernel may hold between the proxy and a client on a unix socket.
+/// Bytes that are copied at a time, and that the kernel may hold between the proxy and a client on
+/// a unix socket.
 pub const BUFFER: usize = 16 * 1024;
 
 /// Time of one entry in a [`Tally`].
 const SLOT: Duration = Duration::from_millis(10);
 
-/// Bytes of one direction, in slots of 10 ms since the proxy began.
+/// Bytes of one direction, in slots of 10 ms since the proxy started.
 #[derive(Clone, Debug, Default)]
 pub struct Tally(Vec<u64>);
 
@@ -43,8 +43,8 @@ impl Tally {
         part.map_or(0, |p| p.iter().sum())
     }
 
-    /// The stretch that data flows at `rate` (bytes per second): from the first to the last 100 ms that pass at
-    /// least half of it.
+    /// The part in which data flows at `rate` (bytes per second): from the first to the last 100 ms
+    /// in which at least half of it passes.
     pub fn flow(&self, rate: u64) -> Flow {
         const STEP: usize = 10;
         let enough = rate / 10 / 2;
@@ -55,7 +55,7 @@ impl Tally {
         Flow(self.0[first * STEP..to.min(self.0.len())].to_vec())
     }
 
-    /// As [`Tally::flow`], from the very first byte on, whatever it belongs to.
+    /// As [`Tally::flow`], but from the very first byte on, whatever it belongs to.
     pub fn all(&self) -> Flow {
         let first = self.0.iter().position(|n| *n > 0).unwrap_or(0);
         Flow(self.0[first..].to_vec())
@@ -77,8 +77,8 @@ impl Flow {
         self.0.iter().sum::<u64>() as f64 / self.seconds().max(SLOT.as_secs_f64())
     }
 
-    /// Bytes per second in the slowest and in the fastest `window` that lies within it, at every 10 ms; `None` if it
-    /// is shorter than one.
+    /// Bytes per second in the slowest and in the fastest `window` that lies within it, at every 10
+    /// ms; `None` if it is shorter than one.
     pub fn windows(&self, window: Duration) -> Option<(f64, f64)> {
         let sums = self
             .0
@@ -118,9 +118,9 @@ struct Watched {
 }
 
 impl Watched {
-    /// Bytes that the client's kernel has got since the last look.
+    /// Bytes that the client's kernel has received since the last look.
     fn news(&mut self) -> u64 {
-        // In this order: what is written between the two is not yet taken for received.
+        // In this order: bytes written between the two calls are not yet taken for received.
         let written = self.written.load(Ordering::SeqCst);
         let waiting = self.client.unacknowledged().unwrap_or(0);
         let got = written.saturating_sub(waiting).max(self.counted);
@@ -129,7 +129,7 @@ impl Watched {
 }
 
 impl Counts {
-    /// Looks at all TCP connections; `done` is closed and has been sent all that there was.
+    /// Looks at all TCP connections; `done` is closed, and everything was sent to it.
     fn look(&self, done: Option<&Arc<AtomicU64>>) {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         let mut news: u64 = watched.iter_mut().map(Watched::news).sum();
@@ -210,7 +210,7 @@ impl Proxy {
                 let (counts, server) = (shared.clone(), server.clone());
                 thread::spawn(move || {
                     counts.open.fetch_add(1, Ordering::SeqCst);
-                    // A connection that breaks ends; who is at its ends finds out.
+                    // A connection that breaks ends; the two sides notice.
                     let _ = carry(client, &server, &counts);
                     counts.open.fetch_sub(1, Ordering::SeqCst);
                 });
@@ -276,7 +276,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Carries bytes both ways until both sides are done.
+/// Copies bytes both ways until both sides are done.
 fn carry(client: Pipe, server: &Endpoint, counts: &Arc<Counts>) -> std::io::Result<()> {
     client.small()?;
     let server = Pipe::dial(server)?;
@@ -359,8 +359,8 @@ impl Pipe {
         }
     }
 
-    /// Buffers that hide nothing. The kernel doubles what it is told. TCP would crawl: an acknowledgement waits for
-    /// a full segment, which on the loopback is larger.
+    /// Buffers that hide nothing; the kernel doubles the given size. Small buffers would make TCP
+    /// crawl: an acknowledgement waits for a full segment, and on the loopback that is larger.
     fn small(&self) -> std::io::Result<()> {
         match self {
             Pipe::Tcp(s) => s.set_nodelay(true),
@@ -386,7 +386,7 @@ impl Pipe {
     }
 
     fn shutdown(&self, how: Shutdown) {
-        // What is already gone needs no goodbye.
+        // A connection that is already closed needs no shutdown.
         let _ = match self {
             Pipe::Tcp(s) => s.shutdown(how),
             Pipe::Unix(s) => s.shutdown(how),

@@ -1,13 +1,13 @@
-//! Sample databases that others made, as SQL scripts. They are run by the stock
-//! client that belongs to the server, so that what they contain (DELIMITER,
-//! version comments) means what its authors meant.
+//! Public sample databases, as SQL scripts. The stock client that belongs to the server runs them,
+//! so that what they contain (DELIMITER, version comments) means what its authors meant.
 
 use crate::{Error, Install, Result};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// The folder of sample data: `PENSTOCK_SHARED`, else `shared` beside the repository; its `data` part.
+/// The directory of sample data: `PENSTOCK_SHARED`, else `shared` next to the repository; its
+/// `data` part.
 pub fn shared_data() -> PathBuf {
     let shared = std::env::var_os("PENSTOCK_SHARED").filter(|v| !v.is_empty());
     shared

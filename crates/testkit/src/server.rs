@@ -1,8 +1,8 @@
-//! One throw-away server: a data folder of its own, a socket, and the process.
+//! A throw-away server: a data directory, a socket, and the process.
 //!
-//! Everything lives in one folder. A [`Server`] removes it when dropped and
-//! kills the process: its data is worth nothing, so it gets no time to write it
-//! out. Folders left behind by a killed test process are removed by the next.
+//! Everything is in one directory. A [`Server`] removes it when dropped and kills the process: its
+//! data is worth nothing, so it gets no time to write it out. Directories left by a killed test
+//! process are removed by the next one.
 
 use crate::install::{Install, Kind, option};
 use crate::{Error, Result, datadir, process};
@@ -19,13 +19,13 @@ use wire::{Conn, Endpoint, Options};
 
 pub mod standing;
 
-/// How long a server may take to let somebody log in.
+/// How long a server may take until a login works.
 const START: Duration = Duration::from_secs(120);
-/// How long a server may take to end when it is to keep its data.
+/// How long a server may take to shut down where its data is kept.
 const STOP: Duration = Duration::from_secs(120);
 /// A unix socket's path has to fit into 108 bytes, with the terminating zero.
 const SOCKET_MAX: usize = 100;
-/// First part of the names of our folders; the process id follows.
+/// First part of the names of our directories; the process id follows.
 const PREFIX: &str = "penstock-test-";
 
 /// What a new server should be like.
@@ -48,7 +48,7 @@ impl Setup {
         })
     }
 
-    /// On a data folder that somebody else has made; it is moved to where servers live here.
+    /// On an existing data directory; it is moved to where these servers are.
     #[must_use]
     pub fn over(mut self, datadir: &Path) -> Setup {
         self.datadir = Some(datadir.to_owned());
@@ -62,44 +62,44 @@ impl Setup {
         self
     }
 
-    /// Adds arguments of the server; they win over the ones chosen here.
+    /// Adds arguments of the server; they override the ones chosen here.
     #[must_use]
     pub fn args<S: Into<OsString>>(mut self, extra: impl IntoIterator<Item = S>) -> Setup {
         self.extra.extend(extra.into_iter().map(Into::into));
         self
     }
 
-    /// Starts it in a temporary folder and waits until a login works.
+    /// Starts it in a temporary directory and waits until a login works.
     pub fn start(self) -> Result<Server> {
         static SWEPT: Once = Once::new();
         SWEPT.call_once(sweep);
-        let folder = temp_folder()?;
-        let place = Place::create(&self, folder.path())?;
-        let child = start(&place, process::spawn_bound)?;
+        let directory = temp_directory()?;
+        let instance = Instance::create(&self, directory.path())?;
+        let child = start(&instance, process::spawn_bound)?;
         Ok(Server {
-            place,
+            instance,
             child: Some(child),
-            folder: Some(folder),
+            directory: Some(directory),
         })
     }
 }
 
-/// Where a server lives and how it is called.
+/// Where a server is and how it is called.
 #[derive(Clone, Debug)]
-struct Place {
+struct Instance {
     install: Install,
-    folder: PathBuf,
+    directory: PathBuf,
     port: Option<u16>,
     args: Vec<OsString>,
 }
 
-impl Place {
-    /// Lays out a new server in `folder`, which exists and is empty.
-    fn create(setup: &Setup, folder: &Path) -> Result<Place> {
-        let folder = folder
+impl Instance {
+    /// Prepares a new server in `directory`, which exists and is empty.
+    fn create(setup: &Setup, directory: &Path) -> Result<Instance> {
+        let directory = directory
             .canonicalize()
-            .map_err(Error::doing(folder.display()))?;
-        let socket = folder.join("sock");
+            .map_err(Error::doing(directory.display()))?;
+        let socket = directory.join("sock");
         if socket.as_os_str().len() >= SOCKET_MAX {
             return Err(Error(format!(
                 "{} is too long for a socket",
@@ -107,19 +107,18 @@ impl Place {
             )));
         }
         match &setup.datadir {
-            Some(made) => {
-                std::fs::rename(made, folder.join("data")).map_err(Error::doing(made.display()))?
-            }
-            None => datadir::create(&setup.install, &folder.join("data"))?,
+            Some(made) => std::fs::rename(made, directory.join("data"))
+                .map_err(Error::doing(made.display()))?,
+            None => datadir::create(&setup.install, &directory.join("data"))?,
         }
-        std::fs::create_dir(folder.join("tmp"))?;
+        std::fs::create_dir(directory.join("tmp"))?;
         let port = if setup.tcp { Some(free_port()?) } else { None };
         let mut args: Vec<OsString> = setup.install.server[1..].to_vec();
         args.extend([
-            option("--datadir=", folder.join("data")),
-            option("--tmpdir=", folder.join("tmp")),
+            option("--datadir=", directory.join("data")),
+            option("--tmpdir=", directory.join("tmp")),
             option("--socket=", &socket),
-            option("--pid-file=", folder.join("pid")),
+            option("--pid-file=", directory.join("pid")),
         ]);
         args.extend(tuning(setup.install.kind).map(OsString::from));
         args.extend(
@@ -136,20 +135,20 @@ impl Place {
             None => args.push("--skip-networking".into()),
         }
         args.extend(setup.extra.iter().cloned());
-        Ok(Place {
+        Ok(Instance {
             install: setup.install.clone(),
-            folder,
+            directory,
             port,
             args,
         })
     }
 
     fn socket(&self) -> PathBuf {
-        self.folder.join("sock")
+        self.directory.join("sock")
     }
 
     fn log(&self) -> PathBuf {
-        self.folder.join("log")
+        self.directory.join("log")
     }
 
     fn options(&self) -> Options {
@@ -159,8 +158,8 @@ impl Place {
     }
 }
 
-/// What every test server is told: start quickly, survive a kill of the process
-/// (but not of the machine), and stand in nobody's way.
+/// Arguments of every test server: start quickly, survive a kill of the process (but not of the
+/// machine), and never reach a limit.
 fn tuning(kind: Kind) -> impl Iterator<Item = &'static str> {
     let all = [
         "--local-infile=1",
@@ -185,42 +184,45 @@ fn tuning(kind: Kind) -> impl Iterator<Item = &'static str> {
     all.into_iter().chain(own.iter().copied())
 }
 
-fn start(place: &Place, spawn: impl FnOnce(Command) -> std::io::Result<Child>) -> Result<Child> {
+fn start(
+    instance: &Instance,
+    spawn: impl FnOnce(Command) -> std::io::Result<Child>,
+) -> Result<Child> {
     let log = File::options()
         .create(true)
         .append(true)
-        .open(place.log())?;
-    let mut command = Command::new(&place.install.server[0]);
+        .open(instance.log())?;
+    let mut command = Command::new(&instance.install.server[0]);
     command
-        .args(&place.args)
-        .current_dir(&place.folder)
+        .args(&instance.args)
+        .current_dir(&instance.directory)
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log);
-    let mut child = spawn(command).map_err(Error::doing(place.install.binary.display()))?;
-    match until_login(place, &mut child) {
+    let mut child = spawn(command).map_err(Error::doing(instance.install.binary.display()))?;
+    match until_login(instance, &mut child) {
         Ok(()) => Ok(child),
         Err(e) => {
             let _ = child.kill();
             let _ = child.wait();
-            let log = std::fs::read(place.log()).unwrap_or_default();
+            let log = std::fs::read(instance.log()).unwrap_or_default();
             let end = datadir::last_lines(&String::from_utf8_lossy(&log), 15);
             Err(Error(format!(
                 "{} server: {e}\n{end}",
-                place.install.kind.name()
+                instance.install.kind.name()
             )))
         }
     }
 }
 
-fn until_login(place: &Place, child: &mut Child) -> Result<()> {
+fn until_login(instance: &Instance, child: &mut Child) -> Result<()> {
     let deadline = Instant::now() + START;
     loop {
         if let Some(status) = child.try_wait()? {
             return Err(Error(format!("ended while starting, {status}")));
         }
-        let reason = if place.socket().exists() {
-            match Conn::connect(&place.options()) {
+        let reason = if instance.socket().exists() {
+            match Conn::connect(&instance.options()) {
                 Ok(_) => return Ok(()),
                 Err(e) => e.to_string(),
             }
@@ -237,48 +239,49 @@ fn until_login(place: &Place, child: &mut Child) -> Result<()> {
     }
 }
 
-/// A running throw-away server; dropping it ends the process and removes its folder.
+/// A running throw-away server; dropping it ends the process and removes its directory.
 #[derive(Debug)]
 pub struct Server {
-    place: Place,
+    instance: Instance,
     child: Option<Child>,
-    folder: Option<tempfile::TempDir>,
+    directory: Option<tempfile::TempDir>,
 }
 
 impl Server {
-    /// Starts a server of this kind on a socket, with further arguments of its own.
+    /// Starts a server of this kind on a socket, with further arguments.
     pub fn start(kind: Kind, extra_args: &[&str]) -> Result<Server> {
         Setup::new(kind)?.args(extra_args).start()
     }
 
     /// Which kind it is.
     pub fn kind(&self) -> Kind {
-        self.place.install.kind
+        self.instance.install.kind
     }
 
     /// The binaries it runs from.
     pub fn install(&self) -> &Install {
-        &self.place.install
+        &self.instance.install
     }
 
     /// The unix socket.
     pub fn socket(&self) -> PathBuf {
-        self.place.socket()
+        self.instance.socket()
     }
 
     /// The port on 127.0.0.1, when it was set up with one.
     pub fn port(&self) -> Option<u16> {
-        self.place.port
+        self.instance.port
     }
 
-    /// The data folder.
+    /// The data directory.
     pub fn datadir(&self) -> PathBuf {
-        self.place.folder.join("data")
+        self.instance.directory.join("data")
     }
 
     /// Everything that the server has written to its error log.
     pub fn log(&self) -> String {
-        String::from_utf8_lossy(&std::fs::read(self.place.log()).unwrap_or_default()).into_owned()
+        String::from_utf8_lossy(&std::fs::read(self.instance.log()).unwrap_or_default())
+            .into_owned()
     }
 
     /// The process id, while it runs.
@@ -288,25 +291,25 @@ impl Server {
 
     /// Root on the socket, LOCAL INFILE allowed.
     pub fn options(&self) -> Options {
-        self.place.options()
+        self.instance.options()
     }
 
     /// Root on the TCP port; panics when the server has none.
     pub fn tcp_options(&self) -> Options {
-        let port = self.place.port.expect("a server set up with tcp()");
+        let port = self.instance.port.expect("a server set up with tcp()");
         let mut options = self.options();
         options.endpoint = Endpoint::Tcp("127.0.0.1".into(), port);
         options
     }
 
-    /// The server as a person would name it: `mysql://root@localhost/?socket=…`.
+    /// The server as a user would name it: `mysql://root@localhost/?socket=…`.
     pub fn uri(&self) -> String {
         format!("mysql://root@localhost/?socket={}", self.socket().display())
     }
 
     /// `mysql://root@127.0.0.1:PORT/`; panics when the server has no port.
     pub fn tcp_uri(&self) -> String {
-        let port = self.place.port.expect("a server set up with tcp()");
+        let port = self.instance.port.expect("a server set up with tcp()");
         format!("mysql://root@127.0.0.1:{port}/")
     }
 
@@ -315,7 +318,7 @@ impl Server {
         Ok(Conn::connect(&self.options())?)
     }
 
-    /// Runs one statement as root and gives back its rows, as text.
+    /// Runs one statement as root and returns its rows as text.
     pub fn client(&self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
         let rows = self.conn()?.fetch(sql).map_err(Error::doing(sql))?;
         let text = |cell: Option<Vec<u8>>| cell.map(|c| String::from_utf8_lossy(&c).into_owned());
@@ -336,7 +339,8 @@ impl Server {
             .unwrap_or_default())
     }
 
-    /// The cell of this column in the first row of one statement; `None` for NULL and where there is no row.
+    /// The cell of this column in the first row of one statement; `None` for NULL and where there
+    /// is no row.
     pub fn field(&self, sql: &str, column: &str) -> Result<Option<String>> {
         let mut conn = self.conn()?;
         let mut rows = conn.query(sql).map_err(Error::doing(sql))?;
@@ -352,10 +356,10 @@ impl Server {
     /// Runs a script of many statements (DELIMITER and all) through the stock client.
     pub fn script(&self, sql: &[u8]) -> Result<()> {
         let socket = self.socket();
-        crate::sample::run_script(&self.place.install, &socket, None, &mut &sql[..])
+        crate::sample::run_script(&self.instance.install, &socket, None, &mut &sql[..])
     }
 
-    /// Kills the process as a power cut would; the data folder stays for [`Server::restart`].
+    /// Kills the process as a power cut would; the data directory stays for [`Server::restart`].
     pub fn kill9(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
             child.kill()?;
@@ -364,7 +368,7 @@ impl Server {
         Ok(())
     }
 
-    /// Shuts the server down in good order; the data folder stays.
+    /// Shuts the server down cleanly; the data directory stays.
     pub fn stop(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
             process::signal(child.id(), Signal::TERM)?;
@@ -388,11 +392,11 @@ impl Server {
     /// As [`Server::restart`], with further arguments from now on.
     pub fn restart_with(&mut self, extra_args: &[&str]) -> Result<()> {
         self.stop()?;
-        self.place
+        self.instance
             .args
             .extend(extra_args.iter().map(OsString::from));
         let _ = std::fs::remove_file(self.socket());
-        self.child = Some(start(&self.place, process::spawn_bound)?);
+        self.child = Some(start(&self.instance, process::spawn_bound)?);
         Ok(())
     }
 }
@@ -401,15 +405,15 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.kill9();
         if std::env::var_os("PENSTOCK_KEEP").is_some()
-            && let Some(folder) = self.folder.take()
+            && let Some(directory) = self.directory.take()
         {
-            let kept = folder.keep();
+            let kept = directory.keep();
             let _ = writeln!(std::io::stderr(), "kept {}", kept.display());
         }
     }
 }
 
-fn temp_folder() -> Result<tempfile::TempDir> {
+fn temp_directory() -> Result<tempfile::TempDir> {
     let prefix = format!("{PREFIX}{}-", std::process::id());
     let mut home = std::env::temp_dir();
     // Room for the prefix, the random part and the socket's own name.
@@ -422,7 +426,7 @@ fn temp_folder() -> Result<tempfile::TempDir> {
         .map_err(Error::doing(home.display()))
 }
 
-/// Removes the folders of test processes that were killed before they could.
+/// Removes the directories of test processes that were killed before they could.
 fn sweep() {
     let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else {
         return;
@@ -442,8 +446,8 @@ fn sweep() {
     }
 }
 
-/// A port that nobody listens on now. Another process could take it before the
-/// server does; the server then ends and says so.
+/// A port that is free now. Another process could take it before the server does; the server then
+/// ends and says so.
 fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

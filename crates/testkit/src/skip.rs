@@ -5,22 +5,22 @@
 //! `PENSTOCK_TEST_REQUIRE` lists (`mysql,mariadb,chromium`) must not be missing: then a skip is a
 //! failure.
 //!
-//! This module does not look for servers or programs; whoever does calls it.
+//! This module does not look for servers or programs; its callers do.
 
 use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Reports that the running test, or a part of it, is skipped because `what` is missing. `what` is one word: a kind of
-/// server (see [`crate::Kind::name`]), a program, or `samples`.
+/// Reports that the running test, or a part of it, is skipped because `what` is missing. `what` is
+/// one word: a kind of server (see [`crate::Kind::name`]), a program, or `samples`.
 ///
 /// # Panics
 /// If `PENSTOCK_TEST_REQUIRE` lists it.
 #[track_caller]
 #[allow(
     clippy::print_stderr,
-    reason = "a skip is also of interest to who runs one test with --nocapture"
+    reason = "a skip is also of interest to a person who runs one test with --nocapture"
 )]
 pub fn skip(what: &str, reason: impl Display) {
     let required = std::env::var("PENSTOCK_TEST_REQUIRE").unwrap_or_default();
@@ -42,7 +42,8 @@ fn lists(required: &str, what: &str) -> bool {
     required.split(',').any(|r| r.trim() == what)
 }
 
-/// The name of the running test. libtest names its threads after their tests, but runs a lone one on the main thread.
+/// The name of the running test. libtest names its threads after their tests, but runs a lone one
+/// on the main thread.
 fn test() -> String {
     static UNNAMED: AtomicU64 = AtomicU64::new(0);
     match std::thread::current().name() {

@@ -1,6 +1,6 @@
-//! The limit of a load: chunk files that a dump wrote, put into an empty server
-//! by the stock client's own LOAD DATA LOCAL INFILE, several clients at a time.
-//! What a load takes beyond this is its own cost.
+//! The limit of a load: chunk files that a dump wrote, loaded into an empty server by the stock
+//! client's own LOAD DATA LOCAL INFILE, several clients at a time. What a load takes beyond this is
+//! its own cost.
 
 use crate::install::option;
 use crate::{Error, Install, Result};
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Mutex;
 
-/// Loads all uncompressed chunks of `schema` in `archive` on `connections`
-/// clients at a time. The tables must be there, in the column order of the chunks.
+/// Loads all uncompressed chunks of `schema` in `archive` on `connections` clients at a time. The
+/// tables must exist, with the columns in the order of the chunks.
 pub fn load(
     install: &Install,
     socket: &Path,

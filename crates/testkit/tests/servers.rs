@@ -1,5 +1,5 @@
-//! Real servers of every kind: they start, keep their data over a kill, take
-//! rows from the generators, and are gone afterwards.
+//! Real servers of every kind: they start, keep their data after a kill, are filled by the
+//! generators, and leave nothing.
 
 use bench::tpcc;
 use std::path::Path;
@@ -43,10 +43,10 @@ fn a_server_keeps_its_data_over_a_kill_and_nothing_is_left_of_it() {
                 [Some("2".into()), None]
             ]
         );
-        let folder = server.datadir();
+        let directory = server.datadir();
         let process = format!("/proc/{}", server.pid().expect("a process"));
         drop(server);
-        assert!(!folder.exists());
+        assert!(!directory.exists());
         assert!(!Path::new(&process).exists());
     });
 }

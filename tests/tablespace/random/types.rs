@@ -1,15 +1,15 @@
-//! Types of columns, in words and as what they hold.
+//! Types of columns, as SQL text and as the values they have.
 
 use super::Random;
 
-/// What a column holds.
+/// The values of a column.
 #[derive(Clone)]
 pub enum Of {
     Int(i128, i128),
     Decimal(u32, u32),
     Real,
     Bits(u32),
-    /// Characters at most, and which ones.
+    /// Maximum number of characters, and which ones.
     Text(u32, &'static [&'static str]),
     Bytes(u32),
     Date,
@@ -33,7 +33,7 @@ const LATIN: &[&str] = &["a", "ä", "É", "ß", "ÿ", "€", "z", " ", "0", "Å"
 /// Of every length in UTF-8.
 pub const WIDE: &[&str] = &["a", "ä", "漢", "😀", "z", " ", "\t", "Ж", "0"];
 const BMP: &[&str] = &["a", "ä", "漢", "z", " ", "Ж", "0"];
-/// Letters whose weights are known in every collation of Unicode.
+/// Letters whose weights are known in every Unicode collation.
 const WORDS: &[&str] = &[
     "a", "ä", "Å", "ß", "Æ", "z", "Z", " ", "\t", "0", "¿", "“", "Ж", "ж", "ё", "α", "Ώ", "ς",
     "漢", "か", "ガ", "ữ", "½", "א", "€", "Ａ", "ﬂ", "㐀", "ｶ", "豈", "ẞ", "ԥ", "Ꝛ",
@@ -47,7 +47,7 @@ const HEBREW: &[&str] = &["a", "א", "ב", "B", " ", "0"];
 const BALTIC: &[&str] = &["a", "ą", "Ž", "õ", "Z", " ", "\t"];
 const DOS: &[&str] = &["a", "ä", "É", "ß", "z", " ", "0", "Å", "ö"];
 
-/// Collations of sets of one byte, and letters of those.
+/// Collations of one-byte character sets, and letters of those.
 const SIMPLE: &[(&str, &[&str])] = &[
     ("latin1_general_ci", LATIN),
     ("latin1_general_cs", LATIN),
@@ -74,7 +74,7 @@ const SIMPLE: &[(&str, &[&str])] = &[
     ("cp850_general_ci", DOS),
 ];
 
-/// Collations of Unicode, and letters.
+/// Unicode collations, and letters.
 const UNICODE: &[(&str, &[&str])] = &[
     ("utf8mb4_bin", WIDE),
     ("utf8mb4_general_ci", WIDE),
@@ -84,7 +84,7 @@ const UNICODE: &[(&str, &[&str])] = &[
     ("utf8mb4_unicode_520_ci", WORDS),
 ];
 
-/// Collations of MariaDB that do not pad, and letters.
+/// NO PAD collations of MariaDB, and letters.
 const NOPAD: &[(&str, &[&str])] = &[
     ("latin1_swedish_nopad_ci", LATIN),
     ("latin1_nopad_bin", LATIN),
@@ -96,7 +96,7 @@ const NOPAD: &[(&str, &[&str])] = &[
     ("utf8mb3_uca1400_nopad_ai_ci", WORDS),
 ];
 
-/// Sets whose spaces are longer than a byte.
+/// Character sets whose blanks are longer than a byte.
 const LONG: &[(&str, &[&str])] = &[
     ("ucs2", BMP),
     ("utf16", WIDE),
@@ -105,11 +105,12 @@ const LONG: &[(&str, &[&str])] = &[
 ];
 const MEMBERS: &[&str] = &["red", "green", "it's", "b l u e", "ß"];
 const CYRILLIC_MEMBERS: &[&str] = &["красный", "it's", "ж", "b l u e", "back\\slash"];
-/// In sets of several bytes, one of which may be a backslash.
+/// Multi-byte character sets, one of which has backslashes as trail bytes.
 const KANA_MEMBERS: &[&str] = &["ソ", "表", "it's", "\\", "a\nb"];
 
 impl Random {
-    /// A type: in words, its values, and whether it may be in a key (with a prefix of so many characters).
+    /// A type: as text, its values, and whether it may be in a key (with a prefix of that many
+    /// characters).
     pub fn of(&mut self, mysql: bool) -> (String, Of, Option<Option<u32>>) {
         let whole = Some(None);
         match self.below(if mysql { 37 } else { 42 }) {
@@ -249,7 +250,7 @@ impl Random {
                     None,
                 )
             }
-            // In the collation that is usual: the spaces that fill it up count on neither server.
+            // In the default collation: trailing blanks count on neither server.
             28 => {
                 let n = 1 + self.below(40) as u32;
                 if self.percent(30) {

@@ -103,7 +103,7 @@ impl Random {
             }
             Of::Point => format!("POINT({}, -{})", self.below(500), self.below(9)),
             Of::Uuid => {
-                // Every version, and the variant that has them; others where the server takes them.
+                // Every version, and the RFC variant; other variants where the server accepts them.
                 let n = u128::from(self.next()) << 64 | u128::from(self.next());
                 let variant = if n >> 79 & 1 == 0 && self.percent(20) {
                     0
@@ -166,7 +166,7 @@ impl Random {
                     .map(|n| {
                         let length = self.below(6);
                         let key = self.json_text(length);
-                        // No key is there twice.
+                        // Each key only once.
                         format!("\"{n}{} : {}", &key[1..], self.json(depth + 1))
                     })
                     .collect();

@@ -1,10 +1,10 @@
 //! Where this machine gets its packages from, and the two indexes from there.
 //!
-//! apt itself is asked for both: it reads its sources in either format, and
-//! knows the proxies and accounts that this machine needs.
+//! apt itself is asked for both: it reads its sources in either format, and knows the proxies and
+//! accounts that this machine needs.
 
 use super::for_lines;
-use crate::install::cache_folder;
+use crate::install::cache_directory;
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,7 +25,7 @@ pub struct Mirror {
 /// An index that a mirror holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Index {
-    /// Every file of every package that does not depend on the architecture, and most do not.
+    /// The files of all packages that do not depend on the architecture, which is most of them.
     Contents,
     /// Every package of this machine's architecture.
     Packages,
@@ -62,16 +62,16 @@ impl Mirror {
         targets.lines().find_map(mirror)
     }
 
-    /// The index, from the cache folder or else fetched into it.
+    /// The index, from the cache directory or else fetched into it.
     pub fn index(&self, index: Index) -> Result<Cached> {
         let path = match index {
             Index::Contents => "main/Contents-all.gz".to_owned(),
             Index::Packages => format!("main/binary-{}/Packages.xz", self.architecture),
         };
-        let folder = cache_folder().join("debian").join(&self.suite);
-        let file = folder.join(path.replace('/', "-"));
+        let directory = cache_directory().join("debian").join(&self.suite);
+        let file = directory.join(path.replace('/', "-"));
         if !file.is_file() {
-            std::fs::create_dir_all(&folder).map_err(Error::doing(folder.display()))?;
+            std::fs::create_dir_all(&directory).map_err(Error::doing(directory.display()))?;
             let uri = format!("{}dists/{}/{path}", self.uri, self.suite);
             download(&uri, &file)?;
         }
@@ -118,7 +118,8 @@ impl Cached {
             .stdout
             .take()
             .ok_or_else(|| Error::new("apt-helper has no output"))?;
-        // It sees its pipe closed and ends when `each` has had enough, so how it ends says nothing.
+        // The program sees its pipe closed and ends once `each` stops, so its exit status says
+        // nothing.
         let read = for_lines(output, each).map_err(Error::doing(self.0.display()));
         let _ = child.kill();
         let _ = child.wait();

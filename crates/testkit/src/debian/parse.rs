@@ -151,7 +151,7 @@ fn field<'a>(stanza: &'a [u8], name: &str) -> Option<&'a [u8]> {
         let value = rest
             .strip_prefix(name.as_bytes())
             .and_then(|r| r.strip_prefix(b":"));
-        // A field goes on as long as lines begin with a blank.
+        // A field continues as long as lines begin with a blank.
         let mut end = 0;
         loop {
             end += rest[end..]

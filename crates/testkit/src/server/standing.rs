@@ -1,8 +1,8 @@
-//! Servers that outlive the process that starts them, for work by hand and for
-//! `./dev`: started with `up`, found again by their folder, ended with `down`.
+//! Servers that outlive the process that starts them, for work by hand and for `./dev`: started
+//! with `up`, found again by their directory, ended with `down`.
 
-use super::{Place, START, STOP, Setup, start};
-use crate::install::{Kind, cache_folder};
+use super::{Instance, START, STOP, Setup, start};
+use crate::install::{Kind, cache_directory};
 use crate::{Error, Result, process};
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 pub struct Standing {
     /// Its kind.
     pub kind: Kind,
-    /// Its folder: data, socket and log.
-    pub folder: PathBuf,
+    /// Its directory: data, socket and log.
+    pub directory: PathBuf,
     /// Its process.
     pub pid: u32,
     /// Its port on 127.0.0.1, if it has one.
@@ -22,16 +22,16 @@ pub struct Standing {
 impl Standing {
     /// The unix socket.
     pub fn socket(&self) -> PathBuf {
-        self.folder.join("sock")
+        self.directory.join("sock")
     }
 
     /// Whether the process is there.
     pub fn is_alive(&self) -> bool {
-        process::is_alive(self.pid, &self.folder.to_string_lossy())
+        process::is_alive(self.pid, &self.directory.to_string_lossy())
     }
 
-    fn read(folder: &Path) -> Result<Standing> {
-        let state = folder.join("state");
+    fn read(directory: &Path) -> Result<Standing> {
+        let state = directory.join("state");
         let text = std::fs::read_to_string(&state).map_err(Error::doing(state.display()))?;
         let value = |name: &str| {
             text.lines()
@@ -40,39 +40,39 @@ impl Standing {
         let pid = value("pid").and_then(|v| v.parse().ok());
         Ok(Standing {
             kind: Kind::named(value("kind").unwrap_or_default())?,
-            folder: folder.canonicalize()?,
+            directory: directory.canonicalize()?,
             pid: pid.ok_or_else(|| Error(format!("{} names no process", state.display())))?,
             port: value("port").and_then(|v| v.parse().ok()),
         })
     }
 }
 
-/// Where servers for work by hand live unless a folder is named.
+/// Where servers for work by hand are, unless a directory is given.
 pub fn home() -> PathBuf {
-    cache_folder().join("servers")
+    cache_directory().join("servers")
 }
 
-/// Starts a server in `folder`, which must not exist or be empty, and leaves it running.
-pub fn up(setup: &Setup, folder: &Path) -> Result<Standing> {
-    if let Ok(there) = Standing::read(folder) {
+/// Starts a server in `directory`, which must not exist or be empty, and leaves it running.
+pub fn up(setup: &Setup, directory: &Path) -> Result<Standing> {
+    if let Ok(there) = Standing::read(directory) {
         if there.is_alive() {
             return Err(Error(format!(
                 "a {} server already runs in {}",
                 there.kind.name(),
-                folder.display()
+                directory.display()
             )));
         }
-        std::fs::remove_dir_all(folder)?;
+        std::fs::remove_dir_all(directory)?;
     }
-    std::fs::create_dir_all(folder).map_err(Error::doing(folder.display()))?;
-    if std::fs::read_dir(folder)?.next().is_some() {
-        return Err(Error(format!("{} is not empty", folder.display())));
+    std::fs::create_dir_all(directory).map_err(Error::doing(directory.display()))?;
+    if std::fs::read_dir(directory)?.next().is_some() {
+        return Err(Error(format!("{} is not empty", directory.display())));
     }
-    let place = Place::create(setup, folder)?;
+    let instance = Instance::create(setup, directory)?;
     // Known before it is ready, so that `down` finds it even if waiting is interrupted.
-    start(&place, |command| {
+    start(&instance, |command| {
         let child = process::spawn_detached(command)?;
-        let port = place
+        let port = instance
             .port
             .map(|p| format!("port={p}\n"))
             .unwrap_or_default();
@@ -81,23 +81,23 @@ pub fn up(setup: &Setup, folder: &Path) -> Result<Standing> {
             setup.install.kind.name(),
             child.id()
         );
-        std::fs::write(place.folder.join("state"), state)?;
+        std::fs::write(instance.directory.join("state"), state)?;
         Ok(child)
     })?;
-    Standing::read(&place.folder)
+    Standing::read(&instance.directory)
 }
 
-/// Ends the server in `folder` and removes the folder. With `keep` the server is
-/// shut down in good order and its folder stays; without, its data is worth nothing.
-pub fn down(folder: &Path, keep: bool) -> Result<Standing> {
-    let server = Standing::read(folder)?;
-    let mark = server.folder.to_string_lossy();
+/// Ends the server in `directory` and removes the directory. With `keep` the server is shut down
+/// cleanly and its directory stays; without, its data is worth nothing.
+pub fn down(directory: &Path, keep: bool) -> Result<Standing> {
+    let server = Standing::read(directory)?;
+    let mark = server.directory.to_string_lossy();
     if keep {
         process::end(server.pid, &mark, STOP)?;
         return Ok(server);
     }
     process::kill(server.pid, &mark, START)?;
-    std::fs::remove_dir_all(&server.folder).map_err(Error::doing(server.folder.display()))?;
+    std::fs::remove_dir_all(&server.directory).map_err(Error::doing(server.directory.display()))?;
     Ok(server)
 }
 
@@ -107,6 +107,6 @@ pub fn list() -> Vec<Standing> {
     let mut found: Vec<_> = entries
         .filter_map(|e| Standing::read(&e.path()).ok())
         .collect();
-    found.sort_by(|a, b| a.folder.cmp(&b.folder));
+    found.sort_by(|a, b| a.directory.cmp(&b.directory));
     found
 }

@@ -1,4 +1,4 @@
-//! Folders: mydumper's, `--tab`, `--dir`, CSV and TSV.
+//! Directories: mydumper's, `--tab`, `--dir`, CSV and TSV.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn a_dump_of_mydumper(pair: &Pair) {
             "--rows=2500",
             "--compress",
         ])
-        // 0.10 takes the wrong columns of a new MySQL's answers for routines.
+        // mydumper 0.10 reads the wrong columns of a new MySQL's answers for routines.
         .args(if pair.is_mysql() {
             &[][..]
         } else {
@@ -54,7 +54,8 @@ fn a_dump_of_mydumper(pair: &Pair) {
         testkit::skip("mydumper", format!("mydumper fails: {said}"));
         return;
     }
-    // It writes no CREATE DATABASE for a named schema's character set on every version: the test says it.
+    // Not every version writes the CREATE DATABASE of a named schema with its character set: the
+    // test does.
     loading(pair, &out, &["--defer-indexes", "all"])
         .run()
         .ok()
@@ -72,15 +73,15 @@ fn a_dump_of_mydumper(pair: &Pair) {
             WHERE routine_schema = 'a1'",
         );
     }
-    // Killed while it ran, it leaves no metadata.
+    // A mydumper that was killed leaves no metadata.
     forget(pair, &["a1"]);
     std::fs::rename(out.join("metadata"), out.join("metadata.partial")).expect("renamed");
     loading(pair, &out, &[]).run().code(5).says(&["incomplete"]);
     untouched(pair);
 }
 
-/// A schema for files of lines: all that can stand in a cell. (MariaDB itself
-/// writes a BIT's backslash as it is, and cannot read it again.)
+/// A schema for data files: everything that a cell can contain. (MariaDB itself writes a BIT's
+/// backslash as it is, and cannot read it again.)
 const LINES: &str = "CREATE DATABASE a1 CHARACTER SET utf8mb4; USE a1; SET NAMES utf8mb4; \
     SET sql_mode = ''; \
     CREATE TABLE t (id INT PRIMARY KEY, l VARCHAR(50) CHARACTER SET latin1, u TEXT, b BLOB, \
@@ -97,14 +98,14 @@ both!(directories_of_tab_and_dir);
 fn directories_of_tab_and_dir(pair: &Pair) {
     pair.fill(LINES);
     if pair.is_mysql() {
-        // MariaDB's tool writes no view into such a folder that could be read again.
+        // MariaDB's tool writes no view into such a directory that could be read again.
         pair.fill(
             "CREATE TABLE a1.w (id INT PRIMARY KEY, v VECTOR(2)); \
             INSERT INTO a1.w VALUES (1, STRING_TO_VECTOR('[1,10]')), (2, NULL);",
         );
     }
     let tab = pair.path("tab");
-    std::fs::create_dir_all(&tab).expect("a folder");
+    std::fs::create_dir_all(&tab).expect("a directory");
     let to = format!("--tab={}", tab.display());
     dumped(pair, &[&to, "a1"]);
     loading(pair, &tab, &[])
@@ -118,8 +119,8 @@ fn directories_of_tab_and_dir(pair: &Pair) {
     pair.same_checksums();
     pair.same("SELECT id, HEX(l), HEX(u), HEX(b), d, e, HEX(g), HEX(bt) FROM a1.t ORDER BY id");
     forget(pair, &["a1"]);
-    // `--dir` is the same, in a folder for each schema.
-    std::fs::create_dir_all(pair.path("dir")).expect("a folder");
+    // `--dir` is the same, with a directory for each schema.
+    std::fs::create_dir_all(pair.path("dir")).expect("a directory");
     std::fs::rename(&tab, pair.path("dir/a1")).expect("moved");
     loading(pair, pair.path("dir"), &["--defer-indexes", "all"])
         .run()
@@ -183,7 +184,7 @@ fn handmade_csv_and_tsv(pair: &Pair) {
     );
     pair.same_checksums();
     pair.same("SELECT id, HEX(note) FROM a1.c ORDER BY id");
-    // A cell that does not fit is named, and not stored as something else.
+    // A cell that does not fit is reported, and not stored as something else.
     forget(pair, &["a1"]);
     file(pair, "f/c.csv", "1,x,1.5\n2,y,abc\n");
     loading(pair, pair.path("f"), &["--schema", "a1"])
@@ -266,7 +267,7 @@ fn a_directory_of_a_newer_mydumper(pair: &Pair) {
         ),
     ] {
         let bytes: Vec<u8> = text.bytes().collect();
-        // A byte that is no UTF-8 stands in the data file.
+        // The data file has a byte that is not UTF-8.
         let bytes = if name.ends_with(".dat") {
             bytes
                 .into_iter()
