@@ -39,7 +39,9 @@ fn main() -> ExitCode {
         }
         Err(e) => {
             let json = std::env::args_os().any(|a| a == "--json");
-            let e = args::errors::usage(&e);
+            let words = std::env::args_os().skip(1);
+            let words = words.map(|a| a.to_string_lossy().into_owned());
+            let e = args::errors::usage(&e, words);
             Screen::new(Mode::choose(json, true)).error(&e);
             return ExitCode::from(e.kind.exit_code());
         }

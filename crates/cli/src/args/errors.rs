@@ -2,11 +2,12 @@
 //! hint.
 
 use base::{Error, Kind};
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
 
-/// What clap refused.
-pub fn usage(e: &clap::Error) -> Error {
+/// What clap refused; `words` is the command line without the program's name.
+pub fn usage(e: &clap::Error, words: impl Iterator<Item = String>) -> Error {
     let text = e.to_string();
     let mut paragraphs = text.split("\n\n");
     let first = paragraphs.next().unwrap_or_default();
@@ -20,24 +21,31 @@ pub fn usage(e: &clap::Error) -> Error {
         }
         _ => lines.join(" "),
     };
+    // clap offers to pass an unknown option as a value, which is never meant here.
     let tips: Vec<&str> = text
         .lines()
         .filter_map(|l| l.trim().strip_prefix("tip: "))
+        .filter(|tip| !tip.starts_with("to pass"))
         .collect();
     let hint = if tips.is_empty() {
-        format!("{} --help", command(&text))
+        format!("{} --help", command(words))
     } else {
         tips.join("\n")
     };
     Error::new(Kind::Usage, what).hint(hint)
 }
 
-/// The command that was typed, from the usage line; `penstock` where there is none.
-fn command(text: &str) -> String {
-    let usage = text.lines().find_map(|l| l.strip_prefix("Usage: "));
-    let words = usage.unwrap_or("penstock").split(' ');
-    let words = words.take_while(|w| w.starts_with(|c: char| c.is_ascii_lowercase()));
-    words.collect::<Vec<_>>().join(" ")
+/// The command that was typed, as far as its words name one.
+fn command(words: impl Iterator<Item = String>) -> String {
+    let cli = super::Cli::command();
+    let (mut at, mut path) = (&cli, vec!["penstock"]);
+    for word in words {
+        if let Some(found) = at.find_subcommand(&word) {
+            path.push(found.get_name());
+            at = found;
+        }
+    }
+    path.join(" ")
 }
 
 #[cfg(test)]
@@ -47,8 +55,9 @@ mod tests {
     use clap::Parser;
 
     fn refused(line: &str) -> (String, String) {
-        let words = std::iter::once("penstock").chain(line.split(' '));
-        let e = usage(&Cli::try_parse_from(words).expect_err(line));
+        let words = || line.split(' ').map(str::to_owned);
+        let all = std::iter::once("penstock".to_owned()).chain(words());
+        let e = usage(&Cli::try_parse_from(all).expect_err(line), words());
         (e.what, e.hint.unwrap_or_default())
     }
 
@@ -75,6 +84,11 @@ mod tests {
             refused("load a --import-mode tablespaces")
                 .1
                 .contains("'tablespace'")
+        );
+        assert_eq!(refused("load a --memory 1M").1, "penstock load --help");
+        assert_eq!(
+            refused("bench tpcc run --rate x").1,
+            "penstock bench tpcc run --help"
         );
         assert!(refused("dmp").1.contains("'dump'"));
         assert!(refused("dump").0.contains("--to <DIR>"));

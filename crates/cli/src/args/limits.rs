@@ -13,7 +13,7 @@ pub struct Limits {
     pub max_rate: Option<u64>,
 }
 
-/// For jobs that write an archive, besides.
+/// For jobs that write an archive, in addition.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Limits (change them while it runs: penstock set)")]
 pub struct StoreLimits {

@@ -23,7 +23,7 @@ use clap::{Args, Parser, Subcommand};
 const EPILOGUE: &str = "\
 Exit codes:
    0  everything asked for was done
-   1  a server refused a statement, or a failure without a code of its own
+   1  a server refused a statement, or a failure that has no other code
    2  the command line, an option file or a pattern is wrong
    3  done, with exceptions that are listed
    4  compared, and the sides differ

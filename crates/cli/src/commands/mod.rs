@@ -144,7 +144,7 @@ fn completions(a: &Completions, screen: &Screen) -> Result<u8> {
     Ok(0)
 }
 
-/// A run that did everything except what it lists has an exit code of its own.
+/// A run that did everything except what it lists has its own exit code.
 fn exceptions<T>(list: &[T]) -> u8 {
     if list.is_empty() {
         0

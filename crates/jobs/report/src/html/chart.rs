@@ -11,7 +11,7 @@ use crate::record::{Chart, Limit, Span, SpanKind, Timeline};
 /// Number of areas with values under the pointer.
 const CELLS: usize = 120;
 
-/// Lines that a chart draws; more cannot be told apart.
+/// Lines that a chart draws; more are not distinguishable.
 const LINES: usize = 6;
 
 /// Classes of lines, in their order.

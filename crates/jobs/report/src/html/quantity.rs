@@ -5,7 +5,7 @@ use base::units;
 /// Larger numbers are errors in a record, and are left out.
 const ABSURD: f64 = 1e18;
 
-/// Units of whole things.
+/// Units that have no fractions.
 const COUNTED: [&str; 6] = [
     "workers",
     "rows",
@@ -93,7 +93,7 @@ pub struct Axis {
 impl Axis {
     /// An axis that holds `most`, with about `ticks` ticks at round numbers.
     ///
-    /// Whole things get no ticks between whole numbers.
+    /// Units without fractions get no ticks between whole numbers.
     pub fn new(most: f64, unit: &str, ticks: usize) -> Axis {
         let most = if most > 0.0 && sane(most) { most } else { 1.0 };
         let (factor, unit) = prefix(most, unit);

@@ -94,12 +94,12 @@ impl Place {
         } else {
             path.to_owned()
         };
-        let folder = path.parent().unwrap_or(Path::new("."));
-        if ARCHIVES.iter().any(|name| folder.join(name).exists()) {
+        let directory = path.parent().unwrap_or(Path::new("."));
+        if ARCHIVES.iter().any(|name| directory.join(name).exists()) {
             return Err(Error::new(
                 Kind::Target,
                 format!(
-                    "{} would lie in the folder of an archive, which would count as damaged then",
+                    "{} is inside an archive directory, where an extra file counts as damage",
                     shown(&path)
                 ),
             )
@@ -140,9 +140,9 @@ pub fn read(path: &Path) -> Result<Record> {
         path.to_owned()
     };
     let file = File::open(&path).map_err(|e| {
-        let folder = e.kind() == std::io::ErrorKind::NotFound && path.ends_with(NAME);
+        let directory = e.kind() == std::io::ErrorKind::NotFound && path.ends_with(NAME);
         let e = storage("open", &path, &e);
-        if folder {
+        if directory {
             e.hint("the directory of a run holds a run.json; runs are recorded with --record FILE")
         } else {
             e
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_somebody_else_is_not_replaced() {
+    fn a_file_that_is_not_a_record_is_not_replaced() {
         let (_dir, path) = write(b"{\"a\": 1}");
         assert_eq!(Place::take(&path).unwrap_err().kind, Kind::Target);
         let gone = path.with_file_name("no/such.json");

@@ -102,7 +102,7 @@ pub struct Outcome {
 pub enum State {
     /// Everything asked for is done.
     Complete,
-    /// Done, except for what is listed.
+    /// Done, except for the listed objects.
     Exceptions,
     /// Stopped on request.
     Interrupted,
@@ -184,7 +184,7 @@ pub struct Chart {
     pub unit: String,
     /// A few words below it.
     pub note: String,
-    /// The lines; more than six are hard to tell apart.
+    /// The lines; more than six are hard to distinguish.
     pub series: Vec<Series>,
     /// Horizontal lines: a budget, a ceiling that never moved, the mean when alone.
     pub limits: Vec<Limit>,

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 
 /// Counts what comes through.
 #[derive(Default)]
-struct Heard(AtomicUsize);
+struct Seen(AtomicUsize);
 
-impl Observer for Heard {
+impl Observer for Seen {
     fn event(&self, _: Event) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -29,8 +29,8 @@ fn measured(name: &'static str, unit: &'static str, value: f64) -> Event {
 
 #[test]
 fn a_recorder_remembers_and_passes_on() {
-    let heard = Arc::new(Heard::default());
-    let recorder = Recorder::start(heard.clone());
+    let seen = Arc::new(Seen::default());
+    let recorder = Recorder::start(seen.clone());
     let run = Run::new(recorder.clone(), Cancel::new());
     let phase = run.phase("moving", 2);
     phase.counters.bytes.add(1000);
@@ -58,7 +58,7 @@ fn a_recorder_remembers_and_passes_on() {
         });
     }
     drop(phase);
-    assert_eq!(heard.0.load(Ordering::SeqCst), 1 + 4 + 1 + 1 + 3 + 200 + 1);
+    assert_eq!(seen.0.load(Ordering::SeqCst), 1 + 4 + 1 + 1 + 3 + 200 + 1);
 
     let section = recorder.section();
     let t = &section.timelines[0];
@@ -74,7 +74,7 @@ fn a_recorder_remembers_and_passes_on() {
     let marks: Vec<_> = t.marks.iter().map(|m| m.text.as_str()).collect();
     assert_eq!(marks, ["1 worker instead of 2", "careful"]);
     let gate: Vec<_> = t.charts.iter().filter(|c| c.title == "Gate").collect();
-    assert_eq!(gate.len(), 1, "a share of nothing is no chart");
+    assert_eq!(gate.len(), 1, "a share of zero gets no chart");
     assert_eq!(gate[0].series[0].points.len(), 1);
     let largest = &section.tables[1];
     assert_eq!(largest.rows[0][0], super::Cell::text("`s`.`t199`"));
@@ -108,12 +108,12 @@ fn a_record_is_kept_whatever_becomes_of_the_run() {
     );
     fail(Kind::Interrupted);
     assert_eq!(read(&file).unwrap().outcome.state, State::Interrupted);
-    let tell = |r: &mut Record, n: &i32| r.outcome.exceptions.push(n.to_string());
-    let kept = keep(&run, Some(&file), begins, |_| Ok(7), tell).unwrap();
+    let completed = |r: &mut Record, n: &i32| r.outcome.exceptions.push(n.to_string());
+    let kept = keep(&run, Some(&file), begins, |_| Ok(7), completed).unwrap();
     assert!(kept.done == 7 && kept.lost.is_none());
     let o = read(&file).unwrap().outcome;
     assert_eq!((o.state, o.code), (State::Exceptions, 3));
-    // The folder goes away while the job runs: the job's own outcome stands.
+    // The directory is removed while the job runs: the job keeps its own outcome.
     let gone = dir.path().join("gone");
     std::fs::create_dir(&gone).unwrap();
     let file = gone.join("b.json");
@@ -121,8 +121,11 @@ fn a_record_is_kept_whatever_becomes_of_the_run() {
         std::fs::remove_dir_all(&gone).unwrap();
         Ok(7)
     };
-    let kept = keep(&run, Some(&file), begins, job, tell).unwrap();
+    let kept = keep(&run, Some(&file), begins, job, completed).unwrap();
     assert_eq!(kept.lost.unwrap().kind, Kind::Storage);
     assert!(said.lock().unwrap().is_empty());
-    assert_eq!(keep(&run, None, begins, |_| Ok(7), tell).unwrap().done, 7);
+    assert_eq!(
+        keep(&run, None, begins, |_| Ok(7), completed).unwrap().done,
+        7
+    );
 }
