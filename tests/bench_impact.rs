@@ -67,7 +67,7 @@ fn methods_are_compared_and_everything_is_removed(pair: &Pair) {
     );
     let page = std::fs::read_to_string(to.join("run.html")).expect("a page");
     for text in [
-        "The price of a backup",
+        "Impact of a backup",
         "penstock --max-rate 20M",
         "Response times",
         "second by second",

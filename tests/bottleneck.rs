@@ -104,7 +104,7 @@ fn too_few_workers_are_named_and_more_suggested(pair: &Pair) {
     // Again, as text for people.
     pair.dump("text", &["--threads", "1", "--compression", "zstd:5"])
         .ok()
-        .says(&["held back by"]);
+        .says(&["bottleneck"]);
 
     // This account may not see other accounts' sessions or other tables, and cannot open another
     // connection.
@@ -181,10 +181,18 @@ fn a_small_redo_log_is_named(pair: &Pair) {
             .arg(pair.path("a"))
             .arg("-S")
             .arg(server.socket());
-        tool.args(["-u", "root", "-t", "2", "--no-verify", "--import-mode", "sql"])
-            .args(json.iter().copied())
-            .run()
-            .ok()
+        tool.args([
+            "-u",
+            "root",
+            "-t",
+            "2",
+            "--no-verify",
+            "--import-mode",
+            "sql",
+        ])
+        .args(json.iter().copied())
+        .run()
+        .ok()
     };
     // The server is sampled twice a second. On a fast disk, waits for the redo log may fall between
     // samples.

@@ -84,7 +84,7 @@ fn a_limit_that_is_changed_takes_effect_at_once(pair: &Pair) {
     let said = control(&state, &["status"]).ok().says(&[
         "into",
         "dumping rows",
-        "rate=50 KiB/s rate-disk=none",
+        "max-rate=50 KiB/s max-rate-disk=none",
     ]);
     assert!(
         said.out.contains("waiting for") && said.out.contains("the rate limit of 50 KiB/s"),
@@ -92,23 +92,26 @@ fn a_limit_that_is_changed_takes_effect_at_once(pair: &Pair) {
         said.out
     );
     // Invalid settings change nothing.
-    control(&state, &["set", "rate=none", "rate-disk=fast"])
+    control(&state, &["set", "max-rate=none", "max-rate-disk=fast"])
         .code(2)
-        .says(&["rate-disk: \"fast\" is not a rate"]);
+        .says(&["max-rate-disk: \"fast\" is not a rate"]);
     control(&state, &["set", "speed=1M"])
         .code(2)
-        .says(&["no \"speed\" to set", "rate, rate-disk"]);
+        .says(&["no \"speed\" to set", "max-rate, max-rate-disk"]);
     control(&state, &["set", "rate"])
         .code(2)
         .says(&["is not NAME=VALUE"]);
-    control(&state, &["set", "rate=8M", "rate=3M"])
+    control(&state, &["set", "max-rate=8M", "max-rate=3M"])
         .code(2)
         .says(&["rate is set twice"]);
     assert_eq!(runs(&state)[0]["limits"]["rate"], "50 KiB/s");
-    control(&state, &["set", "rate=none", "rate-disk=512M"])
+    control(&state, &["set", "max-rate=none", "max-rate-disk=512M"])
         .ok()
-        .says(&["rate=none rate-disk=512 MiB/s"]);
-    let done = run.wait().ok().says(&["set: rate=none rate-disk=512M"]);
+        .says(&["max-rate=none max-rate-disk=512 MiB/s"]);
+    let done = run
+        .wait()
+        .ok()
+        .says(&["set: max-rate=none max-rate-disk=512M"]);
     assert_eq!(done.summary()["rows"].as_u64(), Some(1 << 16));
     no_sockets_left(&state);
     pair.load("d", &[]).ok();
@@ -162,7 +165,7 @@ fn one_of_several_runs_is_named_by_its_process(pair: &Pair) {
         "{}",
         refused.err
     );
-    control(&state, &["set", "rate=1M", "--pid", "1"])
+    control(&state, &["set", "max-rate=1M", "--pid", "1"])
         .code(2)
         .says(&["process 1", &first]);
     control(&state, &["pause", "--pid", &first]).ok();
@@ -188,11 +191,11 @@ fn one_of_several_runs_is_named_by_its_process(pair: &Pair) {
     assert_eq!(runs(&state).len(), 1);
     b.signal(rustix::process::Signal::STOP);
     control(&state, &["stop"]).code(1).says(&[
-        &format!("process {second} is there and does not answer"),
+        &format!("process {second} runs and does not answer"),
         "kill -CONT",
     ]);
     b.signal(rustix::process::Signal::CONT);
-    control(&state, &["set", "rate=none"]).ok();
+    control(&state, &["set", "max-rate=none"]).ok();
     b.wait().ok();
     no_sockets_left(&state);
 }
@@ -223,7 +226,7 @@ fn a_load_is_controlled_too(pair: &Pair) {
         std::thread::sleep(Duration::from_millis(500));
         before == passed()
     });
-    control(&state, &["set", "rate=none"]).ok();
+    control(&state, &["set", "max-rate=none"]).ok();
     assert_eq!(
         passed(),
         passed_before,
@@ -290,7 +293,7 @@ fn a_pause_outlasts_timeouts(kind: Kind) {
     // Rows deleted and inserted again meanwhile are not part of the snapshot.
     change(&server);
     std::thread::sleep(Duration::from_secs(6));
-    control(&state, &["set", "rate=none"]).ok();
+    control(&state, &["set", "max-rate=none"]).ok();
     control(&state, &["resume"]).ok();
     run.wait().ok();
     undo(&server);

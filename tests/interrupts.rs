@@ -158,7 +158,7 @@ fn a_server_that_is_killed(kind: Kind) {
     target.kill9().expect("killed");
     run.wait()
         .code(6)
-        .says(&["this load created", "--resume goes on"]);
+        .says(&["this load created", "--resume continues"]);
     target.restart().expect("a server again");
     // The tables of the first load make the second one stop, with a hint; once they are dropped it
     // works.

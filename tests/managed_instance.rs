@@ -102,7 +102,11 @@ fn initialized_loaded_and_shut_down(pair: &Pair) {
         files.contains(&"`f`.`keyed`".to_owned()) && files.len() > 12,
         "{files:?}"
     );
-    assert!(summary["import"]["downtime_seconds"].as_f64().is_some_and(|d| d > 0.0));
+    assert!(
+        summary["import"]["downtime_seconds"]
+            .as_f64()
+            .is_some_and(|d| d > 0.0)
+    );
     assert_eq!(
         summary["datadir"]["folder"],
         scene.directory.display().to_string()
@@ -178,7 +182,7 @@ fn killed_and_resumed(pair: &Pair) {
         .load(again)
         .run()
         .code(5)
-        .says(&["does not run", "--resume goes on"]);
+        .says(&["does not run", "--resume continues"]);
     assert_eq!(processes(&scene.directory), 0);
     std::fs::write(&chunk, whole).expect("written");
     // After the last step nothing is left to do, as the server's rows show.
@@ -193,10 +197,16 @@ fn killed_and_resumed(pair: &Pair) {
         .env("PENSTOCK_KILL_AT", end)
         .run()
         .code(137)
-        .says(&["had come to its end"]);
+        .says(&["had already completed"]);
     // This says nothing about another load.
     scene
-        .load(&["--import-mode", "offline", "--resume", "--exclude-tables", "f.r"])
+        .load(&[
+            "--import-mode",
+            "offline",
+            "--resume",
+            "--exclude-tables",
+            "f.r",
+        ])
         .run()
         .code(10)
         .says(&["already holds"]);
@@ -205,7 +215,7 @@ fn killed_and_resumed(pair: &Pair) {
         .env("PENSTOCK_KILL_AT", "a mark is gone#1")
         .run()
         .code(137)
-        .says(&["had come to its end"]);
+        .says(&["had already completed"]);
     scene.load(again).run().code(10).says(&[
         "is not empty",
         "ready for your server",
@@ -398,7 +408,7 @@ fn a_script_load_killed_after_its_last_step_is_complete(pair: &Pair) {
         .says(&["already holds", "`f`.`t`"]);
     std::fs::write(pair.path("a"), script).expect("written");
     scene.load(&["--resume"]).run().ok().says(&[
-        "nothing: the interrupted load had come to its end",
+        "nothing to do: the interrupted load had already completed",
         "counted",
         "start yours on it",
     ]);

@@ -53,8 +53,13 @@ impl Scene {
     }
 
     fn offline(&self, more: &[&str]) -> Tool {
-        self.load(&["--import-mode", "offline", "--server-command", &self.script.command()])
-            .args(more.iter().copied())
+        self.load(&[
+            "--import-mode",
+            "offline",
+            "--server-command",
+            &self.script.command(),
+        ])
+        .args(more.iter().copied())
     }
 
     fn empty(&self) {
@@ -272,7 +277,7 @@ fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
     s.offline(&[])
         .run()
         .code(3)
-        .says(&["as rows", "did not stop the server", "equal:"]);
+        .says(&["by SQL", "did not stop the server", "equal:"]);
     s.equal("lazy");
     drop(lazy);
     // The server does not start with the new files, but with its original ones.
@@ -297,7 +302,7 @@ fn a_server_that_does_not_stop_or_start(s: &mut Scene) {
         });
     });
     done.code(3)
-        .says(&["did not come up with the files", "loaded as rows"]);
+        .says(&["did not start with the tablespaces", "loaded by SQL"]);
     s.equal("the files were not taken");
     // The server does not start at all. Once it does, the load resumes.
     let done = s.meanwhile("all files are in their places#1", || {
@@ -371,7 +376,7 @@ fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
     s.load(&["--resume", "--import-mode", "tablespace"])
         .run()
         .ok()
-        .says(&["as files", "equal:"]);
+        .says(&["as tablespaces", "equal:"]);
     s.equal("Ctrl-C, twice");
     // A server that has written nothing since its last checkpoint accepts tablespaces too.
     s.empty();
@@ -394,7 +399,7 @@ fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
     s.load(&["--import-mode", "tablespace"])
         .run()
         .ok()
-        .says(&["as files", "equal:"]);
+        .says(&["as tablespaces", "equal:"]);
     s.equal("idle");
     // Tables that differ are loaded again by SQL.
     let done = s.meanwhile("a file is entered#1", || {
@@ -408,7 +413,7 @@ fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
         }
     });
     done.code(3)
-        .says(&["what came as a file differs", "dropped and loaded as rows"]);
+        .says(&["the imported table differs", "dropped and loaded by SQL"]);
     s.equal("rows that differ");
     assert!(leftovers(&s.target).is_empty());
 }
@@ -420,9 +425,15 @@ fn contradictory_options_are_refused() {
         tool.args(more.iter().copied()).run().code(2)
     };
     load(&["--import-mode", "offline", "--server-command", " "]).says(&["is empty"]);
-    load(&["--import-mode", "offline"]).says(&["nobody said how", "--server-command"]);
-    load(&["--import-mode", "offline", "--server-command", "x", "--tune=max"])
-        .says(&["forgets what --tune=max sets"]);
+    load(&["--import-mode", "offline"]).says(&["--server-command is required", "--server-command"]);
+    load(&[
+        "--import-mode",
+        "offline",
+        "--server-command",
+        "x",
+        "--tune=max",
+    ])
+    .says(&["forgets what --tune=max sets"]);
     load(&[
         "--import-mode",
         "offline",

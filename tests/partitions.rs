@@ -63,7 +63,9 @@ fn partitions_are_imported_one_by_one(pair: &Pair) {
     pair.verify_against("a", pair.source())
         .ok()
         .says(&["4 tables"]);
-    pair.load("a", &["--import-mode", "sql"]).ok().says(&["equal:"]);
+    pair.load("a", &["--import-mode", "sql"])
+        .ok()
+        .says(&["equal:"]);
     equal(pair, pair.target(), "by rows");
     // With other partitions, or none: the table is compared as a whole, and an extra row is found
     // in whichever partition it is.
@@ -177,7 +179,7 @@ fn another_flavour_puts_rows_into_other_partitions() {
         .arg(pair.path("b"))
         .run()
         .code(3)
-        .says(&["table `f`.`d` has a folder of its own (DATA DIRECTORY)"]);
+        .says(&["table `f`.`d` has DATA DIRECTORY"]);
 }
 
 const FAILPOINTS: &[&str] = &[
@@ -259,7 +261,7 @@ fn killed_between_partitions(pair: &Pair) {
     run.wait().code(3).says(&[
         "its partition `",
         "was not taken",
-        "dropped and loaded as rows",
+        "dropped and loaded by SQL",
         "equal:",
     ]);
     assert_eq!(aside(pair), "0");

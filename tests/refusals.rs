@@ -176,7 +176,10 @@ fn mistyped_arguments_are_named(pair: &Pair) {
         &["--exclude-tables", "shop.x*"],
         &["--schemas", "shop,nothing"],
     ] {
-        let done = pair.dump("no", args).code(2).says(&["matched nothing"]);
+        let done = pair
+            .dump("no", args)
+            .code(2)
+            .says(&["no schema or table matches"]);
         assert!(
             done.err
                 .contains(args[1].rsplit(',').next().unwrap_or_default()),
@@ -226,7 +229,7 @@ fn mistyped_arguments_are_named(pair: &Pair) {
     pair.dump("a", &[]).ok();
     pair.load("a", &["--schemas", "shpo"])
         .code(2)
-        .says(&["matched nothing", "shpo"]);
+        .says(&["no schema or table matches", "shpo"]);
     assert_eq!(pair.target_schemas(), Vec::<String>::new());
 }
 

@@ -35,7 +35,7 @@ fn empty(pair: &Pair) {
 /// How many completion records there are.
 fn completion_records(pair: &Pair) -> usize {
     let list = std::fs::read_dir(pair.path("state")).expect("a directory");
-    let named = |e: &std::fs::DirEntry| e.file_name().to_string_lossy().starts_with("ended-");
+    let named = |e: &std::fs::DirEntry| e.file_name().to_string_lossy().starts_with("completed-");
     list.flatten().filter(named).count()
 }
 
@@ -88,7 +88,7 @@ fn killed_anywhere(pair: &Pair, first: u64) {
         if complete {
             // Killed after the last step: nothing is left to do, as the rows show.
             loading(pair, &["--resume"]).run().ok().says(&[
-                "nothing: the interrupted load had come to its end",
+                "nothing to do: the interrupted load had already completed",
                 "equal:",
             ]);
         } else {
@@ -135,7 +135,7 @@ fn killed_twice(pair: &Pair) {
         .says(&["another load"]);
     let done = loading(pair, &["--resume"]).run().ok();
     assert!(
-        done.said().contains("going on with the interrupted load"),
+        done.said().contains("resuming the interrupted load"),
         "{}",
         done.said()
     );
@@ -229,7 +229,7 @@ fn killed_after_the_last_step(pair: &Pair) {
         .run()
         .code(137);
     loading(pair, &["--resume"]).run().ok().says(&[
-        "nothing: the interrupted load had come to its end",
+        "nothing to do: the interrupted load had already completed",
         "equal:",
     ]);
     assert_eq!(completion_records(pair), 0);
@@ -245,7 +245,7 @@ fn exceptions_are_kept_when_killed_after_the_last_step(pair: &Pair) {
         .script(b"CREATE DATABASE b2 COLLATE latin1_bin")
         .expect("a schema");
     let exceptions = [
-        "was there already, with default collation latin1_bin",
+        "existed already, with default collation latin1_bin",
         "`b2`.`w`",
     ];
     let part: &[&str] = &["--exclude-tables", "b2.t"];
@@ -259,7 +259,7 @@ fn exceptions_are_kept_when_killed_after_the_last_step(pair: &Pair) {
         .run()
         .code(137);
     loading(pair, again).run().code(3).says(&[
-        "had come to its end",
+        "had already completed",
         "equal:",
         exceptions[0],
         exceptions[1],
@@ -401,9 +401,9 @@ fn a_target_that_was_changed_before_the_resume(pair: &Pair) {
     let done = loading(pair, &["--resume"])
         .run()
         .code(4)
-        .says(&[table.as_str(), "begin anew"]);
+        .says(&[table.as_str(), "start again"]);
     assert!(
-        !done.said().contains("goes on from there"),
+        !done.said().contains("--resume continues"),
         "{}",
         done.said()
     );
@@ -421,7 +421,7 @@ fn a_script_load_finds_rows_changed_before_its_resume(pair: &Pair) {
         .expect("deleted");
     loading_of(pair, "s.sql", &["--resume"])
         .code(4)
-        .says(&["`a1`.`t` holds 1 rows, 2 were sent", "begin anew"]);
+        .says(&["`a1`.`t` holds 1 rows, 2 were sent", "start again"]);
     killed_with(pair, "s.sql", "rows:");
     let done = loading_of(pair, "s.sql", &["--resume", "--json"]).ok();
     assert_eq!(done.summary()["rows"], 3, "rows that were there count");
@@ -509,7 +509,7 @@ fn killed_when_everything_is_loaded(pair: &Pair) {
     let done = loading(pair, &["--resume"])
         .run()
         .ok()
-        .says(&["were there already", "equal:"]);
+        .says(&["were already loaded", "equal:"]);
     assert!(!done.said().contains("throughput"), "{}", done.said());
     as_if_never_killed(pair, 0);
 }

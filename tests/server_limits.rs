@@ -161,24 +161,32 @@ fn a_limit_exceeded_from_the_start_ends_the_dump_without_a_lock(pair: &Pair) {
     fill(pair, 1);
     let running = Statement::begin(pair.source(), "SELECT SLEEP(300)");
     let done = pair
-        .dump("dump", &["--max-threads-running", "0", "--limit-timeout", "1s"])
+        .dump(
+            "dump",
+            &["--max-threads-running", "0", "--limit-timeout", "1s"],
+        )
         .code(12);
     done.says(&[
-        "1 statements under way, 0 allowed",
+        "1 running statements, 0 allowed",
         "--limit-timeout",
         "waiting for",
     ]);
     assert!(!pair.path("dump").exists());
     nothing_left(pair, "dump");
-    let done = pair.dump("dump", &["--abort-if", "running=0"]).code(12);
+    let done = pair
+        .dump("dump", &["--abort-if", "threads-running=0"])
+        .code(12);
     done.says(&[
-        "ended by a limit: 1 statements under way, 0 allowed",
-        "--abort-if running=0 was asked for",
+        "ended by a limit: 1 running statements, 0 allowed",
+        "--abort-if threads-running=0 was asked for",
     ]);
     // Once the statement has ended, the same dump succeeds.
     drop(running);
-    pair.dump("dump", &["--max-threads-running", "0", "--limit-timeout", "20s"])
-        .ok();
+    pair.dump(
+        "dump",
+        &["--max-threads-running", "0", "--limit-timeout", "20s"],
+    )
+    .ok();
 }
 
 both!(a_limit_exceeded_during_the_dump_pauses_then_ends_it);
@@ -199,7 +207,7 @@ fn a_limit_exceeded_during_the_dump_pauses_then_ends_it(pair: &Pair) {
     });
     let running = Statement::begin(pair.source(), "SELECT SLEEP(300)");
     let done = dump.wait().code(12);
-    done.says(&["1 statements under way, 0 allowed"]);
+    done.says(&["1 running statements, 0 allowed"]);
     nothing_left(pair, "dump");
     drop(running);
 }
@@ -219,7 +227,14 @@ fn lag_needs_a_replica_and_a_stopped_one_counts_as_behind(pair: &Pair) {
     let uri = pair.target().uri();
     let done = pair.dump(
         "dump",
-        &["--max-lag", "2s", "--replica", &uri, "--limit-timeout", "1s"],
+        &[
+            "--max-lag",
+            "2s",
+            "--replica",
+            &uri,
+            "--limit-timeout",
+            "1s",
+        ],
     );
     drop(replica);
     done.code(12).says(&["a replica: its applier does not run"]);
@@ -485,7 +500,7 @@ fn invalid_limits_are_refused(pair: &Pair) {
             "--max-rate allows",
         ),
         (&["--min-rate", "1M"][..], "--max-impact"),
-        (&["--abort-if", "moon=full"][..], "running=N"),
+        (&["--abort-if", "moon=full"][..], "threads-running=N"),
         (&["--max-lag", "soon"][..], "--max-lag"),
         (&["--replica", "mysql://x@y/"][..], "--max-lag 2s"),
         (&["--limit-timeout", "soon"][..], "--limit-timeout"),

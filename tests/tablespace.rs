@@ -132,7 +132,7 @@ fn files_of_a_server_are_intact_and_damage_is_found() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 4;
             std::fs::write(&file, damaged).expect("written");
-            let page = format!("page {}: its sum is wrong", at / 16_384);
+            let page = format!("page {}: its checksum is wrong", at / 16_384);
             Tool::new(["verify", "--tablespace"])
                 .arg(&file)
                 .run()

@@ -149,32 +149,41 @@ fn auto_imports_big_tables_and_says_why_not_the_others(pair: &Pair) {
         pair.load("a", more).ok()
     };
     load(&["--skip-binlog"]).says(&[
-        "as files",
+        "as tablespaces",
         "1 table, ",
-        "`f`.`small`: they are small",
+        "`f`.`small`: below 4 MiB: loaded by SQL (faster)",
         "equal: 10,001 rows in 2 tables",
     ]);
     equal(pair, pair.target(), "auto");
     // What does not fit into memory is sorted on disk. --no-verify does not skip the verification
     // of a tablespace.
     load(&["--skip-binlog", "--sort-memory", "1M", "--no-verify"])
-        .says(&["as files", "equal: 10,000 rows in 1 table"]);
+        .says(&["as tablespaces", "equal: 10,000 rows in 1 table"]);
     equal(pair, pair.target(), "little memory");
     let rows = load(&["--skip-binlog", "--import-mode", "sql"]);
     assert!(
-        !rows.said().contains("as files") && !rows.said().contains("as rows"),
+        !rows.said().contains("as tablespaces") && !rows.said().contains("by SQL"),
         "{}",
         rows.said()
     );
-    load(&["--skip-binlog", "--import-mode", "tablespace", "--max-rate", "1G"])
-        .says(&["as rows", "--max-rate counts"]);
+    load(&[
+        "--skip-binlog",
+        "--import-mode",
+        "tablespace",
+        "--max-rate",
+        "1G",
+    ])
+    .says(&[
+        "by SQL",
+        "--max-rate limits what is sent to the server, and tablespaces are not sent",
+    ]);
     let binlog = pair.target().value("SELECT @@log_bin").expect("a flag") == "1";
     if binlog {
         load(&[]).says(&["`f`.`big`: the server writes a binary log", "--skip-binlog"]);
     }
     if pair.is_mysql() {
         // Without a redo log a server that crashes loses all its tables.
-        let done = load(&["--skip-binlog", "--tune=max"]).says(&["as files"]);
+        let done = load(&["--skip-binlog", "--tune=max"]).says(&["as tablespaces"]);
         assert!(!done.said().contains("innodb_redo_log "), "{}", done.said());
     }
     pair.load("a", &["--sort-memory", "lots"])
@@ -335,7 +344,7 @@ fn the_documented_grants_are_enough(pair: &Pair) {
             .as_bytes(),
         )
         .expect("granted");
-    load(TABLESPACE).says(&["as files", "equal:"]);
+    load(TABLESPACE).says(&["as tablespaces", "equal:"]);
     equal(pair, pair.target(), "with grants");
     pair.target()
         .script(b"DROP USER restore@localhost")
@@ -399,7 +408,7 @@ fn changes_right_after_the_import_survive_a_crash(kind: Kind) {
         .args(["--user", "root"])
         .args(TABLESPACE.iter().copied())
         .run();
-    done.ok().says(&["as files            1 table"]);
+    done.ok().says(&["as tablespaces      1 table"]);
     let more = "INSERT INTO f.n SELECT id + 5000 FROM f.n";
     for change in [
         "UPDATE f.a SET v = CONCAT('new ', v) WHERE id % 3 = 0",
@@ -465,15 +474,15 @@ fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
     let run = loading(pair, &["--threads", "1"]).env("PENSTOCK_DAMAGE_AT", "pages are written#1");
     let done = run.run().code(3);
     done.says(&[
-        "the file that was built for it is not whole: page ",
-        ": its sum is wrong",
-        "dropped and loaded as rows",
+        "the tablespace that was built for it is damaged: page ",
+        ": its checksum is wrong",
+        "dropped and loaded by SQL",
     ]);
     equal(pair, pair.target(), "a damaged page");
     // Found by the server.
     let done = meanwhile(pair, "a file is about to be handed over#1", || damage(60));
     done.code(3)
-        .says(&["its file was not taken", "dropped and loaded as rows"]);
+        .says(&["IMPORT TABLESPACE failed", "dropped and loaded by SQL"]);
     equal(pair, pair.target(), "a file that was refused");
     // Found by the comparison.
     let done = meanwhile(pair, "a file is entered#1", || {
@@ -488,7 +497,7 @@ fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
         }
     });
     done.code(3)
-        .says(&["what came as a file differs", "dropped and loaded as rows"]);
+        .says(&["the imported table differs", "dropped and loaded by SQL"]);
     equal(pair, pair.target(), "rows that differ");
     pair.same_definitions("f");
     // Stopped by hand in the middle, then continued: nothing of the tablespaces is left.

@@ -88,7 +88,7 @@ fn a_load_that_is_stopped(scene: &mut Scene) {
         let run = scene.load().start();
         tuned(kind, &scene.rows_flow());
         run.signal(signal);
-        run.wait().code(9).says(&["put back: "]);
+        run.wait().code(9).says(&["reverted: "]);
         scene.as_before();
         scene.empty();
     }
@@ -175,14 +175,14 @@ fn a_process_that_is_killed(scene: &mut Scene) {
         .arg("--revert")
         .run()
         .ok()
-        .says(&["put back: ", "sync_binlog = 1"]);
+        .says(&["reverted: ", "sync_binlog = 1"]);
     scene.as_before();
     scene.doctor().run().ok();
     // Or the next load puts them back, whatever its own level, before it looks at the server's
     // settings.
     killed(scene);
     scene.tool("load", "root").run().code(7).says(&[
-        "put back: ",
+        "reverted: ",
         "local_infile = OFF",
         "LOAD DATA LOCAL is off",
     ]);
@@ -379,7 +379,7 @@ fn two_loads_at_once() {
         }
         assert_eq!(scene.journals().len(), 1);
         let pid = run.pid().to_string();
-        let faster = Tool::new(["set", "rate=none", "--pid", &pid]);
+        let faster = Tool::new(["set", "max-rate=none", "--pid", &pid]);
         faster.env("PENSTOCK_STATE", scene.state()).run().ok();
         run.wait().ok();
         scene.as_before();

@@ -133,7 +133,7 @@ fn unsupported_statements(pair: &Pair) {
     let mut done = loading(pair, &all, &[])
         .run()
         .code(5)
-        .says(&["--skip-unsupported", "nothing of it was run"]);
+        .says(&["--skip-unsupported", "nothing was run"]);
     untouched(pair);
     for (n, (_, name)) in REFUSED.iter().enumerate() {
         done = done.says(&[&format!("all.sql, line {}: {name}", n + 3)]);
@@ -215,7 +215,7 @@ fn errors_that_only_the_target_finds(pair: &Pair) {
     // A selection would have no effect: it is refused.
     load(WHOLE.as_bytes(), &["--exclude-tables", "a1.t"])
         .code(2)
-        .says(&["loaded whole"]);
+        .says(&["loaded completely"]);
     untouched(pair);
 }
 
@@ -308,7 +308,7 @@ fn files_that_are_no_dumps_are_named_for_what_they_are(pair: &Pair) {
     loading(pair, pair.path("empty"), &[])
         .run()
         .code(5)
-        .says(&["is an empty folder"]);
+        .says(&["is an empty directory"]);
     let done = loading(pair, pair.path("nothing.sql"), &[]).run().code(8);
     assert_eq!(
         done.said().matches("nothing.sql").count(),
@@ -348,14 +348,14 @@ fn files_that_are_no_dumps_are_named_for_what_they_are(pair: &Pair) {
         let done = loading(pair, file(pair, name, &bytes), &[])
             .run()
             .code(5)
-            .says(&["is no SQL script", says]);
+            .says(&["is not an SQL script", says]);
         assert!(!done.said().contains("not whole"), "{}", done.said());
     }
     loading(pair, "-", &[])
         .input(&tar)
         .run()
         .code(5)
-        .says(&["standard input is no SQL script"]);
+        .says(&["standard input is not an SQL script"]);
     untouched(pair);
 }
 
@@ -371,7 +371,7 @@ fn a_script_that_cannot_say_where_it_ends(pair: &Pair) {
         .ok();
     let notes = done.summary()["adapted"].to_string();
     assert_eq!(
-        notes.matches("no line that says where it ends").count(),
+        notes.matches("no line that marks its end").count(),
         1,
         "{notes}"
     );
@@ -383,7 +383,7 @@ fn a_script_that_cannot_say_where_it_ends(pair: &Pair) {
 both!(a_schema_that_nothing_goes_into);
 fn a_schema_that_nothing_goes_into(pair: &Pair) {
     // The script itself names its schema: the flag would contradict it.
-    let says = ["--schema `other`", "line 2: USE `a1`", "leave --schema out"];
+    let says = ["--schema `other`", "line 2: USE `a1`", "omit --schema"];
     loading(pair, file(pair, "w.sql", WHOLE), &["--schema", "other"])
         .run()
         .code(2)
@@ -498,7 +498,7 @@ fn missing_files_of_mydumper(pair: &Pair) {
     directory(counted, &gap)
         .run()
         .code(3)
-        .says(&["table `a1`.`t`: the dump says that it has 4 rows, and its files hold 2"]);
+        .says(&["table `a1`.`t`: the dump records 4 rows, its files have 2"]);
     // Cut at the end of a statement, or without the last file: only the row count shows it.
     directory(counted, &three[..2])
         .run()

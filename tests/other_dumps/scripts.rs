@@ -88,7 +88,7 @@ fn without_quotes_and_in_another_character_set(pair: &Pair) {
         let plain = file(pair, "d.sql", text);
         // Such a dump has no CREATE DATABASE and no USE.
         loading(pair, &plain, &[]).run().code(2).says(&[
-            "does not say to which schema",
+            "does not name the schema",
             "--schema",
             "d.sql, line",
         ]);

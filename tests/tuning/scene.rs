@@ -191,5 +191,5 @@ pub fn tuned(kind: Kind, during: &BTreeMap<String, String>) {
 }
 
 fn is_completion_record(name: &std::ffi::OsStr) -> bool {
-    name.to_string_lossy().starts_with("ended-")
+    name.to_string_lossy().starts_with("completed-")
 }

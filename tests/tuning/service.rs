@@ -140,7 +140,7 @@ both!(a_server_that_does_not_start_with_the_settings; Managed::new);
 fn a_server_that_does_not_start_with_the_settings(m: &mut Managed) {
     let picky = m.flag("picky");
     m.load().run().ok().says(&[
-        "settings that need a restart were left alone",
+        "settings that need a restart were not changed",
         "what is penstock-tune.cnf",
         "equal:",
     ]);
