@@ -179,7 +179,7 @@ fn another_flavour_puts_rows_into_other_partitions() {
         .arg(pair.path("b"))
         .run()
         .code(3)
-        .says(&["table `f`.`d` has DATA DIRECTORY"]);
+        .says(&["table `f`.`d` has its own DATA DIRECTORY"]);
 }
 
 const FAILPOINTS: &[&str] = &[
