@@ -13,7 +13,7 @@ use base::units::printable;
 use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use dumps::Dialect;
-use dumps::insert::{Head, convert};
+use dumps::insert::{Header, convert};
 use dumps::script::Statement;
 use server::quote;
 use std::path::PathBuf;
@@ -267,7 +267,7 @@ fn inserts(
     let mut collected: Option<(Option<Vec<String>>, Dialect, u64)> = None;
     for statement in list {
         let dialect = statement.dialect;
-        let head = Head::parse(&statement.text, dialect);
+        let head = Header::parse(&statement.text, dialect);
         let converted = head.as_ref().and_then(|head| {
             let named = head.columns.as_deref();
             let other = |(n, d, _): &(Option<Vec<String>>, Dialect, u64)| {
@@ -287,7 +287,7 @@ fn inserts(
         }
         all += send(conn, batch, &mut lines, collected.take(), doing)?;
         // Perhaps only another list of columns than before.
-        let head = Head::parse(&statement.text, dialect);
+        let head = Header::parse(&statement.text, dialect);
         let again = head.and_then(|head| {
             let shape = batch.shape.literals(head.columns.as_deref())?;
             let values = &statement.text[head.values_at..];

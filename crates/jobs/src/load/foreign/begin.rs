@@ -4,7 +4,7 @@
 //! Names are only believed if every cell is the name of another column of the
 //! table; then they also say the order of the cells.
 
-use dumps::folder::Delimited;
+use dumps::directory::Delimited;
 use std::io::Read;
 
 /// A line of names is not longer.

@@ -4,7 +4,7 @@ use super::super::Options;
 use super::dump_error;
 use base::units::printable;
 use base::{Error, Kind, Result};
-use dumps::folder::{DataKind, Delimited, Dump, Found, Layout, Object, Schema, look};
+use dumps::directory::{DataKind, Delimited, Detected, Dump, Layout, Object, Schema, detect};
 use dumps::script::Script;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -69,7 +69,7 @@ impl Part {
 
     /// Its statements.
     pub fn script<R: Read>(&self, reader: R) -> Script<R> {
-        let script = Script::new(reader).with_open_end(self.open_end);
+        let script = Script::new(reader).allow_unterminated(self.open_end);
         if self.line_ends {
             script.with_delimiter(b";\n")
         } else {
@@ -108,9 +108,9 @@ impl Part {
         let read = (&mut input).take(START).read_to_end(&mut start);
         // What cannot be read at all is an error of its own.
         if let Err(e) = read {
-            return Err(self.error(&dumps::Error::of_read(e)));
+            return Err(self.error(&dumps::Error::from_read(e)));
         }
-        if let Some(what) = dumps::input::no_script(&start) {
+        if let Some(what) = dumps::input::not_sql(&start) {
             return Err(self.error(&dumps::Error::Binary { what }));
         }
         Ok(Box::new(std::io::Cursor::new(start).chain(input)))
@@ -152,12 +152,12 @@ pub fn of(options: &Options) -> Result<Parts> {
             gaps: Vec::new(),
         });
     }
-    match look(from).map_err(|e| dump_error(from, &e))? {
-        Found::Archive => Err(Error::new(
+    match detect(from).map_err(|e| dump_error(from, &e))? {
+        Detected::Archive => Err(Error::new(
             Kind::Internal,
             "an archive is not for this road",
         )),
-        Found::Dump(dump) => folder(from, &dump, given),
+        Detected::Dump(dump) => folder(from, &dump, given),
     }
 }
 
@@ -192,7 +192,7 @@ fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<Parts> {
     let (mut counted, mut gaps) = (BTreeMap::new(), Vec::new());
     tables.sort_by_key(|(_, t)| std::cmp::Reverse(t.data.iter().map(|d| d.bytes).sum::<u64>()));
     for (name, t) in tables {
-        let table = if t.stand_in {
+        let table = if t.placeholder {
             named_by_statement(t.ddl.as_deref(), &t.name)?
         } else {
             t.name.clone()
@@ -254,7 +254,7 @@ fn folder(from: &Path, dump: &Dump, given: Option<&String>) -> Result<Parts> {
 }
 
 fn schema_name(from: &Path, s: &Schema, given: Option<&String>) -> Result<Option<String>> {
-    match (&s.name, s.stand_in) {
+    match (&s.name, s.placeholder) {
         (Some(name), false) => Ok(Some(name.clone())),
         (Some(name), true) => named_by_statement(s.create.as_deref(), name).map(Some),
         (None, _) if given.is_some() => Ok(given.cloned()),
@@ -278,7 +278,7 @@ fn named_by_statement(file: Option<&Path>, stand_in: &str) -> Result<String> {
         ));
     };
     let part = Part::sql(file, None);
-    let mut script = Script::new(part.open()?).with_open_end(true);
+    let mut script = Script::new(part.open()?).allow_unterminated(true);
     while let Some(s) = script.next().map_err(|e| part.error(&e))? {
         match dumps::statement::classify(&s.text, s.dialect).kind {
             dumps::statement::Kind::CreateDatabase(name) => return Ok(name),

@@ -3,7 +3,7 @@
 use crate::failure;
 use base::units::printable;
 use base::{Error, Kind, Result};
-use dumps::folder::Delimited;
+use dumps::directory::Delimited;
 use dumps::insert::Literal;
 use dumps::{Charset, Dialect};
 use server::quote;

@@ -21,7 +21,7 @@ use crate::{failure, held};
 use base::units::{count, printable};
 use base::{Counters, Error, Kind, Result, failpoint};
 use crossbeam_channel::{SendTimeoutError, Sender};
-use dumps::folder::Delimited;
+use dumps::directory::Delimited;
 use dumps::script::{Script, Statement};
 use dumps::statement::{Kind as Sort, Name, Scope, classify};
 use dumps::{Charset, Dialect};
@@ -260,17 +260,17 @@ impl Stream<'_, '_> {
         while let Some(s) = script.next().map_err(|e| part.error(&e))? {
             stop.check()?;
             if self.source.is_none() {
-                self.source = survey::source(script.frame());
+                self.source = survey::source(script.info());
             }
             self.statement(part, n, s, stop)?;
         }
-        if script.frame().headers == 0 && parts == 1 && !part.open_end {
+        if script.info().headers == 0 && parts == 1 && !part.open_end {
             self.note(&format!(
                 "{} has no line that says where it ends (--compact, --skip-comments): if it was cut between two statements, nobody can tell",
                 part.name()
             ));
         }
-        if script.frame().is_cut() {
+        if script.info().is_truncated() {
             return Err(Error::new(
                 Kind::Archive,
                 format!(

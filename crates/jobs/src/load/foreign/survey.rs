@@ -8,9 +8,9 @@ use super::stream::is_of_a_dump;
 use crate::{Run, failure};
 use base::units::printable;
 use base::{Counters, Error, Kind, Result};
-use dumps::script::Frame;
+use dumps::script::ScriptInfo;
 use dumps::statement::{
-    Kind as Sort, Name, OF_THE_SERVER, Statement as Classified, classify, is_system,
+    Kind as Sort, Name, SYSTEM_TABLE, Statement as Classified, classify, is_system,
 };
 use server::{Identity, quote};
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,7 +107,7 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
                         &format!("{}, line {line}", part.name()),
                     ));
                 }
-                if script.frame().is_cut() {
+                if script.info().is_truncated() {
                     return Err(Error::new(
                         Kind::Archive,
                         format!(
@@ -138,12 +138,12 @@ pub fn survey(run: &Run, options: &Options, parts: &Parts) -> Result<Survey> {
 
 /// The server that a script was taken from, by what its first lines say: the
 /// server's version, or else that of the tool that came with it.
-pub fn source(frame: &Frame) -> Option<Identity> {
+pub fn source(info: &ScriptInfo) -> Option<Identity> {
     let distribution = || {
-        let (_, rest) = frame.header.as_deref()?.split_once("Distrib ")?;
+        let (_, rest) = info.header.as_deref()?.split_once("Distrib ")?;
         rest.split([',', ' ']).next()
     };
-    let version = frame.server_version.as_deref().or_else(distribution)?;
+    let version = info.server_version.as_deref().or_else(distribution)?;
     let variables = BTreeMap::from([("version".to_owned(), version.to_owned())]);
     Identity::from_variables(variables)
 }
@@ -181,7 +181,7 @@ pub fn danger(c: &Classified, current: Option<&str>) -> Option<&'static str> {
         Sort::Other => current.is_some_and(is_system),
         _ => false,
     };
-    c.danger.or(of_the_server.then_some(OF_THE_SERVER))
+    c.danger.or(of_the_server.then_some(SYSTEM_TABLE))
 }
 
 /// A name that no USE and no --schema completes.

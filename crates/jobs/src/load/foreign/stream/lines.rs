@@ -123,9 +123,9 @@ impl Stream<'_, '_> {
             line_ends: false,
             open_end: true,
         };
-        let mut script = Script::new(part.open()?).with_open_end(true);
+        let mut script = Script::new(part.open()?).allow_unterminated(true);
         while let Some(s) = script.next().map_err(|e| part.error(&e))? {
-            if let Some(form) = Delimited::of_statement(&s.text, s.dialect) {
+            if let Some(form) = Delimited::from_statement(&s.text, s.dialect) {
                 return Ok(form);
             }
         }
