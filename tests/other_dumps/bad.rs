@@ -107,12 +107,12 @@ const REFUSED: &[(&str, &str)] = &[
     ("SET @x = load_file('/etc/passwd');", "LOAD_FILE"),
     (
         "INSERT INTO mysql.user (user) VALUES ('t_x');",
-        "a table of the server's own",
+        "a system table",
     ),
-    ("DELETE FROM `mysql`.`user`;", "a table of the server's own"),
+    ("DELETE FROM `mysql`.`user`;", "a system table"),
     (
         "CREATE TABLE mysql.t_x (a INT);",
-        "a table of the server's own",
+        "a system table",
     ),
     ("SHUTDOWN;", "SHUTDOWN"),
     ("\\! touch /tmp/x ;", "a command of the mysql client"),
@@ -432,9 +432,9 @@ fn many_statements_of_one_kind_are_one_line(pair: &Pair) {
     let done = loading(pair, &path, &[])
         .run()
         .code(5)
-        .says(&["line 6: a table of the server's own, and 59 more like it"]);
+        .says(&["line 6: a system table, and 59 more like it"]);
     assert_eq!(
-        done.said().matches("server's own").count(),
+        done.said().matches("a system table").count(),
         1,
         "{}",
         done.said()

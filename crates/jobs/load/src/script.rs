@@ -1,29 +1,32 @@
-//! The SQL files of an archive, statement by statement: which may run at all,
-//! and what is changed for a target that speaks an older or newer dialect.
+//! The SQL files of an archive: which of their statements may run, and how a
+//! statement is changed for a target that does not know all of it.
 //!
-//! This is a list of what may run, and only the statements that a dump consists
-//! of are on it. A script that asks for anything else, or for a global setting,
-//! is refused by name: an archive may come from a stranger. Where a statement
-//! begins and ends, and what it is, `dumps` says; it has a milder policy for
-//! the dumps of other tools, which does not apply here.
+//! This is an allow-list. Only the statements that a dump consists of may run; a
+//! script with anything else, or with a global setting, is refused, and the
+//! error shows the statement: an archive may come from a stranger. `dumps` splits
+//! and classifies the statements. Its list of dangers, which is for the dumps of
+//! other tools, refuses less and does not replace this policy.
+//!
+//! What a stored program does when it runs is not examined: it has the rights
+//! of its definer.
 
 use base::units::printable;
 use base::{Error, Kind, Result};
 use dumps::Dialect;
 use dumps::script::Script;
-use dumps::statement::{self, FOREIGN_ENGINES, classify};
+use dumps::statement::{self, EXTERNAL_ENGINES, classify};
 use dumps::tokens::{Token, Tokens};
 use server::Identity;
 
-/// What a statement is, as far as loading needs to know.
+/// The statements that an archive may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     /// `SET` of session variables.
     Set,
-    /// `USE schema`: the loader chooses the schema itself.
+    /// `USE schema`; never run, because the load chooses the schema itself.
     Use,
-    /// `DROP … IF EXISTS`, which a dump writes before each CREATE; never run,
-    /// since the target is known not to hold the object.
+    /// `DROP … IF EXISTS`, which a dump has before each CREATE; never run,
+    /// because the target is known not to have the object.
     Drop,
     /// `CREATE DATABASE`, `ALTER DATABASE`.
     Database,
@@ -33,13 +36,13 @@ pub enum Sort {
     View,
     /// `CREATE TRIGGER`.
     Trigger,
-    /// `CREATE PROCEDURE` or `FUNCTION`, and MariaDB's packages.
+    /// `CREATE PROCEDURE`, `FUNCTION`, and `PACKAGE` of MariaDB.
     Routine,
     /// `CREATE EVENT`, `ALTER EVENT`.
     Event,
-    /// `CREATE SEQUENCE` and the `SETVAL` that goes with it.
+    /// `CREATE SEQUENCE`, and the `SETVAL` that follows it.
     Sequence,
-    /// Nothing but comments.
+    /// Only comments.
     Empty,
 }
 
@@ -52,22 +55,23 @@ pub struct Statement {
     pub text: String,
 }
 
-/// The statements of a file; refuses what no dump contains.
+/// The statements of a file; an error if it has one that no dump contains.
 pub fn statements(file: &str, text: &str) -> Result<Vec<Statement>> {
     statements_in(None, file, text)
 }
 
-/// The same of a file that is about this schema. Servers show a trigger as it was typed, so its schema may be before its name.
+/// The same for a file of this schema. Servers show a trigger as it was typed, so the schema may
+/// be before its name.
 pub fn statements_in(schema: Option<&str>, file: &str, text: &str) -> Result<Vec<Statement>> {
     let mut out = Vec::new();
-    let mut script = Script::new(text.as_bytes()).with_open_end(true);
+    let mut script = Script::new(text.as_bytes()).allow_unterminated(true);
     loop {
         let (statement, dialect, last) = match script.next() {
             Ok(None) => break,
             Ok(Some(s)) => (s.text, s.dialect, false),
-            // Something is never closed. The target says so, and is the judge of it: a routine in
-            // another language may hold a lone quote.
-            Err(dumps::Error::Cut { offset, .. }) => {
+            // A string or comment is never closed. The target decides about it: a routine in
+            // another language may contain a single quote.
+            Err(dumps::Error::UnexpectedEnd { offset, .. }) => {
                 let rest = text.as_bytes().get(offset as usize..).unwrap_or_default();
                 (rest.trim_ascii().to_vec(), script.dialect(), true)
             }
@@ -100,7 +104,7 @@ pub fn statements_in(schema: Option<&str>, file: &str, text: &str) -> Result<Vec
     Ok(out)
 }
 
-/// Keywords that make a SET one of the server, or more than a SET.
+/// Keywords that give a SET an effect beyond the session, or make it another statement.
 const NOT_IN_SET: [&str; 11] = [
     "GLOBAL",
     "PERSIST",
@@ -115,7 +119,7 @@ const NOT_IN_SET: [&str; 11] = [
     "DEFAULT_ROLE",
 ];
 
-/// Objects that a CREATE makes and never replaces; a view replaces its placeholder.
+/// Kinds of objects that are created and never replaced; a view replaces its placeholder.
 const NOT_REPLACED: [&str; 9] = [
     "DATABASE",
     "SCHEMA",
@@ -128,17 +132,17 @@ const NOT_REPLACED: [&str; 9] = [
     "SEQUENCE",
 ];
 
-/// What a statement is, if a dump has such statements; `None` if it may not run.
+/// The kind of a statement; `None` if it may not run.
 ///
-/// An object belongs to the schema that the loader has chosen: its name has no
-/// schema before it, but for that of a trigger, which may have this one.
+/// An object must be created in the schema that the load has chosen, so its name
+/// may not be qualified. Only the name of a trigger may be, with this schema.
 fn allowed(text: &[u8], dialect: Dialect, schema: Option<&str>) -> Option<Sort> {
     use statement::Kind as Found;
     let mut tokens = Tokens::new(text, dialect);
     let Some(first) = tokens.next() else {
         return Some(Sort::Empty);
     };
-    let behind = tokens;
+    let rest = tokens;
     let second = tokens.next();
     let second_is = |word: &str| second.is_some_and(|t| t.is(word));
     let create = first.is("CREATE");
@@ -155,36 +159,36 @@ fn allowed(text: &[u8], dialect: Dialect, schema: Option<&str>) -> Option<Sort> 
         Found::CreateEvent(name) if create && name.schema.is_none() => Sort::Event,
         Found::CreateEvent(_) if !create && second_is("EVENT") => Sort::Event,
         Found::CreateTrigger { trigger, .. }
-            if trigger.schema.is_none() || schema.is_some_and(|s| is_trigger_of(behind, s)) =>
+            if trigger.schema.is_none() || schema.is_some_and(|s| is_trigger_of(rest, s)) =>
         {
             Sort::Trigger
         }
         Found::Sequence(name) if create && name.schema.is_none() => Sort::Sequence,
-        Found::Sequence(_) if is_setval(behind) => Sort::Sequence,
+        Found::Sequence(_) if is_setval(rest) => Sort::Sequence,
         _ => return None,
     };
-    let mut before_object = behind.take_while(|t| !NOT_REPLACED.iter().any(|w| t.is(w)));
+    let mut before_object = rest.take_while(|t| !NOT_REPLACED.iter().any(|w| t.is(w)));
     if create && sort != Sort::View && before_object.any(|t| t.is("OR")) {
         return None;
     }
-    // Of a routine, only that it is a loadable function.
-    let outside = |danger| sort == Sort::Routine || danger == statement::OUTSIDE_ENGINE;
+    // The only danger of a routine is that it is a loadable function.
+    let outside = |danger| sort == Sort::Routine || danger == statement::EXTERNAL_ENGINE;
     if found.danger.is_some_and(outside) {
         return None;
     }
-    // The script can deceive about the sql_mode in force. What is a string in the one reading must
-    // not be a keyword in the other.
+    // A script can make the splitter believe in an sql_mode that the target does not have. So a
+    // statement must be harmless in both readings.
     let both = [dialect, Dialect::default()];
-    let harmless = both.iter().all(|d| !asks_for_more(sort, text, *d));
+    let harmless = both.iter().all(|d| !has_forbidden_words(sort, text, *d));
     harmless.then_some(sort)
 }
 
-/// Whether a statement of this sort has keywords that no dump needs in it.
-fn asks_for_more(sort: Sort, text: &[u8], dialect: Dialect) -> bool {
+/// Whether a statement of this kind has keywords that no dump needs in it.
+fn has_forbidden_words(sort: Sort, text: &[u8], dialect: Dialect) -> bool {
     let words = keywords(text, dialect);
     let has = |word: &str| words.iter().any(|w| w.eq_ignore_ascii_case(word));
     match sort {
-        // Only session variables, and only plain values: no call, no sub-select.
+        // Only session variables, and only simple values: no call, no subquery.
         Sort::Set => {
             Tokens::new(text, dialect).any(|t| t == Token::Symbol(b'('))
                 || NOT_IN_SET.into_iter().any(has)
@@ -193,15 +197,15 @@ fn asks_for_more(sort: Sort, text: &[u8], dialect: Dialect) -> bool {
                     w.starts_with("@@GLOBAL") || w.starts_with("@@PERSIST")
                 })
         }
-        Sort::Table => has("DIRECTORY") || has("SELECT") || FOREIGN_ENGINES.into_iter().any(has),
-        // A loadable function is a shared library of the server's host.
+        Sort::Table => has("DIRECTORY") || has("SELECT") || EXTERNAL_ENGINES.into_iter().any(has),
+        // A loadable function is code from a shared library on the server's host.
         Sort::Routine => has("SONAME") && !has("BEGIN") && !has("RETURN"),
         _ => false,
     }
 }
 
-/// What may be a keyword of a statement, or the name of a variable. Which other characters than these belong to
-/// a word depends on the character set, so each of them ends one here.
+/// All words of a statement that may be keywords, and the names of its variables. The character
+/// set decides which other characters belong to a word, so every other character ends one here.
 fn keywords(text: &[u8], dialect: Dialect) -> Vec<String> {
     let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'@');
     Tokens::new(text, dialect)
@@ -214,7 +218,7 @@ fn keywords(text: &[u8], dialect: Dialect) -> Vec<String> {
         .collect()
 }
 
-/// `SETVAL(name, number[, number[, number]])` and nothing after it.
+/// Whether it is `SETVAL(name, number[, number[, number]])` and nothing more.
 fn is_setval(tokens: Tokens<'_>) -> bool {
     let tokens: Vec<Token<'_>> = tokens.collect();
     let [
@@ -234,7 +238,7 @@ fn is_setval(tokens: Tokens<'_>) -> bool {
     call.is("SETVAL") && middle.iter().all(number)
 }
 
-/// Whether this schema is before the name of a trigger; it may be in other letters if it has no quotes.
+/// Whether this schema is before the name of a trigger; without quotes it may differ in case.
 fn is_trigger_of(mut tokens: Tokens<'_>, schema: &str) -> bool {
     if !tokens.any(|t| t.is("TRIGGER")) {
         return false;
@@ -247,12 +251,12 @@ fn is_trigger_of(mut tokens: Tokens<'_>, schema: &str) -> bool {
     }
 }
 
-/// `CREATE TABLE` without `IF NOT EXISTS`: a table that is there already is
-/// somebody else's, and must be an error.
+/// Removes `IF NOT EXISTS` from a `CREATE TABLE`: a table that already exists
+/// does not belong to this load, and must be an error.
 pub fn must_create(text: &str) -> String {
     const WORDS: &str = " IF NOT EXISTS ";
     match text.find(WORDS) {
-        // Only between the keyword and the name, never inside the definition.
+        // Only between the keyword and the name, not inside the definition.
         Some(at) if !text[..at].contains(['`', '(', '\'', '"']) => {
             format!("{} {}", &text[..at], &text[at + WORDS.len()..])
         }
@@ -260,7 +264,8 @@ pub fn must_create(text: &str) -> String {
     }
 }
 
-/// A `SET` of a script without the modes and collations that the target does not know; names what was changed.
+/// A `SET` of a script without the modes and collations that the target does not know, and a note
+/// of the change.
 pub fn adapt_set(text: &str, target: &Identity) -> (String, Option<String>) {
     let lower = text.to_ascii_lowercase();
     if let Some(at) = lower.find("collation_connection") {
@@ -306,7 +311,7 @@ pub fn adapt_set(text: &str, target: &Identity) -> (String, Option<String>) {
     )
 }
 
-/// `CREATE … VIEW` as `CREATE OR REPLACE … VIEW`, to take the place of the stand-in.
+/// `CREATE … VIEW` as `CREATE OR REPLACE … VIEW`, to replace the placeholder.
 pub fn or_replace(text: &str) -> String {
     let mut words = Tokens::new(text.as_bytes(), Dialect::default());
     if words.nth(1).is_some_and(|w| w.is("OR")) {
@@ -394,8 +399,8 @@ mod tests {
         }
     }
 
-    /// The target may be in another mode than the script seems to set: where the two would read
-    /// a statement differently, it has to be harmless in both.
+    /// The target may be in another mode than the script seems to set. If the two modes read a
+    /// statement differently, it must be harmless in both.
     #[test]
     fn a_mode_hides_nothing() {
         let hidden = [
@@ -419,9 +424,10 @@ mod tests {
         assert_eq!(statements("x", body).unwrap()[1].sort, Sort::Routine);
     }
 
-    /// A routine in another language may hold one quote: the target refuses it, and the rest loads.
+    /// A routine in another language may contain a single quote: the target refuses it, and the
+    /// rest loads.
     #[test]
-    fn what_is_never_closed_is_for_the_target_to_refuse() {
+    fn the_target_decides_about_unclosed_strings() {
         let sorts = |text: &str| -> Vec<Sort> {
             let list = statements("x", text).unwrap();
             list.into_iter().map(|s| s.sort).collect()
@@ -467,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_replaces_its_stand_in() {
+    fn a_view_replaces_its_placeholder() {
         assert_eq!(
             or_replace("CREATE VIEW `v` AS select 1"),
             "CREATE OR REPLACE VIEW `v` AS select 1"

@@ -1,23 +1,23 @@
-//! How the text of a script is to be read: what a backslash and a double quote
-//! mean, and which character set its bytes are in.
+//! How to read the text of a script: what a backslash and a double quote mean,
+//! and which character set its bytes are in.
 //!
-//! A script changes these as it goes (`SET sql_mode`, `SET NAMES`), so every
-//! statement carries the ones it was written under.
+//! A script changes these while it runs (`SET sql_mode`, `SET NAMES`), so every
+//! statement carries the dialect that was in force before it.
 
-/// What decides where strings end and what they hold.
+/// The settings that decide where strings end and what they contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dialect {
     /// sql_mode has NO_BACKSLASH_ESCAPES: a backslash in a string is a backslash.
     pub no_backslash_escapes: bool,
     /// sql_mode has ANSI_QUOTES: `"x"` is a name.
     pub ansi_quotes: bool,
-    /// `character_set_client` as far as the script said; `None` if it did not,
-    /// or named one that is not known.
+    /// `character_set_client` if the script sets it; `None` if it does not, or
+    /// names one that is not known here.
     pub charset: Option<Charset>,
 }
 
-/// The mode itself, and the old combinations that bring it: servers print both,
-/// people write those alone.
+/// The mode itself, and the old combinations that include it: servers print
+/// both, people write only the combination.
 const ANSI_QUOTES: [&str; 7] = [
     "ANSI_QUOTES",
     "ANSI",
@@ -29,8 +29,8 @@ const ANSI_QUOTES: [&str; 7] = [
 ];
 
 impl Dialect {
-    /// The two switches as `sql_mode` has them, the character set kept.
-    /// `mode` is a list as in `SET sql_mode = '…'`.
+    /// The same dialect with the two switches as in `sql_mode`; the character
+    /// set stays. `mode` is a list as in `SET sql_mode = '…'`.
     pub fn with_mode(mut self, mode: &str) -> Self {
         let on = |names: &[&str]| {
             let listed = |m: &str| names.iter().any(|n| m.trim().eq_ignore_ascii_case(n));
@@ -41,7 +41,7 @@ impl Dialect {
         self
     }
 
-    /// Whether a backslash escapes within what `quote` opens.
+    /// Whether a backslash escapes inside a string or name that starts with `quote`.
     pub(crate) fn escapes(self, quote: u8) -> bool {
         match quote {
             b'`' => false,
@@ -50,18 +50,18 @@ impl Dialect {
         }
     }
 
-    /// Whether a backslash after `text` is the second half of a character, and so escapes nothing.
-    pub(crate) fn is_half_character(self, text: &[u8]) -> bool {
+    /// Whether a backslash after `text` is the second byte of a character, and so escapes nothing.
+    pub(crate) fn ends_in_half_character(self, text: &[u8]) -> bool {
         self.charset
             .is_some_and(|c| c.hides_backslash() && c.trails(text))
     }
 }
 
-/// A character set by its name on the server.
+/// A character set, by its name on the server.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Charset(&'static str);
 
-/// The names of both flavours; `utf8` means utf8mb3 in every dump there is.
+/// The names in both flavours; `utf8` means utf8mb3 in every existing dump.
 const NAMES: [&str; 41] = [
     "armscii8", "ascii", "big5", "binary", "cp1250", "cp1251", "cp1256", "cp1257", "cp850",
     "cp852", "cp866", "cp932", "dec8", "eucjpms", "euckr", "gb18030", "gb2312", "gbk", "geostd8",
@@ -71,15 +71,15 @@ const NAMES: [&str; 41] = [
 ];
 
 /// In these the second byte of a character can be 0x5C, a backslash.
-const BACKSLASH_WITHIN: [&str; 5] = ["big5", "cp932", "gb18030", "gbk", "sjis"];
+const BACKSLASH_AS_SECOND_BYTE: [&str; 5] = ["big5", "cp932", "gb18030", "gbk", "sjis"];
 
 impl Charset {
     /// UTF-8 of up to four bytes.
     pub const UTF8MB4: Charset = Charset("utf8mb4");
-    /// No character set: bytes.
+    /// No character set: raw bytes.
     pub const BINARY: Charset = Charset("binary");
 
-    /// The character set of this name, in any case of letters.
+    /// The character set of this name, in upper or lower case.
     pub fn named(name: &str) -> Option<Self> {
         let name = if name.eq_ignore_ascii_case("utf8") {
             "utf8mb3"
@@ -92,23 +92,23 @@ impl Charset {
             .map(Charset)
     }
 
-    /// Its name in small letters.
+    /// Its name in lower case.
     pub fn name(self) -> &'static str {
         self.0
     }
 
-    /// Whether a byte 0x5C may be half of a character, so that a scan over
-    /// bytes can take it for an escape.
+    /// Whether a byte 0x5C may be the second byte of a character. A scan over
+    /// bytes could take it for an escape.
     pub fn hides_backslash(self) -> bool {
-        BACKSLASH_WITHIN.contains(&self.0)
+        BACKSLASH_AS_SECOND_BYTE.contains(&self.0)
     }
 
-    /// Whether a byte below 0x80 behind `text` is the second half of a
-    /// character; for the character sets that
+    /// Whether a byte below 0x80 after `text` is the second byte of a
+    /// character. Only for character sets that
     /// [hide backslashes](Self::hides_backslash).
     ///
-    /// A byte below 0x80 always ends a character, so only the bytes behind the
-    /// last such byte have to be paired off.
+    /// A byte below 0x80 always ends a character, so only the bytes after the
+    /// last such byte have to be paired.
     pub(crate) fn trails(self, text: &[u8]) -> bool {
         let run = text.iter().rev().take_while(|b| **b >= 0x80).count();
         // Half-width katakana are characters of one byte.

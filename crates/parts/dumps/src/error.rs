@@ -1,11 +1,11 @@
-//! What can be wrong with what another tool wrote, told apart by what a caller
-//! can do about it. Texts taken from a dump are made safe for a terminal by
-//! whoever shows them.
+//! The errors of reading another tool's dump, one variant for each thing that a
+//! caller can do about it. Texts taken from a dump are not made safe for a
+//! terminal here; the caller that shows them does it.
 
 use std::io;
 use std::path::PathBuf;
 
-/// This crate's result.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A dump could not be opened, read or understood.
@@ -15,37 +15,37 @@ pub enum Error {
     /// The operating system failed.
     #[error("{what}: {source}")]
     Io {
-        /// The file or folder, or what was done with the stream.
+        /// The file or directory, or what was done with the stream.
         what: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A compressed stream ends before its own end mark.
-    #[error("the {format} data ends too early: the file was cut")]
+    /// A compressed stream ends before its end mark.
+    #[error("the {format} data ends too early: the file is truncated")]
     Truncated {
         /// `gzip`, `zstd`, `bzip2` or `xz`.
         format: &'static str,
     },
-    /// A compressed stream does not hold what its format asks for.
+    /// A compressed stream violates its format.
     #[error("the {format} data is damaged: {why}")]
     Damaged {
         /// `gzip`, `zstd`, `bzip2` or `xz`.
         format: &'static str,
-        /// What the decoder said.
+        /// The error of the decoder.
         why: String,
     },
-    /// It is no text at all.
+    /// The input is not text.
     #[error("it is {what}")]
     Binary {
-        /// What it is, and what to do with it.
+        /// What it is, and what the user can do with it.
         what: &'static str,
     },
-    /// The script ends in the middle of something.
+    /// The script ends inside a statement.
     #[error("the script ends within {what} that begins at line {line} (byte {offset})")]
-    Cut {
+    UnexpectedEnd {
         /// `a statement`, `a string`, `a quoted name` or `a comment`.
         what: &'static str,
-        /// Line on which it begins, from 1.
+        /// Line where it begins, from 1.
         line: u64,
         /// Its first byte in the uncompressed script, from 0.
         offset: u64,
@@ -53,46 +53,33 @@ pub enum Error {
     /// A statement is larger than the limit.
     #[error("the statement at line {line} (byte {offset}) is larger than {limit} bytes")]
     TooLarge {
-        /// Most bytes a statement may have.
+        /// The largest allowed statement in bytes.
         limit: usize,
-        /// Line on which it begins, from 1.
+        /// Line where it begins, from 1.
         line: u64,
         /// Its first byte in the uncompressed script, from 0.
         offset: u64,
     },
-    /// The tool that wrote a folder did not finish.
+    /// The tool that wrote a directory did not finish.
     #[error("the dump in {} is incomplete: {why}", path.display())]
     Incomplete {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-        /// How that shows.
+        /// What shows it.
         why: String,
     },
-    /// A folder holds no dump of a kind that is known here.
+    /// A directory contains no dump of a known kind.
     #[error("{} holds no dump of a known kind", path.display())]
     Unknown {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-    },
-    /// A folder's files do not fit together.
-    #[error("the dump in {} does not fit together: {why}", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// What does not fit.
-        why: String,
     },
 }
 
 impl Error {
-    /// As [`Error::from_read`], for those who read an input themselves.
-    pub fn of_read(e: io::Error) -> Self {
-        Self::from_read(e)
-    }
-
-    /// Out of a reader: the errors that [`crate::input`] put into an
-    /// [`io::Error`] come out again, all others are the system's.
-    pub(crate) fn from_read(e: io::Error) -> Self {
+    /// The error of a failed read: the one that [`crate::input`] wrapped in
+    /// the [`io::Error`], or else an error of the operating system.
+    pub fn from_read(e: io::Error) -> Self {
         if e.get_ref().is_some_and(|inner| inner.is::<Error>()) {
             match e.into_inner().map(|inner| inner.downcast::<Error>()) {
                 Some(Ok(ours)) => *ours,

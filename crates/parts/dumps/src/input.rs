@@ -1,13 +1,13 @@
-//! Opens a file that may be compressed, whatever it is called.
+//! Opens a file that may be compressed, whatever its name is.
 //!
-//! The format is told by the first bytes, never by the name: dumps are renamed,
-//! and `mysqldump | gzip > x.sql` is common. Members, frames and streams that
-//! follow one another in one file are read as one, as the formats ask.
+//! The first bytes decide the format, never the name: dumps get renamed, and
+//! `mysqldump | gzip > x.sql` is common. Members, frames and streams that follow
+//! one another in one file are read as one, as the formats require.
 //!
-//! Invariant: the end of the data is only reported when the format's own end
-//! mark was seen. A cut file is [`Error::Truncated`], never a short read. Errors
-//! come out of [`Read`] as [`io::Error`] with an [`Error`] inside, which
-//! [`crate::script::Script`] takes out again.
+//! Invariant: the end of the data is only reported after the end mark of the
+//! format. A truncated file is [`Error::Truncated`], never a short read. [`Read`]
+//! returns errors as [`io::Error`] with an [`Error`] inside, which
+//! [`crate::script::Script`] unwraps.
 
 use crate::error::{Error, Result};
 use std::fs::File;
@@ -16,16 +16,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Compressed bytes asked of the file at once.
+/// Compressed bytes read from the file in one call.
 const READ: usize = 256 * 1024;
 
-/// Most memory an xz stream may ask for, in KiB; `xz -9` asks for 64 MiB.
+/// The memory limit of an xz stream in KiB; `xz -9` needs 64 MiB.
 const XZ_MEMORY: u32 = 1024 * 1024;
 
 /// How a stream is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// Not compressed.
     None,
     /// gzip, also pigz and bgzip: one or more members.
     Gzip,
@@ -38,11 +38,11 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Told by the first bytes of a stream; six are enough.
-    pub fn of(start: &[u8]) -> Self {
+    /// Detects it from the first bytes of a stream; six are enough.
+    pub fn detect(start: &[u8]) -> Self {
         match start {
             [0x1f, 0x8b, ..] => Compression::Gzip,
-            // A frame, or a skippable frame as pzstd writes them first.
+            // A frame, or a skippable frame, which pzstd writes first.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
             [b'B', b'Z', b'h', b'1'..=b'9', ..] => Compression::Bzip2,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Compression::Xz,
@@ -62,7 +62,7 @@ impl Compression {
     }
 }
 
-/// An open dump file: its text, whatever it is compressed with.
+/// An open dump file; reading it gives the uncompressed text.
 pub struct Input {
     reader: Box<dyn Read + Send>,
     compression: Compression,
@@ -79,7 +79,7 @@ pub fn open(path: &Path) -> Result<Input> {
         let e = io::Error::from(io::ErrorKind::IsADirectory);
         return Err(Error::io(name, e));
     }
-    // A pipe or a device has no size that means anything.
+    // The size of a pipe or a device means nothing.
     let size = meta.is_file().then_some(meta.len());
     let mut input = Input::new(file).map_err(|e| match e {
         Error::Io { source, .. } => Error::io(&name, source),
@@ -95,7 +95,7 @@ pub fn stdin() -> Result<Input> {
 }
 
 impl Input {
-    /// Any stream; reads its first bytes at once.
+    /// Any stream. Reads its first bytes immediately.
     pub fn new(source: impl Read + Send + 'static) -> Result<Self> {
         let consumed = Arc::new(AtomicU64::new(0));
         let mut source = Counted {
@@ -108,19 +108,19 @@ impl Input {
             .take(6)
             .read_to_end(&mut start)
             .map_err(|e| Error::io("reading the first bytes", e))?;
-        let compression = Compression::of(&start);
-        let whole = Cursor::new(start).chain(source);
+        let compression = Compression::detect(&start);
+        let all = Cursor::new(start).chain(source);
         let compressed = |source| BufReader::with_capacity(READ, source);
         let reader: Box<dyn Read + Send> = match compression {
-            Compression::None => Box::new(whole),
-            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(compressed(whole))),
+            Compression::None => Box::new(all),
+            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(compressed(all))),
             Compression::Zstd => Box::new(
-                zstd::Decoder::with_buffer(compressed(whole))
+                zstd::Decoder::with_buffer(compressed(all))
                     .map_err(|e| Error::io("starting zstd", e))?,
             ),
-            Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(compressed(whole))),
+            Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(compressed(all))),
             Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(
-                compressed(whole),
+                compressed(all),
                 true,
                 XZ_MEMORY,
             )),
@@ -133,33 +133,34 @@ impl Input {
         })
     }
 
-    /// What the stream is compressed with.
+    /// The compression of the stream.
     pub fn compression(&self) -> Compression {
         self.compression
     }
 
-    /// Bytes taken from the file so far, as compressed; grows while it is read.
+    /// Compressed bytes read from the file so far; grows while it is read.
     pub fn consumed(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.consumed)
     }
 
-    /// Bytes of the file, as compressed; `None` for streams.
+    /// Compressed size of the file; `None` for streams.
     pub fn size(&self) -> Option<u64> {
         self.size
     }
 }
 
-/// What begins so is no SQL script: no tool writes a zero byte into one. `None` if it may be one.
-pub fn no_script(start: &[u8]) -> Option<&'static str> {
+/// What an input with this beginning is, if it is not an SQL script: no tool writes a zero byte
+/// into a script. `None` if it may be one.
+pub fn not_sql(start: &[u8]) -> Option<&'static str> {
     let known: [(&[u8], &str); 7] = [
         (b"PK\x03\x04", "a zip archive: unpack it first"),
         (b"7z\xbc\xaf", "a 7-Zip archive: unpack it first"),
         (
             b"XBSTCK01",
-            "a stream of xtrabackup or mariadb-backup, which holds files of a server and no dump",
+            "a stream of xtrabackup or mariadb-backup, which contains server files and no dump",
         ),
-        (b"SQLite format 3\0", "a database of SQLite"),
-        (b"PGDMP", "a dump of PostgreSQL"),
+        (b"SQLite format 3\0", "an SQLite database"),
+        (b"PGDMP", "a PostgreSQL dump"),
         (b"\xfebin", "a binary log"),
         (b"%PDF", "a PDF document"),
     ];
@@ -180,7 +181,7 @@ pub fn no_script(start: &[u8]) -> Option<&'static str> {
 impl Read for Input {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         self.reader.read(buf).map_err(|e| {
-            // What has a number of the system comes from below the decoder.
+            // An error with a system error number comes from the file, not from the decoder.
             if self.compression == Compression::None
                 || e.raw_os_error().is_some()
                 || e.kind() == io::ErrorKind::Interrupted
@@ -199,7 +200,7 @@ impl Read for Input {
     }
 }
 
-/// Counts what passes.
+/// Counts the bytes read.
 struct Counted<R> {
     source: R,
     count: Arc<AtomicU64>,
@@ -258,7 +259,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_format_is_read_also_in_several_parts() {
+    fn every_format_is_read_also_from_several_members() {
         let text = text();
         for format in ALL {
             let (a, b) = text.split_at(text.len() / 3);
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_file_is_told_as_such() {
+    fn a_truncated_file_is_reported() {
         let text = text();
         for format in &ALL[1..] {
             let whole = packed(*format, &text);
@@ -291,14 +292,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_script_is_named() {
+    fn input_that_is_not_sql_is_named() {
         for text in [
             "",
             "-- MySQL dump",
             "\u{feff}-- x",
             "INSERT INTO t VALUES ('\u{1}\x7f')",
         ] {
-            assert_eq!(no_script(text.as_bytes()), None, "{text}");
+            assert_eq!(not_sql(text.as_bytes()), None, "{text}");
         }
         let mut tar = vec![b'a'; 512];
         tar[257..262].copy_from_slice(b"ustar");
@@ -308,12 +309,12 @@ mod tests {
             (b"\xff\xfe-\0", "UTF-16"),
             (b"\x7fELF\x02\x01\0", "binary"),
         ] {
-            assert!(no_script(start).is_some_and(|w| w.contains(says)), "{says}");
+            assert!(not_sql(start).is_some_and(|w| w.contains(says)), "{says}");
         }
     }
 
     #[test]
-    fn damage_is_told_as_such() {
+    fn damage_is_reported() {
         let text = text();
         for format in &ALL[1..] {
             let mut whole = packed(*format, &text);
@@ -324,7 +325,7 @@ mod tests {
             let mut input = Input::new(Cursor::new(whole)).unwrap();
             match input.read_to_end(&mut Vec::new()) {
                 Err(e) => assert!(matches!(Error::from_read(e), Error::Damaged { .. })),
-                // Without a checksum of its content zstd may not see it.
+                // Without a content checksum zstd may not notice.
                 Ok(_) => assert_eq!(*format, Compression::Zstd),
             }
         }

@@ -1,18 +1,20 @@
-//! What other tools wrote.
+//! Reads the dumps of other tools.
 //!
 //! - [`input`] opens a file, compressed or not.
-//! - [`script`] cuts an SQL script into statements while it streams by.
-//! - [`statement`] says what a statement is, and whom it is for.
-//! - [`tokens`] cuts a statement into words, strings and symbols.
-//! - [`insert`] turns the rows of a plain INSERT into lines for LOAD DATA.
-//! - [`folder`] finds its way in folders of mydumper, `--tab`, `--dir`, CSV.
+//! - [`script`] splits an SQL script into statements as a stream.
+//! - [`statement`] says what a statement is, and which objects it is about.
+//! - [`tokens`] splits a statement into words, strings and symbols.
+//! - [`insert`] converts the rows of a plain INSERT to lines for LOAD DATA.
+//! - [`directory`] recognises the directories of mydumper, `--tab`, `--dir`, CSV.
 //!
-//! There is no server here, no network and no decision what to run: a script
-//! is taken to come from a stranger, and is only read.
+//! This crate has the only SQL splitter and the only statement classifier of
+//! penstock; loads put their own policy on top of them. It has no server, no
+//! network, and does not decide what may run: a script may come from a
+//! stranger, and is only read.
 
 pub mod dialect;
+pub mod directory;
 pub mod error;
-pub mod folder;
 pub mod input;
 pub mod insert;
 pub mod script;

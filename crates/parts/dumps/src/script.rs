@@ -1,28 +1,30 @@
-//! Cuts an SQL script into statements while it streams by, as the mysql client
-//! would, without ever being the mysql client.
+//! Splits an SQL script into statements as a stream, like the mysql client
+//! does, but without executing any client command.
 //!
-//! Understood: delimiters (`;` and client `DELIMITER` lines), strings, quoted
-//! names, comments. Left out: comments and white space before a statement, empty
-//! statements, and the line with which MariaDB's client locks itself in
-//! (`/*M!999999\- enable the sandbox mode */`), which no server understands.
-//! Kept: every byte of a statement, `/*! … */` included, for it holds live SQL.
-//! Never acted upon: `\!`, `source` and other client commands; they are text
-//! like any other and the server refuses them.
+//! - Understood: delimiters (`;` and client `DELIMITER` lines), strings, quoted
+//!   names, comments.
+//! - Removed: comments and white space before a statement, empty statements, and
+//!   the line that switches MariaDB's client to sandbox mode
+//!   (`/*M!999999\- enable the sandbox mode */`), which no server understands.
+//! - Kept: every byte of a statement, `/*! … */` included, for it contains live
+//!   SQL.
+//! - Never executed: `\!`, `source` and other client commands. They are text
+//!   like any other, and the server refuses them.
 //!
 //! Invariants: a delimiter inside a string, a quoted name or a comment never
-//! ends a statement. A script that stops in the midst of one is an error, never
-//! a shorter statement. Memory is bounded by the largest statement and one read
+//! ends a statement. A script that ends inside a statement is an error, never a
+//! shorter statement. Memory is bounded by the largest statement and one read
 //! buffer.
 //!
-//! A script says itself how its strings are to be read (`SET sql_mode`, `SET
-//! NAMES`). That is followed, and each statement carries the [`Dialect`] it
-//! was written under.
+//! A script sets how its own strings are read (`SET sql_mode`, `SET NAMES`).
+//! The splitter follows this, and each statement carries the [`Dialect`] that
+//! was in force before it.
 
-mod frame;
+mod info;
 mod mode;
 mod scan;
 
-pub use frame::{Frame, Tool};
+pub use info::{ScriptInfo, Tool};
 
 use crate::dialect::Dialect;
 use crate::error::{Error, Result};
@@ -30,49 +32,49 @@ use mode::Mode;
 use scan::{Scan, Step};
 use std::io::{ErrorKind, Read};
 
-/// Bytes asked of the reader at once.
+/// Bytes read in one call.
 const READ: usize = 512 * 1024;
 
-/// Most bytes a statement may have unless told otherwise: what a server accepts at most.
+/// The default size limit of a statement: the most that a server accepts.
 pub const LIMIT: usize = 1 << 30;
 
 /// One statement.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Statement {
-    /// Its bytes without the delimiter and without white space around it.
+    /// Its bytes, without the delimiter and without white space around it.
     pub text: Vec<u8>,
     /// Its first byte in the uncompressed script, from 0.
     pub offset: u64,
-    /// The line on which it begins, from 1.
+    /// The line where it begins, from 1.
     pub line: u64,
-    /// How it is to be read: what was in force before it.
+    /// How to read it: the dialect in force before it.
     pub dialect: Dialect,
 }
 
-/// A script being read.
+/// Reads a script.
 pub struct Script<R> {
     reader: R,
     ended: bool,
-    /// `buf[start..end]` is what has been read and not been given out; all of
-    /// `buf` is initialised, so that reading into it needs no unsafe code.
+    /// `buf[start..end]` has been read and not returned yet. All of `buf` is
+    /// initialised, so that reading into it needs no unsafe code.
     buf: Vec<u8>,
     start: usize,
     end: usize,
     /// Offset of `buf[0]` in the script.
     base: u64,
-    /// Line of `buf[counted]`.
+    /// The line of `buf[counted]`.
     line: u64,
     counted: usize,
     scan: Scan,
     mode: Mode,
-    frame: Frame,
+    info: ScriptInfo,
     limit: usize,
-    open_end: bool,
+    unterminated: bool,
     spare: Vec<Vec<u8>>,
 }
 
 impl<R: Read> Script<R> {
-    /// Starts to read.
+    /// A script from this reader.
     pub fn new(reader: R) -> Self {
         Script {
             reader,
@@ -85,62 +87,62 @@ impl<R: Read> Script<R> {
             counted: 0,
             scan: Scan::new(),
             mode: Mode::default(),
-            frame: Frame::default(),
+            info: ScriptInfo::default(),
             limit: LIMIT,
-            open_end: false,
+            unterminated: false,
             spare: Vec::new(),
         }
     }
 
-    /// Most bytes a statement may have.
+    /// Sets the size limit of a statement, in bytes.
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Takes a last statement without a delimiter as whole. Only for scripts that
-    /// are known to be complete: that is also what a cut dump looks like.
-    pub fn with_open_end(mut self, open_end: bool) -> Self {
-        self.open_end = open_end;
+    /// Accepts a last statement without a delimiter. Only for scripts that are
+    /// known to be complete: a truncated dump looks the same.
+    pub fn allow_unterminated(mut self, unterminated: bool) -> Self {
+        self.unterminated = unterminated;
         self
     }
 
-    /// What ends a statement, until a DELIMITER line says otherwise. mydumper
-    /// ends one with `;` and a line end, and puts something between the two
-    /// where they stand within a body.
+    /// Sets what ends a statement, until a DELIMITER line changes it. mydumper
+    /// ends a statement with `;` and a line end, and puts something between the
+    /// two where both occur inside a body.
     pub fn with_delimiter(mut self, delimiter: &[u8]) -> Self {
-        self.scan.delimit(delimiter);
+        self.scan.set_delimiter(delimiter);
         self
     }
 
-    /// How the script begins, for scripts that do not say it themselves: some
-    /// tools rely on the settings of whoever loads what they wrote.
+    /// Sets the dialect at the beginning, for scripts that do not set it
+    /// themselves: some tools rely on the settings of the loading session.
     pub fn with_dialect(mut self, dialect: Dialect) -> Self {
-        self.mode = Mode::beginning(dialect);
+        self.mode = Mode::starting_in(dialect);
         self
     }
 
-    /// How what comes next will be read.
+    /// The dialect in which the next statement will be read.
     pub fn dialect(&self) -> Dialect {
-        self.mode.now()
+        self.mode.current()
     }
 
-    /// Changes how the rest is read, until the script changes it again.
+    /// Changes the dialect of the rest, until the script changes it again.
     pub fn set_dialect(&mut self, dialect: Dialect) {
         self.mode.set(dialect);
     }
 
-    /// What the script has said of itself so far; whole after [`next`](Self::next) gave `None`.
-    pub fn frame(&self) -> &Frame {
-        &self.frame
+    /// What the script's comments have said so far; complete after [`next`](Self::next) returned `None`.
+    pub fn info(&self) -> &ScriptInfo {
+        &self.info
     }
 
-    /// Bytes of the uncompressed script that have been given out or left out.
+    /// Bytes of the uncompressed script that have been returned or skipped.
     pub fn position(&self) -> u64 {
         self.base + self.start as u64
     }
 
-    /// Gives a buffer back to be used again.
+    /// Takes back the buffer of a statement for reuse.
     pub fn recycle(&mut self, mut text: Vec<u8>) {
         if self.spare.len() < 16 && text.capacity() <= 64 << 20 {
             text.clear();
@@ -148,8 +150,8 @@ impl<R: Read> Script<R> {
         }
     }
 
-    /// The next statement; `None` at the end of the script. After an error
-    /// there is no going on.
+    /// The next statement; `None` at the end of the script. Not to be called
+    /// again after an error.
     #[expect(clippy::should_implement_trait, reason = "it fails, and lends no item")]
     pub fn next(&mut self) -> Result<Option<Statement>> {
         if !self.skip_leading()? {
@@ -157,38 +159,35 @@ impl<R: Read> Script<R> {
         }
         self.scan.begin();
         let mut at = self.start;
-        let (stop, behind) = loop {
+        let (stop, next) = loop {
             match self
                 .scan
-                .advance(&self.buf[..self.end], at, self.ended, self.mode.now())
+                .advance(&self.buf[..self.end], at, self.ended, self.mode.current())
             {
-                Step::Found {
-                    delimiter_at,
-                    behind,
-                } => break (delimiter_at, behind),
+                Step::Found { delimiter_at, next } => break (delimiter_at, next),
                 Step::More { from } => at = from,
             }
             let moved = self.start;
             if !self.fill()? {
                 let Some(what) = self.scan.unfinished() else {
-                    if self.open_end {
+                    if self.unterminated {
                         break (self.end, self.end);
                     }
-                    return Err(self.cut("a statement", self.start));
+                    return Err(self.unexpected_end("a statement", self.start));
                 };
-                return Err(self.cut(what, self.start));
+                return Err(self.unexpected_end(what, self.start));
             }
-            // Filling may have moved the statement to the front.
+            // `fill` may have moved the statement to the front of the buffer.
             at -= moved - self.start;
         };
-        let dialect = self.mode.now();
-        let statement = self.take(stop, behind, dialect)?;
+        let dialect = self.mode.current();
+        let statement = self.take(stop, next, dialect)?;
         self.mode.follow(&statement.text);
         Ok(Some(statement))
     }
 
-    /// Hands out `buf[start..stop]`; the rest begins at `behind`.
-    fn take(&mut self, stop: usize, behind: usize, dialect: Dialect) -> Result<Statement> {
+    /// Returns `buf[start..stop]`; the rest begins at `next`.
+    fn take(&mut self, stop: usize, next: usize, dialect: Dialect) -> Result<Statement> {
         let offset = self.position();
         let line = self.line_at(self.start);
         let length = self.buf[self.start..stop].trim_ascii_end().len();
@@ -196,22 +195,22 @@ impl<R: Read> Script<R> {
             return Err(self.too_large());
         }
         let mut text = self.spare.pop().unwrap_or_default();
-        let rest = self.end - behind;
-        if self.start == 0 && length > rest && behind > READ {
-            // A large one goes out with the buffer it is in.
-            self.line_at(behind);
+        let rest = self.end - next;
+        if self.start == 0 && length > rest && next > READ {
+            // A large one is returned with its buffer instead of being copied.
+            self.line_at(next);
             text.clear();
             text.resize(rest + READ, 0);
-            text[..rest].copy_from_slice(&self.buf[behind..self.end]);
+            text[..rest].copy_from_slice(&self.buf[next..self.end]);
             std::mem::swap(&mut text, &mut self.buf);
             text.truncate(length);
-            self.base += behind as u64;
+            self.base += next as u64;
             self.counted = 0;
             self.start = 0;
             self.end = rest;
         } else {
             text.extend_from_slice(&self.buf[self.start..self.start + length]);
-            self.start = behind;
+            self.start = next;
         }
         Ok(Statement {
             text,
@@ -221,17 +220,17 @@ impl<R: Read> Script<R> {
         })
     }
 
-    /// Moves `start` to the first byte of the next statement; false at the end.
+    /// Moves `start` to the first byte of the next statement; false at the end of the script.
     fn skip_leading(&mut self) -> Result<bool> {
         loop {
             let found = self
                 .scan
                 .leading(&self.buf[self.start..self.end], self.ended);
             match found {
-                scan::Leading::Live => return Ok(true),
+                scan::Leading::Statement => return Ok(true),
                 scan::Leading::Skip(n) => self.start += n,
-                scan::Leading::Note(n) => {
-                    self.frame.note(&self.buf[self.start..self.start + n]);
+                scan::Leading::Comment(n) => {
+                    self.info.add_comment(&self.buf[self.start..self.start + n]);
                     self.start += n;
                 }
                 scan::Leading::More => {
@@ -239,12 +238,14 @@ impl<R: Read> Script<R> {
                         return Ok(false);
                     }
                 }
-                scan::Leading::Open => return Err(self.cut("a comment", self.start)),
+                scan::Leading::UnclosedComment => {
+                    return Err(self.unexpected_end("a comment", self.start));
+                }
             }
         }
     }
 
-    /// Reads more behind `end`; false if there is no more, which is known from then on.
+    /// Reads more to the end of the buffer; false if the script has ended, which is remembered.
     fn fill(&mut self) -> Result<bool> {
         if self.ended {
             return Ok(false);
@@ -265,13 +266,13 @@ impl<R: Read> Script<R> {
             }
         }
         loop {
-            // No more at once than stays in the cache until it is scanned.
+            // No more in one call than stays in the CPU cache until it is scanned.
             let until = self.buf.len().min(self.end + READ);
             match self.reader.read(&mut self.buf[self.end..until]) {
                 Ok(0) => {
                     self.ended = true;
-                    // What was waiting for more to look at has to be looked at again.
-                    return Ok(self.start < self.end && self.scan.looks_ahead());
+                    // What waited for more text has to be scanned again.
+                    return Ok(self.start < self.end && self.scan.needs_lookahead());
                 }
                 Ok(n) => {
                     self.end += n;
@@ -283,16 +284,16 @@ impl<R: Read> Script<R> {
         }
     }
 
-    /// The line of `buf[at]`; `at` never goes back.
+    /// The line of `buf[at]`; `at` never decreases.
     fn line_at(&mut self, at: usize) -> u64 {
-        let passed = memchr::memchr_iter(b'\n', &self.buf[self.counted..at]).count();
-        self.line += passed as u64;
+        let lines = memchr::memchr_iter(b'\n', &self.buf[self.counted..at]).count();
+        self.line += lines as u64;
         self.counted = at;
         self.line
     }
 
-    fn cut(&mut self, what: &'static str, at: usize) -> Error {
-        Error::Cut {
+    fn unexpected_end(&mut self, what: &'static str, at: usize) -> Error {
+        Error::UnexpectedEnd {
             what,
             line: self.line_at(at),
             offset: self.base + at as u64,

@@ -1,12 +1,13 @@
-//! What a statement is and whom it is for, by its first words.
+//! Classifies a statement by its first words: what it is, and which object it
+//! is about.
 //!
-//! This orders and routes a stream: which rows go where, when a table is
-//! complete, what the session becomes. It decides nothing about what may run,
-//! but says enough for a list of what may: the [`Kind`], and with
-//! [`Statement::danger`] the name of what reaches beyond the rows and
-//! definitions of a dump. An INSERT is only taken apart up to its VALUES; its rows
-//! are searched for one word ([`Statement::danger`]), and
-//! [`crate::insert::convert`] finds functions and expressions among them.
+//! A load uses this to route a stream: which rows go to which table, when a
+//! table is complete, which settings the session gets. It does not decide what
+//! may run, but says enough for a policy that does: the [`Kind`], and with
+//! [`Statement::danger`] the name of what goes beyond the rows and definitions
+//! of a dump. Of an INSERT only the part before VALUES is parsed. Its rows are
+//! searched for one word ([`Statement::danger`]), and [`crate::insert::convert`]
+//! finds functions and expressions in them.
 //!
 //! Version comments count as live, whatever their number.
 
@@ -14,30 +15,30 @@ mod danger;
 mod object;
 mod set;
 
-pub use danger::{FOREIGN_ENGINES, OF_THE_SERVER, OUTSIDE_ENGINE, is_system};
+pub use danger::{EXTERNAL_ENGINE, EXTERNAL_ENGINES, SYSTEM_TABLE, is_system};
 pub use set::{Assignment, Scope, Value, assignments};
 
 use crate::dialect::Dialect;
-use crate::insert::Head;
+use crate::insert::Header;
 use crate::tokens::{Token, Tokens};
 
-/// What a statement was found to be.
+/// A classified statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
     /// What it is.
     pub kind: Kind,
-    /// The name of what it does that a dump of rows and definitions has no
-    /// need of: server-wide settings, files of the server's host, accounts,
-    /// code from shared libraries. `None` says that nothing of the kind was seen.
+    /// The name of what it does that a dump of rows and definitions does not
+    /// need: server-wide settings, files of the server's host, accounts, code
+    /// from shared libraries. `None` if nothing of the kind was found.
     pub danger: Option<&'static str>,
 }
 
-/// An object's name as the statement has it.
+/// The name of an object, as in the statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name {
-    /// The schema, if the statement says it.
+    /// The schema, if the statement names it.
     pub schema: Option<String>,
-    /// The object.
+    /// The name of the object.
     pub name: String,
 }
 
@@ -45,9 +46,9 @@ pub struct Name {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// `INSERT INTO t [(columns)] VALUES …` whose rows
-    /// [`convert`](crate::insert::convert) can try.
-    Insert(Head),
-    /// Any other INSERT, and REPLACE; the table if it can be told.
+    /// [`convert`](crate::insert::convert) can try to convert.
+    Insert(Header),
+    /// Any other INSERT, and REPLACE; with the table if it is known.
     InsertOther(InsertOther, Option<Name>),
     /// `CREATE TABLE`.
     CreateTable(Name),
@@ -61,7 +62,7 @@ pub enum Kind {
     CreateDatabase(String),
     /// `DROP DATABASE`.
     DropDatabase(String),
-    /// `ALTER DATABASE`, with its name if it has one.
+    /// `ALTER DATABASE`, with the name if there is one.
     AlterDatabase(Option<String>),
     /// `USE`.
     Use(String),
@@ -69,7 +70,7 @@ pub enum Kind {
     LockTables(Vec<Name>),
     /// `UNLOCK TABLES`.
     UnlockTables,
-    /// `SET`; empty if it could not be taken apart.
+    /// `SET`; empty if it could not be parsed.
     Set(Vec<Assignment>),
     /// `CREATE [OR REPLACE] VIEW`.
     CreateView(Name),
@@ -96,9 +97,9 @@ pub enum Kind {
     LoadData {
         /// The file is read by the client.
         local: bool,
-        /// The file as the statement names it.
+        /// The file, as in the statement.
         file: String,
-        /// Where it goes.
+        /// The table that it loads.
         table: Name,
     },
     /// `CHANGE MASTER`, `CHANGE REPLICATION SOURCE`, `START`/`STOP SLAVE`/`REPLICA`.
@@ -123,14 +124,14 @@ pub enum InsertOther {
 }
 
 impl Name {
-    fn of((schema, name): (Option<String>, String)) -> Self {
+    fn from_parts((schema, name): (Option<String>, String)) -> Self {
         Name { schema, name }
     }
 }
 
-/// What `text` is; one statement without its delimiter.
+/// Classifies `text`, which is one statement without its delimiter.
 pub fn classify(text: &[u8], dialect: Dialect) -> Statement {
-    if let Some(head) = Head::parse(text, dialect) {
+    if let Some(head) = Header::parse(text, dialect) {
         let kind = if ends_on_duplicate(text) {
             let (schema, name) = (head.schema, head.table);
             Kind::InsertOther(InsertOther::OnDuplicate, Some(Name { schema, name }))
@@ -142,16 +143,16 @@ pub fn classify(text: &[u8], dialect: Dialect) -> Statement {
     }
     let tokens = Tokens::new(text, dialect);
     let kind = kind(tokens, text, dialect);
-    let danger = danger::of(&kind, tokens);
+    let danger = danger::find(&kind, tokens);
     Statement { kind, danger }
 }
 
-/// Whether `ON DUPLICATE KEY` may stand at the end. It may also stand in the
-/// last row: then the statement is run as it is, which is slower and no less right.
+/// Whether the statement may end in `ON DUPLICATE KEY`. The words may also be in
+/// the last row: then the statement runs unchanged, which is slower but correct.
 fn ends_on_duplicate(text: &[u8]) -> bool {
-    const LOOK: usize = 1024;
+    const TAIL: usize = 1024;
     const WORDS: &[u8] = b"ON DUPLICATE KEY";
-    text[text.len().saturating_sub(LOOK)..]
+    text[text.len().saturating_sub(TAIL)..]
         .windows(WORDS.len())
         .any(|w| w.eq_ignore_ascii_case(WORDS))
 }
@@ -169,7 +170,7 @@ fn kind(mut t: Tokens<'_>, text: &[u8], dialect: Dialect) -> Kind {
         "ALTER" => object::alter(t),
         "TRUNCATE" => {
             t.accept("TABLE");
-            t.qualified().map(|n| Kind::AlterTable(Name::of(n)))
+            t.qualified().map(|n| Kind::AlterTable(Name::from_parts(n)))
         }
         "USE" => t.next().and_then(|n| n.name()).map(Kind::Use),
         "LOCK" if t.accept("TABLES") || t.accept("TABLE") => Some(Kind::LockTables(locked(t))),
@@ -187,7 +188,7 @@ fn kind(mut t: Tokens<'_>, text: &[u8], dialect: Dialect) -> Kind {
         "CHANGE" => Some(Kind::ReplicationSource),
         "LOAD" => load(t),
         "DO" | "SELECT" if t.accept("SETVAL") && t.accept_symbol(b'(') => {
-            t.qualified().map(|n| Kind::Sequence(Name::of(n)))
+            t.qualified().map(|n| Kind::Sequence(Name::from_parts(n)))
         }
         "ANALYZE" | "OPTIMIZE" | "CHECK" | "FLUSH" => Some(Kind::Upkeep),
         _ => None,
@@ -212,14 +213,14 @@ fn insert(first: &str, mut t: Tokens<'_>) -> Kind {
         }
     }
     t.accept("INTO");
-    Kind::InsertOther(why, t.qualified().map(Name::of))
+    Kind::InsertOther(why, t.qualified().map(Name::from_parts))
 }
 
 fn locked(mut t: Tokens<'_>) -> Vec<Name> {
     let mut list = Vec::new();
     while let Some(name) = t.qualified() {
-        list.push(Name::of(name));
-        // An alias and the sort of lock.
+        list.push(Name::from_parts(name));
+        // The alias and the kind of lock.
         for token in t.by_ref() {
             if token == Token::Symbol(b',') {
                 break;
@@ -248,7 +249,7 @@ fn load(mut t: Tokens<'_>) -> Option<Kind> {
     Some(Kind::LoadData {
         local,
         file: String::from_utf8_lossy(&crate::tokens::unquoted(file, true)).into_owned(),
-        table: Name::of(t.qualified()?),
+        table: Name::from_parts(t.qualified()?),
     })
 }
 

@@ -1,18 +1,18 @@
-//! The words of a statement, one after the other.
+//! Splits a statement into tokens.
 //!
-//! Comments are passed over; version comments (`/*!50003 … */`, `/*M! … */`) are
-//! looked into as if their marks were not there, for which server would run
-//! them is not known here.
+//! Comments are skipped. Version comments (`/*!50003 … */`, `/*M! … */`) are
+//! read as if their marks were not there, because it is not known here which
+//! server will run them.
 
 use crate::dialect::Dialect;
 use memchr::memchr;
 
-/// A piece of a statement, as it stands there.
+/// A piece of a statement, as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token<'a> {
     /// A keyword, an unquoted name or a number.
     Word(&'a [u8]),
-    /// `@x`, `@@x`, `@'x'`, `@@global.x`: with its signs.
+    /// `@x`, `@@x`, `@'x'`, `@@global.x`, with its signs.
     Variable(&'a [u8]),
     /// A string with its quotes.
     Text(&'a [u8]),
@@ -23,12 +23,12 @@ pub enum Token<'a> {
 }
 
 impl Token<'_> {
-    /// Whether it is this keyword; `word` in capitals.
+    /// Whether it is this keyword; `word` is in upper case.
     pub fn is(&self, word: &str) -> bool {
         matches!(self, Token::Word(w) if w.eq_ignore_ascii_case(word.as_bytes()))
     }
 
-    /// The name it stands for, if it can be one.
+    /// The name that it is, without quotes; `None` if it cannot be a name.
     pub fn name(&self) -> Option<String> {
         match self {
             Token::Word(w) => Some(lossy(w)),
@@ -42,13 +42,13 @@ impl Token<'_> {
 #[derive(Clone, Copy)]
 pub struct Tokens<'a> {
     text: &'a [u8],
-    /// Where the next one is looked for.
+    /// Where the next token is searched.
     pub(crate) at: usize,
     dialect: Dialect,
 }
 
 impl<'a> Tokens<'a> {
-    /// The tokens of `text`, which was written under `dialect`.
+    /// The tokens of `text`, read in this dialect.
     pub fn new(text: &'a [u8], dialect: Dialect) -> Self {
         Tokens {
             text,
@@ -57,13 +57,13 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The next token without moving on.
+    /// The next token; stays where it is.
     pub fn peek(&self) -> Option<Token<'a>> {
         let mut ahead = *self;
         ahead.next()
     }
 
-    /// Moves on if the next token is this keyword.
+    /// Skips the next token if it is this keyword.
     pub fn accept(&mut self, word: &str) -> bool {
         let found = self.peek().is_some_and(|t| t.is(word));
         if found {
@@ -72,7 +72,7 @@ impl<'a> Tokens<'a> {
         found
     }
 
-    /// Moves on if the next tokens are these keywords.
+    /// Skips the next tokens if they are these keywords.
     pub fn accept_all(&mut self, words: &[&str]) -> bool {
         let mut ahead = *self;
         let found = words.iter().all(|w| ahead.accept(w));
@@ -82,7 +82,7 @@ impl<'a> Tokens<'a> {
         found
     }
 
-    /// Moves on if the next token is this character.
+    /// Skips the next token if it is this character.
     pub(crate) fn accept_symbol(&mut self, symbol: u8) -> bool {
         let found = self.peek() == Some(Token::Symbol(symbol));
         if found {
@@ -100,12 +100,12 @@ impl<'a> Tokens<'a> {
         Some((None, first))
     }
 
-    /// What is left, comments and all.
+    /// The rest of the text, comments included.
     pub(crate) fn rest(&self) -> &'a [u8] {
         &self.text[self.at.min(self.text.len())..]
     }
 
-    /// Moves behind white space, comments and the marks of version comments.
+    /// Skips white space, comments and the marks of version comments.
     pub(crate) fn skip_blank(&mut self) {
         loop {
             let rest = self.rest();
@@ -118,7 +118,7 @@ impl<'a> Tokens<'a> {
                 [b'/', b'*', ..] => {
                     memchr::memmem::find(&rest[2..], b"*/").map_or(rest.len(), |n| n + 4)
                 }
-                // The end of a version comment; nothing else in SQL reads so.
+                // The end of a version comment; nothing else in SQL is written like this.
                 [b'*', b'/', ..] => 2,
                 _ => return,
             };
@@ -181,13 +181,13 @@ fn variable(text: &[u8], dialect: Dialect) -> usize {
     }
 }
 
-/// What begins with a quote, up to behind its closing one.
+/// The length of a string or quoted name, both quotes included.
 pub(crate) fn quoted(text: &[u8], dialect: Dialect) -> usize {
     let quote = text[0];
     let escapes = dialect.escapes(quote);
     let mut at = 1;
     while let Some(b) = text.get(at) {
-        if *b == b'\\' && escapes && !dialect.is_half_character(&text[..at]) {
+        if *b == b'\\' && escapes && !dialect.ends_in_half_character(&text[..at]) {
             at += 2;
         } else if *b == quote {
             if text.get(at + 1) != Some(&quote) {
@@ -201,7 +201,7 @@ pub(crate) fn quoted(text: &[u8], dialect: Dialect) -> usize {
     text.len()
 }
 
-/// What stands between the quotes: doubled ones halved, escapes resolved.
+/// The content of a string or quoted name: doubled quotes halved, escapes resolved.
 pub(crate) fn unquoted(text: &[u8], escapes: bool) -> Vec<u8> {
     let Some((quote, inner)) = text.split_first() else {
         return Vec::new();
@@ -234,7 +234,7 @@ pub(crate) fn unquoted(text: &[u8], escapes: bool) -> Vec<u8> {
     out
 }
 
-/// Names and settings as text; dumps write them in UTF-8.
+/// A name or setting as text; dumps write them in UTF-8.
 pub(crate) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn version_comments_are_looked_into_and_others_passed_over() {
+    fn version_comments_are_read_and_others_skipped() {
         let text = b"/*!50003 CREATE*/ /* x */ /*!50017 DEFINER=`r``x`@`h`*/ -- y\n /*M!100 TRIGGER */ a.b 'it''s\\n' @@GLOBAL.x @'u v'";
         let got: Vec<Token<'_>> = Tokens::new(text, Dialect::default()).collect();
         use Token::*;
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_that_is_half_a_character_escapes_nothing() {
+    fn a_backslash_that_is_a_second_byte_escapes_nothing() {
         let gbk = Dialect {
             charset: crate::Charset::named("gbk"),
             ..Dialect::default()
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn unclosed_things_run_to_the_end() {
+    fn an_unclosed_token_runs_to_the_end() {
         for text in ["'a", "'a\\", "`", "/*!1", "/*", "@'", "@@", "--"] {
             assert!(Tokens::new(text.as_bytes(), Dialect::default()).count() <= 1);
         }

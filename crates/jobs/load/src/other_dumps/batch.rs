@@ -10,7 +10,7 @@ use base::units::printable;
 use base::{Counters, Error, Kind, Observer, Result, failpoint};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use dumps::Dialect;
-use dumps::insert::{Head, convert};
+use dumps::insert::{Header, convert};
 use dumps::script::Statement;
 use rows::load_data::{self, Executor, Failed, add_indexes};
 use run::Stop;
@@ -235,7 +235,7 @@ fn inserts(
     let mut collected: Option<(Option<Vec<String>>, Dialect, u64)> = None;
     for statement in list {
         let dialect = statement.dialect;
-        let head = Head::parse(&statement.text, dialect);
+        let head = Header::parse(&statement.text, dialect);
         let converted = head.as_ref().and_then(|head| {
             let named = head.columns.as_deref();
             let other = |(n, d, _): &(Option<Vec<String>>, Dialect, u64)| {
@@ -255,7 +255,7 @@ fn inserts(
         }
         all += send(conn, batch, &mut lines, collected.take(), doing)?;
         // Perhaps only the list of columns differs from the one before.
-        let head = Head::parse(&statement.text, dialect);
+        let head = Header::parse(&statement.text, dialect);
         let again = head.and_then(|head| {
             let literals = batch.table.literals(head.columns.as_deref())?;
             let values = &statement.text[head.values_at..];

@@ -4,7 +4,7 @@ use super::super::Options;
 use super::dump_error;
 use base::units::printable;
 use base::{Error, Kind, Result};
-use dumps::folder::{DataKind, Delimited, Dump, Found, Layout, Object, Schema, look};
+use dumps::directory::{DataKind, Delimited, Dump, Layout, Object, Schema, Detected, detect};
 use dumps::script::Script;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -77,7 +77,7 @@ impl InputFile {
 
     /// Its statements.
     pub fn script<R: Read>(&self, reader: R) -> Script<R> {
-        let script = Script::new(reader).with_open_end(self.open_end);
+        let script = Script::new(reader).allow_unterminated(self.open_end);
         if self.line_ends {
             script.with_delimiter(b";\n")
         } else {
@@ -122,9 +122,9 @@ impl InputFile {
         let read = (&mut input).take(START).read_to_end(&mut start);
         // A file that cannot be read at all has another error than one that is no script.
         if let Err(e) = read {
-            return Err(self.error(&dumps::Error::of_read(e)));
+            return Err(self.error(&dumps::Error::from_read(e)));
         }
-        if let Some(what) = dumps::input::no_script(&start) {
+        if let Some(what) = dumps::input::not_sql(&start) {
             return Err(self.error(&dumps::Error::Binary { what }));
         }
         Ok(Box::new(std::io::Cursor::new(start).chain(input)))
@@ -166,12 +166,12 @@ pub fn of(options: &Options) -> Result<InputFiles> {
             gaps: Vec::new(),
         });
     }
-    match look(from).map_err(|e| dump_error(from, &e))? {
-        Found::Archive => Err(Error::new(
+    match detect(from).map_err(|e| dump_error(from, &e))? {
+        Detected::Archive => Err(Error::new(
             Kind::Internal,
             "an archive is not another tool's dump",
         )),
-        Found::Dump(dump) => files_of_directory(from, &dump, given),
+        Detected::Dump(dump) => files_of_directory(from, &dump, given),
     }
 }
 
@@ -210,7 +210,7 @@ fn files_of_directory(from: &Path, dump: &Dump, given: Option<&String>) -> Resul
     let (mut counted, mut gaps) = (BTreeMap::new(), Vec::new());
     tables.sort_by_key(|(_, t)| std::cmp::Reverse(t.data.iter().map(|d| d.bytes).sum::<u64>()));
     for (name, t) in tables {
-        let table = if t.stand_in {
+        let table = if t.placeholder {
             named_by_statement(t.ddl.as_deref(), &t.name)?
         } else {
             t.name.clone()
@@ -272,7 +272,7 @@ fn files_of_directory(from: &Path, dump: &Dump, given: Option<&String>) -> Resul
 }
 
 fn schema_name(from: &Path, s: &Schema, given: Option<&String>) -> Result<Option<String>> {
-    match (&s.name, s.stand_in) {
+    match (&s.name, s.placeholder) {
         (Some(name), false) => Ok(Some(name.clone())),
         (Some(name), true) => named_by_statement(s.create.as_deref(), name).map(Some),
         (None, _) if given.is_some() => Ok(given.cloned()),
@@ -299,7 +299,7 @@ fn named_by_statement(path: Option<&Path>, stand_in: &str) -> Result<String> {
         ));
     };
     let file = InputFile::sql(path, None);
-    let mut script = Script::new(file.open()?).with_open_end(true);
+    let mut script = Script::new(file.open()?).allow_unterminated(true);
     while let Some(s) = script.next().map_err(|e| file.error(&e))? {
         match dumps::statement::classify(&s.text, s.dialect).kind {
             dumps::statement::Kind::CreateDatabase(name) => return Ok(name),

@@ -4,7 +4,7 @@
 //! A line counts as a header only if every cell names a different column of the table; then it also gives
 //! the order of the cells.
 
-use dumps::folder::Delimited;
+use dumps::directory::Delimited;
 use std::io::Read;
 
 /// Longest header that is recognized, in bytes.

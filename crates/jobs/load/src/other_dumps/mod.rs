@@ -38,9 +38,9 @@ pub fn is_archive(from: &Path) -> Result<bool> {
     if from.as_os_str() == "-" || !from.is_dir() {
         return Ok(false);
     }
-    match dumps::folder::look(from) {
-        Ok(dumps::folder::Found::Archive) => Ok(true),
-        Ok(dumps::folder::Found::Dump(_)) => Ok(false),
+    match dumps::directory::detect(from) {
+        Ok(dumps::directory::Detected::Archive) => Ok(true),
+        Ok(dumps::directory::Detected::Dump(_)) => Ok(false),
         Err(dumps::Error::Unknown { .. }) if is_empty(from) => Err(Error::new(
             Kind::Archive,
             printable(&format!("{} is an empty directory", from.display())),

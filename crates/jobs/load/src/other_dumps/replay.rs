@@ -191,17 +191,17 @@ impl Replay<'_, '_> {
         while let Some(s) = script.next().map_err(|e| file.error(&e))? {
             stop.check()?;
             if self.script.source.is_none() {
-                self.script.source = survey::source(script.frame());
+                self.script.source = survey::source(script.info());
             }
             self.statement(file, n, s, stop)?;
         }
-        if script.frame().headers == 0 && files == 1 && !file.open_end {
+        if script.info().headers == 0 && files == 1 && !file.open_end {
             self.note(&format!(
                 "{} has no line that marks its end (--compact, --skip-comments): a cut between two statements cannot be detected",
                 file.name()
             ));
         }
-        if script.frame().is_cut() {
+        if script.info().is_truncated() {
             return Err(Error::new(
                 Kind::Archive,
                 format!(

@@ -4,7 +4,7 @@
 use super::survey::resolved;
 use base::units::printable;
 use base::{Error, Kind};
-use dumps::statement::{Kind as StatementKind, Name, OF_THE_SERVER, Scope, Statement, is_system};
+use dumps::statement::{Kind as StatementKind, Name, SYSTEM_TABLE, Scope, Statement, is_system};
 
 /// Why a statement is unsupported, if it is.
 pub fn why_unsupported(s: &Statement, current: Option<&str>) -> Option<&'static str> {
@@ -40,7 +40,7 @@ pub fn why_unsupported(s: &Statement, current: Option<&str>) -> Option<&'static 
         StatementKind::Other => current.is_some_and(is_system),
         _ => false,
     };
-    s.danger.or(of_the_server.then_some(OF_THE_SERVER))
+    s.danger.or(of_the_server.then_some(SYSTEM_TABLE))
 }
 
 /// Statements that reach beyond rows and definitions, are in ordinary dumps, and are not run: the dump's

@@ -6,7 +6,7 @@ use super::statement_policy::{self, Unsupported, why_unsupported};
 use crate::{Options, Target, refused};
 use base::units::printable;
 use base::{Counters, Error, Kind, Result};
-use dumps::script::Frame;
+use dumps::script::ScriptInfo;
 use dumps::statement::{Kind as StatementKind, Name, classify, is_system};
 use run::Run;
 use run::failure;
@@ -105,7 +105,7 @@ pub fn survey(run: &Run, options: &Options, files: &InputFiles) -> Result<Survey
                         &format!("{}, line {line}", file.name()),
                     ));
                 }
-                if script.frame().is_cut() {
+                if script.info().is_truncated() {
                     return Err(Error::new(
                         Kind::Archive,
                         format!(
@@ -136,12 +136,12 @@ pub fn survey(run: &Run, options: &Options, files: &InputFiles) -> Result<Survey
 
 /// The server that was dumped, from the script's first lines: the server's version, or else that of the
 /// tool that came with it.
-pub fn source(frame: &Frame) -> Option<Identity> {
+pub fn source(info: &ScriptInfo) -> Option<Identity> {
     let distribution = || {
-        let (_, rest) = frame.header.as_deref()?.split_once("Distrib ")?;
+        let (_, rest) = info.header.as_deref()?.split_once("Distrib ")?;
         rest.split([',', ' ']).next()
     };
-    let version = frame.server_version.as_deref().or_else(distribution)?;
+    let version = info.server_version.as_deref().or_else(distribution)?;
     let variables = BTreeMap::from([("version".to_owned(), version.to_owned())]);
     Identity::from_variables(variables)
 }

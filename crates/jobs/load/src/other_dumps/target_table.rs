@@ -2,7 +2,7 @@
 
 use base::units::printable;
 use base::{Error, Kind, Result};
-use dumps::folder::Delimited;
+use dumps::directory::Delimited;
 use dumps::insert::Literal;
 use dumps::{Charset, Dialect};
 use run::failure;

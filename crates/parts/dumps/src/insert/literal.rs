@@ -1,15 +1,15 @@
-//! Literals other than plain strings: numbers, NULL, hexadecimal and bit
-//! literals, introducers, and the one function that mydumper writes around JSON.
+//! Converts literals other than plain strings: numbers, NULL, hexadecimal and
+//! bit literals, introducers, and the one function that mydumper writes around JSON.
 
 use super::string::Line;
 use super::{Literal, Reason};
 use crate::dialect::{Charset, Dialect};
 
-/// Most digits of an integer that the server keeps exactly.
+/// Most digits of an integer that the server stores exactly.
 const DIGITS: usize = 60;
 
-/// Writes the literal at `text[at]` for a column of this kind; where it ends.
-/// Handles every literal; the caller takes the common ones before.
+/// Writes the literal at `text[at]` for a column of this kind, and returns where
+/// it ends. Handles every literal; the caller handles the common ones first.
 #[inline(never)]
 pub(super) fn write(
     text: &[u8],
@@ -21,7 +21,7 @@ pub(super) fn write(
 ) -> Result<usize, Reason> {
     let rest = &text[at..];
     match rest {
-        [] => Err(Reason::Cut),
+        [] => Err(Reason::UnexpectedEnd),
         [b'\'', ..] => string(text, at, kind, dialect, line, scratch),
         [b'"', ..] if !dialect.ansi_quotes => string(text, at, kind, dialect, line, scratch),
         [b'0', b'x', ..] => {
@@ -49,7 +49,7 @@ pub(super) fn write(
         }
         [b'x' | b'X', b'\'', ..] => {
             let n = closed(&rest[2..], u8::is_ascii_hexdigit)?;
-            // The server refuses half a byte in this form.
+            // The server rejects half a byte in this form.
             if n % 2 == 1 {
                 return Err(Reason::Expression);
             }
@@ -69,7 +69,7 @@ pub(super) fn write(
     }
 }
 
-/// A string without an introducer.
+/// Writes a string without an introducer.
 fn string(
     text: &[u8],
     at: usize,
@@ -90,7 +90,7 @@ fn string(
     }
 }
 
-/// A number, in the words of the SQL grammar; its length.
+/// Writes a number of the SQL grammar, and returns its length.
 #[inline(always)]
 pub(super) fn number(rest: &[u8], kind: Literal, line: &mut Line<'_>) -> Result<usize, Reason> {
     let digits = |at: usize| {
@@ -119,13 +119,13 @@ pub(super) fn number(rest: &[u8], kind: Literal, line: &mut Line<'_>) -> Result<
         }
         n += 1 + sign + exponent;
     }
-    // `1a` is a name, `1.2.3` nothing.
+    // `1a` is a name, and `1.2.3` is invalid.
     if is_word(rest.get(n)) || rest.get(n) == Some(&b'.') {
         return Err(Reason::Expression);
     }
     let fits = match kind {
         Literal::Number => true,
-        // Printed by the server it would look the same.
+        // The server would print it the same.
         Literal::Text => {
             let body = &rest[signed..n];
             let zero = body == b"0" && signed == 0;
@@ -144,7 +144,7 @@ pub(super) fn number(rest: &[u8], kind: Literal, line: &mut Line<'_>) -> Result<
     Ok(n)
 }
 
-/// `_charset'…'`, `_charset 0x…`.
+/// Writes `_charset'…'` or `_charset 0x…`.
 fn introducer(
     text: &[u8],
     at: usize,
@@ -174,12 +174,12 @@ fn introducer(
     if charset == Charset::BINARY {
         if quoted {
             let escapes = !dialect.no_backslash_escapes;
-            let behind = unescaped(text, next + 1, literal[0], escapes, scratch)?;
+            let end = unescaped(text, next + 1, literal[0], escapes, scratch)?;
             if kind == Literal::Number {
                 return Err(Reason::Kind);
             }
             bytes(scratch, kind, dialect, line)?;
-            return Ok(behind);
+            return Ok(end);
         }
         return write(text, next, kind, dialect, line, scratch);
     }
@@ -187,7 +187,7 @@ fn introducer(
         return Err(Reason::Introducer);
     }
     if coded {
-        // Text in the statement's own character set, only spelt in digits.
+        // Text in the character set of the statement, written in digits.
         let kind = match kind {
             Literal::Text | Literal::Quoted => Literal::Bytes,
             other => other,
@@ -197,7 +197,7 @@ fn introducer(
     write(text, next, kind, dialect, line, scratch)
 }
 
-/// NULL, TRUE, FALSE, and `CONVERT('…' USING utf8mb4)`.
+/// Writes NULL, TRUE, FALSE, or `CONVERT('…' USING utf8mb4)`.
 fn word(
     text: &[u8],
     at: usize,
@@ -249,14 +249,14 @@ fn word(
     Err(Reason::Expression)
 }
 
-/// Bytes that were spelt as hexadecimal or bits, or marked as binary.
+/// Writes bytes that came from hexadecimal digits or bits, or were marked as binary.
 fn bytes(value: &[u8], kind: Literal, dialect: Dialect, line: &mut Line<'_>) -> Result<(), Reason> {
     match kind {
         Literal::Bytes => line.bytes(value),
         Literal::Hex | Literal::Base64 => encoded(value, kind, line),
         Literal::Text => {
-            // Bytes go into a text column as they are; a file's would be
-            // converted, which only leaves ASCII alone.
+            // An INSERT stores such bytes in a text column unchanged. LOAD DATA
+            // would convert them, which only leaves ASCII unchanged.
             let same = dialect.charset == Some(Charset::BINARY) || value.is_ascii();
             if !same {
                 return Err(Reason::Kind);
@@ -276,7 +276,7 @@ fn bytes(value: &[u8], kind: Literal, dialect: Dialect, line: &mut Line<'_>) -> 
     Ok(())
 }
 
-/// Bytes for a column that takes them encoded.
+/// Writes bytes in hexadecimal or Base64, as the column requires.
 fn encoded(value: &[u8], kind: Literal, line: &mut Line<'_>) {
     if kind == Literal::Base64 {
         for piece in value.chunks(3 * 1024) {
@@ -290,7 +290,7 @@ fn encoded(value: &[u8], kind: Literal, line: &mut Line<'_>) {
     }
 }
 
-/// The bytes of a string from behind its opening quote, into `scratch`; where it ends.
+/// Puts the bytes of a string, from after its opening quote, into `scratch`, and returns where it ends.
 fn unescaped(
     text: &[u8],
     mut at: usize,
@@ -306,7 +306,7 @@ fn unescaped(
         } else {
             memchr::memchr(quote, rest)
         };
-        let n = found.ok_or(Reason::Cut)?;
+        let n = found.ok_or(Reason::UnexpectedEnd)?;
         scratch.extend_from_slice(&rest[..n]);
         at += n;
         if text[at] == quote {
@@ -315,7 +315,7 @@ fn unescaped(
             }
             scratch.push(quote);
         } else {
-            match text.get(at + 1).ok_or(Reason::Cut)? {
+            match text.get(at + 1).ok_or(Reason::UnexpectedEnd)? {
                 b'0' => scratch.push(0),
                 b'b' => scratch.push(8),
                 b'n' => scratch.push(b'\n'),
@@ -330,17 +330,17 @@ fn unescaped(
     }
 }
 
-/// Digits up to a closing quote: how many.
+/// The number of digits before a closing quote.
 fn closed(text: &[u8], is: impl Fn(&u8) -> bool) -> Result<usize, Reason> {
     let n = text.iter().take_while(|b| is(b)).count();
     match text.get(n) {
         Some(b'\'') => Ok(n),
         Some(_) => Err(Reason::Expression),
-        None => Err(Reason::Cut),
+        None => Err(Reason::UnexpectedEnd),
     }
 }
 
-/// What a hexadecimal digit stands for; 0xFF for all other bytes.
+/// The value of a hexadecimal digit; 0xFF for all other bytes.
 const HEX: [u8; 256] = {
     let mut t = [0xff; 256];
     let mut i = 0;
@@ -352,16 +352,16 @@ const HEX: [u8; 256] = {
     t
 };
 
-/// How many hexadecimal digits stand at the beginning.
+/// The number of hexadecimal digits at the beginning.
 fn hex_digits(text: &[u8]) -> usize {
     let is = |b: &u8| HEX[usize::from(*b)] != 0xff;
-    // Eight answers at once, for they mostly are the same.
+    // Eight at a time, because they usually are all digits.
     let (blocks, _) = text.as_chunks::<8>();
-    let whole = blocks.iter().take_while(|b| b.iter().all(is)).count() * 8;
-    whole + text[whole..].iter().take_while(|b| is(b)).count()
+    let full = blocks.iter().take_while(|b| b.iter().all(is)).count() * 8;
+    full + text[full..].iter().take_while(|b| is(b)).count()
 }
 
-/// The bytes that hexadecimal digits spell; an odd number of them as if a 0 stood before.
+/// The bytes of hexadecimal digits; an odd number of digits is read with a leading 0.
 fn hexadecimal(digits: &[u8], out: &mut Vec<u8>) {
     let value = |d: u8| HEX[usize::from(d)];
     out.clear();
@@ -375,7 +375,7 @@ fn hexadecimal(digits: &[u8], out: &mut Vec<u8>) {
     );
 }
 
-/// The bytes that bits spell, the first one filled up with zeros.
+/// The bytes of binary digits; the first byte is padded with zeros.
 fn binary(bits: &[u8], out: &mut Vec<u8>) {
     out.clear();
     let (first, rest) = bits.split_at(bits.len() % 8);
@@ -386,7 +386,7 @@ fn binary(bits: &[u8], out: &mut Vec<u8>) {
     out.extend(rest.chunks(8).map(byte));
 }
 
-/// White space at the beginning: how much.
+/// The length of the white space at the beginning.
 pub(super) fn blank(text: &[u8]) -> usize {
     text.iter().take_while(|b| b.is_ascii_whitespace()).count()
 }

@@ -1,22 +1,22 @@
-//! The bytes of a string literal on their way into a line.
+//! Copies the bytes of a string literal into a line.
 //!
-//! Eight bytes are looked at in one step, as one number: which of them is the
-//! first to need more than copying. They are copied before that is known; what
-//! was too much is written over.
+//! Each step examines eight bytes as one number and finds the first of them that
+//! needs more than copying. All eight are copied before that is known; the
+//! surplus is overwritten.
 
 use super::Reason;
 
-/// Bytes looked at in one step.
+/// Bytes examined in one step.
 const WORD: usize = 8;
 
-/// Room kept beyond what is written, for bytes copied too much and an escape.
+/// Space kept after what is written, for surplus bytes and an escape.
 const SLACK: usize = 4 * WORD;
 
 const ONES: u64 = u64::from_le_bytes([1; WORD]);
 const HIGHS: u64 = u64::from_le_bytes([0x80; WORD]);
 
-/// The letter behind the backslash for a byte that may not stand in a line as
-/// it is; 0 for all others. The set that archives have.
+/// The letter after the backslash for a byte that must be escaped in a line; 0
+/// for all others. The same set as in archives.
 pub(super) const ESCAPE: [u8; 256] = {
     let mut t = [0; 256];
     t[0] = b'0';
@@ -29,7 +29,7 @@ pub(super) const ESCAPE: [u8; 256] = {
     t
 };
 
-/// A line being written. Everything up to `at` is; `buffer` is longer.
+/// A line being written. The content ends at `at`; `buffer` is longer.
 pub(super) struct Line<'a> {
     buffer: &'a mut Vec<u8>,
     at: usize,
@@ -41,14 +41,14 @@ impl<'a> Line<'a> {
         Line { buffer, at }
     }
 
-    /// Cuts off what is not written; all of it if `keep` is false.
+    /// Removes the unused rest of the buffer, or everything from `start` if `keep` is false.
     pub(super) fn finish(self, start: usize, keep: bool) {
         self.buffer.truncate(if keep { self.at } else { start });
     }
 
-    /// Makes sure that [`SLACK`] bytes can be written.
+    /// Ensures that [`SLACK`] bytes can be written.
     #[inline(always)]
-    fn room(&mut self) {
+    fn reserve(&mut self) {
         if self.buffer.len() - self.at < SLACK {
             self.grow();
         }
@@ -57,7 +57,7 @@ impl<'a> Line<'a> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        // By little enough to still be in the cache when it is written to.
+        // In steps that are still in the CPU cache when they are written.
         let more = if self.buffer.capacity() - self.buffer.len() >= SLACK {
             (self.buffer.capacity() - self.buffer.len()).min(64 * 1024)
         } else {
@@ -66,10 +66,10 @@ impl<'a> Line<'a> {
         self.buffer.resize(self.buffer.len() + more, 0);
     }
 
-    /// A byte as it is.
+    /// Writes a byte unchanged.
     #[inline(always)]
     pub(super) fn raw(&mut self, b: u8) {
-        self.room();
+        self.reserve();
         self.buffer[self.at] = b;
         self.at += 1;
     }
@@ -78,7 +78,7 @@ impl<'a> Line<'a> {
     #[inline(always)]
     pub(super) fn copy(&mut self, mut bytes: &[u8]) {
         loop {
-            self.room();
+            self.reserve();
             let n = bytes.len().min(SLACK);
             self.buffer[self.at..self.at + n].copy_from_slice(&bytes[..n]);
             self.at += n;
@@ -89,21 +89,21 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Two bytes as they are.
+    /// Writes two bytes unchanged.
     #[inline(always)]
     pub(super) fn two(&mut self, bytes: [u8; 2]) {
-        self.room();
+        self.reserve();
         self.buffer[self.at..self.at + 2].copy_from_slice(&bytes);
         self.at += 2;
     }
 
-    /// Bytes, escaped where they have to be.
+    /// Writes bytes, escaped where necessary.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         let mut at = 0;
         while let Some(chunk) = bytes[at..].first_chunk::<WORD>() {
-            self.room();
-            // No quote matters here: a backslash stands in for it.
-            let found = suspects(u64::from_le_bytes(*chunk), ONES * u64::from(b'\\'));
+            self.reserve();
+            // Quotes do not matter here; the pattern repeats the backslash.
+            let found = special_mask(u64::from_le_bytes(*chunk), ONES * u64::from(b'\\'));
             self.buffer[self.at..self.at + WORD].copy_from_slice(chunk);
             let clean = found.trailing_zeros() as usize / 8;
             at += clean;
@@ -116,27 +116,27 @@ impl<'a> Line<'a> {
         bytes[at..].iter().for_each(|b| self.byte(*b));
     }
 
-    /// The first `n` of 16 bytes.
+    /// Writes the first `n` of 16 bytes.
     #[inline(always)]
     pub(super) fn copy_short(&mut self, bytes: &[u8; 16], n: usize) {
-        self.room();
+        self.reserve();
         self.buffer[self.at..self.at + 16].copy_from_slice(bytes);
         self.at += n;
     }
 
-    /// A byte, escaped if it has to be.
+    /// Writes a byte, escaped if necessary.
     #[inline(always)]
     pub(super) fn byte(&mut self, b: u8) {
         let letter = ESCAPE[usize::from(b)];
         let escaped = letter != 0;
-        self.room();
+        self.reserve();
         self.buffer[self.at] = if escaped { b'\\' } else { b };
         self.buffer[self.at + 1] = letter;
         self.at += 1 + usize::from(escaped);
     }
 
-    /// A string literal from behind its opening quote; where it goes on behind
-    /// the closing one.
+    /// Writes a string literal, from after its opening quote. Returns the
+    /// position after the closing quote.
     #[inline(always)]
     pub(super) fn string(
         &mut self,
@@ -147,11 +147,11 @@ impl<'a> Line<'a> {
     ) -> Result<usize, Reason> {
         let pattern = ONES * u64::from(quote);
         loop {
-            self.room();
+            self.reserve();
             let Some(chunk) = text.get(at..).and_then(<[u8]>::first_chunk::<WORD>) else {
                 break;
             };
-            let found = suspects(u64::from_le_bytes(*chunk), pattern);
+            let found = special_mask(u64::from_le_bytes(*chunk), pattern);
             self.buffer[self.at..self.at + WORD].copy_from_slice(chunk);
             if found == 0 {
                 at += WORD;
@@ -173,10 +173,10 @@ impl<'a> Line<'a> {
                 Err(end) => return end,
             }
         }
-        Err(Reason::Cut)
+        Err(Reason::UnexpectedEnd)
     }
 
-    /// One byte that may be special: where the string goes on, or how it ends.
+    /// Handles one byte that may be special: where the string continues, or how it ends.
     #[inline(always)]
     fn special(
         &mut self,
@@ -198,7 +198,7 @@ impl<'a> Line<'a> {
             return Ok(at + 1);
         }
         let Some(letter) = text.get(at + 1) else {
-            return Err(Err(Reason::Cut));
+            return Err(Err(Reason::UnexpectedEnd));
         };
         match letter {
             // The pattern characters of LIKE keep their backslash.
@@ -206,19 +206,19 @@ impl<'a> Line<'a> {
                 self.two([b'\\', b'\\']);
                 self.raw(*letter);
             }
-            // What the letter means in SQL it also means in the file.
+            // The letter has the same meaning in SQL and in the file.
             b'0' | b'b' | b'n' | b'r' | b't' | b'Z' | b'\\' => self.two([b'\\', *letter]),
-            // `\N` too is a mere N here.
+            // Inside a string `\N` is just an N.
             other => self.byte(*other),
         }
         Ok(at + 2)
     }
 }
 
-/// The high bit of the first byte that is below 0x20, a backslash, or the
-/// quote in `pattern`; bits above that one mean nothing.
+/// Sets the high bit of the first byte that is below 0x20, a backslash, or the
+/// quote in `pattern`; higher bits mean nothing.
 #[inline(always)]
-fn suspects(word: u64, pattern: u64) -> u64 {
+fn special_mask(word: u64, pattern: u64) -> u64 {
     const CONTROL: u64 = ONES * 0x20;
     const BACKSLASH: u64 = ONES * b'\\' as u64;
     let control = word.wrapping_sub(CONTROL) & !word;
@@ -234,13 +234,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_suspect_is_found_wherever_it_stands() {
+    fn the_first_special_byte_is_found_at_every_place() {
         for b in 0..=255u8 {
             for i in 0..WORD {
                 for fill in [b'x', 0x20, 0x80, 0xff, b'[', b']', b'&', b'('] {
                     let mut block = [fill; WORD];
                     block[i] = b;
-                    let found = suspects(u64::from_le_bytes(block), ONES * u64::from(b'\''));
+                    let found = special_mask(u64::from_le_bytes(block), ONES * u64::from(b'\''));
                     let wanted = b < 0x20 || b == b'\\' || b == b'\'';
                     assert_eq!(found != 0, wanted, "{b:#x} at {i} in {fill:#x}");
                     if wanted {

@@ -8,13 +8,13 @@ const UTF8: Dialect = Dialect {
     charset: Some(Charset::UTF8MB4),
 };
 
-fn lines(values: &str, shape: &[Literal]) -> Result<String, Reason> {
-    in_dialect(values, shape, UTF8)
+fn lines(values: &str, columns: &[Literal]) -> Result<String, Reason> {
+    in_dialect(values, columns, UTF8)
 }
 
-fn in_dialect(values: &str, shape: &[Literal], dialect: Dialect) -> Result<String, Reason> {
+fn in_dialect(values: &str, columns: &[Literal], dialect: Dialect) -> Result<String, Reason> {
     let mut out = b"before".to_vec();
-    match convert(values.as_bytes(), shape, dialect, &mut out) {
+    match convert(values.as_bytes(), columns, dialect, &mut out) {
         Ok(rows) => {
             let text = String::from_utf8(out).unwrap();
             let text = text.strip_prefix("before").unwrap().to_owned();
@@ -31,8 +31,8 @@ fn in_dialect(values: &str, shape: &[Literal], dialect: Dialect) -> Result<Strin
 use Literal::*;
 
 #[test]
-fn heads_of_plain_inserts() {
-    let head = |text: &str| Head::parse(text.as_bytes(), UTF8);
+fn headers_of_plain_inserts() {
+    let head = |text: &str| Header::parse(text.as_bytes(), UTF8);
     let h = head("INSERT INTO `a``b` VALUES (1)").unwrap();
     assert_eq!(
         (h.schema, h.table.as_str(), h.columns, h.values_at),
@@ -66,12 +66,12 @@ fn heads_of_plain_inserts() {
         ..UTF8
     };
     assert_eq!(
-        Head::parse(b"INSERT INTO \"t\" VALUES (1)", ansi)
+        Header::parse(b"INSERT INTO \"t\" VALUES (1)", ansi)
             .unwrap()
             .table,
         "t"
     );
-    assert_eq!(Head::parse(b"INSERT INTO `\xe9` VALUES (1)", UTF8), None);
+    assert_eq!(Header::parse(b"INSERT INTO `\xe9` VALUES (1)", UTF8), None);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn strings_keep_their_bytes() {
 }
 
 #[test]
-fn numbers_are_written_as_they_stand() {
+fn numbers_are_written_unchanged() {
     for n in [
         "0",
         "-1.5e10",
@@ -156,9 +156,9 @@ fn numbers_are_written_as_they_stand() {
     assert_eq!(lines("(-5,007)", &[Text, Text]), Err(Reason::Kind));
 }
 
-fn raw(values: &str, shape: &[Literal], dialect: Dialect) -> Result<Vec<u8>, Reason> {
+fn raw(values: &str, columns: &[Literal], dialect: Dialect) -> Result<Vec<u8>, Reason> {
     let mut out = Vec::new();
-    convert(values.as_bytes(), shape, dialect, &mut out).map_err(|e| e.reason)?;
+    convert(values.as_bytes(), columns, dialect, &mut out).map_err(|e| e.reason)?;
     Ok(out)
 }
 
@@ -191,7 +191,7 @@ fn coded_literals_by_kind() {
         "255\t3\t1\t18446744073709551615\n"
     );
     assert_eq!(lines("(0x1FFFFFFFFFFFFFFFF)", &[Number]), Err(Reason::Kind));
-    // ASCII is the same in every character set that a text column may have here.
+    // ASCII is the same in every character set that a `Text` column may have.
     assert_eq!(
         lines("(0x4142,_binary 'x')", &[Text, Text]).unwrap(),
         "AB\tx\n"
@@ -273,14 +273,14 @@ fn what_is_wrong_names_its_row() {
                 expected: 2,
             },
         ),
-        ("(1,'a'),", 2, Reason::Cut),
-        ("(1,'a'),(2,'b", 2, Reason::Cut),
-        ("(1,'a'),(2", 2, Reason::Cut),
-        ("(1,'a'),(2,'b\\", 2, Reason::Cut),
-        ("(1,'a') ON DUPLICATE KEY UPDATE a=1", 1, Reason::Behind),
-        ("(1,'a') (2,'b')", 1, Reason::Behind),
-        ("(1,'a'),2", 2, Reason::Behind),
-        ("", 1, Reason::Cut),
+        ("(1,'a'),", 2, Reason::UnexpectedEnd),
+        ("(1,'a'),(2,'b", 2, Reason::UnexpectedEnd),
+        ("(1,'a'),(2", 2, Reason::UnexpectedEnd),
+        ("(1,'a'),(2,'b\\", 2, Reason::UnexpectedEnd),
+        ("(1,'a') ON DUPLICATE KEY UPDATE a=1", 1, Reason::NotRows),
+        ("(1,'a') (2,'b')", 1, Reason::NotRows),
+        ("(1,'a'),2", 2, Reason::NotRows),
+        ("", 1, Reason::UnexpectedEnd),
         ("(1,now())", 1, Reason::Expression),
     ] {
         let e = fail(values);
@@ -294,7 +294,7 @@ fn what_is_wrong_names_its_row() {
     );
 }
 
-/// How the dumping tools write a value.
+/// How dump tools write a value.
 #[derive(Clone, Copy, Debug)]
 enum Style {
     Escaped,
@@ -327,7 +327,7 @@ fn sql(value: &[u8], style: Style, double: bool, out: &mut Vec<u8>) {
     out.push(quote);
 }
 
-/// One byte after the other, by the book.
+/// The simplest encoder, one byte at a time.
 fn naive(value: &[u8], out: &mut Vec<u8>) {
     for b in value {
         match b {
@@ -400,12 +400,12 @@ proptest! {
 
     #[test]
     fn any_text_is_converted_or_refused(text in "[(),'\"\\\\0x1bN_a .+-]{0,30}") {
-        for shape in [&[Text][..], &[Number, Bytes], &[Hex], &[Base64], &[Quoted], &[Year]] {
+        for columns in [&[Text][..], &[Number, Bytes], &[Hex], &[Base64], &[Quoted], &[Year]] {
             let mut out = Vec::new();
-            let got = convert(text.as_bytes(), shape, UTF8, &mut out);
+            let got = convert(text.as_bytes(), columns, UTF8, &mut out);
             prop_assert_eq!(out.is_empty(), got.is_err());
         }
-        let _ = Head::parse(format!("INSERT INTO t{text}").as_bytes(), UTF8);
+        let _ = Header::parse(format!("INSERT INTO t{text}").as_bytes(), UTF8);
         let _ = crate::statement::classify(text.as_bytes(), UTF8);
     }
 }

@@ -1,58 +1,58 @@
-//! Follows what a script sets: `sql_mode` and the character set decide where
-//! the strings of the next statement end, and the client learns them from the
-//! server.
+//! Follows the settings of a script: `sql_mode` and the character set decide
+//! where the strings of the next statement end. A client learns them from the
+//! server; here the SET statements are all there is.
 
 use crate::dialect::{Charset, Dialect};
 use crate::statement::{Assignment, Scope, Value, assignments};
 use std::collections::HashMap;
 
-/// User variables that are kept; a dump needs four.
-const KEPT: usize = 64;
+/// Most user variables that are remembered; a dump needs four.
+const MOST_SAVED: usize = 64;
 
-/// A statement longer than this sets no mode.
+/// A longer statement is not examined: it sets no mode in any dump.
 const LONGEST: usize = 16 * 1024;
 
-/// The dialect in force, and those put aside in user variables.
+/// The dialect in force, and those saved in user variables.
 #[derive(Debug, Default)]
 pub(super) struct Mode {
-    now: Dialect,
-    first: Dialect,
-    kept: HashMap<String, Dialect>,
+    current: Dialect,
+    initial: Dialect,
+    saved: HashMap<String, Dialect>,
 }
 
 impl Mode {
-    pub(super) fn beginning(first: Dialect) -> Self {
+    pub(super) fn starting_in(initial: Dialect) -> Self {
         Mode {
-            now: first,
-            first,
-            kept: HashMap::new(),
+            current: initial,
+            initial,
+            saved: HashMap::new(),
         }
     }
 
-    pub(super) fn now(&self) -> Dialect {
-        self.now
+    pub(super) fn current(&self) -> Dialect {
+        self.current
     }
 
     pub(super) fn set(&mut self, dialect: Dialect) {
-        self.now = dialect;
+        self.current = dialect;
     }
 
-    /// Takes note of a statement, if it is a SET.
+    /// Applies a statement, if it is a SET.
     pub(super) fn follow(&mut self, statement: &[u8]) {
         if statement.len() > LONGEST || !matches!(statement.first(), Some(b's' | b'S' | b'/')) {
             return;
         }
-        let Some(list) = assignments(statement, self.now) else {
+        let Some(list) = assignments(statement, self.current) else {
             return;
         };
         for Assignment { scope, name, value } in list {
             match scope {
                 Scope::User => {
                     if let Value::Variable(from) = &value
-                        && self.kept.len() < KEPT
+                        && self.saved.len() < MOST_SAVED
                         && matches!(from.as_str(), "sql_mode" | "character_set_client")
                     {
-                        self.kept.insert(name, self.now);
+                        self.saved.insert(name, self.current);
                     }
                 }
                 Scope::Session => self.session(&name, &value),
@@ -64,30 +64,30 @@ impl Mode {
     fn session(&mut self, name: &str, value: &Value) {
         match name {
             "sql_mode" => {
-                let then = match value {
-                    Value::Text(mode) => self.now.with_mode(mode),
-                    Value::User(kept) => *self.kept.get(kept).unwrap_or(&self.first),
+                let new = match value {
+                    Value::Text(mode) => self.current.with_mode(mode),
+                    Value::User(name) => *self.saved.get(name).unwrap_or(&self.initial),
                     Value::Default => Dialect::default(),
                     // `SET sql_mode = CONCAT(@@sql_mode, ',ANSI')` adds.
                     Value::Expression(text) => {
                         let upper = text.to_ascii_uppercase();
                         Dialect {
-                            no_backslash_escapes: self.now.no_backslash_escapes
+                            no_backslash_escapes: self.current.no_backslash_escapes
                                 || upper.contains("NO_BACKSLASH_ESCAPES"),
-                            ansi_quotes: self.now.ansi_quotes || upper.contains("ANSI"),
-                            ..self.now
+                            ansi_quotes: self.current.ansi_quotes || upper.contains("ANSI"),
+                            ..self.current
                         }
                     }
                     Value::Number(_) | Value::Variable(_) => return,
                 };
-                self.now.no_backslash_escapes = then.no_backslash_escapes;
-                self.now.ansi_quotes = then.ansi_quotes;
+                self.current.no_backslash_escapes = new.no_backslash_escapes;
+                self.current.ansi_quotes = new.ansi_quotes;
             }
             "names" | "character_set_client" => {
-                self.now.charset = match value {
+                self.current.charset = match value {
                     Value::Text(name) => Charset::named(name),
-                    Value::User(kept) => self.kept.get(kept).unwrap_or(&self.first).charset,
-                    Value::Default => self.first.charset,
+                    Value::User(name) => self.saved.get(name).unwrap_or(&self.initial).charset,
+                    Value::Default => self.initial.charset,
                     _ => None,
                 };
             }

@@ -1,9 +1,9 @@
-//! Where a statement begins and where it ends, in text that arrives in pieces.
+//! Finds where a statement begins and ends, in text that arrives in pieces.
 //!
-//! Inside strings and comments only the bytes that can end them are looked
-//! for, many at a time; outside a table says which bytes mean anything.
-//! A doubled quote closes a string and opens the next, which for finding the
-//! end of a statement is the same as staying inside.
+//! Inside strings and comments the scan only searches for the bytes that can
+//! end them, many at a time. Outside, a table says which bytes have a meaning.
+//! A doubled quote closes a string and opens the next one. For finding the end
+//! of a statement that is the same as staying inside.
 
 use crate::dialect::Dialect;
 use memchr::{memchr, memchr2, memmem};
@@ -11,51 +11,51 @@ use memchr::{memchr, memchr2, memmem};
 /// The state of a scan between two pieces of text.
 pub(super) struct Scan {
     delimiter: Vec<u8>,
-    /// Bytes that mean something outside strings and comments.
+    /// Bytes that have a meaning outside strings and comments.
     stops: [bool; 256],
-    within: Within,
-    /// Inside `/*! … */`, where everything is live but no delimiter counts.
-    conditional: bool,
-    /// Only white space was seen since the last line feed; what a DELIMITER line needs.
+    state: State,
+    /// Inside `/*! … */`, where everything is live SQL but a delimiter does not count.
+    version_comment: bool,
+    /// Only white space since the last line feed; a DELIMITER line needs that.
     line_start: bool,
-    /// The last answer was for want of text to look ahead into.
-    ahead: bool,
+    /// The last answer was [`Step::More`] because too little text was left to look ahead.
+    lookahead: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Within {
+enum State {
     Plain,
     Quoted(u8),
     Line,
     Block,
 }
 
-/// What a scan came to.
+/// The result of a scan.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The statement ends before `delimiter_at`; the next may begin at `behind`.
-    Found { delimiter_at: usize, behind: usize },
-    /// All is looked at up to `from`; more text is needed.
+    /// The statement ends before `delimiter_at`; the next may begin at `next`.
+    Found { delimiter_at: usize, next: usize },
+    /// Everything before `from` is scanned; more text is needed.
     More { from: usize },
 }
 
-/// What stands where a statement may begin.
+/// What is at a place where a statement may begin.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Leading {
     /// A statement.
-    Live,
-    /// So many bytes that are none.
+    Statement,
+    /// This number of bytes that are no statement.
     Skip(usize),
-    /// So many bytes of a comment.
-    Note(usize),
+    /// A comment of this number of bytes.
+    Comment(usize),
     /// More text is needed.
     More,
-    /// A comment that never ends.
-    Open,
+    /// A comment that is never closed.
+    UnclosedComment,
 }
 
-/// With it MariaDB's dumps begin since 2024; the backslash keeps servers from
-/// taking it for a version comment, and old clients from going on.
+/// MariaDB's dumps begin with it since 2024. The backslash makes old clients
+/// stop, and keeps servers from reading it as a version comment.
 const SANDBOX: [&[u8]; 2] = [b"/*M!999999\\-", b"/*!999999\\-"];
 
 impl Scan {
@@ -63,16 +63,16 @@ impl Scan {
         let mut scan = Scan {
             delimiter: Vec::new(),
             stops: [false; 256],
-            within: Within::Plain,
-            conditional: false,
+            state: State::Plain,
+            version_comment: false,
             line_start: true,
-            ahead: false,
+            lookahead: false,
         };
-        scan.delimit(b";");
+        scan.set_delimiter(b";");
         scan
     }
 
-    pub(super) fn delimit(&mut self, delimiter: &[u8]) {
+    pub(super) fn set_delimiter(&mut self, delimiter: &[u8]) {
         self.delimiter = delimiter.to_vec();
         self.stops = [false; 256];
         for b in b"'\"`#-/*".iter().chain(delimiter.first()) {
@@ -80,30 +80,30 @@ impl Scan {
         }
     }
 
-    /// A statement begins.
+    /// Begins a statement.
     pub(super) fn begin(&mut self) {
-        self.within = Within::Plain;
-        self.conditional = false;
+        self.state = State::Plain;
+        self.version_comment = false;
         self.line_start = false;
     }
 
-    /// Whether the end of the script could make a difference to what was seen last.
-    pub(super) fn looks_ahead(&self) -> bool {
-        self.ahead
+    /// Whether the last text has to be scanned again if the script ends after it.
+    pub(super) fn needs_lookahead(&self) -> bool {
+        self.lookahead
     }
 
-    /// What the end of the script would cut short; `None` for a mere lack of a delimiter.
+    /// What the end of the script would leave unclosed; `None` if only the delimiter is missing.
     pub(super) fn unfinished(&self) -> Option<&'static str> {
-        match self.within {
-            Within::Quoted(b'`') => Some("a quoted name"),
-            Within::Quoted(_) => Some("a string"),
-            Within::Block => Some("a comment"),
-            Within::Plain | Within::Line if self.conditional => Some("a comment"),
-            Within::Plain | Within::Line => None,
+        match self.state {
+            State::Quoted(b'`') => Some("a quoted name"),
+            State::Quoted(_) => Some("a string"),
+            State::Block => Some("a comment"),
+            State::Plain | State::Line if self.version_comment => Some("a comment"),
+            State::Plain | State::Line => None,
         }
     }
 
-    /// Looks on from `text[at]` for the end of the statement; `ended` if no text follows.
+    /// Continues at `text[at]` to find the end of the statement; `ended` if no text follows.
     pub(super) fn advance(
         &mut self,
         text: &[u8],
@@ -111,31 +111,31 @@ impl Scan {
         ended: bool,
         dialect: Dialect,
     ) -> Step {
-        self.ahead = false;
+        self.lookahead = false;
         loop {
-            match self.within {
-                Within::Plain => match self.plain(text, at, ended) {
+            match self.state {
+                State::Plain => match self.plain(text, at, ended) {
                     Ok(next) => at = next,
                     Err(step) => return step,
                 },
-                Within::Quoted(quote) => match closing(text, at, quote, dialect) {
+                State::Quoted(quote) => match closing(text, at, quote, dialect) {
                     Ok(next) => {
                         at = next;
-                        self.within = Within::Plain;
+                        self.state = State::Plain;
                     }
                     Err(from) => return Step::More { from },
                 },
-                Within::Line => match memchr(b'\n', &text[at..]) {
+                State::Line => match memchr(b'\n', &text[at..]) {
                     Some(n) => {
                         at += n;
-                        self.within = Within::Plain;
+                        self.state = State::Plain;
                     }
                     None => return Step::More { from: text.len() },
                 },
-                Within::Block => match memmem::find(&text[at..], b"*/") {
+                State::Block => match memmem::find(&text[at..], b"*/") {
                     Some(n) => {
                         at += n + 2;
-                        self.within = Within::Plain;
+                        self.state = State::Plain;
                     }
                     // The last byte may be the first of the two.
                     None => {
@@ -147,7 +147,7 @@ impl Scan {
         }
     }
 
-    /// Goes on outside strings and comments until one begins: where, or how the scan ends.
+    /// Scans outside strings and comments until one begins. Returns where, or the result of the scan.
     #[inline(always)]
     fn plain(&mut self, text: &[u8], mut at: usize, ended: bool) -> Result<usize, Step> {
         loop {
@@ -157,51 +157,51 @@ impl Scan {
             at += n;
             let rest = &text[at..];
             let byte = rest[0];
-            if byte == self.delimiter[0] && !self.conditional {
+            if byte == self.delimiter[0] && !self.version_comment {
                 if rest.starts_with(&self.delimiter) {
                     return Err(Step::Found {
                         delimiter_at: at,
-                        behind: at + self.delimiter.len(),
+                        next: at + self.delimiter.len(),
                     });
                 }
                 if self.delimiter.starts_with(rest) && !ended {
-                    self.ahead = true;
+                    self.lookahead = true;
                     return Err(Step::More { from: at });
                 }
             }
             if matches!(byte, b'\'' | b'"' | b'`') {
-                self.within = Within::Quoted(byte);
+                self.state = State::Quoted(byte);
                 return Ok(at + 1);
             }
-            // What follows is up to four bytes long.
+            // The patterns below have up to four bytes.
             if rest.len() < 4 && matches!(byte, b'-' | b'/' | b'*') && !ended {
-                self.ahead = true;
+                self.lookahead = true;
                 return Err(Step::More { from: at });
             }
             match rest {
                 [b'#', ..] => {
-                    self.within = Within::Line;
+                    self.state = State::Line;
                     return Ok(at + 1);
                 }
                 [b'-', b'-'] => return Ok(at + 2),
                 [b'-', b'-', c, ..] if *c <= b' ' || *c == 0x7f => {
-                    self.within = Within::Line;
+                    self.state = State::Line;
                     return Ok(at + 2);
                 }
-                [b'/', b'*', b'!', ..] if !self.conditional => {
-                    self.conditional = true;
+                [b'/', b'*', b'!', ..] if !self.version_comment => {
+                    self.version_comment = true;
                     at += 3;
                 }
-                [b'/', b'*', b'M', b'!', ..] if !self.conditional => {
-                    self.conditional = true;
+                [b'/', b'*', b'M', b'!', ..] if !self.version_comment => {
+                    self.version_comment = true;
                     at += 4;
                 }
                 [b'/', b'*', ..] => {
-                    self.within = Within::Block;
+                    self.state = State::Block;
                     return Ok(at + 2);
                 }
-                [b'*', b'/', ..] if self.conditional => {
-                    self.conditional = false;
+                [b'*', b'/', ..] if self.version_comment => {
+                    self.version_comment = false;
                     at += 2;
                 }
                 _ => at += 1,
@@ -209,9 +209,9 @@ impl Scan {
         }
     }
 
-    /// What stands at the beginning of `text`, where no statement has begun yet.
+    /// What is at the beginning of `text`, before a statement.
     pub(super) fn leading(&mut self, text: &[u8], ended: bool) -> Leading {
-        self.ahead = true;
+        self.lookahead = true;
         let blank = text
             .iter()
             .position(|b| !b.is_ascii_whitespace() && *b != 0x0b)
@@ -227,7 +227,7 @@ impl Scan {
         if text.len() < LONGEST.max(self.delimiter.len()) && !ended {
             return Leading::More;
         }
-        // Editors on Windows begin a file with it.
+        // Editors on Windows write it at the beginning of a file.
         if text.starts_with(b"\xef\xbb\xbf") {
             return Leading::Skip(3);
         }
@@ -242,9 +242,9 @@ impl Scan {
             let word = text[DELIMITER.len()..end]
                 .split(u8::is_ascii_whitespace)
                 .find(|w| !w.is_empty());
-            // The client refuses a backslash, for it would escape it.
+            // The client rejects a backslash, because it is an escape.
             if let Some(word) = word.filter(|w| !w.contains(&b'\\')) {
-                self.delimit(word);
+                self.set_delimiter(word);
                 return Leading::Skip(end);
             }
         }
@@ -258,7 +258,7 @@ impl Scan {
             _ => false,
         };
         if comment {
-            return line().map_or(Leading::More, Leading::Note);
+            return line().map_or(Leading::More, Leading::Comment);
         }
         let sandbox = SANDBOX.iter().any(|s| text.starts_with(s));
         let live = text.starts_with(b"/*!") || text.starts_with(b"/*M!");
@@ -266,13 +266,13 @@ impl Scan {
             return match memmem::find(&text[2..], b"*/") {
                 Some(n) => {
                     self.line_start = false;
-                    Leading::Note(n + 4)
+                    Leading::Comment(n + 4)
                 }
-                None if ended => Leading::Open,
+                None if ended => Leading::UnclosedComment,
                 None => Leading::More,
             };
         }
-        Leading::Live
+        Leading::Statement
     }
 }
 
@@ -284,7 +284,7 @@ fn is_delimiter_line(text: &[u8]) -> bool {
         && matches!(text[DELIMITER.len()], b' ' | b'\t')
 }
 
-/// Behind the next closing quote; else from where to look on once there is more.
+/// The place after the next closing quote, or else where to continue once there is more text.
 #[inline(always)]
 fn closing(text: &[u8], mut at: usize, quote: u8, dialect: Dialect) -> Result<usize, usize> {
     if !dialect.escapes(quote) {
@@ -301,12 +301,12 @@ fn closing(text: &[u8], mut at: usize, quote: u8, dialect: Dialect) -> Result<us
         if text[at] == quote {
             return Ok(at + 1);
         }
-        if dialect.is_half_character(&text[..at]) {
+        if dialect.ends_in_half_character(&text[..at]) {
             at += 1;
             continue;
         }
         if at + 1 == text.len() {
-            // The backslash needs what follows it.
+            // The backslash and the next byte belong together.
             return Err(at);
         }
         at += 2;

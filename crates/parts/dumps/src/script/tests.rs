@@ -3,7 +3,7 @@ use crate::dialect::Charset;
 use proptest::prelude::*;
 use std::io::Cursor;
 
-/// Hands out a few bytes at a time, so that every token is cut somewhere.
+/// Returns a few bytes at a time, so that every token is split somewhere.
 struct Drip<'a>(&'a [u8], usize);
 
 impl Read for Drip<'_> {
@@ -29,9 +29,9 @@ fn split(text: &str) -> Vec<String> {
             .map(|s| String::from_utf8(s.text).unwrap())
             .collect()
     };
-    let whole = all(Script::new(Cursor::new(text)).with_open_end(true)).unwrap();
+    let whole = all(Script::new(Cursor::new(text)).allow_unterminated(true)).unwrap();
     for n in [1, 2, 3, 7] {
-        let dripped = all(Script::new(Drip(text.as_bytes(), n)).with_open_end(true)).unwrap();
+        let dripped = all(Script::new(Drip(text.as_bytes(), n)).allow_unterminated(true)).unwrap();
         assert_eq!(dripped, whole, "{n} bytes at a time");
     }
     texts(whole)
@@ -90,7 +90,7 @@ fn client_commands_are_only_text() {
 }
 
 #[test]
-fn the_frame_is_noted_and_the_sandbox_line_is_not_sent() {
+fn comments_are_evaluated_and_the_sandbox_line_is_not_sent() {
     let text = "/*M!999999\\- enable the sandbox mode */ \n-- MariaDB dump 10.19  Distrib 10.11\n--\n-- Server version\t10.11.19-MariaDB\n\n-- CHANGE MASTER TO MASTER_LOG_FILE='b.1', MASTER_LOG_POS=4;\n/*!40101 SET NAMES utf8mb4 */;\nINSERT INTO t VALUES ('-- Dump completed');\n";
     let mut script = Script::new(Cursor::new(text));
     let first = script.next().unwrap().unwrap();
@@ -101,24 +101,24 @@ fn the_frame_is_noted_and_the_sandbox_line_is_not_sent() {
     assert_eq!(text[second.offset as usize..].find("INSERT"), Some(0));
     assert_eq!(second.line, 8);
     assert_eq!(script.next().unwrap(), None);
-    let frame = script.frame();
-    assert_eq!(frame.tool, Some(Tool::MariadbDump));
-    assert_eq!(frame.server_version.as_deref(), Some("10.11.19-MariaDB"));
+    let info = script.info();
+    assert_eq!(info.tool, Some(Tool::MariadbDump));
+    assert_eq!(info.server_version.as_deref(), Some("10.11.19-MariaDB"));
     assert_eq!(
-        frame.position.as_deref(),
+        info.position.as_deref(),
         Some("CHANGE MASTER TO MASTER_LOG_FILE='b.1', MASTER_LOG_POS=4")
     );
-    assert!(frame.sandbox && frame.is_cut());
+    assert!(info.sandbox && info.is_truncated());
 
     let whole = format!("{text}\n-- Dump completed on 2026-01-01\n");
     let mut script = Script::new(Cursor::new(whole));
     while script.next().unwrap().is_some() {}
-    assert!(!script.frame().is_cut());
-    assert!(!Frame::default().is_cut());
+    assert!(!script.info().is_truncated());
+    assert!(!ScriptInfo::default().is_truncated());
 }
 
 #[test]
-fn a_script_that_stops_midway_is_an_error() {
+fn a_script_that_ends_inside_a_statement_is_an_error() {
     for (text, what, line, offset) in [
         ("a;\nINSERT INTO t VALUES (1),(2)", "a statement", 2, 3),
         ("a;\n\nINSERT INTO t VALUES ('x", "a string", 3, 4),
@@ -131,7 +131,7 @@ fn a_script_that_stops_midway_is_an_error() {
     ] {
         for n in [1, 1000] {
             match all(Script::new(Drip(text.as_bytes(), n))) {
-                Err(Error::Cut {
+                Err(Error::UnexpectedEnd {
                     what: w,
                     line: l,
                     offset: o,
@@ -142,7 +142,7 @@ fn a_script_that_stops_midway_is_an_error() {
             }
         }
     }
-    // Comments and client lines may stop anywhere.
+    // Comments and client lines may end anywhere.
     for text in [
         "",
         "-- x",
@@ -157,7 +157,7 @@ fn a_script_that_stops_midway_is_an_error() {
 }
 
 #[test]
-fn modes_are_followed_and_put_back() {
+fn modes_are_followed_and_restored() {
     let script = r#"/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */;
         /*!50003 SET @saved_sql_mode = @@sql_mode */ ;
         /*!50003 SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES' */ ;
@@ -184,7 +184,7 @@ fn modes_are_followed_and_put_back() {
 }
 
 #[test]
-fn a_backslash_that_is_half_a_character_escapes_nothing() {
+fn a_backslash_that_is_a_second_byte_escapes_nothing() {
     let text = b"SET NAMES gbk; select '\xd5\\', '\xd5\xd5\\'; '; b;";
     for n in [1, 100] {
         let got = all(Script::new(Drip(&text[..], n))).unwrap();
@@ -194,7 +194,7 @@ fn a_backslash_that_is_half_a_character_escapes_nothing() {
 }
 
 #[test]
-fn large_statements_pass_whole_and_too_large_ones_do_not() {
+fn large_statements_are_complete_and_too_large_ones_are_errors() {
     let long = "x".repeat(3 * READ);
     let text = format!("a;\n'{long}';\nb;\n'{long}y';c;");
     let mut script = Script::new(Cursor::new(text.clone())).with_limit(3 * READ + 3);
@@ -221,7 +221,7 @@ fn large_statements_pass_whole_and_too_large_ones_do_not() {
 }
 
 #[test]
-fn errors_of_the_input_come_through() {
+fn errors_of_the_input_are_returned() {
     let mut packed = zstd::encode_all(&b"select 1;"[..], 1).unwrap();
     packed.pop();
     let input = crate::input::Input::new(Cursor::new(packed)).unwrap();
@@ -246,7 +246,7 @@ fn piece() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn joined_statements_come_apart_again(
+    fn joined_statements_are_split_again(
         list in prop::collection::vec(prop::collection::vec(piece(), 0..6), 0..6),
         change in any::<bool>(),
         n in 1usize..40,
@@ -266,10 +266,10 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_cut_in_order(text in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut script = Script::new(Cursor::new(&text)).with_open_end(true);
+    fn any_bytes_are_split_in_order(text in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut script = Script::new(Cursor::new(&text)).allow_unterminated(true);
         let mut from = 0;
-        // An unclosed string or comment at the end is an error, and the last answer.
+        // An unclosed string or comment at the end is an error, and then nothing follows.
         while let Ok(Some(s)) = script.next() {
             prop_assert!(!s.text.is_empty());
             let at = s.offset as usize;
@@ -280,7 +280,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_in_any_pieces_give_the_same(text in "[';\"`a\\\\/*!M#\n \t-]{0,40}", n in 1usize..5) {
+    fn any_bytes_in_any_pieces_give_the_same_result(text in "[';\"`a\\\\/*!M#\n \t-]{0,40}", n in 1usize..5) {
         let whole = all(Script::new(Cursor::new(text.as_bytes())));
         let dripped = all(Script::new(Drip(text.as_bytes(), n)));
         prop_assert_eq!(format!("{whole:?}"), format!("{dripped:?}"));

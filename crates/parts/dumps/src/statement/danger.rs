@@ -1,10 +1,10 @@
-//! What a statement does that a dump of rows and definitions has no need of.
+//! Finds what a statement does that a dump of rows and definitions does not need.
 
 use super::{Kind, Name, Scope};
 use crate::dialect::{Charset, Dialect};
 use crate::tokens::{Token, Tokens};
 
-/// First words, and what they are called. The first line that fits counts.
+/// First words of a statement, and how messages name them. The first match counts.
 const VERBS: [(&[&str], &str); 34] = [
     (&["INSTALL", "PLUGIN"], "INSTALL PLUGIN"),
     (&["INSTALL", "SONAME"], "INSTALL SONAME"),
@@ -42,8 +42,8 @@ const VERBS: [(&[&str], &str); 34] = [
     (&["FLUSH"], "FLUSH"),
 ];
 
-/// Engines that read or write outside the server's own data.
-pub const FOREIGN_ENGINES: [&str; 7] = [
+/// Engines that read or write data outside the server.
+pub const EXTERNAL_ENGINES: [&str; 7] = [
     "FEDERATED",
     "FEDERATEDX",
     "CONNECT",
@@ -53,17 +53,17 @@ pub const FOREIGN_ENGINES: [&str; 7] = [
     "NDBCLUSTER",
 ];
 
-/// What is wrong with a table of such an engine.
-pub const OUTSIDE_ENGINE: &str = "an engine with data outside the server";
+/// The danger of a table with such an engine.
+pub const EXTERNAL_ENGINE: &str = "an engine with data outside the server";
 
-/// Session variables that reach beyond the session.
+/// Session variables with an effect beyond the session.
 const BEYOND_SESSION: [(&str, &str); 2] = [
     ("gtid_purged", "SET GTID_PURGED"),
     ("sql_log_bin", "SET sql_log_bin"),
 ];
 
-/// The name of what is dangerous about a statement of this kind.
-pub(super) fn of(kind: &Kind, tokens: Tokens<'_>) -> Option<&'static str> {
+/// The name of the danger of a statement of this kind.
+pub(super) fn find(kind: &Kind, tokens: Tokens<'_>) -> Option<&'static str> {
     let verb = VERBS
         .iter()
         .find(|(words, _)| tokens.begins(words))
@@ -78,59 +78,59 @@ pub(super) fn of(kind: &Kind, tokens: Tokens<'_>) -> Option<&'static str> {
         Kind::ReplicationSource => Some("replication settings"),
         Kind::CreateTable(_) | Kind::AlterTable(_) => table(tokens).or_else(|| outfile(tokens)),
         Kind::CreateRoutine(_) => soname(tokens),
-        Kind::InsertOther(..) => outfile(tokens).or_else(|| system(tokens)),
+        Kind::InsertOther(..) => outfile(tokens).or_else(|| system_table(tokens)),
         Kind::Sequence(_) => outfile(tokens),
         Kind::Other => outfile(tokens)
-            .or_else(|| system(tokens))
+            .or_else(|| system_table(tokens))
             .or_else(|| unknown(tokens)),
         _ => None,
     }
 }
 
-/// Statements of no kind that may run: people write them into scripts.
-const BY_HAND: [&str; 4] = ["SELECT", "DO", "UPDATE", "DELETE"];
+/// Statements without a [`Kind`] that are not dangerous: people add them to scripts.
+const ADDED_BY_HAND: [&str; 4] = ["SELECT", "DO", "UPDATE", "DELETE"];
 
-/// What is neither a statement of a dump nor one of [`BY_HAND`].
+/// The danger of a statement that is neither of a dump nor one of [`ADDED_BY_HAND`].
 fn unknown(mut tokens: Tokens<'_>) -> Option<&'static str> {
     match tokens.next()? {
         Token::Symbol(b'\\') => Some("a command of the mysql client"),
-        first if BY_HAND.iter().any(|w| first.is(w)) => None,
+        first if ADDED_BY_HAND.iter().any(|w| first.is(w)) => None,
         _ => Some("a statement that no dump has"),
     }
 }
 
-/// `mysql.user` and the like.
-fn system(tokens: Tokens<'_>) -> Option<&'static str> {
+/// Names like `mysql.user`.
+fn system_table(tokens: Tokens<'_>) -> Option<&'static str> {
     let mut t = tokens;
     while let Some(token) = t.next() {
-        let ours = |n: String| SYSTEM.iter().any(|s| s.eq_ignore_ascii_case(&n));
-        if token.name().is_some_and(ours)
+        let is_system = |n: String| SYSTEM.iter().any(|s| s.eq_ignore_ascii_case(&n));
+        if token.name().is_some_and(is_system)
             && !token.is("INFORMATION_SCHEMA")
             && t.accept_symbol(b'.')
         {
-            return Some(OF_THE_SERVER);
+            return Some(SYSTEM_TABLE);
         }
     }
     None
 }
 
-/// What is wrong with rows and definitions of `mysql` and the like.
-pub const OF_THE_SERVER: &str = "a table of the server's own";
+/// The danger of rows and definitions of `mysql` and other system schemas.
+pub const SYSTEM_TABLE: &str = "a system table";
 
-/// Whether the rows of an INSERT call LOAD_FILE(): the word is looked for
-/// first, for nearly no rows have it.
+/// Whether the rows of an INSERT call LOAD_FILE(). A fast search for the word
+/// comes first, because hardly any rows contain it.
 pub(super) fn reads_files(text: &[u8], dialect: Dialect) -> bool {
     let word = |at: usize| {
-        let (before, behind) = (at.checked_sub(4), at + 5);
-        before.is_some_and(|from| {
-            text.get(from..behind)
+        let (start, end) = (at.checked_sub(4), at + 5);
+        start.is_some_and(|start| {
+            text.get(start..end)
                 .is_some_and(|w| w.eq_ignore_ascii_case(b"LOAD_FILE"))
         })
     };
     if !memchr::memchr_iter(b'_', text).any(word) {
         return false;
     }
-    // Where a backslash may be half of a character, strings do not end for sure where they seem to.
+    // In these character sets a wrong guess about the end of a string could hide the call.
     dialect.charset.is_some_and(Charset::hides_backslash)
         || Tokens::new(text, dialect).any(|t| {
             t.name()
@@ -170,7 +170,7 @@ fn set(list: &[super::Assignment]) -> Option<&'static str> {
     })
 }
 
-/// Options of a table that name places outside the server's data.
+/// Table options that use data outside the server.
 fn table(tokens: Tokens<'_>) -> Option<&'static str> {
     let mut t = tokens;
     while let Some(token) = t.next() {
@@ -189,11 +189,11 @@ fn table(tokens: Tokens<'_>) -> Option<&'static str> {
                 Some(other) => other.name().unwrap_or_default(),
                 None => String::new(),
             };
-            if FOREIGN_ENGINES
+            if EXTERNAL_ENGINES
                 .iter()
                 .any(|e| e.eq_ignore_ascii_case(&engine))
             {
-                return Some(OUTSIDE_ENGINE);
+                return Some(EXTERNAL_ENGINE);
             }
         }
         if token.is("INTO") && (t.accept("OUTFILE") || t.accept("DUMPFILE")) {
@@ -224,7 +224,7 @@ fn outfile(tokens: Tokens<'_>) -> Option<&'static str> {
         if token.is("INTO") && (t.accept("OUTFILE") || t.accept("DUMPFILE")) {
             return Some("INTO OUTFILE");
         }
-        // The server takes a quoted name for a function too.
+        // The server also accepts a function name in quotes.
         if token
             .name()
             .is_some_and(|n| n.eq_ignore_ascii_case("LOAD_FILE"))
@@ -235,18 +235,18 @@ fn outfile(tokens: Tokens<'_>) -> Option<&'static str> {
     None
 }
 
-/// Schemas that belong to the server.
+/// Schemas of the server itself.
 const SYSTEM: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
 
 impl Name {
-    /// Whether its schema is given and is one of the server's own.
+    /// Whether its schema is given and is a system schema.
     pub fn is_system(&self) -> bool {
         let system = |s: &String| SYSTEM.iter().any(|x| x.eq_ignore_ascii_case(s));
         self.schema.as_ref().is_some_and(system)
     }
 }
 
-/// Whether a schema is one of the server's own.
+/// Whether a schema is a system schema.
 pub fn is_system(schema: &str) -> bool {
     SYSTEM.iter().any(|x| x.eq_ignore_ascii_case(schema))
 }

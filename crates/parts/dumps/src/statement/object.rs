@@ -1,10 +1,10 @@
-//! CREATE, DROP and ALTER: of what, and of which name.
+//! CREATE, DROP and ALTER: the kind of object, and its name.
 
 use super::{Kind, Name};
 use crate::tokens::{Token, Tokens};
 
-/// Words that may stand between CREATE and the sort of object.
-const BETWEEN: [&str; 15] = [
+/// Words that may be between CREATE and the kind of object.
+const MODIFIERS: [&str; 15] = [
     "OR",
     "REPLACE",
     "TEMPORARY",
@@ -22,7 +22,7 @@ const BETWEEN: [&str; 15] = [
     "DUALITY",
 ];
 
-/// Behind CREATE.
+/// Parses what follows CREATE.
 pub(super) fn create(mut t: Tokens<'_>) -> Option<Kind> {
     loop {
         if t.accept("DEFINER") {
@@ -32,37 +32,37 @@ pub(super) fn create(mut t: Tokens<'_>) -> Option<Kind> {
             t.next()?;
         } else if t.accept_all(&["SQL", "SECURITY"]) {
             t.next()?;
-        } else if !BETWEEN.iter().any(|w| t.accept(w)) {
+        } else if !MODIFIERS.iter().any(|w| t.accept(w)) {
             break;
         }
     }
-    let Some(Token::Word(sort)) = t.next() else {
+    let Some(Token::Word(word)) = t.next() else {
         return None;
     };
-    let sort = String::from_utf8_lossy(sort).to_ascii_uppercase();
-    if sort == "PACKAGE" {
+    let object = String::from_utf8_lossy(word).to_ascii_uppercase();
+    if object == "PACKAGE" {
         t.accept("BODY");
     }
     t.accept_all(&["IF", "NOT", "EXISTS"]);
-    // Reserved words: none of them is a name unless it has quotes.
+    // These are reserved words, and no name unless quoted.
     if ["IF", "NOT", "EXISTS"].iter().any(|w| t.accept(w)) {
         return None;
     }
-    if matches!(sort.as_str(), "DATABASE" | "SCHEMA") {
+    if matches!(object.as_str(), "DATABASE" | "SCHEMA") {
         return t.next()?.name().map(Kind::CreateDatabase);
     }
-    let name = Name::of(t.qualified()?);
-    match sort.as_str() {
+    let name = Name::from_parts(t.qualified()?);
+    match object.as_str() {
         "TABLE" => Some(Kind::CreateTable(name)),
         "VIEW" => Some(Kind::CreateView(name)),
         "PROCEDURE" | "FUNCTION" | "PACKAGE" => Some(Kind::CreateRoutine(name)),
         "EVENT" => Some(Kind::CreateEvent(name)),
         "SEQUENCE" => Some(Kind::Sequence(name)),
         "INDEX" | "TRIGGER" => {
-            // BEFORE INSERT, AFTER UPDATE OF a, b, USING BTREE: all before ON.
+            // BEFORE INSERT, AFTER UPDATE OF a, b, USING BTREE are all before ON.
             t.by_ref().find(|token| token.is("ON"))?;
-            let table = Name::of(t.qualified()?);
-            Some(if sort == "INDEX" {
+            let table = Name::from_parts(t.qualified()?);
+            Some(if object == "INDEX" {
                 Kind::AlterTable(table)
             } else {
                 let trigger = name;
@@ -73,7 +73,7 @@ pub(super) fn create(mut t: Tokens<'_>) -> Option<Kind> {
     }
 }
 
-/// `= user@host`, `= CURRENT_USER()`, behind DEFINER.
+/// Skips `= user@host` or `= CURRENT_USER()` after DEFINER.
 fn definer(t: &mut Tokens<'_>) -> Option<()> {
     t.accept_symbol(b'=');
     t.next()?;
@@ -89,38 +89,38 @@ fn definer(t: &mut Tokens<'_>) -> Option<()> {
     Some(())
 }
 
-/// Behind DROP.
+/// Parses what follows DROP.
 pub(super) fn drop(mut t: Tokens<'_>) -> Option<Kind> {
     t.accept("TEMPORARY");
-    let Some(Token::Word(sort)) = t.next() else {
+    let Some(Token::Word(word)) = t.next() else {
         return None;
     };
-    let sort = String::from_utf8_lossy(sort).to_ascii_uppercase();
-    if sort == "PACKAGE" {
+    let object = String::from_utf8_lossy(word).to_ascii_uppercase();
+    if object == "PACKAGE" {
         t.accept("BODY");
     }
     t.accept_all(&["IF", "EXISTS"]);
-    match sort.as_str() {
+    match object.as_str() {
         "TABLE" | "TABLES" => Some(Kind::DropTable(list(t))),
         "VIEW" => Some(Kind::DropView(list(t))),
         "DATABASE" | "SCHEMA" => t.next()?.name().map(Kind::DropDatabase),
-        "SEQUENCE" => t.qualified().map(|n| Kind::Sequence(Name::of(n))),
+        "SEQUENCE" => t.qualified().map(|n| Kind::Sequence(Name::from_parts(n))),
         "TRIGGER" | "PROCEDURE" | "FUNCTION" | "PACKAGE" | "EVENT" => {
-            t.qualified().map(|n| Kind::DropObject(Name::of(n)))
+            t.qualified().map(|n| Kind::DropObject(Name::from_parts(n)))
         }
         "INDEX" => {
             t.by_ref().find(|token| token.is("ON"))?;
-            t.qualified().map(|n| Kind::AlterTable(Name::of(n)))
+            t.qualified().map(|n| Kind::AlterTable(Name::from_parts(n)))
         }
         _ => None,
     }
 }
 
-/// Names with commas between them.
+/// Names, separated by commas.
 fn list(mut t: Tokens<'_>) -> Vec<Name> {
     let mut list = Vec::new();
     while let Some(name) = t.qualified() {
-        list.push(Name::of(name));
+        list.push(Name::from_parts(name));
         if !t.accept_symbol(b',') {
             break;
         }
@@ -128,7 +128,7 @@ fn list(mut t: Tokens<'_>) -> Vec<Name> {
     list
 }
 
-/// Behind ALTER.
+/// Parses what follows ALTER.
 pub(super) fn alter(mut t: Tokens<'_>) -> Option<Kind> {
     let _ = t.accept("ONLINE") || t.accept("IGNORE");
     if t.accept("DATABASE") || t.accept("SCHEMA") {
@@ -149,16 +149,18 @@ pub(super) fn alter(mut t: Tokens<'_>) -> Option<Kind> {
         definer(&mut t)?;
     }
     if t.accept("EVENT") {
-        return t.qualified().map(|n| Kind::CreateEvent(Name::of(n)));
+        return t
+            .qualified()
+            .map(|n| Kind::CreateEvent(Name::from_parts(n)));
     }
     if t.accept("SEQUENCE") {
-        return t.qualified().map(|n| Kind::Sequence(Name::of(n)));
+        return t.qualified().map(|n| Kind::Sequence(Name::from_parts(n)));
     }
     if !t.accept("TABLE") {
         return None;
     }
     t.accept_all(&["IF", "EXISTS"]);
-    let name = Name::of(t.qualified()?);
+    let name = Name::from_parts(t.qualified()?);
     for (words, enable) in [(["DISABLE", "KEYS"], false), (["ENABLE", "KEYS"], true)] {
         if t.accept_all(&words) && t.peek().is_none() {
             return Some(Kind::AlterKeys(name, enable));

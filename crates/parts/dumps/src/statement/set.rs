@@ -1,4 +1,4 @@
-//! SET: what it gives to what.
+//! Parses SET: which variable gets which value.
 
 use crate::dialect::Dialect;
 use crate::tokens::{Token, Tokens, lossy, unquoted};
@@ -6,39 +6,39 @@ use crate::tokens::{Token, Tokens, lossy, unquoted};
 /// One `name = value` of a SET.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// Whose variable it is.
+    /// The scope of the variable.
     pub scope: Scope,
-    /// Its name in small letters, without signs and scope. `SET NAMES` and
+    /// Its name in lower case, without signs and scope. `SET NAMES` and
     /// `SET CHARACTER SET` are `names`, SET TRANSACTION is `transaction`, and
-    /// accounts' settings are `password`, `role` and `resource`.
+    /// settings of accounts are `password`, `role` and `resource`.
     pub name: String,
-    /// What it is set to.
+    /// The new value.
     pub value: Value,
 }
 
-/// Whose variable is set.
+/// The scope of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The session's; also local variables, which look the same.
+    /// The session; also local variables, which look the same.
     Session,
     /// A user variable.
     User,
-    /// The server's until it ends.
+    /// The server, until it stops.
     Global,
-    /// The server's, also when it is started again.
+    /// The server, also after a restart.
     Persist,
 }
 
-/// What a variable is set to.
+/// The value of an assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A string, or a bare word (`utf8mb4`, `ON`).
     Text(String),
-    /// A number as it is written.
+    /// A number, as it is written.
     Number(String),
-    /// `@x`: the name in small letters.
+    /// `@x`: the name in lower case.
     User(String),
-    /// `@@x`, `@@session.x`: the name in small letters.
+    /// `@@x`, `@@session.x`: the name in lower case.
     Variable(String),
     /// `DEFAULT`.
     Default,
@@ -46,8 +46,8 @@ pub enum Value {
     Expression(String),
 }
 
-/// The assignments of a SET; `None` if `text` is no SET, or one in a form that
-/// is not known (MariaDB's `SET STATEMENT … FOR` among them).
+/// The assignments of a SET; `None` if `text` is no SET, or has an unknown form
+/// (for example MariaDB's `SET STATEMENT … FOR`).
 pub fn assignments(text: &[u8], dialect: Dialect) -> Option<Vec<Assignment>> {
     let mut t = Tokens::new(text, dialect);
     if !t.accept("SET") {
@@ -55,8 +55,8 @@ pub fn assignments(text: &[u8], dialect: Dialect) -> Option<Vec<Assignment>> {
     }
     let mut list = Vec::new();
     loop {
-        let (scope, name, plain) = target(&mut t)?;
-        if !plain {
+        let (scope, name, without_equals) = target(&mut t)?;
+        if !without_equals {
             let _ = t.accept_symbol(b':');
             if !t.accept_symbol(b'=') {
                 return None;
@@ -64,7 +64,7 @@ pub fn assignments(text: &[u8], dialect: Dialect) -> Option<Vec<Assignment>> {
         }
         let value = value(&mut t, dialect);
         list.push(Assignment { scope, name, value });
-        // COLLATE behind SET NAMES.
+        // COLLATE after SET NAMES.
         for token in t.by_ref() {
             if token == Token::Symbol(b',') {
                 break;
@@ -76,7 +76,7 @@ pub fn assignments(text: &[u8], dialect: Dialect) -> Option<Vec<Assignment>> {
     }
 }
 
-/// What is set, and whether its value follows without an equals sign.
+/// The scope and name of a variable, and whether its value follows without an equals sign.
 fn target(t: &mut Tokens<'_>) -> Option<(Scope, String, bool)> {
     let mut scope = Scope::Session;
     for (word, s) in SCOPES {
@@ -126,7 +126,7 @@ const SCOPES: [(&str, Scope); 5] = [
     ("LOCAL", Scope::Session),
 ];
 
-/// `session.x` or `x`, behind the signs.
+/// Parses `session.x` or `x`, which follow the signs.
 fn system(text: &[u8]) -> (Option<Scope>, String) {
     let text = lossy(text).replace(['`', '"'], "");
     if let Some((before, name)) = text.split_once('.')
@@ -144,7 +144,7 @@ fn user(text: &[u8]) -> String {
         .to_ascii_lowercase()
 }
 
-/// The value up to a comma, which is left.
+/// Parses the value. Stops before the next comma.
 fn value(t: &mut Tokens<'_>, dialect: Dialect) -> Value {
     t.skip_blank();
     let before = *t;

@@ -148,7 +148,7 @@ fn what_dumps_consist_of() {
 }
 
 #[test]
-fn settings_are_taken_apart() {
+fn settings_are_parsed() {
     let set = |text: &str| match of(text).kind {
         Kind::Set(list) => list
             .into_iter()
@@ -199,7 +199,7 @@ fn settings_are_taken_apart() {
 }
 
 #[test]
-fn what_reaches_beyond_a_dump_is_named() {
+fn dangers_are_named() {
     for (text, danger) in [
         ("INSTALL PLUGIN x SONAME 'x.so'", "INSTALL PLUGIN"),
         ("/*!50000 install soname 'x' */", "INSTALL SONAME"),

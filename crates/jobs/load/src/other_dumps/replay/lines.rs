@@ -8,7 +8,7 @@ use super::super::settings::RowSettings;
 use super::Replay;
 use base::units::printable;
 use base::{Error, Kind, Result};
-use dumps::folder::Delimited;
+use dumps::directory::Delimited;
 use dumps::script::Script;
 use dumps::statement::Name;
 use run::Stop;
@@ -138,9 +138,9 @@ fn form_in_statement(path: &Path) -> Result<Delimited> {
         line_ends: false,
         open_end: true,
     };
-    let mut script = Script::new(file.open()?).with_open_end(true);
+    let mut script = Script::new(file.open()?).allow_unterminated(true);
     while let Some(s) = script.next().map_err(|e| file.error(&e))? {
-        if let Some(form) = Delimited::of_statement(&s.text, s.dialect) {
+        if let Some(form) = Delimited::from_statement(&s.text, s.dialect) {
             return Ok(form);
         }
     }

@@ -1,7 +1,7 @@
-//! What a script says of itself in its comments: who wrote it, and that it is
-//! whole.
+//! What a script says about itself in its comments: which tool wrote it, and
+//! whether it is complete.
 
-/// Who wrote a script.
+/// The tool that wrote a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     /// mysqldump of MySQL or Percona, or of MariaDB before it was renamed.
@@ -10,36 +10,36 @@ pub enum Tool {
     MariadbDump,
 }
 
-/// A script's frame, from the comments between its statements.
+/// What the comments between the statements of a script say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
-    /// Who wrote it, by its first line (`-- MySQL dump …`, `-- MariaDB dump …`).
+pub struct ScriptInfo {
+    /// The tool, from its first line (`-- MySQL dump …`, `-- MariaDB dump …`).
     pub tool: Option<Tool>,
     /// That line without the dashes.
     pub header: Option<String>,
-    /// `-- Server version`: of the server that was dumped.
+    /// `-- Server version`: the version of the server that was dumped.
     pub server_version: Option<String>,
-    /// A CHANGE MASTER or CHANGE REPLICATION SOURCE statement that stands in
-    /// a comment (`--source-data=2`): where the dump stands in the binary log.
+    /// A CHANGE MASTER or CHANGE REPLICATION SOURCE statement in a comment
+    /// (`--source-data=2`): the binary log position of the dump.
     pub position: Option<String>,
     /// The script begins with MariaDB's line for the sandbox mode of its client.
     pub sandbox: bool,
-    /// Headers seen; more than one if dumps were joined.
+    /// Headers seen; more than one if dumps were concatenated.
     pub headers: u64,
     /// `-- Dump completed` lines seen.
     pub trailers: u64,
 }
 
-impl Frame {
-    /// Whether a dump began whose end was not seen. Only means something when
-    /// the script has been read to its end; scripts without a header
-    /// (`--skip-comments`, `--compact`) never count as cut here.
-    pub fn is_cut(&self) -> bool {
+impl ScriptInfo {
+    /// Whether a dump has a header but no end line. Only valid after the script
+    /// has been read to its end. Scripts without a header (`--skip-comments`,
+    /// `--compact`) never count as truncated here.
+    pub fn is_truncated(&self) -> bool {
         self.headers > self.trailers
     }
 
-    /// Takes note of a comment.
-    pub(super) fn note(&mut self, comment: &[u8]) {
+    /// Evaluates a comment.
+    pub(super) fn add_comment(&mut self, comment: &[u8]) {
         if comment.starts_with(b"/*") {
             self.sandbox |= comment.starts_with(b"/*M!") || comment.starts_with(b"/*!");
             return;
@@ -47,7 +47,7 @@ impl Frame {
         let Some(text) = comment.strip_prefix(b"--") else {
             return;
         };
-        // None of what is looked for is longer.
+        // Nothing that is searched for is longer.
         let text = &text[..text.len().min(1000)];
         let text = String::from_utf8_lossy(text);
         let text = text.trim();

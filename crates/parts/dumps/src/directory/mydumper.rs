@@ -1,20 +1,20 @@
-//! mydumper's names.
+//! The file names of mydumper.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `metadata`, `metadata.partial` | written last; while the dump goes on |
+//! | `metadata`, `metadata.partial` | written last; present while the dump runs |
 //! | `all-schema-create-tablespace.sql` | tablespaces |
 //! | `d-schema-create.sql` | the schema d |
 //! | `d-schema-post.sql`, `d-schema-triggers.sql` | routines and events; triggers |
-//! | `d.t-schema.sql` | the table t, or a table that stands in for a view |
-//! | `d.t-schema-view.sql`, `-schema-sequence.sql`, `-schema-triggers.sql` | the rest of it |
+//! | `d.t-schema.sql` | the table t, or the placeholder table of a view |
+//! | `d.t-schema-view.sql`, `-schema-sequence.sql`, `-schema-triggers.sql` | the view, sequence or triggers t |
 //! | `d.t.sql`, `d.t.00000.sql`, `d.t.00000.00001.sql` | rows as INSERTs, or a LOAD DATA for a `.dat` |
 //! | `d.t.00000.dat`, `.csv` | rows as lines |
 //! | `d.t-metadata` | the number of rows, before 0.12 |
 //!
-//! Since 0.11 a name with anything but letters, digits and a few signs is
-//! written as `mydumper_N`; the true one is in `metadata` for tables since 0.14,
-//! and always in the definition.
+//! Since 0.11 a name with characters other than letters, digits and a few signs
+//! is written as `mydumper_N`. The real name is in `metadata` for tables since
+//! 0.14, and always in the definition.
 
 use super::{DataFile, DataKind, Delimited, Dump, File, Layout, Metadata, Object, Schema, Table};
 use crate::error::{Error, Result};
@@ -22,21 +22,24 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// More than the metadata of a million tables.
+/// The size limit of the metadata file; a million tables need less.
 const METADATA: u64 = 256 << 20;
 
 /// Whether these are files of mydumper.
 pub(super) fn is(files: &[File]) -> bool {
-    let named = |f: &File| f.name.contains("-schema") && f.name.ends_with(".sql");
-    let marked = files
+    let is_schema = |f: &File| f.name.contains("-schema") && f.name.ends_with(".sql");
+    let has_metadata = files
         .iter()
         .any(|f| matches!(f.name.as_str(), "metadata" | "metadata.partial"));
-    // Tables alone have the same names when the schemas were left out.
-    marked && files.iter().any(|f| named(f) || parts(&f.name).is_some())
+    // Where schemas were excluded there is no `-schema-create.sql`, only files of tables.
+    has_metadata
+        && files
+            .iter()
+            .any(|f| is_schema(f) || data_file(&f.name).is_some())
         || files.iter().any(|f| f.name.ends_with("-schema-create.sql"))
 }
 
-/// What a file is.
+/// What a file contains.
 enum Role<'a> {
     Tablespaces,
     Create(&'a str),
@@ -46,15 +49,15 @@ enum Role<'a> {
     View(&'a str, &'a str),
     Sequence(&'a str, &'a str),
     Triggers(&'a str, &'a str),
-    Rows(Part<'a>),
+    Rows(DataFileName<'a>),
     Count(&'a str, &'a str),
     Metadata,
     Unknown,
 }
 
-/// A file of rows.
+/// The parts of a data file's name.
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct DataFileName<'a> {
     schema: &'a str,
     table: &'a str,
     numbers: (u64, u64),
@@ -72,8 +75,8 @@ fn role(name: &str) -> Role<'_> {
     {
         return Role::Count(schema, table);
     }
-    type Make<'a> = fn(&'a str, &'a str) -> Role<'a>;
-    let of_table: [(&str, Make<'_>); 4] = [
+    type OfTable<'a> = fn(&'a str, &'a str) -> Role<'a>;
+    let of_table: [(&str, OfTable<'_>); 4] = [
         ("-schema-view.sql", Role::View),
         ("-schema-sequence.sql", Role::Sequence),
         ("-schema-triggers.sql", Role::Triggers),
@@ -84,8 +87,8 @@ fn role(name: &str) -> Role<'_> {
             return make(schema, table);
         }
     }
-    type Of<'a> = fn(&'a str) -> Role<'a>;
-    let of_schema: [(&str, Of<'_>); 3] = [
+    type OfSchema<'a> = fn(&'a str) -> Role<'a>;
+    let of_schema: [(&str, OfSchema<'_>); 3] = [
         ("-schema-create.sql", Role::Create),
         ("-schema-post.sql", Role::Post),
         ("-schema-triggers.sql", Role::SchemaTriggers),
@@ -95,12 +98,12 @@ fn role(name: &str) -> Role<'_> {
             return make(schema);
         }
     }
-    parts(name).map_or(Role::Unknown, Role::Rows)
+    data_file(name).map_or(Role::Unknown, Role::Rows)
 }
 
-/// `d.t.sql`, `d.t.00000.sql`, `d.t.00000.00001.dat`. Before 0.11 a table's name
-/// may have dots itself; a number behind one is then taken for a part.
-fn parts(name: &str) -> Option<Part<'_>> {
+/// Parses `d.t.sql`, `d.t.00000.sql`, `d.t.00000.00001.dat`. Before 0.11 a table
+/// name may contain dots; digits after a dot are then read as a file number.
+fn data_file(name: &str) -> Option<DataFileName<'_>> {
     let (rest, sql) = [(".sql", true), (".dat", false), (".csv", false)]
         .into_iter()
         .find_map(|(end, sql)| Some((name.strip_suffix(end)?, sql)))?;
@@ -120,7 +123,7 @@ fn parts(name: &str) -> Option<Part<'_>> {
         [Some(part), None] => (part, 0),
         _ => (0, 0),
     };
-    Some(Part {
+    Some(DataFileName {
         schema,
         table,
         numbers,
@@ -128,9 +131,9 @@ fn parts(name: &str) -> Option<Part<'_>> {
     })
 }
 
-/// A table while its files are gathered.
+/// A table while its files are collected.
 #[derive(Default)]
-struct Gathered {
+struct CollectedTable {
     table: Table,
     rows: BTreeMap<(u64, u64), (Option<File>, Option<File>)>,
     view: Option<PathBuf>,
@@ -138,12 +141,12 @@ struct Gathered {
 }
 
 #[derive(Default)]
-struct GatheredSchema {
+struct CollectedSchema {
     schema: Schema,
-    tables: BTreeMap<String, Gathered>,
+    tables: BTreeMap<String, CollectedTable>,
 }
 
-/// Sorts the files of a dump.
+/// Assigns the files of a dump to its objects.
 pub(super) fn read(path: &Path, files: Vec<File>) -> Result<Dump> {
     let incomplete = |why: &str| Error::Incomplete {
         path: path.to_owned(),
@@ -189,89 +192,89 @@ pub(super) fn read(path: &Path, files: Vec<File>) -> Result<Dump> {
             Role::Count(s, t) => {
                 table(&mut schemas, s, t).table.rows = text(&file)?.trim().parse().ok();
             }
-            Role::Rows(part) => {
-                let table = table(&mut schemas, part.schema, part.table);
-                let (sql, lines) = table.rows.entry(part.numbers).or_default();
-                *if part.sql { sql } else { lines } = Some(file);
+            Role::Rows(name) => {
+                let table = table(&mut schemas, name.schema, name.table);
+                let (sql, lines) = table.rows.entry(name.numbers).or_default();
+                *if name.sql { sql } else { lines } = Some(file);
             }
             Role::Unknown => dump.unknown.push(path),
         }
     }
     dump.schemas = schemas
         .into_values()
-        .map(|s| finished(s, &metadata))
+        .map(|s| finish(s, &metadata))
         .collect();
     dump.metadata = Some(metadata);
     Ok(dump)
 }
 
-type Schemas = BTreeMap<String, GatheredSchema>;
+type Schemas = BTreeMap<String, CollectedSchema>;
 
-fn schema<'a>(schemas: &'a mut Schemas, name: &str) -> &'a mut GatheredSchema {
+fn schema<'a>(schemas: &'a mut Schemas, name: &str) -> &'a mut CollectedSchema {
     let entry = schemas.entry(name.to_owned()).or_default();
     entry.schema.name = Some(name.to_owned());
-    entry.schema.stand_in = is_stand_in(name);
+    entry.schema.placeholder = is_placeholder(name);
     entry
 }
 
-fn table<'a>(schemas: &'a mut Schemas, of: &str, name: &str) -> &'a mut Gathered {
+fn table<'a>(schemas: &'a mut Schemas, of: &str, name: &str) -> &'a mut CollectedTable {
     let entry = schema(schemas, of)
         .tables
         .entry(name.to_owned())
         .or_default();
     entry.table.name = name.to_owned();
-    entry.table.stand_in = is_stand_in(name);
+    entry.table.placeholder = is_placeholder(name);
     entry
 }
 
-/// Puts a schema's files into the order of a load.
-fn finished(gathered: GatheredSchema, metadata: &Metadata) -> Schema {
-    let mut schema = gathered.schema;
-    for (name, mut of) in gathered.tables {
+/// Brings the files of a schema into the order of a load.
+fn finish(collected: CollectedSchema, metadata: &Metadata) -> Schema {
+    let mut schema = collected.schema;
+    for (name, mut this) in collected.tables {
         let known = metadata.table(schema.name.as_deref().unwrap_or_default(), &name);
         if let Some(section) = known {
             if let Some(real) = section.get("real_table_name") {
-                // How mydumper keeps a line feed in a name out of the file.
-                of.table.name = real.replace("\u{1000}0", "\n");
-                of.table.stand_in = false;
+                // mydumper's code for a line feed in a name.
+                this.table.name = real.replace("\u{1000}0", "\n");
+                this.table.placeholder = false;
             }
             let rows = section.get("rows").and_then(|r| r.parse().ok());
-            of.table.rows = of.table.rows.or(rows);
+            this.table.rows = this.table.rows.or(rows);
         }
         let object = |ddl| Object {
-            name: of.table.name.clone(),
-            stand_in: of.table.stand_in,
+            name: this.table.name.clone(),
+            placeholder: this.table.placeholder,
             ddl,
         };
-        if let Some(ddl) = of.view {
-            // The table that stood in for it is not needed.
+        if let Some(ddl) = this.view {
+            // The placeholder table is not needed.
             schema.views.push(object(ddl));
             continue;
         }
-        if let Some(ddl) = of.sequence {
+        if let Some(ddl) = this.sequence {
             schema.sequences.push(object(ddl));
             continue;
         }
-        of.table.missing = missing(of.rows.keys().copied());
-        for (sql, lines) in of.rows.into_values() {
+        this.table.missing = missing(this.rows.keys().copied());
+        for (sql, lines) in this.rows.into_values() {
             let (file, kind) = match (sql, lines) {
                 (Some(sql), Some(lines)) => (lines, DataKind::LoadData(sql.path)),
                 (Some(sql), None) => (sql, DataKind::Sql),
                 (None, Some(lines)) => (lines, DataKind::Delimited(Delimited::tsv())),
                 (None, None) => continue,
             };
-            of.table.data.push(DataFile {
+            this.table.data.push(DataFile {
                 path: file.path,
                 bytes: file.bytes,
                 kind,
             });
         }
-        schema.tables.push(of.table);
+        schema.tables.push(this.table);
     }
     schema
 }
 
-/// The first number that lacks between these, in order, as the files have them.
+/// The first number missing in this ascending sequence, in the form of the file names.
 fn missing(numbers: impl Iterator<Item = (u64, u64)>) -> String {
     let mut last: Option<(u64, u64)> = None;
     for (part, sub) in numbers {
@@ -292,7 +295,7 @@ fn missing(numbers: impl Iterator<Item = (u64, u64)>) -> String {
     String::new()
 }
 
-/// A small file's text.
+/// The text of a small file.
 fn text(file: &File) -> Result<String> {
     let fail = |e| Error::io(file.path.display().to_string(), e);
     let mut bytes = Vec::new();
@@ -303,7 +306,7 @@ fn text(file: &File) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn is_stand_in(name: &str) -> bool {
+fn is_placeholder(name: &str) -> bool {
     name.strip_prefix("mydumper_")
         .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
@@ -313,16 +316,16 @@ mod tests {
     use super::missing;
 
     #[test]
-    fn a_number_between_others_is_missed() {
+    fn a_missing_number_is_found() {
         let of = |list: &[(u64, u64)]| missing(list.iter().copied());
-        for whole in [
+        for complete in [
             &[][..],
             &[(0, 0)],
             &[(0, 0), (1, 0), (2, 0)],
             &[(1, 0), (2, 0)],
             &[(0, 0), (0, 1), (1, 0), (1, 1)],
         ] {
-            assert_eq!(of(whole), "", "{whole:?}");
+            assert_eq!(of(complete), "", "{complete:?}");
         }
         assert_eq!(of(&[(0, 0), (2, 0)]), "00001");
         assert_eq!(of(&[(2, 0)]), "00001");

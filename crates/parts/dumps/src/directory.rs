@@ -1,17 +1,17 @@
-//! Folders that other tools wrote: which tool it was, and what each file is.
+//! Dump directories of other tools: which tool wrote it, and what each file is.
 //!
-//! Only names are looked at, and mydumper's small metadata file; data files are
-//! not opened. What is found is ordered: schemas, tables and files by name, the
-//! data files of a table in the order they were cut.
+//! Reads only file names and mydumper's small metadata file; data files are not
+//! opened. The result is sorted: schemas, tables and files by name, the data
+//! files of a table in the order of their rows.
 //!
-//! Known: MySQL Shell's and penstock's own archives, which are only recognised;
+//! Known: the archives of MySQL Shell and penstock, which are only recognised;
 //! mydumper from 0.9 to 1.0; `mysqldump --tab`; `mariadb-dump --dir`; CSV and TSV
-//! files beside `.sql` files. All but the archives may be compressed with gzip,
-//! zstd, bzip2 or xz, one file at a time.
+//! files next to `.sql` files. Except in archives, each file may be compressed
+//! with gzip, zstd, bzip2 or xz.
 //!
-//! Invariant: a dump that says it is not finished is
-//! [`Error::Incomplete`], never a smaller dump; names are taken from file names
-//! only where the tool writes them there unchanged.
+//! Invariant: a dump that is marked as unfinished is [`Error::Incomplete`],
+//! never a smaller dump. A name is taken from a file name only where the tool
+//! writes it there unchanged.
 
 mod delimited;
 mod metadata;
@@ -25,16 +25,16 @@ use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What a folder holds.
+/// What a directory contains.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Found {
-    /// An archive in MySQL Shell's format; for `archive`, not for this crate.
+pub enum Detected {
+    /// An archive in MySQL Shell's format, which the crate `archive` reads.
     Archive,
     /// A dump of another tool.
     Dump(Box<Dump>),
 }
 
-/// Who laid out a folder.
+/// The layout of a dump directory, by the tool that wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// mydumper.
@@ -47,79 +47,79 @@ pub enum Layout {
     Delimited,
 }
 
-/// A folder's parts.
+/// The files of a dump.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dump {
-    /// Who laid it out.
+    /// Its layout.
     pub layout: Layout,
-    /// Schemas, by name; one without a name if files do not say theirs.
+    /// Schemas, by name; one without a name if the files do not name a schema.
     pub schemas: Vec<Schema>,
-    /// What mydumper says of the whole.
+    /// mydumper's metadata.
     pub metadata: Option<Metadata>,
-    /// Files to be run before all else: `CREATE TABLESPACE`.
+    /// Files to run before all others: `CREATE TABLESPACE`.
     pub before: Vec<PathBuf>,
-    /// Files that no rule fits, for a warning.
+    /// Files that match no rule, for a warning.
     pub unknown: Vec<PathBuf>,
 }
 
-/// A schema's parts.
+/// The files of a schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schema {
-    /// Its name as the files have it; `None` if they do not say it.
+    /// Its name from the file names; `None` if they do not contain it.
     pub name: Option<String>,
-    /// The name stands for another (`mydumper_0`), which is the one that
-    /// [`create`](Self::create) has in its CREATE DATABASE.
-    pub stand_in: bool,
-    /// With CREATE DATABASE.
+    /// The name is a placeholder (`mydumper_0`) for the one in the CREATE
+    /// DATABASE of [`create`](Self::create).
+    pub placeholder: bool,
+    /// The file with CREATE DATABASE.
     pub create: Option<PathBuf>,
     /// Tables, by name.
     pub tables: Vec<Table>,
-    /// Views' definitions, by name.
+    /// Views, by name.
     pub views: Vec<Object>,
-    /// Sequences' definitions, by name.
+    /// Sequences, by name.
     pub sequences: Vec<Object>,
-    /// Triggers of the whole schema, one file (mydumper since 0.12).
+    /// All triggers of the schema in one file (mydumper since 0.12).
     pub triggers: Vec<PathBuf>,
-    /// Routines and events.
+    /// Files with routines and events.
     pub post: Vec<PathBuf>,
 }
 
-/// A table's parts.
+/// The files of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// Its name.
     pub name: String,
-    /// As [`Schema::stand_in`]: the name is the one in the CREATE TABLE of [`ddl`](Self::ddl).
-    pub stand_in: bool,
-    /// With CREATE TABLE; `None` if only data was dumped.
+    /// The name is a placeholder for the one in the CREATE TABLE of [`ddl`](Self::ddl).
+    pub placeholder: bool,
+    /// The file with CREATE TABLE; `None` if only data was dumped.
     pub ddl: Option<PathBuf>,
-    /// Its rows, in the order the files were cut.
+    /// The files of its rows, in order.
     pub data: Vec<DataFile>,
-    /// Its triggers.
+    /// The file with its triggers.
     pub triggers: Option<PathBuf>,
-    /// Rows of all data files together, if the tool wrote that down.
+    /// The number of rows in all data files, if the tool recorded it.
     pub rows: Option<u64>,
-    /// The first number that is missing between those of its files; empty if none is.
+    /// The first number missing in the sequence of its data files; empty if none is.
     pub missing: String,
 }
 
-/// An object that is one file.
+/// An object with one file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     /// Its name.
     pub name: String,
-    /// As [`Schema::stand_in`].
-    pub stand_in: bool,
-    /// Its definition.
+    /// The name is a placeholder, as in [`Schema::placeholder`].
+    pub placeholder: bool,
+    /// The file with its definition.
     pub ddl: PathBuf,
 }
 
 /// A file of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Its size, as compressed.
+    /// Its size on disk (compressed).
     pub bytes: u64,
     /// How its rows are written.
     pub kind: DataKind,
@@ -132,58 +132,58 @@ pub enum DataKind {
     Sql,
     /// As lines.
     Delimited(Delimited),
-    /// As lines, in a form that the LOAD DATA statement of this file gives
-    /// (mydumper `--load-data`, `--csv`); see [`Delimited::of_statement`].
+    /// As lines, in the format that the LOAD DATA statement in this file
+    /// gives (mydumper `--load-data`, `--csv`); see [`Delimited::from_statement`].
     LoadData(PathBuf),
 }
 
-/// A file of the folder.
+/// A file of the directory.
 #[derive(Clone, Debug)]
 struct File {
     path: PathBuf,
     bytes: u64,
-    /// Without a suffix of compression.
+    /// Its name without the suffix of the compression.
     name: String,
 }
 
-/// What kind of folder this is, and its parts.
-pub fn look(path: &Path) -> Result<Found> {
-    let (files, folders) = list(path)?;
+/// Finds out which kind of dump a directory contains, and its files.
+pub fn detect(path: &Path) -> Result<Detected> {
+    let (files, directories) = list(path)?;
     let has = |name: &str| files.iter().any(|f| f.name == name);
     if has("@.json") || has("penstock.json") {
-        return Ok(Found::Archive);
+        return Ok(Detected::Archive);
     }
     let dump = if mydumper::is(&files) {
         mydumper::read(path, files)?
     } else if has_rows(&files) {
         tab::read(files)
     } else {
-        let mut within = Vec::new();
-        for folder in folders {
-            let (files, _) = list(&folder)?;
+        let mut schemas = Vec::new();
+        for directory in directories {
+            let (files, _) = list(&directory)?;
             if has_rows(&files)
-                && let Some(name) = folder.file_name().and_then(|n| n.to_str())
+                && let Some(name) = directory.file_name().and_then(|n| n.to_str())
             {
-                within.push((name.to_owned(), files));
+                schemas.push((name.to_owned(), files));
             }
         }
-        if within.is_empty() {
+        if schemas.is_empty() {
             let path = path.to_owned();
             return Err(Error::Unknown { path });
         }
-        tab::read_dir(within)
+        tab::read_dir(schemas)
     };
-    Ok(Found::Dump(Box::new(dump)))
+    Ok(Detected::Dump(Box::new(dump)))
 }
 
 fn has_rows(files: &[File]) -> bool {
-    files.iter().any(|f| tab::of_rows(&f.name).is_some())
+    files.iter().any(|f| tab::parse_name(&f.name).is_some())
 }
 
-/// Files and folders by name; hidden ones are left out.
+/// Files and directories by name, without hidden ones.
 fn list(path: &Path) -> Result<(Vec<File>, Vec<PathBuf>)> {
     let fail = |e| Error::io(path.display().to_string(), e);
-    let (mut files, mut folders) = (BTreeMap::new(), Vec::new());
+    let (mut files, mut directories) = (BTreeMap::new(), Vec::new());
     for entry in std::fs::read_dir(path).map_err(fail)? {
         let entry = entry.map_err(fail)?;
         let path = entry.path();
@@ -193,7 +193,7 @@ fn list(path: &Path) -> Result<(Vec<File>, Vec<PathBuf>)> {
             continue;
         };
         if meta.is_dir() {
-            folders.push(path);
+            directories.push(path);
         } else {
             let plain = [".gz", ".zst", ".bz2", ".xz"]
                 .iter()
@@ -211,8 +211,8 @@ fn list(path: &Path) -> Result<(Vec<File>, Vec<PathBuf>)> {
             );
         }
     }
-    folders.sort();
-    Ok((files.into_values().collect(), folders))
+    directories.sort();
+    Ok((files.into_values().collect(), directories))
 }
 
 #[cfg(test)]

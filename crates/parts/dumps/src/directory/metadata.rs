@@ -1,36 +1,36 @@
 //! mydumper's `metadata` file.
 //!
-//! Before 0.12 it is prose (`Started dump at:`, `SHOW MASTER STATUS:` with
-//! indented `Log:`, `Pos:`, `GTID:`); since then it is an ini file with
+//! Before 0.12 it is plain text (`Started dump at:`, `SHOW MASTER STATUS:` with
+//! indented `Log:`, `Pos:`, `GTID:`). Since then it is an ini file with
 //! `[config]`, `[source]` or `[master]`, and a section for each table:
-//! `` [`schema`.`table`] `` with the names as the files have them, and
-//! `real_table_name` and `rows` in it.
+//! `` [`schema`.`table`] `` with the names from the file names, which contains
+//! `real_table_name` and `rows`.
 
 /// One section of an ini-like file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// What stands in the brackets.
+    /// The text in the brackets.
     pub name: String,
-    /// Keys in small letters and their values, in order.
+    /// Keys in lower case and their values, in order.
     pub values: Vec<(String, String)>,
 }
 
 impl Section {
-    /// The value of a key, given in small letters.
+    /// The value of a key, which is given in lower case.
     pub fn get(&self, key: &str) -> Option<&str> {
         let found = self.values.iter().find(|(k, _)| k == key);
         found.map(|(_, value)| value.as_str())
     }
 }
 
-/// What mydumper wrote down of a dump.
+/// What mydumper recorded about a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
-    /// When it began, as written.
+    /// The start time, as written.
     pub started: Option<String>,
-    /// When it ended; `None` if it says nothing of it.
+    /// The end time, as written; `None` if there is none.
     pub finished: Option<String>,
-    /// Sections; the prose form has `source` and `replica`.
+    /// Sections; the plain text form has `source` and `replica`.
     pub sections: Vec<Section>,
 }
 
@@ -39,23 +39,23 @@ impl Metadata {
         let mut out = Metadata::default();
         for line in text.lines() {
             let bare = line.trim();
-            let note = bare.trim_start_matches('#').trim_start();
-            if let Some(time) = note.strip_prefix("Started dump at:") {
+            let comment = bare.trim_start_matches('#').trim_start();
+            if let Some(time) = comment.strip_prefix("Started dump at:") {
                 out.started = Some(time.trim().to_owned());
-            } else if let Some(time) = note.strip_prefix("Finished dump at:") {
+            } else if let Some(time) = comment.strip_prefix("Finished dump at:") {
                 out.finished = Some(time.trim().to_owned());
             } else if bare.is_empty() || bare.starts_with('#') {
                 continue;
             } else if let Some(name) = bare.strip_prefix('[').and_then(|n| n.strip_suffix(']')) {
-                out.open(name);
+                out.start_section(name);
             } else if bare.starts_with("SHOW MASTER STATUS")
                 || bare.starts_with("SHOW BINARY LOG STATUS")
             {
-                out.open("source");
+                out.start_section("source");
             } else if bare.starts_with("SHOW SLAVE STATUS")
                 || bare.starts_with("SHOW REPLICA STATUS")
             {
-                out.open("replica");
+                out.start_section("replica");
             } else if let Some(at) = bare.find(['=', ':'])
                 && let Some(section) = out.sections.last_mut()
             {
@@ -67,7 +67,7 @@ impl Metadata {
         out
     }
 
-    fn open(&mut self, name: &str) {
+    fn start_section(&mut self, name: &str) {
         let name = name.to_owned();
         self.sections.push(Section {
             name,
@@ -75,7 +75,7 @@ impl Metadata {
         });
     }
 
-    /// The section of a table, by the names in its files.
+    /// The section of a table, by the names in its file names.
     pub(super) fn table(&self, schema: &str, table: &str) -> Option<&Section> {
         let names = [
             format!("`{schema}`.`{table}`"),

@@ -3,8 +3,8 @@ use crate::Dialect;
 use std::fs::write;
 use tempfile::TempDir;
 
-/// A folder with these files; the text is the name unless there is another.
-fn folder(files: &[(&str, &str)]) -> TempDir {
+/// A directory with these files: name and content.
+fn directory(files: &[(&str, &str)]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = dir.path().join(name);
@@ -15,9 +15,9 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 }
 
 fn dump(dir: &TempDir) -> Dump {
-    match look(dir.path()).unwrap() {
-        Found::Dump(dump) => *dump,
-        Found::Archive => panic!("an archive"),
+    match detect(dir.path()).unwrap() {
+        Detected::Dump(dump) => *dump,
+        Detected::Archive => panic!("an archive"),
     }
 }
 
@@ -34,8 +34,8 @@ fn data(table: &Table) -> Vec<&str> {
 }
 
 #[test]
-fn mydumper_of_old() {
-    let dir = folder(&[
+fn old_mydumper() {
+    let dir = directory(&[
         (
             "metadata",
             "Started dump at: 2026-01-01 00:00:00\nSHOW MASTER STATUS:\n\tLog: binlog.000001\n\tPos: 42\n\tGTID:0-1-59\n\nFinished dump at: 2026-01-01 00:00:01\n",
@@ -98,8 +98,8 @@ fn mydumper_of_old() {
 }
 
 #[test]
-fn mydumper_of_today() {
-    let dir = folder(&[
+fn current_mydumper() {
+    let dir = directory(&[
         (
             "metadata",
             "# Started dump at: 2026-01-01 00:00:00\n[config]\nquote-character = BACKTICK\nlocal-infile = 1\n\n[source]\nFile = binlog.1\n\n[`mydumper_0`.`mydumper_1`]\nreal_table_name=odd.t\u{1000}0x\nrows = 5\n\n[`mydumper_0`.`t`]\nreal_table_name=t\nrows = 0\n# Finished dump at: 2026-01-01 00:00:01\n",
@@ -116,35 +116,35 @@ fn mydumper_of_today() {
     let dump = dump(&dir);
     assert_eq!(dump.before.len(), 1);
     let schema = &dump.schemas[0];
-    assert!(schema.stand_in && schema.triggers.len() == 1);
+    assert!(schema.placeholder && schema.triggers.len() == 1);
     let [odd, unnamed, t] = &schema.tables[..] else {
         panic!("{schema:?}")
     };
     assert_eq!(
-        (odd.name.as_str(), odd.stand_in, odd.rows),
+        (odd.name.as_str(), odd.placeholder, odd.rows),
         ("odd.t\nx", false, Some(5))
     );
     assert_eq!(data(odd), ["mydumper_0.mydumper_1.00000.dat.gz"]);
     assert!(
         matches!(&odd.data[0].kind, DataKind::LoadData(sql) if sql.ends_with("mydumper_0.mydumper_1.00000.sql"))
     );
-    assert!(unnamed.stand_in && unnamed.data.is_empty());
+    assert!(unnamed.placeholder && unnamed.data.is_empty());
     assert_eq!((t.name.as_str(), t.rows), ("t", Some(0)));
 }
 
 #[test]
-fn unfinished_and_unknown_folders_are_errors() {
-    let partial = folder(&[
+fn unfinished_and_unknown_directories_are_errors() {
+    let partial = directory(&[
         ("metadata.partial", ""),
         ("d.t-schema.sql", ""),
         ("d.t.00000.sql", ""),
     ]);
     assert!(matches!(
-        look(partial.path()),
+        detect(partial.path()),
         Err(Error::Incomplete { .. })
     ));
-    let lost = folder(&[("d-schema-create.sql", ""), ("d.t.00000.sql", "")]);
-    assert!(matches!(look(lost.path()), Err(Error::Incomplete { .. })));
+    let lost = directory(&[("d-schema-create.sql", ""), ("d.t.00000.sql", "")]);
+    assert!(matches!(detect(lost.path()), Err(Error::Incomplete { .. })));
     for files in [
         &[][..],
         &[("readme", "")],
@@ -152,21 +152,21 @@ fn unfinished_and_unknown_folders_are_errors() {
         &[("x/y/t.txt", "")],
     ] {
         assert!(
-            matches!(look(folder(files).path()), Err(Error::Unknown { .. })),
+            matches!(detect(directory(files).path()), Err(Error::Unknown { .. })),
             "{files:?}"
         );
     }
     assert!(matches!(
-        look(&partial.path().join("nothing")),
+        detect(&partial.path().join("nothing")),
         Err(Error::Io { .. })
     ));
-    let archive = folder(&[("@.json", "{}"), ("d@t.tsv.zst", "")]);
-    assert_eq!(look(archive.path()).unwrap(), Found::Archive);
+    let archive = directory(&[("@.json", "{}"), ("d@t.tsv.zst", "")]);
+    assert_eq!(detect(archive.path()).unwrap(), Detected::Archive);
 }
 
 #[test]
-fn tables_beside_their_rows() {
-    let dir = folder(&[
+fn tables_next_to_their_rows() {
+    let dir = directory(&[
         ("a.sql", ""),
         ("a.txt", "12"),
         ("v.sql", ""),
@@ -193,7 +193,7 @@ fn tables_beside_their_rows() {
     );
     assert_eq!(schema.views[0].name, "v");
 
-    let dir = folder(&[
+    let dir = directory(&[
         ("s1/a.sql", ""),
         ("s1/a.txt", ""),
         ("s2/a.txt", ""),
@@ -209,7 +209,7 @@ fn tables_beside_their_rows() {
         .collect();
     assert_eq!(found, ["s1", "s2"]);
 
-    let dir = folder(&[
+    let dir = directory(&[
         ("a.csv.xz", ""),
         ("a.sql", ""),
         ("b.tsv", ""),
@@ -225,8 +225,8 @@ fn tables_beside_their_rows() {
 }
 
 #[test]
-fn the_form_of_lines_is_read_from_their_statement() {
-    let of = |text: &str| Delimited::of_statement(text.as_bytes(), Dialect::default());
+fn the_format_of_lines_is_read_from_their_statement() {
+    let of = |text: &str| Delimited::from_statement(text.as_bytes(), Dialect::default());
     assert_eq!(
         of("LOAD DATA LOCAL INFILE 'x' INTO TABLE t"),
         Some(Delimited::tsv())

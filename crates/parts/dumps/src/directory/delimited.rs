@@ -1,9 +1,9 @@
-//! How the lines of a file of rows are written, in the terms of LOAD DATA.
+//! The format of a file with rows as lines, in the terms of LOAD DATA.
 
 use crate::dialect::{Charset, Dialect};
 use crate::tokens::{Token, Tokens, unquoted};
 
-/// The FIELDS and LINES of a LOAD DATA.
+/// The FIELDS and LINES clauses of a LOAD DATA, and what follows them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delimited {
     /// FIELDS TERMINATED BY.
@@ -18,20 +18,20 @@ pub struct Delimited {
     pub starting: Vec<u8>,
     /// LINES TERMINATED BY.
     pub lines: Vec<u8>,
-    /// Lines to be left out at the beginning.
+    /// Lines to skip at the beginning.
     pub ignore: u64,
-    /// The columns of a line in order, `@x` for variables; `None` for all of the table.
+    /// The columns of a line in order, `@x` for variables; `None` for all columns of the table.
     pub columns: Option<Vec<String>>,
-    /// SET behind the columns, as it is written without the word.
+    /// The text after SET.
     pub set: Option<String>,
     /// CHARACTER SET.
     pub charset: Option<Charset>,
 }
 
 impl Delimited {
-    /// What LOAD DATA and SELECT INTO OUTFILE do unless told otherwise: tabs,
-    /// line feeds, backslashes, `\N` for NULL. `--tab` and `--dir` write this,
-    /// unless their options said otherwise, which leaves no trace.
+    /// The default of LOAD DATA and SELECT INTO OUTFILE: tabs, line feeds,
+    /// backslashes, `\N` for NULL. `--tab` and `--dir` write this unless their
+    /// options change it, which the files do not show.
     pub fn tsv() -> Self {
         Delimited {
             fields: b"\t".to_vec(),
@@ -47,8 +47,8 @@ impl Delimited {
         }
     }
 
-    /// Commas, double quotes, doubled to be themselves, as RFC 4180 has it; the
-    /// lines end in LF. Whether the first line has names has to be said by the user.
+    /// Commas, and double quotes, which are doubled inside a value, as in RFC
+    /// 4180; the lines end in LF. Only the user knows whether the first line has names.
     pub fn csv() -> Self {
         Delimited {
             fields: b",".to_vec(),
@@ -59,9 +59,9 @@ impl Delimited {
         }
     }
 
-    /// The form that a LOAD DATA statement gives; `None` for any other
-    /// statement, and for one in a form that is not known.
-    pub fn of_statement(text: &[u8], dialect: Dialect) -> Option<Self> {
+    /// The format that a LOAD DATA statement gives; `None` for any other
+    /// statement, and for an unknown form of it.
+    pub fn from_statement(text: &[u8], dialect: Dialect) -> Option<Self> {
         let mut t = Tokens::new(text, dialect);
         if !t.accept_all(&["LOAD", "DATA"]) {
             return None;

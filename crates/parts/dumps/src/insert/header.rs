@@ -5,22 +5,22 @@ use crate::tokens::{Token, Tokens};
 
 /// `INSERT INTO [schema.]table [(columns)] VALUES`, and nothing more than that.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
-    /// The schema, if it is said.
+pub struct Header {
+    /// The schema, if it is named.
     pub schema: Option<String>,
     /// The table.
     pub table: String,
     /// The columns, if they are listed; at least one.
     pub columns: Option<Vec<String>>,
-    /// Where the first `(` of the rows stands in the statement.
+    /// The offset of the first `(` of the rows in the statement.
     pub values_at: usize,
 }
 
-impl Head {
-    /// Takes the head of a plain INSERT apart; `None` for any other statement,
-    /// and for one with a version comment in its head.
-    pub fn parse(text: &[u8], dialect: Dialect) -> Option<Head> {
-        // Most statements that are no INSERT are told by one byte.
+impl Header {
+    /// Parses the header of a plain INSERT; `None` for any other statement,
+    /// and for one with a version comment in its header.
+    pub fn parse(text: &[u8], dialect: Dialect) -> Option<Header> {
+        // One byte is enough to exclude most other statements.
         if !matches!(text.first(), Some(b'I' | b'i' | b'/')) {
             return None;
         }
@@ -47,12 +47,12 @@ impl Head {
         if text[..values_at].windows(3).any(version) {
             return None;
         }
-        // A name that is not UTF-8 came out maimed, and would be another's.
+        // A name that is not UTF-8 was changed by decoding and would be another name.
         let names = columns.iter().flatten().chain(&schema).chain([&table]);
         if names.into_iter().any(|n| n.contains('\u{fffd}')) {
             return None;
         }
-        Some(Head {
+        Some(Header {
             schema,
             table,
             columns,

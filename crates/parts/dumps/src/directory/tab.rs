@@ -1,17 +1,17 @@
-//! A table is a `.sql` file and a file of lines of the same name.
+//! Layouts in which a table is a `.sql` file and a file of lines with the same name.
 
 use super::{DataFile, DataKind, Delimited, Dump, File, Layout, Object, Schema, Table};
 use std::collections::BTreeMap;
 
-/// The table of a file of rows, and its form.
-pub(super) fn of_rows(name: &str) -> Option<(&str, Delimited)> {
+/// The table of a file with rows, and its format; `None` for any other file.
+pub(super) fn parse_name(name: &str) -> Option<(&str, Delimited)> {
     let (table, end) = name.rsplit_once('.')?;
     match end {
-        // Both tools write the bytes of each column as they are, unless told otherwise.
+        // By default both tools write the bytes of each column unchanged.
         "txt" => {
             let charset = Some(crate::Charset::BINARY);
-            let form = Delimited::tsv();
-            Some((table, Delimited { charset, ..form }))
+            let format = Delimited::tsv();
+            Some((table, Delimited { charset, ..format }))
         }
         "tsv" => Some((table, Delimited::tsv())),
         "csv" => Some((table, Delimited::csv())),
@@ -19,7 +19,7 @@ pub(super) fn of_rows(name: &str) -> Option<(&str, Delimited)> {
     }
 }
 
-/// One folder: `--tab`, or CSV and TSV files.
+/// One directory: `--tab`, or CSV and TSV files.
 pub(super) fn read(files: Vec<File>) -> Dump {
     let text = files.iter().any(|f| f.name.ends_with(".txt"));
     let layout = if text { Layout::Tab } else { Layout::Delimited };
@@ -33,8 +33,8 @@ pub(super) fn read(files: Vec<File>) -> Dump {
     }
 }
 
-/// A folder for each schema: `--dir`.
-pub(super) fn read_dir(folders: Vec<(String, Vec<File>)>) -> Dump {
+/// One directory for each schema: `--dir`.
+pub(super) fn read_dir(directories: Vec<(String, Vec<File>)>) -> Dump {
     let mut dump = Dump {
         layout: Layout::Dir,
         schemas: Vec::new(),
@@ -42,7 +42,7 @@ pub(super) fn read_dir(folders: Vec<(String, Vec<File>)>) -> Dump {
         before: Vec::new(),
         unknown: Vec::new(),
     };
-    for (name, files) in folders {
+    for (name, files) in directories {
         let (schema, unknown) = schema(Some(name), files);
         dump.schemas.push(schema);
         dump.unknown.extend(unknown);
@@ -50,16 +50,16 @@ pub(super) fn read_dir(folders: Vec<(String, Vec<File>)>) -> Dump {
     dump
 }
 
-/// The tables of a folder. A `.sql` file without rows is a table without any, a
-/// view, or the routines of the schema: its statements say which, and so it is
-/// listed among the views, which are run last.
+/// The tables of a directory. A `.sql` file without a file of rows is a table
+/// without rows, a view, or the routines of the schema. Only its statements say
+/// which, so it is listed with the views, which run last.
 fn schema(name: Option<String>, files: Vec<File>) -> (Schema, Vec<std::path::PathBuf>) {
     let mut tables: BTreeMap<String, Table> = BTreeMap::new();
     let mut unknown = Vec::new();
     let (definitions, rest): (Vec<File>, Vec<File>) =
         files.into_iter().partition(|f| f.name.ends_with(".sql"));
     for file in rest {
-        let Some((table, form)) = of_rows(&file.name) else {
+        let Some((table, format)) = parse_name(&file.name) else {
             unknown.push(file.path);
             continue;
         };
@@ -69,7 +69,7 @@ fn schema(name: Option<String>, files: Vec<File>) -> (Schema, Vec<std::path::Pat
         entry.data.push(DataFile {
             path: file.path,
             bytes: file.bytes,
-            kind: DataKind::Delimited(form),
+            kind: DataKind::Delimited(format),
         });
     }
     let mut schema = Schema {
@@ -82,7 +82,7 @@ fn schema(name: Option<String>, files: Vec<File>) -> (Schema, Vec<std::path::Pat
             Some(table) => table.ddl = Some(file.path),
             None => schema.views.push(Object {
                 name,
-                stand_in: false,
+                placeholder: false,
                 ddl: file.path,
             }),
         }
@@ -91,8 +91,8 @@ fn schema(name: Option<String>, files: Vec<File>) -> (Schema, Vec<std::path::Pat
     (schema, unknown)
 }
 
-/// A file name as the server and its tools encode names: `@002d` for a
-/// character by its UTF-16 code. Names without such a code are as they are.
+/// Decodes a file name in the encoding of the server and its tools: `@002d` is a
+/// character by its UTF-16 code. Names without such a code stay unchanged.
 fn decoded(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut rest = name;
