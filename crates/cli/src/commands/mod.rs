@@ -85,7 +85,7 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
         Compared::Archive { directory, .. } | Compared::Against(directory, _) => {
             settings::about("of", directory)
         }
-        Compared::Servers(..) => "of two servers".to_owned(),
+        Compared::Servers(_) => "of two servers".to_owned(),
         Compared::Tablespaces(files) => files
             .first()
             .map_or_else(String::new, |f| settings::about("of", f)),
@@ -115,7 +115,8 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
             let job = |run: &Run| verify::against(run, directory, server, v.threads, &v.filter);
             record::keep(run, file, begins, job, summaries::compared)?
         }
-        Compared::Servers(left, right) => {
+        Compared::Servers(sides) => {
+            let [left, right] = &**sides;
             let begins = || begins(&[left.endpoint.to_string(), right.endpoint.to_string()]);
             let job = |run: &Run| verify::servers(run, left, right, v.threads, &v.filter);
             record::keep(run, file, begins, job, summaries::compared)?

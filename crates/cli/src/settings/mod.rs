@@ -143,9 +143,9 @@ pub enum Compared {
     /// An archive by itself; `rows` says whether they are decoded.
     Archive { directory: PathBuf, rows: bool },
     /// An archive and a server.
-    Against(PathBuf, wire::Options),
+    Against(PathBuf, Box<wire::Options>),
     /// Two servers.
-    Servers(wire::Options, wire::Options),
+    Servers(Box<[wire::Options; 2]>),
 }
 
 /// What a verification shall do.
@@ -154,13 +154,15 @@ pub fn verify(a: &Verify) -> Result<Verification> {
     let resolve = |uri: Option<&str>| a.connection.resolve(uri);
     let of = match (&a.archive, a.server.as_slice()) {
         (Some(from), _) if a.against.is_some() || a.connection.names_a_server() => {
-            Compared::Against(from.clone(), resolve(a.against.as_deref())?)
+            Compared::Against(from.clone(), Box::new(resolve(a.against.as_deref())?))
         }
         (Some(from), _) => Compared::Archive {
             directory: from.clone(),
             rows: !a.files_only,
         },
-        (None, [left, right]) => Compared::Servers(resolve(Some(left))?, resolve(Some(right))?),
+        (None, [left, right]) => {
+            Compared::Servers(Box::new([resolve(Some(left))?, resolve(Some(right))?]))
+        }
         (None, _) => Compared::Tablespaces(a.tablespace.clone()),
     };
     Ok(Verification {
