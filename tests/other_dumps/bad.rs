@@ -110,10 +110,7 @@ const REFUSED: &[(&str, &str)] = &[
         "a system table",
     ),
     ("DELETE FROM `mysql`.`user`;", "a system table"),
-    (
-        "CREATE TABLE mysql.t_x (a INT);",
-        "a system table",
-    ),
+    ("CREATE TABLE mysql.t_x (a INT);", "a system table"),
     ("SHUTDOWN;", "SHUTDOWN"),
     ("\\! touch /tmp/x ;", "a command of the mysql client"),
     ("system touch /tmp/x;", "a statement that no dump has"),

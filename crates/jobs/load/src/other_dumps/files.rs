@@ -4,7 +4,7 @@ use super::super::Options;
 use super::dump_error;
 use base::units::printable;
 use base::{Error, Kind, Result};
-use dumps::directory::{DataKind, Delimited, Dump, Layout, Object, Schema, Detected, detect};
+use dumps::directory::{DataKind, Delimited, Detected, Dump, Layout, Object, Schema, detect};
 use dumps::script::Script;
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -1,0 +1,61 @@
+//! The directory that a dump writes: the errors of one that cannot be used, and its cleaning after a failure.
+
+use base::{Error, Kind};
+use run::failure;
+use store::Store;
+
+/// Removes what a failed dump has written. The directory was empty, so all of it is ours; the marker is removed
+/// last, so that what remains after a second failure is still marked.
+pub fn clear(store: &dyn Store) {
+    let Ok(entries) = store.list() else { return };
+    for e in entries
+        .iter()
+        .filter(|e| e.name != archive::marker::INCOMPLETE)
+    {
+        let _ = store.remove(&e.name);
+    }
+    let _ = store.remove(archive::marker::INCOMPLETE);
+}
+
+/// The error of a directory that cannot be created or is not empty.
+pub fn create_error(path: &std::path::Path, e: &store::Error) -> Error {
+    if e.source.kind() == std::io::ErrorKind::DirectoryNotEmpty {
+        return not_empty(path);
+    }
+    if e.source.kind() == std::io::ErrorKind::WouldBlock {
+        return busy(path);
+    }
+    failure::store("cannot create the dump directory", e)
+}
+
+/// The error of a directory that another dump, which began at the same time, has taken first.
+pub fn busy(path: &std::path::Path) -> Error {
+    let shown = base::units::printable(&path.display().to_string());
+    Error::new(
+        Kind::Target,
+        format!("another dump is writing into {shown}"),
+    )
+    .hint("choose another directory; a directory holds one dump, and the other dump continues")
+}
+
+/// The error of a directory that already has files in it.
+pub fn not_empty(path: &std::path::Path) -> Error {
+    let shown = base::units::printable(&path.display().to_string());
+    let marker = store::Directory::open(path)
+        .ok()
+        .and_then(|d| archive::marker::get(&d).ok().flatten());
+    match marker {
+        Some(m) => Error::new(
+            Kind::Target,
+            format!(
+                "{shown} holds a dump that began at {} (process {}) and has not finished",
+                base::units::printable(&m.started),
+                m.pid
+            ),
+        )
+        .hint("if that process is gone, nothing in the directory is usable: remove it, or choose another"),
+        None => Error::new(Kind::Target, format!("{shown} is not empty")).hint(
+            "a dump needs a new or empty directory; an earlier dump is never overwritten",
+        ),
+    }
+}

@@ -1,0 +1,45 @@
+//! The result of a dump, for the screen, `--json` and the record.
+
+use crate::snapshot::Achieved;
+use archive::chunk::Compression;
+use run::{bottleneck, throttle};
+use std::path::PathBuf;
+
+/// The result of a dump.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The archive's directory, absolute.
+    pub path: PathBuf,
+    /// The server that was dumped.
+    pub source: String,
+    /// Schemas.
+    pub schemas: u64,
+    /// Tables.
+    pub tables: u64,
+    /// Views.
+    pub views: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of rows before compression.
+    pub raw_bytes: u64,
+    /// Bytes of chunks as stored.
+    pub stored_bytes: u64,
+    /// Chunks.
+    pub chunks: u64,
+    /// The whole run, in seconds.
+    pub seconds: f64,
+    /// Reading and writing rows, in seconds.
+    pub rows_seconds: f64,
+    /// What the rows waited for, if they took long enough to measure it.
+    pub bottleneck: Option<bottleneck::Report>,
+    /// The impact on other sessions and what was done about it, if it was limited.
+    pub impact: Option<throttle::Report>,
+    /// The snapshot and the lock.
+    pub achieved: Achieved,
+    /// What is not part of one consistent snapshot, by name.
+    pub exceptions: Vec<String>,
+    /// Connections that read.
+    pub threads: usize,
+    /// How chunks were compressed.
+    pub compression: Compression,
+}
