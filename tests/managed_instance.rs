@@ -108,7 +108,7 @@ fn initialized_loaded_and_shut_down(pair: &Pair) {
             .is_some_and(|d| d > 0.0)
     );
     assert_eq!(
-        summary["datadir"]["folder"],
+        summary["datadir"]["directory"],
         scene.directory.display().to_string()
     );
     assert_eq!(summary["datadir"]["root_has_password"], true);

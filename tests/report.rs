@@ -188,8 +188,8 @@ fn a_run_is_recorded_and_shown(pair: &Pair) {
     ] {
         let record = path(record);
         pair.dump(to, &["--record", &record]).code(code).says(&[
-            "folder of",
-            "damaged then",
+            "archive directory",
+            "counts as damage",
             "outside of it",
         ]);
         assert!(!file("b").exists());

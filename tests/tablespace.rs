@@ -5,7 +5,7 @@ mod random;
 mod weights;
 
 use crate::kit::{Tool, each_kind, few, own_server};
-use innodb::build::{Builder, Options, Sink, Template};
+use innodb::bulk::{Builder, Options, Sink, Template};
 use innodb::check::{Index, Written};
 use innodb::value::{self, Kind as Column};
 use innodb::{Exported, Layout, Report};
@@ -237,7 +237,7 @@ fn import(
     table: &str,
     rows: &[Row],
     directory: &Path,
-) -> Result<(), innodb::build::Error> {
+) -> Result<(), innodb::bulk::Error> {
     export(server, table, directory);
     let path = directory.join(format!("{table}.ibd"));
     let empty = std::fs::read(&path).expect("the empty file");

@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, reason = "a program for people and scripts")]
 
 use crate::args::Args;
-use innodb::build::{Builder, Options, Template};
+use innodb::bulk::{Builder, Options, Template};
 use innodb::page::SIZE;
 use innodb::value::Kind as Column;
 use innodb::{Exported, Layout};
@@ -171,7 +171,7 @@ fn build(
     builder: Builder<'_>,
     rows: &Rows,
     threads: usize,
-) -> std::result::Result<u32, innodb::build::Error> {
+) -> std::result::Result<u32, innodb::bulk::Error> {
     let each = rows.ends.len().div_ceil(threads).max(1);
     let stretches = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)

@@ -350,7 +350,7 @@ pub fn load_json(d: &load::Summary) -> Value {
         "digests": d.digests,
         "adapted": d.notes, "exceptions": d.exceptions, "tuning": tuning::json(&d.tuning),
         "datadir": d.managed.as_ref().map(|own| json!({
-            "folder": own.folder, "program": own.program, "made": own.made.map(round), "root_has_password": own.password,
+            "directory": own.folder, "program": own.program, "made": own.made.map(round), "root_has_password": own.password,
         })),
     })
 }

@@ -194,7 +194,7 @@ impl DefinitionWriter<'_> {
                 server::quote::ident(&table.name)
             );
         }
-        if ddl::has_folder(&create) {
+        if ddl::has_data_directory(&create) {
             self.out.exceptions.push(format!(
                 "table {} has its own DATA DIRECTORY: a load refuses such a definition; load without the table (--exclude-tables), and create it by hand",
                 table.qualified()

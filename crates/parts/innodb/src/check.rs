@@ -199,7 +199,7 @@ fn owners(report: &mut Report, space: &Space, each: &Each, met: &[AtomicBool], l
         };
         match space.owner(number) {
             Owner::Nobody if met.load(Relaxed) => {
-                report.tell(number, "it is used and belongs to nobody".into())
+                report.tell(number, "it is used and has no owner".into())
             }
             // What was never written cannot be in use. Told already if an index leads to it.
             Owner::Segment(_) | Owner::Space

@@ -4,7 +4,7 @@
 //! `cfg` reads what `FLUSH TABLES … FOR EXPORT` writes beside a file, `layout`
 //! makes of that how records of an index lie, `collation` in which order,
 //! `record` walks them; `space` accounts for extents and segments, and `check`
-//! puts it together: every invariant of a whole file. `build` makes new files,
+//! puts it together: every invariant of a whole file. `bulk` makes new files,
 //! of `value`s, and `names` says what they are called; it shares with the check what a page looks like, not how it is
 //! judged.
 //! Only 16 KiB pages, the row formats COMPACT and DYNAMIC, no compression and
@@ -12,7 +12,7 @@
 //! Invariant: bytes of a file are taken to be hostile; none of them makes this
 //! crate panic, loop or take memory that the file does not have.
 
-pub mod build;
+pub mod bulk;
 pub mod cfg;
 pub mod check;
 pub mod collation;

@@ -2,9 +2,9 @@
 
 mod damage;
 
-use crate::build::extents::{Extents, SegmentAt, own_page};
-use crate::build::page::{Belongs, Filling, place};
-use crate::build::{Builder, Error, Options, Sink, Template};
+use crate::bulk::extents::{Extents, SegmentAt, own_page};
+use crate::bulk::page::{Belongs, Filling, place};
+use crate::bulk::{Builder, Error, Options, Sink, Template};
 use crate::cfg::{Column, Exported, Field, Index};
 use crate::check::Written;
 use crate::format::{FLAGS, Format};

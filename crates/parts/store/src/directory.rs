@@ -55,23 +55,23 @@ impl Directory {
             .recursive(true)
             .mode(0o700)
             .create(path)
-            .map_err(|e| Error::new("create folder", &shown, e))?;
+            .map_err(|e| Error::new("create directory", &shown, e))?;
         for made in missing {
-            sync_parent(made).map_err(|e| Error::new("sync the folder above", &shown, e))?;
+            sync_parent(made).map_err(|e| Error::new("sync the parent directory", &shown, e))?;
         }
         let dir = Self::open(path)?;
         // Before reading it: of two processes that find it empty at the same time only one may continue.
         if let Err(e @ rustix::io::Errno::WOULDBLOCK) =
             rfs::flock(&dir.0.fd, rfs::FlockOperation::NonBlockingLockExclusive)
         {
-            return Err(Error::new("lock folder", &shown, e));
+            return Err(Error::new("lock directory", &shown, e));
         }
         if !dir.list()?.is_empty() {
             let why = io::Error::new(
                 io::ErrorKind::DirectoryNotEmpty,
-                "the folder is not empty, and nothing in it will be overwritten",
+                "the directory is not empty, and nothing in it will be overwritten",
             );
-            return Err(Error::new("create folder", &shown, why));
+            return Err(Error::new("create directory", &shown, why));
         }
         Ok(dir)
     }
@@ -81,7 +81,7 @@ impl Directory {
         let path = path.as_ref();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rfs::open(path, flags, Mode::empty())
-            .map_err(|e| Error::new("open folder", &path.display().to_string(), e))?;
+            .map_err(|e| Error::new("open directory", &path.display().to_string(), e))?;
         Ok(Self(Arc::new(Inner {
             path: path.to_path_buf(),
             fd,
@@ -130,7 +130,7 @@ impl Inner {
             rfs::fsync(&file).map_err(|e| Error::new("sync", &name, e))?;
         }
         let shown = self.path.display().to_string();
-        rfs::fsync(&self.fd).map_err(|e| Error::new("sync folder", &shown, e))
+        rfs::fsync(&self.fd).map_err(|e| Error::new("sync directory", &shown, e))
     }
 }
 

@@ -166,7 +166,7 @@ fn one(
             format!("cannot {doing} {}: {e}", folder.display()),
         )
     };
-    std::fs::create_dir_all(folder).map_err(|e| storage("make the folder", e))?;
+    std::fs::create_dir_all(folder).map_err(|e| storage("create the directory", e))?;
     let Some(steps) = programs.commands(method, login, schema, folder) else {
         while !stop.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(20));

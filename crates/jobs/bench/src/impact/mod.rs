@@ -316,7 +316,7 @@ fn scratch(options: &Options) -> Result<tempfile::TempDir> {
         Error::new(
             Kind::Storage,
             format!(
-                "no folder for the backups in {}: {e}",
+                "no directory for the backups in {}: {e}",
                 options.scratch.display()
             ),
         )

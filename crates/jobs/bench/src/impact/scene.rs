@@ -245,5 +245,5 @@ fn throw_away(conn: &mut Conn, schema: &str, server: &wire::Options) -> Result<(
             others.join(", ")
         ),
     )
-    .hint("it loses its place in the binary log, so it has to be a throw-away one, set up for this: empty, and told where its source is"))
+    .hint("it loses its place in the binary log, so it has to be a throw-away one, set up for this: empty, and configured for its source"))
 }

@@ -192,7 +192,7 @@ fn left_behind(e: Error, schema: &str) -> Error {
     let hint = e.hint.clone().map(|h| h + "\n").unwrap_or_default();
     e.hint(
         hint + &printable(&format!(
-            "schema {} holds a part of the rows: drop it to begin anew",
+            "schema {} holds a part of the rows: drop it to start again",
             quote::ident(schema)
         )),
     )

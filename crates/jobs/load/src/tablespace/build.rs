@@ -8,8 +8,8 @@ use archive::open::{Chunk, Table};
 use archive::row::RowError;
 use archive::{ArchiveError, RowPlan};
 use base::{Counters, Error, Result};
-use innodb::build::rows::Stretch;
-use innodb::build::{self, Builder, Rows};
+use innodb::bulk::rows::RowRange;
+use innodb::bulk::{self, Builder, Rows};
 use run::Stop;
 use run::failure;
 use std::io::Read;
@@ -25,11 +25,11 @@ pub enum BuildError {
     /// The whole load fails.
     Load(Error),
     /// Only this tablespace cannot be built.
-    Tablespace(build::Error),
+    Tablespace(bulk::Error),
 }
 
-impl From<build::Error> for BuildError {
-    fn from(e: build::Error) -> Self {
+impl From<bulk::Error> for BuildError {
+    fn from(e: bulk::Error) -> Self {
         BuildError::Tablespace(e)
     }
 }
@@ -66,7 +66,7 @@ impl Source<'_> {
             row_id += chunk.rows.unwrap_or(0);
         }
         let next = AtomicUsize::new(0);
-        let done: Mutex<Vec<Stretch>> = Mutex::new(Vec::with_capacity(chunks));
+        let done: Mutex<Vec<RowRange>> = Mutex::new(Vec::with_capacity(chunks));
         let failed = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let work = || -> Result<(), BuildError> {
@@ -109,7 +109,7 @@ impl Source<'_> {
     }
 
     /// The rows of a chunk, verified while they are read.
-    fn chunk(&self, at: usize, mut rows: Rows<'_>) -> Result<Stretch, BuildError> {
+    fn chunk(&self, at: usize, mut rows: Rows<'_>) -> Result<RowRange, BuildError> {
         let chunk = self.chunks[at];
         let plan = self.table.meta.plan();
         let damaged = |e: &ArchiveError| {
@@ -162,7 +162,7 @@ impl Source<'_> {
 /// What is wrong with a row, or with the tablespace that gets it.
 enum Wrong {
     Row(RowError),
-    Build(build::Error),
+    Build(bulk::Error),
 }
 
 impl From<RowError> for Wrong {

@@ -17,7 +17,7 @@ use super::targets::{BuildFile, BuiltTablespace, ImportTarget, PartitionImport};
 use crate::journal::Journal;
 use base::{Counters, Event, Observer, Result, failpoint};
 use innodb::Layout;
-use innodb::build::{self, Builder, Options};
+use innodb::bulk::{self, Builder, Options};
 use innodb::check::Written;
 use innodb::page::SIZE;
 use run::Stop;
@@ -159,14 +159,14 @@ impl Importer<'_> {
         let count = match self.build_pages(rank, target, &pages, stop, datadir) {
             Ok(count) => count,
             Err(BuildError::Load(e)) => return Err(e),
-            Err(BuildError::Tablespace(build::Error::Io(e))) => {
+            Err(BuildError::Tablespace(bulk::Error::Io(e))) => {
                 stop.check()?;
                 return Err(storage_error("build", path, &e));
             }
             Err(BuildError::Tablespace(e)) => {
                 return Ok(match e {
-                    build::Error::Unknown(key) => Verdict::Rejected(Rejection::Indexes(vec![key])),
-                    build::Error::Builder(_) => {
+                    bulk::Error::Unknown(key) => Verdict::Rejected(Rejection::Indexes(vec![key])),
+                    bulk::Error::Builder(_) => {
                         Verdict::suspect(format!("its tablespace was not built: {e}"))
                     }
                     e => Verdict::use_sql(e.to_string()),

@@ -7,7 +7,7 @@
 //! that the builder does not wait for the disk.
 
 use base::{Counters, failpoint};
-use innodb::build::Sink;
+use innodb::bulk::Sink;
 use innodb::check::{Error, Written};
 use innodb::page::SIZE;
 use run::Stop;

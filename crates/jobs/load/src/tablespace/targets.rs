@@ -8,7 +8,7 @@ use super::datadir::{TablePaths, remove_if_exists};
 use super::outcome::{Rejection, Verdict};
 use archive::open::{Chunk, Table};
 use innodb::Exported;
-use innodb::build::Template;
+use innodb::bulk::Template;
 use innodb::value::Kind as Column;
 use std::io;
 use std::path::{Path, PathBuf};

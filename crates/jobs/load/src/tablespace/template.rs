@@ -10,7 +10,7 @@ use crate::Target;
 use crate::journal::Journal;
 use archive::open::Table;
 use base::{Error, Kind, Result, failpoint};
-use innodb::build::Template;
+use innodb::bulk::Template;
 use innodb::layout::Order;
 use innodb::value::{self, Kind as Column};
 use innodb::{Exported, Layout};

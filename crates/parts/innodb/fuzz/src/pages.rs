@@ -4,7 +4,7 @@
 //! holds together, so that what lies behind the first checks is reached too.
 #![no_main]
 
-use innodb::build::page::{Belongs, Filling, place};
+use innodb::bulk::page::{Belongs, Filling, place};
 use innodb::cfg::{Column, Exported, Field, Index};
 use innodb::check::Written;
 use innodb::page::SIZE;

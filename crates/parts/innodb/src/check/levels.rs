@@ -108,7 +108,7 @@ impl<'a> Levels<'a> {
             && page.next != NONE
         {
             let what = format!(
-                "it goes on with page {}, which no page above names",
+                "its next page is {}, which no node pointer names",
                 page.next
             );
             self.report.tell(number, what);
@@ -166,7 +166,7 @@ impl<'a> Levels<'a> {
         };
         if front.next != number {
             let what = format!(
-                "it goes on with page {}, the page above with {number}",
+                "its next page is {}, the node pointer says {number}",
                 front.next
             );
             self.report.tell(before, what);

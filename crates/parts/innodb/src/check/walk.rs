@@ -127,10 +127,7 @@ impl<'a> Walk<'a> {
             if end.next != NONE {
                 self.report.tell(
                     end.page,
-                    format!(
-                        "it goes on with page {}, which no page above names",
-                        end.next
-                    ),
+                    format!("its next page is {}, which no node pointer names", end.next),
                 );
             }
         }
@@ -237,7 +234,7 @@ impl<'a> Walk<'a> {
                     self.report.tell(
                         end.page,
                         format!(
-                            "it goes on with page {}, the page above with {number}",
+                            "its next page is {}, the node pointer says {number}",
                             end.next
                         ),
                     );

@@ -128,7 +128,7 @@ fn damage_with_a_right_sum_is_found() {
     for (page, at, says) in [
         (leaf, fil::NUMBER + 3, "it says that it is page"),
         (leaf, fil::SPACE + 3, "of tablespace"),
-        (leaf, fil::NEXT + 3, "it goes on with page"),
+        (leaf, fil::NEXT + 3, "its next page is"),
         (leaf, index::ID + 7, "it is of index"),
         (leaf, index::GARBAGE + 1, "bytes and"),
         (leaf, index::RECORDS + 1, "its header says"),

@@ -22,7 +22,7 @@ pub fn has_partitions(create: &str) -> bool {
 }
 
 /// Whether a table, or a partition of it, has its own directory.
-pub fn has_folder(create: &str) -> bool {
+pub fn has_data_directory(create: &str) -> bool {
     has_word(&tail(create), "DATA")
 }
 
@@ -195,7 +195,7 @@ mod tests {
         ] {
             assert_eq!(of(plain, tail), None);
             let create = format!("CREATE TABLE `t` (\n  {plain}\n) {tail}");
-            assert!(has_partitions(&create) && !has_folder(&create));
+            assert!(has_partitions(&create) && !has_data_directory(&create));
             let like = without_partitions(&create, "`s`.`a (b`");
             let wanted = format!("CREATE TABLE `s`.`a (b` (\n  {plain}\n) ENGINE=InnoDB");
             assert_eq!(like.as_ref(), Some(&wanted));

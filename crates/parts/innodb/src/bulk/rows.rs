@@ -174,7 +174,7 @@ impl<'a> Builder<'a> {
 
     /// Joins the ranges, which may come in any order, builds the secondary indexes, and writes the headers.
     /// Returns the number of pages of the file.
-    pub fn finish(self, mut stretches: Vec<Stretch>) -> Result<u32, Error> {
+    pub fn finish(self, mut stretches: Vec<RowRange>) -> Result<u32, Error> {
         stretches.retain(|s| s.keys.is_some());
         stretches.sort_by(|a, b| a.keys.cmp(&b.keys));
         for pair in stretches.windows(2) {
@@ -251,13 +251,13 @@ fn secondary(
 }
 
 /// A finished range of rows.
-pub struct Stretch {
+pub struct RowRange {
     done: Done,
     /// Keys of the first and the last row, as bytes in their order.
     keys: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Stretch {
+impl RowRange {
     /// Its rows.
     pub fn rows(&self) -> u64 {
         self.done.count
@@ -449,12 +449,12 @@ impl Rows<'_> {
     }
 
     /// Ends this range.
-    pub fn end(mut self) -> Result<Stretch, Error> {
+    pub fn end(mut self) -> Result<RowRange, Error> {
         self.outside.end()?;
         for n in 0..self.batches.len() {
             self.hand_over(n)?;
         }
-        Ok(Stretch {
+        Ok(RowRange {
             done: self.run.end()?,
             keys: self.first.map(|first| (first, self.last)),
         })
