@@ -460,7 +460,7 @@ fn fit(mut pieces: Vec<Piece>, width: Option<usize>) -> String {
     }
     let line: String = pieces.into_iter().map(|p| p.text).collect();
     // The first of them may have been left out with its separator.
-    let line = line.replacen(":,", ":", 1);
+    let line = line.replacen(":,", ":", 1).replacen(":;", ":", 1);
     if line.chars().count() <= width {
         return line;
     }

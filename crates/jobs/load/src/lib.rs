@@ -13,6 +13,7 @@
 mod completion;
 mod from_archive;
 mod journal;
+mod load_report;
 mod managed_instance;
 mod options;
 mod other_dumps;
@@ -24,9 +25,10 @@ pub mod tablespace;
 mod target;
 
 pub use from_archive::{LoadPlan, SchemaSelection};
+pub use load_report::BatchSize;
 pub use options::{DeferIndexes, Options};
 pub use sql::{bulk_insert, schedule};
-pub use summary::{BatchSize, Summary};
+pub use summary::Summary;
 pub use target::check_writable;
 
 use base::{Result, failpoint};

@@ -1,31 +1,12 @@
-//! The result of a load: what its steps record while it runs, and the summary that is made of that at the
-//! end.
+//! The summary of a load, made from what its steps recorded.
 
+use crate::load_report::BatchSize;
 use crate::tablespace;
 use crate::target::Target;
 use instance::{managed, tune};
 use run::bottleneck;
 use std::path::{Path, PathBuf};
 use verify::Comparison;
-
-/// What the steps of a load record.
-#[derive(Default)]
-pub struct LoadReport {
-    /// Changes that the target made necessary.
-    pub notes: Vec<String>,
-    /// Objects that could not be created or loaded completely.
-    pub exceptions: Vec<String>,
-    /// Views that the target refused.
-    pub refused_views: u64,
-    /// Schemas that this load created.
-    pub created: Vec<String>,
-    /// Whether this load has created anything.
-    pub touched: bool,
-    /// Whether tables are imported as tablespaces.
-    pub physical: bool,
-    /// Batch sizes that were measured.
-    pub batch_sizes: Vec<BatchSize>,
-}
 
 /// What was loaded.
 #[derive(Clone, Debug, Default)]
@@ -117,17 +98,4 @@ fn display_name(from: &Path) -> String {
     }
     let path = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
     path.display().to_string()
-}
-
-/// How many chunks of a table were best loaded together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BatchSize {
-    /// Quoted, qualified.
-    pub table: String,
-    /// Chunks in one statement and transaction.
-    pub chunks: usize,
-    /// How much faster that was than one by one, in per cent.
-    pub gain: u64,
-    /// Each number that was tried, with its bytes a second.
-    pub tried: Vec<(usize, u64)>,
 }

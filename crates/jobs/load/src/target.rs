@@ -1,8 +1,8 @@
 //! The server that is loaded into: its connections, each in a known session, and the lock that keeps other
 //! loads away.
 
+use crate::load_report::LoadReport;
 use crate::options::Options;
-use crate::summary::LoadReport;
 use archive::FileRecord;
 use base::units::printable;
 use base::{Error, Kind, Result};

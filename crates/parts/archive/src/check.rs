@@ -13,6 +13,7 @@
 mod contents;
 mod files;
 mod rows;
+mod task;
 #[cfg(test)]
 mod tests;
 

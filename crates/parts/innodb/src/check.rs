@@ -12,6 +12,7 @@
 //! of the dictionary's index.
 
 mod inside;
+mod known;
 mod levels;
 mod walk;
 mod written;

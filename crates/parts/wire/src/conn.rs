@@ -8,10 +8,11 @@
 use crate::buffer::Buffer;
 use crate::payload::OkPacket;
 use crate::socket::Socket;
+use crate::state::{State, closed};
 use crate::statement::{Answer, timed_out};
 use crate::stream::Stream;
 use crate::{Column, Error, Options, Result, Rows, login};
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -38,17 +39,6 @@ impl From<OkPacket> for Done {
             info: ok.info,
         }
     }
-}
-
-/// The state of the conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// We send next.
-    Ready,
-    /// The server sends rows.
-    Rows,
-    /// Shut down.
-    Closed,
 }
 
 /// An open, logged-in connection.
@@ -260,12 +250,4 @@ impl Drop for Conn {
         self.set_limited(false);
         self.quit();
     }
-}
-
-/// The error of every call on a connection that was shut down.
-pub(crate) fn closed() -> Error {
-    Error::Io(io::Error::new(
-        io::ErrorKind::NotConnected,
-        "the connection was closed before",
-    ))
 }

@@ -24,6 +24,7 @@ pub mod rogue;
 pub mod rows;
 mod rsa;
 mod socket;
+mod state;
 mod statement;
 mod stream;
 #[cfg(test)]

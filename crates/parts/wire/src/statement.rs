@@ -4,8 +4,8 @@
 //! of rows, or shut down; never in between.
 
 use crate::buffer::{FULL, LONGEST, Packet};
-use crate::conn::{State, closed};
 use crate::payload::{self, Cursor, MORE_RESULTS, OkPacket};
+use crate::state::{State, closed};
 use crate::{Conn, Done, Error, Result, ServerError};
 use std::io::{self, Write};
 use std::ops::Range;

@@ -3,11 +3,11 @@
 use super::plan::{LoadPlan, raw_bytes};
 use super::prepare::{self, Prepared};
 use crate::journal::Journal;
+use crate::load_report::BatchSize;
 use crate::sql::bulk_insert;
 use crate::sql::chunk_stream::Chunk;
 use crate::sql::loaders::{self, Loaders};
 use crate::sql::schedule::{Schedule, Work};
-use crate::summary::BatchSize;
 use crate::target::{Target, connections};
 use archive::RowDigest;
 use base::Result;

@@ -9,8 +9,9 @@ mod state;
 
 use super::batch::Loaders;
 use super::files::{Content, InputFile, InputFiles};
+use super::statement_policy::resolved;
 use super::statement_policy::{self, Unsupported, why_unsupported};
-use super::survey::{self, Survey, no_schema, resolved};
+use super::survey::{self, Survey, no_schema};
 use crate::journal::Journal;
 use crate::target::connections;
 use crate::{Target, refused, script};

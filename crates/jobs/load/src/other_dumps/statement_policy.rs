@@ -1,7 +1,6 @@
 //! Which statements of a dump may run: the dump may come from a stranger, so what no dump of rows and
 //! definitions needs is refused, or skipped with --skip-unsupported and named at the end.
 
-use super::survey::resolved;
 use base::units::printable;
 use base::{Error, Kind};
 use dumps::statement::{Kind as StatementKind, Name, SYSTEM_TABLE, Scope, Statement, is_system};
@@ -106,4 +105,10 @@ pub fn refusal(list: &[Unsupported], so_far: &str) -> Error {
     Error::new(Kind::Archive, text).hint(format!(
         "{so_far}; --skip-unsupported skips these statements and lists them at the end"
     ))
+}
+
+/// Schema and name; `None` if no schema is known.
+pub fn resolved(name: &Name, current: Option<&str>) -> Option<(String, String)> {
+    let schema = name.schema.as_deref().or(current)?;
+    Some((schema.to_owned(), name.name.clone()))
 }

@@ -2,7 +2,7 @@
 //! tables are, and whether all of it may run.
 
 use super::files::{Content, InputFiles};
-use super::statement_policy::{self, Unsupported, why_unsupported};
+use super::statement_policy::{self, Unsupported, resolved, why_unsupported};
 use crate::{Options, Target, refused};
 use base::units::printable;
 use base::{Counters, Error, Kind, Result};
@@ -253,12 +253,6 @@ pub fn needs_schema(kind: &StatementKind) -> bool {
         StatementKind::InsertOther(_, None) | StatementKind::Other => true,
         _ => false,
     }
-}
-
-/// Schema and name; `None` if no schema is known.
-pub fn resolved(name: &Name, current: Option<&str>) -> Option<(String, String)> {
-    let schema = name.schema.as_deref().or(current)?;
-    Some((schema.to_owned(), name.name.clone()))
 }
 
 /// Refuses a target that already has an object of the dump.

@@ -1,41 +1,18 @@
 //! Which files there should be, and going through them on several threads.
 
 use super::rows::{Decoded, decode_chunk};
+use super::task::{ChunkTask, Task};
 use super::{CheckOptions, Problem, ProblemKind, Progress, Report};
 use crate::chunk::{Compression, index};
 use crate::manifest::{MANIFEST, Manifest};
 use crate::meta::TableMeta;
 use crate::open::{Chunk, Content, Table};
-use crate::row::RowPlan;
-use crate::{ArchiveError, FileRecord, Result, RowDigest, file, marker, meta};
+use crate::{ArchiveError, Result, file, marker, meta};
 use base::Cancel;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use store::{EntryKind, Store};
-
-/// One file to go through.
-pub(super) struct Task {
-    pub(super) file: String,
-    pub(super) record: Option<FileRecord>,
-    /// Stored size, for the order of work.
-    size: u64,
-    pub(super) chunk: Option<ChunkTask>,
-}
-
-/// A data file to decompress and perhaps decode.
-pub(super) struct ChunkTask {
-    pub(super) schema: String,
-    pub(super) table: String,
-    number: u64,
-    pub(super) compression: Compression,
-    /// How to decode its rows; `None` if they are in a foreign dialect.
-    pub(super) plan: Option<RowPlan>,
-    pub(super) raw_bytes: Option<u64>,
-    pub(super) digest: Option<RowDigest>,
-    /// There is an index file to compare with.
-    pub(super) indexed: bool,
-}
 
 /// Compares the files there are with the files there should be.
 pub(super) fn account(store: &dyn Store, manifest: &Manifest, report: &mut Report) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Through one data file, row by row.
 
 use super::Progress;
-use super::files::{ChunkTask, Task};
+use super::task::{ChunkTask, Task};
 use crate::chunk::{ChunkReader, Expected, index};
 use crate::file::read_full;
 use crate::row::{RowPlan, last_row_end, row_end};

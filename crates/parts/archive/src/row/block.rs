@@ -1,5 +1,7 @@
 //! Sixteen bytes at a time: which of them need an escape in a data file.
 
+#![allow(unsafe_code, reason = "SSE2 loads; the proofs are beside them")]
+
 /// Bytes looked at in one step.
 pub(super) const BLOCK: usize = 16;
 

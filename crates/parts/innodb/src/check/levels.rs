@@ -2,8 +2,8 @@
 //! from its root: what is kept of its pages has to fit together.
 
 use super::inside::{Before, Pairs, values};
+use super::known::{Counts, Known, Page};
 use super::walk::{DEEPEST, owned_by, segments};
-use super::written::{Counts, Known, Page};
 use super::{Index, Report};
 use crate::layout::Layout;
 use crate::page::{NONE, SIZE, fil, kind};

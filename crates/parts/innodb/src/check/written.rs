@@ -13,14 +13,15 @@
 //! has, and no leaf of a secondary index lacks its transaction.
 //! It knows nothing of how a file is built: bytes of pages are all that it sees.
 
-use super::inside::{Before, Inside, Owned, Pairs, owned};
+use super::inside::{Before, Inside, owned};
+use super::known::{Counts, Known, Page};
 use super::levels::Levels;
 use super::walk::{File, Walk, names_segments};
 use super::{Each, Error, Report, Seen, owners, unmet, wrong};
 use crate::format::Format;
 use crate::layout::Layout;
 use crate::page::{NONE, SIZE, fil, index, kind, u16_at, u32_at, u64_at};
-use crate::record::{self, Pointer, Value, info};
+use crate::record::{self, Value, info};
 use crate::space::{Owner, Pages, Space};
 use std::collections::BTreeMap;
 use std::io;
@@ -32,54 +33,6 @@ pub struct Written<'a> {
     space: u32,
     layouts: &'a [Layout],
     known: Mutex<Known>,
-}
-
-/// What is known of the pages so far.
-#[derive(Default)]
-pub(super) struct Known {
-    /// By number; `None`: not written.
-    pub(super) pages: Vec<Option<Page>>,
-    /// The first and the last key of pages, unless they were compared with those of their neighbours.
-    pub(super) ends: BTreeMap<u32, Ends>,
-    /// The pages that a page names, each with a checksum of the key.
-    pub(super) below: BTreeMap<u32, Vec<(u32, u64)>>,
-    /// Long values, with the pages whose rows they belong to.
-    pub(super) long: Vec<(u32, Pointer)>,
-    /// Heads, segments, roots, the dictionary: whole.
-    pub(super) kept: BTreeMap<u32, Vec<u8>>,
-    /// Of each layout.
-    pub(super) counts: Vec<Counts>,
-    report: Report,
-}
-
-/// What is kept of a page.
-#[derive(Clone, Copy)]
-pub(super) struct Page {
-    pub(super) kind: u16,
-    /// Whether nothing is wrong with it by itself.
-    pub(super) right: bool,
-    pub(super) level: u16,
-    /// The place of its index among the layouts.
-    pub(super) layout: Option<u16>,
-    pub(super) previous: u32,
-    /// Also the page where a long value continues.
-    pub(super) next: u32,
-    /// A sum of its first key; of a piece of a long value, its bytes.
-    pub(super) first: u64,
-    /// Whether its first key was seen to stand after the last one of the page before.
-    pub(super) joined: bool,
-}
-
-#[derive(Default)]
-pub(super) struct Ends {
-    pub(super) first: Option<Vec<Owned>>,
-    pub(super) last: Option<Vec<Owned>>,
-}
-
-#[derive(Clone, Copy, Default)]
-pub(super) struct Counts {
-    pub(super) records: u64,
-    pub(super) pairs: Pairs,
 }
 
 /// The page in front of the next one.
@@ -364,40 +317,6 @@ fn sum(key: &[Value<'_>], room: &mut Vec<u8>) -> u64 {
         }
     }
     xxhash_rust::xxh3::xxh3_64(room)
-}
-
-impl Known {
-    /// What pages from this number on were found to be.
-    fn add(&mut self, from: u32, new: Known) {
-        let end = from as usize + new.pages.len();
-        if self.pages.len() < end {
-            self.pages.resize(end, None);
-        }
-        self.report.add(new.report);
-        for (number, page) in (from..).zip(new.pages) {
-            let before = std::mem::replace(&mut self.pages[number as usize], page);
-            if before.is_some() {
-                self.report.tell(number, "it is written twice".into());
-            }
-        }
-        for (number, Ends { first, last }) in new.ends {
-            let ends = self.ends.entry(number).or_default();
-            ends.first = first.or(ends.first.take());
-            ends.last = last.or(ends.last.take());
-        }
-        self.below.extend(new.below);
-        self.long.extend(new.long);
-        self.kept.extend(new.kept);
-        for (all, new) in self.counts.iter_mut().zip(new.counts) {
-            all.records += new.records;
-            all.pairs.ordered += new.pairs.ordered;
-            all.pairs.unordered += new.pairs.unordered;
-        }
-    }
-
-    pub(super) fn page(&self, number: u32) -> Option<&Page> {
-        self.pages.get(number as usize)?.as_ref()
-    }
 }
 
 /// The pages that were kept whole; all others read as empty.

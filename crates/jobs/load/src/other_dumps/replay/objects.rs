@@ -1,7 +1,7 @@
 //! Definitions, on the control connection: what is adapted, what may fail, and what is never dropped.
 
 use super::super::files::InputFile;
-use super::super::survey::resolved;
+use super::super::statement_policy::resolved;
 use super::Replay;
 use super::state::{DeferredView, Key};
 use crate::prepare::{DEFER_FROM, ForeignKeys, is_there};

@@ -3,7 +3,7 @@
 
 use super::super::files::InputFile;
 use super::super::settings::{RowSettings, Settings};
-use super::super::survey::resolved;
+use super::super::statement_policy::resolved;
 use super::super::target_table::TargetTable;
 use crate::prepare::ForeignKeys;
 use dumps::Charset;

@@ -1,0 +1,33 @@
+//! What the steps of a load record while it runs; [`crate::Summary`] is made of it at the end.
+
+/// What the steps of a load record.
+#[derive(Default)]
+pub struct LoadReport {
+    /// Changes that the target made necessary.
+    pub notes: Vec<String>,
+    /// Objects that could not be created or loaded completely.
+    pub exceptions: Vec<String>,
+    /// Views that the target refused.
+    pub refused_views: u64,
+    /// Schemas that this load created.
+    pub created: Vec<String>,
+    /// Whether this load has created anything.
+    pub touched: bool,
+    /// Whether tables are imported as tablespaces.
+    pub physical: bool,
+    /// Batch sizes that were measured.
+    pub batch_sizes: Vec<BatchSize>,
+}
+
+/// How many chunks of a table were best loaded together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchSize {
+    /// Quoted, qualified.
+    pub table: String,
+    /// Chunks in one statement and transaction.
+    pub chunks: usize,
+    /// How much faster that was than one by one, in per cent.
+    pub gain: u64,
+    /// Each number that was tried, with its bytes a second.
+    pub tried: Vec<(usize, u64)>,
+}
