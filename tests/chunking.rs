@@ -373,5 +373,5 @@ fn batch_sizes_tried_are_in_the_summary(pair: &Pair) {
     pair.target().client("DROP DATABASE a1").expect("dropped");
     pair.load("a", &[])
         .ok()
-        .says(&["chunks ", "`a1`.`t`: ", "(tried 1, 2, 4)"]);
+        .says(&["batch size ", "`a1`.`t`: ", "(tried 1, 2, 4)"]);
 }

@@ -312,7 +312,11 @@ fn directories_with_other_files_are_left_alone(pair: &Pair) {
         .env("PENSTOCK_PASSWORD", "")
         .run()
         .ok();
-    lower.says(&["HAS NO PASSWORD", "equal:", "its server is shut down"]);
+    lower.says(&[
+        "HAS NO PASSWORD",
+        "equal:",
+        "its temporary server is shut down",
+    ]);
     // An unreadable state file is no reason to start again in a directory that is not empty.
     let private = scene.directory.join(".penstock-load");
     std::fs::create_dir(&private).expect("a directory");
@@ -410,7 +414,7 @@ fn a_script_load_killed_after_its_last_step_is_complete(pair: &Pair) {
     scene.load(&["--resume"]).run().ok().says(&[
         "nothing to do: the interrupted load had already completed",
         "counted",
-        "start yours on it",
+        "start your service on it",
     ]);
     scene.nothing_is_left();
     let server = scene.serve();

@@ -122,7 +122,7 @@ fn imported_tables_stay_equal_after_changes_and_restarts(s: &mut Scene) {
         .offline(&["--json"])
         .run()
         .ok()
-        .says(&["ends the sessions of root@localhost (1, 0 at work)"]);
+        .says(&["ends the sessions of root@localhost (1, 0 active)"]);
     assert_eq!(s.script.calls(), ["stop", "start"]);
     let import = &done.summary()["import"];
     let mut files = names(&import["files"]);
@@ -223,7 +223,7 @@ fn a_load_killed_while_the_server_is_stopped(s: &mut Scene) {
                     .ok(),
                 _ => s.offline(&[]).run().code(10),
             };
-            next.says(&["has left the server stopped: it is started again"]);
+            next.says(&["left the server stopped: it is started again"]);
         }
         let import: &[&str] = if round % 2 == 0 {
             &["--resume"]
@@ -333,7 +333,7 @@ fn no_other_process_starts_the_stopped_server(s: &mut Scene) {
         s.load(&["--import-mode", "sql"])
             .run()
             .code(11)
-            .says(&["another penstock has stopped this server"]);
+            .says(&["another penstock process has stopped this server"]);
         s.script.run("start");
         std::thread::sleep(Duration::from_millis(300));
         assert!(s.target.conn().is_err(), "the server came up");
@@ -347,7 +347,7 @@ fn no_other_process_starts_the_stopped_server(s: &mut Scene) {
                 s.offline(more)
                     .run()
                     .code(11)
-                    .says(&["another penstock has stopped this server"]);
+                    .says(&["another penstock process has stopped this server"]);
             }
         });
         done.ok().says(&["equal:"]);
@@ -442,7 +442,7 @@ fn contradictory_options_are_refused() {
         "--server-config",
         "/tmp",
     ])
-    .says(&["--import-mode offline has none"]);
+    .says(&["--import-mode offline changes none"]);
     load(&["--server-command", "x"]).says(&["only --tune=max and --import-mode offline may do"]);
     load(&["--tune=max", "--server-command", "x"]).says(&["--server-config"]);
 }

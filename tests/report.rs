@@ -237,7 +237,7 @@ fn a_run_that_fails_is_recorded_too(pair: &Pair) {
     std::fs::write(pair.path("mine.json"), "{\"my\": \"own\"}").expect("a file");
     pair.dump("b", &["--record", &path("mine.json")])
         .code(10)
-        .says(&["no record of a run"]);
+        .says(&["not a record of a run"]);
     assert!(!pair.path("b").exists());
 
     // Interrupted: a lock of another session makes the dump wait.
@@ -279,8 +279,8 @@ fn files_that_are_no_records_are_refused() {
             .says(&["ERROR", "HINT", says]);
         assert!(!path.with_extension("html").exists());
     };
-    refused(&write("a.json", "{}"), 2, "no record of a run");
-    refused(&write("b.json", "%PDF-1.4"), 2, "no record of a run");
+    refused(&write("a.json", "{}"), 2, "not a record of a run");
+    refused(&write("b.json", "%PDF-1.4"), 2, "not a record of a run");
     refused(
         &write("c.json", &good[..good.len() - 9]),
         5,
@@ -306,7 +306,7 @@ fn files_that_are_no_records_are_refused() {
     refused(
         &write("g.json", &"[".repeat(100_000)),
         2,
-        "no record of a run",
+        "not a record of a run",
     );
     report(&[&dir.path().join("none.json")])
         .run()

@@ -120,7 +120,7 @@ fn files_of_a_server_are_intact_and_damage_is_found() {
             .arg(&file)
             .run()
             .ok()
-            .says(&["Tablespace is whole", "PRIMARY: ", "in order"]);
+            .says(&["Tablespace is intact", "PRIMARY: ", "in order"]);
         let bytes = std::fs::read(&file).expect("the file");
         for at in [
             30_000,
@@ -158,7 +158,7 @@ fn files_of_a_server_are_intact_and_damage_is_found() {
         std::fs::write(&file, &bytes).expect("written");
         std::fs::remove_file(file.with_extension("cfg")).expect("removed");
         let done = Tool::new(["verify", "--tablespace"]).arg(&file).run().ok();
-        done.says(&["without a description beside it", "Tablespace is whole"]);
+        done.says(&["without a description next to it", "Tablespace is intact"]);
         run(
             &mut conn,
             "CREATE TABLE t.old (id INT PRIMARY KEY, v VARCHAR(20), KEY (v)) ROW_FORMAT=REDUNDANT",

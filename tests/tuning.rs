@@ -206,7 +206,7 @@ fn settings_changed_by_others_stay(scene: &mut Scene) {
         .expect("set");
     run.wait()
         .code(3)
-        .says(&["sync_binlog is 77", "somebody else changed it"]);
+        .says(&["sync_binlog is 77", "another session changed it"]);
     assert_eq!(settings(&scene.target)["sync_binlog"], "77");
     scene
         .target
@@ -373,7 +373,7 @@ fn two_loads_at_once() {
                 .run();
             second
                 .ok()
-                .says(&[who, "goes on as with --tune=safe", "equal:"]);
+                .says(&[who, "continues as with --tune=safe", "equal:"]);
             tuned(kind, &settings(&scene.target));
             scene.target.client("DROP DATABASE small").expect("dropped");
         }

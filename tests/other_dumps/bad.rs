@@ -66,7 +66,7 @@ fn a_truncated_script(pair: &Pair) {
         .input(&WHOLE[..end])
         .run()
         .code(5)
-        .says(&["standard input is cut", "drop the schemas"]);
+        .says(&["standard input is cut", "drop the schema"]);
 }
 
 /// Statements that are not supported, and what messages call them.
@@ -166,7 +166,7 @@ fn errors_that_only_the_target_finds(pair: &Pair) {
         format!("{head}INSERT INTO t VALUES (1,'a');\nINSERT INTO u VALUES (1);\n").as_bytes(),
         &[],
     );
-    none.code(5).says(&["`a1`.`u`", "drop the schemas"]);
+    none.code(5).says(&["`a1`.`u`", "drop the schema"]);
     forget(pair, &["a1"]);
     load(
         format!("{head}INSERT INTO t VALUES (1,'a'),(1,'b');\n").as_bytes(),
@@ -500,7 +500,7 @@ fn missing_files_of_mydumper(pair: &Pair) {
     directory(counted, &three[..2])
         .run()
         .code(3)
-        .says(&["its files hold 3"]);
+        .says(&["its files have 3"]);
     // Without a count, a gap may be a range without rows.
     directory("", &gap)
         .run()

@@ -98,7 +98,7 @@ fn restarted_for_the_load_and_afterwards(m: &mut Managed) {
         "{text}"
     );
     assert!(!text.contains("log-bin"), "{text}");
-    let done = run.wait().ok().says(&["t_app@localhost (1, 0 at work)"]);
+    let done = run.wait().ok().says(&["t_app@localhost (1, 0 active)"]);
     m.as_before();
     assert_eq!(m.calls(), ["restart", "restart"]);
     let tuning = done.summary()["tuning"].clone();

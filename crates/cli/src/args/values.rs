@@ -110,7 +110,9 @@ fn compression(text: &str) -> Result<dump::Compression, String> {
             Ok(level @ 1..=22) => Ok(dump::Compression::Zstd(level)),
             _ => Err("the level must be from 1 to 22".to_owned()),
         },
-        _ => Err("unknown method; one of zstd, zstd:LEVEL (1 to 22), none".to_owned()),
+        _ => Err(format!(
+            "{text:?} is not a compression: one of zstd, zstd:LEVEL (1 to 22), none"
+        )),
     }
 }
 
