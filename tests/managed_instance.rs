@@ -182,7 +182,7 @@ fn killed_and_resumed(pair: &Pair) {
         .load(again)
         .run()
         .code(5)
-        .says(&["does not run", "--resume continues"]);
+        .says(&["is shut down", "--resume continues"]);
     assert_eq!(processes(&scene.directory), 0);
     std::fs::write(&chunk, whole).expect("written");
     // After the last step nothing is left to do, as the server's rows show.
@@ -289,12 +289,12 @@ fn directories_with_other_files_are_left_alone(pair: &Pair) {
             .arg(&scene.directory)
             .args(["--mysqld", program])
     };
-    refused(other("/bin/true"), 2, "is no server");
-    refused(other("/nonexistent/mysqld"), 2, "is no server");
+    refused(other("/bin/true"), 2, "is not a server");
+    refused(other("/nonexistent/mysqld"), 2, "is not a server");
     refused(
         scene.load(&["--mysqld-option", "log_bin=/somewhere/else"]),
         2,
-        "log_bin is not for a server",
+        "log_bin cannot be set here",
     );
     refused(scene.load(&["--include-schemas", "none"]), 2, "none");
     assert!(listed(&scene.directory).is_empty());

@@ -121,7 +121,7 @@ fn invalid_rates_are_refused() {
         (
             "--max-rate",
             "100",
-            "--max-rate: \"100\" is too low: 1 KiB/s",
+            "--max-rate: \"100\" is too low: the minimum is 1 KiB/s",
         ),
         (
             "--max-rate-disk",

@@ -151,7 +151,7 @@ fn a_run_is_recorded_and_shown(pair: &Pair) {
     assert!(
         r["story"][1]
             .as_str()
-            .is_some_and(|s| s.starts_with("Proven")),
+            .is_some_and(|s| s.starts_with("Verified")),
         "{}",
         r["story"]
     );

@@ -203,7 +203,7 @@ fn a_shell_archive_loads_and_is_compared(pair: &Pair) {
         "10.11.6-MariaDB"
     };
     write(&pair.path("a"), "2.0.1", server);
-    pair.verify("a").ok().says(&["not written by penstock"]);
+    pair.verify("a").ok().says(&["penstock did not write it"]);
     pair.load("a", &[])
         .ok()
         .says(&["no digests", "mysqlsh Ver 9.6.0", "equal: 3 rows"]);

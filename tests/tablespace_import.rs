@@ -191,7 +191,7 @@ fn auto_imports_big_tables_and_says_why_not_the_others(pair: &Pair) {
         .says(&["\"lots\" is not a size"]);
     pair.load("a", &["--import-mode", "sea"])
         .code(2)
-        .says(&["auto", "rows", "tablespace"]);
+        .says(&["auto", "sql", "tablespace"]);
 }
 
 const FAILPOINTS: &[&str] = &[

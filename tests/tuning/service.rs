@@ -156,7 +156,10 @@ fn a_server_that_does_not_start_with_the_settings(m: &mut Managed) {
     drop(lazy);
     // A file of unknown origin is kept, and stops the load before anything is done.
     std::fs::write(m.fragment(), "[mysqld]\n").expect("written");
-    m.load().run().code(8).says(&["is there already"]);
+    m.load()
+        .run()
+        .code(8)
+        .says(&["exists, and no journal says why"]);
     std::fs::remove_file(m.fragment()).expect("removed");
     m.as_before();
 }

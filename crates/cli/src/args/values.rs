@@ -108,7 +108,7 @@ fn compression(text: &str) -> Result<dump::Compression, String> {
         None if text == "zstd" => Ok(dump::Compression::Zstd(1)),
         Some(("zstd", level)) => match level.parse() {
             Ok(level @ 1..=22) => Ok(dump::Compression::Zstd(level)),
-            _ => Err("the level must be from 1 to 22".to_owned()),
+            _ => Err(format!("{text:?}: the level must be from 1 to 22")),
         },
         _ => Err(format!(
             "{text:?} is not a compression: one of zstd, zstd:LEVEL (1 to 22), none"
