@@ -320,9 +320,9 @@ fn directories_with_other_files_are_left_alone(pair: &Pair) {
     // An unreadable state file is no reason to start again in a directory that is not empty.
     let private = scene.directory.join(".penstock-load");
     std::fs::create_dir(&private).expect("a directory");
-    std::fs::write(private.join("mark"), "").expect("written");
+    std::fs::write(private.join("state"), "").expect("written");
     let before = listed(&scene.directory);
-    refused(scene.load(&["--resume"]), 10, "does not say how far");
+    refused(scene.load(&["--resume"]), 10, "is damaged");
     assert_eq!(listed(&scene.directory), before);
     std::fs::remove_dir_all(&private).expect("removed");
     scene.nothing_is_left();
