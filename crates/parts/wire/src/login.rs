@@ -253,7 +253,7 @@ impl Session {
                 _ => return Err(Error::Protocol("an unknown packet in the login".into())),
             }
         }
-        Err(Error::Protocol("the login does not come to an end".into()))
+        Err(Error::Protocol("the login does not finish".into()))
     }
 }
 
