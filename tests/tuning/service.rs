@@ -3,7 +3,7 @@
 
 use super::scene::{Scene, settings};
 use crate::kit::managed::Flag;
-use crate::kit::waiting::until_up;
+use crate::kit::waiting::{until, until_up};
 use crate::kit::{self, Tool, both, few};
 use std::path::PathBuf;
 use testkit::Kind;
@@ -129,8 +129,11 @@ fn stopped_or_failed(m: &mut Managed) {
     m.scene.empty();
     let run = m.load().start();
     m.scene.rows_flow();
-    // The load fails without its tables and restarts the server, which may end this session before its DROP is done.
-    let _ = m.scene.target.client("DROP DATABASE IF EXISTS big");
+    // The load fails without its tables and restarts the server, which may end the session of an unfinished
+    // DROP: the schema must be gone in the end all the same.
+    until("the schema is dropped", || {
+        m.scene.target.client("DROP DATABASE IF EXISTS big").is_ok()
+    });
     let done = run.wait();
     assert!(![0, 9, 70].contains(&done.code), "{done:?}");
     m.as_before();
