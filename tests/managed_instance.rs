@@ -97,7 +97,7 @@ fn initialized_loaded_and_shut_down(pair: &Pair) {
         .ok();
     assert!(!done.said().contains("0d\\d"), "{}", done.said());
     let summary = done.summary();
-    let files = names(&summary["import"]["files"]);
+    let files = names(&summary["import"]["tables"]);
     assert!(
         files.contains(&"`f`.`keyed`".to_owned()) && files.len() > 12,
         "{files:?}"

@@ -38,7 +38,7 @@ fn tablespaces_and_data_directories_of_mariadb_11_8() {
             .args(["--threads", "2", "--json"])
     };
     let as_files = |done: crate::kit::Done| {
-        let mut files = names(&done.summary()["import"]["files"]);
+        let mut files = names(&done.summary()["import"]["tables"]);
         files.sort();
         assert_eq!(files, imported_as_tablespaces(&pair));
     };

@@ -125,7 +125,7 @@ fn imported_tables_stay_equal_after_changes_and_restarts(s: &mut Scene) {
         .says(&["ends the sessions of root@localhost (1, 0 active)"]);
     assert_eq!(s.script.calls(), ["stop", "start"]);
     let import = &done.summary()["import"];
-    let mut files = names(&import["files"]);
+    let mut files = names(&import["tables"]);
     files.sort();
     let wanted = imported_as_tablespaces(&s.pair);
     assert_eq!(files, wanted, "{import:#}");

@@ -92,11 +92,11 @@ fn partitions_are_imported_one_by_one(pair: &Pair) {
     let done = loading(pair, FILES).arg("--json").run().ok();
     let import = &done.summary()["import"];
     assert_eq!(
-        names(&import["files"]),
+        names(&import["tables"]),
         ["`f`.`cut`", "`f`.`hashed`", "`f`.`keyed`"],
         "{import:#}"
     );
-    let reasons = import["rows"].as_array().expect("reasons");
+    let reasons = import["by_sql"].as_array().expect("reasons");
     let apart = reasons
         .iter()
         .find(|r| names(&r["tables"]) == ["`f`.`many`"])
@@ -157,7 +157,7 @@ fn another_flavour_puts_rows_into_other_partitions() {
         .args(FILES.iter().copied())
         .run()
         .ok();
-    assert_eq!(names(&done.summary()["import"]["files"]), ["`f`.`h`"]);
+    assert_eq!(names(&done.summary()["import"]["tables"]), ["`f`.`h`"]);
     let first = "SELECT COUNT(*) FROM f.k PARTITION (p0)";
     assert_ne!(
         pair.source().value(first).expect("a count"),

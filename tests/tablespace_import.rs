@@ -35,11 +35,11 @@ fn imported_tables_equal_those_loaded_by_sql(pair: &Pair) {
     let done = loading(pair, &["--json"]).run().ok();
     let summary = done.summary();
     let import = &summary["import"];
-    let mut files = names(&import["files"]);
+    let mut files = names(&import["tables"]);
     files.sort();
     let wanted = imported_as_tablespaces(pair);
     assert_eq!(files, wanted, "{import:#}");
-    let reasons = import["rows"].as_array().expect("reasons");
+    let reasons = import["by_sql"].as_array().expect("reasons");
     for (table, word) in [("made", "are stored"), ("isam", "engine")] {
         let name = format!("`f`.`{table}`");
         let reason = reasons.iter().find(|r| names(&r["tables"]).contains(&name));

@@ -21,14 +21,14 @@ pub struct Which {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  penstock set rate=20M
-  penstock set rate=none rate-disk=50M --pid 4711
-  penstock set impact=10%
+  penstock set max-rate=20M
+  penstock set max-rate=none max-rate-disk=50M --pid 4711
+  penstock set max-impact=10%
 
 Exit codes: 0 done, 1 the job does not answer, 2 a wrong value, no such job, or several and no --pid")]
 pub struct Set {
-    /// Limits to change: rate and rate-disk in bytes per second; the limits on impact and on running
-    /// threads for a dump that was started with one of them; none removes a limit
+    /// Limits to change: max-rate and max-rate-disk in bytes per second; max-impact and max-threads-running
+    /// for a dump that was started with one of them; none removes a limit
     #[arg(value_name = "NAME=VALUE", required = true)]
     pub values: Vec<String>,
     /// Process id of the job; not needed if only one runs

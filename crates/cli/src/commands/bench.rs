@@ -1,10 +1,11 @@
 //! `penstock bench`.
 
 use crate::args::bench::{Bench, Impact, Tpcc, TpccCheck, TpccLoad, TpccRun};
-use crate::screen::{Screen, summary};
+use crate::screen::Screen;
 use crate::settings::bench as settings;
 use ::report::html;
-use ::report::record::{self, summaries};
+use ::report::record::{self, settings as recorded};
+use ::report::summary::{self, Item};
 use ::run::Run;
 use base::{Error, Kind, Result};
 use bench::impact;
@@ -28,12 +29,12 @@ fn impact(a: &Impact, run: &Run, screen: &Screen) -> Result<u8> {
             Error::new(Kind::Storage, what)
         })?;
     }
-    let kept = record::keep(
+    let mut kept = record::keep(
         run,
         a.to.as_deref(),
-        || summaries::impact_begins(&options),
+        || recorded::impact(&options),
         |run| impact::run(run, &options),
-        summaries::impact,
+        summary::impact,
     )?;
     let mut page = None;
     if let (Some(directory), None) = (&a.to, &kept.lost) {
@@ -44,29 +45,32 @@ fn impact(a: &Impact, run: &Run, screen: &Screen) -> Result<u8> {
         })?
         .path;
     }
-    screen.summary(
-        &summary::impact(&kept.done, page.as_deref()),
-        summary::impact_json(&kept.done, page.as_deref()),
-    );
+    let page = page.map(|p| p.display().to_string());
+    let report = Item::new("report").key("report", &page);
+    kept.summary.add(match page {
+        Some(page) => report.line(page),
+        None => report,
+    });
+    screen.summary(&kept.summary);
     Ok(super::report::code(&kept, 0, run))
 }
 
 fn tpcc_load(a: &TpccLoad, run: &Run, screen: &Screen) -> Result<u8> {
     let done = load::run(run, &settings::tpcc_load(a)?)?;
-    screen.summary(&summary::tpcc_load(&done), summary::tpcc_load_json(&done));
+    screen.summary(&summary::tpcc_load(&done));
     Ok(super::exceptions(&done.tuning.not_reverted))
 }
 
 fn tpcc_run(a: &TpccRun, run: &Run, screen: &Screen) -> Result<u8> {
     let done = run::run(run, &settings::tpcc_run(a)?)?;
-    screen.summary(&summary::tpcc_run(&done), summary::tpcc_run_json(&done));
+    screen.summary(&summary::tpcc_run(&done));
     // A constraint that was missed is a result, not a failure.
     Ok(0)
 }
 
 fn tpcc_check(a: &TpccCheck, run: &Run, screen: &Screen) -> Result<u8> {
     let done = check::run(run, &settings::tpcc_check(a)?)?;
-    screen.summary(&summary::tpcc_check(&done), summary::tpcc_check_json(&done));
+    screen.summary(&summary::tpcc_check(&done));
     Ok(if done.holds() {
         0
     } else {

@@ -1,7 +1,7 @@
 //! Control of running jobs: they listen, one is chosen by its process id, and it is asked something.
 
 use crate::args::control::{Set, Which};
-use crate::screen::{Screen, summary};
+use crate::screen::{Screen, runs};
 use crate::settings::state;
 use base::{Cancel, Error, Kind, Result, units};
 use run::Run;
@@ -50,7 +50,7 @@ fn one(pid: Option<u32>) -> Result<Running> {
         silent,
     } = running()?;
     let list = |all: &[Running]| -> String {
-        let line = |r: &Running| format!("\n  {}", summary::run_line(&r.status));
+        let line = |r: &Running| format!("\n  {}", runs::run_line(&r.status));
         all.iter().map(line).collect()
     };
     if let Some(pid) = pid {
@@ -69,7 +69,7 @@ fn one(pid: Option<u32>) -> Result<Running> {
     // A run that does not answer may be the one that is meant.
     let lines: String = silent
         .iter()
-        .map(|pid| format!("\n  {}", summary::silent_line(*pid)))
+        .map(|pid| format!("\n  {}", runs::silent_line(*pid)))
         .collect();
     match all.len() + silent.len() {
         1 => silent
@@ -93,15 +93,12 @@ pub fn status(a: &Which, screen: &Screen) -> Result<u8> {
     let (list, silent): (Vec<Status>, Vec<u32>) = match a.pid {
         Some(_) => (vec![one(a.pid)?.status], Vec::new()),
         None => {
-            let runs = running()?;
-            let list = runs.answering.into_iter().map(|r| r.status).collect();
-            (list, runs.silent)
+            let found = running()?;
+            let list = found.answering.into_iter().map(|r| r.status).collect();
+            (list, found.silent)
         }
     };
-    screen.summary(
-        &summary::runs(&list, &silent),
-        summary::runs_json(&list, &silent),
-    );
+    screen.result(&runs::runs(&list, &silent), runs::runs_json(&list, &silent));
     Ok(0)
 }
 
@@ -135,7 +132,7 @@ pub fn ask(pid: Option<u32>, request: &Request, screen: &Screen) -> Result<u8> {
     };
     let status = one(pid)?.ask(request).map_err(usage)?;
     let list = [status];
-    screen.summary(&summary::runs(&list, &[]), summary::runs_json(&list, &[]));
+    screen.result(&runs::runs(&list, &[]), runs::runs_json(&list, &[]));
     Ok(0)
 }
 
@@ -150,9 +147,9 @@ pub fn stop(a: &Which, screen: &Screen, cancel: &Cancel) -> Result<u8> {
         }
     }
     let gone = !run.is_there();
-    screen.summary(
-        &summary::stopped(&status, gone),
-        summary::stopped_json(&status, gone),
+    screen.result(
+        &runs::stopped(&status, gone),
+        runs::stopped_json(&status, gone),
     );
     Ok(0)
 }

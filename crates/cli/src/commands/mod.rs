@@ -5,9 +5,10 @@ mod control;
 mod report;
 
 use crate::args::{self, Cli, Command, Completions};
-use crate::screen::{Screen, summary};
+use crate::screen::Screen;
 use crate::settings::{self, Compared};
-use ::report::record::{self, summaries};
+use ::report::record::{self, settings as recorded};
+use ::report::summary::{self, Summary};
 use base::{Cancel, Kind, Result};
 use clap::CommandFactory;
 use instance::doctor;
@@ -35,47 +36,43 @@ pub fn run(cli: &Cli, screen: &Arc<Screen>, cancel: &Cancel) -> Result<u8> {
     }
 }
 
-/// A summary, and the traffic through the rate limits.
-fn show(run: &Run, screen: &Screen, mut text: String, mut value: serde_json::Value) {
-    let traffic = run.status.traffic();
-    text += &summary::limits(&traffic);
-    if let Some(map) = value.as_object_mut() {
-        map.insert("traffic".into(), summary::limits_json(&traffic));
+/// Shows a summary, with the traffic through the rate limits.
+fn show(run: &Run, screen: &Screen, summary: &mut Summary) {
+    for item in summary::traffic(&run.status.traffic()) {
+        summary.add(item);
     }
-    screen.summary(&text, value);
+    screen.summary(summary);
 }
 
 fn dump(a: &args::dump::Dump, run: &Run, screen: &Screen) -> Result<u8> {
     let options = settings::dump(a)?;
     settings::limit(run, &a.limits, Some(&a.store_limits));
     let _listens = control::listen(run, "dump", settings::about("into", &a.to));
-    let kept = record::keep(
+    let mut kept = record::keep(
         run,
         a.recording.record.as_deref(),
-        || summaries::dump_begins(&options),
+        || recorded::dump(&options),
         |run| dump::run(run, &options),
-        summaries::dump,
+        summary::dump,
     )?;
-    let done = &kept.done;
-    show(run, screen, summary::dump(done), summary::dump_json(done));
-    Ok(report::code(&kept, exceptions(&done.exceptions), run))
+    show(run, screen, &mut kept.summary);
+    Ok(report::code(&kept, exceptions(&kept.done.exceptions), run))
 }
 
 fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
     let options = settings::load(a)?;
     settings::limit(run, &a.limits, None);
     let _listens = control::listen(run, "load", settings::about("of", &a.from));
-    let kept = record::keep(
+    let mut kept = record::keep(
         run,
         a.recording.record.as_deref(),
-        || summaries::load_begins(&options),
+        || recorded::load(&options),
         |run| load::run(run, &options),
-        summaries::load,
+        summary::load,
     )?;
-    let done = &kept.done;
-    show(run, screen, summary::load(done), summary::load_json(done));
-    done.acknowledged();
-    Ok(report::code(&kept, exceptions(&done.exceptions), run))
+    show(run, screen, &mut kept.summary);
+    kept.done.acknowledged();
+    Ok(report::code(&kept, exceptions(&kept.done.exceptions), run))
 }
 
 fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
@@ -92,49 +89,39 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
     };
     let _listens = control::listen(run, "verify", about);
     let file = a.recording.record.as_deref();
-    let begins = |sides: &[String]| summaries::verify_begins(sides, v.threads, &v.filter);
-    let kept = match &v.of {
+    let begins = |sides: &[String]| recorded::verify(sides, v.threads, &v.filter);
+    let mut kept = match &v.of {
         Compared::Tablespaces(files) => {
             let done = verify::tablespaces(run, files, v.threads)?;
-            screen.summary(
-                &summary::tablespaces(&done),
-                summary::tablespaces_json(&done),
-            );
+            screen.summary(&summary::tablespaces(&done));
             return Ok(0);
         }
         Compared::Archive { directory, rows } => {
             let begins = || begins(&[directory.display().to_string()]);
             let job = |run: &Run| verify::offline(run, directory, v.threads, *rows);
-            let kept = record::keep(run, file, begins, job, summaries::offline)?;
-            let done = &kept.done;
-            screen.summary(&summary::offline(done), summary::offline_json(done));
+            let kept = record::keep(run, file, begins, job, summary::offline)?;
+            screen.summary(&kept.summary);
             return Ok(report::code(&kept, 0, run));
         }
         Compared::Against(directory, server) => {
             let begins = || begins(&[directory.display().to_string(), server.endpoint.to_string()]);
             let job = |run: &Run| verify::against(run, directory, server, v.threads, &v.filter);
-            record::keep(run, file, begins, job, summaries::compared)?
+            record::keep(run, file, begins, job, summary::compared)?
         }
         Compared::Servers(sides) => {
             let [left, right] = &**sides;
             let begins = || begins(&[left.endpoint.to_string(), right.endpoint.to_string()]);
             let job = |run: &Run| verify::servers(run, left, right, v.threads, &v.filter);
-            record::keep(run, file, begins, job, summaries::compared)?
+            record::keep(run, file, begins, job, summary::compared)?
         }
     };
-    let done = &kept.done;
-    show(
-        run,
-        screen,
-        summary::compared(done),
-        summary::compared_json(done),
-    );
+    show(run, screen, &mut kept.summary);
     Ok(report::code(&kept, 0, run))
 }
 
 fn doctor(a: &args::doctor::Doctor, run: &Run, screen: &Screen) -> Result<u8> {
     let done = doctor::run(run, &settings::doctor(a)?)?;
-    screen.summary(&summary::doctor(&done), summary::doctor_json(&done));
+    screen.summary(&summary::doctor(&done));
     Ok(exceptions(&done.left))
 }
 

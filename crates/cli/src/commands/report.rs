@@ -23,7 +23,7 @@ pub fn report(a: &Report, screen: &Screen) -> Result<u8> {
     let done = html::run(&options)?;
     match &done.html {
         Some(html) => screen.document(html)?,
-        None => screen.summary(&shown::text(&done), shown::json(&done)),
+        None => screen.result(&shown::text(&done), shown::json(&done)),
     }
     Ok(0)
 }

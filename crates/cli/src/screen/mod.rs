@@ -6,10 +6,10 @@
 
 mod live;
 pub mod report;
-pub mod summary;
+pub mod runs;
 
 use base::pace::Pace;
-use base::units::{bytes, count, printable};
+use base::units::{bytes, count, printable, rounded};
 use base::{Counters, Error, Event, Observer, RateLimiter};
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -161,7 +161,7 @@ impl Screen {
         if let Some(map) = value.as_object_mut() {
             map.insert(
                 "seconds".into(),
-                round(self.start.elapsed().as_secs_f64()).into(),
+                rounded(self.start.elapsed().as_secs_f64()).into(),
             );
         }
         // A closed pipe must not stop a backup.
@@ -234,8 +234,13 @@ impl Screen {
         })
     }
 
-    /// Shows the summary: text for people, one object for programs.
-    pub fn summary(&self, text: &str, value: serde_json::Value) {
+    /// Shows the end of a run.
+    pub fn summary(&self, summary: &::report::summary::Summary) {
+        self.result(&::report::summary::lines(summary), summary.json());
+    }
+
+    /// Shows a result: text for people, one object for programs.
+    pub fn result(&self, text: &str, value: serde_json::Value) {
         self.finish();
         if self.mode == Mode::Json {
             self.json(value);
@@ -248,10 +253,6 @@ impl Screen {
 /// Several lines stay several, each harmless.
 fn lines(text: &str) -> String {
     text.lines().map(printable).collect::<Vec<_>>().join("\n")
-}
-
-pub(crate) fn round(v: f64) -> f64 {
-    (v * 1000.0).round() / 1000.0
 }
 
 impl Observer for Screen {
@@ -289,7 +290,7 @@ impl Observer for Screen {
                 }
                 match (self.mode, done) {
                     (Mode::Json, Some(p)) => self.json(serde_json::json!({
-                        "event": "phase_end", "phase": name, "phase_seconds": round(seconds),
+                        "event": "phase_end", "phase": name, "phase_seconds": rounded(seconds),
                         "rows": p.counters.rows.get(), "bytes": p.counters.bytes.get(),
                     })),
                     (Mode::Live | Mode::Plain, Some(p)) => self.say(&p.done(seconds)),

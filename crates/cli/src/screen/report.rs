@@ -1,6 +1,6 @@
 //! `penstock report` on a terminal: the outcome, the main figures, and the first curve in one line.
 
-use base::units::printable;
+use base::units::{printable, rounded};
 use report::html::{Summary, show};
 use report::record::{Record, Series, State};
 use serde_json::{Value, json};
@@ -204,7 +204,7 @@ fn bars(out: &mut String, r: &Record) {
 pub fn json(d: &Summary) -> Value {
     let run = |r: &Record| {
         json!({
-            "title": r.title, "kind": r.kind, "begin": r.begin, "duration": super::round(r.seconds),
+            "title": r.title, "kind": r.kind, "begin": r.begin, "duration": rounded(r.seconds),
             "outcome": r.outcome.state, "exit_code": r.outcome.code, "story": r.story,
             "figures": r.figures.iter().map(|f| json!({"name": f.name, "value": f.value, "unit": f.unit})).collect::<Vec<_>>(),
         })

@@ -2,7 +2,7 @@
 //! which makes the archive complete.
 
 use super::tables::TableState;
-use super::{Compression, Consistency, Options, snapshot::Achieved};
+use super::{Consistency, Options, snapshot::Achieved};
 use archive::manifest::{self, ChunkEntry, TableRecord};
 use archive::meta::{self, Capability, Done, Root};
 use archive::{FileRecord, Manifest, WriteOptions};
@@ -234,12 +234,8 @@ fn root_metadata(options: &Options, facts: &Facts<'_>) -> Root {
 
 fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Value> {
     let mut map = serde_json::Map::new();
-    let compression = match options.compression {
-        Compression::Zstd(level) => format!("zstd:{level}"),
-        other => other.name().to_owned(),
-    };
     map.insert("threads".into(), json!(options.threads));
-    map.insert("compression".into(), json!(compression));
+    map.insert("compression".into(), json!(options.compression.to_string()));
     map.insert("bytesPerChunk".into(), json!(options.chunk_bytes));
     map.insert(
         "consistent".into(),

@@ -43,7 +43,7 @@ pub struct Journal {
     /// Tables whose tablespace is being built or imported, and where it is built.
     files: BTreeMap<String, String>,
     /// Tables that were imported as tablespaces and are not verified yet.
-    unproven: BTreeSet<String>,
+    unverified: BTreeSet<String>,
 }
 
 impl Journal {
@@ -55,7 +55,7 @@ impl Journal {
             rows: BTreeMap::new(),
             created: Vec::new(),
             files: BTreeMap::new(),
-            unproven: BTreeSet::new(),
+            unverified: BTreeSet::new(),
         }
     }
 
@@ -93,8 +93,8 @@ impl Journal {
                 Some(("file", table)) => {
                     journal.files.insert(table.to_owned(), value);
                 }
-                Some(("unproven", table)) => {
-                    journal.unproven.insert(table.to_owned());
+                Some(("unverified", table)) => {
+                    journal.unverified.insert(table.to_owned());
                 }
                 Some(("chunk", file)) => {
                     journal.done.entry(file.to_owned()).or_default();
@@ -177,28 +177,33 @@ impl Journal {
     }
 
     /// Whether a table was imported as a tablespace and is not verified yet.
-    pub fn is_unproven(&self, table: &str) -> bool {
-        self.unproven.contains(table)
+    pub fn is_unverified(&self, table: &str) -> bool {
+        self.unverified.contains(table)
     }
 
     /// Records that the tablespace of a table is about to be built.
-    pub(super) fn begin_file(&self, conn: &mut Conn, table: &str, path: &str) -> Result<()> {
+    pub(super) fn begin_tablespace(&self, conn: &mut Conn, table: &str, path: &str) -> Result<()> {
         let insert = self.insert(&format!("file:{table}"), path);
         run_sql(conn, &insert.replacen("INSERT", "REPLACE", 1))
     }
 
     /// Records that nothing of a tablespace file is left.
-    pub(super) fn forget_file(&self, conn: &mut Conn, table: &str) -> Result<()> {
+    pub(super) fn forget_tablespace(&self, conn: &mut Conn, table: &str) -> Result<()> {
         run_sql(conn, &self.delete(&format!("file:{table}")))
     }
 
     /// Records that the server has imported a tablespace, and with it all chunks of the table.
-    pub(super) fn enter_file(&self, conn: &mut Conn, table: &str, files: &[&str]) -> Result<()> {
+    pub(super) fn enter_tablespace(
+        &self,
+        conn: &mut Conn,
+        table: &str,
+        files: &[&str],
+    ) -> Result<()> {
         run_sql(conn, "START TRANSACTION")?;
         run_sql(conn, &self.delete(&format!("file:{table}")))?;
-        let unproven = self.insert(&format!("unproven:{table}"), "");
+        let insert = self.insert(&format!("unverified:{table}"), "");
         // An earlier attempt at this table may have left it.
-        run_sql(conn, &unproven.replacen("INSERT", "REPLACE", 1))?;
+        run_sql(conn, &insert.replacen("INSERT", "REPLACE", 1))?;
         for file in files {
             run_sql(conn, &self.insert(&format!("chunk:{file}"), ""))?;
         }
@@ -206,12 +211,12 @@ impl Journal {
     }
 
     /// Records that an imported table has been verified, or is loaded again.
-    pub(super) fn proven(&self, conn: &mut Conn, table: &str) -> Result<()> {
-        run_sql(conn, &self.delete(&format!("unproven:{table}")))
+    pub(super) fn mark_verified(&self, conn: &mut Conn, table: &str) -> Result<()> {
+        run_sql(conn, &self.delete(&format!("unverified:{table}")))
     }
 
-    /// Takes over what workers that share the journal have recorded with [`Journal::enter_file`].
-    pub(super) fn entered(&mut self, files: &[&str]) {
+    /// Takes over what workers that share the journal have recorded with [`Journal::enter_tablespace`].
+    pub(super) fn mark_imported(&mut self, files: &[&str]) {
         for file in files {
             self.done.entry((*file).to_owned()).or_default();
         }

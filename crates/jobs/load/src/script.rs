@@ -20,7 +20,7 @@ use server::Identity;
 
 /// The statements that an archive may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
+pub enum Allowed {
     /// `SET` of session variables.
     Set,
     /// `USE schema`; never run, because the load chooses the schema itself.
@@ -50,7 +50,7 @@ pub enum Sort {
 #[derive(Clone, Debug)]
 pub struct Statement {
     /// What it is.
-    pub sort: Sort,
+    pub kind: Allowed,
     /// Its text.
     pub text: String,
 }
@@ -83,7 +83,7 @@ pub fn statements_in(schema: Option<&str>, file: &str, text: &str) -> Result<Vec
             }
         };
         let text = String::from_utf8_lossy(&statement).into_owned();
-        let sort = allowed(text.as_bytes(), dialect, schema).ok_or_else(|| {
+        let kind = allowed(text.as_bytes(), dialect, schema).ok_or_else(|| {
             let start: String = text.chars().take(80).collect();
             Error::new(
                 Kind::Archive,
@@ -94,8 +94,8 @@ pub fn statements_in(schema: Option<&str>, file: &str, text: &str) -> Result<Vec
             )
             .hint("leave the object out with --exclude-tables, or, if you trust it, take the statement out of the file and run it yourself")
         })?;
-        if sort != Sort::Empty {
-            out.push(Statement { sort, text });
+        if kind != Allowed::Empty {
+            out.push(Statement { kind, text });
         }
         if last {
             break;
@@ -136,60 +136,62 @@ const NOT_REPLACED: [&str; 9] = [
 ///
 /// An object must be created in the schema that the load has chosen, so its name
 /// may not be qualified. Only the name of a trigger may be, with this schema.
-fn allowed(text: &[u8], dialect: Dialect, schema: Option<&str>) -> Option<Sort> {
+fn allowed(text: &[u8], dialect: Dialect, schema: Option<&str>) -> Option<Allowed> {
     use statement::Kind as Found;
     let mut tokens = Tokens::new(text, dialect);
     let Some(first) = tokens.next() else {
-        return Some(Sort::Empty);
+        return Some(Allowed::Empty);
     };
     let rest = tokens;
     let second = tokens.next();
     let second_is = |word: &str| second.is_some_and(|t| t.is(word));
     let create = first.is("CREATE");
     let found = classify(text, dialect);
-    let sort = match &found.kind {
-        _ if first.is("DROP") => Sort::Drop,
-        Found::Set(_) => Sort::Set,
-        Found::Use(_) => Sort::Use,
-        Found::CreateDatabase(_) => Sort::Database,
-        Found::AlterDatabase(_) if second_is("DATABASE") || second_is("SCHEMA") => Sort::Database,
-        Found::CreateTable(name) if name.schema.is_none() => Sort::Table,
-        Found::CreateView(name) if name.schema.is_none() => Sort::View,
-        Found::CreateRoutine(name) if name.schema.is_none() => Sort::Routine,
-        Found::CreateEvent(name) if create && name.schema.is_none() => Sort::Event,
-        Found::CreateEvent(_) if !create && second_is("EVENT") => Sort::Event,
+    let kind = match &found.kind {
+        _ if first.is("DROP") => Allowed::Drop,
+        Found::Set(_) => Allowed::Set,
+        Found::Use(_) => Allowed::Use,
+        Found::CreateDatabase(_) => Allowed::Database,
+        Found::AlterDatabase(_) if second_is("DATABASE") || second_is("SCHEMA") => {
+            Allowed::Database
+        }
+        Found::CreateTable(name) if name.schema.is_none() => Allowed::Table,
+        Found::CreateView(name) if name.schema.is_none() => Allowed::View,
+        Found::CreateRoutine(name) if name.schema.is_none() => Allowed::Routine,
+        Found::CreateEvent(name) if create && name.schema.is_none() => Allowed::Event,
+        Found::CreateEvent(_) if !create && second_is("EVENT") => Allowed::Event,
         Found::CreateTrigger { trigger, .. }
             if trigger.schema.is_none() || schema.is_some_and(|s| is_trigger_of(rest, s)) =>
         {
-            Sort::Trigger
+            Allowed::Trigger
         }
-        Found::Sequence(name) if create && name.schema.is_none() => Sort::Sequence,
-        Found::Sequence(_) if is_setval(rest) => Sort::Sequence,
+        Found::Sequence(name) if create && name.schema.is_none() => Allowed::Sequence,
+        Found::Sequence(_) if is_setval(rest) => Allowed::Sequence,
         _ => return None,
     };
     let mut before_object = rest.take_while(|t| !NOT_REPLACED.iter().any(|w| t.is(w)));
-    if create && sort != Sort::View && before_object.any(|t| t.is("OR")) {
+    if create && kind != Allowed::View && before_object.any(|t| t.is("OR")) {
         return None;
     }
     // The only danger of a routine is that it is a loadable function.
-    let outside = |danger| sort == Sort::Routine || danger == statement::EXTERNAL_ENGINE;
+    let outside = |danger| kind == Allowed::Routine || danger == statement::EXTERNAL_ENGINE;
     if found.danger.is_some_and(outside) {
         return None;
     }
     // A script can make the splitter believe in an sql_mode that the target does not have. So a
     // statement must be harmless in both readings.
     let both = [dialect, Dialect::default()];
-    let harmless = both.iter().all(|d| !has_forbidden_words(sort, text, *d));
-    harmless.then_some(sort)
+    let harmless = both.iter().all(|d| !has_forbidden_words(kind, text, *d));
+    harmless.then_some(kind)
 }
 
 /// Whether a statement of this kind has keywords that no dump needs in it.
-fn has_forbidden_words(sort: Sort, text: &[u8], dialect: Dialect) -> bool {
+fn has_forbidden_words(kind: Allowed, text: &[u8], dialect: Dialect) -> bool {
     let words = keywords(text, dialect);
     let has = |word: &str| words.iter().any(|w| w.eq_ignore_ascii_case(word));
-    match sort {
+    match kind {
         // Only session variables, and only simple values: no call, no subquery.
-        Sort::Set => {
+        Allowed::Set => {
             Tokens::new(text, dialect).any(|t| t == Token::Symbol(b'('))
                 || NOT_IN_SET.into_iter().any(has)
                 || words.iter().any(|w| {
@@ -197,9 +199,11 @@ fn has_forbidden_words(sort: Sort, text: &[u8], dialect: Dialect) -> bool {
                     w.starts_with("@@GLOBAL") || w.starts_with("@@PERSIST")
                 })
         }
-        Sort::Table => has("DIRECTORY") || has("SELECT") || EXTERNAL_ENGINES.into_iter().any(has),
+        Allowed::Table => {
+            has("DIRECTORY") || has("SELECT") || EXTERNAL_ENGINES.into_iter().any(has)
+        }
         // A loadable function is code from a shared library on the server's host.
-        Sort::Routine => has("SONAME") && !has("BEGIN") && !has("RETURN"),
+        Allowed::Routine => has("SONAME") && !has("BEGIN") && !has("RETURN"),
         _ => false,
     }
 }
@@ -329,38 +333,38 @@ mod tests {
 
     #[test]
     fn only_what_a_dump_has() {
-        let sort = |t: &str| allowed(t.as_bytes(), Dialect::default(), None);
+        let kind_of = |t: &str| allowed(t.as_bytes(), Dialect::default(), None);
         assert_eq!(
-            sort("/*!50503 SET character_set_client = utf8mb4 */"),
-            Some(Sort::Set)
+            kind_of("/*!50503 SET character_set_client = utf8mb4 */"),
+            Some(Allowed::Set)
         );
         assert_eq!(
-            sort("-- x\nCREATE TABLE IF NOT EXISTS `a` (b int)"),
-            Some(Sort::Table)
+            kind_of("-- x\nCREATE TABLE IF NOT EXISTS `a` (b int)"),
+            Some(Allowed::Table)
         );
         assert_eq!(
-            sort(
+            kind_of(
                 "/*!50001 CREATE ALGORITHM=UNDEFINED */\n/*!50013 DEFINER=`a`@`%` SQL SECURITY DEFINER */ /*!50001 VIEW `v` AS select 1 */"
             ),
-            Some(Sort::View)
+            Some(Allowed::View)
         );
         assert_eq!(
-            sort("CREATE DEFINER=`r`@`%` TRIGGER t AFTER INSERT ON `x` FOR EACH ROW SET @a = 1"),
-            Some(Sort::Trigger)
+            kind_of("CREATE DEFINER=`r`@`%` TRIGGER t AFTER INSERT ON `x` FOR EACH ROW SET @a = 1"),
+            Some(Allowed::Trigger)
         );
         assert_eq!(
-            sort("CREATE DATABASE /*!32312 IF NOT EXISTS*/ `a`"),
-            Some(Sort::Database)
+            kind_of("CREATE DATABASE /*!32312 IF NOT EXISTS*/ `a`"),
+            Some(Allowed::Database)
         );
-        assert_eq!(sort("-- nothing"), Some(Sort::Empty));
-        assert_eq!(sort("DO SETVAL(`s`, -12, 0)"), Some(Sort::Sequence));
+        assert_eq!(kind_of("-- nothing"), Some(Allowed::Empty));
+        assert_eq!(kind_of("DO SETVAL(`s`, -12, 0)"), Some(Allowed::Sequence));
         assert_eq!(
-            sort("CREATE TABLE `GLOBAL` (`SELECT` int DEFAULT 1 COMMENT 'DIRECTORY (SELECT')"),
-            Some(Sort::Table)
+            kind_of("CREATE TABLE `GLOBAL` (`SELECT` int DEFAULT 1 COMMENT 'DIRECTORY (SELECT')"),
+            Some(Allowed::Table)
         );
         assert_eq!(
-            sort("SET @saved = @@character_set_client, time_zone = '+00:00'"),
-            Some(Sort::Set)
+            kind_of("SET @saved = @@character_set_client, time_zone = '+00:00'"),
+            Some(Allowed::Set)
         );
         for bad in [
             "SET GLOBAL x = 1",
@@ -395,7 +399,7 @@ mod tests {
             "ALTER DEFINER=x EVENT e DISABLE",
             "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'x')",
         ] {
-            assert_eq!(sort(bad), None, "{bad}");
+            assert_eq!(kind_of(bad), None, "{bad}");
         }
     }
 
@@ -421,39 +425,39 @@ mod tests {
             assert_eq!(error.kind, Kind::Archive, "{script}");
         }
         let body = "SET sql_mode = 'ANSI_QUOTES';CREATE DEFINER=\"a\"@\"b\" PROCEDURE \"p\"() SELECT '\\';'";
-        assert_eq!(statements("x", body).unwrap()[1].sort, Sort::Routine);
+        assert_eq!(statements("x", body).unwrap()[1].kind, Allowed::Routine);
     }
 
     /// A routine in another language may contain a single quote: the target refuses it, and the
     /// rest loads.
     #[test]
     fn the_target_decides_about_unclosed_strings() {
-        let sorts = |text: &str| -> Vec<Sort> {
+        let kinds = |text: &str| -> Vec<Allowed> {
             let list = statements("x", text).unwrap();
-            list.into_iter().map(|s| s.sort).collect()
+            list.into_iter().map(|s| s.kind).collect()
         };
         let text = "USE a;\nCREATE FUNCTION `f`() RETURNS int LANGUAGE JAVASCRIPT AS $$ // don't\n $$;\nUSE b;";
-        assert_eq!(sorts(text), [Sort::Use, Sort::Routine]);
-        assert_eq!(sorts("USE a;\n/* b"), [Sort::Use]);
+        assert_eq!(kinds(text), [Allowed::Use, Allowed::Routine]);
+        assert_eq!(kinds("USE a;\n/* b"), [Allowed::Use]);
         assert!(statements("x", "DELETE FROM t WHERE a = 'b").is_err());
     }
 
     #[test]
     fn a_trigger_may_name_its_own_schema() {
-        let sort = |t: &str| allowed(t.as_bytes(), Dialect::default(), Some("a`b"));
+        let kind_of = |t: &str| allowed(t.as_bytes(), Dialect::default(), Some("a`b"));
         for good in ["`a``b`.tr", "tr", "`a``b` . `tr`"] {
             let text = format!("CREATE TRIGGER {good} AFTER INSERT ON t FOR EACH ROW SET @a = 1");
-            assert_eq!(sort(&text), Some(Sort::Trigger), "{good}");
+            assert_eq!(kind_of(&text), Some(Allowed::Trigger), "{good}");
         }
         for bad in ["mysql.tr", "`a`.tr", "`A``B`.tr"] {
             let text = format!("CREATE TRIGGER {bad} AFTER INSERT ON t FOR EACH ROW SET @a = 1");
-            assert_eq!(sort(&text), None, "{bad}");
+            assert_eq!(kind_of(&text), None, "{bad}");
         }
-        assert_eq!(sort("CREATE VIEW `a``b`.v AS SELECT 1"), None);
+        assert_eq!(kind_of("CREATE VIEW `a``b`.v AS SELECT 1"), None);
         let shop = |t: &str| allowed(t.as_bytes(), Dialect::default(), Some("shop"));
         assert_eq!(
             shop("CREATE TRIGGER shop.tr BEFORE INSERT ON shop.t FOR EACH ROW SET @a = 1"),
-            Some(Sort::Trigger)
+            Some(Allowed::Trigger)
         );
     }
 

@@ -1,8 +1,9 @@
-//! Records of runs, and the HTML page made of them.
+//! The summary of a run, its record, and the HTML page made of records.
 //!
-//! `figures` has the words and figures that the screen and the record share; `record` is a run as data,
-//! written while it runs; `html` draws records. None of them judges a run: the job has done that.
+//! `summary` describes the end of a run once, for the screen, for programs and for the record; `record`
+//! is a run as data, written while it runs; `html` draws records. None of them judges a run: the job
+//! has done that.
 
-pub mod figures;
 pub mod html;
 pub mod record;
+pub mod summary;

@@ -1,7 +1,7 @@
 //! Verifies an archive offline, and compares an archive with a server.
 
 use super::Comparison;
-use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
+use super::compare::{Expected, Outcome, Pair, Piece, Plans, compare, differs, reader};
 use super::reading_order::{self, reading_order};
 use archive::manifest::{ChunkEntry, TableRecord};
 use archive::open::Table;
@@ -228,14 +228,7 @@ impl TableVerifier<'_> {
         } else {
             self.threads
         };
-        let (compared, differences) = compare_with(
-            self.run,
-            self.archive,
-            &wanted,
-            (self.server, self.id, self.catalog),
-            threads,
-            counters,
-        )?;
+        let (compared, differences) = self.compare(&wanted, threads, counters)?;
         let what = match record {
             None => Some("the archive has no digest of it".to_owned()),
             Some(_) => differences.into_iter().next().map(|(_, what)| what),
@@ -245,7 +238,7 @@ impl TableVerifier<'_> {
 }
 
 /// Fails if anything differs.
-fn all_equal((compared, differences): (Comparison, Vec<(usize, String)>)) -> Result<Comparison> {
+fn all_equal((compared, differences): (Comparison, Differences)) -> Result<Comparison> {
     if differences.is_empty() {
         return Ok(compared);
     }
@@ -260,7 +253,7 @@ fn compare_tables(
     tables: &[(&TableRecord, Option<RowDigest>)],
     server: &wire::Options,
     threads: usize,
-) -> Result<(Comparison, Vec<(usize, String)>)> {
+) -> Result<(Comparison, Differences)> {
     let schemas = tables.iter().map(|(t, _)| t.schema.as_str());
     let (id, catalog) = catalog(run, server, schemas)?;
     let phase = run.phase("comparing rows", threads);
@@ -268,14 +261,16 @@ fn compare_tables(
         phase.counters.rows_expected.add(record.rows);
         phase.counters.bytes_expected.add(bytes(record));
     }
-    compare_with(
+    let verifier = TableVerifier {
         run,
         archive,
-        tables,
-        (server, &id, &catalog),
+        server,
+        id: &id,
+        catalog: &catalog,
         threads,
-        &phase.counters,
-    )
+        single_reader: BTreeSet::new(),
+    };
+    verifier.compare(tables, threads, &phase.counters)
 }
 
 /// What a server is, and the tables of these schemas on it.
@@ -296,106 +291,133 @@ pub fn catalog<'s>(
     Ok((id, catalog))
 }
 
-fn compare_with(
-    run: &Run,
-    archive: &Archive,
-    tables: &[(&TableRecord, Option<RowDigest>)],
-    (server, id, catalog): (&wire::Options, &Identity, &Catalog),
-    threads: usize,
-    counters: &Counters,
-) -> Result<(Comparison, Vec<(usize, String)>)> {
-    let start = Instant::now();
-    let name = format!("{id} at {}", server.endpoint);
-    let from = archive.manifest().map(|m| m.source.flavour.as_str());
-    // Another flavour may put rows into other partitions, even if the names are the same.
-    let alike = from == Some(&id.flavour.to_string());
-    let mut differences = Vec::new();
-    let (mut plans, mut pieces, mut compared) = (Vec::new(), Vec::new(), 0);
-    // By plan: which of the tables, and the bytes of its rows.
-    let (mut of_plan, mut sizes) = (Vec::new(), Vec::new());
-    for (number, (record, taken)) in tables.iter().enumerate() {
-        let qualified = printable(&quote::qualified(&record.schema, &record.table));
-        let Some(table) = find_table(catalog, id, record) else {
-            differences.push((number, format!("{qualified}: not on the server")));
-            continue;
+/// How the tables of a comparison are read.
+#[derive(Default)]
+struct Reading {
+    plans: Vec<Plans>,
+    pieces: Vec<Piece>,
+    /// By plan: which of the tables it is of.
+    of_plan: Vec<usize>,
+    /// By plan: about how many bytes its rows have.
+    sizes: Vec<u64>,
+    /// How many tables can be compared.
+    tables: u64,
+}
+
+/// A table's place among those to compare, and how it differs.
+type Differences = Vec<(usize, String)>;
+
+impl TableVerifier<'_> {
+    /// Compares tables; `threads` connections read them.
+    fn compare(
+        &self,
+        tables: &[(&TableRecord, Option<RowDigest>)],
+        threads: usize,
+        counters: &Counters,
+    ) -> Result<(Comparison, Differences)> {
+        let start = Instant::now();
+        let (reading, mut differences) = self.reading(tables);
+        let outcome = self.read(&reading, threads, counters)?;
+        let found = outcome.differences.into_iter();
+        differences.extend(found.map(|(plan, what)| (reading.of_plan[plan], what)));
+        let compared = Comparison {
+            left: self.archive.store().describe(),
+            right: format!("{} at {}", self.id, self.server.endpoint),
+            tables: reading.tables,
+            rows: outcome.rows,
+            bytes: outcome.bytes,
+            seconds: start.elapsed().as_secs_f64(),
         };
-        let mut plan = match TablePlan::of_names(table, &record.columns) {
-            Ok(plan) => plan,
-            Err(why) => {
-                let what = format!("{qualified}: on the server it {}", printable(&why));
-                differences.push((number, what));
+        Ok((compared, differences))
+    }
+
+    /// How each table is read, and what can be said without reading it.
+    fn reading(&self, tables: &[(&TableRecord, Option<RowDigest>)]) -> (Reading, Differences) {
+        let from = self.archive.manifest().map(|m| m.source.flavour.as_str());
+        // Another flavour may put rows into other partitions, even if the names are the same.
+        let alike = from == Some(&self.id.flavour.to_string());
+        let (mut reading, mut differences) = (Reading::default(), Vec::new());
+        for (number, (record, taken)) in tables.iter().enumerate() {
+            let qualified = printable(&quote::qualified(&record.schema, &record.table));
+            let Some(table) = find_table(self.catalog, self.id, record) else {
+                differences.push((number, format!("{qualified}: not on the server")));
                 continue;
+            };
+            let mut plan = match TablePlan::of_names(table, &record.columns) {
+                Ok(plan) => plan,
+                Err(why) => {
+                    let what = format!("{qualified}: on the server it {}", printable(&why));
+                    differences.push((number, what));
+                    continue;
+                }
+            };
+            let parts = if let Some(digest) = taken {
+                // Rows were written by another tool: read them as it did.
+                let charset = record.row_expressions.as_ref().and_then(|v| v.first());
+                plan.as_client(charset.map_or("utf8mb4", String::as_str));
+                vec![(plan, vec![(KeyRange::whole(), *digest)])]
+            } else {
+                by_partition(record, table, plan, alike)
+            };
+            reading.tables += 1;
+            for (plan, ranges) in parts {
+                reading.add(number, record, plan, ranges);
             }
+        }
+        (reading, differences)
+    }
+
+    /// Reads the tables, what differs a second time in small pieces, to name the place.
+    fn read(&self, reading: &Reading, threads: usize, counters: &Counters) -> Result<Outcome> {
+        let workers = |pieces: &[Piece]| -> Result<Vec<Pair>> {
+            let worker = |_| {
+                Ok(Pair {
+                    left: reader(self.run, self.server, self.id)?,
+                    right: None,
+                })
+            };
+            (0..threads.min(pieces.len().max(1))).map(worker).collect()
         };
-        let parts = if let Some(digest) = taken {
-            // Rows were written by another tool: read them as it did.
-            plan.as_client(
-                record
-                    .row_expressions
-                    .as_ref()
-                    .and_then(|v| v.first())
-                    .map_or("utf8mb4", String::as_str),
-            );
-            vec![(plan, vec![(KeyRange::whole(), *digest)])]
-        } else {
-            by_partition(record, table, plan, alike)
+        let compared = |pieces: &[Piece]| {
+            let workers = workers(pieces)?;
+            compare(self.run, counters, &reading.plans, pieces, workers)
         };
-        compared += 1;
-        for (plan, ranges) in parts {
-            let at = plans.len();
-            let rows: u64 = ranges.iter().map(|(_, digest)| digest.rows()).sum();
-            sizes.push(rows.saturating_mul(bytes(record) / record.rows.max(1)));
-            pieces.extend(ranges.into_iter().map(|(range, digest)| Piece {
+        let coarse = reading_order(reading.pieces.clone(), &reading.sizes, threads);
+        let mut outcome = compared(&coarse.pieces)?;
+        let differ: Vec<usize> = outcome.differences.iter().map(|d| d.0).collect();
+        let again = coarse.pieces_of(&differ);
+        if !again.is_empty() {
+            let places = compared(&again)?.differences;
+            // A table that differs as a whole and in no piece, because it changes or has rows outside of them, still differs.
+            let whole = |plan: usize| again.iter().any(|p| p.table == plan);
+            let named = |plan: usize| places.iter().any(|p| p.0 == plan);
+            outcome.differences.retain(|d| !whole(d.0) || !named(d.0));
+            outcome.differences.extend(places);
+            outcome.differences.sort_by_key(|d| d.0);
+        }
+        Ok(outcome)
+    }
+}
+
+impl Reading {
+    /// Adds a table, or a partition of it.
+    fn add(&mut self, number: usize, record: &TableRecord, plan: TablePlan, ranges: Ranges) {
+        let at = self.plans.len();
+        let rows: u64 = ranges.iter().map(|(_, digest)| digest.rows()).sum();
+        self.sizes
+            .push(rows.saturating_mul(bytes(record) / record.rows.max(1)));
+        self.pieces
+            .extend(ranges.into_iter().map(|(range, digest)| Piece {
                 table: at,
                 range,
                 expected: Expected::Digest(digest),
             }));
-            plans.push(Plans {
-                left: plan,
-                right: None,
-            });
-            of_plan.push(number);
-        }
+        self.plans.push(Plans {
+            left: plan,
+            right: None,
+        });
+        self.of_plan.push(number);
     }
-    let coarse = reading_order(pieces, &sizes, threads);
-    let workers = |pieces: &[Piece]| -> Result<Vec<Pair>> {
-        let worker = |_| {
-            Ok(Pair {
-                left: reader(run, server, id)?,
-                right: None,
-            })
-        };
-        (0..threads.min(pieces.len().max(1))).map(worker).collect()
-    };
-    let mut outcome = compare(
-        run,
-        counters,
-        &plans,
-        &coarse.pieces,
-        workers(&coarse.pieces)?,
-    )?;
-    let differ: Vec<usize> = outcome.differences.iter().map(|d| d.0).collect();
-    let again = coarse.pieces_of(&differ);
-    if !again.is_empty() {
-        let places = compare(run, counters, &plans, &again, workers(&again)?)?.differences;
-        // A table that differs as a whole and in no piece, because it changes or has rows outside of them, still differs.
-        let whole = |plan: usize| again.iter().any(|p| p.table == plan);
-        let named = |plan: usize| places.iter().any(|p| p.0 == plan);
-        outcome.differences.retain(|d| !whole(d.0) || !named(d.0));
-        outcome.differences.extend(places);
-        outcome.differences.sort_by_key(|d| d.0);
-    }
-    let found = outcome.differences.into_iter();
-    differences.extend(found.map(|(plan, what)| (of_plan[plan], what)));
-    let compared = Comparison {
-        left: archive.store().describe(),
-        right: name,
-        tables: compared,
-        rows: outcome.rows,
-        bytes: outcome.bytes,
-        seconds: start.elapsed().as_secs_f64(),
-    };
-    Ok((compared, differences))
 }
 
 fn find_table<'c>(

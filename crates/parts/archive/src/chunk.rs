@@ -25,6 +25,16 @@ pub enum Compression {
     Gzip,
 }
 
+/// As `--compression` takes it.
+impl std::fmt::Display for Compression {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Zstd(level) => write!(f, "zstd:{level}"),
+            other => f.write_str(other.name()),
+        }
+    }
+}
+
 impl Compression {
     /// The compression that a data file's name tells.
     pub fn of_file(name: &str) -> Self {

@@ -55,6 +55,11 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
+/// To three decimals, as numbers for programs are written.
+pub fn rounded(v: f64) -> f64 {
+    (v * 1000.0).round() / 1000.0
+}
+
 /// Text from a server or an archive as one line that cannot control a terminal:
 /// control characters and marks that change the reading direction are written
 /// as `\u{…}`.

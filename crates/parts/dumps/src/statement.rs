@@ -110,6 +110,27 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// The tables and other objects that it creates, changes or fills; of a trigger its table. Those
+    /// of [`Kind::Insert`] are in its header, and statements about keys and locks have none.
+    pub fn objects(&self) -> &[Name] {
+        match self {
+            Kind::InsertOther(_, Some(name))
+            | Kind::CreateTable(name)
+            | Kind::AlterTable(name)
+            | Kind::CreateView(name)
+            | Kind::CreateRoutine(name)
+            | Kind::CreateEvent(name)
+            | Kind::DropObject(name)
+            | Kind::Sequence(name)
+            | Kind::LoadData { table: name, .. }
+            | Kind::CreateTrigger { table: name, .. } => std::slice::from_ref(name),
+            Kind::DropTable(names) | Kind::DropView(names) => names,
+            _ => &[],
+        }
+    }
+}
+
 /// Why an INSERT is not a plain one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InsertOther {

@@ -2,8 +2,8 @@
 //!
 //! Three passes: every page by itself (its checksum, its number), the extents and
 //! segments ([`Space`]), then every index from its root, in key order, so that
-//! each page is met where the one above it says. What is in use and was never
-//! met, or was met and is no one's, is wrong too. Memory is a few bytes a page,
+//! each page is visited where the one above it says. What is in use and was never
+//! visited, or was visited and is no one's, is wrong too. Memory is a few bytes a page,
 //! however large the file is. Stretches of pages, and then indexes, are shared
 //! by threads.
 //!
@@ -84,7 +84,7 @@ impl Report {
         self.indexes.extend(more.indexes);
     }
 
-    fn tell(&mut self, page: u32, what: String) {
+    fn problem(&mut self, page: u32, what: String) {
         self.count += 1;
         if self.problems.len() < MOST {
             self.problems.push((page, what));
@@ -127,13 +127,13 @@ pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Re
         ..Report::default()
     };
     let each = Each::read(pages, format, &mut report, threads)?;
-    let space = Space::read(pages, &mut |page, what| report.tell(page, what))?;
+    let space = Space::read(pages, &mut |page, what| report.problem(page, what))?;
     if space.id != report.space {
-        report.tell(0, "its head and its header name two tablespaces".into());
+        report.problem(0, "its head and its header name two tablespaces".into());
     }
     for l in layouts {
         if !each.roots.contains(&l.root) {
-            report.tell(
+            report.problem(
                 l.root,
                 format!(
                     "it is not the root of index {}, as the description says",
@@ -142,7 +142,7 @@ pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Re
             );
         }
     }
-    let met = unmet(pages.count());
+    let visited = unvisited(pages.count());
     // What is left of an index that was dropped leads nowhere.
     let used = |root: &u32| space.owner(*root) != Owner::Nobody;
     let roots: Vec<u32> = each.roots.iter().copied().filter(used).collect();
@@ -154,7 +154,7 @@ pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Re
     }
     // Each has two segments of its own, so that a file full of false ones does not take for ever.
     if roots.len() * 2 > space.segments.len() {
-        report.tell(
+        report.problem(
             0,
             "more pages say that they are roots of indexes than there are segments".into(),
         );
@@ -167,7 +167,7 @@ pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Re
             pages,
             space: &space,
             seen: &each.seen,
-            met: &met,
+            visited: &visited,
             clean,
         };
         let walk = Walk::new(&file, roots[n], &mut report);
@@ -176,21 +176,27 @@ pub fn check(pages: &dyn Pages, layouts: &[Layout], threads: usize) -> Result<Re
         Ok(report)
     })?;
     found.into_iter().for_each(|found| report.add(found));
-    owners(&mut report, &space, &each, &met, layouts);
+    owners(&mut report, &space, &each, &visited, layouts);
     Ok(report)
 }
 
 /// For every page, that nothing has led to it yet.
-fn unmet(count: u32) -> Vec<AtomicBool> {
-    let mut met = Vec::new();
-    met.resize_with(count as usize, AtomicBool::default);
-    met
+fn unvisited(count: u32) -> Vec<AtomicBool> {
+    let mut visited = Vec::new();
+    visited.resize_with(count as usize, AtomicBool::default);
+    visited
 }
 
-/// That what is in use was met, and what was met is somebody's.
-fn owners(report: &mut Report, space: &Space, each: &Each, met: &[AtomicBool], layouts: &[Layout]) {
+/// That what is in use was visited, and what was visited is somebody's.
+fn owners(
+    report: &mut Report,
+    space: &Space,
+    each: &Each,
+    visited: &[AtomicBool],
+    layouts: &[Layout],
+) {
     let followed = layouts.iter().any(|l| l.clustered);
-    for (at, met) in met.iter().enumerate() {
+    for (at, visited) in visited.iter().enumerate() {
         let number = at as u32;
         let in_tree = match each.kinds[at] {
             kind::INDEX | kind::SDI => true,
@@ -199,16 +205,16 @@ fn owners(report: &mut Report, space: &Space, each: &Each, met: &[AtomicBool], l
             _ => false,
         };
         match space.owner(number) {
-            Owner::Nobody if met.load(Relaxed) => {
-                report.tell(number, "it is used and has no owner".into())
+            Owner::Nobody if visited.load(Relaxed) => {
+                report.problem(number, "it is used and has no owner".into())
             }
             // What was never written cannot be in use. Told already if an index leads to it.
             Owner::Segment(_) | Owner::Space
-                if each.seen[at] == Seen::Empty && !met.load(Relaxed) =>
+                if each.seen[at] == Seen::Empty && !visited.load(Relaxed) =>
             {
-                report.tell(number, "it is in use, and empty".into())
+                report.problem(number, "it is in use, and empty".into())
             }
-            Owner::Segment(id) if in_tree && !met.load(Relaxed) => report.tell(
+            Owner::Segment(id) if in_tree && !visited.load(Relaxed) => report.problem(
                 number,
                 format!("it belongs to segment {id}, and nothing leads to it"),
             ),
@@ -333,7 +339,7 @@ impl Each {
                 if let Some(unsupported) = format.unsupported(&page) {
                     return Err(unsupported.into());
                 }
-                report.tell(number, why);
+                report.problem(number, why);
                 continue;
             }
             if of == kind::INSTANT && format == Format::MariaDb {

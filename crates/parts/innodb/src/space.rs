@@ -145,24 +145,24 @@ pub struct Space {
 }
 
 /// Reports what is broken: the page, and what.
-pub type Tell<'a> = &'a mut dyn FnMut(u32, String);
+pub type Problems<'a> = &'a mut dyn FnMut(u32, String);
 
 impl Space {
     /// Reads everything; inconsistencies are reported.
-    pub fn read(pages: &dyn Pages, tell: Tell<'_>) -> std::io::Result<Space> {
+    pub fn read(pages: &dyn Pages, problem: Problems<'_>) -> std::io::Result<Space> {
         let mut first = vec![0; SIZE];
         pages.read(0, &mut first)?;
         let size = u32_at(&first, fsp::SIZE);
         let limit = u32_at(&first, fsp::LIMIT);
         let count = pages.count();
         if size > count {
-            tell(
+            problem(
                 0,
                 format!("the FSP header says {size} pages, the file has {count}"),
             );
         }
         if u64::from(limit) > u64::from(size).next_multiple_of(u64::from(EXTENT)) {
-            tell(
+            problem(
                 0,
                 format!("the FSP header says that pages up to {limit} are used, of {size}"),
             );
@@ -175,10 +175,10 @@ impl Space {
             inode_pages: Vec::new(),
             fragments: Vec::new(),
         };
-        space.read_extents(pages, limit.min(count), tell)?;
-        space.read_inodes(pages, &first, tell)?;
-        space.lists(pages, &first, tell)?;
-        space.accounts(&first, tell);
+        space.read_extents(pages, limit.min(count), problem)?;
+        space.read_inodes(pages, &first, problem)?;
+        space.lists(pages, &first, problem)?;
+        space.accounts(&first, problem);
         Ok(space)
     }
 
@@ -186,7 +186,7 @@ impl Space {
         &mut self,
         pages: &dyn Pages,
         limit: u32,
-        tell: Tell<'_>,
+        problem: Problems<'_>,
     ) -> std::io::Result<()> {
         let mut page = vec![0; SIZE];
         for number in 0..self.size.div_ceil(EXTENT) {
@@ -199,7 +199,7 @@ impl Space {
                     kind::EXTENTS
                 };
                 if u16_at(&page, fil::TYPE) != wanted && number * EXTENT < limit {
-                    tell(number * EXTENT, "it does not describe extents".into());
+                    problem(number * EXTENT, "it does not describe extents".into());
                 }
             }
             let d = &page[fsp::EXTENTS + at as usize * DESCRIPTOR..][..DESCRIPTOR];
@@ -212,7 +212,7 @@ impl Space {
                 4 => State::Segment(owner),
                 other => {
                     let place = number - at;
-                    tell(
+                    problem(
                         place * EXTENT,
                         format!("extent {number} has the unknown state {other}"),
                     );
@@ -220,7 +220,7 @@ impl Space {
                 }
             };
             if state == State::Untouched && number * EXTENT < limit {
-                tell(
+                problem(
                     (number - at) * EXTENT,
                     format!("extent {number} has no state"),
                 );
@@ -247,7 +247,7 @@ impl Space {
         &mut self,
         pages: &dyn Pages,
         first: &[u8],
-        tell: Tell<'_>,
+        problem: Problems<'_>,
     ) -> std::io::Result<()> {
         let mut page = vec![0; SIZE];
         for (base, full) in [(fsp::INODES_FULL, true), (fsp::INODES_FREE, false)] {
@@ -261,27 +261,27 @@ impl Space {
                 self.inode_pages.push(at.0);
                 pages.read(at.0, &mut page)?;
                 if u16_at(&page, fil::TYPE) != kind::INODE {
-                    tell(at.0, "it does not hold segments".into());
+                    problem(at.0, "it does not hold segments".into());
                     break;
                 }
                 let before = self.segments.len();
                 for n in 0..inode::PER_PAGE {
-                    self.segment(&page, at.0, inode::FIRST + n * inode::BYTES, tell);
+                    self.segment(&page, at.0, inode::FIRST + n * inode::BYTES, problem);
                 }
                 if (self.segments.len() - before == inode::PER_PAGE) != full {
-                    tell(at.0, "it is in the wrong list of segments".into());
+                    problem(at.0, "it is in the wrong list of segments".into());
                 }
                 at = address(&page, fil::BODY + 6);
             }
             if seen != length || at != NOWHERE {
-                tell(0, "the lists of inode pages are inconsistent".into());
+                problem(0, "the lists of inode pages are inconsistent".into());
             }
         }
         let next = u64_at(first, fsp::NEXT_SEGMENT);
         for at in 0..self.segments.len() {
             let (id, place) = (self.segments[at].id, self.segments[at].at.0);
             if id >= next || self.segments[..at].iter().any(|s| s.id == id) {
-                tell(
+                problem(
                     place,
                     format!("segment {id} exists twice, or its id is not yet assigned"),
                 );
@@ -295,20 +295,20 @@ impl Space {
         self.fragments.sort_unstable();
         for pair in self.fragments.windows(2) {
             if pair[0].0 == pair[1].0 {
-                tell(pair[0].0, "two segments hold it".into());
+                problem(pair[0].0, "two segments hold it".into());
             }
         }
         Ok(())
     }
 
-    fn segment(&mut self, page: &[u8], number: u32, at: usize, tell: Tell<'_>) {
+    fn segment(&mut self, page: &[u8], number: u32, at: usize, problem: Problems<'_>) {
         let i = &page[at..at + inode::BYTES];
         let id = u64_at(i, 0);
         if id == 0 {
             return;
         }
         if u32_at(i, inode::MAGIC) != inode::IS_USED {
-            tell(number, format!("segment {id} has no magic number"));
+            problem(number, format!("segment {id} has no magic number"));
         }
         let mut fragments = Vec::new();
         for n in 0..inode::FRAGMENT_SLOTS {
@@ -317,7 +317,7 @@ impl Space {
                 continue;
             }
             if page >= self.size {
-                tell(
+                problem(
                     number,
                     format!("segment {id} holds page {page}, which does not exist"),
                 );
@@ -333,14 +333,19 @@ impl Space {
     }
 
     /// All lists of extents: of the tablespace, and of each segment.
-    fn lists(&mut self, pages: &dyn Pages, first: &[u8], tell: Tell<'_>) -> std::io::Result<()> {
+    fn lists(
+        &mut self,
+        pages: &dyn Pages,
+        first: &[u8],
+        problem: Problems<'_>,
+    ) -> std::io::Result<()> {
         let own = [
             (fsp::FREE, State::Free),
             (fsp::FREE_FRAGMENTS, State::Fragments),
             (fsp::FULL_FRAGMENTS, State::FullFragments),
         ];
         for (base, state) in own {
-            self.list(0, first, base, state, tell);
+            self.list(0, first, base, state, problem);
         }
         let mut page = vec![0; SIZE];
         let mut read = NONE;
@@ -352,7 +357,7 @@ impl Space {
             }
             let at = usize::from(at);
             let mut of = |space: &mut Space, base: usize| {
-                space.list(number, &page, at + base, State::Segment(id), tell)
+                space.list(number, &page, at + base, State::Segment(id), problem)
             };
             let free = of(self, inode::FREE);
             let some = of(self, inode::NOT_FULL);
@@ -365,12 +370,12 @@ impl Space {
             let says = u32_at(&page, at + inode::USED_NOT_FULL);
             let whole = full.len() as u32 * EXTENT;
             if used(&free) != 0 || used(&full) != whole || used(&some) != says {
-                tell(number, format!("segment {id} counts its pages wrongly"));
+                problem(number, format!("segment {id} counts its pages wrongly"));
             }
         }
         for (n, e) in self.extents.iter().enumerate() {
             if !e.listed && e.state != State::Untouched {
-                tell(n as u32 * EXTENT, format!("extent {n} is in no list"));
+                problem(n as u32 * EXTENT, format!("extent {n} is in no list"));
             }
         }
         Ok(())
@@ -382,7 +387,7 @@ impl Space {
         page: &[u8],
         base: usize,
         state: State,
-        tell: Tell<'_>,
+        problem: Problems<'_>,
     ) -> Vec<usize> {
         let length = u32_at(page, base);
         let (mut at, last) = (address(page, base + 4), address(page, base + 10));
@@ -401,7 +406,7 @@ impl Space {
             at = e.next;
         }
         if at != NOWHERE || previous != last || all.len() != length as usize {
-            tell(
+            problem(
                 number,
                 format!("the list of extents at byte {base} is inconsistent"),
             );
@@ -410,20 +415,20 @@ impl Space {
     }
 
     /// Fragment pages: what the extents say is used, and which segment holds it.
-    fn accounts(&mut self, first: &[u8], tell: Tell<'_>) {
+    fn accounts(&mut self, first: &[u8], problem: Problems<'_>) {
         let mut used = 0;
         for n in 0..self.extents.len() {
             let e = self.extents[n].clone();
             match e.state {
                 State::Fragments => used += e.used.count_ones(),
                 State::FullFragments if e.used != u64::MAX => {
-                    tell(
+                    problem(
                         n as u32 * EXTENT,
                         format!("extent {n} is marked full, and is not"),
                     );
                 }
                 State::Free if e.used != 0 => {
-                    tell(
+                    problem(
                         n as u32 * EXTENT,
                         format!("extent {n} is marked free, and is not"),
                     );
@@ -437,7 +442,7 @@ impl Space {
                 let page = n as u32 * EXTENT + bit;
                 let held = self.is_own(page) || self.fragment(page).is_some();
                 if (e.used & (1 << bit) != 0) != held && page < self.size {
-                    tell(
+                    problem(
                         page,
                         "it is used but has no owner, or has an owner but is not used".into(),
                     );
@@ -445,12 +450,12 @@ impl Space {
             }
         }
         if u32_at(first, fsp::FRAGMENTS_USED) != used {
-            tell(0, "the number of used fragment pages is wrong".into());
+            problem(0, "the number of used fragment pages is wrong".into());
         }
         for (page, id) in &self.fragments {
             let extent = &self.extents[(page / EXTENT) as usize];
             if !matches!(extent.state, State::Fragments | State::FullFragments) {
-                tell(
+                problem(
                     *page,
                     format!(
                         "segment {id} holds it as a fragment page of an extent without fragment pages"

@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -73,7 +73,7 @@ struct Shared {
 
 impl Shared {
     fn taken(&self) -> std::sync::MutexGuard<'_, (Taken, Option<Error>)> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        base::lock(&self.taken)
     }
 }
 

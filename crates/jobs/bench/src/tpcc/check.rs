@@ -194,14 +194,11 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
                     base::Error::new(base::Kind::Failed, format!("{doing}: no count came back"))
                 })?,
             };
-            found
-                .lock()
-                .unwrap_or_else(|e| e.into_inner())
-                .push(condition);
+            base::lock(&found).push(condition);
         }
     })?;
     drop(phase);
-    let mut conditions = found.into_inner().unwrap_or_else(|e| e.into_inner());
+    let mut conditions = base::lock::into_inner(found);
     conditions.sort_by_key(|c| c.number);
     Ok(Summary {
         server: format!("{id} at {}", options.server.endpoint),

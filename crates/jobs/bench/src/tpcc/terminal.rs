@@ -10,7 +10,7 @@ use super::random::Random;
 use super::session::{Result, Session, Trouble};
 use base::{Cancel, Error};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// What all terminals share.
@@ -53,7 +53,7 @@ impl Shared {
 
 /// A lock whose holder panicked is still good: only figures are behind it.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    base::lock(mutex)
 }
 
 /// One terminal.

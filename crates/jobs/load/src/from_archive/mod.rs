@@ -144,7 +144,7 @@ fn compare(
     if !options.verify || by_sql.is_empty() && imported.is_some() {
         return Ok(imported);
     }
-    let digest = |t: &loaders::Table| *t.digest.lock().unwrap_or_else(|e| e.into_inner());
+    let digest = |t: &loaders::Table| *base::lock(&t.digest);
     let tables: Vec<_> = by_sql.iter().map(|(t, l)| (*t, digest(l))).collect();
     let (archive, server) = (&plan.archive, &options.target);
     verify::against_archive::loaded(target.run, archive, &tables, server, options.threads)

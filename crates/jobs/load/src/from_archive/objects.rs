@@ -6,7 +6,7 @@
 use super::LoadPlan;
 use super::prepare::{ForeignKeys, is_there, sql};
 use crate::Target;
-use crate::script::{self, Sort, Statement};
+use crate::script::{self, Allowed, Statement};
 use base::{Result, failpoint};
 use run::failure;
 use server::quote;
@@ -24,19 +24,19 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
             if let Some(file) = &table.triggers {
                 let text = sql(plan, file)?;
                 let statements = script::statements_in(Some(&schema.name), file, &text)?;
-                t.programs(&schema.name, &statements, &[Sort::Trigger], file)?;
+                t.programs(&schema.name, &statements, &[Allowed::Trigger], file)?;
             }
         }
     }
     // Functions before views, which may call them; events last, for they start to run.
-    t.schema_programs(plan, Sort::Routine)?;
+    t.schema_programs(plan, Allowed::Routine)?;
     let mut refused = Vec::new();
     for part in &plan.schemas {
         let schema = &plan.archive.schemas()[part.at];
         for at in &part.views {
             let view = &schema.views[*at];
             let mut statements = script::statements(&view.ddl, &sql(plan, &view.ddl)?)?;
-            for s in statements.iter_mut().filter(|s| s.sort == Sort::View) {
+            for s in statements.iter_mut().filter(|s| s.kind == Allowed::View) {
                 s.text = script::or_replace(&s.text);
             }
             if !t.view(&schema.name, &view.name, &statements, &view.ddl)? {
@@ -52,21 +52,21 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
         )?;
     }
     t.report.refused_views = refused.len() as u64;
-    t.schema_programs(plan, Sort::Event)
+    t.schema_programs(plan, Allowed::Event)
 }
 
 impl Target<'_> {
-    fn schema_programs(&mut self, plan: &LoadPlan, sort: Sort) -> Result<()> {
+    fn schema_programs(&mut self, plan: &LoadPlan, kind: Allowed) -> Result<()> {
         for part in plan.schemas.iter().filter(|p| p.whole) {
             let schema = &plan.archive.schemas()[part.at];
             for file in &schema.ddl {
                 let statements = script::statements(file, &sql(plan, file)?)?;
                 let statements: Vec<Statement> = statements
                     .into_iter()
-                    .filter(|s| !(s.sort == Sort::Database && s.text.contains("CREATE")))
+                    .filter(|s| !(s.kind == Allowed::Database && s.text.contains("CREATE")))
                     .collect();
-                if statements.iter().any(|s| s.sort == sort) {
-                    self.programs(&schema.name, &statements, &[sort, Sort::Database], file)?;
+                if statements.iter().any(|s| s.kind == kind) {
+                    self.programs(&schema.name, &statements, &[kind, Allowed::Database], file)?;
                 }
             }
         }
@@ -78,7 +78,7 @@ impl Target<'_> {
         &mut self,
         schema: &str,
         statements: &[Statement],
-        sorts: &[Sort],
+        kinds: &[Allowed],
         file: &str,
     ) -> Result<()> {
         self.run.check()?;
@@ -87,13 +87,13 @@ impl Target<'_> {
             "cannot use the schema",
         )?;
         for s in statements {
-            match s.sort {
-                Sort::Set => {
+            match s.kind {
+                Allowed::Set => {
                     let (text, note) = script::adapt_set(&s.text, &self.id);
                     self.report.notes.extend(note);
                     self.attempt(&text, &format!("a setting in {file}"))?;
                 }
-                sort if sorts.contains(&sort) => {
+                kind if kinds.contains(&kind) => {
                     let start: String = s
                         .text
                         .split_whitespace()
@@ -126,7 +126,7 @@ impl Target<'_> {
         )?;
         let mut made = true;
         for s in statements {
-            if s.sort != Sort::View {
+            if s.kind != Allowed::View {
                 let one = std::slice::from_ref(s);
                 self.programs(schema, one, &[], file)?;
                 continue;

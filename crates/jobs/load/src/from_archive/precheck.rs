@@ -321,13 +321,13 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
                 &e,
             );
             next.fetch_max(list.len(), Ordering::Relaxed);
-            let mut first = first.lock().unwrap_or_else(|e| e.into_inner());
+            let mut first = base::lock(&first);
             if first.as_ref().is_none_or(|f| at < f.0) {
                 *first = Some((at, e));
             }
         }
     })?;
     run.check()?;
-    let first = first.into_inner().unwrap_or_else(|e| e.into_inner());
+    let first = base::lock::into_inner(first);
     first.map_or(Ok(()), |(_, e)| Err(e))
 }

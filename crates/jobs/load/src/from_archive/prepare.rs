@@ -6,7 +6,7 @@
 
 use super::LoadPlan;
 use crate::journal::{self, Journal};
-use crate::script::{self, Sort};
+use crate::script::{self, Allowed};
 use crate::{DeferIndexes, MethodPlan, Target};
 use archive::open::Table;
 use base::units::printable;
@@ -90,7 +90,7 @@ pub fn create(
             // Only the CREATE is taken from the file: its DROP would remove an existing object.
             let view = &schema.views[*at];
             for s in script::statements(&view.pre, &sql(plan, &view.pre)?)? {
-                if s.sort == Sort::View {
+                if s.kind == Allowed::View {
                     let doing = format!(
                         "cannot create a placeholder of view {}",
                         quote::qualified(&schema.name, &view.name)
@@ -201,7 +201,7 @@ fn schema_collation(
 ) -> Result<Option<String>> {
     for file in &schema.ddl {
         for s in script::statements(file, &sql(plan, file)?)? {
-            if s.sort == Sort::Database && s.text.contains("CREATE") {
+            if s.kind == Allowed::Database && s.text.contains("CREATE") {
                 let (text, _) = adapted(t, plan, &s.text);
                 let at = text.to_ascii_uppercase().rfind(" COLLATE ");
                 let name = at.map(|at| text[at + 9..].trim_start());
@@ -225,7 +225,7 @@ fn create_database(
     for file in &schema.ddl {
         for s in script::statements(file, &sql(plan, file)?)? {
             // ALTER DATABASE belongs to the routines around it.
-            if s.sort == Sort::Database && s.text.contains("CREATE") {
+            if s.kind == Allowed::Database && s.text.contains("CREATE") {
                 let text = ddl::add_if_not_exists(&s.text);
                 let (text, notes) = adapted(t, plan, &text);
                 t.report.notes.extend(notes);
@@ -291,7 +291,7 @@ pub fn definition(t: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Opti
         return Ok(None);
     };
     let statements = script::statements(file, &sql(plan, file)?)?;
-    let create = statements.iter().find(|s| s.sort == Sort::Table);
+    let create = statements.iter().find(|s| s.kind == Allowed::Table);
     Ok(create.map(|s| adapted(t, plan, &s.text).0))
 }
 
@@ -311,8 +311,8 @@ fn table(
     };
     let mut later = Later::default();
     for s in script::statements(file, &sql(plan, file)?)? {
-        match s.sort {
-            Sort::Table => {
+        match s.kind {
+            Allowed::Table => {
                 let (text, notes) = adapted(t, plan, &s.text);
                 t.report
                     .notes
@@ -342,10 +342,10 @@ fn table(
                     });
                 }
             }
-            Sort::Sequence => {
+            Allowed::Sequence => {
                 t.create(&s.text, &format!("cannot create sequence {name}"))?;
             }
-            Sort::Set => t.execute(&s.text, "cannot prepare the session")?,
+            Allowed::Set => t.execute(&s.text, "cannot prepare the session")?,
             _ => {}
         }
     }

@@ -19,25 +19,12 @@ pub fn why_unsupported(s: &Statement, current: Option<&str>) -> Option<&'static 
     };
     let of_the_server = match &s.kind {
         StatementKind::Insert(head) => head.schema.as_deref().or(current).is_some_and(is_system),
-        StatementKind::InsertOther(_, Some(name))
-        | StatementKind::CreateTable(name)
-        | StatementKind::AlterTable(name)
-        | StatementKind::CreateView(name)
-        | StatementKind::CreateRoutine(name)
-        | StatementKind::CreateEvent(name)
-        | StatementKind::DropObject(name)
-        | StatementKind::Sequence(name)
-        | StatementKind::LoadData { table: name, .. }
-        | StatementKind::CreateTrigger { table: name, .. } => system(name),
-        StatementKind::DropTable(names) | StatementKind::DropView(names) => {
-            names.iter().any(system)
-        }
         // A dump of all schemas has `CREATE DATABASE IF NOT EXISTS mysql`.
         StatementKind::CreateDatabase(_) => false,
         StatementKind::DropDatabase(name) => is_system(name),
         StatementKind::AlterDatabase(name) => name.as_deref().or(current).is_some_and(is_system),
         StatementKind::Other => current.is_some_and(is_system),
-        _ => false,
+        kind => kind.objects().iter().any(system),
     };
     s.danger.or(of_the_server.then_some(SYSTEM_TABLE))
 }

@@ -13,7 +13,7 @@ use run::failure;
 use server::{Identity, quote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// What a dump contains.
 #[derive(Default)]
@@ -125,11 +125,7 @@ pub fn survey(run: &Run, options: &Options, files: &InputFiles) -> Result<Survey
     if !unsupported.is_empty() && !options.skip_unsupported {
         return Err(statement_policy::refusal(&unsupported, "nothing was run"));
     }
-    let digest = hasher
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .finalize()
-        .to_hex();
+    let digest = base::lock(&hasher).finalize().to_hex();
     found.identity = format!("1 sql {digest} {}", super::BATCH);
     Ok(found)
 }
@@ -237,21 +233,11 @@ impl Survey {
 pub fn needs_schema(kind: &StatementKind) -> bool {
     match kind {
         StatementKind::Insert(head) => head.schema.is_none(),
-        StatementKind::InsertOther(_, Some(name))
-        | StatementKind::CreateTable(name)
-        | StatementKind::AlterTable(name)
-        | StatementKind::CreateView(name)
-        | StatementKind::CreateRoutine(name)
-        | StatementKind::CreateEvent(name)
-        | StatementKind::Sequence(name)
-        | StatementKind::LoadData { table: name, .. }
-        | StatementKind::CreateTrigger { trigger: name, .. } => name.schema.is_none(),
         StatementKind::AlterDatabase(name) => name.is_none(),
-        StatementKind::DropTable(names) | StatementKind::DropView(names) => {
-            names.iter().any(|n| n.schema.is_none())
-        }
         StatementKind::InsertOther(_, None) | StatementKind::Other => true,
-        _ => false,
+        // Those do not run: the target is known not to have the object.
+        StatementKind::DropObject(_) => false,
+        kind => kind.objects().iter().any(|n| n.schema.is_none()),
     }
 }
 
@@ -315,10 +301,7 @@ struct Hashed {
 impl Read for Hashed {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let n = self.inner.read(buffer)?;
-        self.hasher
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .update(&buffer[..n]);
+        base::lock(&self.hasher).update(&buffer[..n]);
         self.counters.bytes.add(n as u64);
         Ok(n)
     }

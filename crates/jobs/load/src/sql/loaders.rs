@@ -204,10 +204,7 @@ impl Loaders<'_> {
         let rows = load_data::stored(conn, doing, &done, &t.columns, expected)?;
         if let Some(tee) = stream.tee {
             let digest = tee.finish(file).map_err(|e| failure::archive(doing, &e))?;
-            t.digest
-                .lock()
-                .unwrap_or_else(|e| e.into_inner())
-                .merge(&digest);
+            base::lock(&t.digest).merge(&digest);
             if !t.nontransactional {
                 self.journal.counted(conn, file, &digest)?;
             }

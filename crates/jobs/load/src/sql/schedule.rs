@@ -123,7 +123,7 @@ impl Schedule {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Queue>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        base::lock(&self.queues)
     }
 }
 

@@ -13,8 +13,8 @@ use innodb::bulk::{self, Builder, Rows};
 use run::Stop;
 use run::failure;
 use std::io::Read;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use store::Store;
 
 /// Bytes that are read from a chunk at a time.
@@ -82,9 +82,7 @@ impl Source<'_> {
                     drop(slot);
                     let sorted_run =
                         sorted_run.inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
-                    done.lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push(sorted_run);
+                    base::lock(&done).push(sorted_run);
                 }
                 Ok(())
             };
@@ -100,7 +98,7 @@ impl Source<'_> {
             }
             outcome
         })?;
-        let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let done = base::lock::into_inner(done);
         let _slot = self.cpu_slots.take(self.rank);
         self.counters.busy.add(1);
         let pages = builder.finish(done);

@@ -51,7 +51,7 @@ impl MethodPlan {
         let mut datadir = None;
         for table in plan.tables() {
             let name = quote::qualified(&table.schema, &table.name);
-            if journal.is_some_and(|j| j.is_unproven(&name)) {
+            if journal.is_some_and(|j| j.is_unverified(&name)) {
                 methods.imported_before.insert(name);
                 continue;
             }

@@ -16,7 +16,7 @@ impl PhysicalLoad<'_, '_> {
         let name = qualified(table);
         let rejection = match verdict {
             Verdict::Ready(imported) => {
-                self.prepared.journal.entered(&chunk_files(table));
+                self.prepared.journal.mark_imported(&chunk_files(table));
                 self.compared = Some(imported.compared.and(self.compared.take()));
                 self.summary.bytes += imported.bytes;
                 self.summary.raw_bytes += raw_bytes(table);
@@ -58,11 +58,11 @@ impl PhysicalLoad<'_, '_> {
             &format!("cannot drop table {name}"),
         )?;
         let files = chunk_files(table);
-        self.prepared.journal.entered(&files);
+        self.prepared.journal.mark_imported(&files);
         self.prepared.journal.forget(self.target, &files)?;
         self.use_sql(table, "the imported table differed")?;
         let conn = &mut self.target.conn;
-        self.prepared.journal.proven(conn, &name)
+        self.prepared.journal.mark_verified(conn, &name)
     }
 
     /// Something was not as it should be: the user gets a warning and an exception in the summary.
@@ -84,7 +84,9 @@ impl PhysicalLoad<'_, '_> {
     fn create_again(&mut self, table: &Table) -> Result<()> {
         prepare::again(self.target, self.plan, table, self.methods, self.prepared)?;
         let conn = &mut self.target.conn;
-        self.prepared.journal.forget_file(conn, &qualified(table))
+        self.prepared
+            .journal
+            .forget_tablespace(conn, &qualified(table))
     }
 }
 

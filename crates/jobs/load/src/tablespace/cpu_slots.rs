@@ -37,7 +37,7 @@ impl CpuSlots {
 
     /// Waits for a slot; the lower rank comes first.
     pub fn take(&self, rank: usize) -> CpuSlot<'_> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = base::lock(&self.queue);
         let me = (rank, queue.next);
         queue.next += 1;
         queue.waiting.insert(me);
@@ -57,7 +57,7 @@ impl CpuSlots {
 
 impl Drop for CpuSlot<'_> {
     fn drop(&mut self) {
-        let mut queue = self.0.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = base::lock(&self.0.queue);
         queue.free += 1;
         self.0.changed.notify_all();
     }

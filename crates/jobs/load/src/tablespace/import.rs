@@ -275,7 +275,7 @@ impl Importer<'_> {
         conn.fetch(format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {name}"))
             .map_err(|e| import_error(name, e))?;
         let chunks: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
-        self.journal.enter_file(conn, name, &chunks)?;
+        self.journal.enter_tablespace(conn, name, &chunks)?;
         failpoint::reached("a file is entered");
         Ok(())
     }
@@ -310,7 +310,7 @@ impl Importer<'_> {
         if let Some(difference) = difference {
             return Ok(Verdict::Rejected(Rejection::Differs(difference)));
         }
-        self.journal.proven(conn, target.whole())?;
+        self.journal.mark_verified(conn, target.whole())?;
         failpoint::reached("a file is proven");
         Ok(Verdict::Ready(Imported { bytes, compared }))
     }

@@ -57,7 +57,7 @@ pub fn clear(
         });
         drop_table(t, name, paths)?;
         failpoint::reached("what was left of a file is gone");
-        journal.forget_file(&mut t.conn, name)?;
+        journal.forget_tablespace(&mut t.conn, name)?;
         if table.is_some() {
             t.run.observer.note(printable(&format!(
                 "table {name}: its import was interrupted: it is loaded again"
@@ -119,7 +119,7 @@ impl PhysicalLoad<'_, '_> {
         let journal = &self.prepared.journal;
         let is_unverified = |table: &&Table| {
             let imported = table.chunks.iter().all(|c| journal.has(&c.file));
-            imported && journal.is_unproven(&qualified(table))
+            imported && journal.is_unverified(&qualified(table))
         };
         let unverified: Vec<&Table> = self.plan.tables().filter(is_unverified).collect();
         if unverified.is_empty() {
@@ -133,7 +133,9 @@ impl PhysicalLoad<'_, '_> {
                 (compared, None) => {
                     self.compared = Some(compared.and(self.compared.take()));
                     let name = qualified(table);
-                    self.prepared.journal.proven(&mut self.target.conn, &name)?;
+                    self.prepared
+                        .journal
+                        .mark_verified(&mut self.target.conn, &name)?;
                 }
             }
         }

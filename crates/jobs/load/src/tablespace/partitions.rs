@@ -76,7 +76,7 @@ pub fn prepare<'p>(
     };
     // From the first partition to the last the table is neither empty nor complete.
     let path = |name: &str| datadir.build_path(name).display().to_string();
-    journal.begin_file(&mut t.conn, &whole, &path(&whole))?;
+    journal.begin_tablespace(&mut t.conn, &whole, &path(&whole))?;
     // One statement: a server that is killed between LIKE and REMOVE PARTITIONING can keep files of neither
     // table.
     let create = ddl::read(&mut t.conn, ddl::Object::Table, &table.schema, &table.name)
@@ -94,7 +94,7 @@ pub fn prepare<'p>(
                 "they have partitions in the archive, and none on the server",
             ));
         };
-        journal.begin_file(&mut t.conn, &name, &path(&name))?;
+        journal.begin_tablespace(&mut t.conn, &name, &path(&name))?;
         let refused = match t.conn.execute(create) {
             Ok(_) => None,
             Err(wire::Error::Server(e)) => Some(format!(
@@ -113,7 +113,7 @@ pub fn prepare<'p>(
             Verdict::Rejected(why) => {
                 let paths = datadir.paths(methods.lower_case(), &table.schema, &own_name);
                 drop_table(t, &name, paths)?;
-                journal.forget_file(&mut t.conn, &name)?;
+                journal.forget_tablespace(&mut t.conn, &name)?;
                 for target in &all {
                     remove(&mut t.conn, journal, target)?;
                 }
@@ -145,5 +145,5 @@ pub fn exchange(conn: &mut Conn, partition: &PartitionImport, name: &str) -> Res
 /// Drops the exchange table with its content: by now no rows, or rows that are not needed.
 pub fn remove(conn: &mut Conn, journal: &Journal, target: &ImportTarget<'_>) -> Result<()> {
     drop_target(conn, target)?;
-    journal.forget_file(conn, &target.name)
+    journal.forget_tablespace(conn, &target.name)
 }

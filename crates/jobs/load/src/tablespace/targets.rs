@@ -12,7 +12,7 @@ use innodb::bulk::Template;
 use innodb::value::Kind as Column;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The server's empty tablespace of a table, and the server's description of it.
 pub struct EmptyTablespace {
@@ -107,7 +107,7 @@ impl PartitionGroup {
     }
 
     fn lock(&self) -> MutexGuard<'_, GroupState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        base::lock(&self.0)
     }
 }
 

@@ -63,7 +63,7 @@ pub fn prepare<'p>(
     }
     let online = !t.options.is_offline() || has_row_ids || partition.is_some();
     let build_path = datadir.build_path(&name);
-    journal.begin_file(&mut t.conn, &name, &build_path.display().to_string())?;
+    journal.begin_tablespace(&mut t.conn, &name, &build_path.display().to_string())?;
     failpoint::reached("a file is announced");
     if online {
         match t

@@ -2,8 +2,8 @@
 
 use base::Result;
 use run::{Run, Stop};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use wire::Conn;
 
 /// Has one worker for each connection work through the items. `work` gets the index of its item as well.
@@ -24,12 +24,10 @@ pub fn process_all<I: Sync, O: Send>(
                 return Ok(());
             };
             let result = work(&mut conn, at, item, stop)?;
-            done.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((at, result));
+            base::lock(&done).push((at, result));
         }
     })?;
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut done = base::lock::into_inner(done);
     done.sort_by_key(|(at, _)| *at);
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }

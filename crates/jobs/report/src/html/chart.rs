@@ -226,7 +226,7 @@ impl Drawing<'_> {
         }
         let shades = [
             (SpanKind::Backup, "shade backup", "backup"),
-            (SpanKind::Held, "shade held", "waiting"),
+            (SpanKind::Waiting, "shade waiting", "waiting"),
         ];
         for (kind, class, name) in shades {
             if self.has(kind) {
@@ -261,7 +261,7 @@ impl Drawing<'_> {
             let class = if s.kind == SpanKind::Backup {
                 "shade backup"
             } else {
-                "shade held"
+                "shade waiting"
             };
             p.raw("<rect class='")
                 .raw(class)

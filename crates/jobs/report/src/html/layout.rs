@@ -223,7 +223,7 @@ fn multiples(p: &mut Page, list: &[Timeline]) {
 
 /// Waits, decisions and warnings in their order.
 fn events(p: &mut Page, t: &Timeline) {
-    let waits = t.spans.iter().filter(|s| s.kind == SpanKind::Held);
+    let waits = t.spans.iter().filter(|s| s.kind == SpanKind::Waiting);
     let waits = waits.map(|s| {
         (
             s.from,

@@ -37,7 +37,7 @@ fn full(points: u32, parts: usize) -> Record {
         seconds: 0.0,
         charts: vec![chart; 2],
         spans: (0..parts)
-            .flat_map(|_| [SpanKind::Phase, SpanKind::Held, SpanKind::Backup].map(span))
+            .flat_map(|_| [SpanKind::Phase, SpanKind::Waiting, SpanKind::Backup].map(span))
             .collect(),
         marks: vec![
             Mark {

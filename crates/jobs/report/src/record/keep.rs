@@ -1,6 +1,7 @@
 //! Runs a job and writes its record, however the job ends.
 
 use super::{Outcome, Place, Record, Recorder, State};
+use crate::summary::Summary;
 use base::{Error, Kind, Result};
 use run::Run;
 use std::path::Path;
@@ -8,25 +9,31 @@ use std::path::Path;
 /// What a job returned, and whether its record was written.
 #[derive(Debug)]
 pub struct Kept<T> {
-    /// The job's own summary.
+    /// What the job returned.
     pub done: T,
+    /// The same, described.
+    pub summary: Summary,
     /// Why the wanted record was not written.
     pub lost: Option<Error>,
 }
 
 /// Runs a job; with a file, writes the record of the run into it, also if the job failed or was stopped.
 ///
-/// `begins` makes the record before the job, `completed` adds what the job returned. Fails before the
-/// job begins if the file cannot be written.
+/// `begins` makes the record before the job, `describe` describes what the job returned. Fails before
+/// the job begins if the file cannot be written.
 pub fn keep<T>(
     run: &Run,
     file: Option<&Path>,
     begins: impl FnOnce() -> Record,
     job: impl FnOnce(&Run) -> Result<T>,
-    completed: impl FnOnce(&mut Record, &T),
+    describe: impl FnOnce(&T) -> Summary,
 ) -> Result<Kept<T>> {
     let Some(file) = file else {
-        return job(run).map(|done| Kept { done, lost: None });
+        return job(run).map(|done| Kept {
+            summary: describe(&done),
+            done,
+            lost: None,
+        });
     };
     let place = Place::take(file)?;
     let mut record = begins();
@@ -36,13 +43,18 @@ pub fn keep<T>(
     match outcome {
         Ok(done) => {
             record.outcome.state = State::Complete;
-            completed(&mut record, &done);
+            let summary = describe(&done);
+            summary.record(&mut record);
             if !record.outcome.exceptions.is_empty() && record.outcome.state == State::Complete {
                 record.outcome.state = State::Exceptions;
                 record.outcome.code = Kind::Exceptions.exit_code();
             }
             let lost = place.write(&record).err();
-            Ok(Kept { done, lost })
+            Ok(Kept {
+                done,
+                summary,
+                lost,
+            })
         }
         Err(e) => {
             record.fails(&e);

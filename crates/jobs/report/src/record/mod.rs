@@ -10,7 +10,7 @@ mod file;
 mod keep;
 mod recorder;
 mod samples;
-pub mod summaries;
+pub mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -233,7 +233,7 @@ pub enum SpanKind {
     /// A backup was running: shaded.
     Backup,
     /// The job waited or was paused for a limit: shaded in another way.
-    Held,
+    Waiting,
     /// A step of the job; steps are drawn as a strip above the charts.
     #[default]
     #[serde(other)]

@@ -8,7 +8,7 @@ use super::samples::{FIRST, Moved, Sample, Samples, digits, millis};
 use super::{Cell, Chart, Column, Mark, Section, Series, Span, SpanKind, Table, Timeline};
 use base::events::Measure;
 use base::{Counters, Event, Observer};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Marks and spans that are kept; more would say nothing new.
@@ -128,7 +128,7 @@ impl Recorder {
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        base::lock(&self.seen)
     }
 
     fn sample(&self, last: bool) {
@@ -324,7 +324,7 @@ impl Seen {
         if let Some((from, what)) = self.waiting.take() {
             self.keep(span(
                 &format!("waiting for {what}"),
-                SpanKind::Held,
+                SpanKind::Waiting,
                 from,
                 at,
             ));

@@ -1,6 +1,7 @@
 //! What a recorder makes of a job's words, and what becomes of its record.
 
 use super::{Kind as Job, Record, Recorder, SpanKind, State, keep, read};
+use crate::summary::Summary;
 use base::events::Measure;
 use base::{Cancel, Error, Event, Kind, Observer};
 use run::Run;
@@ -19,7 +20,7 @@ impl Observer for Seen {
 
 fn measured(name: &'static str, unit: &'static str, value: f64) -> Event {
     Event::Measured(vec![Measure {
-        chart: "Gate",
+        chart: "Limits",
         name,
         unit,
         value,
@@ -68,14 +69,14 @@ fn a_recorder_remembers_and_passes_on() {
     };
     assert_eq!(of(SpanKind::Phase), ["moving"]);
     assert_eq!(
-        of(SpanKind::Held),
+        of(SpanKind::Waiting),
         ["waiting for lag 2 s", "waiting for a lock"]
     );
     let marks: Vec<_> = t.marks.iter().map(|m| m.text.as_str()).collect();
     assert_eq!(marks, ["1 worker instead of 2", "careful"]);
-    let gate: Vec<_> = t.charts.iter().filter(|c| c.title == "Gate").collect();
-    assert_eq!(gate.len(), 1, "a share of zero gets no chart");
-    assert_eq!(gate[0].series[0].points.len(), 1);
+    let limits: Vec<_> = t.charts.iter().filter(|c| c.title == "Limits").collect();
+    assert_eq!(limits.len(), 1, "a share of zero gets no chart");
+    assert_eq!(limits[0].series[0].points.len(), 1);
     let largest = &section.tables[1];
     assert_eq!(largest.rows[0][0], super::Cell::text("`s`.`t199`"));
     assert!(largest.rows.len() == 25 && largest.note.contains("175"));
@@ -98,7 +99,7 @@ fn a_record_is_kept_whatever_becomes_of_the_run() {
     let file = dir.path().join("a.json");
     let fail = |kind| {
         let job = |_: &Run| Err::<(), _>(Error::new(kind, "broken").hint("mend it"));
-        keep(&run, Some(&file), begins, job, |_, ()| ()).unwrap_err()
+        keep(&run, Some(&file), begins, job, |()| Summary::default()).unwrap_err()
     };
     assert_eq!(fail(Kind::Lock).kind, Kind::Lock);
     let o = read(&file).unwrap().outcome;
@@ -108,7 +109,10 @@ fn a_record_is_kept_whatever_becomes_of_the_run() {
     );
     fail(Kind::Interrupted);
     assert_eq!(read(&file).unwrap().outcome.state, State::Interrupted);
-    let completed = |r: &mut Record, n: &i32| r.outcome.exceptions.push(n.to_string());
+    let completed = |n: &i32| Summary {
+        exceptions: vec![n.to_string()],
+        ..Summary::default()
+    };
     let kept = keep(&run, Some(&file), begins, |_| Ok(7), completed).unwrap();
     assert!(kept.done == 7 && kept.lost.is_none());
     let o = read(&file).unwrap().outcome;

@@ -340,14 +340,14 @@ impl Rows<'_> {
         }
         self.bytes[NUMBER].copy_from_slice(&self.number.to_be_bytes()[2..]);
         self.number += 1;
-        self.entered()?;
+        self.fill_indexes()?;
         self.bytes.truncate(SYSTEM.len());
         self.cells.clear();
         Ok(())
     }
 
     /// Puts the values into every index.
-    fn entered(&mut self) -> Result<(), Error> {
+    fn fill_indexes(&mut self) -> Result<(), Error> {
         if u32::try_from(self.bytes.len()).is_err() {
             return Err(Error::RowSize);
         }

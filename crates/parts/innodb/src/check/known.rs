@@ -64,7 +64,7 @@ impl Known {
         for (number, page) in (from..).zip(new.pages) {
             let before = std::mem::replace(&mut self.pages[number as usize], page);
             if before.is_some() {
-                self.report.tell(number, "it is written twice".into());
+                self.report.problem(number, "it is written twice".into());
             }
         }
         for (number, Ends { first, last }) in new.ends {

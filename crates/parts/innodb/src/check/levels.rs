@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(super) struct Levels<'a> {
     known: &'a Known,
     space: &'a Space,
-    met: &'a [AtomicBool],
+    visited: &'a [AtomicBool],
     layout: &'a Layout,
     /// Its place among the layouts.
     at: u16,
@@ -31,7 +31,7 @@ impl<'a> Levels<'a> {
     pub(super) fn new(
         known: &'a Known,
         space: &'a Space,
-        met: &'a [AtomicBool],
+        visited: &'a [AtomicBool],
         layout: &'a Layout,
         at: u16,
         report: &'a mut Report,
@@ -49,7 +49,7 @@ impl<'a> Levels<'a> {
         Levels {
             known,
             space,
-            met,
+            visited,
             layout,
             at,
             segments: [0; 2],
@@ -64,13 +64,13 @@ impl<'a> Levels<'a> {
         let (Some(page), Some(bytes)) = (page, self.known.kept.get(&root)) else {
             let name = &self.layout.name;
             let what = format!("it is not the root of index {name}, as the description says");
-            self.report.tell(root, what);
+            self.report.problem(root, what);
             return self.found;
         };
         self.segments = segments(bytes, root, self.space, self.report);
         if page.level > DEEPEST {
             let what = format!("it says that it is of level {}", page.level);
-            self.report.tell(root, what);
+            self.report.problem(root, what);
             return self.found;
         }
         self.found.levels = page.level + 1;
@@ -111,7 +111,7 @@ impl<'a> Levels<'a> {
                 "its next page is {}, which no node pointer names",
                 page.next
             );
-            self.report.tell(number, what);
+            self.report.problem(number, what);
         }
         below
     }
@@ -119,27 +119,27 @@ impl<'a> Levels<'a> {
     /// A page that the one above names, by a key with this sum.
     fn page(&mut self, number: u32, level: u16, first: u64) -> Option<&'a Page> {
         let id = self.found.id;
-        let Some(met) = self.met.get(number as usize) else {
+        let Some(visited) = self.visited.get(number as usize) else {
             let what = format!("index {id} leads to it, and it is not there");
-            self.report.tell(number, what);
+            self.report.problem(number, what);
             return None;
         };
-        if met.swap(true, Relaxed) {
-            self.report.tell(number, "two pages lead to it".into());
+        if visited.swap(true, Relaxed) {
+            self.report.problem(number, "two pages lead to it".into());
             return None;
         }
         let Some(page) = self.known.page(number) else {
             let what = format!("index {id} leads to it, and it is empty");
-            self.report.tell(number, what);
+            self.report.problem(number, what);
             return None;
         };
-        // Told when it was met.
+        // Told when it was visited.
         if !page.right {
             return None;
         }
         if page.layout != Some(self.at) || page.level != level {
             let what = format!("it is not of level {level} of index {id}, as the page above says");
-            self.report.tell(number, what);
+            self.report.problem(number, what);
             return None;
         }
         self.found.pages += 1;
@@ -148,7 +148,7 @@ impl<'a> Levels<'a> {
         owned_by(self.space, number, segment, self.report);
         if page.first != first {
             let what = "its first record is not the one by which the page above names it";
-            self.report.tell(number, what.into());
+            self.report.problem(number, what.into());
         }
         Some(page)
     }
@@ -159,7 +159,7 @@ impl<'a> Levels<'a> {
         if page.previous != before {
             let says = page.previous;
             let what = format!("it says that page {says} is before it, and it is not");
-            self.report.tell(number, what);
+            self.report.problem(number, what);
         }
         let Some((before, front)) = front else {
             return;
@@ -169,7 +169,7 @@ impl<'a> Levels<'a> {
                 "its next page is {}, the node pointer says {number}",
                 front.next
             );
-            self.report.tell(before, what);
+            self.report.problem(before, what);
         }
         if page.joined {
             return;
@@ -194,7 +194,7 @@ impl<'a> Levels<'a> {
         };
         if !in_order {
             let what = format!("its first record is not behind the last one of page {before}");
-            self.report.tell(number, what);
+            self.report.problem(number, what);
         }
     }
 
@@ -202,7 +202,7 @@ impl<'a> Levels<'a> {
     fn long(&mut self, number: u32, pointer: Pointer) {
         if !pointer.owned || pointer.space != self.space.id {
             let what = "a long value of it is another row's, or lies in another tablespace";
-            self.report.tell(number, what.into());
+            self.report.problem(number, what.into());
             return;
         }
         let (mut at, mut left) = (pointer.page, pointer.length);
@@ -211,13 +211,13 @@ impl<'a> Levels<'a> {
                 .known
                 .page(at)
                 .filter(|p| p.right && p.kind == kind::BLOB);
-            let (Some(page), Some(met)) = (page, self.met.get(at as usize)) else {
+            let (Some(page), Some(visited)) = (page, self.visited.get(at as usize)) else {
                 let what = format!("a long value goes on at page {at}, which holds none");
-                self.report.tell(number, what);
+                self.report.problem(number, what);
                 return;
             };
-            if met.swap(true, Relaxed) {
-                self.report.tell(at, "two long values hold it".into());
+            if visited.swap(true, Relaxed) {
+                self.report.problem(at, "two long values hold it".into());
                 return;
             }
             owned_by(self.space, at, self.segments[0], self.report);
@@ -225,13 +225,13 @@ impl<'a> Levels<'a> {
             let here = page.first;
             if here == 0 || here > left || here as usize > SIZE - fil::BODY - fil::TRAILER - 8 {
                 let what = format!("it says that it holds {here} bytes of a long value");
-                self.report.tell(at, what);
+                self.report.problem(at, what);
                 return;
             }
             left -= here;
             if (left == 0) != (page.next == NONE) {
                 self.report
-                    .tell(at, "a long value ends too early or too late".into());
+                    .problem(at, "a long value ends too early or too late".into());
                 return;
             }
             at = page.next;

@@ -1,4 +1,4 @@
-//! One index of a tablespace, from its root down in key order: each page is met
+//! One index of a tablespace, from its root down in key order: each page is visited
 //! where the one above names it, and the levels' ends are kept, so that order
 //! and neighbours are checked across pages.
 
@@ -34,7 +34,7 @@ pub(super) struct File<'a> {
     /// By page, what the first pass saw.
     pub(super) seen: &'a [Seen],
     /// By page, whether something led to it.
-    pub(super) met: &'a [AtomicBool],
+    pub(super) visited: &'a [AtomicBool],
     /// Whether nothing was wrong before.
     pub(super) clean: bool,
 }
@@ -47,7 +47,7 @@ pub(super) fn segments(page: &[u8], root: u32, space: &Space, report: &mut Repor
         match space.segment_at(u32_at(page, base + 4), u16_at(page, base + 8)) {
             Some(s) if of == space.id => s.id,
             _ => {
-                report.tell(root, "it names a segment that is not there".into());
+                report.problem(root, "it names a segment that is not there".into());
                 0
             }
         }
@@ -59,7 +59,7 @@ pub(super) fn owned_by(space: &Space, number: u32, segment: u64, report: &mut Re
     match space.owner(number) {
         Owner::Segment(id) if id == segment => {}
         Owner::Nobody => {}
-        _ => report.tell(number, "it belongs to another segment".into()),
+        _ => report.problem(number, "it belongs to another segment".into()),
     }
 }
 
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
         let level = u16_at(&page, index::LEVEL);
         if level > DEEPEST {
             self.report
-                .tell(root, format!("it says that it is of level {level}"));
+                .problem(root, format!("it says that it is of level {level}"));
             return Ok(self.found);
         }
         self.found.levels = level + 1;
@@ -125,7 +125,7 @@ impl<'a> Walk<'a> {
         }
         for end in self.ends.iter().flatten() {
             if end.next != NONE {
-                self.report.tell(
+                self.report.problem(
                     end.page,
                     format!("its next page is {}, which no node pointer names", end.next),
                 );
@@ -137,21 +137,21 @@ impl<'a> Walk<'a> {
     /// A page and all below it; `above`: the key by which the page above names it.
     fn page(&mut self, number: u32, level: u16, above: Option<&[Owned]>) -> io::Result<()> {
         if number >= self.file.space.size {
-            self.report.tell(
+            self.report.problem(
                 number,
                 format!("index {} leads to it, and it is not there", self.found.id),
             );
             return Ok(());
         }
-        if self.file.met[number as usize].swap(true, Relaxed) {
-            self.report.tell(number, "two pages lead to it".into());
+        if self.file.visited[number as usize].swap(true, Relaxed) {
+            self.report.problem(number, "two pages lead to it".into());
             return Ok(());
         }
         let seen = self.file.seen[number as usize];
         if seen != Seen::Right {
             if seen == Seen::Empty {
                 let what = format!("index {} leads to it, and it is empty", self.found.id);
-                self.report.tell(number, what);
+                self.report.problem(number, what);
             }
             // What is after it cannot be known.
             self.ends[usize::from(level)] = None;
@@ -177,7 +177,7 @@ impl<'a> Walk<'a> {
         self.found.pages += 1;
         let of = u16_at(page, fil::TYPE);
         if !matches!(of, kind::INDEX | kind::SDI) {
-            self.report.tell(
+            self.report.problem(
                 number,
                 format!("a page of kind {of} is no page of an index"),
             );
@@ -188,7 +188,7 @@ impl<'a> Walk<'a> {
         match record::chain(page) {
             Ok(chain) if chain.level == level => self.records(page, number, &chain, above),
             Ok(chain) => {
-                self.report.tell(
+                self.report.problem(
                     number,
                     format!(
                         "it is of level {}, the page above says {level}",
@@ -198,7 +198,7 @@ impl<'a> Walk<'a> {
                 Ok(())
             }
             Err(why) => {
-                self.report.tell(number, why);
+                self.report.problem(number, why);
                 Ok(())
             }
         }
@@ -207,7 +207,7 @@ impl<'a> Walk<'a> {
     fn belongs(&mut self, page: &[u8], number: u32, level: u16) {
         let id = u64_at(page, index::ID);
         if id != self.found.id {
-            self.report.tell(
+            self.report.problem(
                 number,
                 format!("it is of index {id}, the root says {}", self.found.id),
             );
@@ -220,7 +220,7 @@ impl<'a> Walk<'a> {
             self.report,
         );
         if !is_root && let Some(why) = names_segments(page) {
-            self.report.tell(number, why);
+            self.report.problem(number, why);
         }
     }
 
@@ -231,7 +231,7 @@ impl<'a> Walk<'a> {
         let (last, live, wanted) = match end.take() {
             Some(end) => {
                 if end.next != number {
-                    self.report.tell(
+                    self.report.problem(
                         end.page,
                         format!(
                             "its next page is {}, the node pointer says {number}",
@@ -247,7 +247,7 @@ impl<'a> Walk<'a> {
         if wanted.is_some_and(|w| w != previous)
             || wanted.is_none() && previous != NONE && self.file.clean && self.report.is_whole()
         {
-            self.report.tell(
+            self.report.problem(
                 number,
                 format!("it says that page {previous} is before it, and it is not"),
             );
@@ -269,7 +269,7 @@ impl<'a> Walk<'a> {
     ) -> io::Result<()> {
         let level = chain.level;
         if chain.records.is_empty() && number != self.found.root {
-            self.report.tell(number, "it has no record".into());
+            self.report.problem(number, "it has no record".into());
         }
         if level == 0 {
             let there = chain.records.iter().filter(|r| r.info & info::DELETED == 0);
@@ -282,12 +282,12 @@ impl<'a> Walk<'a> {
         let inside = match Inside::read(page, chain, layout) {
             Ok(inside) => inside,
             Err(why) => {
-                self.report.tell(number, why);
+                self.report.problem(number, why);
                 return Ok(());
             }
         };
         if let Err(why) = inside.heap(chain) {
-            self.report.tell(number, why);
+            self.report.problem(number, why);
         }
         self.order(number, chain, &inside, layout, above);
         let is_least = chain
@@ -331,7 +331,7 @@ impl<'a> Walk<'a> {
             let first: Vec<u32> = tree.iter().filter(mine).map(|n| n.number).collect();
             let [mut at] = first[..] else {
                 let n = first.len();
-                self.report.tell(
+                self.report.problem(
                     self.found.root,
                     format!("level {level} of its index has {n} first pages"),
                 );
@@ -339,9 +339,9 @@ impl<'a> Walk<'a> {
             };
             while at != NONE {
                 // Every turn meets another page, so this ends.
-                let met = self.file.met.get(at as usize).map(|m| m.load(Relaxed));
+                let visited = self.file.visited.get(at as usize).map(|m| m.load(Relaxed));
                 self.page(at, level, None)?;
-                if met != Some(false) {
+                if visited != Some(false) {
                     break;
                 }
                 at = self.ends[usize::from(level)]
@@ -380,7 +380,7 @@ impl<'a> Walk<'a> {
         self.found.ordered += pairs.ordered;
         self.found.unordered += pairs.unordered;
         if let Err(why) = in_order {
-            self.report.tell(number, why);
+            self.report.problem(number, why);
             return;
         }
         let live = before.live.map(owned);
@@ -393,14 +393,14 @@ impl<'a> Walk<'a> {
                 None => true,
             };
             if !last.as_deref().is_none_or(behind) {
-                self.report.tell(
+                self.report.problem(
                     number,
                     "the key by which the page above names it is in front of the page before it"
                         .into(),
                 );
             }
             if record::compare(layout, &above, first, n) == Some(Ordering::Greater) {
-                self.report.tell(
+                self.report.problem(
                     number,
                     "its first record is in front of the key by which the page above names it"
                         .into(),
@@ -420,7 +420,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             if pointer.space != self.file.space.id {
-                self.report.tell(
+                self.report.problem(
                     number,
                     format!("a long value lies in tablespace {}", pointer.space),
                 );
@@ -436,7 +436,7 @@ impl<'a> Walk<'a> {
         let mut page = vec![0; SIZE];
         while left > 0 {
             if at >= self.file.space.size {
-                self.report.tell(
+                self.report.problem(
                     number,
                     format!("a long value goes on at page {at}, which is not there"),
                 );
@@ -445,25 +445,25 @@ impl<'a> Walk<'a> {
             self.file.pages.read(at, &mut page)?;
             match u16_at(&page, fil::TYPE) {
                 kind::LOB_FIRST => {
-                    self.file.met[at as usize].store(true, Relaxed);
+                    self.file.visited[at as usize].store(true, Relaxed);
                     self.found.outside += 1;
                     return Ok(());
                 }
                 kind::BLOB => {}
                 other => {
-                    self.report.tell(
+                    self.report.problem(
                         number,
                         format!("a long value goes on at page {at}, which is of kind {other}"),
                     );
                     return Ok(());
                 }
             }
-            if self.file.met[at as usize].swap(true, Relaxed) {
-                self.report.tell(at, "two long values hold it".into());
+            if self.file.visited[at as usize].swap(true, Relaxed) {
+                self.report.problem(at, "two long values hold it".into());
                 return Ok(());
             }
             if self.file.space.owner(at) != Owner::Segment(self.segments[0]) {
-                self.report.tell(
+                self.report.problem(
                     at,
                     "it holds a long value and belongs to another segment".into(),
                 );
@@ -472,7 +472,7 @@ impl<'a> Walk<'a> {
             let here = u64::from(u32_at(&page, fil::BODY));
             let next = u32_at(&page, fil::BODY + 4);
             if here == 0 || here > left || here as usize > SIZE - fil::BODY - fil::TRAILER - 8 {
-                self.report.tell(
+                self.report.problem(
                     at,
                     format!("it says that it holds {here} bytes of a long value"),
                 );
@@ -481,7 +481,7 @@ impl<'a> Walk<'a> {
             left -= here;
             if (left == 0) != (next == NONE) {
                 self.report
-                    .tell(at, "a long value ends too early or too late".into());
+                    .problem(at, "a long value ends too early or too late".into());
                 return Ok(());
             }
             at = next;

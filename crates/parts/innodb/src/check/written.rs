@@ -17,7 +17,7 @@ use super::inside::{Before, Inside, owned};
 use super::known::{Counts, Known, Page};
 use super::levels::Levels;
 use super::walk::{File, Walk, names_segments};
-use super::{Each, Error, Report, Seen, owners, unmet, wrong};
+use super::{Each, Error, Report, Seen, owners, unvisited, wrong};
 use crate::format::Format;
 use crate::layout::Layout;
 use crate::page::{NONE, SIZE, fil, index, kind, u16_at, u32_at, u64_at};
@@ -98,7 +98,7 @@ impl<'a> Written<'a> {
         let sum_is_right = self.format.sum_is_right(bytes);
         let mut end = None;
         if let Some(why) = wrong(bytes, sum_is_right, number, self.format, self.space) {
-            new.report.tell(number, why);
+            new.report.problem(number, why);
             page.right = false;
         } else if of == kind::INDEX {
             end = self.index(number, bytes, &mut page, last.as_ref(), new);
@@ -112,7 +112,7 @@ impl<'a> Written<'a> {
             new.kept.insert(number, bytes.to_vec());
         } else if of == kind::INSTANT && self.format == Format::MariaDb {
             new.report
-                .tell(number, "it is of a table that was altered instantly".into());
+                .problem(number, "it is of a table that was altered instantly".into());
         }
         if let Some(last) = last
             && !page.joined
@@ -135,14 +135,14 @@ impl<'a> Written<'a> {
         let id = u64_at(bytes, index::ID);
         let Some((at, layout)) = (0..).zip(self.layouts).find(|(_, l)| l.id == id) else {
             let what = format!("it is of index {id}, which the table does not have");
-            new.report.tell(number, what);
+            new.report.problem(number, what);
             return None;
         };
         page.layout = Some(at);
         if number == layout.root {
             new.kept.insert(number, bytes.to_vec());
         } else if let Some(why) = names_segments(bytes) {
-            new.report.tell(number, why);
+            new.report.problem(number, why);
         }
         let before = last.filter(|last| {
             let of = (last.page.layout, last.page.level);
@@ -154,7 +154,7 @@ impl<'a> Written<'a> {
         let key = match records(number, bytes, page, layout, before, new, at) {
             Ok(key) => key,
             Err(why) => {
-                new.report.tell(number, why);
+                new.report.problem(number, why);
                 page.right = false;
                 return None;
             }
@@ -177,7 +177,7 @@ impl<'a> Written<'a> {
         report.pages = count;
         report.space = self.space;
         if known.pages.len() > count as usize {
-            report.tell(
+            report.problem(
                 count,
                 "it is written, and behind the end of the file".into(),
             );
@@ -192,7 +192,7 @@ impl<'a> Written<'a> {
             return Ok(report);
         };
         if Format::of(first)? != self.format {
-            report.tell(0, "its flags are those of another server".into());
+            report.problem(0, "its flags are those of another server".into());
         }
         let mut each = Each::default();
         for page in &known.pages {
@@ -212,27 +212,27 @@ impl<'a> Written<'a> {
             count,
             pages: &known.kept,
         };
-        let space = Space::read(&pages, &mut |page, what| report.tell(page, what))?;
+        let space = Space::read(&pages, &mut |page, what| report.problem(page, what))?;
         if space.id != self.space {
-            report.tell(0, "it is of another tablespace than its pages".into());
+            report.problem(0, "it is of another tablespace than its pages".into());
         }
         if space.size != count {
             let says = space.size;
-            report.tell(
+            report.problem(
                 0,
                 format!("the head speaks of {says} pages, and {count} were built"),
             );
         }
-        let met = unmet(count);
+        let visited = unvisited(count);
         for (at, layout) in (0..).zip(self.layouts) {
-            let index = Levels::new(&known, &space, &met, layout, at, &mut report).down();
+            let index = Levels::new(&known, &space, &visited, layout, at, &mut report).down();
             report.indexes.push(index);
         }
         let file = File {
             pages: &pages,
             space: &space,
             seen: &each.seen,
-            met: &met,
+            visited: &visited,
             clean: report.is_whole(),
         };
         for root in &each.roots {
@@ -241,7 +241,7 @@ impl<'a> Written<'a> {
                 report.indexes.push(index);
             }
         }
-        owners(&mut report, &space, &each, &met, self.layouts);
+        owners(&mut report, &space, &each, &visited, self.layouts);
         Ok(report)
     }
 }

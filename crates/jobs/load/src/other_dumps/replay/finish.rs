@@ -10,7 +10,7 @@ use base::{Error, Kind, Result};
 use run::failure;
 use server::quote;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 impl Replay<'_, '_> {
     /// Checks that each table holds the rows that were sent. Without digests, nothing else detects rows
@@ -53,15 +53,12 @@ impl Replay<'_, '_> {
                         count(found),
                         count(sent)
                     );
-                    wrong
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push(text);
+                    base::lock(&wrong).push(text);
                 }
             }
             Ok(())
         })?;
-        let mut wrong = wrong.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut wrong = base::lock::into_inner(wrong);
         if wrong.is_empty() {
             return Ok(());
         }

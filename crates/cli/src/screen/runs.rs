@@ -1,9 +1,7 @@
 //! Running jobs from outside: `penstock status`, and the answer to a change.
 
-use super::super::round;
-use super::Lines;
-use base::units::{bytes, count, printable, seconds};
-use run::PhaseTraffic;
+use ::report::summary::{Item, Summary, lines};
+use base::units::{bytes, count, printable, rounded, seconds};
 use run::control::Status;
 use serde_json::{Value, json};
 
@@ -34,10 +32,11 @@ pub fn silent_line(pid: u32) -> String {
 }
 
 fn one(s: &Status) -> String {
-    let mut l = Lines::new(&run_line(s));
-    l.add("running for", seconds(s.seconds));
+    let mut all = Summary::new("status", run_line(s));
+    let mut add = |label, text: String| all.add(Item::new(label).line(text));
+    add("running for", seconds(s.seconds));
     if !s.phase.is_empty() {
-        l.add(
+        add(
             "phase",
             format!("{} ({})", s.phase, seconds(s.phase_seconds)),
         );
@@ -54,22 +53,22 @@ fn one(s: &Status) -> String {
         if let Some(eta) = s.seconds_to_go.filter(|_| !s.paused) {
             text += &format!(", {} to go", seconds(eta));
         }
-        l.add("moved", text);
-        l.add("workers", format!("{} of {} busy", s.busy, s.workers));
+        add("moved", text);
+        add("workers", format!("{} of {} busy", s.busy, s.workers));
     }
     if let Some(waiting) = &s.waiting {
-        l.add("waiting for", waiting);
+        add("waiting for", waiting.clone());
     }
     if let Some(steering) = &s.steering {
-        l.add("impact", steering);
+        add("impact", steering.clone());
     }
     let settings: Vec<String> = s
         .settings
         .iter()
         .map(|(name, value)| format!("{name}={}", value.as_deref().unwrap_or("none")))
         .collect();
-    l.add("limits", settings.join(" "));
-    l.0
+    add("limits", settings.join(" "));
+    lines(&all)
 }
 
 /// The same for programs.
@@ -81,10 +80,10 @@ pub fn runs_json(list: &[Status], silent: &[u32]) -> Value {
             .map(|(name, value)| (name.clone(), json!(value)))
             .collect();
         json!({
-            "pid": s.pid, "job": s.job, "about": s.about, "running_seconds": round(s.seconds),
-            "phase": s.phase, "phase_seconds": round(s.phase_seconds),
+            "pid": s.pid, "job": s.job, "about": s.about, "running_seconds": rounded(s.seconds),
+            "phase": s.phase, "phase_seconds": rounded(s.phase_seconds),
             "rows": s.rows, "bytes": s.bytes, "bytes_expected": s.bytes_expected,
-            "bytes_per_second": s.bytes_per_second.map(round), "seconds_to_go": s.seconds_to_go.map(round),
+            "bytes_per_second": s.bytes_per_second.map(rounded), "seconds_to_go": s.seconds_to_go.map(rounded),
             "busy": s.busy, "workers": s.workers, "passed": s.passed,
             "paused": s.paused, "stopping": s.stopping, "waiting": s.waiting, "impact": s.steering, "limits": settings,
         })
@@ -110,49 +109,4 @@ pub fn stopped(s: &Status, gone: bool) -> String {
 /// The same for programs.
 pub fn stopped_json(s: &Status, gone: bool) -> Value {
     json!({"event": "stopped", "pid": s.pid, "job": s.job, "about": s.about, "ended": gone})
-}
-
-/// The limits, and what was measured under them: lines below a summary, without the phases that moved
-/// next to nothing.
-pub fn limits(flows: &[(PhaseTraffic, PhaseTraffic)]) -> String {
-    let mut l = Lines(String::new());
-    let limiters: [(&str, Vec<&PhaseTraffic>); 2] = [
-        ("rate limit", flows.iter().map(|(g, _)| g).collect()),
-        ("disk rate limit", flows.iter().map(|(_, d)| d).collect()),
-    ];
-    for (name, flows) in limiters {
-        let most = flows.iter().map(|f| f.bytes).max().unwrap_or(0);
-        for f in flows.iter().filter(|f| f.bytes * 20 > most) {
-            let limit = match f.limit {
-                Some(limit) => base::units::rate(limit),
-                None if f.changed => "removed".to_owned(),
-                None => continue,
-            };
-            let changed = if f.changed && f.limit.is_some() {
-                " (changed during the run)"
-            } else {
-                ""
-            };
-            let mean = (f.bytes as f64 / f.seconds.max(0.001)) as u64;
-            l.add(
-                name,
-                format!(
-                    "{limit}{changed}; {}: {}/s on average",
-                    f.phase,
-                    bytes(mean)
-                ),
-            );
-        }
-    }
-    l.0
-}
-
-/// The same for programs.
-pub fn limits_json(flows: &[(PhaseTraffic, PhaseTraffic)]) -> Value {
-    let one =
-        |f: &PhaseTraffic| json!({"bytes": f.bytes, "limit": f.limit, "limit_changed": f.changed});
-    let list = flows.iter().filter(|(g, d)| g.bytes + d.bytes > 0).map(|(g, d)| {
-        json!({"phase": g.phase, "seconds": round(g.seconds), "server": one(g), "disk": one(d)})
-    });
-    Value::Array(list.collect())
 }

@@ -1,143 +1,46 @@
-//! The record of the impact of backups: words, bars and tables.
+//! The record of the impact of backups: bars, tables, and the workload second by second.
 
-use super::{fact, setting, things};
+use super::costly;
 use crate::record::{
-    Bar, Bars, Better, Cell, Chart, Column, Figure, Kind, Record, Section, Series, Span, SpanKind,
-    Table, Timeline,
+    Bar, Bars, Better, Cell, Chart, Column, Section, Series, Span, SpanKind, Table, Timeline,
 };
-use base::units::{bytes, seconds};
-use bench::impact::{Measured, Method, MethodResult, Options, Spread, Summary, Window};
+use base::units::seconds;
+use bench::impact::{Measured, Method, MethodResult, Summary, Window};
 use bench::tpcc::{Second, Transaction};
 use std::time::Duration;
 
+/// The sections of the record.
+pub(super) fn sections(d: &Summary) -> Vec<Section> {
+    vec![
+        Section {
+            title: "Impact of each method".to_owned(),
+            text: vec![format!(
+                "Each run starts from the same rows. The workload is measured alone for {}, then for {} or longer during one backup after the other, then alone again; \"alone\" is the mean of the two. The method \"alone\" takes no backups: it shows how much the machine varies by itself.",
+                seconds(d.windows.0.as_secs_f64()),
+                seconds(d.windows.1.as_secs_f64()),
+            )],
+            bars: bars(d),
+            tables: vec![costs(d), backups(d)],
+            ..Section::default()
+        },
+        Section {
+            title: "The workload second by second".to_owned(),
+            text: vec![
+                "The first run of each method; backups were taken in the shaded time.".to_owned(),
+            ],
+            timelines: d.methods.iter().filter_map(timeline).collect(),
+            ..Section::default()
+        },
+        Section {
+            title: "Latencies".to_owned(),
+            tables: vec![latencies(d), constraints(d)],
+            ..Section::default()
+        },
+    ]
+}
+
 /// Unit of the throughput that a backup costs.
 const LOST: &str = "tpmC·s/GB";
-
-/// What is known before.
-pub fn impact_begins(o: &Options) -> Record {
-    let mut r = Record::new(
-        Kind::Impact,
-        format!("Impact of a backup of {}", o.server.endpoint),
-    );
-    setting(&mut r, "server", &o.server.endpoint);
-    if let Some(replica) = &o.replica {
-        setting(&mut r, "replica", &replica.endpoint);
-    }
-    setting(&mut r, "warehouses", o.warehouses);
-    setting(&mut r, "connections", o.connections);
-    setting(&mut r, "ramp", seconds(o.ramp.as_secs_f64()));
-    setting(
-        &mut r,
-        "windows alone",
-        format!("{} before and after", seconds(o.reference.as_secs_f64())),
-    );
-    setting(
-        &mut r,
-        "window with backups",
-        format!(
-            "{}, longer until one backup is complete",
-            seconds(o.measure.as_secs_f64())
-        ),
-    );
-    setting(&mut r, "runs", o.runs);
-    setting(&mut r, "connections of a backup", o.programs.threads);
-    let methods: Vec<String> = o.methods.iter().map(ToString::to_string).collect();
-    setting(&mut r, "methods", methods.join("; "));
-    r
-}
-
-/// What is known after the benchmark.
-pub fn impact(r: &mut Record, d: &Summary) {
-    r.title = format!("Impact of a backup of {}", d.server);
-    r.story = story(d);
-    r.figures = figures(d);
-    // The figures of this process itself say nothing here.
-    r.sections.clear();
-    r.sections.push(Section {
-        title: "Impact of each method".to_owned(),
-        text: vec![format!(
-            "Each run starts from the same rows. The workload is measured alone for {}, then for {} or longer during one backup after the other, then alone again; \"alone\" is the mean of the two. The method \"alone\" takes no backups: it shows how much the machine varies by itself.",
-            seconds(d.windows.0.as_secs_f64()),
-            seconds(d.windows.1.as_secs_f64()),
-        )],
-        bars: bars(d),
-        tables: vec![costs(d), backups(d)],
-        ..Section::default()
-    });
-    r.sections.push(Section {
-        title: "The workload second by second".to_owned(),
-        text: vec![
-            "The first run of each method; backups were taken in the shaded time.".to_owned(),
-        ],
-        timelines: d.methods.iter().filter_map(timeline).collect(),
-        ..Section::default()
-    });
-    r.sections.push(Section {
-        title: "Latencies".to_owned(),
-        tables: vec![latencies(d), constraints(d)],
-        ..Section::default()
-    });
-    fact(r, "server", &d.server);
-    fact(r, "rows at the start", bytes(d.bytes));
-    for (method, why) in &d.left_out {
-        fact(r, "skipped", format!("{method}: {why}"));
-    }
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    Spread::of(values).map(|s| s.mean)
-}
-
-/// Methods that take backups.
-fn costly(d: &Summary) -> impl Iterator<Item = &MethodResult> {
-    d.methods.iter().filter(|m| m.method != Method::Alone)
-}
-
-fn story(d: &Summary) -> Vec<String> {
-    let mut story = vec![format!(
-        "TPC-C on {}: {} and {} without think time, {} of rows, measured alone and during backups.",
-        d.server,
-        things(d.warehouses.into(), "warehouse"),
-        things(d.connections as u64, "connection"),
-        bytes(d.bytes),
-    )];
-    let of = |m: &MethodResult| {
-        let loss = mean(&m.loss())?;
-        let took = mean(&m.duration())?;
-        Some(format!(
-            "{}: {:.1} % of the throughput for {} per backup",
-            m.method,
-            loss * 100.0,
-            seconds(took)
-        ))
-    };
-    let lines: Vec<String> = costly(d).filter_map(of).collect();
-    if !lines.is_empty() {
-        story.push(format!("Backups cost: {}.", lines.join("; ")));
-    }
-    let alone = d.methods.iter().find(|m| m.method == Method::Alone);
-    if let Some(spread) = alone.and_then(|m| Spread::of(&m.loss())) {
-        story.push(format!(
-            "Without a backup, the window in the middle differed from the others by {:+.1} to {:+.1} %: differences of that size mean nothing.",
-            -spread.high * 100.0,
-            -spread.low * 100.0
-        ));
-    }
-    story
-}
-
-fn figures(d: &Summary) -> Vec<Figure> {
-    costly(d)
-        .filter_map(|m| {
-            let loss = mean(&m.loss())? * 100.0;
-            let name = format!("loss, {}", m.method);
-            Some(
-                Figure::new(&name, loss, "%", Better::Lower)
-                    .note(things(m.runs.len() as u64, "run")),
-            )
-        })
-        .collect()
-}
 
 fn bars(d: &Summary) -> Vec<Bars> {
     let bar = |m: &MethodResult, values: &[f64]| Bar {

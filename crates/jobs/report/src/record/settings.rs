@@ -1,0 +1,136 @@
+//! What is known before a job begins: the title of its record, and its settings.
+//!
+//! Invariant: settings are written one by one from resolved options, so that a new option cannot bring
+//! in a secret by itself.
+
+use super::{Kind, Record};
+use base::units::{bytes, seconds};
+use dump::Consistency;
+use load::DeferIndexes;
+use server::Filter;
+
+/// What is known before a dump begins.
+pub fn dump(o: &dump::Options) -> Record {
+    let mut r = Record::new(Kind::Dump, format!("Dump of {}", o.source.endpoint));
+    setting(&mut r, "source", &o.source.endpoint);
+    setting(&mut r, "to", o.to.display());
+    setting(&mut r, "workers", o.threads);
+    setting(&mut r, "compression", o.compression);
+    setting(&mut r, "chunk size", bytes(o.chunk_bytes));
+    setting(
+        &mut r,
+        "consistency",
+        match o.consistency {
+            Consistency::Lock => "one snapshot, under a read lock",
+            Consistency::None => "none",
+        },
+    );
+    setting(
+        &mut r,
+        "longest wait for the read lock",
+        seconds(o.lock_wait.as_secs_f64()),
+    );
+    setting(&mut r, "routines", yes(o.routines));
+    setting(&mut r, "events", yes(o.events));
+    setting(&mut r, "triggers", yes(o.triggers));
+    filter(&mut r, &o.filter);
+    r
+}
+
+/// What is known before a load begins.
+pub fn load(o: &load::Options) -> Record {
+    let mut r = Record::new(Kind::Load, format!("Load into {}", o.target.endpoint));
+    setting(&mut r, "from", o.from.display());
+    setting(&mut r, "target", &o.target.endpoint);
+    setting(&mut r, "workers", o.threads);
+    setting(&mut r, "verify at the end", yes(o.verify));
+    setting(&mut r, "tuning of the server", o.tune.level.name());
+    setting(
+        &mut r,
+        "secondary indexes after the rows",
+        match o.defer_indexes {
+            DeferIndexes::Auto => "of big tables",
+            DeferIndexes::All => "of all tables",
+            DeferIndexes::Off => "of none",
+        },
+    );
+    setting(&mut r, "import mode", o.import_mode.name());
+    if let Some(new) = &o.managed {
+        setting(&mut r, "new data directory", new.folder.display());
+    }
+    setting(&mut r, "kept out of the binary log", yes(o.skip_binlog));
+    setting(&mut r, "resumes an interrupted load", yes(o.resume));
+    if let Some(schema) = &o.schema {
+        setting(&mut r, "schema for names without one", schema);
+    }
+    filter(&mut r, &o.filter);
+    r
+}
+
+/// What is known before a verification begins; `sides` are the archive or the servers.
+pub fn verify(sides: &[String], threads: usize, selection: &Filter) -> Record {
+    let mut r = Record::new(
+        Kind::Verify,
+        match sides {
+            [one] => format!("Check of {one}"),
+            _ => format!("Comparison of {}", sides.join(" and ")),
+        },
+    );
+    for (side, name) in sides.iter().zip(["left", "right"]) {
+        let name = if sides.len() == 1 { "archive" } else { name };
+        setting(&mut r, name, side);
+    }
+    setting(&mut r, "workers", threads);
+    filter(&mut r, selection);
+    r
+}
+
+/// What is known before the impact of backups is measured.
+pub fn impact(o: &bench::impact::Options) -> Record {
+    let mut r = Record::new(
+        Kind::Impact,
+        format!("Impact of a backup of {}", o.server.endpoint),
+    );
+    setting(&mut r, "server", &o.server.endpoint);
+    if let Some(replica) = &o.replica {
+        setting(&mut r, "replica", &replica.endpoint);
+    }
+    setting(&mut r, "warehouses", o.warehouses);
+    setting(&mut r, "connections", o.connections);
+    setting(&mut r, "ramp", seconds(o.ramp.as_secs_f64()));
+    setting(
+        &mut r,
+        "windows alone",
+        format!("{} before and after", seconds(o.reference.as_secs_f64())),
+    );
+    setting(
+        &mut r,
+        "window with backups",
+        format!(
+            "{}, longer until one backup is complete",
+            seconds(o.measure.as_secs_f64())
+        ),
+    );
+    setting(&mut r, "runs", o.runs);
+    setting(&mut r, "connections of a backup", o.programs.threads);
+    let methods: Vec<String> = o.methods.iter().map(ToString::to_string).collect();
+    setting(&mut r, "methods", methods.join("; "));
+    r
+}
+
+fn setting(record: &mut Record, name: &str, value: impl std::fmt::Display) {
+    record.settings.push((name.to_owned(), value.to_string()));
+}
+
+fn filter(record: &mut Record, filter: &Filter) {
+    if filter.is_empty() {
+        setting(record, "selection", "everything");
+    }
+    for (name, list) in filter.lists() {
+        setting(record, name, list.join(", "));
+    }
+}
+
+fn yes(what: bool) -> &'static str {
+    if what { "yes" } else { "no" }
+}

@@ -1,0 +1,133 @@
+//! After a dump.
+
+use super::shared::{
+    duration_with_rows, exceptions_sentence, impact_on_others, objects, rate, rows, things,
+    throughput,
+};
+use super::{Item, Summary};
+use crate::record::Better;
+use base::units::{bytes, seconds};
+
+/// Describes a dump that is complete but for its exceptions.
+pub fn dump(d: &dump::Summary) -> Summary {
+    let heading = if d.exceptions.is_empty() {
+        "Dump complete"
+    } else {
+        "Dump complete, with exceptions"
+    };
+    let mut s = Summary::new("dump", heading);
+    s.title = format!("Dump of {}", d.source);
+    s.story = story(d);
+    s.add(Item::new("from").shown(&d.source).key("source", &d.source));
+    s.add(
+        objects(d.schemas, d.tables, d.views)
+            .key("schemas", d.schemas)
+            .key("tables", d.tables)
+            .key("views", d.views),
+    );
+    s.add(rows(d.rows));
+    s.add(
+        Item::new("row data")
+            .line(bytes(d.raw_bytes))
+            .key("raw_bytes", d.raw_bytes)
+            .figure(d.raw_bytes as f64, "B", Better::Neither),
+    );
+    s.add(stored(d));
+    for item in consistency(d) {
+        s.add(item);
+    }
+    s.add(duration_with_rows(d.seconds, d.rows_seconds, "the rows"));
+    s.add(throughput(d.raw_bytes, d.rows_seconds, d.threads));
+    s.add_bottleneck(d.bottleneck.as_ref());
+    for item in impact_on_others(d.impact.as_ref()) {
+        s.add(item);
+    }
+    s.add_exceptions(&d.exceptions);
+    let path = d.path.display().to_string();
+    s.add(Item::new("archive").shown(&path).key("archive", path));
+    s
+}
+
+/// How many times smaller the archive is.
+fn ratio(d: &dump::Summary) -> f64 {
+    d.raw_bytes as f64 / d.stored_bytes.max(1) as f64
+}
+
+fn stored(d: &dump::Summary) -> Item {
+    let chunks = things(d.chunks, "chunk");
+    let method = d.compression.to_string();
+    Item::new("stored")
+        .line(format!(
+            "{} in {chunks} (ratio {:.1}, {method})",
+            bytes(d.stored_bytes),
+            ratio(d)
+        ))
+        .key("stored_bytes", d.stored_bytes)
+        .key("chunks", d.chunks)
+        .key("compression", &method)
+        .figure_with_note(
+            d.stored_bytes as f64,
+            "B",
+            Better::Lower,
+            format!("{chunks}, {method}"),
+        )
+}
+
+/// How the snapshot was taken, and at which position.
+fn consistency(d: &dump::Summary) -> Vec<Item> {
+    let a = &d.achieved;
+    let p = &a.position;
+    let mut lock = Item::new("read lock")
+        .number("lock_ms", a.lock_ms)
+        .number("lock_wait_ms", a.wait_ms);
+    if a.lock_ms > 0.0 {
+        let waited = format!("waited for {:.1} ms", a.wait_ms);
+        lock = lock
+            .line(format!("held {:.1} ms, {waited}", a.lock_ms))
+            .figure_with_note(a.lock_ms, "ms", Better::Lower, waited);
+    }
+    let mut binlog = Item::new("binary log")
+        .key("binlog_file", &p.binlog_file)
+        .key("binlog_position", p.binlog_position);
+    if let (Some(file), Some(at)) = (&p.binlog_file, p.binlog_position) {
+        binlog = binlog.shown(format!("{file}:{at}"));
+    }
+    let mut gtid = Item::new("GTID")
+        .key("gtid_executed", &p.gtid_executed)
+        .key("gtid_binlog_pos", &p.gtid_binlog_pos);
+    if let Some(set) = p.gtid_executed.as_ref().or(p.gtid_binlog_pos.as_ref()) {
+        gtid = gtid.shown(set);
+    }
+    let mode = Item::new("consistency").shown(&a.mode);
+    vec![mode.key("consistency", &a.mode), lock, binlog, gtid]
+}
+
+fn story(d: &dump::Summary) -> Vec<String> {
+    let smaller = if ratio(d) < 1.05 {
+        String::new()
+    } else {
+        format!(", {:.1} times smaller", ratio(d))
+    };
+    let snapshot = match exceptions_sentence(d.exceptions.len()) {
+        Some(sentence) => sentence,
+        None if d.achieved.lock_ms > 0.0 => format!(
+            "It is one consistent snapshot; the read lock for it was granted after {:.1} ms and held for {:.1} ms.",
+            d.achieved.wait_ms, d.achieved.lock_ms
+        ),
+        None => format!("Consistency: {}.", d.achieved.mode),
+    };
+    vec![
+        format!(
+            "{} in {} ({} of row data) were dumped in {}, at {} by {}; they are stored as {}{smaller}.",
+            things(d.rows, "row"),
+            things(d.tables, "table"),
+            bytes(d.raw_bytes),
+            seconds(d.seconds),
+            rate(d.raw_bytes, d.rows_seconds),
+            things(d.threads as u64, "worker"),
+            bytes(d.stored_bytes),
+        ),
+        snapshot,
+        "Every file has a digest in the archive; the archive has not been loaded yet.".to_owned(),
+    ]
+}

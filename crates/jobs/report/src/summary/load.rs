@@ -1,0 +1,227 @@
+//! After a load.
+
+use super::shared::{
+    duration_with_rows, exceptions_sentence, objects, rate, rows, things, throughput,
+};
+use super::{Item, Summary, tuning};
+use crate::record::Better;
+use base::units::{bytes, count, rounded, seconds};
+use serde_json::json;
+
+/// Describes a load that is complete but for its exceptions.
+pub fn load(d: &load::Summary) -> Summary {
+    let heading = if d.exceptions.is_empty() {
+        "Load complete"
+    } else {
+        "Load complete, with exceptions"
+    };
+    let mut s = Summary::new("load", heading);
+    s.title = format!("Load into {}", d.target);
+    s.story = story(d);
+    s.add(Item::new("into").shown(&d.target).key("target", &d.target));
+    s.add(
+        Item::new("from")
+            .shown(&d.archive)
+            .key("archive", &d.archive),
+    );
+    add_amounts(&mut s, d);
+    s.add(verified(d));
+    add_import(&mut s, &d.import);
+    s.add(data_directory(d.managed.as_ref()));
+    if d.managed.as_ref().is_some_and(|own| !own.password) {
+        s.add(Item::new("root").line(
+            "HAS NO PASSWORD there: a password given with -p or PENSTOCK_PASSWORD becomes root's",
+        ));
+    }
+    s.add(batch_sizes(&d.batch_sizes));
+    s.add_bottleneck(d.bottleneck.as_ref());
+    tuning::add(&mut s, &d.tuning);
+    let adapted = d.notes.iter().fold(Item::new("adapted"), Item::fact);
+    s.add(adapted.list(&d.notes).key("adapted", &d.notes));
+    s.add(Item::keys().key("skipped_statements", &d.skipped_statements));
+    s.add_exceptions(&d.exceptions);
+    s
+}
+
+/// What was loaded, and how fast.
+fn add_amounts(s: &mut Summary, d: &load::Summary) {
+    // For another tool's dump these are known only after it has been read.
+    if d.schemas > 0 || !d.already_complete {
+        s.add(objects(d.schemas, d.tables, d.views));
+        s.add(rows(d.rows));
+    } else {
+        s.add(Item::keys().key("rows", d.rows));
+    }
+    s.add(
+        Item::keys()
+            .key("schemas", d.schemas)
+            .key("tables", d.tables)
+            .key("views", d.views),
+    );
+    let done = Item::new("loaded").key("already_complete", d.already_complete);
+    s.add(if d.already_complete {
+        done.line("nothing to do: the interrupted load had already completed")
+    } else {
+        done
+    });
+    let all = bytes(d.raw_bytes + d.already_loaded_bytes);
+    let data = Item::new("row data").line(match d.already_loaded_bytes {
+        0 => all,
+        there => format!("{all}, of which {} were already loaded", bytes(there)),
+    });
+    let data = if d.already_complete {
+        data
+    } else {
+        data.figure(d.raw_bytes as f64, "B", Better::Neither)
+    };
+    s.add(
+        data.key("raw_bytes", d.raw_bytes)
+            .key("already_loaded_bytes", d.already_loaded_bytes),
+    );
+    s.add(duration_with_rows(d.seconds, d.rows_seconds, "the rows"));
+    // All rows may have been loaded before.
+    s.add(if d.raw_bytes > 0 {
+        throughput(d.raw_bytes, d.rows_seconds, d.threads)
+    } else {
+        Item::keys().key("workers", d.threads)
+    });
+}
+
+/// What is known of rows without digests.
+const COUNTED: &str = "counted: the server stored every row that was sent, without a warning; a dump like this has no digests to compare with";
+
+/// What was not done.
+const NOT_VERIFIED: &str =
+    "NOT VERIFIED (--no-verify): the target's rows were not compared with the archive";
+
+/// Whether the target has the archive's rows.
+fn verified(d: &load::Summary) -> Item {
+    let item = Item::new("verified").key("digests", d.digests).key(
+        "verified",
+        d.verified
+            .as_ref()
+            .map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": rounded(v.seconds)})),
+    );
+    match &d.verified {
+        Some(v) => item
+            .line(format!(
+                "equal: {} in {} have the archive's digests ({})",
+                things(v.rows, "row"),
+                things(v.tables, "table"),
+                seconds(v.seconds)
+            ))
+            .figure_with_note(v.seconds, "s", Better::Lower, "at the end"),
+        None if !d.digests => item.line(COUNTED),
+        None => item.line(NOT_VERIFIED),
+    }
+}
+
+/// Tables imported as tablespaces, and why the others were not.
+fn add_import(s: &mut Summary, d: &load::tablespace::ImportSummary) {
+    let mut item = Item::new("as tablespaces").key("import", json!({
+        "tables": d.tables, "raw_bytes": d.raw_bytes, "bytes": d.bytes, "duration": rounded(d.seconds),
+        "by_sql": d.reasons.iter().map(|(why, tables)| json!({"reason": why, "tables": tables})).collect::<Vec<_>>(),
+        "indexes_built_by_server": d.indexes_built_by_server, "downtime_seconds": d.downtime_seconds.map(rounded),
+    }));
+    if !d.tables.is_empty() {
+        let stopped = d.downtime_seconds.map(|down| {
+            let down = seconds(down);
+            format!("; the server was stopped for {down} of it")
+        });
+        item = item.shown(format!(
+            "{}, {} of row data, {} of files, built, imported and verified in {} ({}){}",
+            things(d.tables.len() as u64, "table"),
+            bytes(d.raw_bytes),
+            bytes(d.bytes),
+            seconds(d.seconds),
+            rate(d.bytes, d.seconds),
+            stopped.unwrap_or_default(),
+        ));
+    }
+    s.add(item);
+    for (why, tables) in &d.reasons {
+        let named: Vec<&str> = tables.iter().take(3).map(String::as_str).collect();
+        let more = match tables.len().saturating_sub(3) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        s.add(Item::new("by SQL").shown(format!("{}{more}: {why}", named.join(", "))));
+    }
+    for key in &d.indexes_built_by_server {
+        s.add(Item::new("index").line(format!("{key}: built by the server after import")));
+    }
+}
+
+/// The data directory that the load has initialized.
+fn data_directory(made: Option<&instance::managed::Summary>) -> Item {
+    let item = Item::new("data directory").key(
+        "datadir",
+        made.map(|own| {
+            json!({
+                "directory": own.folder.display().to_string(), "program": own.program.display().to_string(),
+                "made": own.made.map(rounded), "root_has_password": own.password,
+            })
+        }),
+    );
+    let Some(own) = made else { return item };
+    let initialized = own.made.map(|s| format!("; initialized in {}", seconds(s)));
+    item.line(format!(
+        "{}: its temporary server is shut down, start your service on it{}",
+        own.folder.display(),
+        initialized.unwrap_or_default()
+    ))
+}
+
+/// Batch sizes that were measured.
+fn batch_sizes(all: &[load::BatchSize]) -> Item {
+    let json: Vec<_> = all
+        .iter()
+        .map(|c| {
+            let tried = c.tried.iter().map(|(n, rate)| json!({"chunks": n, "bytes_per_second": rate}));
+            json!({"table": c.table, "chunks": c.chunks, "gain_percent": c.gain, "tried": tried.collect::<Vec<_>>()})
+        })
+        .collect();
+    let one = |item: Item, c: &load::BatchSize| {
+        let found = match c.chunks {
+            1 => "one at a time is the fastest".to_owned(),
+            n => format!("{n} at a time, {} % faster than one at a time", c.gain),
+        };
+        let tried: Vec<String> = c.tried.iter().map(|(n, _)| n.to_string()).collect();
+        item.shown(format!("{}: {found} (tried {})", c.table, tried.join(", ")))
+    };
+    all.iter()
+        .fold(Item::new("batch size").key("batch_size", json), one)
+}
+
+fn story(d: &load::Summary) -> Vec<String> {
+    let loaded = if d.already_complete {
+        format!(
+            "The interrupted load had already completed: all rows ({}) were loaded.",
+            bytes(d.already_loaded_bytes)
+        )
+    } else {
+        format!(
+            "{} in {} ({} of row data) were loaded in {}, at {} by {}.",
+            things(d.rows, "row"),
+            things(d.tables, "table"),
+            bytes(d.raw_bytes),
+            seconds(d.seconds),
+            rate(d.raw_bytes, d.rows_seconds),
+            things(d.threads as u64, "worker"),
+        )
+    };
+    let verified = match &d.verified {
+        Some(v) => format!(
+            "Verified: the rows of {} were read back from the server and have the archive's digests.",
+            match v.tables {
+                1 => "the one table".to_owned(),
+                n => format!("all {} tables", count(n)),
+            }
+        ),
+        None if !d.digests => "The server counted every row that was sent and had no warning; a dump of another tool has no digests to compare with.".to_owned(),
+        None => format!("{NOT_VERIFIED}."),
+    };
+    let mut story = vec![loaded, verified];
+    story.extend(exceptions_sentence(d.exceptions.len()));
+    story
+}
