@@ -3,6 +3,7 @@
 //! finds one changed value.
 
 mod exceptions;
+mod generated;
 mod numbers;
 mod objects;
 mod tables;

@@ -3,10 +3,11 @@
 
 use super::tables::TableState;
 use super::{Consistency, Options, snapshot::Achieved};
-use archive::manifest::{self, ChunkEntry, TableRecord};
+use archive::manifest::{self, ChunkEntry, GeneratedRecord, TableRecord};
 use archive::meta::{self, Capability, Done, Root};
-use archive::{FileRecord, Manifest, WriteOptions};
+use archive::{FileRecord, Manifest, RowDigest, WriteOptions};
 use base::Result;
+use rows::generated::Kept;
 use run::Run;
 use run::failure;
 use serde_json::json;
@@ -66,6 +67,11 @@ pub fn finish(
             rows: 0,
             row_digest: String::new(),
             chunks: Vec::new(),
+            generated: state
+                .kept()
+                .iter()
+                .map(|kept| generated(state, kept))
+                .collect(),
         };
         for chunk in state.chunks() {
             let mut entry = ChunkEntry::of(&chunk.record);
@@ -230,6 +236,21 @@ fn root_metadata(options: &Options, facts: &Facts<'_>) -> Root {
     root.consistent = options.consistency == Consistency::Lock;
     root.begin = meta::time_text(facts.begin);
     root
+}
+
+fn generated(state: &TableState, (kept, digest): &(Kept, RowDigest)) -> GeneratedRecord {
+    GeneratedRecord {
+        column: kept.column.clone(),
+        index: kept.index.clone(),
+        key: state
+            .table
+            .primary_columns()
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        rows: digest.rows(),
+        row_digest: digest.to_hex(),
+    }
 }
 
 fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Value> {

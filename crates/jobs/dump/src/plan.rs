@@ -21,6 +21,8 @@ pub struct Task {
     pub range: KeyRange,
     /// Whether it is the whole table, written as one file however large.
     pub single: bool,
+    /// Not the rows: the values of generated columns that the server keeps. They are digested, not written.
+    pub generated: bool,
 }
 
 impl Task {
@@ -63,12 +65,10 @@ pub fn plan(
                     series: n,
                     range,
                     single,
+                    generated: false,
                 };
                 table.begin_task();
-                // Readers that failed have closed the channel; theirs is the error to show.
-                tasks.send(task).map_err(|_| {
-                    base::Error::new(base::Kind::Interrupted, "the readers have stopped")
-                })
+                tasks.send(task).map_err(|_| readers_stopped())
             };
             let small = series.data_bytes < chunk_bytes + chunk_bytes / 4;
             let Some(key) = &series.plan.key else {
@@ -94,7 +94,24 @@ pub fn plan(
                 send(KeyRange::whole(), true)?;
             }
         }
+        if !table.generated.is_empty() {
+            stop.check()?;
+            table.begin_task();
+            let task = Task {
+                table: table.clone(),
+                series: 0,
+                range: KeyRange::whole(),
+                single: true,
+                generated: true,
+            };
+            tasks.send(task).map_err(|_| readers_stopped())?;
+        }
         table.end_task(counters, &*run.observer);
     }
     Ok(())
+}
+
+/// Readers that failed have closed the channel; theirs is the error to show.
+fn readers_stopped() -> base::Error {
+    base::Error::new(base::Kind::Interrupted, "the readers have stopped")
 }

@@ -65,6 +65,9 @@ impl Readers<'_> {
         scratch: &mut Scratch,
         stop: &Stop<'_>,
     ) -> Result<()> {
+        if task.generated {
+            return self.generated(conn, task, stop);
+        }
         let table = task.series();
         let name = &table.plan.name;
         let sql = table.plan.select(&task.range);
@@ -124,6 +127,15 @@ impl Readers<'_> {
         self.counters.rows.add(seen % CHECK_EVERY);
         self.counters.bytes.add(chunk.raw_bytes() - shown);
         self.finish(task, chunk, number)
+    }
+
+    /// Digests what the server keeps of generated columns.
+    fn generated(&self, conn: &mut Conn, task: &Task, stop: &Stop<'_>) -> Result<()> {
+        for reading in &task.table.generated {
+            let digests = reading.digests(conn, || stop.check())?;
+            task.table.add_kept(digests);
+        }
+        Ok(())
     }
 
     fn create<'s>(

@@ -1,8 +1,10 @@
 //! The state of each table while several readers write its chunks: chunk numbers, finished chunks, and
 //! when the last one is done.
 
+use archive::RowDigest;
 use archive::chunk::ChunkRecord;
 use base::{Counters, Event, Observer, lock};
+use rows::generated::{self, Kept, Reading};
 use rows::key_ranges::KeyRange;
 use rows::table_plan::TablePlan;
 use server::Identity;
@@ -78,9 +80,12 @@ pub struct TableState {
     pub plan: TablePlan,
     /// One for all, or one for each partition, in order.
     pub series: Vec<Series>,
+    /// How the values of generated columns are read that the server keeps.
+    pub generated: Vec<Reading>,
     /// Unfinished tasks, plus one while the planner works on the table.
     open_tasks: AtomicU64,
     chunks: Mutex<Vec<DoneChunk>>,
+    kept: Mutex<Vec<(Kept, RowDigest)>>,
 }
 
 impl TableState {
@@ -109,11 +114,13 @@ impl TableState {
             series.collect()
         };
         TableState {
+            generated: generated::readings(&table, &table.primary_columns()),
             plan,
             series,
             table,
             open_tasks: AtomicU64::new(1),
             chunks: Mutex::default(),
+            kept: Mutex::default(),
         }
     }
 
@@ -141,6 +148,16 @@ impl TableState {
     /// Adds a chunk that is on disk.
     pub fn add_chunk(&self, chunk: DoneChunk) {
         lock(&self.chunks).push(chunk);
+    }
+
+    /// Adds what was read of generated columns.
+    pub fn add_kept(&self, digests: Vec<(Kept, RowDigest)>) {
+        lock(&self.kept).extend(digests);
+    }
+
+    /// What was read of generated columns.
+    pub fn kept(&self) -> Vec<(Kept, RowDigest)> {
+        lock(&self.kept).clone()
     }
 
     /// The chunks, series by series, in order of their numbers.

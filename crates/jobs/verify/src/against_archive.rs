@@ -2,6 +2,7 @@
 
 use super::Comparison;
 use super::compare::{Expected, Outcome, Pair, Piece, Plans, compare, differs, reader};
+use super::generated;
 use super::reading_order::{self, reading_order};
 use archive::manifest::{ChunkEntry, TableRecord};
 use archive::open::Table;
@@ -125,7 +126,55 @@ pub fn against(
         .map(|t| (t, None))
         .collect();
     check_matched(filter)?;
-    all_equal(compare_tables(run, &archive, &wanted, server, threads)?)
+    let (compared, mut differences) = compare_tables(run, &archive, &wanted, server, threads)?;
+    let equal = wanted.iter().enumerate();
+    let equal = equal.filter(|(n, _)| !differences.iter().any(|(number, _)| number == n));
+    let equal: Vec<&TableRecord> = equal.map(|(_, (record, _))| *record).collect();
+    let kept = generated_columns(run, &equal, server, threads)?;
+    differences.extend(kept.into_iter().map(|what| (wanted.len(), what)));
+    all_equal((compared, differences))
+}
+
+/// The generated columns and indexes of a loaded archive in which the server has other values than the source, one
+/// line each. All other columns are known to be equal.
+pub fn loaded_generated_columns(
+    run: &Run,
+    archive: &Archive,
+    tables: &[&Table],
+    server: &wire::Options,
+    threads: usize,
+) -> Result<Vec<String>> {
+    let Some(manifest) = archive.manifest() else {
+        return Ok(Vec::new());
+    };
+    let records = tables
+        .iter()
+        .filter_map(|t| manifest.table(&t.schema, &t.name));
+    generated_columns(run, &records.collect::<Vec<_>>(), server, threads)
+}
+
+fn generated_columns(
+    run: &Run,
+    records: &[&TableRecord],
+    server: &wire::Options,
+    threads: usize,
+) -> Result<Vec<String>> {
+    let having: Vec<&TableRecord> = records
+        .iter()
+        .copied()
+        .filter(|r| !r.generated.is_empty())
+        .collect();
+    if having.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (id, catalog) = catalog(run, server, having.iter().map(|r| r.schema.as_str()))?;
+    let _phase = run.phase("comparing generated columns", threads);
+    let server = generated::Server {
+        options: server,
+        id: &id,
+        catalog: &catalog,
+    };
+    generated::against(run, &having, &server, threads)
 }
 
 /// Compares what was just loaded. An archive of penstock has its digests; for other archives the
@@ -157,6 +206,7 @@ pub fn loaded(
                 rows: digest.rows(),
                 row_digest: digest.to_hex(),
                 chunks: Vec::new(),
+                generated: Vec::new(),
             };
             (record, *digest)
         })

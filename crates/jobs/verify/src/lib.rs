@@ -6,6 +6,7 @@
 
 pub mod against_archive;
 pub mod compare;
+mod generated;
 mod reading_order;
 mod servers;
 mod tablespace;

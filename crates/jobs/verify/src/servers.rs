@@ -2,6 +2,7 @@
 
 use super::Comparison;
 use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
+use super::generated;
 use base::{Error, Kind, Result};
 use rows::key_ranges::{ChunkKey, KeyRange, Splitter, split};
 use rows::selection::check_matched;
@@ -51,7 +52,7 @@ pub fn servers(
     connect::prepared(session::for_rows(&mut cutter, &lid))?;
     let folds = [&lid, &rid].iter().any(|id| id.lower_case_table_names != 0);
     let mut differences = Vec::new();
-    let (mut plans, mut pieces) = (Vec::new(), Vec::new());
+    let (mut plans, mut pieces, mut both) = (Vec::new(), Vec::new(), Vec::new());
     let phase = run.phase("comparing rows", threads);
     for table in lcat.tables() {
         let Some(other) = rcat.table_folded(&table.schema, &table.name, folds) else {
@@ -106,6 +107,7 @@ pub fn servers(
             left: plan,
             right: Some(theirs),
         });
+        both.push((table, other));
     }
     for table in rcat.tables() {
         let there = lcat.table_folded(&table.schema, &table.name, folds);
@@ -122,6 +124,18 @@ pub fn servers(
     }
     let outcome = compare(run, &phase.counters, &plans, &pieces, workers)?;
     drop(phase);
+    let mut ends = None;
+    for (at, (table, other)) in both.iter().enumerate() {
+        let equal = !outcome.differences.iter().any(|(plan, _)| *plan == at);
+        if equal && table.columns.iter().any(|c| c.generated) {
+            if ends.is_none() {
+                ends = Some((reader(run, left, &lid)?, reader(run, right, &rid)?));
+            }
+            if let Some((l, r)) = &mut ends {
+                differences.extend(generated::between(run, (l, r), (table, other))?);
+            }
+        }
+    }
     differences.extend(outcome.differences.into_iter().map(|(_, what)| what));
     if !differences.is_empty() {
         return Err(differs(&names.0, &names.1, &differences));

@@ -155,6 +155,33 @@ pub struct TableRecord {
     pub row_digest: String,
     /// The chunks, in order.
     pub chunks: Vec<ChunkEntry>,
+    /// Values of generated columns that the server keeps; the data files have none of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generated: Vec<GeneratedRecord>,
+}
+
+/// The values of a generated column that is stored, or of a virtual one in an index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GeneratedRecord {
+    /// The column.
+    pub column: String,
+    /// The index that the values were read from; none for a stored column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<String>,
+    /// Columns that each value was digested with: the primary key.
+    #[serde(default)]
+    pub key: Vec<String>,
+    /// Values.
+    pub rows: u64,
+    /// Digest of all of them.
+    pub row_digest: String,
+}
+
+impl GeneratedRecord {
+    /// The digest; `None` if its text is not one.
+    pub fn digest(&self) -> Option<RowDigest> {
+        RowDigest::from_hex(&self.row_digest, self.rows)
+    }
 }
 
 /// One data file of a table; its stored size and digest are in [`Manifest::files`].

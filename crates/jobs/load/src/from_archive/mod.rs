@@ -105,6 +105,19 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         .collect();
     let verified = compare(&target, plan, &by_sql, imported)
         .map_err(|e| input.partial_load_hint(e, &target))?;
+    if options.verify {
+        let all: Vec<&Table> = plan.tables().collect();
+        let (archive, server) = (&plan.archive, &options.target);
+        let differ = verify::against_archive::loaded_generated_columns(
+            target.run,
+            archive,
+            &all,
+            server,
+            options.threads,
+        );
+        let differ = differ.map_err(|e| input.partial_load_hint(e, &target))?;
+        target.report.exceptions.extend(differ);
+    }
     let missing = match target.report.exceptions.is_empty() {
         true => Vec::new(),
         false => ExistingObjects::look(&mut target, plan)?.missing,

@@ -62,6 +62,7 @@ fn build(store: &dyn Store, dumper: &str) -> Result<Manifest> {
             rows: 0,
             row_digest: String::new(),
             chunks: Vec::new(),
+            generated: Vec::new(),
         };
         for n in 0..chunks {
             let at = if n + 1 == chunks { "@@" } else { "@" };

@@ -27,6 +27,7 @@ fn sample() -> Manifest {
             from: Some("1".to_owned()),
             to: None,
         }],
+        generated: Vec::new(),
     });
     m.tables[0].sum_up();
     m.sum_up();

@@ -21,6 +21,8 @@ pub struct Column {
     pub nullable: bool,
     /// Whether the server computes it (virtual, stored, or the row start and end of system versioning).
     pub generated: bool,
+    /// Whether the row keeps the computed value.
+    pub stored: bool,
     /// Whether it is the row start or row end of MariaDB's system versioning.
     pub versioning: bool,
     /// Whether `SELECT *` leaves it out.

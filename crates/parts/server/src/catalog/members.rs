@@ -261,6 +261,7 @@ fn column(row: &Record) -> Column {
         collation: row.text(7),
         nullable: row.bytes(8) == Some(b"YES"),
         generated: generated(&extra),
+        stored: stored(&extra),
         versioning: row.number(13) == Some(1),
         // "INVISIBLE" is said so by both; the row start and end of versioning may be too.
         invisible: extra.contains("INVISIBLE"),
@@ -279,6 +280,12 @@ fn generated(extra: &str) -> bool {
     extra
         .split([' ', ','])
         .any(|word| matches!(word, "GENERATED" | "VIRTUAL" | "PERSISTENT"))
+}
+
+/// `STORED GENERATED`, and `PERSISTENT` of older MariaDB.
+fn stored(extra: &str) -> bool {
+    let has = |word| extra.split([' ', ',']).any(|w| w == word);
+    has("PERSISTENT") || has("STORED") && has("GENERATED")
 }
 
 /// Looks past the type's own parentheses, where an ENUM could hold any word.
@@ -301,6 +308,8 @@ mod tests {
         assert!(generated("VIRTUAL GENERATED, INVISIBLE"));
         assert!(generated("PERSISTENT"));
         assert!(!generated("AUTO_INCREMENT"));
+        assert!(stored("STORED GENERATED") && stored("PERSISTENT"));
+        assert!(!stored("VIRTUAL GENERATED") && !stored("VIRTUAL"));
     }
 
     #[test]
