@@ -220,7 +220,7 @@ impl Timeline {
             false,
         );
         add(
-            "Hitimeline list",
+            "History list",
             "length",
             "",
             interval.reading.history_list.map(|n| n as f64),
