@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod connection;
+pub mod filed;
 mod optionfile;
 pub mod place;
 pub mod rules;
