@@ -28,7 +28,10 @@ const LEAST_CHUNK: u64 = 64 << 10;
 pub fn dump(a: &Dump) -> Result<()> {
     if a.chunk_size < LEAST_CHUNK {
         return refuse(
-            format!("--chunk-size is {} bytes, and the least is 64k", a.chunk_size),
+            format!(
+                "--chunk-size is {} bytes, and the least is 64k",
+                a.chunk_size
+            ),
             "add --chunk-size 64k, or more",
         );
     }
@@ -52,7 +55,7 @@ pub fn dump(a: &Dump) -> Result<()> {
     {
         return refuse(
             format!(
-                "--record {} is inside the archive directory, where an extra file counts as damage",
+                "--record {} is inside the archive directory, where it would not be part of the archive",
                 record.display()
             ),
             "name a file outside of it",

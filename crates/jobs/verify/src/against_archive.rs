@@ -35,6 +35,8 @@ pub struct Offline {
     pub digests: bool,
     /// Seconds it took.
     pub seconds: f64,
+    /// What the archive lacks: the exceptions of its dump.
+    pub dumped_with: Vec<String>,
 }
 
 /// Checks every byte of an archive without a server.
@@ -54,6 +56,9 @@ pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Off
     run.check()?;
     for note in &report.notes {
         run.observer.note(note.clone());
+    }
+    for warning in &report.warnings {
+        run.observer.warn(warning.clone());
     }
     if !report.problems.is_empty() {
         let n = report.problems.len();
@@ -82,6 +87,7 @@ pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Off
         rows: report.rows,
         digests: report.has_manifest,
         seconds: start.elapsed().as_secs_f64(),
+        dumped_with: archives::dumped_with(&archives::open(from)?),
     })
 }
 
@@ -327,6 +333,8 @@ impl TableVerifier<'_> {
             rows: outcome.rows,
             bytes: outcome.bytes,
             seconds: start.elapsed().as_secs_f64(),
+            chunks_unread: true,
+            dumped_with: archives::dumped_with(self.archive),
         };
         Ok((compared, differences))
     }

@@ -276,6 +276,11 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
     };
     let phase = run.phase("checking the archive", threads);
     let store = plan.archive.store();
+    let strays = archive::strays(&**store, manifest)
+        .map_err(|e| failure::archive("cannot list the archive's files", &e))?;
+    for name in strays {
+        run.observer.warn(archive::stray_warning(&name));
+    }
     let chunks: BTreeSet<&str> = plan
         .archive
         .tables()
