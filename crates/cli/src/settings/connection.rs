@@ -43,7 +43,11 @@ impl Connection {
         let named = uri.map(Uri::parse).transpose()?.unwrap_or_default();
         // The URI would win, and the option would have no effect.
         for (twice, what, option) in [
-            (named.user.is_some() && self.user.is_some(), "account", "--user"),
+            (
+                named.user.is_some() && self.user.is_some(),
+                "account",
+                "--user",
+            ),
             (
                 named.ssl_mode.is_some() && self.ssl_mode.is_some(),
                 "use of TLS",

@@ -93,7 +93,11 @@ pub fn complete(typed: Vec<OsString>) -> Result<Words> {
         };
         let id = arg.get_id().as_str();
         let is_typed = given.value_source(id) == Some(ValueSource::CommandLine);
-        if is_typed || connection.get_arguments().any(|a| a.get_id() == arg.get_id()) {
+        if is_typed
+            || connection
+                .get_arguments()
+                .any(|a| a.get_id() == arg.get_id())
+        {
             continue;
         }
         let name = arg.get_long().unwrap_or(&line.key);
@@ -156,8 +160,7 @@ fn word(arg: &Arg, name: &str, line: &Line) -> Result<Option<String>> {
     match value.as_str() {
         "on" | "1" | "true" => Ok(Some(format!("--{name}"))),
         "off" | "0" | "false" => Ok(None),
-        _ => Err(wrong(line, "is on or off")
-            .hint(format!("write {name}, or {name} = off"))),
+        _ => Err(wrong(line, "is on or off").hint(format!("write {name}, or {name} = off"))),
     }
 }
 
@@ -274,7 +277,10 @@ mod tests {
             let e = added("dump", &file, "").expect_err(line);
             assert_eq!(e.kind, Kind::Usage);
             assert!(e.what.contains("o.cnf, line 3: "), "{line}: {e}");
-            assert!(e.hint.as_deref().unwrap_or_default().contains(hint), "{e:?}");
+            assert!(
+                e.hint.as_deref().unwrap_or_default().contains(hint),
+                "{e:?}"
+            );
         }
         // A file for all commands is read by all of them.
         assert!(added("verify a", "[penstock]\nmax-rat=1\n", "").is_err());

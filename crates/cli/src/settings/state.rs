@@ -40,7 +40,11 @@ pub fn sockets() -> Vec<PathBuf> {
             // Where logins have their sessions, for a job that was started outside of one.
             let login = PathBuf::from(format!("/run/user/{}", rustix::process::geteuid().as_raw()));
             let login = Some(login.join("penstock")).filter(|path| path.is_dir());
-            session.into_iter().chain(if_at_home()).chain(login).collect()
+            session
+                .into_iter()
+                .chain(if_at_home())
+                .chain(login)
+                .collect()
         }
     };
     let mut seen = std::collections::BTreeSet::new();
