@@ -112,7 +112,7 @@ pub fn load_of(a: &Load, archive: bool) -> Result<()> {
                 format!(
                     "--schema {name} is for names without a schema, and every name in the archive {from} has one: nothing would be renamed"
                 ),
-                "leave it out; to restore beside the original, load into another server or --datadir, and dump and load the rows from there",
+                "leave it out: schemas of an archive cannot be renamed; to keep the original, load into another server, or a new one with --datadir",
             );
         }
         if a.other_dumps.skip_unsupported {
