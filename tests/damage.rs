@@ -203,9 +203,33 @@ fn an_extra_file_is_reported_and_not_loaded(pair: &Pair) {
     let directory = copy(pair, "extra");
     fs::write(directory.join("notes.txt"), "hello").expect("written");
     fs::write(directory.join("dmg@t@99.tsv.zst"), "nonsense").expect("written");
-    pair.verify("extra")
-        .code(5)
-        .says(&["notes.txt", "dmg@t@99.tsv.zst"]);
-    pair.load("extra", &[]).ok().says(&["equal:"]);
+    let strays = [
+        "WARNING: notes.txt is not part",
+        "WARNING: dmg@t@99.tsv.zst",
+    ];
+    pair.verify("extra").ok().says(&strays);
+    pair.load("extra", &[]).ok().says(&["equal:"]).says(&strays);
     pair.same_checksums();
+}
+
+both!(damage_to_a_table_that_is_not_selected_does_not_stop_the_others);
+fn damage_to_a_table_that_is_not_selected_does_not_stop_the_others(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE two; CREATE TABLE two.a (id INT PRIMARY KEY); \
+        CREATE TABLE two.b (id INT PRIMARY KEY); \
+        INSERT INTO two.a VALUES (1), (2); INSERT INTO two.b VALUES (3);",
+    );
+    pair.dump("full", &[]).ok();
+    for file in ["two@b.sql", "two@b@@0.tsv.zst", "two@b@@0.tsv.zst.idx"] {
+        let path = pair.path("full").join(file);
+        let mut bytes = fs::read(&path).expect("a file of the archive");
+        *bytes.last_mut().expect("a byte") ^= 1;
+        fs::write(&path, bytes).expect("written");
+    }
+    pair.verify("full").code(5).says(&["two@b.sql"]);
+    pair.load("full", &[]).code(5).says(&["two@b"]);
+    assert_eq!(pair.target_schemas(), [""; 0]);
+    pair.load("full", &["--tables", "two.a"])
+        .ok()
+        .says(&["equal: 2 rows in 1 table"]);
 }

@@ -20,6 +20,7 @@ mod managed_instance;
 mod mariadb118;
 mod mysql55;
 mod offline_import;
+mod options;
 mod other_dumps;
 mod partitions;
 mod rate_limits;

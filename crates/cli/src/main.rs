@@ -24,7 +24,15 @@ fn main() -> ExitCode {
         Screen::new(Mode::choose(json, true)).error(&e);
         return ExitCode::from(e.kind.exit_code());
     }
-    let cli = match Cli::try_parse() {
+    let words = match settings::filed::complete(std::env::args_os().collect()) {
+        Ok(words) => words,
+        Err(e) => {
+            let json = std::env::args_os().any(|a| a == "--json");
+            Screen::new(Mode::choose(json, true)).error(&e);
+            return ExitCode::from(e.kind.exit_code());
+        }
+    };
+    let cli = match Cli::try_parse_from(&words.all) {
         Ok(cli) => cli,
         // clap prints help and the version, to the right stream.
         Err(e)
@@ -38,10 +46,10 @@ fn main() -> ExitCode {
             };
         }
         Err(e) => {
-            let json = std::env::args_os().any(|a| a == "--json");
-            let words = std::env::args_os().skip(1);
-            let words = words.map(|a| a.to_string_lossy().into_owned());
-            let e = args::errors::usage(&e, words);
+            let json = words.all.iter().any(|a| a == "--json");
+            let typed = std::env::args_os().skip(1);
+            let typed = typed.map(|a| a.to_string_lossy().into_owned());
+            let e = words.explain(args::errors::usage(&e, typed));
             Screen::new(Mode::choose(json, true)).error(&e);
             return ExitCode::from(e.kind.exit_code());
         }
@@ -64,6 +72,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(e)) => {
+            let e = words.explain(e);
             screen.error(&e);
             ExitCode::from(e.kind.exit_code())
         }

@@ -77,9 +77,9 @@ pub struct Impact {
     /// The dump program, with arguments if needed [default: mysqldump, or mariadb-dump]
     #[arg(long, value_name = "COMMAND")]
     pub mysqldump: Option<String>,
-    /// The mydumper program
-    #[arg(long, value_name = "COMMAND", default_value = "mydumper")]
-    pub mydumper: String,
+    /// The mydumper program [default: mydumper]
+    #[arg(long, value_name = "COMMAND")]
+    pub mydumper: Option<String>,
     /// Directory with room for a backup [default: the one for temporary files]
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,

@@ -30,7 +30,7 @@ pub struct Connection {
     #[arg(short = 'p', long, num_args = 0..=1, require_equals = true, value_name = "REFUSED", default_missing_value = "")]
     pub password: Option<String>,
     /// Read the password from this open file descriptor
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "password")]
     pub password_fd: Option<i32>,
     /// Read only this option file
     #[arg(long, value_name = "FILE")]

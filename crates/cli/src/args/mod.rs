@@ -37,6 +37,11 @@ Exit codes:
   12  a limit that was set for the run ended it
   70  a bug in penstock
 
+Option files:
+  The long options of a command can stand in the group [penstock] of ~/.my.cnf and of the other files
+  that the mysql client reads, one a line: max-rate = 20M. What is typed wins. Options of other
+  commands are passed over; a name that no command has is refused.
+
 Environment:
   PENSTOCK_PASSWORD  password for the server
   PENSTOCK_STATE     directory for what must outlive a run [default: ~/.local/state/penstock]

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Makes the run listen until the result is dropped. A run that cannot listen continues without.
 pub fn listen(run: &Run, job: &str, about: String) -> Option<Control> {
     run.status.job(job, about);
-    let directory = state::sockets()?;
+    let directory = state::socket()?;
     match control::open(&directory, run) {
         Ok(control) => Some(control),
         Err(e) => {
@@ -28,10 +28,15 @@ pub fn listen(run: &Run, job: &str, about: String) -> Option<Control> {
 }
 
 fn running() -> Result<Runs> {
-    match state::sockets() {
-        Some(directory) => control::running(&directory),
-        None => Ok(Runs::default()),
+    let mut all = Runs::default();
+    for directory in state::sockets() {
+        let found = control::running(&directory)?;
+        all.answering.extend(found.answering);
+        all.silent.extend(found.silent);
     }
+    all.answering.sort_by_key(|r| r.status.pid);
+    all.silent.sort_unstable();
+    Ok(all)
 }
 
 /// The error for a run that listens and does not answer.

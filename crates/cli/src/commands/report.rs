@@ -2,6 +2,7 @@
 
 use crate::args::report::Report;
 use crate::screen::{Screen, report as shown};
+use crate::settings::rules;
 use ::report::html;
 use ::run::Run;
 use base::{Kind, Result};
@@ -10,6 +11,7 @@ use std::path::Path;
 
 /// Makes the page, and shows a short form of it.
 pub fn report(a: &Report, screen: &Screen) -> Result<u8> {
+    rules::report(a)?;
     let to = match &a.to {
         None => html::To::Beside,
         Some(path) if path == Path::new("-") => html::To::Caller,

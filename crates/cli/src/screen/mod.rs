@@ -72,6 +72,8 @@ pub struct Screen {
     limiter: OnceLock<Arc<RateLimiter>>,
     phase: Arc<Mutex<Option<Phase>>>,
     live: Option<live::Live>,
+    /// Warnings of this run, so that the summary does not say one again.
+    warned: Mutex<Vec<String>>,
 }
 
 impl Screen {
@@ -85,6 +87,7 @@ impl Screen {
             limiter: OnceLock::new(),
             phase,
             live,
+            warned: Mutex::default(),
         });
         let weak = Arc::downgrade(&screen);
         std::thread::spawn(move || {
@@ -235,7 +238,16 @@ impl Screen {
     }
 
     /// Shows the end of a run.
+    ///
+    /// With `--quiet` its exceptions go to standard error, too: that is what a log of cron keeps.
     pub fn summary(&self, summary: &::report::summary::Summary) {
+        if self.mode == Mode::Quiet {
+            let warned = self.warned.lock().unwrap_or_else(|e| e.into_inner());
+            let news = summary.exceptions.iter().filter(|e| !warned.contains(e));
+            for exception in news {
+                self.say(&format!("WARNING: {}", lines(exception)));
+            }
+        }
         self.result(&::report::summary::lines(summary), summary.json());
     }
 
@@ -304,7 +316,11 @@ impl Observer for Screen {
             },
             Event::Warning(text) => match self.mode {
                 Mode::Json => self.json(serde_json::json!({"event": "warning", "message": text})),
-                _ => self.say(&format!("WARNING: {}", lines(&text))),
+                _ => {
+                    self.say(&format!("WARNING: {}", lines(&text)));
+                    let mut warned = self.warned.lock().unwrap_or_else(|e| e.into_inner());
+                    warned.push(text);
+                }
             },
             Event::Decision(text) if self.mode == Mode::Json => {
                 self.json(serde_json::json!({"event": "decision", "message": text}));

@@ -19,6 +19,11 @@ const METHODS: [&str; 5] = [
 /// `bench impact`.
 pub fn impact(a: &Impact) -> Result<impact::Options> {
     rules::measured("--alone or --measure", &[a.alone, a.measure])?;
+    for (option, path) in [("--to", &a.to), ("--scratch", &a.scratch)] {
+        if let Some(path) = path {
+            super::place::local(option, path)?;
+        }
+    }
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
     let parse = |m: &str| Method::parse(m);
     let named = !a.method.is_empty();
@@ -32,6 +37,7 @@ pub fn impact(a: &Impact) -> Result<impact::Options> {
         }
         methods
     };
+    rules::impact(a, &methods)?;
     let penstock = std::env::current_exe().map_err(|e| {
         let what = format!("cannot find the path of this program: {e}");
         Error::new(Kind::Failed, what)
@@ -55,7 +61,7 @@ pub fn impact(a: &Impact) -> Result<impact::Options> {
                 Some(command) => words(command),
                 None => vec![dump_program().to_owned()],
             },
-            mydumper: words(&a.mydumper),
+            mydumper: words(a.mydumper.as_deref().unwrap_or("mydumper")),
             penstock,
             threads: a.threads.into(),
         },

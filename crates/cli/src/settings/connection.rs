@@ -40,6 +40,54 @@ impl Connection {
 
     /// The server meant by these options, or by `uri` where one is given.
     pub fn resolve(&self, uri: Option<&str>) -> Result<Options> {
+        let named = uri.map(Uri::parse).transpose()?.unwrap_or_default();
+        // The URI would win, and the option would have no effect.
+        for (twice, what, option) in [
+            (
+                named.user.is_some() && self.user.is_some(),
+                "account",
+                "--user",
+            ),
+            (
+                named.ssl_mode.is_some() && self.ssl_mode.is_some(),
+                "use of TLS",
+                "--ssl-mode",
+            ),
+        ] {
+            if twice {
+                return Err(usage(format!(
+                    "the {what} is named twice: by the URI, and by {option}"
+                ))
+                .hint("use one of the two"));
+            }
+        }
+        self.one_place()?;
+        self.resolved(uri)
+    }
+
+    /// One of several servers, named by a URI: what it does not say is said by these options.
+    pub fn one_of_several(&self, uri: &str) -> Result<Options> {
+        self.resolved(Some(uri))
+    }
+
+    /// Refuses an address of which a part would have no effect.
+    fn one_place(&self) -> Result<()> {
+        let elsewhere = self.host.as_deref().is_some_and(|h| h != "localhost");
+        let other = match (elsewhere, self.port) {
+            (true, _) => "--host",
+            (false, Some(_)) => "--port",
+            (false, None) => return Ok(()),
+        };
+        if self.socket.is_none() {
+            return Ok(());
+        }
+        Err(usage(format!(
+            "--socket and {other} name two servers: a socket is a place on this host without a port"
+        ))
+        .hint("use one of the two"))
+    }
+
+    fn resolved(&self, uri: Option<&str>) -> Result<Options> {
         let which = Which {
             only: self.defaults_file.clone(),
             extra: self.defaults_extra_file.clone(),
@@ -93,7 +141,11 @@ impl Connection {
             self.get_server_public_key || files.get("get-server-public-key").is_some_and(on);
         let timeout = match (self.connect_timeout, files.get("connect-timeout")) {
             (Some(n), _) => Some(n),
-            (None, Some(t)) => t.parse().ok(),
+            (None, Some(t)) => Some(t.parse().map_err(|_| {
+                usage(format!(
+                    "connect-timeout {t:?} in an option file is not a number of seconds"
+                ))
+            })?),
             _ => None,
         };
         if let Some(n) = timeout {
@@ -111,7 +163,7 @@ impl Connection {
             socket: None,
             ..self.clone()
         };
-        elsewhere.resolve(Some(uri))
+        elsewhere.resolved(Some(uri))
     }
 
     fn endpoint(&self, uri: &Uri, files: &OptionFiles, port: u16) -> Endpoint {

@@ -5,8 +5,10 @@
 
 pub mod bench;
 pub mod connection;
+pub mod filed;
 mod optionfile;
-mod rules;
+pub mod place;
+pub mod rules;
 pub mod state;
 
 use crate::args::dump::Dump;
@@ -32,6 +34,8 @@ const LOCK_WAIT: u64 = 60;
 
 /// What a dump shall do.
 pub fn dump(a: &Dump) -> Result<dump::Options> {
+    place::local("--to", &a.to)?;
+    recorded(a.recording.record.as_deref())?;
     rules::dump(a)?;
     Ok(dump::Options {
         source: a.connection.resolve(a.source.as_deref())?,
@@ -70,7 +74,21 @@ fn impact(a: &Throttle, connection: &Connection) -> Result<throttle::Options> {
 
 /// What a load shall do.
 pub fn load(a: &Load) -> Result<load::Options> {
+    place::local_or_stream("FROM", &a.from)?;
+    for (option, path) in [
+        ("--datadir", &a.new_server.datadir),
+        ("--server-config", &a.settings.server_config),
+    ] {
+        if let Some(path) = path {
+            place::local(option, path)?;
+        }
+    }
+    recorded(a.recording.record.as_deref())?;
     rules::load(a)?;
+    // What cannot be recognized is reported by the load itself.
+    if let Ok(archive) = load::is_archive(&a.from) {
+        rules::load_of(a, archive)?;
+    }
     let (command, config) = (&a.settings.server_command, &a.settings.server_config);
     let restart = command.as_ref().zip(config.as_ref());
     Ok(load::Options {
@@ -150,8 +168,13 @@ pub enum Compared {
 
 /// What a verification shall do.
 pub fn verify(a: &Verify) -> Result<Verification> {
+    if let Some(directory) = &a.archive {
+        place::local("DIR", directory)?;
+    }
+    recorded(a.recording.record.as_deref())?;
     rules::verify(a)?;
     let resolve = |uri: Option<&str>| a.connection.resolve(uri);
+    let one_of_two = |uri: &str| a.connection.one_of_several(uri);
     let of = match (&a.archive, a.server.as_slice()) {
         (Some(from), _) if a.against.is_some() || a.connection.names_a_server() => {
             Compared::Against(from.clone(), Box::new(resolve(a.against.as_deref())?))
@@ -161,7 +184,7 @@ pub fn verify(a: &Verify) -> Result<Verification> {
             rows: !a.files_only,
         },
         (None, [left, right]) => {
-            Compared::Servers(Box::new([resolve(Some(left))?, resolve(Some(right))?]))
+            Compared::Servers(Box::new([one_of_two(left)?, one_of_two(right)?]))
         }
         (None, _) => Compared::Tablespaces(a.tablespace.clone()),
     };
@@ -174,6 +197,7 @@ pub fn verify(a: &Verify) -> Result<Verification> {
 
 /// What doctor shall look at.
 pub fn doctor(a: &Doctor) -> Result<doctor::Options> {
+    rules::doctor(a)?;
     let named = a.server.is_some() || a.connection.names_a_server();
     let server = named.then(|| a.connection.resolve(a.server.as_deref()));
     Ok(doctor::Options {
@@ -184,6 +208,11 @@ pub fn doctor(a: &Doctor) -> Result<doctor::Options> {
         })?,
         revert: a.revert,
     })
+}
+
+/// A record is a file of this host.
+fn recorded(file: Option<&Path>) -> Result<()> {
+    file.map_or(Ok(()), |file| place::local("--record", file))
 }
 
 /// Sets the rate limits that were typed.

@@ -2,8 +2,9 @@
 //! `!include` lines, so that servers have the same
 //! names here as there.
 //!
-//! Only the keys that a connection needs are kept; everything else in such
-//! files belongs to other programs and is ignored.
+//! Of `[client]` only the keys that a connection needs are used; everything
+//! else there belongs to other programs. The lines of `[penstock]` are kept
+//! with their places: `filed` refuses those that no command knows.
 
 use base::{Error, Kind, Result};
 use std::collections::BTreeMap;
@@ -19,6 +20,30 @@ const DEEPEST: u8 = 10;
 #[derive(Debug, Default, Clone)]
 pub struct OptionFiles {
     values: BTreeMap<String, String>,
+    own: Vec<Line>,
+}
+
+/// A line of the group `[penstock]`.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// The name, with dashes.
+    pub key: String,
+    /// What follows the `=`, if there is one.
+    pub value: Option<String>,
+    file: PathBuf,
+    number: usize,
+}
+
+impl Line {
+    /// Where it stands, for messages.
+    pub fn place(&self) -> String {
+        place(&self.file, self.number)
+    }
+}
+
+fn place(file: &Path, line: usize) -> String {
+    let text = format!("option file {}, line {line}", file.display());
+    base::units::printable(&text)
 }
 
 /// Which files to read.
@@ -67,6 +92,11 @@ impl OptionFiles {
         self.values.get(name).map(String::as_str)
     }
 
+    /// The lines of `[penstock]`, in their order.
+    pub fn own(&self) -> &[Line] {
+        &self.own
+    }
+
     fn file(&mut self, path: &Path, groups: &[String], must: bool, depth: u8) -> Result<()> {
         let text = match std::fs::read(path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -95,7 +125,7 @@ impl OptionFiles {
                 };
             }
         }
-        let mut active = false;
+        let (mut active, mut own) = (false, false);
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') || line.starts_with(';') {
@@ -112,21 +142,27 @@ impl OptionFiles {
                 let Some((group, _)) = group.split_once(']') else {
                     return Err(Error::new(
                         Kind::Usage,
-                        format!(
-                            "option file {}, line {}: a group has no closing ]",
-                            path.display(),
-                            number + 1
-                        ),
+                        format!("{}: a group has no closing ]", place(path, number + 1)),
                     )
                     .hint("write it as [client], or leave the file out with --no-defaults"));
                 };
                 active = groups.iter().any(|g| g == group.trim());
+                own = group.trim().starts_with("penstock");
             } else if active {
                 let (key, value) = match line.split_once('=') {
-                    Some((k, v)) => (k.trim(), unquote(v.trim())),
-                    None => (line, String::new()),
+                    Some((k, v)) => (k.trim(), Some(unquote(v.trim()))),
+                    None => (line, None),
                 };
-                self.values.insert(key.replace('_', "-"), value);
+                let key = key.replace('_', "-");
+                if own {
+                    self.own.push(Line {
+                        key: key.clone(),
+                        value: value.clone(),
+                        file: path.to_owned(),
+                        number: number + 1,
+                    });
+                }
+                self.values.insert(key, value.unwrap_or_default());
             }
         }
         Ok(())

@@ -3,12 +3,17 @@
 //!
 //! Invariant: an option that would have no effect is an error, never ignored.
 
+use super::place;
+use crate::args::bench::Impact;
+use crate::args::doctor::Doctor;
 use crate::args::dump::Dump;
 use crate::args::load::Load;
+use crate::args::report::Report;
 use crate::args::throttle::Throttle;
 use crate::args::values::{Consistency, ImportMode, Tune};
 use crate::args::verify::Verify;
 use base::{Error, Kind, Result};
+use bench::impact::Method;
 use run::throttle;
 use std::path::Path;
 
@@ -16,8 +21,20 @@ fn refuse(what: impl Into<String>, hint: impl Into<String>) -> Result<()> {
     Err(Error::new(Kind::Usage, what).hint(hint))
 }
 
+/// Chunks below this cost more files than they save work.
+const LEAST_CHUNK: u64 = 64 << 10;
+
 /// `penstock dump`.
 pub fn dump(a: &Dump) -> Result<()> {
+    if a.chunk_size < LEAST_CHUNK {
+        return refuse(
+            format!(
+                "--chunk-size is {} bytes, and the least is 64k",
+                a.chunk_size
+            ),
+            "add --chunk-size 64k, or more",
+        );
+    }
     if a.lock_wait.is_some() && a.consistency == Consistency::None {
         return refuse(
             "--lock-wait limits the wait for the read lock, and --consistency none takes no lock",
@@ -38,7 +55,7 @@ pub fn dump(a: &Dump) -> Result<()> {
     {
         return refuse(
             format!(
-                "--record {} is inside the archive directory, where an extra file counts as damage",
+                "--record {} is inside the archive directory, where it would not be part of the archive",
                 record.display()
             ),
             "name a file outside of it",
@@ -84,6 +101,72 @@ pub fn load(a: &Load) -> Result<()> {
         return new_server(a);
     }
     restarts(a)
+}
+
+/// What does not apply to what is loaded: an archive, or a dump of another tool.
+pub fn load_of(a: &Load, archive: bool) -> Result<()> {
+    let from = a.from.display();
+    if archive {
+        if let Some(name) = &a.other_dumps.schema {
+            return refuse(
+                format!(
+                    "--schema {name} is for names without a schema, and every name in the archive {from} has one: nothing would be renamed"
+                ),
+                "leave it out: schemas of an archive cannot be renamed; to keep the original, load into another server, or a new one with --datadir",
+            );
+        }
+        if a.other_dumps.skip_unsupported {
+            return refuse(
+                format!(
+                    "--skip-unsupported is for statements in dumps of other tools, and {from} is an archive"
+                ),
+                "leave it out",
+            );
+        }
+        return Ok(());
+    }
+    if !a.selection.is_empty() {
+        // A part of a script is not a smaller dump: its statements depend on each other.
+        return refuse(
+            "dumps of other tools are loaded completely: schemas and tables cannot be selected",
+            "omit the selection, or load the dump into another server and dump the selection from there with penstock",
+        );
+    }
+    if let mode @ (ImportMode::Tablespace | ImportMode::Offline) = a.import.import_mode {
+        let mode = match mode {
+            ImportMode::Offline => "offline",
+            _ => "tablespace",
+        };
+        return refuse(
+            format!(
+                "--import-mode {mode} does not apply to {from}: dumps of other tools have no digests to verify a tablespace with"
+            ),
+            "leave it out: they are loaded by SQL",
+        );
+    }
+    if a.import.sort_memory.is_some() {
+        return refuse(
+            format!(
+                "--sort-memory is for tables imported as tablespaces, and {from} is a dump of another tool, which is loaded by SQL"
+            ),
+            "leave it out",
+        );
+    }
+    if a.allow_same_server {
+        return refuse(
+            format!(
+                "--allow-same-server does not apply: {from} is a dump of another tool, which does not say from which server it is"
+            ),
+            "leave it out",
+        );
+    }
+    if a.resume && a.from.as_os_str() == "-" {
+        return refuse(
+            "standard input cannot be read again, so there is nothing to resume",
+            "load it from a file",
+        );
+    }
+    Ok(())
 }
 
 /// What does not apply to a data directory that the load initializes.
@@ -204,6 +287,67 @@ pub fn verify(a: &Verify) -> Result<()> {
     Ok(())
 }
 
+/// `penstock doctor`.
+pub fn doctor(a: &Doctor) -> Result<()> {
+    let named = a.server.is_some() || a.connection.names_a_server();
+    if a.connection.says_how() && !named {
+        return refuse(
+            "options on how to connect do not apply: no server is named, so only the journals of this host are read",
+            "name the server, or leave out --ssl-cert, --ssl-key, --get-server-public-key and --connect-timeout",
+        );
+    }
+    Ok(())
+}
+
+/// `penstock report`.
+pub fn report(a: &Report) -> Result<()> {
+    for run in &a.runs {
+        place::local("RUN", run)?;
+    }
+    let Some(to) = &a.to else { return Ok(()) };
+    place::local_or_stream("--to", to)?;
+    if a.force && to.as_os_str() == "-" {
+        return refuse(
+            "--force is for a file that exists, and --to - writes to standard output",
+            "leave one of the two out",
+        );
+    }
+    Ok(())
+}
+
+/// `penstock bench impact`: programs and servers of methods that are not measured.
+pub fn impact(a: &Impact, methods: &[Method]) -> Result<()> {
+    let measured = |wanted: fn(&Method) -> bool| methods.iter().any(wanted);
+    for (given, used, option, method) in [
+        (
+            a.mysqldump.is_some(),
+            measured(|m| matches!(m, Method::Mysqldump)),
+            "--mysqldump",
+            "mysqldump",
+        ),
+        (
+            a.mydumper.is_some(),
+            measured(|m| matches!(m, Method::Mydumper)),
+            "--mydumper",
+            "mydumper",
+        ),
+        (
+            a.replica.is_some(),
+            measured(|m| matches!(m, Method::Replica { .. })),
+            "--replica",
+            "replica",
+        ),
+    ] {
+        if given && !used {
+            return refuse(
+                format!("{option} is given, and no --method uses it"),
+                format!("add --method {method}, or leave it out"),
+            );
+        }
+    }
+    Ok(())
+}
+
 /// A time that is measured must not be 0; `options` names the options that say it.
 pub fn measured(options: &str, times: &[std::time::Duration]) -> Result<()> {
     if times.iter().any(std::time::Duration::is_zero) {
@@ -215,7 +359,9 @@ pub fn measured(options: &str, times: &[std::time::Duration]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use crate::args::bench::Bench;
     use crate::args::{Cli, Command};
+    use bench::impact::Method;
     use clap::Parser;
 
     /// What the rules say to a command line that clap accepts.
@@ -226,9 +372,66 @@ mod tests {
             Command::Dump(a) => super::dump(a),
             Command::Load(a) => super::load(a),
             Command::Verify(a) => super::verify(a),
+            Command::Doctor(a) => super::doctor(a),
+            Command::Report(a) => super::report(a),
+            Command::Bench(Bench::Impact(a)) => {
+                let methods = a.method.iter().map(|m| Method::parse(m).unwrap());
+                super::impact(a, &methods.collect::<Vec<_>>())
+            }
             _ => Ok(()),
         };
         said.map_err(|e| e.what)
+    }
+
+    /// The same for a load, of which it is known what it loads.
+    fn ruled_load(line: &str, archive: bool) -> Result<(), String> {
+        let words = std::iter::once("penstock").chain(line.split(' '));
+        let Command::Load(a) = Cli::try_parse_from(words).expect(line).command else {
+            panic!("{line}");
+        };
+        super::load_of(&a, archive).map_err(|e| e.what)
+    }
+
+    /// Each option of a load that only one kind of input knows.
+    #[test]
+    fn what_goes_with_what_is_loaded() {
+        let (archives, others) = ([true].as_slice(), [false].as_slice());
+        let both = [true, false].as_slice();
+        for (options, applies_to) in [
+            ("--schema x", others),
+            ("--skip-unsupported", others),
+            ("--schemas a", archives),
+            ("--exclude-schemas a", archives),
+            ("--tables a.b", archives),
+            ("--exclude-tables a.b", archives),
+            ("--import-mode tablespace", archives),
+            ("--import-mode offline", archives),
+            ("--sort-memory 1M", archives),
+            ("--allow-same-server", archives),
+            ("--import-mode auto", both),
+            ("--import-mode sql", both),
+            ("--defer-indexes all", both),
+            ("--no-verify", both),
+            ("--resume", both),
+            ("--skip-binlog", both),
+            ("--max-rate 1M", both),
+            ("--threads 2", both),
+            ("--tune off", both),
+            ("--record r.json", both),
+            ("--datadir d", both),
+        ] {
+            for archive in [true, false] {
+                let said = ruled_load(&format!("load a {options}"), archive);
+                let applies = applies_to.contains(&archive);
+                assert_eq!(said.is_ok(), applies, "{options}, {archive}: {said:?}");
+                if let Err(said) = said {
+                    let option = options.split(' ').next().unwrap();
+                    let named = said.contains(option) || said.contains("cannot be selected");
+                    assert!(named, "{options}: {said}");
+                }
+            }
+        }
+        assert!(ruled_load("load - --resume", false).is_err());
     }
 
     #[test]
@@ -246,6 +449,13 @@ mod tests {
             "verify a -h db --max-rate 1M",
             "verify --server mysql://a/ --server mysql://b/",
             "verify --tablespace t.ibd",
+            "doctor",
+            "doctor -h db --connect-timeout 5",
+            "doctor --revert mysql://a/ --ssl-key k",
+            "report a.json --to b.html --force",
+            "report a.json --to -",
+            "bench impact --method mydumper --mydumper x",
+            "bench impact --method replica --replica mysql://r/",
         ] {
             assert_eq!(ruled(line), Ok(()), "{line}");
         }
@@ -301,6 +511,23 @@ mod tests {
             ("verify a --files-only -h db", "a server is named"),
             ("verify --server mysql://a/", "needs two"),
             ("verify --tablespace t.ibd -h db", "as they are"),
+            ("dump --to d --chunk-size 1k", "the least is 64k"),
+            ("doctor --connect-timeout 5", "no server is named"),
+            ("doctor --ssl-key k", "no server is named"),
+            ("report a.json --to - --force", "standard output"),
+            ("report s3://a/r.json", "URL"),
+            (
+                "bench impact --method alone --mysqldump x",
+                "no --method uses it",
+            ),
+            (
+                "bench impact --method alone --mydumper x",
+                "no --method uses it",
+            ),
+            (
+                "bench impact --method alone --replica mysql://r/",
+                "no --method uses it",
+            ),
         ] {
             let said = ruled(line).expect_err(line);
             assert!(said.contains(part), "{line}: {said}");

@@ -22,16 +22,32 @@ pub fn if_at_home() -> Option<PathBuf> {
     directory().filter(|_| named("PENSTOCK_STATE") || named("XDG_STATE_HOME") || home())
 }
 
-/// Where running jobs listen. `PENSTOCK_STATE` decides, for tests and for services; the directory of
-/// the user's session comes next, because it is gone when the machine restarts.
-pub fn sockets() -> Option<PathBuf> {
-    let session = || {
-        let path = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?);
-        (path.is_absolute() && path.is_dir()).then(|| path.join("penstock"))
+/// Where this job listens: the first of [`sockets`].
+pub fn socket() -> Option<PathBuf> {
+    sockets().into_iter().next()
+}
+
+/// Where running jobs of this user listen. `PENSTOCK_STATE` decides, for tests and for services; the
+/// directory of the user's session comes next, because it is gone when the machine restarts. cron has no
+/// session, so its jobs listen in the home directory, and a shell of cron has to look in the session's.
+pub fn sockets() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = match std::env::var_os("PENSTOCK_STATE") {
+        Some(_) => if_at_home().into_iter().collect(),
+        None => {
+            let session = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+            let there = |path: &PathBuf| path.is_absolute() && path.is_dir();
+            let session = session.filter(there).map(|path| path.join("penstock"));
+            // Where logins have their sessions, for a job that was started outside of one.
+            let login = PathBuf::from(format!("/run/user/{}", rustix::process::geteuid().as_raw()));
+            let login = Some(login.join("penstock")).filter(|path| path.is_dir());
+            session
+                .into_iter()
+                .chain(if_at_home())
+                .chain(login)
+                .collect()
+        }
     };
-    let directory = match std::env::var_os("PENSTOCK_STATE") {
-        Some(_) => if_at_home(),
-        None => session().or_else(if_at_home),
-    };
-    directory.map(|p| p.join("run"))
+    let mut seen = std::collections::BTreeSet::new();
+    found.retain(|path| seen.insert(path.clone()));
+    found.into_iter().map(|path| path.join("run")).collect()
 }

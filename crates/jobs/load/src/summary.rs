@@ -47,6 +47,8 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// Objects that could not be created or loaded completely, by name.
     pub exceptions: Vec<String>,
+    /// What the archive lacks: the exceptions of its dump. They are not exceptions of this load.
+    pub dumped_with: Vec<String>,
     /// Statements of a script that were skipped, each; `exceptions` has them in groups.
     pub skipped_statements: Vec<String>,
     /// Settings of the server that were changed for the load, and put back.

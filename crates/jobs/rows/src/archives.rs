@@ -14,6 +14,19 @@ pub fn open(from: &Path) -> Result<Archive> {
         .map_err(|e| failure::archive(format_args!("cannot use {}", from.display()), &e))
 }
 
+/// What the archive itself says it lacks: the exceptions of its dump, and a weaker consistency.
+pub fn dumped_with(archive: &Archive) -> Vec<String> {
+    match archive.manifest() {
+        Some(manifest) => manifest.consistency.exceptions.clone(),
+        // MySQL Shell says no more than this.
+        None if !archive.root().consistent => vec![
+            "it was dumped without a consistent snapshot: tables may be of different points in time"
+                .to_owned(),
+        ],
+        None => Vec::new(),
+    }
+}
+
 /// The error of an archive's directory that cannot be opened; it says nothing about the archive in it.
 pub fn open_error(from: &Path, e: &store::Error) -> Error {
     Error::new(

@@ -36,6 +36,8 @@ pub struct Offline {
     pub digests: bool,
     /// Seconds it took.
     pub seconds: f64,
+    /// What the archive lacks: the exceptions of its dump.
+    pub dumped_with: Vec<String>,
 }
 
 /// Checks every byte of an archive without a server.
@@ -55,6 +57,9 @@ pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Off
     run.check()?;
     for note in &report.notes {
         run.observer.note(note.clone());
+    }
+    for warning in &report.warnings {
+        run.observer.warn(warning.clone());
     }
     if !report.problems.is_empty() {
         let n = report.problems.len();
@@ -83,6 +88,7 @@ pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Off
         rows: report.rows,
         digests: report.has_manifest,
         seconds: start.elapsed().as_secs_f64(),
+        dumped_with: archives::dumped_with(&archives::open(from)?),
     })
 }
 
@@ -377,6 +383,8 @@ impl TableVerifier<'_> {
             rows: outcome.rows,
             bytes: outcome.bytes,
             seconds: start.elapsed().as_secs_f64(),
+            chunks_unread: true,
+            dumped_with: archives::dumped_with(self.archive),
         };
         Ok((compared, differences))
     }

@@ -30,6 +30,10 @@ pub struct Comparison {
     pub bytes: u64,
     /// Seconds it took.
     pub seconds: f64,
+    /// Whether one side is an archive: its digests were compared, its chunks were not read.
+    pub chunks_unread: bool,
+    /// What the archive lacks, where one side is an archive: the exceptions of its dump.
+    pub dumped_with: Vec<String>,
 }
 
 impl Comparison {

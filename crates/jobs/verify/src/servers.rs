@@ -147,5 +147,7 @@ pub fn servers(
         rows: outcome.rows,
         bytes: outcome.bytes,
         seconds: start.elapsed().as_secs_f64(),
+        chunks_unread: false,
+        dumped_with: Vec::new(),
     })
 }

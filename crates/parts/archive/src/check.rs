@@ -52,8 +52,6 @@ pub enum ProblemKind {
     Damaged,
     /// A file is not there.
     Missing,
-    /// A file that nothing in the archive accounts for; loading ignores it.
-    Extra,
     /// Two parts of the archive say different things.
     Disagrees,
 }
@@ -90,6 +88,22 @@ pub struct Report {
     pub problems: Vec<Problem>,
     /// What the reader of the report should know besides.
     pub notes: Vec<String>,
+    /// What is no damage and should not be: files that are not part of the archive.
+    pub warnings: Vec<String>,
+}
+
+/// Files in `store` that nothing in the archive accounts for, sorted; loading ignores them.
+pub fn strays(store: &dyn Store, manifest: &Manifest) -> Result<Vec<String>> {
+    let names = store.list()?.into_iter().map(|e| e.name);
+    let mut strays: Vec<String> = names.filter(|n| files::is_stray(n, manifest)).collect();
+    strays.sort();
+    Ok(strays)
+}
+
+/// The warning about one of them.
+pub fn stray_warning(name: &str) -> String {
+    let name = base::units::printable(name);
+    format!("{name} is not part of the archive: nothing reads it, so it does not belong there")
 }
 
 /// Checks the archive in `store`.

@@ -24,7 +24,9 @@ pub mod open;
 pub mod row;
 pub mod sqlfile;
 
-pub use check::{CheckOptions, Problem, ProblemKind, Progress, Report, check};
+pub use check::{
+    CheckOptions, Problem, ProblemKind, Progress, Report, check, stray_warning, strays,
+};
 pub use chunk::{
     ChunkReader, ChunkRecord, ChunkWriter, Compression, Expected, Scratch, WriteOptions,
 };

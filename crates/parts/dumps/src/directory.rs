@@ -149,9 +149,25 @@ struct File {
 /// Finds out which kind of dump a directory contains, and its files.
 pub fn detect(path: &Path) -> Result<Detected> {
     let (files, directories) = list(path)?;
-    let has = |name: &str| files.iter().any(|f| f.name == name);
-    if has("@.json") || has("penstock.json") {
+    if is_archive(&files) {
         return Ok(Detected::Archive);
+    }
+    // Their files would be taken for those of a schema with the directory's name.
+    let mut names = Vec::new();
+    for directory in &directories {
+        // What cannot be read is reported where it is needed.
+        let Ok((files, _)) = list(directory) else {
+            continue;
+        };
+        if (is_archive(&files) || mydumper::is(&files))
+            && let Some(name) = directory.file_name()
+        {
+            names.push(name.to_string_lossy().into_owned());
+        }
+    }
+    if !names.is_empty() {
+        let path = path.to_owned();
+        return Err(Error::Parent { path, names });
     }
     let dump = if mydumper::is(&files) {
         mydumper::read(path, files)?
@@ -174,6 +190,12 @@ pub fn detect(path: &Path) -> Result<Detected> {
         tab::read_dir(schemas)
     };
     Ok(Detected::Dump(Box::new(dump)))
+}
+
+/// Whether these are the files of an archive, complete or not.
+fn is_archive(files: &[File]) -> bool {
+    let names = ["@.json", "penstock.json", "penstock.incomplete"];
+    files.iter().any(|f| names.contains(&f.name.as_str()))
 }
 
 fn has_rows(files: &[File]) -> bool {

@@ -68,6 +68,14 @@ pub enum Error {
         /// What shows it.
         why: String,
     },
+    /// A directory contains directories that are archives or dumps of their own.
+    #[error("{} is no dump: it holds {}", path.display(), names.join(", "))]
+    Parent {
+        /// The directory.
+        path: PathBuf,
+        /// The names of the directories in it, sorted.
+        names: Vec<String>,
+    },
     /// A directory contains no dump of a known kind.
     #[error("{} holds no dump of a known kind", path.display())]
     Unknown {

@@ -40,6 +40,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         load_plan(run, options, &plan)
     })?;
     done.seconds = start.elapsed().as_secs_f64();
+    done.dumped_with = ::rows::archives::dumped_with(&plan.archive);
     Ok(done)
 }
 

@@ -4,6 +4,7 @@
 use super::{LoadPlan, SchemaSelection};
 use crate::{Options, Target, check_writable, refused};
 use archive::Archive;
+use archive::open::Table;
 use base::units::printable;
 use base::{Error, Kind, Result};
 use rows::archives::open;
@@ -269,6 +270,17 @@ fn look_in_schema(
     Ok(())
 }
 
+/// The files of one table.
+fn files_of(table: &Table) -> Vec<String> {
+    let mut files = vec![table.meta_file.clone()];
+    files.extend(table.ddl.iter().chain(&table.triggers).cloned());
+    for chunk in &table.chunks {
+        files.push(chunk.file.clone());
+        files.push(format!("{}.idx", chunk.file));
+    }
+    files
+}
+
 /// Verifies every file that will be read, before the first statement.
 pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
     let Some(manifest) = plan.archive.manifest() else {
@@ -276,22 +288,19 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
     };
     let phase = run.phase("checking the archive", threads);
     let store = plan.archive.store();
-    let chunks: BTreeSet<&str> = plan
-        .archive
-        .tables()
-        .flat_map(|t| &t.chunks)
-        .map(|c| c.file.as_str())
-        .collect();
-    let wanted: BTreeSet<&str> = plan
-        .tables()
-        .flat_map(|t| &t.chunks)
-        .map(|c| c.file.as_str())
-        .collect();
-    // All metadata, and the chunks of the tables that are loaded.
+    let strays = archive::strays(&**store, manifest)
+        .map_err(|e| failure::archive("cannot list the archive's files", &e))?;
+    for name in strays {
+        run.observer.warn(archive::stray_warning(&name));
+    }
+    let of_tables: BTreeSet<String> = plan.archive.tables().flat_map(files_of).collect();
+    let wanted: BTreeSet<String> = plan.tables().flat_map(files_of).collect();
+    // What belongs to no table, and the files of the tables that are loaded: damage to another table's
+    // files does not keep the others from being restored.
     let list: Vec<_> = manifest
         .files
         .iter()
-        .filter(|(name, _)| !chunks.contains(name.as_str()) || wanted.contains(name.as_str()))
+        .filter(|(name, _)| !of_tables.contains(*name) || wanted.contains(*name))
         .collect();
     phase
         .counters

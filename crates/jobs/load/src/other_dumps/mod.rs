@@ -22,7 +22,7 @@ mod target_table;
 
 use crate::managed_instance::with_managed_instance;
 use crate::previous_load::{Input, PreviousLoad};
-use crate::{Options, Summary, Target, check_writable, tablespace};
+use crate::{Options, Summary, Target, check_writable};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use instance::tune;
@@ -58,15 +58,6 @@ fn is_empty(directory: &Path) -> bool {
 
 /// Loads a dump that another tool wrote.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
-    if matches!(
-        options.import_mode,
-        tablespace::ImportMode::Tablespace | tablespace::ImportMode::Offline
-    ) {
-        run.observer.warn(format!(
-            "--import-mode {}: dumps of other tools have no digests to verify a tablespace with; they are loaded by SQL",
-            options.import_mode.name()
-        ));
-    }
     let start = Instant::now();
     if !options.filter.is_empty() {
         // A part of a script is not a smaller dump: its statements depend on each other.
@@ -184,6 +175,13 @@ fn dump_error(from: &Path, e: &dumps::Error) -> Error {
             printable(&format!("{} is not an SQL script: {e}", from.display())),
         )
         .hint("nothing was loaded; penstock load --help lists what can be loaded"),
+        dumps::Error::Parent { path, names } => {
+            let first = names.first().map(String::as_str).unwrap_or_default();
+            let example = path.join(first).display().to_string();
+            Error::new(Kind::Usage, printable(&e.to_string())).hint(printable(&format!(
+                "name one of them: penstock load {example}"
+            )))
+        }
         dumps::Error::Unknown { .. } => Error::new(Kind::Archive, text).hint(
             "supported are directories of penstock, MySQL Shell, mydumper, mysqldump --tab, mariadb-dump --dir, CSV and TSV with .sql files; and .sql files",
         ),

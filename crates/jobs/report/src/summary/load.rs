@@ -39,6 +39,7 @@ pub fn load(d: &load::Summary) -> Summary {
     let adapted = d.notes.iter().fold(Item::new("adapted"), Item::fact);
     s.add(adapted.list(&d.notes).key("adapted", &d.notes));
     s.add(Item::keys().key("skipped_statements", &d.skipped_statements));
+    s.add_dumped_with(&d.dumped_with);
     s.add_exceptions(&d.exceptions);
     s
 }

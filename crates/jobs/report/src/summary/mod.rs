@@ -228,6 +228,25 @@ mod tests {
     use crate::record::{Kind, Record};
 
     #[test]
+    fn an_impact_above_its_budget_is_in_all_three() {
+        let report = run::throttle::Report {
+            effect: Some(0.146),
+            budget: Some(0.05),
+            ..run::throttle::Report::default()
+        };
+        let mut s = Summary::new("dump", "Done");
+        for item in shared::impact_on_others(Some(&report)) {
+            s.add(item);
+        }
+        let said = "14.6 % of latency and throughput, ABOVE the 5 % of --max-impact";
+        assert!(lines(&s).contains(said), "{}", lines(&s));
+        assert_eq!(s.json()["impact"]["over_budget"], true);
+        let mut r = Record::new(Kind::Dump, "before");
+        s.record(&mut r);
+        assert_eq!(r.facts, [("impact".to_owned(), said.to_owned())]);
+    }
+
+    #[test]
     fn one_description_gives_screen_json_and_record() {
         let mut s = Summary::new("dump", "Done");
         s.title = "A title".to_owned();

@@ -103,6 +103,13 @@ impl Summary {
         }
     }
 
+    /// What an archive lacks since it was dumped: notes of this run, not its exceptions.
+    pub(super) fn add_dumped_with(&mut self, exceptions: &[String]) {
+        let item = Item::new("dumped with exceptions");
+        let item = exceptions.iter().fold(item, Item::fact).list(exceptions);
+        self.add(item.key("dumped_with_exceptions", exceptions));
+    }
+
     /// Objects that were not done.
     pub(super) fn add_exceptions(&mut self, exceptions: &[String]) {
         let list = Item::new("exceptions").list(exceptions);
@@ -175,11 +182,19 @@ pub(super) fn impact_on_others(report: Option<&throttle::Report>) -> Vec<Item> {
         Some(effect) => {
             let mean = r.baseline.and_then(|u| u.mean);
             let before = mean.map(|m| format!("; {:.2} ms per statement before", m * 1e3));
-            item.line(format!(
-                "{:.1} % of latency and throughput{}",
+            let over = r
+                .over_budget()
+                .map(|budget| format!(", ABOVE the {:.0} % of --max-impact", budget * 100.0));
+            let text = format!(
+                "{:.1} % of latency and throughput{}{}",
                 effect.max(0.0) * 100.0,
+                over.as_deref().unwrap_or_default(),
                 before.unwrap_or_default()
-            ))
+            );
+            match over {
+                Some(_) => item.shown(text),
+                None => item.line(text),
+            }
         }
         None => item,
     });
@@ -209,7 +224,7 @@ fn impact_json(r: &throttle::Report) -> Value {
     json!({
         "latency_from": r.source,
         "baseline": r.baseline.map(|u| json!({"statements_per_second": rounded(u.statements), "mean_seconds": u.mean, "p95_seconds": u.p95})),
-        "effect": r.effect.map(rounded), "baseline_shift": r.baseline_shift.map(rounded), "paused_seconds": rounded(r.paused), "compared_seconds": rounded(r.rested),
+        "effect": r.effect.map(rounded), "budget": r.budget.map(rounded), "over_budget": r.over_budget().is_some(), "baseline_shift": r.baseline_shift.map(rounded), "paused_seconds": rounded(r.paused), "compared_seconds": rounded(r.rested),
         "history_list": r.history, "replica_lag_seconds": r.lag,
     })
 }

@@ -51,6 +51,7 @@ pub fn offline(d: &verify::Offline) -> Summary {
     for item in duration_at(d.seconds, d.bytes, "") {
         s.add(item);
     }
+    s.add_dumped_with(&d.dumped_with);
     s.add(Item::keys().key("equal", true));
     s
 }
@@ -91,6 +92,11 @@ pub fn compared(d: &verify::Comparison) -> Summary {
     for item in duration_at(d.seconds, d.bytes, " of row data") {
         s.add(item);
     }
+    if d.chunks_unread {
+        let what = "the archive's files: its recorded digests were compared; penstock verify DIR reads them";
+        s.add(Item::new("not read").shown(what).key("chunks_read", false));
+    }
+    s.add_dumped_with(&d.dumped_with);
     s.add(Item::keys().key("equal", true));
     s
 }

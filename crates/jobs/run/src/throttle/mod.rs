@@ -98,6 +98,7 @@ impl Options {
 
 /// A running throttle; ends with [`Throttle::finish`], or when dropped.
 pub struct Throttle {
+    run: Run,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -180,6 +181,7 @@ impl Throttle {
             .spawn(move || control_loop.run())
             .map_err(|e| Error::new(Kind::Failed, format!("cannot start a thread: {e}")))?;
         Ok(Some(Throttle {
+            run: run.clone(),
             shared,
             thread: Some(spawned),
         }))
@@ -190,10 +192,23 @@ impl Throttle {
         *lock(&self.shared.counters) = Some(counters.clone());
     }
 
-    /// Ends the throttle; returns its report.
+    /// Ends the throttle; returns its report. An effect above the budget is a warning: the dump is
+    /// complete, but others paid more for it than was allowed.
     pub fn finish(mut self) -> Report {
         self.end();
-        self.shared.timeline().report()
+        let report = Report {
+            // It may have been changed during the run.
+            budget: self.run.setpoints.impact(),
+            ..self.shared.timeline().report()
+        };
+        if let (Some(effect), Some(budget)) = (report.effect, report.over_budget()) {
+            self.run.observer.warn(format!(
+                "the impact was {:.1} %, above the {:.1} % of --max-impact: a short dump ends before the control has measured enough, and --min-rate is never gone below; a lower --min-rate or a time with less load helps",
+                effect * 100.0,
+                budget * 100.0
+            ));
+        }
+        report
     }
 
     fn end(&mut self) {

@@ -15,6 +15,8 @@ pub struct Report {
     pub baseline: Option<Baseline>,
     /// The effect over the whole run, weighted by time, as a share.
     pub effect: Option<f64>,
+    /// The budget for it at the end of the run, as a share.
+    pub budget: Option<f64>,
     /// How much longer other sessions' statements took in rests than before the run, as a share. The
     /// cost of an open snapshot is in here and not in `effect`; so is an application load that grew.
     pub baseline_shift: Option<f64>,
@@ -26,6 +28,14 @@ pub struct Report {
     pub history: Option<u64>,
     /// The greatest lag, in seconds.
     pub lag: Option<f64>,
+}
+
+impl Report {
+    /// The budget, if the effect is above it.
+    pub fn over_budget(&self) -> Option<f64> {
+        let effect = self.effect?;
+        self.budget.filter(|budget| effect > *budget)
+    }
 }
 
 /// The application's figures before the run.
@@ -244,6 +254,19 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_effect_above_the_budget_is_over_it() {
+        let of = |effect, budget| Report {
+            effect,
+            budget,
+            ..Report::default()
+        };
+        assert_eq!(of(Some(0.146), Some(0.05)).over_budget(), Some(0.05));
+        assert_eq!(of(Some(0.05), Some(0.05)).over_budget(), None);
+        assert_eq!(of(Some(0.9), None).over_budget(), None);
+        assert_eq!(of(None, Some(0.05)).over_budget(), None);
+    }
 
     #[test]
     fn totals_add_up() {

@@ -31,18 +31,20 @@ pub(super) fn account(store: &dyn Store, manifest: &Manifest, report: &mut Repor
         }
     }
     for name in found.keys() {
-        if name == MANIFEST || manifest.files.contains_key(name) {
-            continue;
-        }
-        if is_progress_file(name) {
+        if is_progress_file(name) && !manifest.files.contains_key(name) {
             let name = base::units::printable(name);
             report.notes.push(format!("{name} was left by a load"));
-            continue;
         }
-        let what = "not part of the archive";
-        report.problem(Problem::new(ProblemKind::Extra, name, what));
     }
+    let strays = super::strays(store, manifest)?;
+    let warnings = strays.iter().map(|name| super::stray_warning(name));
+    report.warnings.extend(warnings);
     Ok(())
+}
+
+/// Whether the archive does not have this file, and no load has left it.
+pub(super) fn is_stray(name: &str, manifest: &Manifest) -> bool {
+    name != MANIFEST && !manifest.files.contains_key(name) && !is_progress_file(name)
 }
 
 fn is_progress_file(name: &str) -> bool {
@@ -95,12 +97,10 @@ pub(super) fn without_manifest(
         });
     }
     for name in names.difference(&known).filter(|n| !is_progress_file(n)) {
-        let name = base::units::printable(name);
-        report
-            .notes
-            .push(format!("{name} is not part of the archive"));
+        report.warnings.push(super::stray_warning(name));
     }
     report.notes.sort();
+    report.warnings.sort();
     Ok(tasks)
 }
 
