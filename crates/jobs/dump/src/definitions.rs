@@ -195,11 +195,16 @@ impl DefinitionWriter<'_> {
         names: &mut Basenames,
     ) -> Result<bool> {
         let merge = merge::is_merge(table);
-        if let Some(problem) = table.problem.as_ref().filter(|_| !merge) {
+        let mut problem = table.problem.clone();
+        // InnoDB looks after its files. What others cannot open would end the dump when its rows are read.
+        if problem.is_none() && !table.transactional && table.kind != TableKind::Sequence {
+            problem = broken::reason(self.conn, &schema.name, &table.name)?;
+        }
+        if let Some(problem) = problem.filter(|_| !merge) {
             let text = format!(
                 "table {} is not dumped, for it cannot be read: {}; repair or drop it, or leave it out with --exclude-tables",
                 table.qualified(),
-                printable(problem)
+                printable(&problem)
             );
             run.observer.warn(text.clone());
             self.out.exceptions.push(text);
@@ -350,7 +355,7 @@ impl DefinitionWriter<'_> {
                 return Ok(false);
             }
         };
-        if let Some(why) = broken::reason(self.conn, view)? {
+        if let Some(why) = broken::reason(self.conn, &view.schema, &view.name)? {
             self.out.exceptions.push(format!(
                 "{title} is broken on the source, and will be on the target: {why}"
             ));
