@@ -2,6 +2,7 @@
 //! verify, load, the servers' own checksums, SHOW CREATE, and a comparison of both servers that
 //! finds one changed value.
 
+mod definitions;
 mod exceptions;
 mod generated;
 mod numbers;

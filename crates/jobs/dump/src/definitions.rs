@@ -3,13 +3,18 @@
 //! Definitions are read while they cannot change (MySQL) or while a change is detected later (MariaDB),
 //! one file for each object, so that users can read and restore any of them by hand.
 
+mod broken;
+mod merge;
+mod one_statement;
+mod program;
+
 use super::Options;
 use super::tables::{TableState, by_partition};
 use archive::meta::{self, SchemaMeta, TableMeta};
-use archive::sqlfile::{self, Header, Program, ProgramKind};
+use archive::sqlfile::{self, Header, ProgramKind};
 use archive::{Basenames, Encoding};
+use base::Result;
 use base::units::printable;
-use base::{Error, Kind, Result};
 use run::Run;
 use run::failure;
 use server::catalog::{RoutineKind, Schema, Table, TableKind, View};
@@ -42,8 +47,10 @@ pub fn write(
     let mut names = Basenames::new();
     let tool = super::tool();
     let mut w = DefinitionWriter {
+        run,
         conn,
         id,
+        catalog,
         store,
         options,
         header: Header {
@@ -66,9 +73,14 @@ pub fn write(
     Ok(w.out)
 }
 
+/// What MySQL writes into the definition of such a schema, as a comment.
+const READ_ONLY: &str = "/* READ ONLY=1 */";
+
 struct DefinitionWriter<'a> {
+    run: &'a Run,
     conn: &'a mut Conn,
     id: &'a Identity,
+    catalog: &'a Catalog,
     store: &'a dyn Store,
     options: &'a Options,
     header: Header<'a>,
@@ -98,25 +110,23 @@ impl DefinitionWriter<'_> {
         let create = self.definition(Object::Database, &schema.name, "")?;
         let mut events = Vec::new();
         if self.options.events {
-            meta.events = Some(schema.events.clone());
+            let mut names = Vec::new();
             for name in &schema.events {
-                let d = self.definition(Object::Event, &schema.name, name)?;
-                events.push(program(ProgramKind::Event, &d));
+                let read = self.program(ProgramKind::Event, Object::Event, &schema.name, name)?;
+                if let Some(event) = read {
+                    names.push(name.clone());
+                    events.push(event);
+                }
             }
+            meta.events = Some(names);
         }
         let mut routines = Vec::new();
         if self.options.routines {
             let (mut functions, mut procedures) = (Vec::new(), Vec::new());
             for r in &schema.routines {
                 let kind = match r.kind {
-                    RoutineKind::Function => {
-                        functions.push(r.name.clone());
-                        ProgramKind::Function
-                    }
-                    RoutineKind::Procedure => {
-                        procedures.push(r.name.clone());
-                        ProgramKind::Procedure
-                    }
+                    RoutineKind::Function => ProgramKind::Function,
+                    RoutineKind::Procedure => ProgramKind::Procedure,
                     RoutineKind::Package => ProgramKind::Package,
                     RoutineKind::PackageBody => ProgramKind::PackageBody,
                     RoutineKind::Library => {
@@ -128,9 +138,15 @@ impl DefinitionWriter<'_> {
                         continue;
                     }
                 };
-                let d = ddl::read_routine(self.conn, r)
-                    .map_err(|e| failure::server("cannot read a definition", e))?;
-                routines.push(program(kind, &d));
+                let Some(routine) = self.routine(kind, r)? else {
+                    continue;
+                };
+                match kind {
+                    ProgramKind::Function => functions.push(r.name.clone()),
+                    ProgramKind::Procedure => procedures.push(r.name.clone()),
+                    _ => {}
+                }
+                routines.push(routine);
             }
             meta.functions = Some(functions);
             meta.procedures = Some(procedures);
@@ -147,19 +163,29 @@ impl DefinitionWriter<'_> {
         for table in &schema.tables {
             run.check()?;
             let base = names.table(&schema.name, &table.name);
-            meta.tables.push(table.name.clone());
-            meta.basenames.insert(table.name.clone(), base.clone());
-            self.table(run, schema, table, base, names)?;
+            if self.table(run, schema, table, base.clone(), names)? {
+                meta.tables.push(table.name.clone());
+                meta.basenames.insert(table.name.clone(), base);
+            }
         }
         for view in &schema.views {
             let base = names.table(&schema.name, &view.name);
-            meta.views.push(view.name.clone());
-            meta.basenames.insert(view.name.clone(), base.clone());
-            self.view(view, &base)?;
+            if self.view(view, &base)? {
+                meta.views.push(view.name.clone());
+                meta.basenames.insert(view.name.clone(), base);
+            }
+        }
+        if schema.create_sql.contains(READ_ONLY) {
+            self.out.exceptions.push(format!(
+                "schema {} is READ ONLY: a load does not make it so; afterwards: ALTER DATABASE {} READ ONLY = 1",
+                server::quote::ident(&schema.name),
+                server::quote::ident(&schema.name)
+            ));
         }
         self.put(&format!("{base}.json"), &meta::to_json(&meta))
     }
 
+    /// Writes a table; false if it is left out, and named.
     fn table(
         &mut self,
         run: &Run,
@@ -167,17 +193,22 @@ impl DefinitionWriter<'_> {
         table: &Table,
         base: String,
         names: &mut Basenames,
-    ) -> Result<()> {
-        if let Some(problem) = &table.problem {
-            return Err(Error::new(
-                Kind::Failed,
-                format!(
-                    "table {} cannot be read: {}",
-                    table.qualified(),
-                    printable(problem)
-                ),
-            )
-            .hint("repair or drop it, or leave it out with --exclude-tables"));
+    ) -> Result<bool> {
+        let merge = merge::is_merge(table);
+        let mut problem = table.problem.clone();
+        // InnoDB looks after its files. What others cannot open would end the dump when its rows are read.
+        if problem.is_none() && !table.transactional && table.kind != TableKind::Sequence {
+            problem = broken::reason(self.conn, &schema.name, &table.name)?;
+        }
+        if let Some(problem) = problem.filter(|_| !merge) {
+            let text = format!(
+                "table {} is not dumped, for it cannot be read: {}; repair or drop it, or leave it out with --exclude-tables",
+                table.qualified(),
+                printable(&problem)
+            );
+            run.observer.warn(text.clone());
+            self.out.exceptions.push(text);
+            return Ok(false);
         }
         let sequence = table.kind == TableKind::Sequence;
         let object = if sequence {
@@ -185,18 +216,45 @@ impl DefinitionWriter<'_> {
         } else {
             Object::Table
         };
-        let mut create = self.definition(object, &schema.name, &table.name)?.sql;
+        let mut create = match ddl::read(self.conn, object, &schema.name, &table.name) {
+            Ok(d) => d.sql,
+            Err(e) => {
+                self.refused(&format!("table {}", table.qualified()), e)?;
+                return Ok(false);
+            }
+        };
+        let shown = create.clone();
         if sequence {
-            let next = ddl::sequence_next(self.conn, &schema.name, &table.name)
+            let (next, rounds) = ddl::sequence_next(self.conn, &schema.name, &table.name)
                 .map_err(|e| failure::server("cannot read a sequence", e))?;
+            let rounds = match rounds {
+                0 => String::new(),
+                n => format!(", {n}"),
+            };
             create += &format!(
-                ";\nDO SETVAL({}, {next}, 0)",
+                ";\nDO SETVAL({}, {next}, 0{rounds})",
                 server::quote::ident(&table.name)
             );
         }
+        if merge {
+            let missing = merge::not_dumped(self.catalog, &schema.name, &create);
+            if !missing.is_empty() {
+                self.out.exceptions.push(format!(
+                    "table {} has its rows in {}, which this dump does not include",
+                    table.qualified(),
+                    missing.join(", ")
+                ));
+            }
+        }
+        if let Some(space) = ddl::general_tablespace(&create) {
+            self.out.exceptions.push(format!(
+                "table {} is in the general tablespace {space}, which is not in the archive: to have it there again, create it on the target before the load, like CREATE TABLESPACE {space} ADD DATAFILE 'FILE.ibd' ENGINE=InnoDB; otherwise the table gets a file of its own",
+                table.qualified()
+            ));
+        }
         if ddl::has_data_directory(&create) {
             self.out.exceptions.push(format!(
-                "table {} has its own DATA DIRECTORY: a load refuses such a definition; load without the table (--exclude-tables), and create it by hand",
+                "table {} has its own DATA DIRECTORY: a load leaves it out and names it; create it by hand",
                 table.qualified()
             ));
         }
@@ -213,6 +271,10 @@ impl DefinitionWriter<'_> {
             ));
         }
         let text = sqlfile::table_sql(&self.header, &schema.name, &table.name, &create);
+        if !one_statement::is_one(&text, &shown) {
+            self.not_one_statement(&format!("table {}", table.qualified()));
+            return Ok(false);
+        }
         self.put(&format!("{base}.sql"), &text)?;
         let own = by_partition(self.id, table);
         let partitions = table.partitions.iter().filter(|_| own);
@@ -252,14 +314,18 @@ impl DefinitionWriter<'_> {
                 table.qualified()
             ));
         }
-        meta.includes_data = !sequence && !no_data;
+        // Reading through it would dump the rows of its tables a second time.
+        meta.includes_data = !sequence && !no_data && !merge;
         if self.options.triggers && !table.triggers.is_empty() {
             let mut triggers = Vec::new();
             for name in &table.triggers {
-                let d = self.definition(Object::Trigger, &schema.name, name)?;
-                triggers.push(program(ProgramKind::Trigger, &d));
+                let kind = ProgramKind::Trigger;
+                let read = self.program(kind, Object::Trigger, &schema.name, name)?;
+                if let Some(trigger) = read {
+                    meta.triggers.push(name.clone());
+                    triggers.push(trigger);
+                }
             }
-            meta.triggers.clone_from(&table.triggers);
             let text = sqlfile::triggers_sql(
                 &self.header,
                 &schema.name,
@@ -273,13 +339,28 @@ impl DefinitionWriter<'_> {
         if meta.includes_data {
             self.out.tables.push(Arc::new(state));
         }
-        Ok(())
+        Ok(true)
     }
 
-    fn view(&mut self, view: &View, base: &str) -> Result<()> {
-        let d = self.definition(Object::View, &view.schema, &view.name)?;
-        let text = sqlfile::view_pre_sql(&self.header, &view.schema, &view.name, &view.columns);
-        self.put(&format!("{base}.pre.sql"), &text)?;
+    /// Writes a view; false if it is left out, and named.
+    fn view(&mut self, view: &View, base: &str) -> Result<bool> {
+        let title = format!(
+            "view {}",
+            server::quote::qualified(&view.schema, &view.name)
+        );
+        let d = match ddl::read(self.conn, Object::View, &view.schema, &view.name) {
+            Ok(d) => d,
+            Err(e) => {
+                self.refused(&title, e)?;
+                return Ok(false);
+            }
+        };
+        if let Some(why) = broken::reason(self.conn, &view.schema, &view.name)? {
+            self.out.exceptions.push(format!(
+                "{title} is broken on the source, and will be on the target: {why}"
+            ));
+        }
+        let pre = sqlfile::view_pre_sql(&self.header, &view.schema, &view.name, &view.columns);
         let text = sqlfile::view_sql(
             &self.header,
             &view.schema,
@@ -290,24 +371,25 @@ impl DefinitionWriter<'_> {
                 .as_deref()
                 .unwrap_or("utf8mb4_general_ci"),
         );
+        if !one_statement::is_one(&text, &d.sql) {
+            self.not_one_statement(&title);
+            return Ok(false);
+        }
+        if let Some(charset) = d.character_set_client.as_deref()
+            && !sqlfile::keeps_charset(&d.sql, charset)
+        {
+            self.charset_lost(&title, charset);
+        }
+        self.put(&format!("{base}.pre.sql"), &pre)?;
         self.put(&format!("{base}.sql"), &text)?;
         self.out.views += 1;
-        Ok(())
+        Ok(true)
     }
-}
 
-/// A stored program with the settings it was made with.
-fn program(kind: ProgramKind, d: &Definition) -> Program {
-    let or = |v: &Option<String>, default: &str| v.clone().unwrap_or_else(|| default.to_owned());
-    Program {
-        kind,
-        name: d.name.clone(),
-        create: d.sql.clone(),
-        sql_mode: or(&d.sql_mode, ""),
-        character_set_client: or(&d.character_set_client, ""),
-        collation_connection: or(&d.collation_connection, ""),
-        database_collation: or(&d.database_collation, ""),
-        time_zone: or(&d.time_zone, ""),
+    fn not_one_statement(&mut self, title: &str) {
+        self.out.exceptions.push(format!(
+            "{title} is not dumped: its definition cannot be proven to be one statement; create it by hand"
+        ));
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Allowed {
     Database,
     /// `CREATE TABLE`.
     Table,
+    /// `CREATE TABLE` with a directory of its own on the server's host; never run.
+    Elsewhere,
     /// `CREATE VIEW`.
     View,
     /// `CREATE TRIGGER`.
@@ -182,7 +184,14 @@ fn allowed(text: &[u8], dialect: Dialect, schema: Option<&str>) -> Option<Allowe
     // statement must be harmless in both readings.
     let both = [dialect, Dialect::default()];
     let harmless = both.iter().all(|d| !has_forbidden_words(kind, text, *d));
-    harmless.then_some(kind)
+    let elsewhere = kind == Allowed::Table && both.iter().any(|d| has_directory(text, *d));
+    harmless.then_some(if elsewhere { Allowed::Elsewhere } else { kind })
+}
+
+/// Whether a definition says where on the server's host the table, or a partition of it, shall be.
+fn has_directory(text: &[u8], dialect: Dialect) -> bool {
+    let words = keywords(text, dialect);
+    words.iter().any(|w| w.eq_ignore_ascii_case("DIRECTORY"))
 }
 
 /// Whether a statement of this kind has keywords that no dump needs in it.
@@ -199,9 +208,7 @@ fn has_forbidden_words(kind: Allowed, text: &[u8], dialect: Dialect) -> bool {
                     w.starts_with("@@GLOBAL") || w.starts_with("@@PERSIST")
                 })
         }
-        Allowed::Table => {
-            has("DIRECTORY") || has("SELECT") || EXTERNAL_ENGINES.into_iter().any(has)
-        }
+        Allowed::Table => has("SELECT") || EXTERNAL_ENGINES.into_iter().any(has),
         // A loadable function is code from a shared library on the server's host.
         Allowed::Routine => has("SONAME") && !has("BEGIN") && !has("RETURN"),
         _ => false,
@@ -315,6 +322,42 @@ pub fn adapt_set(text: &str, target: &Identity) -> (String, Option<String>) {
     )
 }
 
+/// An `ALTER DATABASE … COLLATE` with a collation that the target knows, and a note of the change.
+pub fn adapt_database(text: &str, target: &Identity) -> (String, Option<String>) {
+    const WORD: &str = " COLLATE ";
+    let Some(at) = text.rfind(WORD).map(|at| at + WORD.len()) else {
+        return (text.to_owned(), None);
+    };
+    let name = text[at..].trim_end();
+    let known = server::ddl::collation_for(target, name);
+    if known == name {
+        return (text.to_owned(), None);
+    }
+    let note = format!("collation {name} becomes {known}, which the target knows");
+    (format!("{}{known}", &text[..at]), Some(note))
+}
+
+/// Whether a `CREATE EVENT` says that the event is enabled.
+pub fn is_enabled(event: &str) -> bool {
+    let words = Tokens::new(event.as_bytes(), Dialect::default());
+    let mut before_body = words.take_while(|t| !t.is("DO"));
+    before_body.all(|t| !t.is("DISABLE"))
+}
+
+/// The engine that a `CREATE TABLE` names, in capitals.
+pub fn engine(table: &str) -> Option<String> {
+    let mut words = Tokens::new(table.as_bytes(), Dialect::default());
+    while let Some(word) = words.next() {
+        if word.is("ENGINE") {
+            return words.find_map(|t| match t {
+                Token::Word(w) => Some(String::from_utf8_lossy(w).to_ascii_uppercase()),
+                _ => None,
+            });
+        }
+    }
+    None
+}
+
 /// `CREATE … VIEW` as `CREATE OR REPLACE … VIEW`, to replace the placeholder.
 pub fn or_replace(text: &str) -> String {
     let mut words = Tokens::new(text.as_bytes(), Dialect::default());
@@ -328,163 +371,4 @@ pub fn or_replace(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_a_dump_has() {
-        let kind_of = |t: &str| allowed(t.as_bytes(), Dialect::default(), None);
-        assert_eq!(
-            kind_of("/*!50503 SET character_set_client = utf8mb4 */"),
-            Some(Allowed::Set)
-        );
-        assert_eq!(
-            kind_of("-- x\nCREATE TABLE IF NOT EXISTS `a` (b int)"),
-            Some(Allowed::Table)
-        );
-        assert_eq!(
-            kind_of(
-                "/*!50001 CREATE ALGORITHM=UNDEFINED */\n/*!50013 DEFINER=`a`@`%` SQL SECURITY DEFINER */ /*!50001 VIEW `v` AS select 1 */"
-            ),
-            Some(Allowed::View)
-        );
-        assert_eq!(
-            kind_of("CREATE DEFINER=`r`@`%` TRIGGER t AFTER INSERT ON `x` FOR EACH ROW SET @a = 1"),
-            Some(Allowed::Trigger)
-        );
-        assert_eq!(
-            kind_of("CREATE DATABASE /*!32312 IF NOT EXISTS*/ `a`"),
-            Some(Allowed::Database)
-        );
-        assert_eq!(kind_of("-- nothing"), Some(Allowed::Empty));
-        assert_eq!(kind_of("DO SETVAL(`s`, -12, 0)"), Some(Allowed::Sequence));
-        assert_eq!(
-            kind_of("CREATE TABLE `GLOBAL` (`SELECT` int DEFAULT 1 COMMENT 'DIRECTORY (SELECT')"),
-            Some(Allowed::Table)
-        );
-        assert_eq!(
-            kind_of("SET @saved = @@character_set_client, time_zone = '+00:00'"),
-            Some(Allowed::Set)
-        );
-        for bad in [
-            "SET GLOBAL x = 1",
-            "SET @@GLOBAL.x = 1",
-            "SET x = 1, PERSIST y = 2",
-            "INSTALL PLUGIN p SONAME 'x.so'",
-            "GRANT ALL ON *.* TO x",
-            "LOAD DATA INFILE '/etc/passwd' INTO TABLE t",
-            "CREATE USER x",
-            "DELETE FROM t",
-            "CREATE FUNCTION f RETURNS STRING SONAME 'x.so'",
-            "SELECT 1 INTO OUTFILE 'x'",
-            "/*!50000 SET GLOBAL x=1*/",
-            "SHUTDOWN",
-            "CREATE EVENT other.e ON SCHEDULE EVERY 1 DAY DO SET @a = 1",
-            "CREATE TABLE other.t (a int)",
-            "CREATE TABLE IF other.t (a int)",
-            "CREATE OR REPLACE TABLE t (a int)",
-            "CREATE TABLE t (a int) DATA DIRECTORY = '/x'",
-            "CREATE TABLE t (a int) ENGINE = CONNECT",
-            "CREATE TABLE t (a int) ENGINE = 'federated'",
-            "CREATE TABLE t SELECT * FROM mysql.user",
-            "CREATE TABLE t (a int) \u{3000}SELECT 1",
-            "CREATE FUNCTION f RETURNS STRING SONAME 'x.so' /*!99999 BEGIN */",
-            "SET x = f(1)",
-            "SET x = @@global.y",
-            "SET @a = 1 /*/ ' */, GLOBAL b = 2 /* ' */",
-            "DO SETVAL(mysql.`s`, 1)",
-            "DO SETVAL(`s`, 1), SLEEP(9)",
-            "ALTER SEQUENCE s RESTART",
-            "ALTER TABLE t ADD a int",
-            "ALTER DEFINER=x EVENT e DISABLE",
-            "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'x')",
-        ] {
-            assert_eq!(kind_of(bad), None, "{bad}");
-        }
-    }
-
-    /// The target may be in another mode than the script seems to set. If the two modes read a
-    /// statement differently, it must be harmless in both.
-    #[test]
-    fn a_mode_hides_nothing() {
-        let hidden = [
-            // A string up to the last quote, or one with a backslash and then a setting.
-            (
-                "NO_BACKSLASH_ESCAPES",
-                r"SET @a = '\', GLOBAL b = 2, @c = ' '",
-            ),
-            (
-                "ANSI_QUOTES",
-                r#"SET @a = "x\" , @b = " , GLOBAL y = 1, @c = "z""#,
-            ),
-            ("NO_BACKSLASH_ESCAPES", r"SET @a = '\' , @b = ' GLOBAL \'"),
-        ];
-        for (mode, set) in hidden {
-            let script = format!("SET sql_mode = '{mode}';\n{set};\n");
-            let error = statements("x", &script).unwrap_err();
-            assert_eq!(error.kind, Kind::Archive, "{script}");
-        }
-        let body = "SET sql_mode = 'ANSI_QUOTES';CREATE DEFINER=\"a\"@\"b\" PROCEDURE \"p\"() SELECT '\\';'";
-        assert_eq!(statements("x", body).unwrap()[1].kind, Allowed::Routine);
-    }
-
-    /// A routine in another language may contain a single quote: the target refuses it, and the
-    /// rest loads.
-    #[test]
-    fn the_target_decides_about_unclosed_strings() {
-        let kinds = |text: &str| -> Vec<Allowed> {
-            let list = statements("x", text).unwrap();
-            list.into_iter().map(|s| s.kind).collect()
-        };
-        let text = "USE a;\nCREATE FUNCTION `f`() RETURNS int LANGUAGE JAVASCRIPT AS $$ // don't\n $$;\nUSE b;";
-        assert_eq!(kinds(text), [Allowed::Use, Allowed::Routine]);
-        assert_eq!(kinds("USE a;\n/* b"), [Allowed::Use]);
-        assert!(statements("x", "DELETE FROM t WHERE a = 'b").is_err());
-    }
-
-    #[test]
-    fn a_trigger_may_name_its_own_schema() {
-        let kind_of = |t: &str| allowed(t.as_bytes(), Dialect::default(), Some("a`b"));
-        for good in ["`a``b`.tr", "tr", "`a``b` . `tr`"] {
-            let text = format!("CREATE TRIGGER {good} AFTER INSERT ON t FOR EACH ROW SET @a = 1");
-            assert_eq!(kind_of(&text), Some(Allowed::Trigger), "{good}");
-        }
-        for bad in ["mysql.tr", "`a`.tr", "`A``B`.tr"] {
-            let text = format!("CREATE TRIGGER {bad} AFTER INSERT ON t FOR EACH ROW SET @a = 1");
-            assert_eq!(kind_of(&text), None, "{bad}");
-        }
-        assert_eq!(kind_of("CREATE VIEW `a``b`.v AS SELECT 1"), None);
-        let shop = |t: &str| allowed(t.as_bytes(), Dialect::default(), Some("shop"));
-        assert_eq!(
-            shop("CREATE TRIGGER shop.tr BEFORE INSERT ON shop.t FOR EACH ROW SET @a = 1"),
-            Some(Allowed::Trigger)
-        );
-    }
-
-    #[test]
-    fn comments_before_a_statement_are_not_part_of_it() {
-        let s = statements(
-            "x",
-            "-- Database: b`t\n--\n\nCREATE TABLE IF NOT EXISTS `a` (b int);",
-        )
-        .unwrap();
-        assert_eq!(s.len(), 1);
-        assert_eq!(must_create(&s[0].text), "CREATE TABLE `a` (b int)");
-        assert_eq!(
-            must_create("CREATE TABLE `a IF NOT EXISTS b` (c int)"),
-            "CREATE TABLE `a IF NOT EXISTS b` (c int)"
-        );
-    }
-
-    #[test]
-    fn a_view_replaces_its_placeholder() {
-        assert_eq!(
-            or_replace("CREATE VIEW `v` AS select 1"),
-            "CREATE OR REPLACE VIEW `v` AS select 1"
-        );
-        assert_eq!(
-            or_replace("create or replace view v as select 1"),
-            "create or replace view v as select 1"
-        );
-    }
-}
+mod tests;

@@ -13,7 +13,7 @@ mod program;
 #[cfg(test)]
 mod tests;
 
-pub use program::{Program, ProgramKind};
+pub use program::{Program, ProgramKind, keeps_charset};
 
 use base::units::printable;
 use program::{restore_charset, save_charset};

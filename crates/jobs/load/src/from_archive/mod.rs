@@ -1,6 +1,9 @@
 //! Loads an archive, penstock's or MySQL Shell's: the steps from the first look at the target to the end of
 //! the journal.
 
+pub mod create_table;
+mod definers;
+mod load_statement;
 pub mod objects;
 mod plan;
 pub mod precheck;
@@ -169,6 +172,9 @@ fn compare(
 /// The interrupted load had already completed, as its completion record says; rows are compared again where
 /// they can be.
 fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) -> Result<Summary> {
+    let missing = completion.missing.iter();
+    let refused = missing.filter_map(|m| m.strip_prefix("table ").map(str::to_owned));
+    let _ = plan.refused.set(refused.collect());
     let tables: Vec<_> = plan.tables().map(|t| (t, RowDigest::new())).collect();
     let (target, options) = (&t.options.target, t.options);
     let (archive, digests) = (&plan.archive, plan.archive.has_manifest());

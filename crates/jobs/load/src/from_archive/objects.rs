@@ -21,10 +21,14 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
         let schema = &plan.archive.schemas()[part.at];
         for at in &part.tables {
             let table = &schema.tables[*at];
+            if plan.is_refused(table) {
+                continue;
+            }
             if let Some(file) = &table.triggers {
                 let text = sql(plan, file)?;
                 let statements = script::statements_in(Some(&schema.name), file, &text)?;
-                t.programs(&schema.name, &statements, &[Allowed::Trigger], file)?;
+                let kinds = [Allowed::Trigger, Allowed::Database];
+                t.programs(&schema.name, &statements, &kinds, file)?;
             }
         }
     }
@@ -86,11 +90,22 @@ impl Target<'_> {
             &format!("USE {}", quote::ident(schema)),
             "cannot use the schema",
         )?;
+        // An object is made under the collation that its schema had then, which the script sets before it.
+        let own = match statements.iter().any(|s| s.kind == Allowed::Database) {
+            true => self.collation_of(schema)?,
+            false => None,
+        };
         for s in statements {
             match s.kind {
                 Allowed::Set => {
                     let (text, note) = script::adapt_set(&s.text, &self.id);
                     self.report.notes.extend(note);
+                    self.attempt(&text, &format!("a setting in {file}"))?;
+                }
+                Allowed::Database if kinds.contains(&s.kind) => {
+                    let (text, note) = script::adapt_database(&s.text, &self.id);
+                    self.report.notes.extend(note);
+                    failpoint::reached("the collation of a schema is changed");
                     self.attempt(&text, &format!("a setting in {file}"))?;
                 }
                 kind if kinds.contains(&kind) => {
@@ -100,11 +115,48 @@ impl Target<'_> {
                         .take(12)
                         .collect::<Vec<_>>()
                         .join(" ");
-                    self.attempt(&s.text, &format!("{start} … ({file})"))?;
+                    let made = self.attempt(&s.text, &format!("{start} … ({file})"))?;
+                    if made && kind == Allowed::Event {
+                        self.event_in_the_past(&s.text, &start)?;
+                    }
                     failpoint::reached("an object is created");
                 }
                 _ => {}
             }
+        }
+        // The schema may have existed with another one, which the script does not know.
+        if let Some(own) = own
+            && self.collation_of(schema)?.as_ref() != Some(&own)
+        {
+            self.execute(
+                &format!("ALTER DATABASE {} COLLATE {own}", quote::ident(schema)),
+                "cannot put back the schema's collation",
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Names an event whose time has passed: the server drops it at once or disables it, and says so in a
+    /// note only. (With a clock set back it would take it, and run it at once, a second time.)
+    fn event_in_the_past(&mut self, text: &str, start: &str) -> Result<()> {
+        /// It was dropped.
+        const DROPPED: &[u8] = b"1588";
+        /// It was disabled.
+        const DISABLED: &[u8] = b"1544";
+        let rows = self
+            .conn
+            .fetch("SHOW WARNINGS")
+            .map_err(|e| failure::wire("cannot look at the server's warnings", e))?;
+        let code = |row: &Vec<Option<Vec<u8>>>| row.get(1).cloned().flatten();
+        for code in rows.iter().filter_map(code) {
+            let what = match &code[..] {
+                DROPPED => "does not exist here",
+                DISABLED if script::is_enabled(text) => "is disabled here",
+                _ => continue,
+            };
+            self.refused(format!(
+                "{start} …: the time of this event has passed, so it {what}, as it would be on the source by now"
+            ));
         }
         Ok(())
     }
@@ -180,6 +232,7 @@ impl Target<'_> {
             &format!("ALTER TABLE {} {}", k.table, clauses.join(", ")),
             &format!("foreign keys of table {}", k.table),
         )
+        .map(drop)
     }
 
     /// Whether the interrupted load has added them: one ALTER adds all or none.
@@ -198,16 +251,16 @@ impl Target<'_> {
         Ok(cell.is_some_and(|c| c != b"0"))
     }
 
-    /// Runs a statement whose failure is an exception and does not end the load.
-    fn attempt(&mut self, sql: &str, what: &str) -> Result<()> {
+    /// Runs a statement whose failure is an exception and does not end the load; whether it succeeded.
+    fn attempt(&mut self, sql: &str, what: &str) -> Result<bool> {
         match self.conn.execute(sql) {
-            Ok(_) => Ok(()),
-            Err(e) if self.resuming && is_there(&e) => Ok(()),
+            Ok(_) => Ok(true),
+            Err(e) if self.resuming && is_there(&e) => Ok(false),
             Err(wire::Error::Server(e)) => {
                 let text = format!("{what}: {e}");
                 self.run.observer.warn(text.clone());
                 self.report.exceptions.push(text);
-                Ok(())
+                Ok(false)
             }
             Err(e) => Err(failure::wire(what, e)),
         }

@@ -5,7 +5,9 @@ use crate::target::Target;
 use archive::Archive;
 use archive::open::Table;
 use instance::tune;
-use server::Identity;
+use server::{Identity, quote};
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 /// A load of an archive.
 pub struct LoadPlan {
@@ -15,6 +17,8 @@ pub struct LoadPlan {
     pub schemas: Vec<SchemaSelection>,
     /// The server that it came from, as far as the archive says.
     pub source: Option<Identity>,
+    /// Tables that the target refused, quoted and qualified: known once all tables were tried.
+    pub refused: OnceLock<BTreeSet<String>>,
 }
 
 /// The selected part of one schema.
@@ -30,12 +34,20 @@ pub struct SchemaSelection {
 }
 
 impl LoadPlan {
-    /// The tables that are loaded.
+    /// The tables that are loaded, without those that the target refused.
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
-        self.schemas.iter().flat_map(|p| {
+        let all = self.schemas.iter().flat_map(|p| {
             p.tables
                 .iter()
                 .map(|t| &self.archive.schemas()[p.at].tables[*t])
+        });
+        all.filter(|t| !self.is_refused(t))
+    }
+
+    /// Whether the target refused a table.
+    pub fn is_refused(&self, table: &Table) -> bool {
+        self.refused.get().is_some_and(|refused| {
+            !refused.is_empty() && refused.contains(&quote::qualified(&table.schema, &table.name))
         })
     }
 

@@ -65,6 +65,7 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         source: source(&archive),
         archive,
         schemas,
+        refused: std::sync::OnceLock::new(),
     })
 }
 
@@ -106,6 +107,7 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
         .map(|p| &plan.archive.schemas()[p.at])
         .collect();
     privileges(t, plan, &schemas)?;
+    super::definers::check(t, plan)?;
     names(t, plan)
 }
 
@@ -196,9 +198,32 @@ fn privileges(
 }
 
 /// Names that differ only in case cannot both exist on a server that folds case.
-fn names(t: &Target<'_>, plan: &LoadPlan) -> Result<()> {
+/// One such name comes out in small letters where the server stores it so.
+fn names(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     if t.id.lower_case_table_names == 0 {
         return Ok(());
+    }
+    if t.id.lower_case_table_names == 1 {
+        let schemas = plan.schemas.iter().map(|p| {
+            let schema = &plan.archive.schemas()[p.at];
+            let views = p.views.iter().map(|v| &schema.views[*v].name);
+            (&schema.name, views)
+        });
+        for (schema, views) in schemas {
+            if *schema != schema.to_lowercase() {
+                t.report.notes.push(folded("schema", &quote::ident(schema)));
+            }
+            for view in views.filter(|v| **v != v.to_lowercase()) {
+                let name = quote::qualified(schema, view);
+                t.report.notes.push(folded("view", &name));
+            }
+        }
+        for table in plan.tables() {
+            if table.name != table.name.to_lowercase() {
+                let name = quote::qualified(&table.schema, &table.name);
+                t.report.notes.push(folded("table", &name));
+            }
+        }
     }
     let mut seen = BTreeSet::new();
     for table in plan.tables() {
@@ -212,6 +237,13 @@ fn names(t: &Target<'_>, plan: &LoadPlan) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn folded(kind: &str, name: &str) -> String {
+    format!(
+        "{kind} {name} becomes {}: the target stores names in small letters (lower_case_table_names = 1)",
+        name.to_lowercase()
+    )
 }
 
 fn look_in_schema(

@@ -4,16 +4,16 @@
 //! A load that resumes an interrupted one does all of it again: objects that exist already were created by
 //! that load (see `journal`), and are left unchanged.
 
-use super::LoadPlan;
+use super::{LoadPlan, create_table};
 use crate::journal::{self, Journal};
 use crate::script::{self, Allowed};
-use crate::{DeferIndexes, MethodPlan, Target};
+use crate::{MethodPlan, Target};
 use archive::open::Table;
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use run::failure;
 use server::{ddl, quote};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Bytes of rows from which on a table's indexes are deferred. A smaller table is filled before the server
 /// would have begun with its ALTER.
@@ -29,6 +29,8 @@ pub struct Prepared {
     pub keys: HashMap<String, Vec<Vec<String>>>,
     /// Quoted, qualified tables whose engine has no transactions.
     pub nontransactional: HashSet<String>,
+    /// Quoted, qualified tables that show the rows of others, and get none.
+    pub merged: HashSet<String>,
 }
 
 /// Foreign keys that were taken out of their table's definition, to add after the rows.
@@ -52,6 +54,7 @@ pub fn create(
 ) -> Result<Prepared> {
     let mut foreign = Vec::new();
     let mut keys = HashMap::new();
+    let mut refused = BTreeSet::new();
     for part in &plan.schemas {
         let schema = &plan.archive.schemas()[part.at];
         t.run.check()?;
@@ -73,7 +76,11 @@ pub fn create(
         )?;
         for at in &part.tables {
             t.run.check()?;
-            let later = table(t, plan, &schema.tables[*at], methods)?;
+            let Some(later) = create_table::table(t, plan, &schema.tables[*at], methods)? else {
+                let table = &schema.tables[*at];
+                refused.insert(quote::qualified(&table.schema, &table.name));
+                continue;
+            };
             if t.resuming && later.created {
                 // It was dropped since: its journal entries are void.
                 let chunks = &schema.tables[*at].chunks;
@@ -95,7 +102,9 @@ pub fn create(
                         "cannot create a placeholder of view {}",
                         quote::qualified(&schema.name, &view.name)
                     );
-                    t.create(&s.text, &doing)?;
+                    if let Err(e) = t.create(&s.text, &doing)? {
+                        t.refused(format!("{doing}: {e}"));
+                    }
                 }
             }
         }
@@ -103,7 +112,9 @@ pub fn create(
     let Some(mut journal) = journal else {
         return Err(Error::new(Kind::Internal, "a plan without a schema"));
     };
+    let _ = plan.refused.set(refused);
     let nontransactional = without_transactions(t, plan)?;
+    let merged = merged(t, plan)?;
     if t.resuming {
         start_again(t, plan, &nontransactional, &mut journal)?;
     }
@@ -112,7 +123,27 @@ pub fn create(
         foreign,
         keys,
         nontransactional,
+        merged,
     })
+}
+
+/// The tables of the MERGE engine that the archive has rows of: those are the rows of other tables.
+fn merged(t: &mut Target<'_>, plan: &LoadPlan) -> Result<HashSet<String>> {
+    let mut found = HashSet::new();
+    for table in plan.tables().filter(|table| !table.chunks.is_empty()) {
+        let Some(create) = create_table::definition(t, plan, table)? else {
+            continue;
+        };
+        let engine = script::engine(&create).unwrap_or_default();
+        if matches!(engine.as_str(), "MRG_MYISAM" | "MERGE") {
+            let name = quote::qualified(&table.schema, &table.name);
+            t.report.notes.push(format!(
+                "table {name} shows the rows of other tables (engine MERGE): they are loaded there, once"
+            ));
+            found.insert(name);
+        }
+    }
+    Ok(found)
 }
 
 /// The tables of the plan whose engine, on the target, has no transactions.
@@ -172,7 +203,13 @@ pub fn sql(plan: &LoadPlan, file: &str) -> Result<String> {
 /// Creates a schema; false if it existed.
 fn database(t: &mut Target<'_>, plan: &LoadPlan, schema: &archive::open::Schema) -> Result<bool> {
     let before = t.collation_of(&schema.name)?;
-    create_database(t, plan, schema)?;
+    let create = create_database(t, plan, schema)?;
+    if create.contains("/* READ ONLY=1 */") {
+        let name = quote::ident(&schema.name);
+        t.report.exceptions.push(format!(
+            "schema {name} was READ ONLY on the source, and is not here: ALTER DATABASE {name} READ ONLY = 1"
+        ));
+    }
     let Some(before) = before else {
         failpoint::reached("a schema is created");
         if !t.report.created.contains(&schema.name) {
@@ -184,6 +221,18 @@ fn database(t: &mut Target<'_>, plan: &LoadPlan, schema: &archive::open::Schema)
     // It existed: its default stays, and tables created later without a collation would differ from the
     // source.
     let wanted = schema_collation(t, plan, schema)?;
+    if let Some(wanted) = &wanted
+        && t.resuming
+        && t.report.created.contains(&schema.name)
+    {
+        // The interrupted load may have been killed while it had set another one for a routine or trigger.
+        let name = quote::ident(&schema.name);
+        t.execute(
+            &format!("ALTER DATABASE {name} COLLATE {wanted}"),
+            "cannot put back the schema's collation",
+        )?;
+        return Ok(false);
+    }
     if let Some(wanted) = wanted.filter(|w| !w.eq_ignore_ascii_case(&before)) {
         t.report.exceptions.push(format!(
             "schema {} existed already, with default collation {before} instead of {wanted}: it was left unchanged",
@@ -220,7 +269,7 @@ fn create_database(
     t: &mut Target<'_>,
     plan: &LoadPlan,
     schema: &archive::open::Schema,
-) -> Result<()> {
+) -> Result<String> {
     let doing = format!("cannot create schema {}", quote::ident(&schema.name));
     for file in &schema.ddl {
         for s in script::statements(file, &sql(plan, file)?)? {
@@ -230,7 +279,7 @@ fn create_database(
                 let (text, notes) = adapted(t, plan, &text);
                 t.report.notes.extend(notes);
                 t.execute(&text, &doing)?;
-                return Ok(());
+                return Ok(text);
             }
         }
     }
@@ -240,204 +289,20 @@ fn create_database(
             quote::ident(&schema.name)
         ),
         &doing,
-    )
+    )?;
+    Ok(String::new())
 }
 
-fn adapted(t: &Target<'_>, plan: &LoadPlan, text: &str) -> (String, Vec<String>) {
+pub(super) fn adapted(t: &Target<'_>, plan: &LoadPlan, text: &str) -> (String, Vec<String>) {
     match &plan.source {
         Some(source) => ddl::adapt(text, source, &t.id),
         None => (text.to_owned(), Vec::new()),
     }
 }
 
-/// What a table gets after its rows.
-#[derive(Default)]
-struct Later {
-    /// It did not exist yet.
-    created: bool,
-    foreign: Option<ForeignKeys>,
-    keys: Vec<Vec<String>>,
-}
-
-/// Drops a table whose rows are going to be loaded by another method, and creates it again. What it gets
-/// after its rows may be different now.
-pub fn again(
-    t: &mut Target<'_>,
-    plan: &LoadPlan,
-    this: &Table,
-    methods: &MethodPlan,
-    prepared: &mut Prepared,
-) -> Result<()> {
-    let name = quote::qualified(&this.schema, &this.name);
-    t.execute(
-        &format!("DROP TABLE IF EXISTS {name}"),
-        &format!("cannot drop table {name}"),
-    )?;
-    t.execute(
-        &format!("USE {}", quote::ident(&this.schema)),
-        "cannot use the schema",
-    )?;
-    let later = table(t, plan, this, methods)?;
-    prepared.keys.remove(&name);
-    if !later.keys.is_empty() {
-        prepared.keys.insert(name, later.keys);
-    }
-    Ok(())
-}
-
-/// The statement that creates a table, adapted to this target.
-pub fn definition(t: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Option<String>> {
-    let Some(file) = &table.ddl else {
-        return Ok(None);
-    };
-    let statements = script::statements(file, &sql(plan, file)?)?;
-    let create = statements.iter().find(|s| s.kind == Allowed::Table);
-    Ok(create.map(|s| adapted(t, plan, &s.text).0))
-}
-
-fn table(
-    t: &mut Target<'_>,
-    plan: &LoadPlan,
-    table: &Table,
-    methods: &MethodPlan,
-) -> Result<Later> {
-    let name = quote::qualified(&table.schema, &table.name);
-    let Some(file) = &table.ddl else {
-        return Err(Error::new(
-            Kind::Archive,
-            format!("the archive has no definition of table {name}"),
-        )
-        .hint("loading into a table that was created by hand is not supported; take a dump with definitions"));
-    };
-    let mut later = Later::default();
-    for s in script::statements(file, &sql(plan, file)?)? {
-        match s.kind {
-            Allowed::Table => {
-                let (text, notes) = adapted(t, plan, &s.text);
-                t.report
-                    .notes
-                    .extend(notes.into_iter().map(|n| format!("table {name}: {n}")));
-                let (mut text, clauses) = ddl::strip_foreign_keys(&script::must_create(&text));
-                let all_keys = ddl::strip_secondary_keys(&text).1;
-                if let Some(others) = methods.keys_of_server(&name) {
-                    (text, later.keys) = ddl::strip_keys_of_server(&text, others);
-                } else if defers_indexes(t, table) {
-                    (text, later.keys) = ddl::strip_secondary_keys(&text);
-                }
-                failpoint::reached("a table is about to be created");
-                later.created = t.create(&text, &format!("cannot create table {name}"))?;
-                if !later.created {
-                    // The interrupted load may have created it with other indexes.
-                    let existing = t.indexes(table)?;
-                    later.keys = ddl::missing_keys(all_keys, &existing);
-                }
-                failpoint::reached("a table is created");
-                t.report.touched = true;
-                if !clauses.is_empty() {
-                    later.foreign = Some(ForeignKeys {
-                        table: name.clone(),
-                        schema: table.schema.clone(),
-                        name: table.name.clone(),
-                        clauses,
-                    });
-                }
-            }
-            Allowed::Sequence => {
-                t.create(&s.text, &format!("cannot create sequence {name}"))?;
-            }
-            Allowed::Set => t.execute(&s.text, "cannot prepare the session")?,
-            _ => {}
-        }
-    }
-    Ok(later)
-}
-
-/// Whether a table's indexes are better added after its rows.
-fn defers_indexes(t: &Target<'_>, table: &Table) -> bool {
-    let bytes: u64 = table.chunks.iter().filter_map(|c| c.raw_bytes).sum();
-    match t.options.defer_indexes {
-        DeferIndexes::All => true,
-        DeferIndexes::Off => false,
-        DeferIndexes::Auto => bytes >= DEFER_FROM,
-    }
-}
-
-/// `LOAD DATA LOCAL INFILE` for the chunks of a table.
-pub fn load_statement(table: &Table) -> Result<String> {
-    let o = &table.meta.options;
-    let name = quote::qualified(&table.schema, &table.name);
-    let charset: String = o
-        .default_character_set
-        .chars()
-        .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
-        .collect();
-    let mut columns = Vec::new();
-    let mut sets = Vec::new();
-    for (i, column) in o.columns.iter().enumerate() {
-        let quoted = quote::ident(column);
-        match o.decode_columns.get(column) {
-            None => columns.push(quoted),
-            Some(function) => {
-                let value = decoded(function, column, i).ok_or_else(|| {
-                    Error::new(
-                        Kind::Archive,
-                        format!("table {name}: column {quoted} needs the decoding function {}, which is not supported", printable(function)),
-                    )
-                })?;
-                columns.push(format!("@p{i}"));
-                sets.push(format!("{quoted} = {value}"));
-            }
-        }
-    }
-    let d = &o.dialect;
-    let optionally = if d.fields_optionally_enclosed {
-        "OPTIONALLY "
-    } else {
-        ""
-    };
-    let mut sql = format!(
-        "LOAD DATA LOCAL INFILE 'penstock' INTO TABLE {name} CHARACTER SET {charset} \
-         FIELDS TERMINATED BY {} {optionally}ENCLOSED BY {} ESCAPED BY {} LINES TERMINATED BY {}",
-        literal(&d.fields_terminated_by),
-        literal(&d.fields_enclosed_by),
-        literal(&d.fields_escaped_by),
-        literal(&d.lines_terminated_by),
-    );
-    if !columns.is_empty() {
-        sql += &format!(" ({})", columns.join(", "));
-    }
-    if !sets.is_empty() {
-        sql += &format!(" SET {}", sets.join(", "));
-    }
-    Ok(sql)
-}
-
-/// The expression that gives a column its value. Only the two functions of the format and the one
-/// expression that MySQL Shell is known to write: nothing else in an archive becomes SQL.
-fn decoded(function: &str, column: &str, i: usize) -> Option<String> {
-    match function.to_ascii_uppercase().as_str() {
-        "FROM_BASE64" => Some(format!("FROM_BASE64(@p{i})")),
-        "UNHEX" => Some(format!("UNHEX(@p{i})")),
-        _ if function == format!("STRING_TO_VECTOR(@{})", quote::ident(column)) => {
-            Some(format!("STRING_TO_VECTOR(@p{i})"))
-        }
-        _ => None,
-    }
-}
-
-/// A separator as a literal; the grammar takes strings and hexadecimal here.
-fn literal(text: &str) -> String {
-    if text.is_empty() {
-        "''".to_owned()
-    } else {
-        let hex: String = text.bytes().map(|b| format!("{b:02x}")).collect();
-        format!("0x{hex}")
-    }
-}
-
 impl Target<'_> {
     /// The default collation of a schema; `None` if there is no such schema.
-    fn collation_of(&mut self, schema: &str) -> Result<Option<String>> {
+    pub(super) fn collation_of(&mut self, schema: &str) -> Result<Option<String>> {
         let sql = format!(
             "SELECT default_collation_name FROM information_schema.schemata WHERE schema_name = {}",
             quote::text(schema)
@@ -454,7 +319,7 @@ impl Target<'_> {
     }
 
     /// Names of the indexes of a table.
-    fn indexes(&mut self, table: &Table) -> Result<Vec<String>> {
+    pub(super) fn indexes(&mut self, table: &Table) -> Result<Vec<String>> {
         let sql = format!(
             "SELECT DISTINCT index_name FROM information_schema.statistics WHERE table_schema = {} AND table_name = {}",
             quote::text(&table.schema),
@@ -470,15 +335,37 @@ impl Target<'_> {
             .collect())
     }
 
-    /// Creates an object, unless the interrupted load has created it; then false.
-    pub fn create(&mut self, sql: &str, doing: &str) -> Result<bool> {
+    /// Creates an object, unless the interrupted load has created it; then false. The refusal of the
+    /// server is the inner error.
+    pub fn create(
+        &mut self,
+        sql: &str,
+        doing: &str,
+    ) -> Result<std::result::Result<bool, wire::ServerError>> {
         match self.conn.execute(sql) {
-            Err(e) if self.resuming && is_there(&e) => Ok(false),
+            Err(e) if self.resuming && is_there(&e) => Ok(Ok(false)),
+            Err(wire::Error::Server(e)) if !is_fatal(&e) => Ok(Err(e)),
             done => done
-                .map(|_| true)
+                .map(|_| Ok(true))
                 .map_err(|e| failure::wire(printable(doing), e)),
         }
     }
+
+    /// Names an object that was refused, now and in the summary.
+    pub fn refused(&mut self, what: String) {
+        let what = printable(&what);
+        self.run.observer.warn(what.clone());
+        self.report.exceptions.push(what);
+    }
+}
+
+/// Whether a refusal is about more than one object: it would be repeated for each.
+fn is_fatal(e: &wire::ServerError) -> bool {
+    // Access denied, disk full, read only, shutdown, killed, another session has the name.
+    matches!(
+        e.code,
+        1021 | 1044 | 1045 | 1049 | 1050 | 1053 | 1142 | 1227 | 1290 | 1317 | 1836 | 1927 | 3169
+    )
 }
 
 /// Whether the server refused to create an object because it exists: a table or view, a routine, a trigger,

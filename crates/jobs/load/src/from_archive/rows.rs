@@ -1,7 +1,8 @@
 //! The rows of an archive's tables, by SQL: which chunks are left, and the workers that load them.
 
+use super::load_statement::load_statement;
 use super::plan::{LoadPlan, raw_bytes};
-use super::prepare::{self, Prepared};
+use super::prepare::Prepared;
 use crate::journal::Journal;
 use crate::load_report::BatchSize;
 use crate::sql::bulk_insert;
@@ -25,9 +26,11 @@ pub fn tables(
     let bulk_most = bulk_most(target, plan);
     plan.tables()
         .map(|t| {
-            let statement = prepare::load_statement(t)?;
+            let statement = load_statement(t)?;
             let mut digest = RowDigest::new();
             let mut loaded = 0;
+            let name = server::quote::qualified(&t.schema, &t.name);
+            let merged = prepared.merged.contains(&name);
             for c in t.chunks.iter().filter(|c| journal.has(&c.file)) {
                 let taken = journal.digest(&c.file);
                 loaded += c.rows.or(taken.map(|d| d.rows())).unwrap_or(0);
@@ -38,7 +41,7 @@ pub fn tables(
             let chunks: Vec<Chunk> = t
                 .chunks
                 .iter()
-                .filter(|c| !journal.has(&c.file))
+                .filter(|c| !merged && !journal.has(&c.file))
                 .map(|c| Chunk {
                     file: c.file.clone(),
                     compression: t.compression,
@@ -49,7 +52,6 @@ pub fn tables(
                 .collect();
             let tee = (!plan.archive.has_manifest() && t.meta.is_default_dialect())
                 .then(|| t.meta.plan());
-            let name = server::quote::qualified(&t.schema, &t.name);
             let nontransactional = prepared.nontransactional.contains(&name);
             // A bulk insert needs an empty table.
             let bulk = !nontransactional

@@ -3,8 +3,8 @@
 
 use super::datadir::{Datadir, TablePaths};
 use super::{ImportMode, partitions, template};
+use crate::create_table;
 use crate::journal::{self, Journal};
-use crate::prepare;
 use crate::{LoadPlan, Target, raw_bytes};
 use archive::open::Table;
 use base::Result;
@@ -111,7 +111,7 @@ impl MethodPlan {
         if !table.meta.options.decode_columns.values().all(known) {
             return no("they have columns of an unsupported type");
         }
-        let Some(create) = prepare::definition(t, plan, table)? else {
+        let Some(create) = create_table::definition(t, plan, table)? else {
             return no("the archive has no definition of them");
         };
         if let Some(why) = ddl::no_file(&create) {

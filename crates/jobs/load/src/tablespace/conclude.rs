@@ -5,7 +5,7 @@
 
 use super::outcome::{Imported, Rejection, Verdict};
 use super::{PhysicalLoad, qualified};
-use crate::{prepare, raw_bytes};
+use crate::{create_table, raw_bytes};
 use archive::open::Table;
 use base::Result;
 use base::units::printable;
@@ -82,7 +82,7 @@ impl PhysicalLoad<'_, '_> {
 
     /// Creates the table again, empty; nothing is left of its tablespace.
     fn create_again(&mut self, table: &Table) -> Result<()> {
-        prepare::again(self.target, self.plan, table, self.methods, self.prepared)?;
+        create_table::again(self.target, self.plan, table, self.methods, self.prepared)?;
         let conn = &mut self.target.conn;
         self.prepared
             .journal

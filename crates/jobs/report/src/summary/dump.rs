@@ -1,8 +1,8 @@
 //! After a dump.
 
 use super::shared::{
-    duration_with_rows, exceptions_sentence, impact_on_others, objects, rate, rows, things,
-    throughput,
+    duration_with_rows, exceptions_sentence, impact_on_others, not_in_archives, objects, rate,
+    rows, things, throughput,
 };
 use super::{Item, Summary};
 use crate::record::Better;
@@ -42,6 +42,7 @@ pub fn dump(d: &dump::Summary) -> Summary {
     for item in impact_on_others(d.impact.as_ref()) {
         s.add(item);
     }
+    s.add(not_in_archives());
     s.add_exceptions(&d.exceptions);
     let path = d.path.display().to_string();
     s.add(Item::new("archive").shown(&path).key("archive", path));

@@ -1,7 +1,8 @@
 //! After a load.
 
 use super::shared::{
-    duration_with_rows, exceptions_sentence, objects, rate, rows, things, throughput,
+    duration_with_rows, exceptions_sentence, not_in_archives, objects, rate, rows, things,
+    throughput,
 };
 use super::{Item, Summary, tuning};
 use crate::record::Better;
@@ -40,6 +41,10 @@ pub fn load(d: &load::Summary) -> Summary {
     s.add(adapted.list(&d.notes).key("adapted", &d.notes));
     s.add(Item::keys().key("skipped_statements", &d.skipped_statements));
     s.add_dumped_with(&d.dumped_with);
+    // A script of another tool may have them.
+    if d.digests {
+        s.add(not_in_archives());
+    }
     s.add_exceptions(&d.exceptions);
     s
 }

@@ -228,3 +228,16 @@ fn impact_json(r: &throttle::Report) -> Value {
         "history_list": r.history, "replica_lag_seconds": r.lag,
     })
 }
+
+/// What a server has and an archive does not.
+const NOT_IN_ARCHIVES: [&str; 2] = [
+    "accounts, roles and their grants",
+    "histograms of columns (ANALYZE TABLE … UPDATE HISTOGRAM; on MariaDB, ANALYZE TABLE … PERSISTENT)",
+];
+
+/// Says what is in no archive, so that nobody counts on it.
+pub(super) fn not_in_archives() -> Item {
+    Item::new("not included")
+        .line(NOT_IN_ARCHIVES.join("; "))
+        .key("not_included", NOT_IN_ARCHIVES)
+}

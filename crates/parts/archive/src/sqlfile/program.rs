@@ -1,7 +1,7 @@
 //! Events, routines and triggers: statements with a body, and with the
 //! settings they were made under, which are part of what they mean.
 
-use super::{end_trimmed, quote};
+use super::quote;
 use base::units::printable;
 use std::fmt::Write;
 
@@ -23,7 +23,8 @@ pub enum ProgramKind {
 }
 
 impl ProgramKind {
-    fn word(self) -> &'static str {
+    /// The word for it: "package body".
+    pub fn word(self) -> &'static str {
         match self {
             Self::Event => "event",
             Self::Function => "function",
@@ -93,10 +94,12 @@ impl Program {
             let _ = writeln!(out, "/*!50106 SET time_zone             = {zone} */;");
         }
         let delimiter = delimiter_for(&self.create);
-        let create = end_trimmed(&self.create);
+        // A body may end in a line comment, which would hide a delimiter in its line, and the last
+        // semicolon may be part of it.
+        let create = self.create.trim_end();
         let _ = writeln!(
             out,
-            "DELIMITER {delimiter}\n{create} {delimiter}\nDELIMITER ;"
+            "DELIMITER {delimiter}\n{create}\n{delimiter}\nDELIMITER ;"
         );
         if !self.time_zone.is_empty() {
             out.push_str("/*!50106 SET time_zone             = @saved_time_zone */;\n");
@@ -143,7 +146,8 @@ fn word_only(name: &str) -> String {
     name.chars().filter(plain).collect()
 }
 
-fn keeps_charset(create: &str, charset: &str) -> bool {
+/// Whether an object that was made under this character set can be made again under it from a file in UTF-8.
+pub fn keeps_charset(create: &str, charset: &str) -> bool {
     charset.is_empty() || charset.starts_with("utf8") || create.is_ascii()
 }
 

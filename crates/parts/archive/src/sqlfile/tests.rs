@@ -69,7 +69,7 @@ fn a_delimiter_never_occurs_in_the_body() {
         &[],
         &[p],
     );
-    assert!(text.contains(&format!("DELIMITER //1//\n{body} //1//\nDELIMITER ;\n")));
+    assert!(text.contains(&format!("DELIMITER //1//\n{body}\n//1//\nDELIMITER ;\n")));
     assert!(text.contains("CREATE DATABASE /*!32312 IF NOT EXISTS*/ `s`;\n\nUSE `s`;\n"));
     assert!(text.contains("ALTER DATABASE `s` COLLATE latin1_bin;\n"));
     assert!(text.contains("ALTER DATABASE `s` COLLATE utf8mb4_bin;\n"));

@@ -26,6 +26,37 @@ pub fn has_data_directory(create: &str) -> bool {
     has_word(&tail(create), "DATA")
 }
 
+/// The general tablespace that a table, or a partition of it, is in, in backticks; none for InnoDB's own ones.
+pub fn general_tablespace(create: &str) -> Option<&str> {
+    let list = tail(create);
+    let at = list
+        .iter()
+        .position(|w| w.eq_ignore_ascii_case("TABLESPACE"))?;
+    let name = list.get(at + 1)?.trim_end_matches("*/").trim_end();
+    (!name.starts_with("`innodb_")).then_some(name)
+}
+
+/// The definition without the tablespaces that it names.
+pub fn without_tablespaces(create: &str) -> Option<String> {
+    let table = CreateTable::parse(create)?;
+    let list = words(table.tail, usize::MAX);
+    let offset = |w: &str| w.as_ptr() as usize - table.tail.as_ptr() as usize;
+    let (mut tail, mut from) = (String::new(), 0);
+    for pair in list.windows(2) {
+        let (word, name) = (pair[0], pair[1]);
+        if word.eq_ignore_ascii_case("TABLESPACE") && name.starts_with('`') {
+            tail += &table.tail[from..offset(word)];
+            from = offset(name) + name.trim_end_matches("*/").trim_end().len();
+        }
+    }
+    tail += &table.tail[from..];
+    let table = CreateTable {
+        tail: &tail,
+        ..table
+    };
+    Some(table.join(&table.elements))
+}
+
 /// Whether partitions or subpartitions are by KEY: which rows belong into which one the server decides as it likes,
 /// also by the collation.
 pub fn has_partitions_by_key(create: &str) -> bool {

@@ -79,7 +79,21 @@ fn statement(answer: &Answer, object: Object, schema: &str, what: &str) -> Resul
         what: what.to_owned(),
         why: format!("not UTF-8 from byte {at} on"),
     })?;
-    Ok(sql.trim_end().trim_end_matches(';').to_owned())
+    let sql = sql.trim_end();
+    Ok(match object {
+        // The body is as it was typed, and may end in a comment that ends in a semicolon.
+        Object::Trigger
+        | Object::Procedure
+        | Object::Function
+        | Object::Event
+        | Object::Package
+        | Object::PackageBody
+        | Object::Library => sql,
+        Object::Database | Object::Table | Object::View | Object::Sequence => {
+            sql.trim_end_matches(';')
+        }
+    }
+    .to_owned())
 }
 
 /// Reads the definition of a stored routine of the catalog.
@@ -95,22 +109,22 @@ pub fn read_routine(conn: &mut Conn, routine: &Routine) -> Result<Definition> {
 }
 
 /// The value that a MariaDB sequence continues from after a restart: never one
-/// that was given out. Put it back with `SETVAL(seq, value, 0)`.
-pub fn sequence_next(conn: &mut Conn, schema: &str, name: &str) -> Result<i64> {
+/// that was given out; and how often it has begun again. Put both back with
+/// `SETVAL(seq, value, 0, count)`.
+pub fn sequence_next(conn: &mut Conn, schema: &str, name: &str) -> Result<(i64, u64)> {
     let what = format!("value of {}", title(Object::Sequence, schema, name));
     let sql = format!(
-        "SELECT next_not_cached_value FROM {}",
+        "SELECT next_not_cached_value, cycle_count FROM {}",
         quote::qualified(schema, name)
     );
     let answer = ask(conn, &what, &sql).map_err(|e| gone(e, &what))?;
-    answer
-        .first()
-        .and_then(|r| r.text(0))
-        .and_then(|t| t.parse().ok())
-        .ok_or_else(|| Error::Answer {
-            what,
-            why: "no number".into(),
-        })
+    let row = answer.first();
+    let next = row.and_then(|r| r.text(0)).and_then(|t| t.parse().ok());
+    let count = row.and_then(|r| r.text(1)).and_then(|t| t.parse().ok());
+    next.zip(count).ok_or_else(|| Error::Answer {
+        what,
+        why: "no number".into(),
+    })
 }
 
 /// "No such …" as a variant of its own: between listing and reading, objects come and go.

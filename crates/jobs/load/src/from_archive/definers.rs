@@ -1,0 +1,214 @@
+//! Definers that the target does not have: what they define is created, and then fails whenever it is used (error
+//! 1449), an INSERT into a table with a trigger too. So they are named before the load begins.
+
+use super::prepare::sql;
+use super::{LoadPlan, SchemaSelection};
+use crate::Target;
+use crate::script::{self, Statement};
+use archive::open::Schema;
+use base::Result;
+use base::units::printable;
+use dumps::Dialect;
+use dumps::statement::{Kind, classify};
+use dumps::tokens::{Token, Tokens};
+use run::failure;
+use server::quote;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An account: name and host; the host of a role is empty.
+type Account = (String, String);
+
+/// Objects that are named of each definer.
+const NAMED: usize = 5;
+
+/// Names the definers that the target does not have.
+pub(super) fn check(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
+    let mut wanted: BTreeMap<Account, Vec<String>> = BTreeMap::new();
+    for part in &plan.schemas {
+        t.run.check()?;
+        collect(plan, part, &plan.archive.schemas()[part.at], &mut wanted)?;
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let known = match t.conn.fetch("SELECT user, host FROM mysql.user") {
+        Ok(rows) => rows
+            .into_iter()
+            .map(|row| {
+                let mut cells = row
+                    .into_iter()
+                    .map(|c| String::from_utf8_lossy(&c.unwrap_or_default()).into_owned());
+                let (user, host) = (cells.next(), cells.next());
+                (
+                    user.unwrap_or_default(),
+                    host.unwrap_or_default().to_lowercase(),
+                )
+            })
+            .collect::<BTreeSet<Account>>(),
+        Err(wire::Error::Server(_)) => {
+            let names: Vec<String> = wanted.keys().map(quoted).collect();
+            t.report.notes.push(printable(&format!(
+                "this account cannot see whether the target has the definers of views, triggers and routines ({}): without them these fail when they are used",
+                names.join(", ")
+            )));
+            return Ok(());
+        }
+        Err(e) => return Err(failure::wire("cannot look for definers", e)),
+    };
+    for (account, objects) in wanted {
+        if known.contains(&(account.0.clone(), account.1.to_lowercase())) {
+            continue;
+        }
+        let more = match objects.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let shown: Vec<&str> = objects.iter().take(NAMED).map(String::as_str).collect();
+        let name = quoted(&account);
+        t.refused(format!(
+            "definer {name} does not exist on the target: {}{more} will fail when used (error 1449) until CREATE USER {name} ACCOUNT LOCK and its GRANTs are run there",
+            shown.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+fn quoted(account: &Account) -> String {
+    format!("{}@{}", quote::ident(&account.0), quote::ident(&account.1))
+}
+
+/// Adds the definers of what is loaded of a schema.
+fn collect(
+    plan: &LoadPlan,
+    part: &SchemaSelection,
+    schema: &Schema,
+    wanted: &mut BTreeMap<Account, Vec<String>>,
+) -> Result<()> {
+    let mut files: Vec<&String> = Vec::new();
+    files.extend(
+        part.tables
+            .iter()
+            .filter_map(|at| schema.tables[*at].triggers.as_ref()),
+    );
+    files.extend(part.views.iter().map(|at| &schema.views[*at].ddl));
+    if part.whole {
+        files.extend(&schema.ddl);
+    }
+    for file in files {
+        // What may not run is refused when its turn comes.
+        let text = sql(plan, file)?;
+        let statements = script::statements_in(Some(&schema.name), file, &text);
+        for statement in statements.unwrap_or_default() {
+            if let Some((account, object)) = definer(&schema.name, &statement) {
+                wanted.entry(account).or_default().push(object);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The definer of an object that acts with that account's rights, and the object.
+fn definer(schema: &str, statement: &Statement) -> Option<(Account, String)> {
+    let text = statement.text.as_bytes();
+    let (word, name) = match classify(text, Dialect::default()).kind {
+        Kind::CreateView(name) => ("view", name),
+        Kind::CreateRoutine(name) => ("routine", name),
+        Kind::CreateEvent(name) => ("event", name),
+        Kind::CreateTrigger { trigger, .. } => ("trigger", trigger),
+        _ => return None,
+    };
+    let mut tokens = Tokens::new(text, Dialect::default());
+    if !tokens.next()?.is("CREATE") || as_invoker(tokens) {
+        return None;
+    }
+    let objects = [
+        "VIEW",
+        "TRIGGER",
+        "PROCEDURE",
+        "FUNCTION",
+        "EVENT",
+        "PACKAGE",
+    ];
+    loop {
+        let token = tokens.next()?;
+        if objects.iter().any(|o| token.is(o)) {
+            return None;
+        }
+        if token.is("DEFINER") && tokens.next()? == Token::Symbol(b'=') {
+            break;
+        }
+    }
+    let user = plain(tokens.next()?)?;
+    let host = match tokens.next()? {
+        Token::Variable(host) => unquoted(&String::from_utf8_lossy(host)[1..]),
+        _ => String::new(),
+    };
+    let object = format!("{word} {}", quote::qualified(schema, &name.name));
+    Some(((user, host), object))
+}
+
+/// Whether it says `SQL SECURITY INVOKER` before its body.
+fn as_invoker(mut tokens: Tokens<'_>) -> bool {
+    const BODY: [&str; 5] = ["BEGIN", "SELECT", "RETURN", "AS", "DO"];
+    while let Some(token) = tokens.next() {
+        if BODY.iter().any(|b| token.is(b)) {
+            return false;
+        }
+        if token.is("SECURITY") {
+            return tokens.next().is_some_and(|t| t.is("INVOKER"));
+        }
+    }
+    false
+}
+
+fn plain(token: Token<'_>) -> Option<String> {
+    match token {
+        Token::Text(text) => Some(unquoted(&String::from_utf8_lossy(text))),
+        token => token.name(),
+    }
+}
+
+fn unquoted(text: &str) -> String {
+    let Some(mark) = text.chars().next().filter(|c| "`'\"".contains(*c)) else {
+        return text.to_owned();
+    };
+    let inner = text[1..].strip_suffix(mark).unwrap_or(&text[1..]);
+    inner.replace(&format!("{mark}{mark}"), &mark.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definers_are_found() {
+        let of = |text: &str| {
+            let statements = script::statements("x", text).expect("a script");
+            definer("s", &statements[0])
+        };
+        let account = |u: &str, h: &str| (u.to_owned(), h.to_owned());
+        assert_eq!(
+            of(
+                "CREATE ALGORITHM=UNDEFINED DEFINER=`a``b`@`%` SQL SECURITY DEFINER VIEW `v` AS SELECT 1"
+            ),
+            Some((account("a`b", "%"), "view `s`.`v`".to_owned()))
+        );
+        assert_eq!(
+            of("CREATE DEFINER=`r`@`10.0.0.%` TRIGGER t AFTER INSERT ON `x` FOR EACH ROW SET @a = 1")
+                .map(|d| d.0),
+            Some(account("r", "10.0.0.%"))
+        );
+        assert_eq!(
+            of("CREATE DEFINER=`role` PROCEDURE `p`() SELECT 1").map(|d| d.0),
+            Some(account("role", ""))
+        );
+        for none in [
+            "CREATE DEFINER=`a`@`%` SQL SECURITY INVOKER VIEW `v` AS SELECT 1",
+            "CREATE DEFINER=`a`@`%` PROCEDURE `p`() SQL SECURITY INVOKER SELECT 1",
+            "CREATE PROCEDURE `DEFINER`(`=` int) SELECT 1",
+            "CREATE TABLE t (`DEFINER` int)",
+        ] {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+}

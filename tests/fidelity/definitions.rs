@@ -1,0 +1,330 @@
+//! Definitions arrive as they are: with the settings they were made with, whatever their text looks like. What
+//! cannot be carried over is named, and stops nothing else.
+
+use super::*;
+
+both!(a_trigger_keeps_the_collation_of_its_time);
+fn a_trigger_keeps_the_collation_of_its_time(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE trc CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci; USE trc;
+CREATE TABLE t (id INT PRIMARY KEY, r VARCHAR(20));
+DELIMITER //
+CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW BEGIN DECLARE v CHAR(1) DEFAULT 'A'; \
+            SET NEW.r = IF(v = 'a', 'equal', 'differs'); END//
+DELIMITER ;
+ALTER DATABASE trc COLLATE utf8mb4_bin;",
+    );
+    pair.dump("a", &[]).ok();
+    pair.load("a", &[]).ok();
+    for server in [pair.source(), pair.target()] {
+        server
+            .client("INSERT INTO trc.t VALUES (1, '')")
+            .expect("a row");
+    }
+    let rows = pair.same("SELECT r FROM trc.t");
+    assert_eq!(rows[0][0].as_deref(), Some("equal"));
+    pair.same(
+        "SELECT database_collation FROM information_schema.triggers WHERE trigger_schema = 'trc'",
+    );
+    pair.same(
+        "SELECT default_collation_name FROM information_schema.schemata WHERE schema_name = 'trc'",
+    );
+}
+
+both!(a_schema_that_was_there_keeps_its_collation);
+fn a_schema_that_was_there_keeps_its_collation(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE own CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci; USE own;
+CREATE TABLE t (id INT PRIMARY KEY);
+CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET @a = 1;
+ALTER DATABASE own COLLATE utf8mb4_bin;",
+    );
+    pair.dump("a", &[]).ok();
+    pair.target()
+        .client("CREATE DATABASE own CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci")
+        .expect("a schema");
+    pair.load("a", &[])
+        .code(3)
+        .says(&["`own` existed already", "utf8mb4_unicode_ci"]);
+    let sql =
+        "SELECT default_collation_name FROM information_schema.schemata WHERE schema_name = 'own'";
+    assert_eq!(
+        pair.target().value(sql).expect("a collation"),
+        "utf8mb4_unicode_ci"
+    );
+    pair.same(
+        "SELECT database_collation FROM information_schema.triggers WHERE trigger_schema = 'own'",
+    );
+}
+
+both!(bodies_that_end_in_a_line_comment);
+fn bodies_that_end_in_a_line_comment(pair: &Pair) {
+    pair.fill("CREATE DATABASE lc; CREATE TABLE lc.t (id INT PRIMARY KEY)");
+    // The stock client removes comments.
+    let mut conn = pair.source().conn().expect("a connection");
+    for sql in [
+        "USE lc",
+        "CREATE PROCEDURE p1() SELECT 1 # it's like this",
+        "CREATE PROCEDURE p2() SELECT 2 -- like \"this;",
+        "CREATE FUNCTION f() RETURNS INT DETERMINISTIC RETURN 3 -- ;; //",
+        "CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET @a = 4 -- it's",
+        "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DISABLE DO SET @a = 5 # /* this",
+        "CREATE VIEW v AS SELECT 6 AS a -- it's",
+    ] {
+        conn.execute(sql).expect(sql);
+    }
+    drop(conn);
+    pair.dump("a", &[]).ok();
+    pair.load("a", &[]).ok();
+    pair.same_definitions("lc");
+    pair.same("SELECT lc.f(), a FROM lc.v");
+    // The servers' own client reads the files too.
+    pair.target().client("DROP DATABASE lc").expect("dropped");
+    let text = std::fs::read_to_string(pair.path("a").join("lc.sql")).expect("a file");
+    pair.target()
+        .script(text.as_bytes())
+        .expect("a script that runs");
+    pair.same("SELECT routine_name FROM information_schema.routines WHERE routine_schema = 'lc' ORDER BY 1");
+}
+
+both!(equal_members_of_an_enum);
+fn equal_members_of_an_enum(pair: &Pair) {
+    pair.fill(
+        "SET sql_mode = ''; CREATE DATABASE en; USE en; \
+        CREATE TABLE e (id INT PRIMARY KEY, e ENUM('a', 'b', 'a')); \
+        INSERT INTO e VALUES (1, 'a'), (2, 'b'), (3, 3); \
+        CREATE TABLE without_rows (e SET('x', 'x')); \
+        CREATE TABLE z (id INT PRIMARY KEY); INSERT INTO z VALUES (1);",
+    );
+    pair.dump("a", &[]).ok();
+    pair.load("a", &[])
+        .code(3)
+        .says(&["`en`.`e`", "two equal members", "exceptions"]);
+    pair.same_definitions("en");
+    pair.same("SELECT * FROM en.e ORDER BY id");
+    pair.same("SELECT * FROM en.z");
+}
+
+both!(a_refused_table_does_not_stop_the_others);
+fn a_refused_table_does_not_stop_the_others(pair: &Pair) {
+    let directory = pair.path("elsewhere");
+    std::fs::create_dir(&directory).expect("a directory");
+    pair.fill(&format!(
+        "CREATE DATABASE od; USE od; CREATE TABLE a (id INT PRIMARY KEY); INSERT INTO a VALUES (1); \
+        CREATE TABLE m (id INT PRIMARY KEY) PARTITION BY HASH (id) \
+          (PARTITION p0 DATA DIRECTORY = '{0}', PARTITION p1); INSERT INTO m VALUES (1), (2); \
+        CREATE TRIGGER tr BEFORE INSERT ON m FOR EACH ROW SET @a = 1; \
+        CREATE VIEW v AS SELECT * FROM m; \
+        CREATE TABLE z (id INT PRIMARY KEY); INSERT INTO z VALUES (3);",
+        directory.display()
+    ));
+    pair.dump("a", &[]).code(3).says(&["DATA DIRECTORY"]);
+    let load = pair.load("a", &[]).code(3);
+    load.says(&[
+        "table `od`.`m` is not loaded",
+        "DATA DIRECTORY",
+        "view `od`.`v`",
+        "2 tables",
+    ]);
+    pair.same("SELECT * FROM od.a");
+    pair.same("SELECT * FROM od.z");
+    let left = pair
+        .target()
+        .client("SHOW TABLES IN od")
+        .expect("tables")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect::<Vec<_>>();
+    assert_eq!(left, ["a", "z"]);
+}
+
+both!(a_merge_table_has_its_rows_once);
+fn a_merge_table_has_its_rows_once(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE mg; USE mg; \
+        CREATE TABLE za (id INT, KEY (id)) ENGINE=MyISAM; \
+        CREATE TABLE zb (id INT, KEY (id)) ENGINE=MyISAM; \
+        INSERT INTO za VALUES (1), (2); INSERT INTO zb VALUES (3); \
+        CREATE TABLE all_of (id INT, KEY (id)) ENGINE=MERGE UNION=(za, zb) INSERT_METHOD=LAST;",
+    );
+    let dump = pair.dump("a", &[]).code(3);
+    assert!(!dump.said().contains("all_of"), "{}", dump.said());
+    pair.verify("a").ok();
+    pair.load("a", &[]).ok();
+    let rows = pair.same("SELECT COUNT(*) FROM mg.all_of");
+    assert_eq!(rows[0][0].as_deref(), Some("3"));
+    pair.same_definitions("mg");
+    pair.verify_against("a", pair.target()).ok();
+    pair.dump("b", &["--exclude-tables", "mg.zb"])
+        .code(3)
+        .says(&["`mg`.`all_of` has its rows in `mg`.`zb`"]);
+}
+
+both!(definers_that_the_target_lacks);
+fn definers_that_the_target_lacks(pair: &Pair) {
+    pair.fill(
+        "CREATE USER t_definer@'%'; CREATE DATABASE df; USE df; CREATE TABLE t (id INT PRIMARY KEY); \
+        CREATE DEFINER=t_definer@'%' TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET @a = 1; \
+        CREATE DEFINER=t_definer@'%' VIEW v AS SELECT 1 AS a; \
+        CREATE DEFINER=t_definer@'%' SQL SECURITY INVOKER VIEW i AS SELECT 1 AS a; \
+        CREATE DEFINER=root@localhost PROCEDURE p() SELECT 1;",
+    );
+    pair.dump("a", &[]).ok();
+    let load = pair.load("a", &[]).code(3);
+    load.says(&[
+        "definer `t_definer`@`%` does not exist on the target",
+        "trigger `df`.`tr`, view `df`.`v` will",
+        "CREATE USER `t_definer`@`%`",
+    ]);
+    let said = load.said();
+    let (warned, begun) = (said.find("definer `t_def"), said.find("creating tables"));
+    assert!(warned < begun, "it is said before the load begins: {said}");
+    pair.target()
+        .script(b"DROP DATABASE df; CREATE USER t_definer@'%';")
+        .expect("an account");
+    pair.load("a", &[]).ok();
+}
+
+both!(a_view_that_is_broken_on_the_source);
+fn a_view_that_is_broken_on_the_source(pair: &Pair) {
+    pair.fill(
+        "CREATE USER t_gone@'%'; GRANT ALL ON *.* TO t_gone@'%'; CREATE DATABASE bv; USE bv; \
+        CREATE TABLE t (a INT); CREATE VIEW good AS SELECT a FROM t; \
+        CREATE TABLE u (a INT); CREATE VIEW lost AS SELECT a FROM u; DROP TABLE u; \
+        CREATE DEFINER=t_gone@'%' VIEW orphan AS SELECT a FROM t; DROP USER t_gone@'%';",
+    );
+    let dump = pair.dump("a", &[]).code(3);
+    dump.says(&[
+        "view `bv`.`lost` is broken on the source",
+        "view `bv`.`orphan` is broken on the source",
+    ]);
+    assert!(!dump.said().contains("`good`"), "{}", dump.said());
+}
+
+both!(a_table_that_cannot_be_opened_stops_nothing);
+fn a_table_that_cannot_be_opened_stops_nothing(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE br; USE br; CREATE TABLE a (id INT PRIMARY KEY); INSERT INTO a VALUES (1); \
+        CREATE TABLE m (id INT PRIMARY KEY) ENGINE=MyISAM; INSERT INTO m VALUES (1); \
+        CREATE TRIGGER tr BEFORE INSERT ON m FOR EACH ROW SET @a = 1; \
+        CREATE TABLE z (id INT PRIMARY KEY); INSERT INTO z VALUES (2); FLUSH TABLES;",
+    );
+    let datadir = pair.source().value("SELECT @@datadir").expect("a path");
+    let index = std::path::Path::new(&datadir).join("br/m.MYI");
+    std::fs::remove_file(&index).expect("a file removed");
+    pair.dump("a", &[])
+        .code(3)
+        .says(&["table `br`.`m` is not dumped"]);
+    pair.verify("a").ok();
+    pair.load("a", &[]).ok();
+    pair.same("SELECT * FROM br.a");
+    pair.same("SELECT * FROM br.z");
+}
+
+both!(events_whose_time_passes);
+fn events_whose_time_passes(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE ev; USE ev; \
+        SET @@timestamp = 1000000000; \
+        CREATE EVENT gone ON SCHEDULE AT '2001-09-10 00:00:00' DO SET @a = 1; \
+        CREATE EVENT kept ON SCHEDULE AT '2001-09-10 00:00:00' ON COMPLETION PRESERVE DO SET @a = 1; \
+        CREATE EVENT ended ON SCHEDULE EVERY 1 DAY ENDS '2001-09-11 00:00:00' DO SET @a = 1; \
+        SET @@timestamp = DEFAULT; \
+        CREATE EVENT later ON SCHEDULE AT '2037-05-05 05:05:05' DO SET @a = 1; \
+        CREATE EVENT off ON SCHEDULE EVERY 1 DAY STARTS '2001-01-01 00:00:00' \
+          ENDS '2002-01-01 00:00:00' ON COMPLETION PRESERVE DISABLE DO SET @a = 1;",
+    );
+    pair.dump("a", &[]).ok();
+    let load = pair.load("a", &[]).code(3);
+    load.says(&[
+        "EVENT `gone`",
+        "EVENT `ended`",
+        "EVENT `kept`",
+        "does not exist here",
+        "is disabled here",
+    ]);
+    assert!(!load.said().contains("EVENT `off`"), "{}", load.said());
+    assert!(!load.said().contains("EVENT `later`"), "{}", load.said());
+}
+
+/// MariaDB only: a sequence that has begun again knows how often.
+#[test]
+fn a_sequence_keeps_its_rounds() {
+    let Some(pair) = Pair::take(testkit::Kind::MariaDb) else {
+        return;
+    };
+    pair.fill(
+        "CREATE DATABASE sq; USE sq; CREATE SEQUENCE s MINVALUE 1 MAXVALUE 3 CACHE 1 CYCLE; \
+        SELECT NEXTVAL(s), NEXTVAL(s), NEXTVAL(s), NEXTVAL(s), NEXTVAL(s);",
+    );
+    pair.dump("a", &[]).ok();
+    pair.load("a", &[]).ok();
+    let rows = pair.same("SELECT next_not_cached_value, cycle_count FROM sq.s");
+    assert_eq!(rows[0][1].as_deref(), Some("1"));
+}
+
+both!(a_view_of_another_character_set);
+fn a_view_of_another_character_set(pair: &Pair) {
+    // In latin1, the byte is an é.
+    let mut script = b"CREATE DATABASE cv; USE cv; SET NAMES latin1; \
+        CREATE VIEW plain AS SELECT 'abc' AS c; CREATE VIEW wide AS SELECT '"
+        .to_vec();
+    script.extend(b"\xe9' AS c;");
+    pair.source().script(&script).expect("views");
+    pair.dump("a", &[])
+        .code(3)
+        .says(&["view `cv`.`wide` was created under character_set_client = latin1"]);
+    pair.load("a", &[]).ok();
+    pair.same("SELECT character_set_client, collation_connection FROM information_schema.views WHERE table_schema = 'cv' AND table_name = 'plain'");
+    pair.same("SELECT character_set_name, collation_name FROM information_schema.columns WHERE table_schema = 'cv' ORDER BY table_name");
+    pair.same("SELECT HEX(c) FROM cv.wide");
+}
+
+/// MySQL only.
+#[test]
+fn read_only_schemas_and_general_tablespaces_are_named() {
+    let Some(pair) = Pair::take(testkit::Kind::MySql) else {
+        return;
+    };
+    pair.fill(
+        "CREATE DATABASE ro; CREATE TABLE ro.t (a INT PRIMARY KEY); INSERT INTO ro.t VALUES (1); \
+        CREATE TABLESPACE `ts 1` ADD DATAFILE 'ts1.ibd' ENGINE=InnoDB; CREATE DATABASE gt; USE gt; \
+        CREATE TABLE g (a INT PRIMARY KEY) TABLESPACE `ts 1` COMMENT='TABLESPACE `x`'; \
+        CREATE TABLE p (a INT PRIMARY KEY) PARTITION BY HASH (a) PARTITIONS 2; \
+        INSERT INTO g VALUES (1), (2); INSERT INTO p VALUES (3); ALTER DATABASE ro READ ONLY = 1;",
+    );
+    let dump = pair.dump("a", &[]);
+    let load = pair.load("a", &[]);
+    // The next test empties the server.
+    pair.fill("ALTER DATABASE ro READ ONLY = 0;");
+    dump.code(3)
+        .says(&["`ro` is READ ONLY", "general tablespace `ts 1`"]);
+    load.code(3).says(&[
+        "ALTER DATABASE `ro` READ ONLY = 1",
+        "table `gt`.`g` has a file of its own",
+    ]);
+    pair.same("SELECT * FROM gt.g ORDER BY a");
+    pair.same("SELECT * FROM gt.p ORDER BY a");
+    let comment = "SELECT table_comment FROM information_schema.tables WHERE table_schema = 'gt' ORDER BY table_name";
+    pair.same(comment);
+    // With the tablespace, the table is in it.
+    pair.target()
+        .script(b"DROP DATABASE gt; DROP DATABASE ro; CREATE TABLESPACE `ts 1` ADD DATAFILE 'ts1.ibd' ENGINE=InnoDB;")
+        .expect("a tablespace");
+    pair.load("a", &[]).code(3);
+    pair.same_definitions("gt");
+    for server in [pair.source(), pair.target()] {
+        server
+            .script(b"DROP DATABASE gt; DROP TABLESPACE `ts 1`;")
+            .expect("nothing left");
+    }
+}
+
+both!(what_is_in_no_archive_is_said);
+fn what_is_in_no_archive_is_said(pair: &Pair) {
+    pair.fill("CREATE DATABASE ni; CREATE TABLE ni.t (id INT PRIMARY KEY)");
+    let said = ["not included", "accounts", "histograms"];
+    pair.dump("a", &[]).ok().says(&said);
+    pair.load("a", &[]).ok().says(&said);
+}
