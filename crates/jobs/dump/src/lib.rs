@@ -87,8 +87,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let catalog = catalog(&mut source, options)?;
     drop(phase);
     privileges(&account, &source.id, options, &catalog)?;
-    let not_seen =
-        visible::not_seen(&mut source.control, &source.id, &account, options, &catalog)?;
+    let not_seen = visible::not_seen(&mut source.control, &source.id, &account, options, &catalog)?;
     for _ in 0..options.threads {
         let mut conn = connect::connection(run, &options.source)?;
         connect::prepared(session::for_rows(&mut conn, &source.id))?;

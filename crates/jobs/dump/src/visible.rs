@@ -77,7 +77,10 @@ fn hidden_schemas(conn: &mut Conn, id: &Identity) -> Result<u64> {
         .fetch(sql)
         .map_err(|e| failure::wire("cannot count the schemas of the server", e))?;
     let number = |i: usize| -> u64 {
-        let cell = rows.first().and_then(|r| r.get(i)).and_then(|c| c.as_deref());
+        let cell = rows
+            .first()
+            .and_then(|r| r.get(i))
+            .and_then(|c| c.as_deref());
         let text = cell.and_then(|c| std::str::from_utf8(c).ok());
         text.and_then(|t| t.parse().ok()).unwrap_or(0)
     };

@@ -53,6 +53,10 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         ));
     }
     precheck::target(&mut target, plan)?;
+    let asked = &plan.archive.root().compatibility_options;
+    if asked.iter().any(|o| o == "create_invisible_pks") {
+        target.report.notes.push("tables without a primary key are created as they are in the archive: its option create_invisible_pks has MySQL Shell add one".into());
+    }
     let chunks: usize = plan.tables().map(|t| t.chunks.len()).sum();
     let input = Input {
         word: "archive",

@@ -236,10 +236,16 @@ fn reads_base64_that_is_broken_into_lines() {
         let mut out = Vec::new();
         plan.decode_row(line.as_bytes(), &mut out).unwrap();
         assert_eq!(out, [b"\x011\x3c", &bytes[..], b"\x01x"].concat());
-        assert_eq!(handed_over(&plan, line.as_bytes()).unwrap()[1], Some(bytes.clone()));
+        assert_eq!(
+            handed_over(&plan, line.as_bytes()).unwrap()[1],
+            Some(bytes.clone())
+        );
     }
     for damaged in ["AAA\\n", "AA\\0A", "A?==", "A?\\n=="] {
         let line = format!("1\t{damaged}\tx");
-        assert!(plan.decode_row(line.as_bytes(), &mut Vec::new()).is_err(), "{damaged}");
+        assert!(
+            plan.decode_row(line.as_bytes(), &mut Vec::new()).is_err(),
+            "{damaged}"
+        );
     }
 }

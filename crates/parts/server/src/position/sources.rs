@@ -122,8 +122,7 @@ fn channels(answer: &Answer) -> Result<Vec<SourcePosition>> {
 
 /// MySQL's workers enter where they stand with each commit; the status shows it only from time to time.
 fn workers_are_further(conn: &mut Conn, all: &mut [SourcePosition], ordered: bool) {
-    let sql =
-        "SELECT Channel_name, Master_log_name, Master_log_pos FROM mysql.slave_worker_info";
+    let sql = "SELECT Channel_name, Master_log_name, Master_log_pos FROM mysql.slave_worker_info";
     let Ok(answer) = ask(conn, "positions of the applier's workers", sql) else {
         // Older servers and accounts that may not read it.
         all.iter_mut().for_each(|s| s.exact = false);
