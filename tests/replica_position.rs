@@ -2,7 +2,8 @@
 //! that source. Proven by doing it: the copy follows from there, while its source is written to all the
 //! time, and ends equal. A change that is applied twice or never gives another sum.
 
-use crate::kit::{Tool, until};
+use crate::kit::Tool;
+use crate::kit::waiting::until;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
