@@ -2,6 +2,9 @@
 //! digests. This test writes them by hand from the description of the format, with nothing of
 //! penstock's own writer.
 
+mod formats;
+mod real;
+
 use crate::kit::{Pair, both};
 use serde_json::{Value, json};
 use std::fs;

@@ -52,6 +52,10 @@ pub struct Dump {
     /// Do not dump triggers
     #[arg(long)]
     pub no_triggers: bool,
+    /// Refuse to dump with an account that may not see every schema and table that is selected,
+    /// instead of saying so in the summary
+    #[arg(long)]
+    pub require_all: bool,
     #[command(flatten)]
     pub recording: report::Recording,
     #[command(flatten)]

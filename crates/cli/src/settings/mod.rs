@@ -51,6 +51,7 @@ pub fn dump(a: &Dump) -> Result<dump::Options> {
         routines: !a.no_routines,
         events: !a.no_events,
         triggers: !a.no_triggers,
+        require_all: a.require_all,
         filter: filter(&a.selection)?,
         throttle: impact(&a.throttle, &a.connection)?,
     })

@@ -154,6 +154,8 @@ pub fn finish(
         binlog_position: p.binlog_position,
         gtid_executed: p.gtid_executed.clone(),
         gtid_binlog_pos: p.gtid_binlog_pos.clone(),
+        gtid_slave_pos: p.gtid_slave_pos.clone(),
+        sources: p.sources.iter().map(source_position).collect(),
     };
     manifest.options = option_map(options);
     manifest.sum_up();
@@ -202,6 +204,17 @@ fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> arch
         }
     }
     Ok(())
+}
+
+fn source_position(p: &server::SourcePosition) -> manifest::SourcePosition {
+    manifest::SourcePosition {
+        channel: p.channel.clone(),
+        host: p.host.clone(),
+        port: p.port,
+        file: p.file.clone(),
+        position: p.position,
+        exact: p.exact,
+    }
 }
 
 fn root_metadata(options: &Options, facts: &Facts<'_>) -> Root {

@@ -17,6 +17,7 @@ pub mod snapshot;
 mod summary;
 mod table_versions;
 mod tables;
+mod visible;
 
 pub use archive::chunk::Compression;
 pub use options::{Consistency, Options};
@@ -86,6 +87,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let catalog = catalog(&mut source, options)?;
     drop(phase);
     privileges(&account, &source.id, options, &catalog)?;
+    let not_seen = visible::not_seen(&mut source.control, &source.id, &account, options, &catalog)?;
     for _ in 0..options.threads {
         let mut conn = connect::connection(run, &options.source)?;
         connect::prepared(session::for_rows(&mut conn, &source.id))?;
@@ -132,6 +134,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         Ok(mut summary) => {
             summary.seconds = start.elapsed().as_secs_f64();
             summary.impact = throttle.map(Throttle::finish);
+            summary.not_seen = not_seen;
             Ok(summary)
         }
         Err(e) => {
@@ -236,6 +239,7 @@ impl Dump<'_> {
             impact: None,
             achieved,
             exceptions,
+            not_seen: Vec::new(),
             threads: options.threads,
             compression: options.compression,
         })

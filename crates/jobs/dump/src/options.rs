@@ -38,6 +38,8 @@ pub struct Options {
     pub events: bool,
     /// Whether to dump triggers.
     pub triggers: bool,
+    /// Refuse an account that may not see everything that is selected.
+    pub require_all: bool,
     /// Which schemas and tables.
     pub filter: Filter,
     /// The limits on its impact on other sessions.

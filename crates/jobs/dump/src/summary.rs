@@ -38,6 +38,8 @@ pub struct Summary {
     pub achieved: Achieved,
     /// What is not part of one consistent snapshot, by name.
     pub exceptions: Vec<String>,
+    /// What the account may not have seen, and so is not in the archive.
+    pub not_seen: Vec<String>,
     /// Connections that read.
     pub threads: usize,
     /// How chunks were compressed.

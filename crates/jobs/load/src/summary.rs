@@ -49,6 +49,10 @@ pub struct Summary {
     pub exceptions: Vec<String>,
     /// What the archive lacks: the exceptions of its dump. They are not exceptions of this load.
     pub dumped_with: Vec<String>,
+    /// Accounts that are in the archive; none of them is created.
+    pub accounts: Vec<String>,
+    /// Tables whose rows were counted and not compared, because they are in a dialect that is not decoded.
+    pub not_compared: Vec<String>,
     /// Statements of a script that were skipped, each; `exceptions` has them in groups.
     pub skipped_statements: Vec<String>,
     /// Settings of the server that were changed for the load, and put back.

@@ -21,7 +21,7 @@ pub enum Compression {
     None,
     /// zstd, with the level used for writing.
     Zstd(i32),
-    /// gzip: known by name only; neither written nor read.
+    /// gzip: read from archives of others, never written.
     Gzip,
 }
 

@@ -121,6 +121,35 @@ pub struct Position {
     /// GTID position (MariaDB).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gtid_binlog_pos: Option<String>,
+    /// GTID position that was reached as a replica (MariaDB).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gtid_slave_pos: Option<String>,
+    /// On a replica, its place in the logs of its sources.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourcePosition>,
+}
+
+/// The snapshot's place in the binary log of a server that the source is a replica of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourcePosition {
+    /// Channel or connection; empty for the unnamed one.
+    #[serde(default)]
+    pub channel: String,
+    /// Host.
+    #[serde(default)]
+    pub host: String,
+    /// Port.
+    #[serde(default)]
+    pub port: u64,
+    /// Binary log file; empty if nothing was received yet.
+    #[serde(default)]
+    pub file: String,
+    /// Position in it.
+    #[serde(default)]
+    pub position: u64,
+    /// Whether every change before it is in the rows, and none after it.
+    #[serde(default)]
+    pub exact: bool,
 }
 
 /// Sums over all tables.

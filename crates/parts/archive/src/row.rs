@@ -29,7 +29,7 @@ pub const NULL: u8 = 0xFB;
 pub enum Encoding {
     /// As they are, with escapes.
     Text,
-    /// As one unbroken run of standard base64 (`FROM_BASE64` when loading).
+    /// As one unbroken run of standard base64 (`FROM_BASE64` when loading); other writers break it into lines.
     Base64,
     /// As hexadecimal digits (`UNHEX` when loading); some foreign archives have it.
     Hex,

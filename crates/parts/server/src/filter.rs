@@ -174,6 +174,19 @@ impl Filter {
         self.include_schemas.is_empty() && self.include_tables.is_empty()
     }
 
+    /// Whether it may take a schema that it does not name.
+    pub fn may_take_unnamed_schemas(&self) -> bool {
+        let mut included = self.include_schemas.iter().chain(&self.include_tables);
+        self.takes_all() || included.any(|p| !p.schema.is_literal())
+    }
+
+    /// Whether it may take a table of this schema that it does not name.
+    pub fn may_take_unnamed_tables(&self, schema: &str) -> bool {
+        let mut patterns = self.include_tables.iter();
+        let wild = |p: &Pattern| p.table.as_ref().is_some_and(|t| !t.is_literal());
+        self.whole_schema(schema) || patterns.any(|p| self.fits(&p.schema, schema) && wild(p))
+    }
+
     fn named_literally(&self, schema: &str) -> bool {
         self.include_schemas
             .iter()

@@ -22,5 +22,5 @@ pub use catalog::Catalog;
 pub use error::{Error, Result};
 pub use filter::Filter;
 pub use identity::{Flavour, Identity, Version};
-pub use position::Position;
+pub use position::{Position, SourcePosition};
 pub use privileges::Privileges;

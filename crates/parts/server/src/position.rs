@@ -4,6 +4,13 @@
 //! The answer belongs to a snapshot only when it is read while writes are kept
 //! out; taking and holding that lock is the caller's business. A server without
 //! a binary log has no position, and that is not an error.
+//!
+//! On a replica the sources' coordinates belong to it too: its own log may hold
+//! none of the changes that it applies.
+
+mod sources;
+
+pub use sources::SourcePosition;
 
 use crate::ask::{Answer, ask};
 use crate::{Error, Identity, Result};
@@ -20,12 +27,25 @@ pub struct Position {
     pub gtid_executed: Option<String>,
     /// MariaDB: last transaction of each domain in the binary log.
     pub gtid_binlog_pos: Option<String>,
+    /// MariaDB: last transaction of each domain that was applied as a replica.
+    pub gtid_slave_pos: Option<String>,
+    /// On a replica, where it stands in the logs of its sources, a place for each channel.
+    pub sources: Vec<SourcePosition>,
+    /// The statement that lets the account see `sources`, if it may not.
+    pub sources_hidden: Option<String>,
 }
 
 impl Position {
     /// Reads the position; the session must see text as utf8mb4 or binary.
     pub fn read(conn: &mut Conn, identity: &Identity) -> Result<Position> {
         let mut position = Position::default();
+        // First: this waits until the applier has noted what it has committed.
+        let sources = sources::read(conn, identity)?;
+        position.sources = sources.all;
+        position.sources_hidden = sources.hidden.map(|privilege| grant(conn, privilege));
+        if identity.is_mariadb() {
+            position.gtid_slave_pos = variable(conn, identity, "gtid_slave_pos")?;
+        }
         if identity.log_bin {
             position.read_file(conn, identity)?;
         }
@@ -54,11 +74,7 @@ impl Position {
             Err(Error::Wire { what, source }) if source.code() == Some(1227) => {
                 return Err(Error::Privilege {
                     what,
-                    grant: format!(
-                        "GRANT {} ON *.* TO {}",
-                        needed(identity),
-                        account(conn).unwrap_or_else(|| "CURRENT_USER()".into())
-                    ),
+                    grant: grant(conn, needed(identity)),
                 });
             }
             other => other?,
@@ -86,6 +102,11 @@ pub(crate) fn needed(identity: &Identity) -> &'static str {
     } else {
         "REPLICATION CLIENT"
     }
+}
+
+fn grant(conn: &mut Conn, privilege: &str) -> String {
+    let account = account(conn).unwrap_or_else(|| "CURRENT_USER()".into());
+    format!("GRANT {privilege} ON *.* TO {account}")
 }
 
 /// The account that is logged in, quoted for a GRANT; `None` if even that fails.

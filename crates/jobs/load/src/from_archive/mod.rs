@@ -57,6 +57,10 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         ));
     }
     precheck::target(&mut target, plan)?;
+    let asked = &plan.archive.root().compatibility_options;
+    if asked.iter().any(|o| o == "create_invisible_pks") {
+        target.report.notes.push("tables without a primary key are created as they are in the archive: its option create_invisible_pks has MySQL Shell add one".into());
+    }
     let chunks: usize = plan.tables().map(|t| t.chunks.len()).sum();
     let input = Input {
         word: "archive",
@@ -145,8 +149,18 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         verified,
         bottleneck,
         digests: true,
+        accounts: plan.accounts(),
+        not_compared: not_compared(plan),
         ..Summary::of(target, tuning.finish())
     })
+}
+
+/// The tables that no digest can be taken of.
+fn not_compared(plan: &LoadPlan) -> Vec<String> {
+    plan.tables()
+        .filter(|t| !t.chunks.is_empty() && !t.meta.is_default_dialect())
+        .map(|t| server::quote::qualified(&t.schema, &t.name))
+        .collect()
 }
 
 /// Compares the tables that were loaded by SQL with the archive, if that is wanted; `imported` is what the
@@ -202,6 +216,8 @@ fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) 
         already_loaded_bytes: plan.raw_bytes(),
         verified,
         digests,
+        accounts: plan.accounts(),
+        not_compared: not_compared(plan),
         exceptions: completion.exceptions,
         already_complete: true,
         ..Summary::of(t, tune::Report::default())

@@ -51,6 +51,11 @@ impl LoadPlan {
         })
     }
 
+    /// The accounts that the archive holds.
+    pub(super) fn accounts(&self) -> Vec<String> {
+        self.archive.root().users.clone().unwrap_or_default()
+    }
+
     /// How much it is, for tuning.
     pub(super) fn profile(&self, target: &Target<'_>, methods: &MethodPlan) -> tune::LoadProfile {
         let size = |c: &archive::open::Chunk| c.raw_bytes.unwrap_or(c.stored_bytes);

@@ -6,7 +6,8 @@ use super::shared::{
 };
 use super::{Item, Summary};
 use crate::record::Better;
-use base::units::{bytes, seconds};
+use base::units::{bytes, printable, seconds};
+use serde_json::json;
 
 /// Describes a dump that is complete but for its exceptions.
 pub fn dump(d: &dump::Summary) -> Summary {
@@ -43,6 +44,8 @@ pub fn dump(d: &dump::Summary) -> Summary {
         s.add(item);
     }
     s.add(not_in_archives());
+    let not_seen = Item::new("not seen").list(&d.not_seen);
+    s.add(not_seen.key("not_seen", &d.not_seen));
     s.add_exceptions(&d.exceptions);
     let path = d.path.display().to_string();
     s.add(Item::new("archive").shown(&path).key("archive", path));
@@ -100,7 +103,48 @@ fn consistency(d: &dump::Summary) -> Vec<Item> {
         gtid = gtid.shown(set);
     }
     let mode = Item::new("consistency").shown(&a.mode);
-    vec![mode.key("consistency", &a.mode), lock, binlog, gtid]
+    let mut all = vec![mode.key("consistency", &a.mode), lock, binlog, gtid];
+    all.extend(sources(p));
+    all
+}
+
+/// On a replica, the place in the logs of its sources.
+fn sources(p: &server::Position) -> Vec<Item> {
+    let json = p.sources.iter().map(|s| {
+        json!({
+            "channel": s.channel, "host": s.host, "port": s.port, "file": s.file, "position": s.position,
+            "exact": s.exact,
+        })
+    });
+    let mut places = Item::new("replica of").key("sources", json.collect::<Vec<_>>());
+    for s in &p.sources {
+        let channel = match s.channel.as_str() {
+            "" => String::new(),
+            name => format!(" (channel {name})"),
+        };
+        let place = match s.file.as_str() {
+            "" => "nothing was received from it yet".to_owned(),
+            file => format!("at {file}:{}", s.position),
+        };
+        // With GTIDs the set says it exactly.
+        let doubt = if s.exact || p.gtid_executed.is_some() {
+            ""
+        } else {
+            ", OR A LITTLE LATER: its applier has several workers, and how far each of them is could not be told"
+        };
+        let text = format!("{}:{}{channel}, {place}{doubt}", s.host, s.port);
+        places = places.shown(printable(&text));
+    }
+    if let Some(grant) = &p.sources_hidden {
+        places = places.line(format!(
+            "cannot be told: to see whether this server is a replica, and where it stands, the account needs {grant}"
+        ));
+    }
+    let mut gtid = Item::new("GTID as replica").key("gtid_slave_pos", &p.gtid_slave_pos);
+    if let Some(set) = &p.gtid_slave_pos {
+        gtid = gtid.shown(set);
+    }
+    vec![places, gtid]
 }
 
 fn story(d: &dump::Summary) -> Vec<String> {

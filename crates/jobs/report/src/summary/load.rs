@@ -6,7 +6,7 @@ use super::shared::{
 };
 use super::{Item, Summary, tuning};
 use crate::record::Better;
-use base::units::{bytes, count, rounded, seconds};
+use base::units::{bytes, count, printable, rounded, seconds};
 use serde_json::json;
 
 /// Describes a load that is complete but for its exceptions.
@@ -27,6 +27,8 @@ pub fn load(d: &load::Summary) -> Summary {
     );
     add_amounts(&mut s, d);
     s.add(verified(d));
+    s.add(not_compared(&d.not_compared));
+    s.add(accounts(&d.accounts));
     add_import(&mut s, &d.import);
     s.add(data_directory(d.managed.as_ref()));
     if d.managed.as_ref().is_some_and(|own| !own.password) {
@@ -122,6 +124,42 @@ fn verified(d: &load::Summary) -> Item {
     }
 }
 
+/// Tables whose rows no digest was taken of.
+fn not_compared(tables: &[String]) -> Item {
+    let item = Item::new("not compared").key("not_compared", tables);
+    if tables.is_empty() {
+        return item;
+    }
+    item.line(format!(
+        "{} in another dialect of LOAD DATA (CSV, say): the server stored every row that was sent, without a \
+         warning, and the rows were not read back",
+        some(tables)
+    ))
+}
+
+/// Accounts that stay in the archive.
+fn accounts(accounts: &[String]) -> Item {
+    let item = Item::new("not loaded").key("accounts_not_loaded", accounts);
+    if accounts.is_empty() {
+        return item;
+    }
+    item.line(format!(
+        "{} of the archive ({}): their statements are in @.users.sql",
+        things(accounts.len() as u64, "account"),
+        some(accounts)
+    ))
+}
+
+/// The first of a list, and how many more there are.
+fn some(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(3).map(|n| printable(n)).collect();
+    let more = match names.len().saturating_sub(3) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("{}{more}", shown.join(", "))
+}
+
 /// Tables imported as tablespaces, and why the others were not.
 fn add_import(s: &mut Summary, d: &load::tablespace::ImportSummary) {
     let mut item = Item::new("as tablespaces").key("import", json!({
@@ -146,12 +184,7 @@ fn add_import(s: &mut Summary, d: &load::tablespace::ImportSummary) {
     }
     s.add(item);
     for (why, tables) in &d.reasons {
-        let named: Vec<&str> = tables.iter().take(3).map(String::as_str).collect();
-        let more = match tables.len().saturating_sub(3) {
-            0 => String::new(),
-            n => format!(" and {n} more"),
-        };
-        s.add(Item::new("by SQL").shown(format!("{}{more}: {why}", named.join(", "))));
+        s.add(Item::new("by SQL").shown(format!("{}: {why}", some(tables))));
     }
     for key in &d.indexes_built_by_server {
         s.add(Item::new("index").line(format!("{key}: built by the server after import")));

@@ -3,7 +3,7 @@
 use super::rows::{Decoded, decode_chunk};
 use super::task::{ChunkTask, Task};
 use super::{CheckOptions, Problem, ProblemKind, Progress, Report};
-use crate::chunk::{Compression, index};
+use crate::chunk::index;
 use crate::manifest::{MANIFEST, Manifest};
 use crate::meta::TableMeta;
 use crate::open::{Chunk, Content, Table};
@@ -82,12 +82,11 @@ pub(super) fn without_manifest(
         let index = index::name_of(&chunk.file);
         let indexed = names.contains(&index);
         known.extend([chunk.file.clone(), index]);
-        if table.compression == Compression::Gzip {
+        if !table.meta.is_default_dialect() {
             let file = base::units::printable(&chunk.file);
-            report
-                .notes
-                .push(format!("{file} is gzip, which is not read"));
-            continue;
+            report.notes.push(format!(
+                "{file} is in another dialect of LOAD DATA: its bytes are read, its rows are not"
+            ));
         }
         tasks.push(Task {
             file: chunk.file.clone(),

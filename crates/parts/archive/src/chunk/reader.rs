@@ -6,7 +6,10 @@
 use super::Compression;
 use crate::file::{self, FileRecord, READ_BYTES, read_full};
 use crate::{ArchiveError, Result};
+use flate2::read::MultiGzDecoder;
 use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use store::Store;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
@@ -25,6 +28,8 @@ pub struct ChunkReader {
     file: String,
     source: Box<dyn Read + Send>,
     decoder: Option<Decoder<'static>>,
+    /// Where `source` decompresses gzip: the stored bytes that it has read.
+    gzip: Option<Arc<AtomicU64>>,
     hasher: Option<blake3::Hasher>,
     expected: Option<FileRecord>,
     raw_expected: Option<u64>,
@@ -37,6 +42,22 @@ pub struct ChunkReader {
     /// The decoder is between frames.
     frame_done: bool,
     state: State,
+}
+
+/// Counts what is read through it.
+struct Counted<R>(R, Arc<AtomicU64>);
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let n = self.0.read(out)?;
+        self.1.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+fn is_of_bytes(e: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    matches!(e.kind(), InvalidData | InvalidInput | UnexpectedEof)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,16 +80,28 @@ impl ChunkReader {
             Compression::Zstd(_) => {
                 Some(Decoder::new().map_err(|e| store::Error::new("decompress", name, e))?)
             }
-            Compression::Gzip => {
+            // Only others write it, and theirs have no manifest to compare the stored bytes with.
+            Compression::Gzip if expected.stored.is_some() => {
                 return Err(ArchiveError::Unsupported {
                     file: name.to_owned(),
-                    what: "gzip is not supported".to_owned(),
+                    what: "gzip in an archive with a manifest".to_owned(),
                 });
             }
+            Compression::Gzip => None,
+        };
+        let opened = store.open_once(name)?;
+        let stored = Arc::new(AtomicU64::new(0));
+        let (source, gzip): (Box<dyn Read + Send>, _) = match compression {
+            Compression::Gzip => {
+                let counted = Counted(opened, stored.clone());
+                (Box::new(MultiGzDecoder::new(counted)), Some(stored))
+            }
+            _ => (opened, None),
         };
         Ok(Self {
             file: name.to_owned(),
-            source: store.open_once(name)?,
+            source,
+            gzip,
             decoder,
             hasher: expected.stored.map(|_| blake3::Hasher::new()),
             expected: expected.stored.cloned(),
@@ -90,7 +123,8 @@ impl ChunkReader {
 
     /// Bytes read from the store so far.
     pub fn stored_bytes(&self) -> u64 {
-        self.stored
+        let gzip = self.gzip.as_ref();
+        gzip.map_or(self.stored, |read| read.load(Ordering::Relaxed))
     }
 
     fn damaged(&self, what: impl AsRef<str>) -> io::Error {
@@ -100,7 +134,13 @@ impl ChunkReader {
     /// Reads the next stored bytes; false at the end of the file.
     fn refill(&mut self) -> io::Result<bool> {
         self.start = 0;
-        self.end = read_full(&mut *self.source, &mut self.buffer)?;
+        self.end = match read_full(&mut *self.source, &mut self.buffer) {
+            // What the decompressor says of the bytes, as against what the store says of the reading.
+            Err(e) if self.gzip.is_some() && is_of_bytes(&e) => {
+                return Err(self.damaged(format!("cannot be decompressed: {e}")));
+            }
+            other => other?,
+        };
         self.stored += self.end as u64;
         if let Some(hasher) = &mut self.hasher {
             hasher.update(&self.buffer[..self.end]);

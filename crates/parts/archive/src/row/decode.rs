@@ -261,7 +261,29 @@ fn unescape(mut cell: &[u8], out: &mut [u8]) -> Option<usize> {
 }
 
 fn unbase64(cell: &[u8], out: &mut [u8]) -> Option<usize> {
-    STANDARD.decode(cell, out.as_out()).ok().map(|d| d.len())
+    match STANDARD.decode(cell, out.as_out()) {
+        Ok(decoded) => Some(decoded.len()),
+        Err(_) => unbase64_with_breaks(cell, out),
+    }
+}
+
+/// Base64 in lines: servers break it after 76 characters, and MySQL Shell may write the breaks, escaped.
+/// `FROM_BASE64` skips white space wherever it is, so it is skipped here.
+#[cold]
+#[inline(never)]
+fn unbase64_with_breaks(cell: &[u8], out: &mut [u8]) -> Option<usize> {
+    let mut one_run = vec![0; cell.len()];
+    let n = unescape(cell, &mut one_run)?;
+    one_run.truncate(n);
+    one_run.retain(|b| !matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
+    // Without a break the first attempt has refused it already.
+    if one_run.len() == cell.len() {
+        return None;
+    }
+    STANDARD
+        .decode(&one_run, out.as_out())
+        .ok()
+        .map(|d| d.len())
 }
 
 fn unhex(cell: &[u8], out: &mut [u8]) -> Option<usize> {

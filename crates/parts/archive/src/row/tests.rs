@@ -223,3 +223,29 @@ fn reads_what_other_writers_escape() {
     let binary = RowPlan::new(vec![Encoding::Base64]);
     assert!(binary.decode_row(b"a", &mut out).is_err());
 }
+
+/// As MySQL Shell 8.0.21 wrote a LINESTRING, with the line break of the server's TO_BASE64.
+#[test]
+fn reads_base64_that_is_broken_into_lines() {
+    let plan = RowPlan::new(vec![Encoding::Text, Encoding::Base64, Encoding::Text]);
+    let bytes: Vec<u8> = (0..60).collect();
+    let whole = base64_simd::STANDARD.encode_to_string(&bytes);
+    let (first, second) = whole.split_at(76);
+    for line_break in ["\\n", "\\\n", "\\r\\n", " "] {
+        let line = format!("1\t{first}{line_break}{second}\tx");
+        let mut out = Vec::new();
+        plan.decode_row(line.as_bytes(), &mut out).unwrap();
+        assert_eq!(out, [b"\x011\x3c", &bytes[..], b"\x01x"].concat());
+        assert_eq!(
+            handed_over(&plan, line.as_bytes()).unwrap()[1],
+            Some(bytes.clone())
+        );
+    }
+    for damaged in ["AAA\\n", "AA\\0A", "A?==", "A?\\n=="] {
+        let line = format!("1\t{damaged}\tx");
+        assert!(
+            plan.decode_row(line.as_bytes(), &mut Vec::new()).is_err(),
+            "{damaged}"
+        );
+    }
+}

@@ -145,6 +145,16 @@ impl Privileges {
             })
     }
 
+    /// Whether the server shows this account every schema.
+    pub fn sees_every_schema(&self) -> bool {
+        self.has("SHOW DATABASES") || (self.has("SELECT") && self.revoked.is_empty())
+    }
+
+    /// Whether the server shows this account every table of a schema.
+    pub fn sees_every_table(&self, schema: &str) -> bool {
+        self.has_on_schema(schema, "SELECT")
+    }
+
     fn has_at(&self, scope: &Scope, privilege: &str) -> bool {
         match scope {
             Scope::Global => self.has(privilege),
