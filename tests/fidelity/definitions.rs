@@ -119,8 +119,7 @@ fn a_refused_table_does_not_stop_the_others(pair: &Pair) {
         directory.display()
     ));
     pair.dump("a", &[]).code(3).says(&["DATA DIRECTORY"]);
-    let load = pair.load("a", &[]).code(3);
-    load.says(&[
+    let load = pair.load("a", &[]).code(3).says(&[
         "table `od`.`m` is not loaded",
         "DATA DIRECTORY",
         "view `od`.`v`",
@@ -171,8 +170,7 @@ fn definers_that_the_target_lacks(pair: &Pair) {
         CREATE DEFINER=root@localhost PROCEDURE p() SELECT 1;",
     );
     pair.dump("a", &[]).ok();
-    let load = pair.load("a", &[]).code(3);
-    load.says(&[
+    let load = pair.load("a", &[]).code(3).says(&[
         "definer `t_definer`@`%` does not exist on the target",
         "trigger `df`.`tr`, view `df`.`v` will",
         "CREATE USER `t_definer`@`%`",
@@ -194,8 +192,7 @@ fn a_view_that_is_broken_on_the_source(pair: &Pair) {
         CREATE TABLE u (a INT); CREATE VIEW lost AS SELECT a FROM u; DROP TABLE u; \
         CREATE DEFINER=t_gone@'%' VIEW orphan AS SELECT a FROM t; DROP USER t_gone@'%';",
     );
-    let dump = pair.dump("a", &[]).code(3);
-    dump.says(&[
+    let dump = pair.dump("a", &[]).code(3).says(&[
         "view `bv`.`lost` is broken on the source",
         "view `bv`.`orphan` is broken on the source",
     ]);
@@ -236,8 +233,7 @@ fn events_whose_time_passes(pair: &Pair) {
           ENDS '2002-01-01 00:00:00' ON COMPLETION PRESERVE DISABLE DO SET @a = 1;",
     );
     pair.dump("a", &[]).ok();
-    let load = pair.load("a", &[]).code(3);
-    load.says(&[
+    let load = pair.load("a", &[]).code(3).says(&[
         "EVENT `gone`",
         "EVENT `ended`",
         "EVENT `kept`",
