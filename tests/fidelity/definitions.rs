@@ -176,7 +176,7 @@ fn definers_that_the_target_lacks(pair: &Pair) {
     );
     pair.dump("a", &[]).ok();
     let load = pair.load("a", &[]).code(3);
-    load.says(&[
+    let load = load.says(&[
         "definer `t_definer`@`%` does not exist on the target",
         "trigger `df`.`tr`, view `df`.`v` will",
         "CREATE USER `t_definer`@`%`",
@@ -199,7 +199,7 @@ fn a_view_that_is_broken_on_the_source(pair: &Pair) {
         CREATE DEFINER=t_gone@'%' VIEW orphan AS SELECT a FROM t; DROP USER t_gone@'%';",
     );
     let dump = pair.dump("a", &[]).code(3);
-    dump.says(&[
+    let dump = dump.says(&[
         "view `bv`.`lost` is broken on the source",
         "view `bv`.`orphan` is broken on the source",
     ]);
@@ -240,7 +240,7 @@ fn events_whose_time_passes(pair: &Pair) {
     pair.dump("a", &[]).ok();
     std::thread::sleep(std::time::Duration::from_secs(13));
     let load = pair.load("a", &[]).code(3);
-    load.says(&[
+    let load = load.says(&[
         "EVENT `gone`",
         "EVENT `ended`",
         "EVENT `kept`",
