@@ -44,9 +44,9 @@ fn the_recipe_for_restoring_by_hand(pair: &Pair) {
         write!(script, " '{}'", word.to_str().expect("text")).expect("text");
     }
     let socket = target.socket();
-    write!(
+    writeln!(
         script,
-        " --no-defaults --user=root --socket='{}' \"$@\"\n",
+        " --no-defaults --user=root --socket='{}' \"$@\"",
         socket.display()
     )
     .expect("text");

@@ -105,8 +105,12 @@ fn equal_members_of_an_enum(pair: &Pair) {
     pair.same("SELECT * FROM en.z");
 }
 
-both!(a_refused_table_does_not_stop_the_others);
-fn a_refused_table_does_not_stop_the_others(pair: &Pair) {
+/// MariaDB only: MySQL takes directories only where its configuration names them.
+#[test]
+fn a_refused_table_does_not_stop_the_others() {
+    let Some(pair) = Pair::take(testkit::Kind::MariaDb) else {
+        return;
+    };
     let directory = pair.path("elsewhere");
     std::fs::create_dir(&directory).expect("a directory");
     pair.fill(&format!(
@@ -119,7 +123,8 @@ fn a_refused_table_does_not_stop_the_others(pair: &Pair) {
         directory.display()
     ));
     pair.dump("a", &[]).code(3).says(&["DATA DIRECTORY"]);
-    let load = pair.load("a", &[]).code(3).says(&[
+    let load = pair.load("a", &[]).code(3);
+    load.says(&[
         "table `od`.`m` is not loaded",
         "DATA DIRECTORY",
         "view `od`.`v`",
@@ -170,7 +175,8 @@ fn definers_that_the_target_lacks(pair: &Pair) {
         CREATE DEFINER=root@localhost PROCEDURE p() SELECT 1;",
     );
     pair.dump("a", &[]).ok();
-    let load = pair.load("a", &[]).code(3).says(&[
+    let load = pair.load("a", &[]).code(3);
+    let load = load.says(&[
         "definer `t_definer`@`%` does not exist on the target",
         "trigger `df`.`tr`, view `df`.`v` will",
         "CREATE USER `t_definer`@`%`",
@@ -192,7 +198,8 @@ fn a_view_that_is_broken_on_the_source(pair: &Pair) {
         CREATE TABLE u (a INT); CREATE VIEW lost AS SELECT a FROM u; DROP TABLE u; \
         CREATE DEFINER=t_gone@'%' VIEW orphan AS SELECT a FROM t; DROP USER t_gone@'%';",
     );
-    let dump = pair.dump("a", &[]).code(3).says(&[
+    let dump = pair.dump("a", &[]).code(3);
+    let dump = dump.says(&[
         "view `bv`.`lost` is broken on the source",
         "view `bv`.`orphan` is broken on the source",
     ]);
@@ -222,18 +229,18 @@ fn a_table_that_cannot_be_opened_stops_nothing(pair: &Pair) {
 both!(events_whose_time_passes);
 fn events_whose_time_passes(pair: &Pair) {
     pair.fill(
-        "CREATE DATABASE ev; USE ev; \
-        SET @@timestamp = 1000000000; \
-        CREATE EVENT gone ON SCHEDULE AT '2001-09-10 00:00:00' DO SET @a = 1; \
-        CREATE EVENT kept ON SCHEDULE AT '2001-09-10 00:00:00' ON COMPLETION PRESERVE DO SET @a = 1; \
-        CREATE EVENT ended ON SCHEDULE EVERY 1 DAY ENDS '2001-09-11 00:00:00' DO SET @a = 1; \
-        SET @@timestamp = DEFAULT; \
+        "CREATE DATABASE ev; USE ev; SET @soon = NOW() + INTERVAL 12 SECOND; \
+        CREATE EVENT gone ON SCHEDULE AT @soon DO SET @a = 1; \
+        CREATE EVENT kept ON SCHEDULE AT @soon ON COMPLETION PRESERVE DO SET @a = 1; \
+        CREATE EVENT ended ON SCHEDULE EVERY 1 DAY ENDS @soon DO SET @a = 1; \
         CREATE EVENT later ON SCHEDULE AT '2037-05-05 05:05:05' DO SET @a = 1; \
         CREATE EVENT off ON SCHEDULE EVERY 1 DAY STARTS '2001-01-01 00:00:00' \
           ENDS '2002-01-01 00:00:00' ON COMPLETION PRESERVE DISABLE DO SET @a = 1;",
     );
     pair.dump("a", &[]).ok();
-    let load = pair.load("a", &[]).code(3).says(&[
+    std::thread::sleep(std::time::Duration::from_secs(13));
+    let load = pair.load("a", &[]).code(3);
+    let load = load.says(&[
         "EVENT `gone`",
         "EVENT `ended`",
         "EVENT `kept`",

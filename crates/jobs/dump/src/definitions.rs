@@ -74,7 +74,7 @@ pub fn write(
 }
 
 /// What MySQL writes into the definition of such a schema, as a comment.
-const READ_ONLY: &str = "/* READ ONLY=1 */";
+const READ_ONLY: &str = "/* READ ONLY = 1 */";
 
 struct DefinitionWriter<'a> {
     run: &'a Run,

@@ -53,6 +53,8 @@ fn read_version(conn: &mut Conn, table: &Table) -> Result<TableVersion> {
     let definition = match ddl::read(conn, Object::Table, &table.schema, &table.name) {
         Ok(d) => Some(without_auto_increment(&d.sql)),
         Err(server::Error::Gone { .. }) => None,
+        // It cannot be opened, and is left out of the dump.
+        Err(e) if e.code().is_some() && !e.is_privilege() => None,
         Err(e) => {
             return Err(failure::server(
                 "cannot check whether tables have changed",

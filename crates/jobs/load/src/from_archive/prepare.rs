@@ -204,7 +204,7 @@ pub fn sql(plan: &LoadPlan, file: &str) -> Result<String> {
 fn database(t: &mut Target<'_>, plan: &LoadPlan, schema: &archive::open::Schema) -> Result<bool> {
     let before = t.collation_of(&schema.name)?;
     let create = create_database(t, plan, schema)?;
-    if create.contains("/* READ ONLY=1 */") {
+    if create.contains("/* READ ONLY = 1 */") {
         let name = quote::ident(&schema.name);
         t.report.exceptions.push(format!(
             "schema {name} was READ ONLY on the source, and is not here: ALTER DATABASE {name} READ ONLY = 1"
