@@ -130,14 +130,14 @@ fn sources(p: &server::Position) -> Vec<Item> {
         let doubt = if s.exact || p.gtid_executed.is_some() {
             ""
         } else {
-            ", OR A LITTLE LATER: its applier has several workers, and how far each of them is could not be told"
+            ", OR A LITTLE LATER: its applier has several workers, and how far each of them is is unknown"
         };
         let text = format!("{}:{}{channel}, {place}{doubt}", s.host, s.port);
         places = places.shown(printable(&text));
     }
     if let Some(grant) = &p.sources_hidden {
         places = places.line(format!(
-            "cannot be told: to see whether this server is a replica, and where it stands, the account needs {grant}"
+            "unknown: to see whether this server is a replica, and where it stands, the account needs {grant}"
         ));
     }
     let mut gtid = Item::new("GTID as replica").key("gtid_slave_pos", &p.gtid_slave_pos);
