@@ -242,11 +242,14 @@ fn events_whose_time_passes(pair: &Pair) {
     let load = pair.load("a", &[]).code(3);
     let load = load.says(&[
         "EVENT `gone`",
-        "EVENT `ended`",
         "EVENT `kept`",
         "does not exist here",
         "is disabled here",
     ]);
+    // MySQL takes it without a word, and its scheduler drops it later.
+    if !pair.is_mysql() {
+        assert!(load.said().contains("EVENT `ended`"), "{}", load.said());
+    }
     assert!(!load.said().contains("EVENT `off`"), "{}", load.said());
     assert!(!load.said().contains("EVENT `later`"), "{}", load.said());
 }
