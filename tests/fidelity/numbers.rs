@@ -36,3 +36,15 @@ fn floats_come_back_bit_for_bit(pair: &Pair) {
         "UPDATE fl.f SET f = 16777214 WHERE f = 16777215",
     );
 }
+
+both!(zero_in_an_auto_increment_column_beside_a_blob);
+/// The column of the blob makes LOAD DATA a statement with SET, in which MariaDB counts differently.
+fn zero_in_an_auto_increment_column_beside_a_blob(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE z; USE z; SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'; \
+        CREATE TABLE t (`i``d` INT AUTO_INCREMENT PRIMARY KEY, b BLOB); \
+        INSERT INTO t VALUES (0, 'zero'), (-3, NULL), (7, 0x00FF);",
+    );
+    pair.carry("a", &[]);
+    pair.same("SELECT * FROM z.t ORDER BY 1");
+}

@@ -138,3 +138,16 @@ fn rows_after_a_trigger_or_an_event_keep_their_settings(pair: &Pair) {
     }
     pair.same_checksums();
 }
+
+both!(zero_in_an_auto_increment_column_beside_a_blob);
+/// The column of the blob makes LOAD DATA a statement with SET, in which MariaDB counts differently.
+fn zero_in_an_auto_increment_column_beside_a_blob(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE rich; USE rich; SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'; \
+        CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, b BLOB); \
+        INSERT INTO t VALUES (0, 'zero'), (7, 0x00FF);",
+    );
+    let script = dumped(pair, &["--hex-blob", "--databases", "rich"]);
+    loading(pair, file(pair, "d.sql", script), &[]).run().ok();
+    pair.same("SELECT * FROM rich.t ORDER BY 1");
+}

@@ -76,7 +76,8 @@ pub fn complete(typed: Vec<OsString>) -> Result<Words> {
     let files = OptionFiles::read(&Which {
         only: path("defaults_file"),
         extra: path("defaults_extra_file"),
-        none: given.get_flag("no_defaults"),
+        // A command line with an error may not even have the defaults of its switches.
+        none: given.try_get_one("no_defaults").ok().flatten() == Some(&true),
         suffix: suffix.ok().flatten().cloned(),
     })?;
     let mut known = BTreeSet::new();
@@ -238,6 +239,14 @@ mod tests {
             added("load", file, "").unwrap(),
             ["--include-schemas=a", "--max-rate=20M"]
         );
+    }
+
+    #[test]
+    fn an_error_of_the_command_line_is_found_later() {
+        let file = "[penstock]\nthreads=4\n";
+        for rest in ["--thraeds 2", "--compression lead", "--max-rate=fast"] {
+            assert!(added("dump", file, rest).is_ok(), "{rest}");
+        }
     }
 
     #[test]

@@ -10,7 +10,10 @@ use wire::Conn;
 pub(super) fn reason(conn: &mut Conn, schema: &str, name: &str) -> Result<Option<String>> {
     let name = server::quote::qualified(schema, name);
     let query = server::quote::text(&format!("SELECT * FROM {name}"));
-    match conn.execute(format!("PREPARE penstock_try FROM {query}")) {
+    // PREPARE takes a plain string or a variable, and a name may need more than a plain string.
+    conn.execute(format!("SET @penstock_try = {query}"))
+        .map_err(|e| failure::wire("cannot look at an object", e))?;
+    match conn.execute("PREPARE penstock_try FROM @penstock_try") {
         Ok(_) => {
             let end = conn.execute("DEALLOCATE PREPARE penstock_try");
             end.map(|_| None)

@@ -6,7 +6,10 @@ use base::{Error, Kind, Result};
 use server::quote;
 
 /// `LOAD DATA LOCAL INFILE` for the chunks of a table.
-pub fn load_statement(table: &Table) -> Result<String> {
+///
+/// `counted` is its AUTO_INCREMENT column on MariaDB. There a statement with SET gives a column that is not in
+/// the SET a new number instead of 0, also with NO_AUTO_VALUE_ON_ZERO.
+pub fn load_statement(table: &Table, counted: Option<&str>) -> Result<String> {
     let o = &table.meta.options;
     let name = quote::qualified(&table.schema, &table.name);
     let charset: String = o
@@ -19,6 +22,10 @@ pub fn load_statement(table: &Table) -> Result<String> {
     for (i, column) in o.columns.iter().enumerate() {
         let quoted = quote::ident(column);
         match o.decode_columns.get(column) {
+            None if counted == Some(column) => {
+                columns.push(format!("@p{i}"));
+                sets.push(format!("{quoted} = @p{i}"));
+            }
             None => columns.push(quoted),
             Some(function) => {
                 let value = decoded(function, column, i).ok_or_else(|| {

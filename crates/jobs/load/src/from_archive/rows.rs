@@ -1,5 +1,6 @@
 //! The rows of an archive's tables, by SQL: which chunks are left, and the workers that load them.
 
+use super::create_table;
 use super::load_statement::load_statement;
 use super::plan::{LoadPlan, raw_bytes};
 use super::prepare::Prepared;
@@ -11,8 +12,10 @@ use crate::sql::loaders::{self, Loaders};
 use crate::sql::schedule::{Schedule, Work};
 use crate::target::{Target, connections};
 use archive::RowDigest;
+use archive::open::Table;
 use base::Result;
 use run::bottleneck;
+use server::{Flavour, ddl};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +29,8 @@ pub fn tables(
     let bulk_most = bulk_most(target, plan);
     plan.tables()
         .map(|t| {
-            let statement = load_statement(t)?;
+            let counted = counted(target, plan, t)?;
+            let statement = load_statement(t, counted.as_deref())?;
             let mut digest = RowDigest::new();
             let mut loaded = 0;
             let name = server::quote::qualified(&t.schema, &t.name);
@@ -76,6 +80,15 @@ pub fn tables(
             })
         })
         .collect()
+}
+
+/// The AUTO_INCREMENT column of a table, where the LOAD statement has to assign it.
+fn counted(target: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Option<String>> {
+    if target.id.flavour != Flavour::MariaDb || table.meta.options.decode_columns.is_empty() {
+        return Ok(None);
+    }
+    let create = create_table::definition(target, plan, table)?;
+    Ok(create.and_then(|create| ddl::auto_increment_column(&create)))
 }
 
 /// Loads the rows of tables; returns the seconds that it took, and what limited the speed.

@@ -19,6 +19,8 @@ pub struct Column {
     text_only: bool,
     /// Left out when an INSERT names no columns.
     hidden: bool,
+    /// AUTO_INCREMENT.
+    counted: bool,
 }
 
 /// A table that is filled.
@@ -63,6 +65,7 @@ impl TargetTable {
                     text_only: matches!(kind.as_str(), "json" | "inet4" | "inet6" | "uuid"),
                     literal: literal(&kind.to_ascii_lowercase(), &charset),
                     hidden: extra.to_ascii_uppercase().contains("INVISIBLE"),
+                    counted: extra.to_ascii_uppercase().contains("AUTO_INCREMENT"),
                 }
             })
             .collect();
@@ -135,22 +138,29 @@ impl TargetTable {
     }
 
     fn load(&self, form: &Delimited, columns: &[&Column]) -> String {
+        let converted = |i: usize, c: &Column| match c.literal {
+            Literal::Hex => Some(format!("UNHEX(@p{i})")),
+            Literal::Base64 => Some(format!("FROM_BASE64(@p{i})")),
+            _ if c.text_only && form.charset == Some(Charset::BINARY) => {
+                Some(format!("CONVERT(@p{i} USING utf8mb4)"))
+            }
+            _ => None,
+        };
+        // With a SET, MariaDB gives an AUTO_INCREMENT column that is not in it a new number instead of 0.
+        let any = columns
+            .iter()
+            .enumerate()
+            .any(|(i, c)| converted(i, c).is_some());
         let (mut list, mut sets) = (Vec::new(), Vec::new());
         for (i, c) in columns.iter().enumerate() {
             let name = quote::ident(&c.name);
-            let value = match c.literal {
-                Literal::Hex => format!("UNHEX(@p{i})"),
-                Literal::Base64 => format!("FROM_BASE64(@p{i})"),
-                _ if c.text_only && form.charset == Some(Charset::BINARY) => {
-                    format!("CONVERT(@p{i} USING utf8mb4)")
+            match converted(i, c).or_else(|| (any && c.counted).then(|| format!("@p{i}"))) {
+                None => list.push(name),
+                Some(value) => {
+                    list.push(format!("@p{i}"));
+                    sets.push(format!("{name} = {value}"));
                 }
-                _ => {
-                    list.push(name);
-                    continue;
-                }
-            };
-            list.push(format!("@p{i}"));
-            sets.push(format!("{name} = {value}"));
+            }
         }
         let charset = form.charset.map_or("utf8mb4", |c| c.name());
         let mut sql = format!(

@@ -22,8 +22,8 @@ pub use collate::collation_for;
 pub use create::{CreateTable, add_if_not_exists, strip_foreign_keys};
 pub use keys::{key_name, missing_keys, strip_keys_of_server, strip_secondary_keys};
 pub use shape::{
-    auto_increment, general_tablespace, has_data_directory, has_partitions, has_partitions_by_key,
-    no_file, without_partitions, without_tablespaces,
+    auto_increment, auto_increment_column, general_tablespace, has_data_directory, has_partitions,
+    has_partitions_by_key, no_file, without_partitions, without_tablespaces,
 };
 pub use show::{read, read_routine, sequence_next};
 

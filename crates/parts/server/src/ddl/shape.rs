@@ -165,16 +165,7 @@ pub(super) fn generated(element: &str) -> Option<Generated> {
 /// that says nothing; `None` without such a column.
 pub fn auto_increment(create: &str) -> Option<u64> {
     let table = CreateTable::parse(create)?;
-    let counts = table.elements.iter().any(|e| {
-        let list = words(e, usize::MAX);
-        list.first().is_some_and(|w| w.starts_with('`'))
-            && list
-                .iter()
-                .any(|w| w.eq_ignore_ascii_case("AUTO_INCREMENT"))
-    });
-    if !counts {
-        return None;
-    }
+    auto_increment_of(&table)?;
     let tail = words(table.tail, usize::MAX);
     let option = tail.iter().find_map(|w| {
         let (name, value) = w.split_once('=')?;
@@ -182,6 +173,24 @@ pub fn auto_increment(create: &str) -> Option<u64> {
             .then(|| value.parse().ok())?
     });
     Some(option.unwrap_or(1))
+}
+
+/// The name of a table's AUTO_INCREMENT column by its definition.
+pub fn auto_increment_column(create: &str) -> Option<String> {
+    let table = CreateTable::parse(create)?;
+    let name = auto_increment_of(&table)?;
+    let inner = name.strip_prefix('`')?.strip_suffix('`')?;
+    Some(inner.replace("``", "`"))
+}
+
+/// The same, quoted.
+fn auto_increment_of<'a>(table: &CreateTable<'a>) -> Option<&'a str> {
+    table.elements.iter().find_map(|e| {
+        let list = words(e, usize::MAX);
+        let name = list.first().filter(|w| w.starts_with('`'))?;
+        let counts = |w: &&str| w.eq_ignore_ascii_case("AUTO_INCREMENT");
+        list.iter().any(|w| counts(&&**w)).then_some(*name)
+    })
 }
 
 #[cfg(test)]
