@@ -187,6 +187,16 @@ fn mistyped_arguments_are_named(pair: &Pair) {
             done.err
         );
     }
+    for option in [
+        "--schemas",
+        "--exclude-schemas",
+        "--tables",
+        "--exclude-tables",
+    ] {
+        pair.dump("no", &[option, ""])
+            .code(2)
+            .says(&["names nothing", "leave the option out"]);
+    }
     pair.dump("no", &["--thraeds", "2"])
         .code(2)
         .says(&["--thraeds"]);

@@ -179,7 +179,7 @@ fn a_run_is_recorded_and_shown(pair: &Pair) {
     assert_eq!(done.summary()["runs"].as_array().map(Vec::len), Some(3));
     let html = std::fs::read_to_string(file("all.html")).expect("the page");
     assert!(html.contains("Side by side") && html.contains("Run 3"));
-    // A record inside an archive directory would make the archive count as damaged.
+    // A record inside an archive directory would be a stray file in it.
     for (to, record, code) in [
         ("b", "a", 10),
         ("b", "a/x.json", 10),
@@ -189,7 +189,7 @@ fn a_run_is_recorded_and_shown(pair: &Pair) {
         let record = path(record);
         pair.dump(to, &["--record", &record]).code(code).says(&[
             "archive directory",
-            "counts as damage",
+            "not be part of the archive",
             "outside of it",
         ]);
         assert!(!file("b").exists());

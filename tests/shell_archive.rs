@@ -140,7 +140,7 @@ fn write(directory: &Path, version: &'static str, server: &str) {
         "item",
         "CREATE TABLE IF NOT EXISTS `item` (\n  `id` int NOT NULL,\n  `name` varchar(100) \
         CHARACTER SET utf8mb4 DEFAULT NULL,\n  `old` varchar(20) CHARACTER SET latin1 DEFAULT \
-        NULL,\n  `raw` varbinary(40) DEFAULT NULL,\n  `flags` bit(9) DEFAULT NULL,\n  `price` \
+        NULL,\n  `raw` varbinary(100) DEFAULT NULL,\n  `flags` bit(9) DEFAULT NULL,\n  `price` \
         decimal(10,2) DEFAULT NULL,\n  `at` timestamp NULL DEFAULT NULL,\n  `twice` decimal(12,2) \
         GENERATED ALWAYS AS ((`price` * 2)) VIRTUAL,\n  PRIMARY KEY (`id`),\n  \
         KEY `name` (`name`)\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4",

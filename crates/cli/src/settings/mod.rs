@@ -243,6 +243,21 @@ fn threads(asked: Option<u16>) -> usize {
 }
 
 fn filter(s: &Selection) -> Result<Filter> {
+    for (option, typed) in [
+        ("--include-schemas", &s.include_schemas),
+        ("--exclude-schemas", &s.exclude_schemas),
+        ("--include-tables", &s.include_tables),
+        ("--exclude-tables", &s.exclude_tables),
+    ] {
+        // An empty variable of a script must not mean everything.
+        if typed
+            .iter()
+            .any(|list| patterns(std::slice::from_ref(list)).is_empty())
+        {
+            return Err(Error::new(Kind::Usage, format!("{option} names nothing"))
+                .hint("name what is meant, or leave the option out"));
+        }
+    }
     Filter::new(
         &patterns(&s.include_schemas),
         &patterns(&s.exclude_schemas),

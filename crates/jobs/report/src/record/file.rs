@@ -99,7 +99,7 @@ impl Place {
             return Err(Error::new(
                 Kind::Target,
                 format!(
-                    "{} is inside an archive directory, where an extra file counts as damage",
+                    "{} is inside an archive directory, where it would not be part of the archive",
                     shown(&path)
                 ),
             )
