@@ -480,7 +480,7 @@ fn a_baseline_shift_is_reported(pair: &Pair) {
         .expect("a share");
     let real = during / before - 1.0;
     assert!(
-        (0.5 * real..=1.05 * real).contains(&rests),
+        (0.56 * real..=1.05 * real).contains(&rests),
         "{real}: {}",
         summary["impact"]
     );
