@@ -15,6 +15,8 @@ pub fn conformance(make: impl Fn() -> Box<dyn Store>) {
     refuses_bad_names(&*make());
     missing_is_missing(&*make());
     one_writer_per_name(&*make());
+    one_of_several_creates_it(&*make());
+    many_names_are_all_listed(&*make());
     assert!(!make().describe().is_empty());
 }
 
@@ -121,6 +123,40 @@ fn one_writer_per_name(store: &dyn Store) {
     }
     assert_eq!(first.finish(true).unwrap(), 0);
     assert_eq!(store.size("x").unwrap(), Some(0));
+}
+
+fn one_of_several_creates_it(store: &dyn Store) {
+    let done: Vec<_> = std::thread::scope(|scope| {
+        let put = |n: usize| move || store.put_new("lock", format!("{n}").as_bytes());
+        let all: Vec<_> = (0..4).map(|n| scope.spawn(put(n))).collect();
+        all.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    let winner = done.iter().position(Result::is_ok).expect("one succeeds");
+    assert_eq!(done.iter().filter(|d| d.is_ok()).count(), 1, "{done:?}");
+    for lost in done.iter().filter_map(|d| d.as_ref().err()) {
+        assert!(lost.busy(), "{lost}");
+    }
+    assert_eq!(
+        store.read_all("lock", 9).unwrap(),
+        format!("{winner}").as_bytes()
+    );
+    store.remove("lock").unwrap();
+    store.put_new("lock", b"again").unwrap();
+}
+
+/// More than the services give in one answer, and written by several threads.
+fn many_names_are_all_listed(store: &dyn Store) {
+    let all: Vec<String> = (0..1_100).map(|n| format!("n{n:04}")).collect();
+    std::thread::scope(|scope| {
+        for part in all.chunks(275) {
+            scope.spawn(move || {
+                part.iter()
+                    .for_each(|n| store.put(n, n.as_bytes()).unwrap())
+            });
+        }
+    });
+    assert_eq!(names(store), all);
+    assert_eq!(store.read_all("n0917", 9).unwrap(), b"n0917");
 }
 
 #[cfg(test)]

@@ -241,6 +241,19 @@ impl Store for Directory {
         synced
     }
 
+    fn put_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        checked_new("create", name)?;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rfs::openat(&self.0.fd, name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|e| Error::new("create", name, e))?;
+        let mut file = File::from(fd);
+        file.write_all(bytes)
+            .and_then(|()| file.sync_all())
+            .map_err(|e| Error::new("write", name, e))?;
+        self.sync()
+    }
+
     fn describe(&self) -> String {
         self.0.path.display().to_string()
     }

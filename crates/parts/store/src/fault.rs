@@ -131,6 +131,11 @@ impl Store for Fault {
         self.inner.sync()
     }
 
+    fn put_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.step("create", name)?;
+        self.inner.put_new(name, bytes)
+    }
+
     fn describe(&self) -> String {
         format!("{} (failing on purpose)", self.inner.describe())
     }

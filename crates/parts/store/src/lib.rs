@@ -1,5 +1,6 @@
 //! Where the bytes of an archive are kept: a flat set of named objects that appear
-//! complete or not at all.
+//! complete or not at all. A [`Location`] names such a place: a directory of this host or,
+//! through ssh, of another, or a prefix of an object store.
 //!
 //! Invariants every store keeps, and `conformance` checks:
 //! * a name becomes visible only when its writer has finished, in one step;
@@ -14,7 +15,11 @@
 pub mod direct;
 mod directory;
 mod error;
+mod location;
 mod name;
+mod object;
+mod remote;
+mod ssh;
 
 #[cfg(any(test, feature = "fault"))]
 mod conformance;
@@ -23,7 +28,10 @@ mod fault;
 
 pub use directory::Directory;
 pub use error::{Error, Result, is_full};
+pub use location::{Invalid, Location};
 pub use name::{PARTIAL_SUFFIX, valid_name};
+pub use object::{ObjectPlace, Objects};
+pub use ssh::{SshDirectory, SshPlace};
 
 #[cfg(any(test, feature = "fault"))]
 pub use conformance::conformance;
@@ -80,6 +88,10 @@ pub trait Store: Send + Sync {
 
     /// The store in words, for messages, e.g. its path.
     fn describe(&self) -> String;
+
+    /// Writes a small object that must not exist yet, durably: of several writers exactly one succeeds, the
+    /// others get [`Error::busy`]. Unlike others it may be visible before it is whole.
+    fn put_new(&self, name: &str, bytes: &[u8]) -> Result<()>;
 
     /// Writes a small object: create, write, durable finish.
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {

@@ -1,0 +1,185 @@
+//! How a service is reached: endpoint, credentials, timeouts and retries.
+//!
+//! Credentials come from where the service's own tools look: environment, profile files, and what the
+//! machine's role gives. They are never shown: messages lose everything that follows a question mark in a
+//! URL, where Azure has its tokens.
+
+use super::place::Service;
+use super::{Inner, ObjectPlace, Objects, profile};
+use crate::{Error, Result};
+use base::RateLimiter;
+use object_store::aws::{AmazonS3Builder, Checksum, S3ConditionalPut};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig};
+use std::io;
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+pub(super) fn open(place: &ObjectPlace, limiter: Option<&Arc<RateLimiter>>) -> Result<Objects> {
+    // The HTTP client takes the provider of the process, and the program has one: that of its MySQL connections.
+    static PROVIDER: Once = Once::new();
+    PROVIDER.call_once(|| {
+        // Fails if there is one already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+    let shown = place.to_string();
+    let fail = |e: io::Error| Error::new("reach", &shown, e);
+    let client = client(place).map_err(fail)?;
+    Ok(Objects(Arc::new(Inner {
+        client,
+        prefix: place.prefix.clone(),
+        shown,
+        limiter: limiter.cloned(),
+    })))
+}
+
+fn client(place: &ObjectPlace) -> io::Result<Arc<dyn ObjectStore>> {
+    let failed = |e: object_store::Error| super::io_error(&e);
+    let (options, retry) = (options(place)?, retry());
+    let anonymous = place.get("anonymous") == Some("true");
+    Ok(match place.service {
+        Service::S3 => {
+            let mut s3 = AmazonS3Builder::from_env()
+                .with_bucket_name(&place.bucket)
+                .with_client_options(options)
+                .with_retry(retry)
+                .with_conditional_put(S3ConditionalPut::ETagMatch)
+                .with_skip_signature(anonymous);
+            if !anonymous && let Some(found) = profile::find(place.get("profile"))? {
+                if let Some(region) = found.region {
+                    s3 = s3.with_region(region);
+                }
+                if let Some(endpoint) = found.endpoint {
+                    s3 = s3.with_endpoint(endpoint);
+                }
+                if let Some((id, secret)) = found.key {
+                    s3 = s3
+                        .with_access_key_id(id)
+                        .with_secret_access_key(secret.reveal());
+                    if let Some(token) = found.token {
+                        s3 = s3.with_token(token.reveal());
+                    }
+                }
+            }
+            if let Some(endpoint) = place.get("endpoint") {
+                // The variable AWS_ENDPOINT_URL_S3 would win over an endpoint that is set here.
+                s3 = s3.with_config("aws_endpoint_url_s3".parse().map_err(failed)?, endpoint);
+            }
+            if let Some(region) = place.get("region") {
+                s3 = s3.with_region(region);
+            }
+            if let Some(style) = place.get("path-style") {
+                s3 = s3.with_virtual_hosted_style_request(style == "false");
+            }
+            match place.get("checksum") {
+                Some("sha256") => s3 = s3.with_checksum_algorithm(Checksum::SHA256),
+                Some(_) => s3 = s3.with_checksum_algorithm(Checksum::CRC64NVME),
+                None => {}
+            }
+            Arc::new(s3.build().map_err(failed)?)
+        }
+        Service::Google => {
+            let mut gs = GoogleCloudStorageBuilder::from_env()
+                .with_bucket_name(&place.bucket)
+                .with_client_options(options)
+                .with_retry(retry)
+                .with_skip_signature(anonymous);
+            if let Some(endpoint) = place.get("endpoint") {
+                gs = gs.with_base_url(endpoint);
+            }
+            Arc::new(gs.build().map_err(failed)?)
+        }
+        Service::Azure => {
+            let mut az = MicrosoftAzureBuilder::from_env()
+                .with_container_name(&place.bucket)
+                .with_client_options(options)
+                .with_retry(retry)
+                .with_skip_signature(anonymous);
+            if let Some(account) = place.get("account") {
+                az = az.with_account(account);
+            }
+            if let Some(endpoint) = place.get("endpoint") {
+                az = az.with_endpoint(endpoint.to_owned());
+            }
+            Arc::new(az.build().map_err(failed)?)
+        }
+    })
+}
+
+fn options(place: &ObjectPlace) -> io::Result<ClientOptions> {
+    // A part takes long on a slow link; what must not last is silence.
+    let mut options = ClientOptions::new()
+        .with_timeout(Duration::from_secs(900))
+        .with_read_timeout(Duration::from_secs(60))
+        .with_connect_timeout(Duration::from_secs(10))
+        .with_http1_only();
+    let endpoint = place.get("endpoint").map(str::to_owned).or_else(|| {
+        let set = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
+        let set = set.iter().find_map(|name| std::env::var(name).ok());
+        set.filter(|_| place.service == Service::S3)
+    });
+    // Without TLS only where the operator has written http:// himself.
+    let plain = endpoint.is_some_and(|e| e.starts_with("http://"));
+    options = options
+        .with_allow_http(plain || std::env::var("AWS_ALLOW_HTTP").is_ok_and(|v| v == "true"));
+    let file = place.get("ca").map(str::to_owned);
+    let bundle = file.or_else(|| std::env::var("AWS_CA_BUNDLE").ok());
+    if let Some(file) = bundle {
+        let named = |e: io::Error| io::Error::new(e.kind(), format!("{file}: {e}"));
+        let pem = std::fs::read(&file).map_err(named)?;
+        let list = Certificate::from_pem_bundle(&pem)
+            .map_err(|e| named(io::Error::new(io::ErrorKind::InvalidData, e.to_string())))?;
+        for certificate in list {
+            options = options.with_root_certificate(certificate);
+        }
+    }
+    Ok(options)
+}
+
+/// Retries of one request: with growing, random pauses, and given up while somebody may still be waiting.
+fn retry() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(10),
+            base: 2.0,
+        },
+        max_retries: 10,
+        retry_timeout: Duration::from_secs(120),
+    }
+}
+
+/// A message without what follows the question mark in a URL.
+pub(super) fn without_secrets(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let url = &rest[at..];
+        let end = url
+            .find([' ', '"', '\'', ')', '>', ','])
+            .unwrap_or(url.len());
+        let shown = url[..end].split('?').next().unwrap_or_default();
+        out.push_str(&rest[..at]);
+        out.push_str(shown);
+        rest = &url[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_lose_the_queries_of_urls() {
+        let said =
+            "GET https://a.blob/c/x?sv=1&sig=SECRET failed (http://h/?t=SECRET), see http://h";
+        let shown = without_secrets(said);
+        assert_eq!(
+            shown,
+            "GET https://a.blob/c/x failed (http://h/), see http://h"
+        );
+    }
+}

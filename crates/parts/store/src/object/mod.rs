@@ -1,0 +1,376 @@
+//! An object store as a store: S3 and what speaks its protocol, Google Cloud Storage, Azure.
+//!
+//! An object appears when its upload is completed, and not before: what the other stores do with a partial
+//! name, the service does itself. An upload that was cut off leaves nothing that can be listed; its parts
+//! stay with the service until its own rule for unfinished uploads removes them.
+//!
+//! Uploads are proven by the service: every request of S3 is signed over the SHA-256 of its body, and the
+//! size of an upload in parts is compared at its end. Reads ask for ranges of one version of an object (its
+//! entity tag), so that nobody reads half of an old and half of a new one; what the bytes mean, and whether
+//! they are the right ones, the digests of the archive prove.
+//!
+//! What it does not do: list or remove versions, or set the service's own rules.
+
+mod connect;
+mod place;
+mod profile;
+
+pub use place::ObjectPlace;
+
+use crate::name::{checked, checked_new};
+use crate::remote::{ReadAhead, Task, WriteBehind, wait};
+use crate::{Entry, EntryKind, Error, Result, Store, Writer};
+use base::RateLimiter;
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{
+    GetOptions, MultipartUpload, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
+};
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+/// Bytes of a part of an upload, and of a range that is read: the least that S3 allows is 5 MiB.
+const PART: usize = 8 << 20;
+
+/// Parts on their way for each file. With the one that is filled, each writer holds three.
+const DEPTH: usize = 2;
+
+/// A service takes at most 10,000 parts; after so many of them they become larger.
+const LARGER_AFTER: usize = 4_000;
+
+/// Bytes of a part of a file that has many.
+const LARGE_PART: usize = 64 << 20;
+
+/// A prefix of a bucket.
+pub struct Objects(Arc<Inner>);
+
+struct Inner {
+    client: Arc<dyn ObjectStore>,
+    /// The names of objects begin with this and a slash, if it is not empty.
+    prefix: String,
+    shown: String,
+    limiter: Option<Arc<RateLimiter>>,
+}
+
+impl Inner {
+    fn path(&self, op: &'static str, name: &str) -> Result<Path> {
+        let key = match self.prefix.as_str() {
+            "" => name.to_owned(),
+            prefix => format!("{prefix}/{name}"),
+        };
+        // Not `Path::from`, which would replace characters that a key can hold: others read these objects by name.
+        Path::parse(key).map_err(|e| {
+            let why = io::Error::new(io::ErrorKind::InvalidInput, e.to_string());
+            Error::new(op, name, why)
+        })
+    }
+}
+
+/// What the service said, with the kind that callers act on.
+fn io_error(e: &object_store::Error) -> io::Error {
+    use io::ErrorKind::{
+        AlreadyExists, NotFound, Other, PermissionDenied, StorageFull, Unsupported,
+    };
+    use object_store::Error as E;
+    let text = connect::without_secrets(&chain(e));
+    let kind = match e {
+        E::NotFound { .. } => NotFound,
+        E::AlreadyExists { .. } | E::Precondition { .. } => AlreadyExists,
+        E::PermissionDenied { .. } | E::Unauthenticated { .. } => PermissionDenied,
+        E::NotSupported { .. } | E::NotImplemented { .. } => Unsupported,
+        // The services have no common word for it.
+        _ if [
+            "507 ",
+            "StorageFull",
+            "QuotaExceeded",
+            "InsufficientStorage",
+            "No space left",
+        ]
+        .iter()
+        .any(|w| text.contains(w)) =>
+        {
+            StorageFull
+        }
+        _ => Other,
+    };
+    io::Error::new(kind, text)
+}
+
+/// An error with its causes, each once: the outer ones of this library often repeat the inner ones.
+fn chain(e: &dyn std::error::Error) -> String {
+    let mut text = e.to_string();
+    let mut cause = e.source();
+    while let Some(inner) = cause {
+        let said = inner.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+fn fail(op: &'static str, name: &str, e: &object_store::Error) -> Error {
+    Error::new(op, name, io_error(e))
+}
+
+impl Objects {
+    /// Whether objects of this prefix have parts of names below them: what a directory would be.
+    fn listed(&self) -> Result<object_store::ListResult> {
+        let prefix = (!self.0.prefix.is_empty()).then(|| self.0.path("list", ""));
+        let prefix =
+            match prefix {
+                Some(_) => Some(Path::parse(&self.0.prefix).map_err(|e| {
+                    Error::new("list", &self.0.shown, io::Error::other(e.to_string()))
+                })?),
+                None => None,
+            };
+        wait(self.0.client.list_with_delimiter(prefix.as_ref()))
+            .map_err(|e| fail("list", &self.0.shown, &e))
+    }
+
+    fn head(&self, op: &'static str, name: &str) -> Result<Option<u64>> {
+        let path = self.0.path(op, name)?;
+        match wait(self.0.client.head(&path)) {
+            Ok(meta) => Ok(Some(meta.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(e) => Err(fail(op, name, &e)),
+        }
+    }
+}
+
+impl Store for Objects {
+    fn create(&self, name: &str) -> Result<Box<dyn Writer>> {
+        checked_new("create", name)?;
+        Ok(Box::new(Upload {
+            path: self.0.path("create", name)?,
+            name: name.to_owned(),
+            bytes: WriteBehind::new(self.0.limiter.clone(), (PART, DEPTH)),
+            parts: None,
+            sent: 0,
+            inner: Arc::clone(&self.0),
+        }))
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
+        checked("open", name)?;
+        let path = self.0.path("open", name)?;
+        let client = Arc::clone(&self.0.client);
+        // The first range answers how large the object is: small ones take one request.
+        let options = GetOptions::new().with_range(Some(0..PART as u64));
+        let first = wait(async {
+            let got = client.get_opts(&path, options).await?;
+            let meta = got.meta.clone();
+            Ok((got.bytes().await?, meta))
+        });
+        let (first, meta) = match first {
+            Ok(read) => read,
+            Err(e @ object_store::Error::NotFound { .. }) => return Err(fail("open", name, &e)),
+            // An empty object has no range.
+            Err(e) => match self.head("open", name)? {
+                Some(0) => return Ok(Box::new(io::empty())),
+                _ => return Err(fail("open", name, &e)),
+            },
+        };
+        let expected = meta.size.min(PART as u64);
+        if first.len() as u64 != expected {
+            let what = format!(
+                "{} bytes arrived where {expected} were asked for",
+                first.len()
+            );
+            let why = io::Error::new(io::ErrorKind::UnexpectedEof, what);
+            return Err(Error::new("read", name, why));
+        }
+        let request = move |range| -> Task<Bytes> {
+            let (client, path, tag) = (Arc::clone(&client), path.clone(), meta.e_tag.clone());
+            Box::pin(async move {
+                let options = GetOptions::new().with_range(Some(range)).with_if_match(tag);
+                let read = async { client.get_opts(&path, options).await?.bytes().await };
+                read.await.map_err(|e| match e {
+                    object_store::Error::Precondition { .. } => {
+                        io::Error::other("it was replaced while it was read")
+                    }
+                    e => io_error(&e),
+                })
+            })
+        };
+        let pieces = (PART as u64, DEPTH);
+        Ok(Box::new(ReadAhead::new(meta.size, first, pieces, request)))
+    }
+
+    fn size(&self, name: &str) -> Result<Option<u64>> {
+        checked("look at", name)?;
+        self.head("look at", name)
+    }
+
+    fn list(&self) -> Result<Vec<Entry>> {
+        let found = self.listed()?;
+        let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
+        let files = found.objects.iter().map(|o| Entry {
+            name: name(&o.location),
+            size: o.size,
+            kind: EntryKind::File,
+        });
+        let below = found.common_prefixes.iter().map(|p| Entry {
+            name: name(p),
+            size: 0,
+            kind: EntryKind::Other,
+        });
+        Ok(files.chain(below).collect())
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        checked("remove", name)?;
+        // The service itself is content to remove what is not there.
+        if self.head("remove", name)?.is_none() {
+            return Err(Error::new(
+                "remove",
+                name,
+                io::Error::from(io::ErrorKind::NotFound),
+            ));
+        }
+        let path = self.0.path("remove", name)?;
+        wait(self.0.client.delete(&path)).map_err(|e| fail("remove", name, &e))
+    }
+
+    /// Nothing to do: what a service has acknowledged it keeps.
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        self.0.shown.clone()
+    }
+
+    fn put_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        checked_new("create", name)?;
+        let path = self.0.path("create", name)?;
+        let put = |mode: PutMode| {
+            let options = PutOptions::from(mode);
+            let payload = PutPayload::from(bytes.to_vec());
+            wait(self.0.client.put_opts(&path, payload, options))
+        };
+        let done = match put(PutMode::Create) {
+            // A service without conditional writes: two that come at the same moment are not kept apart.
+            Err(e) if conditions_unknown(&e) => {
+                if self.head("create", name)?.is_some() {
+                    let why = io::Error::from(io::ErrorKind::AlreadyExists);
+                    return Err(Error::new("create", name, why));
+                }
+                put(PutMode::Overwrite)
+            }
+            done => done,
+        };
+        done.map(drop).map_err(|e| fail("create", name, &e))
+    }
+}
+
+fn conditions_unknown(e: &object_store::Error) -> bool {
+    let text = chain(e);
+    matches!(
+        e,
+        object_store::Error::NotImplemented { .. } | object_store::Error::NotSupported { .. }
+    ) || text.contains("501 ")
+        || text.contains("NotImplemented")
+}
+
+/// An object on its way.
+struct Upload {
+    inner: Arc<Inner>,
+    path: Path,
+    name: String,
+    bytes: WriteBehind,
+    /// Once there is more than one part.
+    parts: Option<Box<dyn MultipartUpload>>,
+    sent: usize,
+}
+
+impl Upload {
+    fn send(
+        (inner, path): (&Inner, &Path),
+        parts: &mut Option<Box<dyn MultipartUpload>>,
+        part: Bytes,
+    ) -> io::Result<Task<()>> {
+        let upload = match parts {
+            Some(upload) => upload,
+            None => {
+                let begun = wait(inner.client.put_multipart(path)).map_err(|e| io_error(&e))?;
+                parts.insert(begun)
+            }
+        };
+        let sent = upload.put_part(PutPayload::from(part));
+        Ok(Box::pin(
+            async move { sent.await.map_err(|e| io_error(&e)) },
+        ))
+    }
+
+    fn complete(&mut self) -> io::Result<()> {
+        let (last, _) = self.bytes.finish()?;
+        if self.parts.is_none() {
+            // One request: it is whole or not there.
+            return wait(self.inner.client.put(&self.path, PutPayload::from(last)))
+                .map(drop)
+                .map_err(|e| io_error(&e));
+        }
+        wait(Self::send(
+            (&self.inner, &self.path),
+            &mut self.parts,
+            last,
+        )?)?;
+        let Some(upload) = &mut self.parts else {
+            return Ok(());
+        };
+        wait(upload.complete()).map_err(|e| io_error(&e))?;
+        self.parts = None;
+        // A service can have lost a part without saying so.
+        let meta = wait(self.inner.client.head(&self.path)).map_err(|e| io_error(&e))?;
+        if meta.size != self.bytes.taken() {
+            let what = format!(
+                "the store holds {} bytes of the {} that were sent",
+                meta.size,
+                self.bytes.taken()
+            );
+            return Err(io::Error::other(what));
+        }
+        Ok(())
+    }
+}
+
+impl Write for Upload {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (parts, sent, at) = (&mut self.parts, &mut self.sent, (&*self.inner, &self.path));
+        let before = *sent;
+        let n = self.bytes.write(bytes, |part, _| {
+            *sent += 1;
+            Upload::send(at, parts, part)
+        })?;
+        if before < LARGER_AFTER && self.sent >= LARGER_AFTER {
+            self.bytes.set_piece(LARGE_PART);
+        }
+        Ok(n)
+    }
+
+    /// Does nothing: parts go when they are full, the rest with `finish`.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Writer for Upload {
+    fn finish(mut self: Box<Self>, _durable: bool) -> Result<u64> {
+        match self.complete() {
+            Ok(()) => Ok(self.bytes.taken()),
+            Err(e) => Err(Error::new("write", &self.name, e)),
+        }
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        self.bytes.abort();
+        if let Some(upload) = &mut self.parts {
+            // Best effort: the caller that dropped it is already failing for a better reason.
+            let _ = wait(upload.abort());
+        }
+    }
+}

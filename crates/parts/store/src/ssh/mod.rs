@@ -1,0 +1,370 @@
+//! A directory of another host as a store, through ssh and SFTP.
+//!
+//! The order of a write is that of a local directory: a file under its partial name, its bytes made durable
+//! where the far side can (`fsync@openssh.com`), then renamed. Partial names are created exclusively, so two
+//! writers never share one.
+//!
+//! The connection is one, shared by all threads; requests of all files are on their way at the same time, so
+//! distance costs no time. A connection that breaks is not made again: what was being written is then left
+//! under its partial name.
+//!
+//! What it does not do: follow links in names (the far side decides; SFTP cannot forbid it), or lock.
+
+mod place;
+mod session;
+
+pub use place::SshPlace;
+
+use crate::name::{PARTIAL_SUFFIX, checked, checked_new};
+use crate::remote::{ReadAhead, Task, WriteBehind, wait};
+use crate::{Entry, EntryKind, Error, Result, Store, Writer};
+use base::RateLimiter;
+use bytes::{Bytes, BytesMut};
+use openssh_sftp_client::Sftp;
+use openssh_sftp_client::error::{Error as SftpError, SftpErrorKind};
+use openssh_sftp_client::file::File;
+use openssh_sftp_client::fs::DirEntry;
+use std::io::{self, Read, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::io::AsyncSeekExt as _;
+
+/// Bytes of a request: OpenSSH takes 255 KiB, and the library splits for others.
+const PIECE: usize = 255 * 1024;
+
+/// Requests on their way for each file: 4 MiB, more than ssh itself keeps on its way.
+const DEPTH: usize = 16;
+
+/// A directory of another host.
+pub struct SshDirectory(Arc<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    shown: String,
+    host: String,
+    limiter: Option<Arc<RateLimiter>>,
+    sftp: Sftp,
+    process: session::Process,
+}
+
+/// What the far side said, with the kind that callers act on.
+fn io_error(e: &SftpError) -> io::Error {
+    use io::ErrorKind::{ConnectionAborted, NotFound, Other, PermissionDenied, Unsupported};
+    let kind = match e {
+        SftpError::SftpError(SftpErrorKind::NoSuchFile, _) => NotFound,
+        SftpError::SftpError(SftpErrorKind::PermDenied, _) => PermissionDenied,
+        SftpError::SftpError(SftpErrorKind::OpUnsupported, _)
+        | SftpError::UnsupportedExtension(_) => Unsupported,
+        SftpError::SftpError(..) => Other,
+        SftpError::IOError(e) => e.kind(),
+        _ => ConnectionAborted,
+    };
+    let text = match e {
+        SftpError::SftpError(_, said) => said.to_string(),
+        e => e.to_string(),
+    };
+    io::Error::new(kind, text)
+}
+
+impl Inner {
+    fn at(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// An error with what only a further question can tell: the protocol has no word for a full disk or a name
+    /// that exists.
+    fn explained(&self, e: io::Error) -> io::Error {
+        match e.kind() {
+            io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::UnexpectedEof => {
+                let why = self.process.said().unwrap_or_else(|| e.to_string());
+                io::Error::new(
+                    io::ErrorKind::ConnectionAborted,
+                    format!("the connection to {} ended: {why}", self.host),
+                )
+            }
+            io::ErrorKind::Other => match wait(self.sftp.fs().statvfs(&self.path)) {
+                Ok(room) if room.bavail.saturating_mul(room.frsize) < 1 << 20 => io::Error::new(
+                    io::ErrorKind::StorageFull,
+                    format!("no room is left on {}", self.host),
+                ),
+                _ => e,
+            },
+            _ => e,
+        }
+    }
+
+    fn fail(&self, op: &'static str, name: &str, e: &SftpError) -> Error {
+        Error::new(op, name, self.explained(io_error(e)))
+    }
+
+    /// Opens a file that must not exist yet, under this name.
+    fn open_new(&self, name: &str) -> Result<File> {
+        let path = self.at(name);
+        let opened = wait(self.sftp.options().write(true).create_new(true).open(&path));
+        opened.map_err(|e| {
+            let mut e = io_error(&e);
+            if e.kind() == io::ErrorKind::Other
+                && wait(self.sftp.fs().symlink_metadata(&path)).is_ok()
+            {
+                e = io::Error::new(io::ErrorKind::AlreadyExists, "it exists already");
+            }
+            Error::new("create", name, self.explained(e))
+        })
+    }
+
+    async fn synced(&self, file: &mut File) -> std::result::Result<(), SftpError> {
+        if self.sftp.support_fsync() {
+            return file.sync_all().await;
+        }
+        Ok(())
+    }
+}
+
+impl Store for SshDirectory {
+    fn create(&self, name: &str) -> Result<Box<dyn Writer>> {
+        checked_new("create", name)?;
+        let partial = format!("{name}{PARTIAL_SUFFIX}");
+        let file = self.0.open_new(&partial)?;
+        Ok(Box::new(Partial {
+            bytes: WriteBehind::new(self.0.limiter.clone(), (PIECE, DEPTH)),
+            inner: Arc::clone(&self.0),
+            name: name.to_owned(),
+            partial,
+            file: Some(file),
+        }))
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
+        checked("open", name)?;
+        let (file, size) = wait(async {
+            let mut file = self
+                .0
+                .sftp
+                .options()
+                .read(true)
+                .open(self.0.at(name))
+                .await?;
+            let meta = file.metadata().await?;
+            Ok((file, meta))
+        })
+        .map_err(|e: SftpError| self.0.fail("open", name, &e))
+        .and_then(|(file, meta)| match (meta.file_type(), meta.len()) {
+            (Some(kind), _) if !kind.is_file() => Err(not_regular("open", name)),
+            (_, Some(size)) => Ok((file, size)),
+            (_, None) => Err(Error::new(
+                "open",
+                name,
+                io::Error::other("the far side does not say its size"),
+            )),
+        })?;
+        let request = move |range: std::ops::Range<u64>| -> Task<Bytes> {
+            let mut file = file.clone();
+            Box::pin(async move {
+                let wanted = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
+                let mut got = BytesMut::with_capacity(wanted);
+                while got.len() < wanted {
+                    let left = u32::try_from(wanted - got.len()).unwrap_or(u32::MAX);
+                    let at = range.start + got.len() as u64;
+                    // The library moves on by what was asked for, not by what came.
+                    file.seek(SeekFrom::Start(at)).await?;
+                    match file
+                        .read(left, BytesMut::new())
+                        .await
+                        .map_err(|e| io_error(&e))?
+                    {
+                        Some(more) if !more.is_empty() => got.extend_from_slice(&more),
+                        _ => break,
+                    }
+                }
+                Ok(got.freeze())
+            })
+        };
+        let pieces = (PIECE as u64, DEPTH);
+        let ahead = ReadAhead::new(size, Bytes::new(), pieces, request);
+        Ok(Box::new(Explained(ahead, Arc::clone(&self.0))))
+    }
+
+    fn size(&self, name: &str) -> Result<Option<u64>> {
+        checked("look at", name)?;
+        match wait(self.0.sftp.fs().symlink_metadata(self.0.at(name))) {
+            Ok(meta) if meta.file_type().is_some_and(|t| !t.is_file()) => {
+                Err(not_regular("look at", name))
+            }
+            Ok(meta) => Ok(Some(meta.len().unwrap_or_default())),
+            Err(SftpError::SftpError(SftpErrorKind::NoSuchFile, _)) => Ok(None),
+            Err(e) => Err(self.0.fail("look at", name, &e)),
+        }
+    }
+
+    fn list(&self) -> Result<Vec<Entry>> {
+        let read = async {
+            use futures_util::StreamExt as _;
+            let dir = self.0.sftp.fs().open_dir(&self.0.path).await?;
+            let entries = std::pin::pin!(dir.read_dir());
+            let all: Vec<std::result::Result<DirEntry, SftpError>> = entries.collect().await;
+            all.into_iter()
+                .collect::<std::result::Result<Vec<DirEntry>, SftpError>>()
+        };
+        let found = wait(read).map_err(|e| self.0.fail("list", &self.0.shown, &e))?;
+        let entry = |found: &DirEntry| {
+            let (name, meta) = (found.filename(), found.metadata());
+            let file = meta.file_type().is_some_and(|t| t.is_file()) && name.to_str().is_some();
+            Entry {
+                name: name.to_string_lossy().into_owned(),
+                size: if file {
+                    meta.len().unwrap_or_default()
+                } else {
+                    0
+                },
+                kind: if file {
+                    EntryKind::File
+                } else {
+                    EntryKind::Other
+                },
+            }
+        };
+        let all = found.iter().map(entry);
+        Ok(all.filter(|e| e.name != "." && e.name != "..").collect())
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        checked("remove", name)?;
+        wait(self.0.sftp.fs().remove_file(self.0.at(name)))
+            .map_err(|e| self.0.fail("remove", name, &e))
+    }
+
+    /// Files are made durable when they are finished. SFTP cannot make names durable: for that the far side's
+    /// file system is trusted.
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        self.0.shown.clone()
+    }
+
+    fn put_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        checked_new("create", name)?;
+        // Under its own name from the start: exclusive everywhere, at the price that a reader may see a part of it.
+        let mut file = self.0.open_new(name)?;
+        let written = wait(async {
+            file.write_all(bytes).await?;
+            self.0.synced(&mut file).await?;
+            file.close().await
+        });
+        written.map_err(|e| self.0.fail("write", name, &e))
+    }
+}
+
+/// A reader whose errors say what became of the connection.
+struct Explained(ReadAhead, Arc<Inner>);
+
+impl Read for Explained {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.0.read(out).map_err(|e| self.1.explained(e))
+    }
+}
+
+/// A file being written under its partial name.
+struct Partial {
+    // The file is closed before the connection.
+    bytes: WriteBehind,
+    file: Option<File>,
+    inner: Arc<Inner>,
+    name: String,
+    partial: String,
+}
+
+fn send(file: &File, piece: Bytes, offset: u64) -> io::Result<Task<()>> {
+    let mut file = file.clone();
+    Ok(Box::pin(async move {
+        file.seek(SeekFrom::Start(offset)).await?;
+        file.write_all(&piece).await.map_err(|e| io_error(&e))
+    }))
+}
+
+impl Partial {
+    fn complete(&mut self, file: &mut File) -> io::Result<()> {
+        let (last, offset) = self.bytes.finish()?;
+        wait(send(file, last, offset)?)?;
+        let done = wait(async {
+            self.inner.synced(file).await?;
+            let size = file.metadata().await?.len();
+            let mut fs = self.inner.sftp.fs();
+            if size == Some(self.bytes.taken()) {
+                fs.rename(self.inner.at(&self.partial), self.inner.at(&self.name))
+                    .await?;
+                return Ok(None);
+            }
+            Ok(size)
+        });
+        match done.map_err(|e: SftpError| io_error(&e))? {
+            None => Ok(()),
+            Some(size) => Err(io::Error::other(format!(
+                "the far side holds {size} bytes of the {} that were sent",
+                self.bytes.taken()
+            ))),
+        }
+    }
+}
+
+impl Write for Partial {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(file) = &self.file else {
+            return Err(io::Error::other("the file is closed"));
+        };
+        let n = self
+            .bytes
+            .write(bytes, |piece, offset| send(file, piece, offset));
+        n.map_err(|e| self.inner.explained(e))
+    }
+
+    /// Does nothing: pieces go when they are full, the rest with `finish`.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Writer for Partial {
+    fn finish(mut self: Box<Self>, _durable: bool) -> Result<u64> {
+        let Some(mut file) = self.file.take() else {
+            return Err(Error::new(
+                "finish",
+                &self.name,
+                io::Error::other("the file is closed"),
+            ));
+        };
+        let done = self.complete(&mut file);
+        if let Err(e) = done {
+            // Removed by Drop.
+            self.file = Some(file);
+            return Err(Error::new("write", &self.name, self.inner.explained(e)));
+        }
+        // Renamed: nothing is left to remove. A close that fails changes nothing of what is durable.
+        let _ = wait(file.close());
+        Ok(self.bytes.taken())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        let Some(file) = self.file.take() else { return };
+        self.bytes.abort();
+        // Best effort: the caller that dropped it is already failing for a better reason.
+        let _ = wait(async {
+            let _ = file.close().await;
+            self.inner
+                .sftp
+                .fs()
+                .remove_file(self.inner.at(&self.partial))
+                .await
+        });
+    }
+}
+
+fn not_regular(op: &'static str, name: &str) -> Error {
+    let why = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+    Error::new(op, name, why)
+}
