@@ -47,7 +47,7 @@ fn show(run: &Run, screen: &Screen, summary: &mut Summary) {
 fn dump(a: &args::dump::Dump, run: &Run, screen: &Screen) -> Result<u8> {
     let options = settings::dump(a)?;
     settings::limit(run, &a.limits, Some(&a.store_limits));
-    let _listens = control::listen(run, "dump", settings::about("into", &a.to));
+    let _listens = control::listen(run, "dump", settings::about("into", &options.to));
     let mut kept = record::keep(
         run,
         a.recording.record.as_deref(),
@@ -62,7 +62,7 @@ fn dump(a: &args::dump::Dump, run: &Run, screen: &Screen) -> Result<u8> {
 fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
     let options = settings::load(a)?;
     settings::limit(run, &a.limits, None);
-    let _listens = control::listen(run, "load", settings::about("of", &a.from));
+    let _listens = control::listen(run, "load", settings::about("of", &options.from));
     let mut kept = record::keep(
         run,
         a.recording.record.as_deref(),
@@ -85,7 +85,7 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
         Compared::Servers(_) => "of two servers".to_owned(),
         Compared::Tablespaces(files) => files
             .first()
-            .map_or_else(String::new, |f| settings::about("of", f)),
+            .map_or_else(String::new, |f| format!("of {}", f.display())),
     };
     let _listens = control::listen(run, "verify", about);
     let file = a.recording.record.as_deref();
@@ -97,14 +97,14 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
             return Ok(0);
         }
         Compared::Archive { directory, rows } => {
-            let begins = || begins(&[directory.display().to_string()]);
+            let begins = || begins(&[directory.to_string()]);
             let job = |run: &Run| verify::offline(run, directory, v.threads, *rows);
             let kept = record::keep(run, file, begins, job, summary::offline)?;
             screen.summary(&kept.summary);
             return Ok(report::code(&kept, 0, run));
         }
         Compared::Against(directory, server) => {
-            let begins = || begins(&[directory.display().to_string(), server.endpoint.to_string()]);
+            let begins = || begins(&[directory.to_string(), server.endpoint.to_string()]);
             let job = |run: &Run| verify::against(run, directory, server, v.threads, &v.filter);
             record::keep(run, file, begins, job, summary::compared)?
         }

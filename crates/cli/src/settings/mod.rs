@@ -25,6 +25,7 @@ use server::Filter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use store::Location;
 
 /// Memory for sorting if none was named.
 const SORT_MEMORY: usize = 512 << 20;
@@ -34,12 +35,11 @@ const LOCK_WAIT: u64 = 60;
 
 /// What a dump shall do.
 pub fn dump(a: &Dump) -> Result<dump::Options> {
-    place::local("--to", &a.to)?;
     recorded(a.recording.record.as_deref())?;
     rules::dump(a)?;
     Ok(dump::Options {
         source: a.connection.resolve(a.source.as_deref())?,
-        to: a.to.clone(),
+        to: place::location("--to", &a.to)?,
         threads: threads(a.threads),
         compression: a.compression,
         chunk_bytes: a.chunk_size.max(64 << 10),
@@ -75,7 +75,7 @@ fn impact(a: &Throttle, connection: &Connection) -> Result<throttle::Options> {
 
 /// What a load shall do.
 pub fn load(a: &Load) -> Result<load::Options> {
-    place::local_or_stream("FROM", &a.from)?;
+    let from = place::location_or_stream("FROM", &a.from)?;
     for (option, path) in [
         ("--datadir", &a.new_server.datadir),
         ("--server-config", &a.settings.server_config),
@@ -87,13 +87,13 @@ pub fn load(a: &Load) -> Result<load::Options> {
     recorded(a.recording.record.as_deref())?;
     rules::load(a)?;
     // What cannot be recognized is reported by the load itself.
-    if let Ok(archive) = load::is_archive(&a.from) {
+    if let Ok(archive) = load::is_archive(&from) {
         rules::load_of(a, archive)?;
     }
     let (command, config) = (&a.settings.server_command, &a.settings.server_config);
     let restart = command.as_ref().zip(config.as_ref());
     Ok(load::Options {
-        from: a.from.clone(),
+        from,
         target: target(a)?,
         threads: threads(a.threads),
         verify: !a.no_verify,
@@ -160,28 +160,27 @@ pub enum Compared {
     /// These files, each by itself.
     Tablespaces(Vec<PathBuf>),
     /// An archive by itself; `rows` says whether they are decoded.
-    Archive { directory: PathBuf, rows: bool },
+    Archive { directory: Location, rows: bool },
     /// An archive and a server.
-    Against(PathBuf, Box<wire::Options>),
+    Against(Location, Box<wire::Options>),
     /// Two servers.
     Servers(Box<[wire::Options; 2]>),
 }
 
 /// What a verification shall do.
 pub fn verify(a: &Verify) -> Result<Verification> {
-    if let Some(directory) = &a.archive {
-        place::local("DIR", directory)?;
-    }
+    let archive = a.archive.as_deref();
+    let archive = archive.map(|dir| place::location("DIR", dir)).transpose()?;
     recorded(a.recording.record.as_deref())?;
     rules::verify(a)?;
     let resolve = |uri: Option<&str>| a.connection.resolve(uri);
     let one_of_two = |uri: &str| a.connection.one_of_several(uri);
-    let of = match (&a.archive, a.server.as_slice()) {
+    let of = match (archive, a.server.as_slice()) {
         (Some(from), _) if a.against.is_some() || a.connection.names_a_server() => {
-            Compared::Against(from.clone(), Box::new(resolve(a.against.as_deref())?))
+            Compared::Against(from, Box::new(resolve(a.against.as_deref())?))
         }
         (Some(from), _) => Compared::Archive {
-            directory: from.clone(),
+            directory: from,
             rows: !a.files_only,
         },
         (None, [left, right]) => {
@@ -282,8 +281,8 @@ fn patterns(typed: &[String]) -> Vec<String> {
 }
 
 /// What `penstock status` shows of a job's files.
-pub fn about(preposition: &str, path: &Path) -> String {
-    format!("{preposition} {}", path.display())
+pub fn about(preposition: &str, place: &Location) -> String {
+    format!("{preposition} {place}")
 }
 
 #[cfg(test)]

@@ -1,32 +1,30 @@
-//! Places that options name: today each is on this host.
+//! Places that options name: where an archive is, which may be on another host, and files of this host.
 //!
 //! Invariant: what reads as another host or another service never becomes a local path of that name. A
-//! local path that only looks remote is written with `./` in front. Stores with URLs have their place in
-//! [`remote`]: it says what a name means before anything is opened. What this does not do: look whether
-//! the path exists.
+//! local path that only looks remote is written with `./` in front. What this does not do: look whether
+//! the place exists.
 
 use base::units::printable;
 use base::{Error, Kind, Result};
 use std::path::Path;
+use store::Location;
 
-/// Refuses a place that is not a path of this host; `option` is how the user named it.
+/// Refuses what is not a path of this host, for files that are never anywhere else; `option` is how the user named it.
 pub fn local(option: &str, path: &Path) -> Result<()> {
-    let text = path.to_string_lossy();
-    let Some(what) = remote(&text) else {
-        return Ok(());
-    };
-    let named = printable(&text);
-    let what = format!("{option} {named}: {what}, and only paths of this host are supported");
-    let here = match text.strip_prefix("file://") {
-        Some(path) => format!("leave out file:// and write {}", printable(path)),
-        None => format!("a local path of this name is ./{named}"),
-    };
-    Err(Error::new(Kind::Usage, what).hint(format!(
-        "mount the other place and name the path where it is mounted, or use a local directory and copy it; {here}"
-    )))
+    match location(option, path)? {
+        Location::Directory(_) => Ok(()),
+        Location::Stream | Location::Ssh(_) | Location::Object(_) => {
+            let named = printable(&path.to_string_lossy());
+            let what = format!("{option} {named}: only a path of this host is possible here");
+            let hint = format!(
+                "name a file or directory of this host; a local path of this name is ./{named}"
+            );
+            Err(Error::new(Kind::Usage, what).hint(hint))
+        }
+    }
 }
 
-/// The same for a place that may also be `-`, a stream.
+/// The same for a file that may also be `-`, a stream.
 pub fn local_or_stream(option: &str, path: &Path) -> Result<()> {
     if path.as_os_str() == "-" {
         return Ok(());
@@ -34,33 +32,20 @@ pub fn local_or_stream(option: &str, path: &Path) -> Result<()> {
     local(option, path)
 }
 
-/// What a name is, if it is not a path of this host.
-fn remote(text: &str) -> Option<&'static str> {
-    if text == "-" {
-        return Some("- is a stream, not a directory");
-    }
-    if let Some((scheme, _)) = text.split_once("://")
-        && is_scheme(scheme)
-    {
-        return Some("this is a URL");
-    }
-    // A shell replaces ~ and ~name where it stands alone; quoted or after = it arrives as it is.
-    if text.starts_with('~') {
-        return Some("the shell has not replaced the ~, which stands for a home directory");
-    }
-    // As scp and rsync: a colon before the first slash ends the name of a host.
-    let host = text.split('/').next().unwrap_or_default();
-    match host.split_once(':') {
-        Some((host, _)) if !host.is_empty() => Some("this is a path on another host"),
-        _ => None,
-    }
+/// The place of an archive that an option or argument names.
+pub fn location(option: &str, path: &Path) -> Result<Location> {
+    Location::parse(path.as_os_str()).map_err(|e| {
+        let what = format!("{option} {}: {e}", printable(&path.to_string_lossy()));
+        Error::new(Kind::Usage, what).hint(e.hint)
+    })
 }
 
-fn is_scheme(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+/// The same where `-` stands for a stream.
+pub fn location_or_stream(option: &str, path: &Path) -> Result<Location> {
+    if path.as_os_str() == "-" {
+        return Ok(Location::Stream);
+    }
+    location(option, path)
 }
 
 #[cfg(test)]
@@ -84,6 +69,9 @@ mod tests {
             let e = local("--to", Path::new(name)).expect_err(name);
             assert_eq!(e.kind, Kind::Usage);
             assert!(e.what.starts_with(&format!("--to {name}: ")), "{e}");
+        }
+        for name in ["s3://bucket/monday", "ssh://h/x"] {
+            assert!(location("--to", Path::new(name)).is_ok(), "{name}");
         }
     }
 

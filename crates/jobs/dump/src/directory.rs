@@ -2,7 +2,7 @@
 
 use base::{Error, Kind};
 use run::failure;
-use store::Store;
+use store::{Location, Store};
 
 /// Removes what a failed dump has written. The directory was empty, so all of it is ours; the marker is removed
 /// last, so that what remains after a second failure is still marked.
@@ -18,43 +18,39 @@ pub fn clear(store: &dyn Store) {
 }
 
 /// The error of a directory that cannot be created or is not empty.
-pub fn create_error(path: &std::path::Path, e: &store::Error) -> Error {
+pub fn create_error(to: &Location, e: &store::Error) -> Error {
     if e.source.kind() == std::io::ErrorKind::DirectoryNotEmpty {
-        return not_empty(path);
+        return not_empty(to);
     }
     if e.source.kind() == std::io::ErrorKind::WouldBlock {
-        return busy(path);
+        return busy(to);
     }
-    failure::store("cannot create the dump directory", e)
+    failure::store(format_args!("cannot write the dump to {to}"), e)
 }
 
 /// The error of a directory that another dump, which began at the same time, has taken first.
-pub fn busy(path: &std::path::Path) -> Error {
-    let shown = base::units::printable(&path.display().to_string());
-    Error::new(
-        Kind::Target,
-        format!("another dump is writing into {shown}"),
-    )
-    .hint("choose another directory; a directory holds one dump, and the other dump continues")
+pub fn busy(to: &Location) -> Error {
+    Error::new(Kind::Target, format!("another dump is writing into {to}"))
+        .hint("choose another directory; a directory holds one dump, and the other dump continues")
 }
 
 /// The error of a directory that already has files in it.
-pub fn not_empty(path: &std::path::Path) -> Error {
-    let shown = base::units::printable(&path.display().to_string());
-    let marker = store::Directory::open(path)
+pub fn not_empty(to: &Location) -> Error {
+    let marker = to
+        .open(None)
         .ok()
-        .and_then(|d| archive::marker::get(&d).ok().flatten());
+        .and_then(|d| archive::marker::get(&*d).ok().flatten());
     match marker {
         Some(m) => Error::new(
             Kind::Target,
             format!(
-                "{shown} holds a dump that began at {} (process {}) and has not finished",
+                "{to} holds a dump that began at {} (process {}) and has not finished",
                 base::units::printable(&m.started),
                 m.pid
             ),
         )
         .hint("if that process is gone, nothing in the directory is usable: remove it, or choose another"),
-        None => Error::new(Kind::Target, format!("{shown} is not empty")).hint(
+        None => Error::new(Kind::Target, format!("{to} is not empty")).hint(
             "a dump needs a new or empty directory; an earlier dump is never overwritten",
         ),
     }

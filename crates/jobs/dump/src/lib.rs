@@ -33,7 +33,7 @@ use server::privileges::{DumpNeeds, LockPlan};
 use server::session;
 use server::{Catalog, Identity, Privileges};
 use std::time::Instant;
-use store::Store;
+use store::{Location, Store};
 use wire::Conn;
 
 /// The server, while it is being dumped.
@@ -57,9 +57,19 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     let begin = jiff::Timestamp::now();
     // Before the server is contacted; the store checks again when it creates the directory.
-    if std::fs::read_dir(&options.to).is_ok_and(|mut d| d.next().is_some()) {
+    let not_empty = |path| std::fs::read_dir(path).is_ok_and(|mut d| d.next().is_some());
+    if options.to.path().is_some_and(not_empty) {
         return Err(directory::not_empty(&options.to));
     }
+    // A place of another host is reached before the source is disturbed; a directory is made when it is needed.
+    let create = || {
+        let created = options.to.create(Some(&run.disk_limiter));
+        created.map_err(|e| directory::create_error(&options.to, &e))
+    };
+    let reached = match options.to {
+        Location::Stream | Location::Directory(_) => None,
+        Location::Ssh(_) | Location::Object(_) => Some(create()?),
+    };
     let (control, id) = connect::open(run, &options.source)?;
     run.observer
         .note(format!("source: {id} at {}", options.source.endpoint));
@@ -110,10 +120,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         &source.id,
         options.threads,
     )?;
-    let store = store::Directory::create(&options.to)
-        .map_err(|e| directory::create_error(&options.to, &e))?
-        .through(&run.disk_limiter);
-    let outcome = match archive::marker::set(&store, env!("CARGO_PKG_VERSION")) {
+    let store = reached.map_or_else(create, Ok)?;
+    let outcome = match archive::marker::set(&*store, env!("CARGO_PKG_VERSION")) {
         // Another dump owns the directory, so nothing in it may be removed.
         Err(archive::ArchiveError::Store(e)) if e.busy() => {
             return Err(directory::busy(&options.to));
@@ -124,7 +132,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             options,
             catalog: &catalog,
             versions: versions.as_deref(),
-            store: &store,
+            store: &*store,
             throttle: throttle.as_ref(),
             begin,
         }
@@ -138,7 +146,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             Ok(summary)
         }
         Err(e) => {
-            directory::clear(&store);
+            directory::clear(&*store);
             Err(e)
         }
     }
@@ -224,7 +232,7 @@ impl Dump<'_> {
         let finished = finish::finish(run, store, options, &facts)?;
         drop(phase);
         Ok(Summary {
-            path: std::path::absolute(&options.to).unwrap_or_else(|_| options.to.clone()),
+            path: options.to.absolute(),
             source: format!("{id} at {}", options.source.endpoint),
             schemas: catalog.schemas.len() as u64,
             tables: tables.len() as u64,

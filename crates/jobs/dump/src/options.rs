@@ -3,7 +3,6 @@
 use archive::chunk::Compression;
 use run::throttle;
 use server::Filter;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// How much consistency is wanted.
@@ -21,7 +20,7 @@ pub struct Options {
     /// The server.
     pub source: wire::Options,
     /// The directory to write.
-    pub to: PathBuf,
+    pub to: store::Location,
     /// Connections that read rows.
     pub threads: usize,
     /// How chunks are compressed.

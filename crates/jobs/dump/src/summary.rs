@@ -3,13 +3,12 @@
 use crate::snapshot::Achieved;
 use archive::chunk::Compression;
 use run::{bottleneck, throttle};
-use std::path::PathBuf;
 
 /// The result of a dump.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// The archive's directory, absolute.
-    pub path: PathBuf,
+    pub path: String,
     /// The server that was dumped.
     pub source: String,
     /// Schemas.

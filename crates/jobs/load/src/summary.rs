@@ -5,7 +5,8 @@ use crate::tablespace;
 use crate::target::Target;
 use instance::{managed, tune};
 use run::bottleneck;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use store::Location;
 use verify::Comparison;
 
 /// What was loaded.
@@ -98,10 +99,9 @@ impl Summary {
 }
 
 /// What is loaded from, for the user.
-fn display_name(from: &Path) -> String {
-    if from.as_os_str() == "-" {
+fn display_name(from: &Location) -> String {
+    if *from == Location::Stream {
         return "standard input".to_owned();
     }
-    let path = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
-    path.display().to_string()
+    from.absolute()
 }

@@ -4,14 +4,22 @@ use archive::Archive;
 use base::units::printable;
 use base::{Error, Kind, Result};
 use run::failure;
-use std::path::Path;
 use std::sync::Arc;
+use store::{Location, Store};
 
-/// Opens an archive's directory.
-pub fn open(from: &Path) -> Result<Archive> {
-    let directory = store::Directory::open(from).map_err(|e| open_error(from, &e))?;
-    Archive::open(Arc::new(directory))
-        .map_err(|e| failure::archive(format_args!("cannot use {}", from.display()), &e))
+/// Opens an archive.
+pub fn open(from: &Location) -> Result<Archive> {
+    open_in(from, store(from)?)
+}
+
+/// Opens an archive whose place is open already.
+pub fn open_in(from: &Location, store: Arc<dyn Store>) -> Result<Archive> {
+    Archive::open(store).map_err(|e| failure::archive(format_args!("cannot use {from}"), &e))
+}
+
+/// Opens the place of an archive.
+pub fn store(from: &Location) -> Result<Arc<dyn Store>> {
+    from.open(None).map_err(|e| open_error(from, &e))
 }
 
 /// What the archive itself says it lacks: the exceptions of its dump, and a weaker consistency.
@@ -27,11 +35,21 @@ pub fn dumped_with(archive: &Archive) -> Vec<String> {
     }
 }
 
-/// The error of an archive's directory that cannot be opened; it says nothing about the archive in it.
-pub fn open_error(from: &Path, e: &store::Error) -> Error {
+/// The error of a place that cannot be opened; it says nothing about the archive in it.
+pub fn open_error(from: &Location, e: &store::Error) -> Error {
+    let hint = match from {
+        Location::Stream => "name the directory or URL of the archive",
+        Location::Directory(_) => "check the path and the permissions",
+        Location::Ssh(_) => {
+            "check host, path and key; ssh must be able to log in without penstock too"
+        }
+        Location::Object(_) => {
+            "check endpoint, bucket and credentials; docs/stores.md says where they are looked for"
+        }
+    };
     Error::new(
         Kind::Storage,
-        printable(&format!("cannot open the archive {}: {e}", from.display())),
+        printable(&format!("cannot open the archive {from}: {e}")),
     )
-    .hint("check the path and the permissions")
+    .hint(hint)
 }

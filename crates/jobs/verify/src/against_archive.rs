@@ -18,14 +18,14 @@ use run::connect;
 use run::failure;
 use server::{Catalog, Filter, Identity, quote, session};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::time::Instant;
+use store::Location;
 
 /// An archive that was found intact.
 #[derive(Clone, Debug)]
 pub struct Offline {
     /// Its directory.
-    pub path: PathBuf,
+    pub path: String,
     /// Files read.
     pub files: u64,
     /// Their bytes.
@@ -41,18 +41,18 @@ pub struct Offline {
 }
 
 /// Checks every byte of an archive without a server.
-pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Offline> {
+pub fn offline(run: &Run, from: &Location, threads: usize, rows: bool) -> Result<Offline> {
     let start = Instant::now();
-    let store = store::Directory::open(from).map_err(|e| archives::open_error(from, &e))?;
+    let store = archives::store(from)?;
     let phase = run.phase("checking the archive", threads);
     let options = CheckOptions { threads, rows };
     let report = archive::check(
-        &store,
+        &*store,
         &options,
         &|p| progress(&phase.counters, &p),
         &run.cancel,
     )
-    .map_err(|e| failure::archive(format_args!("cannot check {}", from.display()), &e))?;
+    .map_err(|e| failure::archive(format_args!("cannot check {from}"), &e))?;
     drop(phase);
     run.check()?;
     for note in &report.notes {
@@ -64,8 +64,7 @@ pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Off
     if !report.problems.is_empty() {
         let n = report.problems.len();
         let mut text = format!(
-            "the archive {} is damaged in {}:",
-            from.display(),
+            "the archive {from} is damaged in {}:",
             if n == 1 {
                 "one place".to_owned()
             } else {
@@ -82,13 +81,13 @@ pub fn offline(run: &Run, from: &Path, threads: usize, rows: bool) -> Result<Off
             .hint("do not rely on it: dump again, or copy the archive again from another copy"));
     }
     Ok(Offline {
-        path: std::path::absolute(from).unwrap_or_else(|_| from.to_owned()),
+        path: from.absolute(),
         files: report.files,
         bytes: report.bytes,
         rows: report.rows,
         digests: report.has_manifest,
         seconds: start.elapsed().as_secs_f64(),
-        dumped_with: archives::dumped_with(&archives::open(from)?),
+        dumped_with: archives::dumped_with(&archives::open_in(from, store)?),
     })
 }
 
@@ -115,14 +114,14 @@ fn progress(counters: &Counters, p: &archive::Progress) {
 /// Compares the rows of an archive with a server's.
 pub fn against(
     run: &Run,
-    from: &Path,
+    from: &Location,
     server: &wire::Options,
     threads: usize,
     filter: &Filter,
 ) -> Result<Comparison> {
     let archive = archives::open(from)?;
     let Some(manifest) = archive.manifest() else {
-        return Err(Error::new(Kind::Archive, format!("{} has no row digests: penstock did not write it", from.display()))
+        return Err(Error::new(Kind::Archive, format!("{from} has no row digests: penstock did not write it"))
             .hint("load it into a server (the load verifies what it loads), then compare two servers with --server A --server B"));
     };
     let wanted: Vec<(&TableRecord, Option<RowDigest>)> = manifest

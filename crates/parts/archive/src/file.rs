@@ -46,6 +46,16 @@ pub fn put(store: &dyn Store, name: &str, bytes: &[u8], durable: bool) -> Result
     Ok(FileRecord::of(bytes))
 }
 
+/// Compares the size of a file, `None` if it is missing, with its record.
+pub fn verify_size(name: &str, size: Option<u64>, record: &FileRecord) -> Result<()> {
+    let what = match size {
+        Some(n) if n == record.bytes => return Ok(()),
+        Some(n) => format!("has {n} bytes instead of {}", record.bytes),
+        None => "missing".to_owned(),
+    };
+    Err(ArchiveError::damaged(name, what))
+}
+
 /// Reads a file through and compares it with its record; call it before a
 /// file's contents are sent anywhere. `progress` receives the bytes of each piece.
 pub fn verify(
@@ -55,14 +65,7 @@ pub fn verify(
     cancel: &Cancel,
     mut progress: impl FnMut(u64),
 ) -> Result<()> {
-    let size = store.size(name)?;
-    if size != Some(record.bytes) {
-        let what = match size {
-            None => "missing".to_owned(),
-            Some(n) => format!("has {n} bytes instead of {}", record.bytes),
-        };
-        return Err(ArchiveError::damaged(name, what));
-    }
+    verify_size(name, store.size(name)?, record)?;
     let mut reader = store.open(name)?;
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; READ_BYTES];

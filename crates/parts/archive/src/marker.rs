@@ -34,7 +34,8 @@ pub fn set(store: &dyn Store, tool_version: &str) -> Result<()> {
         tool_version: tool_version.to_owned(),
     };
     let text = crate::meta::to_json(&marker);
-    store.put(INCOMPLETE, text.as_bytes())?;
+    // Of two dumps that begin at the same time one is refused here.
+    store.put_new(INCOMPLETE, text.as_bytes())?;
     store.sync()?;
     Ok(())
 }

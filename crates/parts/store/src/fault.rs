@@ -136,6 +136,10 @@ impl Store for Fault {
         self.inner.put_new(name, bytes)
     }
 
+    fn distant(&self) -> bool {
+        self.inner.distant()
+    }
+
     fn describe(&self) -> String {
         format!("{} (failing on purpose)", self.inner.describe())
     }

@@ -86,6 +86,11 @@ pub trait Store: Send + Sync {
     /// Makes every object finished so far durable, contents and names.
     fn sync(&self) -> Result<()>;
 
+    /// Whether every byte comes over a network, so that reading a file twice costs twice.
+    fn distant(&self) -> bool {
+        false
+    }
+
     /// The store in words, for messages, e.g. its path.
     fn describe(&self) -> String;
 

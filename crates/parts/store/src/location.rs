@@ -16,6 +16,8 @@ use std::sync::Arc;
 /// A place where the files of an archive are, or will be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
+    /// Standard input or output, where a job takes one: no place that can be opened.
+    Stream,
     /// A directory of this host.
     Directory(PathBuf),
     /// A directory of another host, by ssh.
@@ -105,7 +107,18 @@ impl Location {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Location::Directory(path) => Some(path),
-            Location::Ssh(_) | Location::Object(_) => None,
+            Location::Stream | Location::Ssh(_) | Location::Object(_) => None,
+        }
+    }
+
+    /// The place in words that mean the same from everywhere: a URL, or an absolute path.
+    pub fn absolute(&self) -> String {
+        match self {
+            Location::Directory(path) => {
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                path.display().to_string()
+            }
+            Location::Stream | Location::Ssh(_) | Location::Object(_) => self.to_string(),
         }
     }
 
@@ -113,6 +126,7 @@ impl Location {
     #[must_use]
     pub fn join(&self, name: &str) -> Location {
         match self {
+            Location::Stream => Location::Stream,
             Location::Directory(path) => Location::Directory(path.join(name)),
             Location::Ssh(place) => Location::Ssh(place.join(name)),
             Location::Object(place) => Location::Object(place.join(name)),
@@ -122,6 +136,7 @@ impl Location {
     /// Opens what is there, to read from or add to. A prefix of an object store is always there.
     pub fn open(&self, limiter: Option<&Arc<RateLimiter>>) -> Result<Arc<dyn Store>> {
         Ok(match self {
+            Location::Stream => return Err(no_place("open")),
             Location::Directory(path) => {
                 let directory = Directory::open(path)?;
                 match limiter {
@@ -138,6 +153,7 @@ impl Location {
     /// (the error is then of the kind `DirectoryNotEmpty`).
     pub fn create(&self, limiter: Option<&Arc<RateLimiter>>) -> Result<Arc<dyn Store>> {
         let store: Arc<dyn Store> = match self {
+            Location::Stream => return Err(no_place("fill")),
             Location::Directory(path) => {
                 let directory = Directory::create(path)?;
                 return Ok(match limiter {
@@ -162,6 +178,7 @@ impl Location {
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Location::Stream => f.write_str("-"),
             Location::Directory(path) => {
                 f.write_str(&base::units::printable(&path.to_string_lossy()))
             }
@@ -169,6 +186,11 @@ impl fmt::Display for Location {
             Location::Object(place) => place.fmt(f),
         }
     }
+}
+
+fn no_place(op: &'static str) -> Error {
+    let why = std::io::Error::new(std::io::ErrorKind::Unsupported, "a stream holds no files");
+    Error::new(op, "-", why)
 }
 
 fn is_scheme(text: &str) -> bool {

@@ -52,7 +52,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     if !plan.archive.has_manifest() {
         run.observer.note(format!(
             "{} was not written by penstock ({}): it has no digests, so sizes and counts are checked, and a digest is taken while the rows are loaded",
-            options.from.display(),
+            options.from,
             printable(&plan.archive.root().dumper)
         ));
     }

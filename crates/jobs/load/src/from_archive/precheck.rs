@@ -313,7 +313,43 @@ fn files_of(table: &Table) -> Vec<String> {
     files
 }
 
-/// Verifies every file that will be read, before the first statement.
+/// Compares the sizes of all files with one listing; returns the files that are not rows.
+fn sizes<'a>(
+    plan: &LoadPlan,
+    list: Vec<(&'a String, &'a archive::FileRecord)>,
+) -> Result<Vec<(&'a String, &'a archive::FileRecord)>> {
+    let found = plan.archive.store().list().map_err(|e| {
+        failure::archive(
+            "cannot list the archive's files",
+            &archive::ArchiveError::Store(e),
+        )
+    })?;
+    let found: BTreeMap<&str, u64> = found.iter().map(|e| (e.name.as_str(), e.size)).collect();
+    for (name, record) in &list {
+        let size = found.get(name.as_str()).copied();
+        archive::file::verify_size(name, size, record).map_err(|e| {
+            failure::archive(
+                "nothing was loaded: the archive was changed after it was written",
+                &e,
+            )
+        })?;
+    }
+    // With the index of each, which only MySQL Shell reads.
+    let rows: BTreeSet<&str> = plan
+        .tables()
+        .flat_map(|t| &t.chunks)
+        .map(|c| c.file.as_str())
+        .collect();
+    let of_rows = |name: &str| rows.contains(name.strip_suffix(".idx").unwrap_or(name));
+    Ok(list
+        .into_iter()
+        .filter(|(name, _)| !of_rows(name))
+        .collect())
+}
+
+/// Verifies every file that will be read, before the first statement. Of rows in another place only the sizes:
+/// they would cross the network twice, and each chunk is compared with its digest while it is loaded, before
+/// the server commits it.
 pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
     let Some(manifest) = plan.archive.manifest() else {
         return Ok(());
@@ -334,6 +370,11 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
         .iter()
         .filter(|(name, _)| !of_tables.contains(*name) || wanted.contains(*name))
         .collect();
+    let list = if store.distant() {
+        sizes(plan, list)?
+    } else {
+        list
+    };
     phase
         .counters
         .bytes_expected

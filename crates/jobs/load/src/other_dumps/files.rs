@@ -138,9 +138,8 @@ impl InputFile {
 
 /// The files of what the user named.
 pub fn of(options: &Options) -> Result<InputFiles> {
-    let from = &options.from;
     let given = options.schema.as_ref();
-    if from.as_os_str() == "-" {
+    let Some(from) = options.from.path() else {
         let mut file = InputFile::sql(Path::new("-"), given);
         file.path = None;
         file.schema_given = true;
@@ -150,7 +149,7 @@ pub fn of(options: &Options) -> Result<InputFiles> {
             counted: BTreeMap::new(),
             gaps: Vec::new(),
         });
-    }
+    };
     if !from.is_dir() {
         std::fs::metadata(from).map_err(|source| {
             let what = from.display().to_string();

@@ -29,13 +29,20 @@ use instance::tune;
 use run::Run;
 use std::path::Path;
 use std::time::Instant;
+use store::Location;
 
 /// Bytes of statements in a batch, which is one transaction.
 const BATCH: usize = 8 << 20;
 
 /// Whether a path is an archive, which this module does not load.
-pub fn is_archive(from: &Path) -> Result<bool> {
-    if from.as_os_str() == "-" || !from.is_dir() {
+pub fn is_archive(from: &Location) -> Result<bool> {
+    let from = match from {
+        Location::Stream => return Ok(false),
+        Location::Directory(path) => path,
+        // What other tools wrote is read from files of this host.
+        Location::Ssh(_) | Location::Object(_) => return Ok(true),
+    };
+    if !from.is_dir() {
         return Ok(false);
     }
     match dumps::directory::detect(from) {

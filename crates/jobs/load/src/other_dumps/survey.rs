@@ -168,11 +168,11 @@ pub fn not_for(given: &str, own: &str, place: &str) -> Error {
 }
 
 /// A dump that creates and fills nothing: most likely the tool that wrote it failed.
-pub fn empty(from: &std::path::Path) -> Error {
-    let name = if from.as_os_str() == "-" {
+pub fn empty(from: &store::Location) -> Error {
+    let name = if *from == store::Location::Stream {
         "standard input".to_owned()
     } else {
-        from.display().to_string()
+        from.to_string()
     };
     Error::new(
         Kind::Archive,

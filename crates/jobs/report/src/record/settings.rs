@@ -13,7 +13,7 @@ use server::Filter;
 pub fn dump(o: &dump::Options) -> Record {
     let mut r = Record::new(Kind::Dump, format!("Dump of {}", o.source.endpoint));
     setting(&mut r, "source", &o.source.endpoint);
-    setting(&mut r, "to", o.to.display());
+    setting(&mut r, "to", &o.to);
     setting(&mut r, "workers", o.threads);
     setting(&mut r, "compression", o.compression);
     setting(&mut r, "chunk size", bytes(o.chunk_bytes));
@@ -40,7 +40,7 @@ pub fn dump(o: &dump::Options) -> Record {
 /// What is known before a load begins.
 pub fn load(o: &load::Options) -> Record {
     let mut r = Record::new(Kind::Load, format!("Load into {}", o.target.endpoint));
-    setting(&mut r, "from", o.from.display());
+    setting(&mut r, "from", &o.from);
     setting(&mut r, "target", &o.target.endpoint);
     setting(&mut r, "workers", o.threads);
     setting(&mut r, "verify at the end", yes(o.verify));

@@ -47,7 +47,7 @@ pub fn dump(d: &dump::Summary) -> Summary {
     let not_seen = Item::new("not seen").list(&d.not_seen);
     s.add(not_seen.key("not_seen", &d.not_seen));
     s.add_exceptions(&d.exceptions);
-    let path = d.path.display().to_string();
+    let path = d.path.clone();
     s.add(Item::new("archive").shown(&path).key("archive", path));
     s
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// Describes an archive that was found intact.
 pub fn offline(d: &verify::Offline) -> Summary {
-    let path = d.path.display().to_string();
+    let path = d.path.clone();
     let mut s = Summary::new("verify", "Archive is intact");
     s.title = format!("Check of {path}");
     s.story = vec![

@@ -238,6 +238,10 @@ impl Store for Objects {
         Ok(())
     }
 
+    fn distant(&self) -> bool {
+        true
+    }
+
     fn describe(&self) -> String {
         self.0.shown.clone()
     }

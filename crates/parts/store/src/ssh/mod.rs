@@ -241,6 +241,10 @@ impl Store for SshDirectory {
         Ok(())
     }
 
+    fn distant(&self) -> bool {
+        true
+    }
+
     fn describe(&self) -> String {
         self.0.shown.clone()
     }
