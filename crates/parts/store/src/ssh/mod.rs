@@ -102,7 +102,9 @@ impl Inner {
     /// Opens a file that must not exist yet, under this name.
     fn open_new(&self, name: &str) -> Result<File> {
         let path = self.at(name);
-        let opened = wait(self.sftp.options().write(true).create_new(true).open(&path));
+        // Reading too: its size is asked for at the end, and the library allows that only so.
+        let mut options = self.sftp.options();
+        let opened = wait(options.read(true).write(true).create_new(true).open(&path));
         opened.map_err(|e| {
             let mut e = io_error(&e);
             if e.kind() == io::ErrorKind::Other
