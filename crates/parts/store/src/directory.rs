@@ -21,6 +21,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
 
 /// A directory; clones share it.
 #[derive(Clone, Debug)]
@@ -202,6 +203,7 @@ impl Store for Directory {
                 name: raw.to_string_lossy().into_owned(),
                 size: 0,
                 kind: EntryKind::Other,
+                modified: None,
             };
             match rfs::statat(&self.0.fd, raw, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => {
@@ -209,6 +211,9 @@ impl Store for Directory {
                     if file && raw.to_str().is_ok() {
                         entry.kind = EntryKind::File;
                         entry.size = u64::try_from(stat.st_size).unwrap_or_default();
+                        let since = u64::try_from(stat.st_mtime).ok();
+                        entry.modified =
+                            since.map(|s| SystemTime::UNIX_EPOCH + Duration::from_secs(s));
                     }
                 }
                 // Renamed or removed since it was listed.
@@ -239,6 +244,12 @@ impl Store for Directory {
             self.0.lost.store(true, Ordering::SeqCst);
         }
         synced
+    }
+
+    fn remove_place(&self) -> Result<()> {
+        let shown = self.describe();
+        std::fs::remove_dir(&self.0.path).map_err(|e| Error::new("remove", &shown, e))?;
+        sync_parent(&self.0.path).map_err(|e| Error::new("sync the parent directory", &shown, e))
     }
 
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<()> {

@@ -136,6 +136,11 @@ impl Store for Fault {
         self.inner.put_new(name, bytes)
     }
 
+    fn remove_place(&self) -> Result<()> {
+        self.step("remove", "the store")?;
+        self.inner.remove_place()
+    }
+
     fn distant(&self) -> bool {
         self.inner.distant()
     }

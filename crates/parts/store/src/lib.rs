@@ -39,6 +39,7 @@ pub use conformance::conformance;
 pub use fault::{Failure, Fault};
 
 use std::io::{Read, Write};
+use std::time::SystemTime;
 
 /// What a name in a store is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub struct Entry {
     pub size: u64,
     /// File or not.
     pub kind: EntryKind,
+    /// When it was written, by the clock of whoever keeps it, where that is known.
+    pub modified: Option<SystemTime>,
 }
 
 /// A flat set of named objects.
@@ -93,6 +96,11 @@ pub trait Store: Send + Sync {
 
     /// The store in words, for messages, e.g. its path.
     fn describe(&self) -> String;
+
+    /// Removes the empty place itself, where it is a thing of its own (a directory); does nothing where it is not.
+    fn remove_place(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Writes a small object that must not exist yet, durably: of several writers exactly one succeeds, the
     /// others get [`Error::busy`]. Unlike others it may be visible before it is whole.

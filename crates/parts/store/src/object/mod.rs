@@ -210,11 +210,13 @@ impl Store for Objects {
             name: name(&o.location),
             size: o.size,
             kind: EntryKind::File,
+            modified: Some(o.last_modified.into()),
         });
         let below = found.common_prefixes.iter().map(|p| Entry {
             name: name(p),
             size: 0,
             kind: EntryKind::Other,
+            modified: None,
         });
         Ok(files.chain(below).collect())
     }

@@ -220,6 +220,7 @@ impl Store for SshDirectory {
                 } else {
                     0
                 },
+                modified: meta.modified().map(|t| t.as_system_time()),
                 kind: if file {
                     EntryKind::File
                 } else {
@@ -241,6 +242,11 @@ impl Store for SshDirectory {
     /// file system is trusted.
     fn sync(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn remove_place(&self) -> Result<()> {
+        wait(self.0.sftp.fs().remove_dir(&self.0.path))
+            .map_err(|e| self.0.fail("remove", &self.0.shown, &e))
     }
 
     fn distant(&self) -> bool {
