@@ -1,0 +1,63 @@
+//! One backup: a dump into a place of its own, and its entry in the catalog as the last step.
+
+use crate::catalog::Entry;
+use crate::layout::{BackupId, ServerName, random};
+use crate::lock::{Lock, Purpose};
+use crate::repo::{Repository, next_sequences};
+use base::{Result, failpoint};
+use run::Run;
+
+/// A backup that was made.
+#[derive(Debug)]
+pub struct Backup {
+    /// As it is listed.
+    pub entry: Entry,
+    /// The dump.
+    pub dump: dump::Summary,
+    /// Whole backups that earlier runs had not listed before they were killed.
+    pub adopted: Vec<Entry>,
+}
+
+/// Dumps a server into the repository; `options.to` is set here.
+pub fn backup(
+    run: &Run,
+    repository: &Repository,
+    server: &ServerName,
+    mut options: dump::Options,
+) -> Result<Backup> {
+    let adopted = repository.adopt(Some(server))?;
+    let id = BackupId::new(jiff::Timestamp::now(), random());
+    let lock = Lock::take(&repository.locks, (server, &id), Purpose::Backup)?;
+    let place = repository.backup_place(server, &id);
+    options.to = place.clone();
+    let dump = match dump::run(run, &options) {
+        Ok(dump) => dump,
+        Err(e) => {
+            // The dump has removed its files.
+            if let Ok(store) = place.open(None) {
+                let _ = store.remove_place();
+            }
+            return Err(e);
+        }
+    };
+    failpoint::reached("the backup is whole");
+    let (entries, _) = repository.entries(Some(server))?;
+    let sequence = next_sequences(&entries)
+        .remove(server.as_str())
+        .unwrap_or(1);
+    let entry = repository.entry_of(server, &id, sequence)?.ok_or_else(|| {
+        base::Error::new(
+            base::Kind::Internal,
+            "the dump has ended, and its archive is not whole",
+        )
+    })?;
+    repository.add(&entry)?;
+    failpoint::reached("the backup is listed");
+    drop(lock);
+    repository.copy_catalog();
+    Ok(Backup {
+        entry,
+        dump,
+        adopted,
+    })
+}

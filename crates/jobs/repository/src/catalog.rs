@@ -1,0 +1,133 @@
+//! The catalog: what is known of each backup without reading its archive.
+//!
+//! One small file for each backup, written once and never changed, so that no two runs write the same file.
+//! Because a thousand small files are slow to read from afar, one file holds copies of them; it is only ever
+//! believed about entries that are listed, so it may be old, missing or damaged.
+
+use crate::layout::{BackupId, ServerName};
+use archive::Manifest;
+use archive::manifest::Position;
+use serde::{Deserialize, Serialize};
+
+/// Version of an entry.
+const VERSION: u32 = 1;
+
+/// A backup, as it is listed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Format of the entry.
+    pub version: u32,
+    /// Under which name the server is kept.
+    pub server: String,
+    /// The backup.
+    pub id: String,
+    /// One more than the highest of this server's backups when it was written. Clocks jump; this does not.
+    pub sequence: u64,
+    /// `mysql` or `mariadb`.
+    pub flavour: String,
+    /// Version of the server.
+    pub server_version: String,
+    /// Begin: UTC, RFC 3339.
+    pub begin: String,
+    /// End.
+    pub end: String,
+    /// Tables with rows.
+    pub tables: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of rows before compression.
+    pub raw_bytes: u64,
+    /// Bytes of all files.
+    pub stored_bytes: u64,
+    /// Files.
+    pub files: u64,
+    /// The place in the binary log.
+    pub position: Position,
+    /// What is not part of the backup, or not of one moment with the rest.
+    #[serde(default)]
+    pub exceptions: Vec<String>,
+    /// The archive's manifest, so that an exchanged archive is noticed.
+    pub manifest: archive::FileRecord,
+}
+
+impl Entry {
+    /// What an archive's manifest says, in short; `stored` is the manifest as a file.
+    pub(crate) fn of(
+        (server, id, sequence): (&ServerName, &BackupId, u64),
+        manifest: &Manifest,
+        stored: archive::FileRecord,
+    ) -> Entry {
+        Entry {
+            version: VERSION,
+            server: server.to_string(),
+            id: id.to_string(),
+            sequence,
+            flavour: manifest.source.flavour.clone(),
+            server_version: manifest.source.version.clone(),
+            begin: manifest.created.begin.clone(),
+            end: manifest.created.end.clone(),
+            tables: manifest.tables.len() as u64,
+            rows: manifest.totals.rows,
+            raw_bytes: manifest.totals.raw_bytes,
+            stored_bytes: manifest.files.values().map(|f| f.bytes).sum::<u64>() + stored.bytes,
+            files: manifest.files.len() as u64 + 1,
+            position: manifest.position.clone(),
+            exceptions: manifest.consistency.exceptions.clone(),
+            manifest: stored,
+        }
+    }
+
+    /// Reads an entry; `None` if it is none of this version.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Entry> {
+        let entry: Entry = serde_json::from_slice(bytes).ok()?;
+        let names =
+            ServerName::parse(&entry.server).is_ok() && BackupId::parse(&entry.id).is_some();
+        (entry.version == VERSION && names && entry.begin().is_some()).then_some(entry)
+    }
+
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// When it began.
+    pub fn begin(&self) -> Option<jiff::Timestamp> {
+        self.begin.parse().ok()
+    }
+
+    /// How long it took, in seconds.
+    pub fn seconds(&self) -> f64 {
+        let end: Option<jiff::Timestamp> = self.end.parse().ok();
+        match (self.begin(), end) {
+            (Some(begin), Some(end)) => end.duration_since(begin).as_secs_f64().max(0.0),
+            _ => 0.0,
+        }
+    }
+}
+
+/// Copies of entries.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Copies {
+    version: u32,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Copies {
+    pub(crate) fn new(entries: Vec<Entry>) -> Copies {
+        Copies {
+            version: VERSION,
+            entries,
+        }
+    }
+
+    /// What can be believed of these bytes.
+    pub(crate) fn parse(bytes: &[u8]) -> Copies {
+        let copies: Option<Copies> = serde_json::from_slice(bytes).ok();
+        copies.filter(|c| c.version == VERSION).unwrap_or_default()
+    }
+
+    pub(crate) fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}

@@ -1,0 +1,28 @@
+//! A repository: backups of many servers in one place, under retention.
+//!
+//! Each backup is an ordinary archive in a place of its own (`layout`), which every verb that takes an
+//! archive reads without the repository. A backup is listed when its entry is in the catalog (`catalog`),
+//! and the entry is written after the archive is whole; the catalog can be made again from the archives.
+//! What is in use is locked (`lock`). `backup` adds one, `prune` removes what the policy (`retention`) does
+//! not keep, `check` reads backups through.
+//!
+//! Invariant: killed at any moment, each of these leaves only backups that are whole and listed, and
+//! leftovers that are neither listed nor mistaken for a backup.
+
+mod backup;
+mod catalog;
+mod check;
+mod layout;
+mod lock;
+mod prune;
+mod repo;
+mod retention;
+
+pub use backup::{Backup, backup};
+pub use catalog::Entry;
+pub use check::{Checked, check};
+pub use layout::{BackupId, ServerName};
+pub use lock::{Lock, Purpose};
+pub use prune::{Pruned, Removal, prune};
+pub use repo::{Listing, Repository, Unlisted};
+pub use retention::{Keep, Policy};

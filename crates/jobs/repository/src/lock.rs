@@ -1,0 +1,346 @@
+//! What is in use, and by whom.
+//!
+//! A lock is a small file that its owner writes again every minute. Whether its owner still lives is judged by
+//! the store's own clock: a lock that is more than ten minutes older than one just written is stale. A host
+//! whose clock is wrong can therefore neither keep others out for ever nor have its locks taken away. Of an
+//! owner on this host the process itself is looked for, so that after a kill nobody waits.
+
+use crate::layout::{BackupId, LOCKS, ServerName, random};
+use base::{Error, Kind, Result};
+use run::failure;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+use store::{EntryKind, Store};
+
+/// How often an owner writes its lock again.
+const REFRESH: Duration = Duration::from_secs(60);
+
+/// How much older than a fresh one a lock is when nobody owns it any more.
+const STALE: Duration = Duration::from_secs(600);
+
+/// The name of the lock of a prune, of which there is one.
+const PRUNE: &str = "prune.json";
+
+/// What a backup is in use for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It is being made.
+    Backup,
+    /// It is being restored or compared.
+    Restore,
+    /// It is being read through.
+    Check,
+    /// Backups are being removed.
+    Prune,
+}
+
+impl Purpose {
+    fn word(self) -> &'static str {
+        match self {
+            Purpose::Backup => "backup",
+            Purpose::Restore => "restore",
+            Purpose::Check => "check",
+            Purpose::Prune => "prune",
+        }
+    }
+}
+
+/// Who owns a lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Owner {
+    host: String,
+    pid: u32,
+    /// When the process began, by its system; a number is used again by another process.
+    started: u64,
+    /// The boot and the process namespace: only there the number means anything.
+    namespace: String,
+    /// UTC, RFC 3339, for people.
+    since: String,
+}
+
+impl Owner {
+    fn me() -> Owner {
+        let host = rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned();
+        let pid = std::process::id();
+        Owner {
+            host,
+            pid,
+            started: started(pid).unwrap_or(0),
+            namespace: namespace(),
+            since: jiff::Timestamp::now()
+                .strftime("%Y-%m-%dT%H:%M:%SZ")
+                .to_string(),
+        }
+    }
+
+    /// Whether the process is known to be gone; on another host nothing is known.
+    fn is_gone(&self) -> bool {
+        let here = namespace();
+        !here.is_empty() && self.namespace == here && started(self.pid) != Some(self.started)
+    }
+
+    fn words(&self) -> String {
+        base::units::printable(&format!(
+            "process {} on {}, since {}",
+            self.pid, self.host, self.since
+        ))
+    }
+}
+
+fn namespace() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let space = std::fs::read_link("/proc/self/ns/pid");
+    match (boot, space) {
+        (Ok(boot), Ok(space)) => format!("{} {}", boot.trim(), space.display()),
+        _ => String::new(),
+    }
+}
+
+/// When a process began, in ticks since the boot; `None` if there is none of that number.
+fn started(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program, in parentheses, may hold anything.
+    stat.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(19)?
+        .parse()
+        .ok()
+}
+
+/// A lock of this process, kept fresh until it is dropped.
+pub struct Lock {
+    store: Arc<dyn Store>,
+    name: String,
+    stop: Option<Sender<()>>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+/// A lock that was found.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) name: String,
+    /// The backup it is about.
+    pub(crate) backup: Option<(ServerName, BackupId)>,
+    modified: Option<SystemTime>,
+}
+
+impl Lock {
+    /// Says that a backup is in use.
+    pub(crate) fn take(
+        store: &Arc<dyn Store>,
+        (server, id): (&ServerName, &BackupId),
+        purpose: Purpose,
+    ) -> Result<Lock> {
+        let word = purpose.word();
+        let run = format!("{:04x}{:04x}", random(), random());
+        Lock::write(store, format!("{server}@{id}@{word}@{run}.json")).map_err(|e| failed(&e))
+    }
+
+    /// The one lock under which backups are removed.
+    pub(crate) fn prune(store: &Arc<dyn Store>) -> Result<Lock> {
+        for _ in 0..2 {
+            match Lock::write(store, PRUNE.to_owned()) {
+                Ok(lock) => return Ok(lock),
+                Err(e) if e.busy() => {}
+                Err(e) => return Err(failed(&e)),
+            }
+            let owner = owner(&**store, PRUNE);
+            if !is_stale(store, PRUNE)? {
+                let who = owner.map_or_else(|| "somebody".to_owned(), |o| o.words());
+                return Err(
+                    Error::new(Kind::Lock, format!("another prune is running: {who}")).hint(
+                        "wait for it; a lock whose owner is gone is taken over after ten minutes",
+                    ),
+                );
+            }
+            let _ = store.remove(PRUNE);
+        }
+        Err(Error::new(
+            Kind::Lock,
+            "another prune has begun at the same moment",
+        ))
+    }
+
+    fn write(store: &Arc<dyn Store>, name: String) -> store::Result<Lock> {
+        let text = serde_json::to_string(&Owner::me()).unwrap_or_default();
+        store.put_new(&name, text.as_bytes())?;
+        let (stop, stopped) = channel::<()>();
+        let (kept, again) = (Arc::clone(store), name.clone());
+        let keeper = std::thread::Builder::new()
+            .name("lock".into())
+            .spawn(move || {
+                while stopped.recv_timeout(REFRESH) == Err(RecvTimeoutError::Timeout) {
+                    // A store that is away for a moment: the next time will do.
+                    let _ = kept.put(&again, text.as_bytes());
+                }
+            });
+        Ok(Lock {
+            store: Arc::clone(store),
+            name,
+            stop: Some(stop),
+            keeper: keeper.ok(),
+        })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(keeper) = self.keeper.take() {
+            let _ = keeper.join();
+        }
+        // If it stays it becomes stale.
+        let _ = self.store.remove(&self.name);
+    }
+}
+
+fn failed(e: &store::Error) -> Error {
+    failure::store(format_args!("cannot lock in the repository ({LOCKS}/)"), e)
+}
+
+fn owner(store: &dyn Store, name: &str) -> Option<Owner> {
+    let bytes = store.read_all(name, 64 * 1024).ok()?;
+    // A lock that cannot be read is a lock all the same.
+    Some(serde_json::from_slice(&bytes).unwrap_or_default())
+}
+
+/// Whether a lock's owner is gone.
+fn is_stale(store: &Arc<dyn Store>, name: &str) -> Result<bool> {
+    let found = all(store)?;
+    Ok(!live(store, found)?.iter().any(|f| f.name == name))
+}
+
+fn all(store: &Arc<dyn Store>) -> Result<Vec<Found>> {
+    let entries = store.list().map_err(|e| failed(&e))?;
+    let files = entries.into_iter().filter(|e| e.kind == EntryKind::File);
+    Ok(files
+        .filter(|e| !e.name.ends_with(store::PARTIAL_SUFFIX))
+        .map(|e| {
+            let mut parts = e.name.split('@');
+            let server = parts.next().and_then(|s| ServerName::parse(s).ok());
+            let id = parts.next().and_then(BackupId::parse);
+            Found {
+                backup: server.zip(id),
+                name: e.name,
+                modified: e.modified,
+            }
+        })
+        .collect())
+}
+
+/// Those of the locks whose owners live, or may live.
+fn live(store: &Arc<dyn Store>, found: Vec<Found>) -> Result<Vec<Found>> {
+    if found.is_empty() {
+        return Ok(found);
+    }
+    let now = now(store)?;
+    Ok(found
+        .into_iter()
+        .filter(|f| {
+            let age = now
+                .zip(f.modified)
+                .and_then(|(now, then)| now.duration_since(then).ok());
+            let old = age.is_some_and(|age| age > STALE);
+            !old && !owner(&**store, &f.name).is_some_and(|o| o.is_gone())
+        })
+        .collect())
+}
+
+/// The locks whose owners live.
+pub(crate) fn in_use(store: &Arc<dyn Store>) -> Result<Vec<Found>> {
+    live(store, all(store)?)
+}
+
+/// Removes locks whose owners are gone.
+pub(crate) fn remove_stale(store: &Arc<dyn Store>) -> Result<()> {
+    let found = all(store)?;
+    let live = live(store, found.clone())?;
+    for stale in found
+        .iter()
+        .filter(|f| !live.iter().any(|l| l.name == f.name))
+    {
+        let _ = store.remove(&stale.name);
+    }
+    Ok(())
+}
+
+/// The time by the store's clock, if it has one.
+pub(crate) fn now(store: &Arc<dyn Store>) -> Result<Option<SystemTime>> {
+    let name = format!("clock-{:04x}{:04x}.json", random(), random());
+    store.put(&name, b"{}").map_err(|e| failed(&e))?;
+    let listed = store.list().map_err(|e| failed(&e));
+    let _ = store.remove(&name);
+    let mine = listed?.into_iter().find(|e| e.name == name);
+    Ok(mine.and_then(|e| e.modified))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::Directory;
+
+    fn store() -> (tempfile::TempDir, Arc<dyn Store>) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Directory::open(dir.path()).unwrap();
+        (dir, Arc::new(store))
+    }
+
+    #[test]
+    fn a_backup_is_in_use_while_its_lock_lives() {
+        let (_dir, store) = store();
+        let server = ServerName::parse("s").unwrap();
+        let id = BackupId::new(jiff::Timestamp::UNIX_EPOCH, 1);
+        let first = Lock::take(&store, (&server, &id), Purpose::Restore).unwrap();
+        let second = Lock::take(&store, (&server, &id), Purpose::Check).unwrap();
+        assert_eq!(in_use(&store).unwrap().len(), 2);
+        drop(first);
+        let left = in_use(&store).unwrap();
+        assert_eq!(left.len(), 1);
+        assert_eq!(left[0].backup, Some((server, id)));
+        drop(second);
+        assert!(in_use(&store).unwrap().is_empty());
+        assert!(store.list().unwrap().is_empty());
+    }
+
+    #[test]
+    fn one_prune_at_a_time_and_a_dead_one_is_taken_over() {
+        let (dir, store) = store();
+        let lock = Lock::prune(&store).unwrap();
+        assert_eq!(Lock::prune(&store).err().unwrap().kind, Kind::Lock);
+        drop(lock);
+        // The owner's process does not exist: nobody waits.
+        let dead = Owner {
+            pid: u32::MAX,
+            started: 1,
+            ..Owner::me()
+        };
+        store
+            .put(PRUNE, serde_json::to_string(&dead).unwrap().as_bytes())
+            .unwrap();
+        drop(Lock::prune(&store).unwrap());
+        // Of another host only the age is known.
+        let other = Owner {
+            namespace: "another".to_owned(),
+            ..dead
+        };
+        store
+            .put(PRUNE, serde_json::to_string(&other).unwrap().as_bytes())
+            .unwrap();
+        assert_eq!(Lock::prune(&store).err().unwrap().kind, Kind::Lock);
+        let file = std::fs::File::options()
+            .write(true)
+            .open(dir.path().join(PRUNE))
+            .unwrap();
+        file.set_modified(SystemTime::now() - STALE - Duration::from_secs(5))
+            .unwrap();
+        drop(Lock::prune(&store).unwrap());
+    }
+}

@@ -1,0 +1,221 @@
+//! Removing backups that the policy does not keep, and what killed runs left behind.
+//!
+//! The order of a removal: the entry leaves the catalog, locks are looked at once more, the archive is marked
+//! as incomplete, its files go, the mark goes last. Killed in between, what is left is not listed and not
+//! whole, and the next prune removes it.
+
+use crate::catalog::Entry;
+use crate::layout::ServerName;
+use crate::lock::{self, Lock};
+use crate::repo::{Repository, Unlisted, names};
+use crate::retention::{Keep, Policy, judge};
+use archive::marker;
+use base::{Error, Kind, Result, failpoint};
+use run::{Run, failure};
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+use store::{Location, Store};
+
+/// A clock that differs by more than this from the store's is wrong.
+const CLOCKS: Duration = Duration::from_secs(3600);
+
+/// What happened to a backup.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Removal {
+    /// The backup, and what keeps it.
+    pub keep: Keep,
+    /// Whether it is or would be removed.
+    pub removed: bool,
+    /// Why it stays although no rule keeps it.
+    pub why: Option<String>,
+}
+
+/// What a prune did, or would do.
+#[derive(Debug, Default)]
+pub struct Pruned {
+    /// Each backup, by server, the newest first.
+    pub backups: Vec<Removal>,
+    /// Unfinished leftovers that were removed.
+    pub leftovers: Vec<Unlisted>,
+    /// Whole backups that were not listed, and are now.
+    pub adopted: Vec<Entry>,
+    /// Whether nothing was changed.
+    pub dry_run: bool,
+}
+
+/// Applies a policy to the backups of one server, or of each.
+pub fn prune(
+    run: &Run,
+    repository: &Repository,
+    server: Option<&ServerName>,
+    policy: &Policy,
+    dry_run: bool,
+    force: bool,
+) -> Result<Pruned> {
+    let _lock = if dry_run {
+        None
+    } else {
+        Some(Lock::prune(&repository.locks)?)
+    };
+    let adopted = if dry_run {
+        Vec::new()
+    } else {
+        repository.adopt(server)?
+    };
+    let (entries, damaged) = repository.entries(server)?;
+    for name in damaged {
+        run.observer.warn(format!(
+            "the catalog's entry {name} cannot be read; its backup is left alone"
+        ));
+    }
+    clocks(repository, &entries, force)?;
+    let servers: BTreeSet<&str> = entries.iter().map(|e| e.server.as_str()).collect();
+    let mut judged: Vec<Keep> = Vec::new();
+    for name in servers {
+        let of = entries
+            .iter()
+            .filter(|e| e.server == name)
+            .cloned()
+            .collect();
+        let keeps = judge(policy, of);
+        let going = keeps.iter().filter(|k| k.reasons.is_empty()).count();
+        if going > 4 && going * 2 > keeps.len() && !force && !dry_run {
+            return Err(Error::new(
+                Kind::Usage,
+                format!(
+                    "{going} of the {} backups of {name} would be removed at once",
+                    keeps.len()
+                ),
+            )
+            .hint("look at --dry-run; if that is what you want, add --force"));
+        }
+        judged.extend(keeps);
+    }
+    let used = lock::in_use(&repository.locks)?;
+    let mut done = Pruned {
+        adopted,
+        dry_run,
+        ..Pruned::default()
+    };
+    for keep in judged {
+        run.check()?;
+        let mut removal = Removal {
+            removed: false,
+            why: None,
+            keep,
+        };
+        if removal.keep.reasons.is_empty() {
+            let of = names(&removal.keep.entry)?;
+            if used.iter().any(|l| l.backup.as_ref() == Some(&of)) {
+                removal.why = Some("in use".to_owned());
+            } else if dry_run {
+                removal.removed = true;
+            } else {
+                removal.removed = remove(repository, &removal.keep.entry)?;
+                removal.why = (!removal.removed).then(|| "in use".to_owned());
+            }
+        }
+        done.backups.push(removal);
+    }
+    let (entries, _) = repository.entries(server)?;
+    for left in repository.unlisted(server, &entries)? {
+        if left.running
+            || repository
+                .entry_of(&left.server, &left.id, 1)
+                .is_ok_and(|e| e.is_some())
+        {
+            continue;
+        }
+        run.check()?;
+        if !dry_run {
+            clear(&repository.backup_place(&left.server, &left.id))?;
+        }
+        done.leftovers.push(left);
+    }
+    if !dry_run {
+        lock::remove_stale(&repository.locks)?;
+        repository.copy_catalog();
+    }
+    Ok(done)
+}
+
+/// Refuses to remove by a clock that is wrong: the store's tells, and the newest backup cannot be of tomorrow.
+fn clocks(repository: &Repository, entries: &[Entry], force: bool) -> Result<()> {
+    if force {
+        return Ok(());
+    }
+    let here = SystemTime::now();
+    let apart = |a: SystemTime, b: SystemTime| {
+        a.duration_since(b)
+            .or_else(|_| b.duration_since(a))
+            .unwrap_or_default()
+    };
+    if let Some(there) = lock::now(&repository.locks)?
+        && apart(here, there) > CLOCKS
+    {
+        return Err(Error::new(
+            Kind::Usage,
+            "the clock of this host and that of the store differ by more than an hour",
+        )
+        .hint("set the clock; --force prunes all the same"));
+    }
+    let latest = entries.iter().filter_map(Entry::begin).max();
+    if let Some(latest) = latest
+        && SystemTime::from(latest) > here + CLOCKS
+    {
+        let what = format!(
+            "a backup is of the future ({latest}): the clock of this host is wrong, or was"
+        );
+        return Err(Error::new(Kind::Usage, what)
+            .hint("set the clock, or remove that backup; --force prunes all the same"));
+    }
+    Ok(())
+}
+
+/// Removes a backup; false if somebody has begun to use it.
+fn remove(repository: &Repository, entry: &Entry) -> Result<bool> {
+    let of = names(entry)?;
+    repository.unlist(entry)?;
+    failpoint::reached("the backup is off the list");
+    if lock::in_use(&repository.locks)?
+        .iter()
+        .any(|l| l.backup.as_ref() == Some(&of))
+    {
+        repository.add(entry)?;
+        return Ok(false);
+    }
+    clear(&repository.backup_place(&of.0, &of.1))?;
+    Ok(true)
+}
+
+/// Removes the files of an archive, so that at no moment it looks whole.
+fn clear(place: &Location) -> Result<()> {
+    let fail = |e: store::Error| failure::store(format_args!("cannot remove {place}"), &e);
+    let store = match place.open(None) {
+        Ok(store) => store,
+        Err(e) if e.not_found() => return Ok(()),
+        Err(e) => return Err(fail(e)),
+    };
+    if store.size(marker::INCOMPLETE).map_err(fail)?.is_none()
+        && !store.list().map_err(fail)?.is_empty()
+    {
+        marker::set(&*store, env!("CARGO_PKG_VERSION"))
+            .map_err(|e| failure::archive(format_args!("cannot remove {place}"), &e))?;
+    }
+    failpoint::reached("the backup is marked");
+    for entry in store.list().map_err(fail)? {
+        if entry.name != marker::INCOMPLETE {
+            forget(&*store, &entry.name).map_err(fail)?;
+        }
+    }
+    failpoint::reached("the files are gone");
+    forget(&*store, marker::INCOMPLETE).map_err(fail)?;
+    store.remove_place().map_err(fail)
+}
+
+fn forget(store: &dyn Store, name: &str) -> store::Result<()> {
+    match store.remove(name) {
+        Err(e) if e.not_found() => Ok(()),
+        done => done,
+    }
+}
