@@ -28,6 +28,13 @@ pub struct Dump {
     /// Archive directory to write; it must be empty, or not exist yet
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
+    #[command(flatten)]
+    pub how: Dumping,
+}
+
+/// What a dump into a place and a backup into a repository share.
+#[derive(Args, Debug, Clone)]
+pub struct Dumping {
     /// Connections that read rows [default: one per core, at least 2 and at most 8]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,

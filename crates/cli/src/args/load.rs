@@ -27,6 +27,15 @@ pub struct Load {
     /// input
     #[arg(value_name = "FROM")]
     pub from: PathBuf,
+    #[command(flatten)]
+    pub other_dumps: OtherDumps,
+    #[command(flatten)]
+    pub how: Loading,
+}
+
+/// What a load of an archive and a restore from a repository share.
+#[derive(Args, Debug, Clone)]
+pub struct Loading {
     /// The target server, as mysql://user@host:3306/, or use the connection options
     #[arg(long, value_name = "SERVER")]
     pub into: Option<String>,
@@ -53,8 +62,6 @@ pub struct Load {
     pub settings: ServerSettings,
     #[command(flatten)]
     pub new_server: NewServer,
-    #[command(flatten)]
-    pub other_dumps: OtherDumps,
     #[command(flatten)]
     pub selection: Selection,
     #[command(flatten)]
@@ -121,7 +128,7 @@ pub struct NewServer {
 }
 
 /// What only dumps of other tools need.
-#[derive(Args, Debug, Clone)]
+#[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Dumps of other tools")]
 pub struct OtherDumps {
     /// Schema for names without one; it is created if it does not exist

@@ -13,6 +13,7 @@ pub mod errors;
 pub mod limits;
 pub mod load;
 pub mod report;
+pub mod repository;
 pub mod throttle;
 pub mod values;
 pub mod verify;
@@ -43,9 +44,13 @@ Option files:
   commands are passed over; a name that no command has is refused.
 
 Environment:
-  PENSTOCK_PASSWORD  password for the server
-  PENSTOCK_STATE     directory for what must outlive a run [default: ~/.local/state/penstock]
-  NO_COLOR           no colours";
+  PENSTOCK_PASSWORD    password for the server
+  PENSTOCK_REPOSITORY  the repository, where --repository is not given
+  PENSTOCK_SSH         ssh program with options, for ssh:// [default: ssh]
+  AWS_…, GOOGLE_…, AZURE_STORAGE_…
+                       credentials for s3://, gs:// and az://, as the services' own tools read them
+  PENSTOCK_STATE       directory for what must outlive a run [default: ~/.local/state/penstock]
+  NO_COLOR             no colours";
 
 /// Dumps, loads and verifies MySQL and MariaDB data.
 #[derive(Parser, Debug)]
@@ -78,6 +83,18 @@ pub enum Command {
     Load(load::Load),
     /// Check an archive offline, or compare an archive with a server, or two servers
     Verify(verify::Verify),
+    /// Make a repository: a place for backups of many servers
+    Init(repository::Init),
+    /// Dump a server into a repository
+    Backup(repository::Backup),
+    /// List the backups of a repository
+    List(repository::List),
+    /// Read backups of a repository through, and compare every file with its digest
+    Check(repository::Check),
+    /// Load a backup of a repository into a server, or into a new data directory, and verify the rows
+    Restore(repository::Restore),
+    /// Remove the backups that the rules do not keep
+    Prune(repository::Prune),
     /// Show the running dumps, loads and verifications
     Status(control::Which),
     /// Change a limit of a running job

@@ -116,6 +116,23 @@ fn compression(text: &str) -> Result<dump::Compression, String> {
     }
 }
 
+/// A long time with its unit: 36h, 30d, 8w.
+pub fn period(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("'{text}' is not a time: write 36h, 30d or 8w");
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let number = &text[..text.len() - unit.len_utf8()];
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let hours = match unit {
+        'h' => 1,
+        'd' => 24,
+        'w' => 7 * 24,
+        _ => return Err(wrong()),
+    };
+    let seconds = number.checked_mul(hours * 3600);
+    let seconds = seconds.filter(|s| *s > 0 && *s < 1 << 40);
+    seconds.map(Duration::from_secs).ok_or_else(wrong)
+}
+
 /// `64M`, `1G`, `500k`, `1000000`: binary multiples, as in the server's own options.
 pub fn size(text: &str) -> Result<u64, String> {
     let bad = || format!("{text:?} is not a size; write a number with k, M or G, e.g. 64M");

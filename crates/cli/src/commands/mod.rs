@@ -3,7 +3,9 @@
 mod bench;
 mod control;
 mod report;
+mod repository;
 
+use crate::args::load::Loading;
 use crate::args::{self, Cli, Command, Completions};
 use crate::screen::Screen;
 use crate::settings::{self, Compared};
@@ -24,6 +26,12 @@ pub fn run(cli: &Cli, screen: &Arc<Screen>, cancel: &Cancel) -> Result<u8> {
         Command::Dump(a) => dump(a, &run, screen),
         Command::Load(a) => load(a, &run, screen),
         Command::Verify(a) => verify(a, &run, screen),
+        Command::Init(a) => repository::init(a, screen),
+        Command::Backup(a) => repository::backup(a, &run, screen),
+        Command::List(a) => repository::list(a, screen),
+        Command::Check(a) => repository::check(a, &run, screen),
+        Command::Restore(a) => repository::restore(a, &run, screen),
+        Command::Prune(a) => repository::prune(a, &run, screen),
         Command::Doctor(a) => doctor(a, &run, screen),
         Command::Status(a) => control::status(a, screen),
         Command::Set(a) => control::set(a, screen),
@@ -46,11 +54,11 @@ fn show(run: &Run, screen: &Screen, summary: &mut Summary) {
 
 fn dump(a: &args::dump::Dump, run: &Run, screen: &Screen) -> Result<u8> {
     let options = settings::dump(a)?;
-    settings::limit(run, &a.limits, Some(&a.store_limits));
+    settings::limit(run, &a.how.limits, Some(&a.how.store_limits));
     let _listens = control::listen(run, "dump", settings::about("into", &options.to));
     let mut kept = record::keep(
         run,
-        a.recording.record.as_deref(),
+        a.how.recording.record.as_deref(),
         || recorded::dump(&options),
         |run| dump::run(run, &options),
         summary::dump,
@@ -60,14 +68,18 @@ fn dump(a: &args::dump::Dump, run: &Run, screen: &Screen) -> Result<u8> {
 }
 
 fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
-    let options = settings::load(a)?;
+    run_load(run, screen, &settings::load(a)?, &a.how)
+}
+
+/// Loads, and shows what was done.
+fn run_load(run: &Run, screen: &Screen, options: &load::Options, a: &Loading) -> Result<u8> {
     settings::limit(run, &a.limits, None);
     let _listens = control::listen(run, "load", settings::about("of", &options.from));
     let mut kept = record::keep(
         run,
         a.recording.record.as_deref(),
-        || recorded::load(&options),
-        |run| load::run(run, &options),
+        || recorded::load(options),
+        |run| load::run(run, options),
         summary::load,
     )?;
     show(run, screen, &mut kept.summary);

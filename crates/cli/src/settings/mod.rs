@@ -11,9 +11,9 @@ pub mod place;
 pub mod rules;
 pub mod state;
 
-use crate::args::dump::Dump;
+use crate::args::dump::{Dump, Dumping};
 use crate::args::limits::{Limits, StoreLimits};
-use crate::args::load::Load;
+use crate::args::load::{Load, Loading, OtherDumps};
 use crate::args::throttle::Throttle;
 use crate::args::values::{Consistency, DeferIndexes, ImportMode, Tune};
 use crate::args::verify::Verify;
@@ -35,11 +35,17 @@ const LOCK_WAIT: u64 = 60;
 
 /// What a dump shall do.
 pub fn dump(a: &Dump) -> Result<dump::Options> {
+    rules::record_outside(a)?;
+    dump_to(place::location("--to", &a.to)?, a.source.as_deref(), &a.how)
+}
+
+/// What a dump of this server into this place shall do.
+pub fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Options> {
     recorded(a.recording.record.as_deref())?;
     rules::dump(a)?;
     Ok(dump::Options {
-        source: a.connection.resolve(a.source.as_deref())?,
-        to: place::location("--to", &a.to)?,
+        source: a.connection.resolve(source)?,
+        to,
         threads: threads(a.threads),
         compression: a.compression,
         chunk_bytes: a.chunk_size.max(64 << 10),
@@ -76,6 +82,25 @@ fn impact(a: &Throttle, connection: &Connection) -> Result<throttle::Options> {
 /// What a load shall do.
 pub fn load(a: &Load) -> Result<load::Options> {
     let from = place::location_or_stream("FROM", &a.from)?;
+    local_directories(&a.how)?;
+    recorded(a.how.recording.record.as_deref())?;
+    rules::load(&a.how)?;
+    // What cannot be recognized is reported by the load itself.
+    if let Ok(archive) = load::is_archive(&from) {
+        rules::load_of(a, archive)?;
+    }
+    load_from(from, &a.how, &a.other_dumps)
+}
+
+/// What a restore from this place shall do.
+pub fn restore(from: Location, a: &Loading) -> Result<load::Options> {
+    local_directories(a)?;
+    recorded(a.recording.record.as_deref())?;
+    rules::load(a)?;
+    load_from(from, a, &OtherDumps::default())
+}
+
+fn local_directories(a: &Loading) -> Result<()> {
     for (option, path) in [
         ("--datadir", &a.new_server.datadir),
         ("--server-config", &a.settings.server_config),
@@ -84,12 +109,10 @@ pub fn load(a: &Load) -> Result<load::Options> {
             place::local(option, path)?;
         }
     }
-    recorded(a.recording.record.as_deref())?;
-    rules::load(a)?;
-    // What cannot be recognized is reported by the load itself.
-    if let Ok(archive) = load::is_archive(&from) {
-        rules::load_of(a, archive)?;
-    }
+    Ok(())
+}
+
+fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<load::Options> {
     let (command, config) = (&a.settings.server_command, &a.settings.server_config);
     let restart = command.as_ref().zip(config.as_ref());
     Ok(load::Options {
@@ -100,8 +123,8 @@ pub fn load(a: &Load) -> Result<load::Options> {
         allow_same_server: a.allow_same_server,
         skip_binlog: a.skip_binlog,
         resume: a.resume,
-        schema: a.other_dumps.schema.clone(),
-        skip_unsupported: a.other_dumps.skip_unsupported,
+        schema: other_dumps.schema.clone(),
+        skip_unsupported: other_dumps.skip_unsupported,
         defer_indexes: match a.import.defer_indexes {
             DeferIndexes::Auto => load::DeferIndexes::Auto,
             DeferIndexes::All => load::DeferIndexes::All,
@@ -134,7 +157,7 @@ pub fn load(a: &Load) -> Result<load::Options> {
 }
 
 /// The server to load into.
-fn target(a: &Load) -> Result<wire::Options> {
+fn target(a: &Loading) -> Result<wire::Options> {
     let Some(directory) = &a.new_server.datadir else {
         return a.connection.resolve(a.into.as_deref());
     };
@@ -234,7 +257,7 @@ fn level(tune: Tune) -> tune::Level {
 }
 
 /// The number of workers, if none was asked for: one per core, at least 2 and at most 8.
-fn threads(asked: Option<u16>) -> usize {
+pub fn threads(asked: Option<u16>) -> usize {
     asked.map_or_else(
         || std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 8)),
         usize::from,

@@ -6,8 +6,8 @@
 use super::place;
 use crate::args::bench::Impact;
 use crate::args::doctor::Doctor;
-use crate::args::dump::Dump;
-use crate::args::load::Load;
+use crate::args::dump::{Dump, Dumping};
+use crate::args::load::{Load, Loading};
 use crate::args::report::Report;
 use crate::args::throttle::Throttle;
 use crate::args::values::{Consistency, ImportMode, Tune};
@@ -25,7 +25,7 @@ fn refuse(what: impl Into<String>, hint: impl Into<String>) -> Result<()> {
 const LEAST_CHUNK: u64 = 64 << 10;
 
 /// `penstock dump`.
-pub fn dump(a: &Dump) -> Result<()> {
+pub fn dump(a: &Dumping) -> Result<()> {
     if a.chunk_size < LEAST_CHUNK {
         return refuse(
             format!(
@@ -49,8 +49,13 @@ pub fn dump(a: &Dump) -> Result<()> {
             "lower --min-rate, or raise --max-rate",
         );
     }
+    limits(&a.throttle)
+}
+
+/// A record is no file of the archive.
+pub fn record_outside(a: &Dump) -> Result<()> {
     let absolute = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
-    if let Some(record) = &a.recording.record
+    if let Some(record) = &a.how.recording.record
         && absolute(record).starts_with(absolute(&a.to))
     {
         return refuse(
@@ -61,7 +66,7 @@ pub fn dump(a: &Dump) -> Result<()> {
             "name a file outside of it",
         );
     }
-    limits(&a.throttle)
+    Ok(())
 }
 
 /// Limits on the impact of a dump.
@@ -89,7 +94,7 @@ fn limits(a: &Throttle) -> Result<()> {
 }
 
 /// `penstock load`.
-pub fn load(a: &Load) -> Result<()> {
+pub fn load(a: &Loading) -> Result<()> {
     let sql = a.import.import_mode == ImportMode::Sql;
     if sql && a.import.sort_memory.is_some() {
         return refuse(
@@ -125,14 +130,14 @@ pub fn load_of(a: &Load, archive: bool) -> Result<()> {
         }
         return Ok(());
     }
-    if !a.selection.is_empty() {
+    if !a.how.selection.is_empty() {
         // A part of a script is not a smaller dump: its statements depend on each other.
         return refuse(
             "dumps of other tools are loaded completely: schemas and tables cannot be selected",
             "omit the selection, or load the dump into another server and dump the selection from there with penstock",
         );
     }
-    if let mode @ (ImportMode::Tablespace | ImportMode::Offline) = a.import.import_mode {
+    if let mode @ (ImportMode::Tablespace | ImportMode::Offline) = a.how.import.import_mode {
         let mode = match mode {
             ImportMode::Offline => "offline",
             _ => "tablespace",
@@ -144,7 +149,7 @@ pub fn load_of(a: &Load, archive: bool) -> Result<()> {
             "leave it out: they are loaded by SQL",
         );
     }
-    if a.import.sort_memory.is_some() {
+    if a.how.import.sort_memory.is_some() {
         return refuse(
             format!(
                 "--sort-memory is for tables imported as tablespaces, and {from} is a dump of another tool, which is loaded by SQL"
@@ -152,7 +157,7 @@ pub fn load_of(a: &Load, archive: bool) -> Result<()> {
             "leave it out",
         );
     }
-    if a.allow_same_server {
+    if a.how.allow_same_server {
         return refuse(
             format!(
                 "--allow-same-server does not apply: {from} is a dump of another tool, which does not say from which server it is"
@@ -160,7 +165,7 @@ pub fn load_of(a: &Load, archive: bool) -> Result<()> {
             "leave it out",
         );
     }
-    if a.resume && a.from.as_os_str() == "-" {
+    if a.how.resume && a.from.as_os_str() == "-" {
         return refuse(
             "standard input cannot be read again, so there is nothing to resume",
             "load it from a file",
@@ -170,7 +175,7 @@ pub fn load_of(a: &Load, archive: bool) -> Result<()> {
 }
 
 /// What does not apply to a data directory that the load initializes.
-fn new_server(a: &Load) -> Result<()> {
+fn new_server(a: &Loading) -> Result<()> {
     if a.settings.tune == Tune::Max {
         return refuse(
             "--tune=max is for a server that has settings to change",
@@ -193,7 +198,7 @@ fn new_server(a: &Load) -> Result<()> {
 }
 
 /// Who may restart the target server, and for what.
-fn restarts(a: &Load) -> Result<()> {
+fn restarts(a: &Loading) -> Result<()> {
     let offline = a.import.import_mode == ImportMode::Offline;
     let max = a.settings.tune == Tune::Max;
     let config = a.settings.server_config.is_some();
@@ -369,8 +374,8 @@ mod tests {
         let words = std::iter::once("penstock").chain(line.split(' '));
         let cli = Cli::try_parse_from(words).expect("a command line");
         let said = match &cli.command {
-            Command::Dump(a) => super::dump(a),
-            Command::Load(a) => super::load(a),
+            Command::Dump(a) => super::record_outside(a).and_then(|()| super::dump(&a.how)),
+            Command::Load(a) => super::load(&a.how),
             Command::Verify(a) => super::verify(a),
             Command::Doctor(a) => super::doctor(a),
             Command::Report(a) => super::report(a),

@@ -1,11 +1,12 @@
 //! One backup: a dump into a place of its own, and its entry in the catalog as the last step.
 
 use crate::catalog::Entry;
-use crate::layout::{BackupId, ServerName, random};
+use crate::layout::{BackupId, ServerName, backup_place, random};
 use crate::lock::{Lock, Purpose};
 use crate::repo::{Repository, next_sequences};
 use base::{Result, failpoint};
 use run::Run;
+use store::Location;
 
 /// A backup that was made.
 #[derive(Debug)]
@@ -18,19 +19,42 @@ pub struct Backup {
     pub adopted: Vec<Entry>,
 }
 
-/// Dumps a server into the repository; `options.to` is set here.
+/// A backup that is about to be made: nothing is written yet.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    server: ServerName,
+    id: BackupId,
+    place: Location,
+}
+
+impl Planned {
+    /// A backup of this server that begins now.
+    pub fn new(repository: &Location, server: &ServerName) -> Planned {
+        let id = BackupId::new(jiff::Timestamp::now(), random());
+        Planned {
+            place: backup_place(repository, server, &id),
+            server: server.clone(),
+            id,
+        }
+    }
+
+    /// Where its archive will be.
+    pub fn place(&self) -> &Location {
+        &self.place
+    }
+}
+
+/// Makes a planned backup; `options` dump into its place.
 pub fn backup(
     run: &Run,
     repository: &Repository,
-    server: &ServerName,
-    mut options: dump::Options,
+    planned: &Planned,
+    options: &dump::Options,
 ) -> Result<Backup> {
+    let Planned { server, id, place } = planned;
     let adopted = repository.adopt(Some(server))?;
-    let id = BackupId::new(jiff::Timestamp::now(), random());
-    let lock = Lock::take(&repository.locks, (server, &id), Purpose::Backup)?;
-    let place = repository.backup_place(server, &id);
-    options.to = place.clone();
-    let dump = match dump::run(run, &options) {
+    let lock = Lock::take(&repository.locks, (server, id), Purpose::Backup)?;
+    let dump = match dump::run(run, options) {
         Ok(dump) => dump,
         Err(e) => {
             // The dump has removed its files.
@@ -45,7 +69,7 @@ pub fn backup(
     let sequence = next_sequences(&entries)
         .remove(server.as_str())
         .unwrap_or(1);
-    let entry = repository.entry_of(server, &id, sequence)?.ok_or_else(|| {
+    let entry = repository.entry_of(server, id, sequence)?.ok_or_else(|| {
         base::Error::new(
             base::Kind::Internal,
             "the dump has ended, and its archive is not whole",

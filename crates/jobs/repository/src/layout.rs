@@ -13,6 +13,7 @@
 
 use base::{Error, Kind, Result};
 use std::fmt;
+use store::Location;
 
 /// Name of the file that says that a place is a repository.
 pub(crate) const REPOSITORY: &str = "repository.json";
@@ -93,6 +94,12 @@ impl fmt::Display for BackupId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Where a backup's archive is.
+pub(crate) fn backup_place(repository: &Location, server: &ServerName, id: &BackupId) -> Location {
+    let of_server = repository.join(BACKUPS).join(server.as_str());
+    of_server.join(id.as_str())
 }
 
 /// The file name of a backup's entry in the catalog.

@@ -18,7 +18,7 @@ mod prune;
 mod repo;
 mod retention;
 
-pub use backup::{Backup, backup};
+pub use backup::{Backup, Planned, backup};
 pub use catalog::Entry;
 pub use check::{Checked, check};
 pub use layout::{BackupId, ServerName};

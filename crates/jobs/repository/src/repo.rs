@@ -2,7 +2,8 @@
 
 use crate::catalog::{Copies, Entry};
 use crate::layout::{
-    BACKUPS, BackupId, CATALOG, COPIES, LOCKS, REPOSITORY, ServerName, entry_name, parse_entry_name,
+    self, BACKUPS, BackupId, CATALOG, COPIES, LOCKS, REPOSITORY, ServerName, entry_name,
+    parse_entry_name,
 };
 use crate::lock::{self, Lock, Purpose};
 use archive::{FileRecord, Manifest, marker};
@@ -159,10 +160,13 @@ impl Repository {
 
     /// Where a backup's archive is.
     pub fn backup_place(&self, server: &ServerName, id: &BackupId) -> Location {
-        self.place
-            .join(BACKUPS)
-            .join(server.as_str())
-            .join(id.as_str())
+        layout::backup_place(&self.place, server, id)
+    }
+
+    /// Where the archive of this backup is.
+    pub fn place_of(&self, entry: &Entry) -> Result<Location> {
+        let (server, id) = names(entry)?;
+        Ok(self.backup_place(&server, &id))
     }
 
     /// The backups in the catalog; of one server, or of all.

@@ -1,0 +1,169 @@
+//! The verbs of a repository: init, backup, list, check, restore, prune.
+
+use super::dump::Dumping;
+use super::load::Loading;
+use super::values::period;
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Which repository.
+#[derive(Args, Debug, Clone)]
+pub struct Where {
+    /// The repository: a directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://…
+    #[arg(long, value_name = "REPO", env = "PENSTOCK_REPOSITORY")]
+    pub repository: PathBuf,
+}
+
+/// `penstock init`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  penstock init /backup/repo
+  penstock init ssh://backup@store/srv/mysql
+  penstock init 's3://backups/mysql?endpoint=https://s3.example.org'
+
+Exit codes: 0 made, 8 the place refused, 10 the place is not empty; the others are listed by
+penstock --help")]
+pub struct Init {
+    /// An empty or new place: a directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://…
+    #[arg(value_name = "REPO")]
+    pub repository: PathBuf,
+}
+
+/// `penstock backup`.
+#[derive(Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    after_help = "\
+Examples:
+  penstock backup shop --repository /backup/repo --socket /run/mysqld/mysqld.sock --user backup
+  penstock backup shop mysql://backup@db1:3306/ --repository s3://backups/mysql --max-impact 5%
+
+Exit codes: 0 backed up, 3 backed up with exceptions; the others are listed by penstock --help"
+)]
+pub struct Backup {
+    /// Under which name the server's backups are kept
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The server, as mysql://user@host:3306/ or mysql://user@localhost/?socket=/path, or use the
+    /// connection options
+    #[arg(value_name = "SOURCE")]
+    pub source: Option<String>,
+    #[command(flatten)]
+    pub place: Where,
+    #[command(flatten)]
+    pub how: Dumping,
+}
+
+/// `penstock list`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  penstock list --repository /backup/repo
+  penstock list --repository s3://backups/mysql --server-name shop --json")]
+pub struct List {
+    #[command(flatten)]
+    pub place: Where,
+    /// Only the backups of this server
+    #[arg(long, value_name = "NAME")]
+    pub server_name: Option<String>,
+}
+
+/// `penstock check`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  penstock check --repository /backup/repo
+  penstock check latest --server-name shop --repository /backup/repo --files-only
+
+Exit codes: 0 every backup is intact, 5 at least one is not; the others are listed by penstock --help")]
+pub struct Check {
+    /// The backup, by its identifier, the beginning of one, or `latest` [default: all]
+    #[arg(value_name = "BACKUP")]
+    pub backup: Option<String>,
+    #[command(flatten)]
+    pub place: Where,
+    /// Only the backups of this server
+    #[arg(long, value_name = "NAME")]
+    pub server_name: Option<String>,
+    /// Check the files against their digests only, do not decode the rows
+    #[arg(long)]
+    pub files_only: bool,
+    /// Threads [default: one per core, at least 2 and at most 8]
+    #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+}
+
+/// `penstock restore`.
+#[derive(Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    after_help = "\
+Examples:
+  penstock restore --repository /backup/repo --into mysql://root@newdb:3306/ -p
+  penstock restore 20261125T02 --server-name shop --repository s3://backups/mysql --datadir /srv/mysql-new
+
+Exit codes: as of penstock load: 0 restored and verified, 3 restored with exceptions, 4 the rows differ,
+10 the target holds the objects already; the others are listed by penstock --help"
+)]
+pub struct Restore {
+    /// The backup, by its identifier or the beginning of one [default: latest]
+    #[arg(
+        value_name = "BACKUP",
+        default_value = "latest",
+        hide_default_value = true
+    )]
+    pub backup: String,
+    #[command(flatten)]
+    pub place: Where,
+    /// The server whose backup it is
+    #[arg(long, value_name = "NAME")]
+    pub server_name: Option<String>,
+    #[command(flatten)]
+    pub how: Loading,
+}
+
+/// `penstock prune`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  penstock prune --repository /backup/repo --keep-daily 7 --keep-weekly 5 --keep-monthly 12 --dry-run
+  penstock prune --repository s3://backups/mysql --server-name shop --keep-within 30d
+
+Each rule keeps the newest backup of each hour, day, week, month or year (UTC) that has one, up to its
+number; a backup that any rule keeps stays. The newest backup of a server always stays.")]
+pub struct Prune {
+    #[command(flatten)]
+    pub place: Where,
+    /// Only the backups of this server
+    #[arg(long, value_name = "NAME")]
+    pub server_name: Option<String>,
+    /// Keep the last N backups
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep_last: Option<u32>,
+    /// Keep one backup of each of the last N hours that have one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep_hourly: Option<u32>,
+    /// Keep one backup of each of the last N days that have one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep_daily: Option<u32>,
+    /// Keep one backup of each of the last N weeks that have one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep_weekly: Option<u32>,
+    /// Keep one backup of each of the last N months that have one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep_monthly: Option<u32>,
+    /// Keep one backup of each of the last N years that have one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep_yearly: Option<u32>,
+    /// Keep every backup that is not older than this, counted from the newest: 36h, 30d, 8w
+    #[arg(long, value_name = "TIME", value_parser = period)]
+    pub keep_within: Option<Duration>,
+    /// Only say what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Remove even if that is most of a server's backups at once, or if clocks disagree
+    #[arg(long)]
+    pub force: bool,
+}

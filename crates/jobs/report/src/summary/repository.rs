@@ -1,0 +1,258 @@
+//! After the verbs of a repository.
+
+use super::shared::{rows, things};
+use super::{Item, Line, Summary, Table};
+use base::units::{bytes, count, seconds};
+use repository::{Backup, Checked, Entry, Listing, Pruned, Removal, Repository, Unlisted};
+use serde_json::{Value, json};
+
+/// Describes a new repository.
+pub fn init(r: &Repository) -> Summary {
+    let mut s = Summary::new("init", "Repository made");
+    let place = r.place().absolute();
+    s.add(
+        Item::new("repository")
+            .shown(&place)
+            .key("repository", &place),
+    );
+    s.add(Item::new("next").line(format!("penstock backup NAME --repository {place} …")));
+    s
+}
+
+/// Describes a backup: its dump, and how it is listed.
+pub fn backup(b: &Backup) -> Summary {
+    let mut s = super::dump(&b.dump);
+    s.job = "backup";
+    s.heading = s.heading.replacen("Dump", "Backup", 1);
+    s.title = format!("Backup of {}", b.entry.server);
+    let name = format!("{}@{}", b.entry.server, b.entry.id);
+    s.add(
+        Item::new("backup")
+            .shown(name)
+            .key("backup", entry_json(&b.entry)),
+    );
+    s.add(adopted(&b.adopted));
+    s
+}
+
+/// Describes the backups of a repository.
+pub fn list(r: &Repository, l: &Listing) -> Summary {
+    let n = l.entries.len() as u64;
+    let heading = match n {
+        0 => "No backups".to_owned(),
+        _ => things(n, "backup"),
+    };
+    let mut s = Summary::new("list", heading);
+    let place = r.place().absolute();
+    s.add(
+        Item::new("repository")
+            .line(&place)
+            .key("repository", &place),
+    );
+    let head = [
+        "server",
+        "backup",
+        "began (UTC)",
+        "took",
+        "rows",
+        "row data",
+        "stored",
+        "source",
+        "",
+    ];
+    let mut table = vec![head.map(str::to_owned).to_vec()];
+    table.extend(l.entries.iter().map(cells));
+    let json: Vec<Value> = l.entries.iter().map(entry_json).collect();
+    let mut item = Item::keys().key("backups", json);
+    if n > 0 {
+        let rows = table;
+        item = item.with(Line::Blank).with(Line::Table(Table {
+            indent: 2,
+            numbers: false,
+            rows,
+        }));
+        let stored = l.entries.iter().map(|e| e.stored_bytes).sum();
+        item = item
+            .with(Line::Blank)
+            .with(Line::Plain(format!("{} in all", bytes(stored))));
+    }
+    s.add(item);
+    s.add(unlisted(&l.unlisted));
+    let damaged: Vec<String> = l
+        .damaged
+        .iter()
+        .map(|n| format!("{n} in the catalog cannot be read"))
+        .collect();
+    s.add(
+        Item::new("damaged")
+            .list(&damaged)
+            .key("damaged", &l.damaged),
+    );
+    s
+}
+
+fn cells(e: &Entry) -> Vec<String> {
+    let begin = e.begin.get(..16).unwrap_or(&e.begin).replace('T', " ");
+    let note = match e.exceptions.len() {
+        0 => String::new(),
+        n => things(n as u64, "exception"),
+    };
+    vec![
+        e.server.clone(),
+        e.id.clone(),
+        begin,
+        seconds(e.seconds()),
+        count(e.rows),
+        bytes(e.raw_bytes),
+        bytes(e.stored_bytes),
+        format!("{} {}", e.flavour, e.server_version),
+        note,
+    ]
+}
+
+fn entry_json(e: &Entry) -> Value {
+    json!({
+        "server": e.server, "id": e.id, "sequence": e.sequence, "begin": e.begin, "end": e.end,
+        "duration": base::units::rounded(e.seconds()), "flavour": e.flavour, "server_version": e.server_version,
+        "tables": e.tables, "rows": e.rows, "raw_bytes": e.raw_bytes, "stored_bytes": e.stored_bytes,
+        "files": e.files, "position": e.position, "exceptions": e.exceptions,
+    })
+}
+
+fn unlisted(all: &[Unlisted]) -> Item {
+    let running: Vec<String> = all.iter().filter(|u| u.running).map(name).collect();
+    let left: Vec<String> = all
+        .iter()
+        .filter(|u| !u.running)
+        .map(|u| {
+            format!(
+                "{} is not whole, or was not listed yet; prune or the next backup settles it",
+                name(u)
+            )
+        })
+        .collect();
+    let json: Vec<Value> = all
+        .iter()
+        .map(|u| json!({"server": u.server.as_str(), "id": u.id.as_str(), "running": u.running}))
+        .collect();
+    let item = Item::new("left over").list(&left).key("unlisted", json);
+    running.iter().fold(item, |item, name| {
+        item.with(Line::Plain(format!("{name} is being made")))
+    })
+}
+
+fn name(u: &Unlisted) -> String {
+    format!("{}@{}", u.server, u.id)
+}
+
+fn adopted(all: &[Entry]) -> Item {
+    let names: Vec<String> = all
+        .iter()
+        .map(|e| format!("{}@{}", e.server, e.id))
+        .collect();
+    Item::new("listed now, whole since an earlier run")
+        .list(&names)
+        .key("adopted", &names)
+}
+
+/// Describes the check of backups.
+pub fn check(all: &[Checked]) -> Summary {
+    let bad = all.iter().filter(|c| c.outcome.is_err()).count();
+    let heading = match (all.len(), bad) {
+        (0, _) => "There is no backup to check".to_owned(),
+        (n, 0) => format!("{}: intact", things(n as u64, "backup")),
+        (n, bad) => format!("{}: {bad} damaged", things(n as u64, "backup")),
+    };
+    let mut s = Summary::new("check", heading);
+    s.add(rows(
+        all.iter()
+            .filter_map(|c| c.outcome.as_ref().ok())
+            .map(|o| o.rows)
+            .sum(),
+    ));
+    let mut item = Item::keys();
+    let mut json = Vec::new();
+    for c in all {
+        let name = format!("{}@{}", c.entry.server, c.entry.id);
+        let (line, object) = match &c.outcome {
+            Ok(o) => (
+                format!(
+                    "{name}  intact: {}, {}, in {}",
+                    things(o.files, "file"),
+                    bytes(o.bytes),
+                    seconds(o.seconds)
+                ),
+                json!({"backup": name, "intact": true, "files": o.files, "bytes": o.bytes, "rows": o.rows}),
+            ),
+            Err(e) => (
+                format!("{name}  DAMAGED: {}", e.what),
+                json!({"backup": name, "intact": false, "error": e.what}),
+            ),
+        };
+        item = item.with(Line::Plain(line));
+        json.push(object);
+    }
+    s.add(item.key("backups", json));
+    s
+}
+
+/// Describes a prune.
+pub fn prune(p: &Pruned) -> Summary {
+    let gone = p.backups.iter().filter(|r| r.removed).count() as u64;
+    let freed = p
+        .backups
+        .iter()
+        .filter(|r| r.removed)
+        .map(|r| r.keep.entry.stored_bytes)
+        .sum();
+    let heading = match (gone, p.dry_run) {
+        (0, _) => "No backup to remove".to_owned(),
+        (n, true) => format!("{} would be removed", things(n, "backup")),
+        (n, false) => format!("{} removed", things(n, "backup")),
+    };
+    let mut s = Summary::new("prune", heading);
+    let mut item = Item::keys();
+    let mut json = Vec::new();
+    for r in &p.backups {
+        let e = &r.keep.entry;
+        item = item.with(Line::Plain(format!(
+            "{:<8} {}@{}  {}",
+            verdict(r, p.dry_run),
+            e.server,
+            e.id,
+            why(r)
+        )));
+        json.push(json!({
+            "server": e.server, "id": e.id, "removed": r.removed, "kept_by": r.keep.reasons, "why": r.why,
+        }));
+    }
+    s.add(item.key("backups", json).key("dry_run", p.dry_run));
+    s.add(
+        Item::new(if p.dry_run { "would free" } else { "freed" })
+            .line(bytes(freed))
+            .key("freed_bytes", freed),
+    );
+    let left: Vec<String> = p.leftovers.iter().map(name).collect();
+    s.add(
+        Item::new("left over by killed runs")
+            .list(&left)
+            .key("leftovers", &left),
+    );
+    s.add(adopted(&p.adopted));
+    s
+}
+
+fn verdict(r: &Removal, dry_run: bool) -> &'static str {
+    match (r.removed, dry_run) {
+        (true, true) => "would go",
+        (true, false) => "removed",
+        (false, _) => "kept",
+    }
+}
+
+fn why(r: &Removal) -> String {
+    match &r.why {
+        Some(why) => why.clone(),
+        None => r.keep.reasons.join(", "),
+    }
+}
