@@ -64,7 +64,8 @@ impl RowsPhase<'_> {
             .with_limiter(&self.options.source, wire::Direction::Received);
         let profiler =
             bottleneck::Profiler::start(job, &counted, self.id, readers.len(), &self.run.observer)
-                .with_disk_limiter(&self.run.disk_limiter);
+                .with_disk_limiter(&self.run.disk_limiter)
+                .with_link(self.store.link());
         // Only now: nothing before the release of the read lock may wait for a rate limit.
         for conn in readers.iter_mut() {
             conn.set_limited(true);

@@ -62,6 +62,8 @@ pub struct Summary {
     pub managed: Option<managed::Summary>,
     /// Whether there was nothing to do: the interrupted load had already completed.
     pub already_complete: bool,
+    /// Time that all threads together waited for the network to the archive, if there is one.
+    pub link_seconds: Option<f64>,
     /// The completion record, for [`Summary::acknowledged`].
     pub completion: Option<PathBuf>,
 }

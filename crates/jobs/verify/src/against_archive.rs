@@ -36,6 +36,8 @@ pub struct Offline {
     pub digests: bool,
     /// Seconds it took.
     pub seconds: f64,
+    /// Time that all threads together waited for the network to the archive, if there is one.
+    pub link_seconds: Option<f64>,
     /// What the archive lacks: the exceptions of its dump.
     pub dumped_with: Vec<String>,
 }
@@ -87,6 +89,7 @@ pub fn offline(run: &Run, from: &Location, threads: usize, rows: bool) -> Result
         rows: report.rows,
         digests: report.has_manifest,
         seconds: start.elapsed().as_secs_f64(),
+        link_seconds: store.link().map(|l| l.waited().as_secs_f64()),
         dumped_with: archives::dumped_with(&archives::open_in(from, store)?),
     })
 }

@@ -1,7 +1,7 @@
 //! A store that fails on purpose: the N-th operation, or every write short.
 //! Tests count the operations of an undisturbed run and then fail each in turn.
 
-use crate::{Entry, Error, Result, Store, Writer};
+use crate::{Entry, Error, Link, Result, Store, Writer};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -141,8 +141,8 @@ impl Store for Fault {
         self.inner.remove_place()
     }
 
-    fn distant(&self) -> bool {
-        self.inner.distant()
+    fn link(&self) -> Option<Arc<Link>> {
+        self.inner.link()
     }
 
     fn describe(&self) -> String {

@@ -31,6 +31,7 @@ pub use error::{Error, Result, is_full};
 pub use location::{Invalid, Location};
 pub use name::{PARTIAL_SUFFIX, valid_name};
 pub use object::{ObjectPlace, Objects};
+pub use remote::Link;
 pub use ssh::{SshDirectory, SshPlace};
 
 #[cfg(any(test, feature = "fault"))]
@@ -39,6 +40,7 @@ pub use conformance::conformance;
 pub use fault::{Failure, Fault};
 
 use std::io::{Read, Write};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// What a name in a store is.
@@ -89,9 +91,9 @@ pub trait Store: Send + Sync {
     /// Makes every object finished so far durable, contents and names.
     fn sync(&self) -> Result<()>;
 
-    /// Whether every byte comes over a network, so that reading a file twice costs twice.
-    fn distant(&self) -> bool {
-        false
+    /// The network to it, where there is one: reading a file twice then costs twice.
+    fn link(&self) -> Option<Arc<Link>> {
+        None
     }
 
     /// The store in words, for messages, e.g. its path.

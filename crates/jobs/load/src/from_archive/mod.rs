@@ -43,6 +43,11 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         load_plan(run, options, &plan)
     })?;
     done.seconds = start.elapsed().as_secs_f64();
+    done.link_seconds = plan
+        .archive
+        .store()
+        .link()
+        .map(|l| l.waited().as_secs_f64());
     done.dumped_with = ::rows::archives::dumped_with(&plan.archive);
     Ok(done)
 }

@@ -370,7 +370,7 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
         .iter()
         .filter(|(name, _)| !of_tables.contains(*name) || wanted.contains(*name))
         .collect();
-    let list = if store.distant() {
+    let list = if store.link().is_some() {
         sizes(plan, list)?
     } else {
         list

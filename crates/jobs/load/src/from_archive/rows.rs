@@ -138,7 +138,8 @@ pub fn load(
         &target.id,
         conns.len(),
         &run.observer,
-    );
+    )
+    .with_link(plan.archive.store().link());
     let loaders = Loaders {
         profiler: &profiler,
         store: &*store,

@@ -37,6 +37,7 @@ pub fn load(d: &load::Summary) -> Summary {
         ));
     }
     s.add(batch_sizes(&d.batch_sizes));
+    s.add(super::shared::link(d.link_seconds));
     s.add_bottleneck(d.bottleneck.as_ref());
     tuning::add(&mut s, &d.tuning);
     let adapted = d.notes.iter().fold(Item::new("adapted"), Item::fact);

@@ -39,6 +39,18 @@ pub(super) fn duration_with_rows(all: f64, rows: f64, of_what: &str) -> Item {
         .figure_with_note(all, "s", Better::Lower, part)
 }
 
+/// How long threads waited for the network to an archive, if there is one.
+pub(super) fn link(waited: Option<f64>) -> Item {
+    let item = Item::new("link");
+    match waited {
+        Some(waited) => item.number("link_waited", waited).shown(format!(
+            "all threads together waited {} for the link to the archive's place, or the host there",
+            seconds(waited)
+        )),
+        None => item,
+    }
+}
+
 /// Row data per second.
 pub(super) fn throughput(raw: u64, rows_seconds: f64, workers: usize) -> Item {
     let by = format!("of row data, {}", things(workers as u64, "worker"));

@@ -51,6 +51,7 @@ pub fn offline(d: &verify::Offline) -> Summary {
     for item in duration_at(d.seconds, d.bytes, "") {
         s.add(item);
     }
+    s.add(super::shared::link(d.link_seconds));
     s.add_dumped_with(&d.dumped_with);
     s.add(Item::keys().key("equal", true));
     s

@@ -74,6 +74,8 @@ pub struct Figures {
     pub limited: f64,
     /// Time that writes to the archive waited for the disk rate limit, in all threads.
     pub limited_disk: f64,
+    /// Time that threads waited for the network to the archive, if there is one.
+    pub link: Option<f64>,
     /// Of the waiting time, time until commits were answered.
     pub commit: f64,
     /// Workers' time between their last task and the end of the last worker's.

@@ -51,6 +51,8 @@ pub struct Profiler {
     tally: Mutex<Tally>,
     /// The rate limiter of writes, and how long writes had waited there when the rows began.
     disk_limiter: Option<(Arc<RateLimiter>, Duration)>,
+    /// The network to the archive, and how long threads had waited for it when the rows began.
+    link: Option<(Arc<store::Link>, Duration)>,
     server: Result<Sampler, String>,
 }
 
@@ -94,6 +96,7 @@ impl Profiler {
             host: host::host(),
             tally: Mutex::default(),
             disk_limiter: None,
+            link: None,
             server,
         }
     }
@@ -102,6 +105,13 @@ impl Profiler {
     #[must_use]
     pub fn with_disk_limiter(mut self, limiter: &Arc<RateLimiter>) -> Profiler {
         self.disk_limiter = Some((limiter.clone(), limiter.waited()));
+        self
+    }
+
+    /// The archive is reached through this network.
+    #[must_use]
+    pub fn with_link(mut self, link: Option<Arc<store::Link>>) -> Profiler {
+        self.link = link.map(|l| (Arc::clone(&l), l.waited()));
         self
     }
 
@@ -154,6 +164,9 @@ impl Profiler {
         f.limited = t.limited.as_secs_f64();
         if let Some((limiter, before)) = &self.disk_limiter {
             f.limited_disk = limiter.waited().saturating_sub(*before).as_secs_f64();
+        }
+        if let Some((link, before)) = &self.link {
+            f.link = Some(link.waited().saturating_sub(*before).as_secs_f64());
         }
         f.commit = t.commit.as_secs_f64();
         let ends = t.finished.into_values();

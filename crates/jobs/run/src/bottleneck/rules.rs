@@ -25,16 +25,21 @@ fn shares(f: &Figures) -> Vec<Share> {
         (WaitClass::Idle, all - tail - busy),
     ];
     // Time in penstock without CPU use, although cores were free, counts as waiting for the disk.
-    let disk = if full {
-        0.0
-    } else {
-        (own - f.own_cpu).clamp(0.0, own)
+    // The wait for the network to an archive is measured, not concluded; the rate limit of writes is in it.
+    let disk = match f.link {
+        Some(link) => (link + f.limited_disk).clamp(0.0, own),
+        None if full => 0.0,
+        None => (own - f.own_cpu).clamp(0.0, own),
     };
     // The threads that write may wait while their worker does not: at most what counts as waiting for
     // the disk.
     let limited_disk = f.limited_disk.clamp(0.0, disk);
     parts.push((WaitClass::Limit, limited + limited_disk));
-    parts.push((WaitClass::ArchiveDisk, disk - limited_disk));
+    let archive = match f.link {
+        Some(_) => WaitClass::ArchiveLink,
+        None => WaitClass::ArchiveDisk,
+    };
+    parts.push((archive, disk - limited_disk));
     parts.push((WaitClass::Client, own - disk));
     let mut rest = waited;
     let mut take = |class, seconds: f64| {
@@ -176,6 +181,9 @@ fn sentence(f: &Figures, shares: &[Share], dominant: WaitClass, others: f64) -> 
             _ => format!("client CPU: {time} went into reading and decompressing chunks"),
         },
         WaitClass::ArchiveDisk => format!("the archive's disk: {time}"),
+        WaitClass::ArchiveLink => {
+            format!("the link to the archive's place, or the host there: {time} was waiting for it")
+        }
         WaitClass::Limit => format!("the configured limits: {time}"),
         WaitClass::ServerCpu => format!("server CPU: {time}"),
         WaitClass::CoreWait => format!("too few cores: the server waited for one for {time}"),

@@ -495,3 +495,31 @@ fn a_limited_run_says_so() {
     assert_eq!(r.dominant, WaitClass::Limit);
     assert_eq!(share(&r, WaitClass::ArchiveDisk), 0.0);
 }
+
+/// The wait for the network to an archive is measured: it is no disk's, and counts with busy cores too.
+#[test]
+fn the_link_to_an_archive_is_named() {
+    let mut f = base(Job::Dump { level: Some(1) });
+    f.waited = 4.0;
+    f.link = Some(14.0);
+    f.limited_disk = 1.0;
+    for host_busy in [2.6, 19.0] {
+        f.host_busy = Some(host_busy);
+        let r = verdict(&f);
+        assert_eq!(share(&r, WaitClass::ArchiveDisk), 0.0);
+        assert!(
+            (share(&r, WaitClass::ArchiveLink) - 0.7).abs() < 1e-9,
+            "{r:?}"
+        );
+        assert!((share(&r, WaitClass::Limit) - 0.05).abs() < 1e-9, "{r:?}");
+        assert_eq!(r.dominant, WaitClass::ArchiveLink);
+        assert!(
+            r.sentence.contains("the link to the archive's place"),
+            "{r:?}"
+        );
+    }
+    // A fast one is none.
+    f.link = Some(0.1);
+    f.waited = 19.0;
+    assert_ne!(verdict(&f).dominant, WaitClass::ArchiveLink);
+}

@@ -9,6 +9,8 @@ pub enum WaitClass {
     Client,
     /// Time in penstock without CPU use: the archive's disk.
     ArchiveDisk,
+    /// The network to the archive, or the host at its other end.
+    ArchiveLink,
     /// Waiting for a limit of the operator or of an impact budget.
     Limit,
     /// The server using CPU.
@@ -45,6 +47,7 @@ impl WaitClass {
         match self {
             WaitClass::Client => "client",
             WaitClass::ArchiveDisk => "archive_disk",
+            WaitClass::ArchiveLink => "archive_link",
             WaitClass::Limit => "limit",
             WaitClass::ServerCpu => "server_cpu",
             WaitClass::CoreWait => "core_wait",
@@ -67,6 +70,7 @@ impl WaitClass {
         match self {
             WaitClass::Client => "penstock's own work",
             WaitClass::ArchiveDisk => "the archive's disk",
+            WaitClass::ArchiveLink => "the link to the archive's place",
             WaitClass::Limit => "the configured limits",
             WaitClass::ServerCpu => "server CPU",
             WaitClass::CoreWait => "the server waiting for a core",

@@ -31,6 +31,7 @@ pub(super) fn open(place: &ObjectPlace, limiter: Option<&Arc<RateLimiter>>) -> R
         prefix: place.prefix.clone(),
         shown,
         limiter: limiter.cloned(),
+        link: Arc::default(),
     })))
 }
 

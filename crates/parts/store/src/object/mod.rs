@@ -18,7 +18,7 @@ mod profile;
 pub use place::ObjectPlace;
 
 use crate::name::{checked, checked_new};
-use crate::remote::{ReadAhead, Task, WriteBehind, wait};
+use crate::remote::{Link, ReadAhead, Task, WriteBehind, wait};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
 use base::RateLimiter;
 use bytes::Bytes;
@@ -50,6 +50,7 @@ struct Inner {
     prefix: String,
     shown: String,
     limiter: Option<Arc<RateLimiter>>,
+    link: Arc<Link>,
 }
 
 impl Inner {
@@ -145,7 +146,7 @@ impl Store for Objects {
         Ok(Box::new(Upload {
             path: self.0.path("create", name)?,
             name: name.to_owned(),
-            bytes: WriteBehind::new(self.0.limiter.clone(), (PART, DEPTH)),
+            bytes: WriteBehind::new(&self.0.link, self.0.limiter.clone(), (PART, DEPTH)),
             parts: None,
             sent: 0,
             inner: Arc::clone(&self.0),
@@ -195,7 +196,12 @@ impl Store for Objects {
             })
         };
         let pieces = (PART as u64, DEPTH);
-        Ok(Box::new(ReadAhead::new(meta.size, first, pieces, request)))
+        Ok(Box::new(ReadAhead::new(
+            (&self.0.link, meta.size),
+            first,
+            pieces,
+            request,
+        )))
     }
 
     fn size(&self, name: &str) -> Result<Option<u64>> {
@@ -240,8 +246,8 @@ impl Store for Objects {
         Ok(())
     }
 
-    fn distant(&self) -> bool {
-        true
+    fn link(&self) -> Option<Arc<Link>> {
+        Some(Arc::clone(&self.0.link))
     }
 
     fn describe(&self) -> String {
@@ -314,7 +320,11 @@ impl Upload {
         let (last, _) = self.bytes.finish()?;
         if self.parts.is_none() {
             // One request: it is whole or not there.
-            return wait(self.inner.client.put(&self.path, PutPayload::from(last)))
+            let put = self.inner.client.put(&self.path, PutPayload::from(last));
+            return self
+                .inner
+                .link
+                .waiting(|| wait(put))
                 .map(drop)
                 .map_err(|e| io_error(&e));
         }
@@ -326,7 +336,10 @@ impl Upload {
         let Some(upload) = &mut self.parts else {
             return Ok(());
         };
-        wait(upload.complete()).map_err(|e| io_error(&e))?;
+        self.inner
+            .link
+            .waiting(|| wait(upload.complete()))
+            .map_err(|e| io_error(&e))?;
         self.parts = None;
         // A service can have lost a part without saying so.
         let meta = wait(self.inner.client.head(&self.path)).map_err(|e| io_error(&e))?;

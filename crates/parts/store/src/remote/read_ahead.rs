@@ -1,16 +1,18 @@
 //! Reading a file of another host: a few pieces are requested ahead, so that the distance to that host
 //! costs no time, and memory stays bounded.
 
-use super::{Task, joined, runtime, wait};
+use super::{Link, Task, joined, runtime, wait};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::ops::Range;
+use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 /// Reads a file of known size through requests for its pieces.
 pub(crate) struct ReadAhead {
     request: Box<dyn Fn(Range<u64>) -> Task<Bytes> + Send>,
+    link: Arc<Link>,
     size: u64,
     /// Bytes of a piece.
     piece: u64,
@@ -25,13 +27,14 @@ pub(crate) struct ReadAhead {
 impl ReadAhead {
     /// A reader of a file of `size` bytes, the first of which are at hand already.
     pub(crate) fn new(
-        size: u64,
+        (link, size): (&Arc<Link>, u64),
         first: Bytes,
         (piece, depth): (u64, usize),
         request: impl Fn(Range<u64>) -> Task<Bytes> + Send + 'static,
     ) -> Self {
         Self {
             request: Box::new(request),
+            link: Arc::clone(link),
             size,
             piece,
             depth,
@@ -49,7 +52,7 @@ impl ReadAhead {
             self.next = end;
         }
         if let Some((wanted, task)) = self.ahead.pop_front() {
-            let piece = joined(wait(task))?;
+            let piece = joined(self.link.waiting(|| wait(task)))?;
             if piece.len() as u64 != wanted {
                 let what = format!(
                     "{} bytes arrived where {wanted} were asked for",

@@ -1,7 +1,7 @@
 //! Writing a file of another host: pieces are on their way while the next one is filled. The number of
 //! pieces on their way is bounded, so memory is, and a slow far side makes the writer wait.
 
-use super::{Task, joined, runtime, wait};
+use super::{Link, Task, joined, runtime, wait};
 use base::RateLimiter;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 /// Collects bytes into pieces, and keeps some of them on their way.
 pub(crate) struct WriteBehind {
     limiter: Option<Arc<RateLimiter>>,
+    link: Arc<Link>,
     filling: Vec<u8>,
     /// Bytes of a piece.
     piece: usize,
@@ -24,8 +25,13 @@ pub(crate) struct WriteBehind {
 }
 
 impl WriteBehind {
-    pub(crate) fn new(limiter: Option<Arc<RateLimiter>>, (piece, depth): (usize, usize)) -> Self {
+    pub(crate) fn new(
+        link: &Arc<Link>,
+        limiter: Option<Arc<RateLimiter>>,
+        (piece, depth): (usize, usize),
+    ) -> Self {
         Self {
+            link: Arc::clone(link),
             limiter,
             filling: Vec::new(),
             piece,
@@ -84,7 +90,8 @@ impl WriteBehind {
     fn pass_on(&mut self, send: impl FnOnce(Bytes, u64) -> io::Result<Task<()>>) -> io::Result<()> {
         let full = self.behind.len() >= self.depth;
         let first = if full { self.behind.pop_front() } else { None };
-        let waited = first.map_or(Ok(()), |task| joined(wait(task)));
+        let link = &self.link;
+        let waited = first.map_or(Ok(()), |task| joined(link.waiting(|| wait(task))));
         let offset = self.taken - self.filling.len() as u64;
         let piece = Bytes::from(std::mem::take(&mut self.filling));
         let sent = waited.and_then(|()| send(piece, offset));
@@ -101,7 +108,7 @@ impl WriteBehind {
         // What is finished takes no more.
         self.failed = true;
         while let Some(task) = self.behind.pop_front() {
-            joined(wait(task))?;
+            joined(self.link.waiting(|| wait(task)))?;
         }
         let last = Bytes::from(std::mem::take(&mut self.filling));
         let offset = self.taken - last.len() as u64;

@@ -16,7 +16,7 @@ mod session;
 pub use place::SshPlace;
 
 use crate::name::{PARTIAL_SUFFIX, checked, checked_new};
-use crate::remote::{ReadAhead, Task, WriteBehind, wait};
+use crate::remote::{Link, ReadAhead, Task, WriteBehind, wait};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
 use base::RateLimiter;
 use bytes::{Bytes, BytesMut};
@@ -43,6 +43,7 @@ struct Inner {
     shown: String,
     host: String,
     limiter: Option<Arc<RateLimiter>>,
+    link: Arc<Link>,
     sftp: Sftp,
     process: session::Process,
 }
@@ -130,7 +131,7 @@ impl Store for SshDirectory {
         let partial = format!("{name}{PARTIAL_SUFFIX}");
         let file = self.0.open_new(&partial)?;
         Ok(Box::new(Partial {
-            bytes: WriteBehind::new(self.0.limiter.clone(), (PIECE, DEPTH)),
+            bytes: WriteBehind::new(&self.0.link, self.0.limiter.clone(), (PIECE, DEPTH)),
             inner: Arc::clone(&self.0),
             name: name.to_owned(),
             partial,
@@ -184,7 +185,7 @@ impl Store for SshDirectory {
             })
         };
         let pieces = (PIECE as u64, DEPTH);
-        let ahead = ReadAhead::new(size, Bytes::new(), pieces, request);
+        let ahead = ReadAhead::new((&self.0.link, size), Bytes::new(), pieces, request);
         Ok(Box::new(Explained(ahead, Arc::clone(&self.0))))
     }
 
@@ -249,8 +250,8 @@ impl Store for SshDirectory {
             .map_err(|e| self.0.fail("remove", &self.0.shown, &e))
     }
 
-    fn distant(&self) -> bool {
-        true
+    fn link(&self) -> Option<Arc<Link>> {
+        Some(Arc::clone(&self.0.link))
     }
 
     fn describe(&self) -> String {

@@ -107,6 +107,7 @@ pub(super) fn connect(
         shown: shown.clone(),
         host: place.host_words(),
         limiter: limiter.cloned(),
+        link: Arc::default(),
         sftp,
         process,
     };
