@@ -34,6 +34,7 @@ mod samples;
 mod secrets;
 mod server_limits;
 mod shell_archive;
+mod stores;
 mod tablespace;
 mod tablespace_import;
 mod tuning;

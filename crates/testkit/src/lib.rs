@@ -20,6 +20,7 @@ pub mod sample;
 pub mod server;
 pub mod skip;
 pub mod stock;
+pub mod stores;
 
 mod datadir;
 mod error;

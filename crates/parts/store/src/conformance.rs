@@ -3,12 +3,13 @@
 
 use crate::{EntryKind, Store};
 use std::io::{Read, Write};
+use std::sync::Arc;
 
 /// Runs the suite; `make` gives an empty store each time it is called.
 ///
 /// # Panics
 /// On the first behaviour that does not conform.
-pub fn conformance(make: impl Fn() -> Box<dyn Store>) {
+pub fn conformance(make: impl Fn() -> Arc<dyn Store>) {
     visible_only_when_finished(&*make());
     dropped_leaves_nothing(&*make());
     round_trips(&*make());
@@ -163,7 +164,6 @@ fn many_names_are_all_listed(store: &dyn Store) {
 mod tests {
     use super::*;
     use crate::{Directory, Failure, Fault};
-    use std::sync::Arc;
 
     #[test]
     fn the_failing_store_conforms_while_it_does_not_fail() {
@@ -172,7 +172,7 @@ mod tests {
         conformance(|| {
             n.set(n.get() + 1);
             let dir = Directory::create(tmp.path().join(n.get().to_string())).unwrap();
-            Box::new(Fault::counting(Arc::new(dir)))
+            Arc::new(Fault::counting(Arc::new(dir)))
         });
     }
 

@@ -16,7 +16,7 @@ fn conforms() {
     let n = std::cell::Cell::new(0);
     conformance(|| {
         n.set(n.get() + 1);
-        Box::new(Directory::create(tmp.path().join(n.get().to_string())).unwrap())
+        std::sync::Arc::new(Directory::create(tmp.path().join(n.get().to_string())).unwrap())
     });
 }
 
