@@ -29,6 +29,7 @@ mod rate_limits;
 mod refusals;
 mod replica_position;
 mod report;
+mod repository;
 mod resume;
 mod samples;
 mod secrets;

@@ -27,8 +27,8 @@ fn what_can_be_repeated_is() {
     ];
     proxy.set(7, 100, &kinds, &[]);
     let (passed, said) = passes(&proxy.url("suite"), &s3_access());
-    assert!(proxy.faults() > 50, "{}", proxy.faults());
     assert!(passed, "{said}");
+    assert!(proxy.faults() > 50, "{}", proxy.faults());
 }
 
 const ROWS: &str = "CREATE DATABASE t_a; CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200)); \
@@ -145,17 +145,21 @@ fn ssh_refuses_what_ssh_refuses() {
     let Some(sshd) = sshd() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let url = sshd.url(dir.path());
-    let verify = |ssh: String| {
-        tool(&["verify", &url], &vec![("PENSTOCK_SSH", ssh)])
-            .run()
-            .code(8)
-    };
+    let verify = |ssh: String| tool(&["verify", &url], &vec![("PENSTOCK_SSH", ssh)]).run();
     let changed = sshd.ssh_expecting_another_host().expect("a configuration");
-    verify(changed).says(&["Host key verification failed", "HINT"]);
+    verify(changed)
+        .code(8)
+        .says(&["Host key verification failed", "HINT"]);
     let stranger = sshd.ssh_with_another_key().expect("a configuration");
-    verify(stranger).says(&["Permission denied", "HINT"]);
-    verify("no-such-ssh".to_owned()).says(&["no-such-ssh"]);
-    verify(sshd.ssh()).says(&["there is no @.json"]).code(5);
+    verify(stranger)
+        .code(8)
+        .says(&["Permission denied", "HINT"]);
+    verify("no-such-ssh".to_owned())
+        .code(8)
+        .says(&["no-such-ssh"]);
+    verify(sshd.ssh())
+        .code(5)
+        .says(&["there is no archive in", &url]);
 }
 
 both!(an_ssh_connection_that_breaks);

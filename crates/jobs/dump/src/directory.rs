@@ -25,7 +25,7 @@ pub fn create_error(to: &Location, e: &store::Error) -> Error {
     if e.source.kind() == std::io::ErrorKind::WouldBlock {
         return busy(to);
     }
-    failure::store(format_args!("cannot write the dump to {to}"), e)
+    failure::store("cannot write the dump", e)
 }
 
 /// The error of a directory that another dump, which began at the same time, has taken first.

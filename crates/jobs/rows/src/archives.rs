@@ -14,7 +14,22 @@ pub fn open(from: &Location) -> Result<Archive> {
 
 /// Opens an archive whose place is open already.
 pub fn open_in(from: &Location, store: Arc<dyn Store>) -> Result<Archive> {
-    Archive::open(store).map_err(|e| failure::archive(format_args!("cannot use {from}"), &e))
+    Archive::open(Arc::clone(&store)).map_err(|e| {
+        nothing(from, &*store)
+            .unwrap_or_else(|| failure::archive(format_args!("cannot use {from}"), &e))
+    })
+}
+
+/// The error of a place that holds nothing at all.
+pub fn nothing(from: &Location, store: &dyn Store) -> Option<Error> {
+    let empty = store.list().is_ok_and(|all| all.is_empty());
+    empty.then(|| {
+        Error::new(
+            Kind::Archive,
+            format!("there is no archive in {from}: it is empty"),
+        )
+        .hint("check the name of the place")
+    })
 }
 
 /// Opens the place of an archive.

@@ -58,6 +58,11 @@ pub fn store(doing: impl std::fmt::Display, error: &store::Error) -> Error {
     );
     if error.full() {
         e.hint("make room, or choose another directory; nothing that looks like a finished dump remains")
+    } else if error.is_far() {
+        e.hint(match error.source.kind() {
+            std::io::ErrorKind::PermissionDenied => "check the credentials, and what they may do there; docs/stores.md says where they are looked for",
+            _ => "check that the place can be reached from here, and its settings; docs/stores.md describes them",
+        })
     } else if error.source.kind() == std::io::ErrorKind::PermissionDenied {
         e.hint("run as the user that owns it, or give this user access to it")
     } else {

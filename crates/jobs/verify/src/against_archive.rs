@@ -54,7 +54,10 @@ pub fn offline(run: &Run, from: &Location, threads: usize, rows: bool) -> Result
         &|p| progress(&phase.counters, &p),
         &run.cancel,
     )
-    .map_err(|e| failure::archive(format_args!("cannot check {from}"), &e))?;
+    .map_err(|e| {
+        archives::nothing(from, &*store)
+            .unwrap_or_else(|| failure::archive(format_args!("cannot check {from}"), &e))
+    })?;
     drop(phase);
     run.check()?;
     for note in &report.notes {

@@ -34,12 +34,23 @@ impl Error {
         is_full(&self.source)
     }
 
+    /// Whether another host or a service said it, not the system of this host.
+    pub fn is_far(&self) -> bool {
+        self.source.get_ref().is_some_and(|e| e.is::<Far>())
+    }
+
     /// Whether the system refused, rather than that the object is not there or
     /// is something else (a link, a directory): nothing is then known about the object.
     pub fn refused(&self) -> bool {
         use rustix::io::Errno;
         let shape = [Errno::NOENT, Errno::LOOP, Errno::ISDIR, Errno::NOTDIR];
         let code = self.source.raw_os_error();
+        if self.is_far() {
+            return !matches!(
+                self.source.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::InvalidInput
+            );
+        }
         code.is_some() && !shape.iter().any(|e| Some(e.raw_os_error()) == code)
     }
 
@@ -54,6 +65,17 @@ impl Error {
     /// Whether the object does not exist.
     pub fn not_found(&self) -> bool {
         self.source.kind() == io::ErrorKind::NotFound
+    }
+}
+
+/// What another host or a service said; the system of this host has no number for it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Far(String);
+
+impl Far {
+    pub(crate) fn error(kind: io::ErrorKind, text: impl Into<String>) -> io::Error {
+        io::Error::new(kind, Far(text.into()))
     }
 }
 

@@ -26,13 +26,15 @@ pub(super) fn open(place: &ObjectPlace, limiter: Option<&Arc<RateLimiter>>) -> R
     let shown = place.to_string();
     let fail = |e: io::Error| Error::new("reach", &shown, e);
     let client = client(place).map_err(fail)?;
-    Ok(Objects(Arc::new(Inner {
+    let objects = Objects(Arc::new(Inner {
         client,
         prefix: place.prefix.clone(),
         shown,
         limiter: limiter.cloned(),
         link: Arc::default(),
-    })))
+    }));
+    objects.probe()?;
+    Ok(objects)
 }
 
 fn client(place: &ObjectPlace) -> io::Result<Arc<dyn ObjectStore>> {

@@ -12,10 +12,13 @@
 //! What it does not do: list or remove versions, or set the service's own rules.
 
 mod connect;
+mod error;
 mod place;
 mod profile;
 
 pub use place::ObjectPlace;
+
+use error::{conditions_unknown, io_error, was_cut};
 
 use crate::name::{checked, checked_new};
 use crate::remote::{Link, ReadAhead, Task, WriteBehind, wait};
@@ -26,8 +29,10 @@ use object_store::path::Path;
 use object_store::{
     GetOptions, MultipartUpload, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
 };
+use std::future::Future;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Bytes of a part of an upload, and of a range that is read: the least that S3 allows is 5 MiB.
 const PART: usize = 8 << 20;
@@ -67,48 +72,20 @@ impl Inner {
     }
 }
 
-/// What the service said, with the kind that callers act on.
-fn io_error(e: &object_store::Error) -> io::Error {
-    use io::ErrorKind::{
-        AlreadyExists, NotFound, Other, PermissionDenied, StorageFull, Unsupported,
-    };
-    use object_store::Error as E;
-    let text = connect::without_secrets(&chain(e));
-    let kind = match e {
-        E::NotFound { .. } => NotFound,
-        E::AlreadyExists { .. } | E::Precondition { .. } => AlreadyExists,
-        E::PermissionDenied { .. } | E::Unauthenticated { .. } => PermissionDenied,
-        E::NotSupported { .. } | E::NotImplemented { .. } => Unsupported,
-        // The services have no common word for it.
-        _ if [
-            "507 ",
-            "StorageFull",
-            "QuotaExceeded",
-            "InsufficientStorage",
-            "No space left",
-        ]
-        .iter()
-        .any(|w| text.contains(w)) =>
-        {
-            StorageFull
+/// Tries a request again whose answer was cut; the pauses grow.
+async fn repeated<T, F>(mut request: impl FnMut() -> F) -> object_store::Result<T>
+where
+    F: Future<Output = object_store::Result<T>>,
+{
+    let mut pause = Duration::from_millis(100);
+    for _ in 0..6 {
+        match request().await {
+            Err(e) if was_cut(&e) => tokio::time::sleep(pause).await,
+            done => return done,
         }
-        _ => Other,
-    };
-    io::Error::new(kind, text)
-}
-
-/// An error with its causes, each once: the outer ones of this library often repeat the inner ones.
-fn chain(e: &dyn std::error::Error) -> String {
-    let mut text = e.to_string();
-    let mut cause = e.source();
-    while let Some(inner) = cause {
-        let said = inner.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = inner.source();
+        pause *= 2;
     }
-    text
+    request().await
 }
 
 fn fail(op: &'static str, name: &str, e: &object_store::Error) -> Error {
@@ -126,8 +103,20 @@ impl Objects {
                 })?),
                 None => None,
             };
-        wait(self.0.client.list_with_delimiter(prefix.as_ref()))
-            .map_err(|e| fail("list", &self.0.shown, &e))
+        wait(repeated(|| {
+            self.0.client.list_with_delimiter(prefix.as_ref())
+        }))
+        .map_err(|e| fail("list", &self.0.shown, &e))
+    }
+
+    /// Fails if the bucket is not there, or the credentials are none: one request for an object that is not there.
+    fn probe(&self) -> Result<()> {
+        let path = self.0.path("reach", "penstock.probe")?;
+        let options = GetOptions::new().with_range(Some(0..1));
+        match wait(self.0.client.get_opts(&path, options)) {
+            Err(e) if error::is_about_the_place(&e) => Err(fail("reach", &self.0.shown, &e)),
+            _ => Ok(()),
+        }
     }
 
     fn head(&self, op: &'static str, name: &str) -> Result<Option<u64>> {
@@ -135,7 +124,12 @@ impl Objects {
         match wait(self.0.client.head(&path)) {
             Ok(meta) => Ok(Some(meta.size)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(e) => Err(fail(op, name, &e)),
+            // An answer to this kind of request has no body, so it does not say why: another one does.
+            Err(e) => {
+                let options = GetOptions::new().with_range(Some(0..1));
+                let said = wait(self.0.client.get_opts(&path, options)).err();
+                Err(fail(op, name, &said.unwrap_or(e)))
+            }
         }
     }
 }
@@ -158,11 +152,13 @@ impl Store for Objects {
         let path = self.0.path("open", name)?;
         let client = Arc::clone(&self.0.client);
         // The first range answers how large the object is: small ones take one request.
-        let options = GetOptions::new().with_range(Some(0..PART as u64));
-        let first = wait(async {
-            let got = client.get_opts(&path, options).await?;
-            let meta = got.meta.clone();
-            Ok((got.bytes().await?, meta))
+        let first = self.0.link.waiting(|| {
+            wait(repeated(async || {
+                let options = GetOptions::new().with_range(Some(0..PART as u64));
+                let got = client.get_opts(&path, options).await?;
+                let meta = got.meta.clone();
+                Ok((got.bytes().await?, meta))
+            }))
         });
         let (first, meta) = match first {
             Ok(read) => read,
@@ -277,15 +273,6 @@ impl Store for Objects {
     }
 }
 
-fn conditions_unknown(e: &object_store::Error) -> bool {
-    let text = chain(e);
-    matches!(
-        e,
-        object_store::Error::NotImplemented { .. } | object_store::Error::NotSupported { .. }
-    ) || text.contains("501 ")
-        || text.contains("NotImplemented")
-}
-
 /// An object on its way.
 struct Upload {
     inner: Arc<Inner>,
@@ -341,7 +328,11 @@ impl Upload {
             .waiting(|| wait(upload.complete()))
             .map_err(|e| io_error(&e))?;
         self.parts = None;
-        // A service can have lost a part without saying so.
+        self.compare()
+    }
+
+    /// A service can have lost a part without saying so.
+    fn compare(&self) -> io::Result<()> {
         let meta = wait(self.inner.client.head(&self.path)).map_err(|e| io_error(&e))?;
         if meta.size != self.bytes.taken() {
             let what = format!(

@@ -15,6 +15,7 @@ mod session;
 
 pub use place::SshPlace;
 
+use crate::error::Far;
 use crate::name::{PARTIAL_SUFFIX, checked, checked_new};
 use crate::remote::{Link, ReadAhead, Task, WriteBehind, wait};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
@@ -64,7 +65,7 @@ fn io_error(e: &SftpError) -> io::Error {
         SftpError::SftpError(_, said) => said.to_string(),
         e => e.to_string(),
     };
-    io::Error::new(kind, text)
+    Far::error(kind, text)
 }
 
 impl Inner {
@@ -80,7 +81,7 @@ impl Inner {
             | io::ErrorKind::BrokenPipe
             | io::ErrorKind::UnexpectedEof => {
                 let why = self.process.said().unwrap_or_else(|| e.to_string());
-                io::Error::new(
+                Far::error(
                     io::ErrorKind::ConnectionAborted,
                     format!("the connection to {} ended: {why}", self.host),
                 )

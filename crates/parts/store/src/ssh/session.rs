@@ -5,6 +5,7 @@
 //! that fails. The variable `PENSTOCK_SSH` names another program, or options for it, e.g. `ssh -F FILE`.
 
 use super::{Inner, SshDirectory, SshPlace, io_error};
+use crate::error::Far;
 use crate::remote::{runtime, wait};
 use crate::{Error, Result};
 use base::RateLimiter;
@@ -135,7 +136,7 @@ pub(super) fn connect(
 async fn start(place: &SshPlace) -> io::Result<(Sftp, Process)> {
     let mut child = command(place)
         .spawn()
-        .map_err(|e| io::Error::new(e.kind(), format!("cannot start ssh: {e}")))?;
+        .map_err(|e| Far::error(e.kind(), format!("cannot start ssh: {e}")))?;
     let missing = || io::Error::other("ssh started without its pipes");
     let stdin = child.stdin.take().ok_or_else(missing)?;
     let stdout = child.stdout.take().ok_or_else(missing)?;
@@ -163,7 +164,7 @@ async fn start(place: &SshPlace) -> io::Result<(Sftp, Process)> {
                 }
                 _ => io::ErrorKind::Other,
             };
-            Err(io::Error::new(
+            Err(Far::error(
                 kind,
                 format!("ssh to {}: {why}", place.host_words()),
             ))
