@@ -16,13 +16,14 @@ const FULL: &str = "<Error><Code>InsufficientStorage</Code><Message>no room</Mes
 /// One request in ten goes wrong, in every way that a repetition can mend: the suite passes all the same.
 #[test]
 fn what_can_be_repeated_is() {
-    let Some(s3) = s3(Maker::Moto) else { return };
+    let Some(s3) = s3(Maker::S3s) else { return };
     let proxy = Faulty::start(s3.port()).expect("a proxy");
     let kinds = [
         Fault::Status(500, "<Error><Code>InternalError</Code></Error>"),
         Fault::Status(503, SLOW_DOWN),
         Fault::Status(429, SLOW_DOWN),
         Fault::LostRequest,
+        Fault::LostAnswer,
         Fault::CutBody,
     ];
     proxy.set(7, 100, &kinds, &[]);
@@ -133,8 +134,11 @@ fn a_place_that_cannot_be_reached() {
         &access,
     );
     assert!(nobody.contains("Connection refused"), "{nobody}");
+    let Some(moto) = self::s3(Maker::Moto) else {
+        return;
+    };
     let none = said(
-        &s3.url("a").replace("s3://backups/", "s3://nobody/"),
+        &moto.url("a").replace("s3://backups/", "s3://nobody/"),
         &access,
     );
     assert!(none.contains("NoSuchBucket"), "{none}");

@@ -6,7 +6,7 @@
 use super::{Access, azure_access, azurite, s3, s3_access, sshd};
 use std::ffi::OsString;
 use std::process::Command;
-use testkit::stores::Maker;
+use testkit::stores::{Faulty, Maker};
 
 /// Runs the suite in the place that `PENSTOCK_TEST_PLACE` names.
 #[test]
@@ -61,14 +61,18 @@ fn ssh_conforms() {
 #[test]
 fn s3_of_moto_conforms() {
     if let Some(s3) = s3(Maker::Moto) {
-        conforms(&s3.url("suite"), &s3_access());
+        let apart = Faulty::start(s3.port())
+            .expect("a proxy that keeps those apart who create the same object");
+        conforms(&apart.url("suite"), &s3_access());
     }
 }
 
 #[test]
 fn s3_of_s3s_conforms() {
     if let Some(s3) = s3(Maker::S3s) {
-        conforms(&s3.url("suite"), &s3_access());
+        let apart = Faulty::start(s3.port())
+            .expect("a proxy that keeps those apart who create the same object");
+        conforms(&apart.url("suite"), &s3_access());
     }
 }
 

@@ -520,7 +520,7 @@ mod tests {
             ("doctor --connect-timeout 5", "no server is named"),
             ("doctor --ssl-key k", "no server is named"),
             ("report a.json --to - --force", "standard output"),
-            ("report s3://a/r.json", "URL"),
+            ("report s3://a/r.json", "only a path of this host"),
             (
                 "bench impact --method alone --mysqldump x",
                 "no --method uses it",

@@ -324,7 +324,7 @@ impl Repository {
                     Kind::Usage,
                     format!("there are backups of several servers: {servers}"),
                 )
-                .hint("name one with --server"));
+                .hint("name one with --server-name"));
             }
             fits = fits.split_off(fits.len().saturating_sub(1));
         }
@@ -346,7 +346,7 @@ impl Repository {
                     second.id
                 ),
             )
-            .hint("write more of the identifier, or name the server with --server")),
+            .hint("write more of the identifier, or name the server with --server-name")),
         }
     }
 

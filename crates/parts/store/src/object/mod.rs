@@ -269,7 +269,17 @@ impl Store for Objects {
             }
             done => done,
         };
-        done.map(drop).map_err(|e| fail("create", name, &e))
+        match done {
+            // The answer to an earlier try may have been lost: then what is there is ours.
+            Err(object_store::Error::AlreadyExists { .. })
+                if self
+                    .read_all(name, bytes.len() as u64)
+                    .is_ok_and(|there| there == bytes) =>
+            {
+                Ok(())
+            }
+            done => done.map(drop).map_err(|e| fail("create", name, &e)),
+        }
     }
 }
 
