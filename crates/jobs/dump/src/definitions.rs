@@ -28,6 +28,8 @@ use wire::Conn;
 pub struct Written {
     /// The tables that have rows to be read.
     pub tables: Vec<Arc<TableState>>,
+    /// How many tables there are, with those that have no rows of their own: sequences, MERGE.
+    pub count: u64,
     /// Views written.
     pub views: u64,
     /// What could not be dumped exactly, by name.
@@ -60,6 +62,7 @@ pub fn write(
         },
         out: Written {
             tables: Vec::new(),
+            count: 0,
             views: 0,
             exceptions: Vec::new(),
         },
@@ -336,6 +339,7 @@ impl DefinitionWriter<'_> {
             self.put(&format!("{base}.triggers.sql"), &text)?;
         }
         self.put(&format!("{base}.json"), &meta::to_json(&meta))?;
+        self.out.count += 1;
         if meta.includes_data {
             self.out.tables.push(Arc::new(state));
         }
