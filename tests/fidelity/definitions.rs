@@ -232,7 +232,7 @@ fn events_whose_time_passes(pair: &Pair) {
         "CREATE DATABASE ev; USE ev; SET @soon = NOW() + INTERVAL 12 SECOND; \
         CREATE EVENT gone ON SCHEDULE AT @soon DO SET @a = 1; \
         CREATE EVENT kept ON SCHEDULE AT @soon ON COMPLETION PRESERVE DO SET @a = 1; \
-        CREATE EVENT ended ON SCHEDULE EVERY 1 DAY ENDS @soon DO SET @a = 1; \
+        CREATE EVENT ended ON SCHEDULE EVERY 2 SECOND ENDS @soon DO SET @a = 1; \
         CREATE EVENT later ON SCHEDULE AT '2037-05-05 05:05:05' DO SET @a = 1; \
         CREATE EVENT off ON SCHEDULE EVERY 1 DAY STARTS '2001-01-01 00:00:00' \
           ENDS '2002-01-01 00:00:00' ON COMPLETION PRESERVE DISABLE DO SET @a = 1;",

@@ -143,7 +143,7 @@ impl Target<'_> {
     /// the session's time zone, as `NOW()` is.
     fn event_in_the_past(&mut self, schema: &str, name: &str, text: &str) -> Result<()> {
         let sql = format!(
-            "SELECT status = 'ENABLED', ends <= NOW() FROM information_schema.events \
+            "SELECT status = 'ENABLED', ends <= NOW(), on_completion = 'NOT PRESERVE' FROM information_schema.events \
              WHERE event_schema = {} AND event_name = {}",
             quote::text(schema),
             quote::text(name)
@@ -155,6 +155,8 @@ impl Target<'_> {
         let is = |cell: Option<&Option<Vec<u8>>>| cell.is_some_and(|c| c.as_deref() == Some(b"1"));
         let what = match rows.first() {
             None => "does not exist here",
+            // A disabled one too: MySQL disables on the source what will not run again before its end.
+            Some(row) if is(row.get(1)) && is(row.get(2)) => "is dropped here",
             Some(_) if !script::is_enabled(text) => return Ok(()),
             Some(row) if !is(row.first()) => "is disabled here",
             Some(row) if is(row.get(1)) => "never runs here",
