@@ -246,7 +246,11 @@ fn events_whose_time_passes(pair: &Pair) {
         "event `ev`.`ended`: its time has passed",
     ]);
     assert!(!load.said().contains("event `ev`.`off`"), "{}", load.said());
-    assert!(!load.said().contains("event `ev`.`later`"), "{}", load.said());
+    assert!(
+        !load.said().contains("event `ev`.`later`"),
+        "{}",
+        load.said()
+    );
 }
 
 /// MariaDB only: a sequence that has begun again knows how often.

@@ -262,10 +262,12 @@ impl DefinitionWriter<'_> {
             ));
         }
         for column in uncertain_columns(table, &create) {
-            run.observer.warn(printable(&format!(
-                "table {}, column {column}: the server shows a ? in its definition, which also stands for a character that its dictionary does not hold (an emoji, say): if it is one, the archive has another definition, and a load refuses rows that have it: correct the column on the target then (ALTER TABLE), then resume the load with --resume",
+            let text = printable(&format!(
+                "table {}, column {column}: the server shows a ? in its definition, which also stands for a character that its dictionary does not hold (an emoji, say): if it is one, the archive has another definition, and a load leaves the table empty if it refuses its rows: correct the column on the target then (ALTER TABLE), then resume the load with --resume",
                 table.qualified()
-            )));
+            ));
+            run.observer.warn(text.clone());
+            self.out.exceptions.push(text);
         }
         if table.kind == TableKind::SystemVersioned {
             self.out.exceptions.push(format!(

@@ -89,7 +89,10 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         // What is lacking for the schemas is named too, as far as they can be seen.
         let seen = catalog(&mut source, options);
         let all = seen.and_then(|c| privileges(&account, &source.id, options, &c));
-        return Err(all.err().filter(|e| e.kind == Kind::Privilege).unwrap_or(lacking));
+        return Err(all
+            .err()
+            .filter(|e| e.kind == Kind::Privilege)
+            .unwrap_or(lacking));
     }
     if options.consistency == Consistency::Lock
         && !account.has("PROCESS")

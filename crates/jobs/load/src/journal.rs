@@ -170,6 +170,16 @@ impl Journal {
         Ok(())
     }
 
+    /// Takes back what this load has entered, because the table is emptied.
+    pub(super) fn withdraw(&self, t: &mut Target<'_>, files: &[&str]) -> Result<()> {
+        for file in files {
+            for kind in ["chunk", "digest"] {
+                t.run_sql(&self.delete(&format!("{kind}:{file}")))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Tables whose tablespace was being built or imported when the load was interrupted, with where it was
     /// built.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {

@@ -44,7 +44,9 @@ impl Programs {
     pub(super) fn of_others(&self, account: &str) -> Vec<&str> {
         let own = |a: &Account| format!("{}@{}", quote::text(&a.0), quote::text(&a.1)) == account;
         let others = self.wanted.iter().filter(|(a, _)| !own(a));
-        others.flat_map(|(_, o)| o.iter().map(String::as_str)).collect()
+        others
+            .flat_map(|(_, o)| o.iter().map(String::as_str))
+            .collect()
     }
 }
 

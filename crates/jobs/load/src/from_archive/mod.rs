@@ -109,12 +109,13 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let by_sql: Vec<_> = plan
         .tables()
         .zip(&tables)
+        .filter(|(t, _)| !plan.is_emptied(t))
         .filter(|(_, t)| imported.is_none() || !import.tables.contains(&t.name))
         .collect();
     let verified = compare(&target, plan, &by_sql, imported)
         .map_err(|e| input.partial_load_hint(e, &target))?;
     if options.verify {
-        let all: Vec<&Table> = plan.tables().collect();
+        let all: Vec<&Table> = plan.tables().filter(|t| !plan.is_emptied(t)).collect();
         let (archive, server) = (&plan.archive, &options.target);
         let differ = verify::against_archive::loaded_generated_columns(
             target.run,
@@ -131,15 +132,18 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         false => ExistingObjects::look(&mut target, plan)?.missing,
     };
     let recorded = plan.archive.has_manifest() || options.managed.is_some();
-    prepared
-        .journal
-        .end(&mut target, recorded.then_some(missing))?;
+    let emptied = plan.emptied.get().map_or(0, |e| e.len());
+    // With tables to fill, the load can still be resumed.
+    if emptied == 0 {
+        let journal = &prepared.journal;
+        journal.end(&mut target, recorded.then_some(missing))?;
+    }
     let loaded = tables.iter().flat_map(|t| &t.chunks);
     let loaded = loaded.filter_map(|c| c.raw_bytes).sum::<u64>() + import.raw_bytes;
     Ok(Summary {
         completion: Completion::left(&target, &journal::identity(plan)?),
         schemas: plan.schemas.len() as u64,
-        tables: tables.len() as u64,
+        tables: (tables.len() - emptied) as u64,
         views: plan.views() - target.report.refused_views,
         rows: tables.iter().map(|t| t.loaded.load(Ordering::SeqCst)).sum(),
         raw_bytes: loaded,

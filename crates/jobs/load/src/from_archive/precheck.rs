@@ -67,6 +67,7 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         archive,
         schemas,
         refused: std::sync::OnceLock::new(),
+        emptied: std::sync::OnceLock::new(),
     })
 }
 
@@ -173,11 +174,7 @@ pub(crate) fn nothing_there(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
 
 /// The error of an account that lacks something for this load; it names all of it. What keeps only some objects
 /// from being created is a warning.
-fn privileges(
-    t: &mut Target<'_>,
-    plan: &LoadPlan,
-    programs: &Programs,
-) -> Result<Option<Error>> {
+fn privileges(t: &mut Target<'_>, plan: &LoadPlan, programs: &Programs) -> Result<Option<Error>> {
     let schemas: Vec<&archive::open::Schema> = plan
         .schemas
         .iter()
@@ -305,7 +302,9 @@ fn look_in_schema(
             let object = text(row.first());
             if wanted.remove(&named(&object)) {
                 let object = quote::qualified(&schema.name, &object);
-                existing.found.push(format!("{} {object}", text(row.get(1))));
+                existing
+                    .found
+                    .push(format!("{} {object}", text(row.get(1))));
             }
         }
         let names = wanted.iter().map(|w| quote::qualified(&schema.name, w));
@@ -317,8 +316,10 @@ fn look_in_schema(
     let tables = part.tables.iter().map(|i| &schema.tables[*i].name);
     let views = part.views.iter().map(|i| &schema.views[*i].name);
     look(
-        format!("SELECT table_name, IF(table_type = 'VIEW', 'view', IF(table_type = 'SEQUENCE', 'sequence', 'table')) \
-             FROM information_schema.tables WHERE table_schema = {name}"),
+        format!(
+            "SELECT table_name, IF(table_type = 'VIEW', 'view', IF(table_type = 'SEQUENCE', 'sequence', 'table')) \
+             FROM information_schema.tables WHERE table_schema = {name}"
+        ),
         "table",
         &tables.chain(views).collect::<Vec<_>>(),
     )?;
@@ -335,7 +336,9 @@ fn look_in_schema(
                 .collect::<Vec<_>>(),
         )?;
         look(
-            format!("SELECT event_name, 'event' FROM information_schema.events WHERE event_schema = {name}"),
+            format!(
+                "SELECT event_name, 'event' FROM information_schema.events WHERE event_schema = {name}"
+            ),
             "event",
             &meta.events.iter().flatten().collect::<Vec<_>>(),
         )?;
