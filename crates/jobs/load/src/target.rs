@@ -143,7 +143,8 @@ pub fn check_writable(conn: &mut wire::Conn, id: &Identity, level: tune::Level) 
             .map_err(|e| failure::server("cannot read the account's privileges", e))?;
         let may = granted.has("CONNECTION_ADMIN")
             || granted.has("READ ONLY ADMIN")
-            || granted.has("SUPER");
+            // From 10.11 on, MariaDB's SUPER is less than it was.
+            || granted.has("SUPER") && !id.mariadb_at_least(10, 11, 0);
         if id.super_read_only || !may {
             return Err(refused("the target is read only (a replica?)")
                 .hint("SET GLOBAL read_only = OFF, if this server is meant"));
