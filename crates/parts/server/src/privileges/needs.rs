@@ -273,7 +273,10 @@ mod tests {
             Privileges::from_grants("'u'@'%'", &[grants])
                 .missing_trust(&id.expect("a version"), &needs)
         };
-        let (bare, own) = ("GRANT USAGE ON *.* TO `u`@`%`", "GRANT SUPER ON *.* TO `u`@`%`");
+        let (bare, own) = (
+            "GRANT USAGE ON *.* TO `u`@`%`",
+            "GRANT SUPER ON *.* TO `u`@`%`",
+        );
         let set = Some("SET GLOBAL log_bin_trust_function_creators = ON".to_owned());
         assert_eq!(of(bare, true, false, Some("OFF")), set);
         assert_eq!(of(bare, false, true, Some("0")), set);
