@@ -129,6 +129,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         &source.id,
         options.threads,
     )?;
+    let made = options.to.path().is_some_and(|path| !path.exists());
     let store = reached.map_or_else(create, Ok)?;
     let outcome = match archive::marker::set(&*store, env!("CARGO_PKG_VERSION")) {
         // Another dump owns the directory, so nothing in it may be removed.
@@ -155,8 +156,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             Ok(summary)
         }
         Err(e) => {
-            directory::clear(&*store);
-            Err(e)
+            directory::clear(&*store, made);
+            Err(directory::write_error(&options.to, e))
         }
     }
 }

@@ -5,6 +5,8 @@
 pub struct LoadReport {
     /// Changes that the target made necessary.
     pub notes: Vec<String>,
+    /// What else the user should know; nothing was changed for it.
+    pub remarks: Vec<String>,
     /// Objects that could not be created or loaded completely.
     pub exceptions: Vec<String>,
     /// Views that the target refused.

@@ -82,7 +82,7 @@ pub(super) fn check(t: &mut Target<'_>, programs: Programs) -> Result<()> {
             .collect::<BTreeSet<Account>>(),
         Err(wire::Error::Server(_)) => {
             let names: Vec<String> = wanted.keys().map(quoted).collect();
-            t.report.notes.push(printable(&format!(
+            t.report.remarks.push(printable(&format!(
                 "this account cannot see whether the target has the definers of views, triggers and routines ({}): without them these fail when they are used",
                 names.join(", ")
             )));

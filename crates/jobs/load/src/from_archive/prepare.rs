@@ -144,7 +144,7 @@ fn looked_at(t: &mut Target<'_>, plan: &LoadPlan) -> Result<(HashSet<String>, Ha
         let engine = script::engine(&create).unwrap_or_default();
         if matches!(engine.as_str(), "MRG_MYISAM" | "MERGE") {
             let name = quote::qualified(&table.schema, &table.name);
-            t.report.notes.push(format!(
+            t.report.remarks.push(format!(
                 "table {name} shows the rows of other tables (engine MERGE): they are loaded there, once"
             ));
             merged.insert(name);
