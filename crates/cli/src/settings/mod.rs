@@ -125,6 +125,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         skip_binlog: a.skip_binlog,
         resume: a.resume,
         schema: other_dumps.schema.clone(),
+        skip_damaged: a.skip_damaged,
         skip_unsupported: other_dumps.skip_unsupported,
         defer_indexes: match a.import.defer_indexes {
             DeferIndexes::Auto => load::DeferIndexes::Auto,

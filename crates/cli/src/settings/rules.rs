@@ -205,6 +205,14 @@ pub fn load_of(a: &Load, archive: bool) -> Result<()> {
             "leave it out",
         );
     }
+    if a.how.skip_damaged {
+        return refuse(
+            format!(
+                "--skip-damaged is for archives, and {from} is a dump of another tool, which has no digests to find damage with"
+            ),
+            "leave it out",
+        );
+    }
     if a.how.allow_same_server {
         return refuse(
             format!(
@@ -456,6 +464,7 @@ mod tests {
             ("--import-mode offline", archives),
             ("--sort-memory 1M", archives),
             ("--allow-same-server", archives),
+            ("--skip-damaged", archives),
             ("--import-mode auto", both),
             ("--import-mode sql", both),
             ("--defer-indexes all", both),

@@ -9,6 +9,8 @@ pub struct LoadReport {
     pub remarks: Vec<String>,
     /// Objects that could not be created or loaded completely.
     pub exceptions: Vec<String>,
+    /// Whether the target refused an object that it may take later.
+    pub repairable: bool,
     /// Views that the target refused.
     pub refused_views: u64,
     /// Schemas that this load created.

@@ -40,6 +40,9 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
         let schema = &plan.archive.schemas()[part.at];
         for at in &part.views {
             let view = &schema.views[*at];
+            if t.kept.contains(&quote::qualified(&schema.name, &view.name)) {
+                continue;
+            }
             let mut statements = script::statements(&view.ddl, &sql(plan, &view.ddl)?)?;
             for s in statements.iter_mut().filter(|s| s.kind == Allowed::View) {
                 s.text = script::or_replace(&s.text);
@@ -220,6 +223,7 @@ impl Target<'_> {
                 let text = format!("view {}: {refusal}", quote::qualified(schema, name));
                 self.run.observer.warn(text.clone());
                 self.report.exceptions.push(text);
+                self.report.repairable = true;
                 made = false;
             }
         }
@@ -269,6 +273,7 @@ impl Target<'_> {
                 let text = format!("{what}: {e}");
                 self.run.observer.warn(text.clone());
                 self.report.exceptions.push(text);
+                self.report.repairable = true;
                 Ok(false)
             }
             Err(e) => Err(failure::wire(what, e)),

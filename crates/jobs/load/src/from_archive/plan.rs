@@ -21,6 +21,8 @@ pub struct LoadPlan {
     pub refused: OnceLock<BTreeSet<String>>,
     /// Tables whose rows the target refused, quoted and qualified: known once all rows were tried.
     pub emptied: OnceLock<BTreeSet<String>>,
+    /// Tables that are damaged and therefore left out, in words.
+    pub damaged: Vec<String>,
 }
 
 /// The selected part of one schema.

@@ -8,7 +8,7 @@ use archive::Archive;
 use archive::open::Table;
 use base::units::printable;
 use base::{Error, Kind, Result};
-use rows::archives::open;
+use rows::archives::open_tolerant;
 use rows::selection::check_matched;
 use run::Run;
 use run::failure;
@@ -20,7 +20,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What the selection leaves of the archive.
 pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
-    let archive = open(&options.from)?;
+    let archive = open_tolerant(&options.from)?;
+    let damaged = super::skip_damaged::of_metadata(run, options, &archive)?;
     let filter = &options.filter;
     let mut schemas = Vec::new();
     for (at, schema) in archive.schemas().iter().enumerate() {
@@ -68,6 +69,7 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         schemas,
         refused: std::sync::OnceLock::new(),
         emptied: std::sync::OnceLock::new(),
+        damaged,
     })
 }
 
@@ -125,7 +127,7 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
 #[derive(Default)]
 pub(crate) struct ExistingObjects {
     /// Those that it has, in words.
-    found: Vec<String>,
+    pub(crate) found: Vec<String>,
     /// Those that it does not have, in words.
     pub(crate) missing: Vec<String>,
 }
@@ -347,7 +349,7 @@ fn look_in_schema(
 }
 
 /// The files of one table.
-fn files_of(table: &Table) -> Vec<String> {
+pub(super) fn files_of(table: &Table) -> Vec<String> {
     let mut files = vec![table.meta_file.clone()];
     files.extend(table.ddl.iter().chain(&table.triggers).cloned());
     for chunk in &table.chunks {
@@ -413,6 +415,7 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
         .files
         .iter()
         .filter(|(name, _)| !of_tables.contains(*name) || wanted.contains(*name))
+        .filter(|(name, _)| !plan.archive.damaged().iter().any(|d| d.has(name)))
         .collect();
     let list = if store.distant() {
         sizes(plan, list)?
