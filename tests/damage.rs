@@ -233,3 +233,58 @@ fn damage_to_a_table_that_is_not_selected_does_not_stop_the_others(pair: &Pair) 
         .ok()
         .says(&["equal: 2 rows in 1 table"]);
 }
+
+both!(damaged_tables_do_not_keep_the_others);
+/// A table with a missing file, one with a damaged chunk, one that is whole.
+fn damaged_tables_do_not_keep_the_others(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE sd; USE sd; CREATE TABLE gone (id INT PRIMARY KEY); INSERT INTO gone VALUES (1); \
+        CREATE TABLE flipped (id INT PRIMARY KEY, v TEXT); INSERT INTO flipped VALUES (1, 'one'), (2, 'two'); \
+        CREATE TABLE whole (id INT PRIMARY KEY); INSERT INTO whole VALUES (1), (2); \
+        CREATE VIEW v AS SELECT COUNT(*) AS n FROM whole; \
+        CREATE TRIGGER tr AFTER INSERT ON gone FOR EACH ROW SET @a = 1;",
+    );
+    pair.dump("a", &[]).ok();
+    let file = |begin: &str| {
+        let entries = std::fs::read_dir(pair.path("a")).expect("an archive");
+        entries
+            .flatten()
+            .map(|e| e.path())
+            .find(|p| {
+                let name = p.file_name().expect("a name").to_string_lossy();
+                name.starts_with(begin) && name.ends_with(".tsv.zst")
+            })
+            .expect("a chunk")
+    };
+    std::fs::remove_file(file("sd@gone")).expect("removed");
+    let chunk = file("sd@flipped");
+    let mut bytes = std::fs::read(&chunk).expect("a chunk");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&chunk, bytes).expect("written");
+    let nothing = || assert_eq!(pair.target_schemas(), [""; 0]);
+    pair.load("a", &[])
+        .code(5)
+        .says(&["sd@gone", "--skip-damaged"]);
+    nothing();
+    // A selected table that is damaged is an error; one that is not selected is a warning.
+    pair.load("a", &["--exclude-tables", "sd.gone"])
+        .code(5)
+        .says(&["sd@flipped"]);
+    nothing();
+    pair.load("a", &["--tables", "sd.whole"])
+        .ok()
+        .says(&["table `sd`.`gone`, which is not selected, is damaged"]);
+    pair.same("SELECT * FROM sd.whole ORDER BY id");
+    pair.target().client("DROP DATABASE sd").expect("dropped");
+    let load = pair.load("a", &["--skip-damaged", "--json"]).code(3);
+    let load = load.says(&[
+        "table `sd`.`gone` is not loaded",
+        "table `sd`.`flipped` is not loaded",
+    ]);
+    assert_eq!(load.summary()["tables"], 1);
+    pair.same("SELECT * FROM sd.whole ORDER BY id");
+    pair.same("SELECT * FROM sd.v");
+    let tables = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'sd'";
+    assert_eq!(pair.target().value(tables).expect("a number"), "2");
+}

@@ -113,8 +113,30 @@ fn a_dump_whose_output_is_closed_completes(pair: &Pair) {
     );
     // Longer than it takes until the first progress line is written.
     let dump = pair.dumping("a", &["--max-rate", "150k"]).start_unheard();
-    dump.wait().ok();
+    // It says that its output is lost.
+    dump.wait().code(8);
     pair.verify("a").ok();
+    pair.dumping("b", &["--json"])
+        .start_unheard()
+        .wait()
+        .code(8);
+    pair.verify("b").ok();
+    let full = std::fs::File::create("/dev/full").expect("a full disk");
+    let done = std::process::Command::new(crate::kit::binary::path())
+        .arg("verify")
+        .arg(pair.path("a"))
+        .stdout(full)
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(8), "{said}");
+    assert!(said.contains("cannot write to standard output"), "{said}");
+    // A file is no directory for a dump.
+    std::fs::write(pair.path("file"), "x").expect("a file");
+    for name in ["file", "file/below"] {
+        let hint = ["there is a file of that name", "HINT"];
+        pair.dump(name, &[]).code(8).says(&hint);
+    }
 }
 
 each_kind!(a_server_that_is_killed; mysql, mariadb);

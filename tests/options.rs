@@ -93,7 +93,55 @@ fn the_parent_of_archives_is_refused(pair: &Pair) {
         .code(2)
         .says(&["backups", "monday, tuesday", "penstock load"]);
     assert_eq!(pair.target_schemas(), [""; 0]);
+    pair.verify("backups")
+        .code(2)
+        .says(&["monday, tuesday", "penstock verify"]);
     pair.load("backups/monday", &[]).ok();
+}
+
+both!(what_is_no_archive_is_called_what_it_is);
+fn what_is_no_archive_is_called_what_it_is(pair: &Pair) {
+    shop(pair);
+    pair.dump("a", &[]).ok();
+    std::fs::create_dir_all(pair.path("scripts")).expect("a directory");
+    let script = pair.path("scripts/x.sql");
+    std::fs::write(&script, "CREATE DATABASE x;").expect("a script");
+    let right = format!("penstock load {}", script.display());
+    for name in ["scripts", "scripts/x.sql"] {
+        pair.verify(name).code(2).says(&[&right]);
+    }
+    pair.load("scripts", &[]).code(2).says(&["x.sql", &right]);
+    let archive = pair.path("a").display().to_string();
+    for file in ["penstock.json", "@.json"] {
+        let path = format!("a/{file}");
+        let one = ["one file of the archive", archive.as_str()];
+        pair.load(&path, &[]).code(2).says(&one);
+        let right = format!("penstock verify {archive}");
+        pair.verify(&path).code(2).says(&one).says(&[&right]);
+    }
+    // A link that leads nowhere, in a directory that is no dump.
+    std::fs::create_dir_all(pair.path("etc/sub")).expect("a directory");
+    std::os::unix::fs::symlink("/nowhere", pair.path("etc/sub/link")).expect("a link");
+    pair.load("etc", &[])
+        .code(5)
+        .says(&["holds no dump of a known kind"]);
+    assert_eq!(pair.target_schemas(), [""; 0]);
+    // One missing file is named once, by its own name.
+    let chunk = std::fs::read_dir(pair.path("a"))
+        .expect("an archive")
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .find(|n| n.ends_with(".tsv.zst"))
+        .expect("a chunk");
+    std::fs::remove_file(pair.path("a").join(&chunk)).expect("removed");
+    let done = pair.verify("a").code(5).says(&["damaged in one place"]);
+    assert_eq!(
+        done.said().matches(".tsv.zst").count(),
+        1,
+        "{}",
+        done.said()
+    );
+    assert!(done.said().contains(&chunk), "{}", done.said());
 }
 
 both!(options_come_from_an_option_file);
@@ -129,6 +177,21 @@ fn options_come_from_an_option_file(pair: &Pair) {
             .code(2)
             .says(&["o.cnf, line 6", name]);
     }
+    // What does not apply to a call is a default for other calls.
+    let file = option_file(pair, "[penstock]\nmax-rate = 900M\nschemas = shop\n");
+    let home = pair.path("home");
+    std::fs::create_dir(&home).expect("a directory");
+    std::fs::copy(&file, home.join(".my.cnf")).expect("a file");
+    let verify = |more: &[&str]| {
+        let tool = Tool::new(["verify"]).env("HOME", home.as_os_str());
+        tool.arg(pair.path("a")).args(more.iter().copied()).run()
+    };
+    verify(&[]).ok();
+    verify(&["--against", &pair.source().uri()]).ok();
+    // The same option is refused where it is typed.
+    verify(&["--max-rate", "1M"])
+        .code(2)
+        .says(&["do not apply"]);
     let file = option_file(pair, &format!("{head}max-rate = fast\n"));
     dump(&file, &["--to", "no"])
         .code(2)

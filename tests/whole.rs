@@ -27,6 +27,7 @@ mod other_dumps;
 mod partitions;
 mod rate_limits;
 mod refusals;
+mod repair;
 mod replica_position;
 mod report;
 mod repository;

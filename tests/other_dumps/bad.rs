@@ -366,7 +366,7 @@ fn a_script_that_cannot_say_where_it_ends(pair: &Pair) {
     let done = loading(pair, file(pair, "c.sql", &bare), &["--json"])
         .run()
         .ok();
-    let notes = done.summary()["adapted"].to_string();
+    let notes = done.summary()["notes"].to_string();
     assert_eq!(
         notes.matches("no line that marks its end").count(),
         1,

@@ -39,9 +39,13 @@ fn main() -> ExitCode {
             if !e.use_stderr()
                 || e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
         {
-            let _ = e.print();
+            let printed = e.print();
             return match e.use_stderr() {
                 true => ExitCode::from(Kind::Usage.exit_code()),
+                // Who reads only the beginning of a help has it.
+                false if printed.is_err_and(|e| e.kind() != std::io::ErrorKind::BrokenPipe) => {
+                    ExitCode::from(Kind::Storage.exit_code())
+                }
                 false => ExitCode::SUCCESS,
             };
         }
@@ -70,7 +74,7 @@ fn main() -> ExitCode {
         commands::run(&cli, &screen, &cancel)
     }));
     match outcome {
-        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Ok(code)) => ExitCode::from(screen.ended().unwrap_or(code)),
         Ok(Err(e)) => {
             let e = words.explain(e);
             screen.error(&e);

@@ -22,10 +22,11 @@ pub fn usage(e: &clap::Error, words: impl Iterator<Item = String>) -> Error {
         _ => lines.join(" "),
     };
     // clap offers to pass an unknown option as a value, which is never meant here.
-    let tips: Vec<&str> = text
+    let tips: Vec<String> = text
         .lines()
         .filter_map(|l| l.trim().strip_prefix("tip: "))
         .filter(|tip| !tip.starts_with("to pass"))
+        .map(suggestion)
         .collect();
     let hint = if tips.is_empty() {
         format!("{} --help", command(words))
@@ -33,6 +34,16 @@ pub fn usage(e: &clap::Error, words: impl Iterator<Item = String>) -> Error {
         tips.join("\n")
     };
     Error::new(Kind::Usage, what).hint(hint)
+}
+
+/// `some similar arguments exist: '--a', '--b'` as a question.
+fn suggestion(tip: &str) -> String {
+    match tip.split_once(": ") {
+        Some((what, names)) if what.contains("similar") => {
+            format!("did you mean {}?", names.replace("', '", "' or '"))
+        }
+        _ => tip.to_owned(),
+    }
 }
 
 /// The command that was typed, as far as its words name one.
@@ -75,10 +86,9 @@ mod tests {
             "{what}"
         );
         assert_eq!(hint, "penstock load --help");
-        assert!(
-            refused("load a --defer-index all")
-                .1
-                .contains("--defer-indexes")
+        assert_eq!(
+            refused("load a --defer-index all").1,
+            "did you mean '--defer-indexes'?"
         );
         assert!(
             refused("load a --import-mode tablespaces")

@@ -51,6 +51,9 @@ pub struct Loading {
     /// Allow to load into the server that the archive was dumped from
     #[arg(long)]
     pub allow_same_server: bool,
+    /// Load the tables of an archive that are whole, and name those with missing or damaged files
+    #[arg(long)]
+    pub skip_damaged: bool,
     /// Do not write the load to the target's binary log (needs the privilege to set sql_log_bin)
     #[arg(long)]
     pub skip_binlog: bool,

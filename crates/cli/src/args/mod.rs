@@ -41,7 +41,7 @@ Exit codes:
 Option files:
   The long options of a command can stand in the group [penstock] of ~/.my.cnf and of the other files
   that the mysql client reads, one a line: max-rate = 20M. What is typed wins. Options of other
-  commands are passed over; a name that no command has is refused.
+  commands, and those that do not apply to what is done, are passed over; a name that no command has is refused.
 
 Environment:
   PENSTOCK_PASSWORD    password for the server

@@ -83,7 +83,9 @@ fn run_load(run: &Run, screen: &Screen, options: &load::Options, a: &Loading) ->
         summary::load,
     )?;
     show(run, screen, &mut kept.summary);
-    kept.done.acknowledged();
+    if !screen.lost_output() {
+        kept.done.acknowledged();
+    }
     Ok(report::code(&kept, exceptions(&kept.done.exceptions), run))
 }
 

@@ -74,6 +74,8 @@ pub struct Screen {
     live: Option<live::Live>,
     /// Warnings of this run, so that the summary does not say one again.
     warned: Mutex<Vec<String>>,
+    /// The first error of standard output.
+    lost: Mutex<Option<std::io::Error>>,
 }
 
 impl Screen {
@@ -88,6 +90,7 @@ impl Screen {
             phase,
             live,
             warned: Mutex::default(),
+            lost: Mutex::default(),
         });
         let weak = Arc::downgrade(&screen);
         std::thread::spawn(move || {
@@ -167,8 +170,37 @@ impl Screen {
                 rounded(self.start.elapsed().as_secs_f64()).into(),
             );
         }
-        // A closed pipe must not stop a backup.
-        let _ = writeln!(std::io::stdout(), "{value}");
+        self.out(&format!("{value}\n"));
+    }
+
+    /// Writes to standard output. A closed pipe or a full disk must not stop a backup: it is an error at the end.
+    fn out(&self, text: &str) {
+        let mut out = std::io::stdout();
+        let done = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        if let Err(e) = done {
+            let mut lost = self.lost.lock().unwrap_or_else(|e| e.into_inner());
+            lost.get_or_insert(e);
+        }
+    }
+
+    /// Whether some of the output could not be written.
+    pub fn lost_output(&self) -> bool {
+        self.lost
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .is_some()
+    }
+
+    /// Says on standard error that output could not be written; the exit code, if that was so.
+    pub fn ended(&self) -> Option<u8> {
+        let lost = self.lost.lock().unwrap_or_else(|e| e.into_inner()).take()?;
+        let mut err = std::io::stderr();
+        let _ = writeln!(err, "ERROR: cannot write to standard output: {lost}");
+        let _ = writeln!(
+            err,
+            "HINT: the work itself is complete; only what was to be printed is lost"
+        );
+        Some(base::Kind::Storage.exit_code())
     }
 
     fn say(&self, text: &str) {
@@ -257,7 +289,7 @@ impl Screen {
         if self.mode == Mode::Json {
             self.json(value);
         } else {
-            let _ = write!(std::io::stdout(), "{text}");
+            self.out(text);
         }
     }
 }

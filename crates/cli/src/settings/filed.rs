@@ -1,17 +1,19 @@
 //! Options that stand in the group `[penstock]` of an option file: they are put behind the words of the
 //! command line, so that they are parsed, and ruled on, as typed ones are.
 //!
-//! One file serves all commands: an option of another command is passed over, a name that no command has
-//! is refused with its file and line. What is typed wins. What this does not do: connection options,
+//! One file serves all commands and calls: an option of another command is passed over, and so is one that
+//! does not apply to this call; a name that no command has is refused with its file and line, and so is a
+//! wrong value. What is typed wins. What this does not do: connection options,
 //! which `connection` reads, because a URI and `[client]` have a place in their order.
 
 use super::optionfile::{Line, OptionFiles, Which};
+use super::rules;
 use crate::args::Cli;
 use crate::args::connection::Connection;
 use base::units::printable;
 use base::{Error, Kind, Result};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, Parser};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -43,7 +45,7 @@ impl Words {
             return e;
         }
         let files = format!(
-            "from option files: {}; --no-defaults leaves them out",
+            "from option files: {}; remove the line there, or type the option with another value (--no-defaults leaves out the user and password of these files too)",
             self.added.join(", ")
         );
         let hint = match &e.hint {
@@ -109,18 +111,103 @@ pub fn complete(typed: Vec<OsString>) -> Result<Words> {
         let place = format!("{name} ({})", line.place());
         said.push((word(arg, name, line)?, place));
     }
-    let mut words = nothing(typed);
-    let mut more = Vec::new();
-    for (word, place) in by_option.into_values().flatten() {
-        if let Some(word) = word {
-            more.push(OsString::from(word));
-            words.added.push(place);
+    let said = |list: Vec<(Option<String>, String)>| -> Said {
+        let words = list.into_iter();
+        words.filter_map(|(w, place)| Some((w?, place))).collect()
+    };
+    let added = by_option.into_values().map(said).collect();
+    let added = applicable(&typed, added);
+    Ok(Words {
+        all: joined(&typed, &added),
+        added: added
+            .into_iter()
+            .flatten()
+            .map(|(_, place)| place)
+            .collect(),
+    })
+}
+
+/// What files say of one option: words, each with its place.
+type Said = Vec<(String, String)>;
+
+/// Says how a dump is taken. A typed option that does not go with it is refused.
+const NEVER_PASSED_OVER: &str = "--consistency=";
+
+/// The command line with what files add.
+fn joined(typed: &[OsString], added: &[Said]) -> Vec<OsString> {
+    let mut all = typed.to_vec();
+    let end = all.iter().position(|w| w == "--").unwrap_or(all.len());
+    let more = added.iter().flatten().map(|(word, _)| word.into());
+    all.splice(end..end, more);
+    all
+}
+
+/// Passes over what the rules would refuse: in a file it is a default for the calls that it applies to. A wrong
+/// value stays, and is refused; so does everything if what was typed is refused.
+fn applicable(typed: &[OsString], added: Vec<Said>) -> Vec<Said> {
+    let with = |chosen: &[usize]| {
+        let mut chosen = chosen.to_vec();
+        chosen.sort_unstable();
+        let list: Vec<Said> = chosen.iter().map(|at| added[*at].clone()).collect();
+        list
+    };
+    let judge = |chosen: &[usize]| judged(&joined(typed, &with(chosen)));
+    let all: Vec<usize> = (0..added.len()).collect();
+    if matches!(judge(&all), Judged::Fits | Judged::Wrong) {
+        return added;
+    }
+    let always = |at: &usize| {
+        let mut words = added[*at].iter();
+        words.any(|(word, _)| word.starts_with(NEVER_PASSED_OVER))
+    };
+    let (mut chosen, mut left): (Vec<usize>, Vec<usize>) = all.iter().partition(|at| always(at));
+    // One option after the other; then two that need each other.
+    let pairs = |left: &[usize]| -> Vec<Vec<usize>> {
+        let of = |a: &usize| left.iter().map(|b| vec![*a, *b]).collect::<Vec<_>>();
+        let two = left.iter().flat_map(of).filter(|pair| pair[0] < pair[1]);
+        left.iter().map(|at| vec![*at]).chain(two).collect()
+    };
+    while let Some(more) = pairs(&left).into_iter().find(|more| {
+        let tried = [chosen.as_slice(), more.as_slice()].concat();
+        matches!(judge(&tried), Judged::Fits | Judged::Wrong)
+    }) {
+        left.retain(|at| !more.contains(at));
+        chosen.extend(more);
+        if judge(&chosen) == Judged::Wrong {
+            break;
         }
     }
-    let end = words.all.iter().position(|w| w == "--");
-    let end = end.unwrap_or(words.all.len());
-    words.all.splice(end..end, more);
-    Ok(words)
+    match judge(&chosen) {
+        Judged::Fits | Judged::Wrong => with(&chosen),
+        // A rule refuses what was typed: its message shall be about that.
+        Judged::Rule if judge(&[]) == Judged::Rule => Vec::new(),
+        Judged::Rule | Judged::Conflict => added,
+    }
+}
+
+/// What is thought of a command line.
+#[derive(PartialEq)]
+enum Judged {
+    Fits,
+    /// It is wrong in itself.
+    Wrong,
+    /// Options exclude or need one another, says clap.
+    Conflict,
+    /// The same, or that one does not apply, says a rule.
+    Rule,
+}
+
+fn judged(words: &[OsString]) -> Judged {
+    use clap::error::ErrorKind;
+    match Cli::try_parse_from(words) {
+        Ok(cli) if rules::values(&cli.command).is_err() => Judged::Wrong,
+        Ok(cli) if rules::applies(&cli.command).is_err() => Judged::Rule,
+        Ok(_) => Judged::Fits,
+        Err(e) => match e.kind() {
+            ErrorKind::ArgumentConflict | ErrorKind::MissingRequiredArgument => Judged::Conflict,
+            _ => Judged::Wrong,
+        },
+    }
 }
 
 /// The command that was typed, and what was typed for it.
@@ -239,6 +326,46 @@ mod tests {
             added("load", file, "").unwrap(),
             ["--include-schemas=a", "--max-rate=20M"]
         );
+    }
+
+    #[test]
+    fn what_does_not_apply_to_this_call_is_passed_over() {
+        let kept = |typed: &str, file: &str| {
+            let typed: Vec<OsString> = typed.split(' ').map(OsString::from).collect();
+            let said = |word: &str| vec![(word.to_owned(), String::new())];
+            let added = applicable(&typed, file.split(' ').map(said).collect());
+            let words = added.into_iter().flatten().map(|(word, _)| word);
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let file = "--exclude-tables=a.b --max-rate=20M --include-schemas=a --threads=3";
+        assert_eq!(kept("penstock verify d", file), "--threads=3");
+        assert_eq!(kept("penstock verify d --against mysql://a/", file), file);
+        assert_eq!(kept("penstock verify --tablespace t", file), "--threads=3");
+        // A dump of another tool.
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("x.sql");
+        std::fs::write(&script, "SELECT 1;").unwrap();
+        let load = format!("penstock load {}", script.display());
+        assert_eq!(kept(&load, file), "--max-rate=20M --threads=3");
+        // Options that need each other.
+        let restart = "--server-command=x --server-config=/c --threads=3 --tune=max";
+        assert_eq!(kept("penstock load d", restart), restart);
+        assert_eq!(kept("penstock load d --datadir e", restart), "--threads=3");
+        assert_eq!(kept("penstock load d", "--server-config=/c"), "");
+        assert_eq!(
+            kept("penstock verify d --max-rate 1M", "--include-schemas=a"),
+            ""
+        );
+        // What is typed is refused, not what stands in the file; and a wrong value is no default.
+        for (typed, file) in [
+            ("--lock-wait 5", "--consistency=none"),
+            ("--threads 2", "--chunk-size=1k"),
+            ("--threads 2", "--max-rate=fast"),
+            ("--threads 2", "--max-impact=5% --max-rate=1M --min-rate=2M"),
+            ("--thraeds 2", "--max-rate=1M"),
+        ] {
+            assert_eq!(kept(&format!("penstock dump --to d {typed}"), file), file);
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::args::throttle::Throttle;
 use crate::args::values::{Consistency, DeferIndexes, ImportMode, Tune};
 use crate::args::verify::Verify;
 use crate::args::{Selection, connection::Connection, doctor::Doctor};
+use base::units::printable;
 use base::{Error, Kind, Result};
 use instance::{doctor, managed, tune};
 use run::{Run, throttle};
@@ -124,6 +125,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         skip_binlog: a.skip_binlog,
         resume: a.resume,
         schema: other_dumps.schema.clone(),
+        skip_damaged: a.skip_damaged,
         skip_unsupported: other_dumps.skip_unsupported,
         defer_indexes: match a.import.defer_indexes {
             DeferIndexes::Auto => load::DeferIndexes::Auto,
@@ -196,6 +198,9 @@ pub fn verify(a: &Verify) -> Result<Verification> {
     let archive = archive.map(|dir| place::location("DIR", dir)).transpose()?;
     recorded(a.recording.record.as_deref())?;
     rules::verify(a)?;
+    if let Some(from) = &archive {
+        verifiable(from)?;
+    }
     let resolve = |uri: Option<&str>| a.connection.resolve(uri);
     let one_of_two = |uri: &str| a.connection.one_of_several(uri);
     let of = match (archive, a.server.as_slice()) {
@@ -216,6 +221,36 @@ pub fn verify(a: &Verify) -> Result<Verification> {
         threads: threads(a.threads),
         filter: filter(&a.selection)?,
     })
+}
+
+/// Refuses what is not the directory of an archive, and says what would be right.
+fn verifiable(from: &Location) -> Result<()> {
+    let Some(path) = from.path().filter(|path| path.exists()) else {
+        // Opening it reports that.
+        return Ok(());
+    };
+    let named = path.display();
+    match load::is_archive(from) {
+        Ok(true) => Ok(()),
+        Ok(false) if path.extension().is_some_and(|e| e == "ibd") => Err(Error::new(
+            Kind::Usage,
+            printable(&format!("{named} is a tablespace, and not an archive")),
+        )
+        .hint(printable(&format!("penstock verify --tablespace {named}")))),
+        Ok(false) => Err(Error::new(
+            Kind::Usage,
+            printable(&format!(
+                "{named} is not an archive: dumps of other tools have no digests to verify them with"
+            )),
+        )
+        .hint(printable(&format!(
+            "a load of it checks that every row arrives: penstock load {named}"
+        )))),
+        Err(Error { kind, what, hint: Some(hint) }) if hint.starts_with("name ") => {
+            Err(Error::new(kind, what).hint(hint.replace("penstock load ", "penstock verify ")))
+        }
+        Err(e) => Err(e),
+    }
 }
 
 /// What doctor shall look at.

@@ -4,6 +4,7 @@
 //! Invariant: an option that would have no effect is an error, never ignored.
 
 use super::place;
+use crate::args::Command;
 use crate::args::bench::Impact;
 use crate::args::doctor::Doctor;
 use crate::args::dump::{Dump, Dumping};
@@ -24,8 +25,49 @@ fn refuse(what: impl Into<String>, hint: impl Into<String>) -> Result<()> {
 /// Chunks below this cost more files than they save work.
 const LEAST_CHUNK: u64 = 64 << 10;
 
-/// `penstock dump`.
-pub fn dump(a: &Dumping) -> Result<()> {
+/// All rules of a command that look at nothing but the options, and at what is to be loaded.
+pub fn applies(command: &Command) -> Result<()> {
+    match command {
+        Command::Dump(a) => dump(&a.how),
+        Command::Backup(a) => dump(&a.how),
+        Command::Load(a) => {
+            load(&a.how)?;
+            let from = place::location_or_stream("FROM", &a.from)?;
+            match load::is_archive(&from) {
+                Ok(archive) => load_of(a, archive),
+                Err(_) => Ok(()),
+            }
+        }
+        Command::Restore(a) => load(&a.how),
+        Command::Verify(a) => verify(a),
+        Command::Doctor(a) => doctor(a),
+        Command::Report(a) => report(a),
+        _ => Ok(()),
+    }
+}
+
+/// Values that are wrong whatever is done with them.
+pub fn values(command: &Command) -> Result<()> {
+    match command {
+        Command::Dump(a) => sizes(&a.how),
+        Command::Backup(a) => sizes(&a.how),
+        Command::Load(a) => a_command(&a.how),
+        Command::Restore(a) => a_command(&a.how),
+        _ => Ok(()),
+    }
+}
+
+fn a_command(a: &Loading) -> Result<()> {
+    match &a.settings.server_command {
+        Some(command) if command.trim().is_empty() => refuse(
+            "--server-command is empty",
+            "give the shell line that restarts the server: 'systemctl \"$1\" mysql'",
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn sizes(a: &Dumping) -> Result<()> {
     if a.chunk_size < LEAST_CHUNK {
         return refuse(
             format!(
@@ -35,18 +77,24 @@ pub fn dump(a: &Dumping) -> Result<()> {
             "add --chunk-size 64k, or more",
         );
     }
-    if a.lock_wait.is_some() && a.consistency == Consistency::None {
-        return refuse(
-            "--lock-wait limits the wait for the read lock, and --consistency none takes no lock",
-            "leave one of the two out",
-        );
-    }
     if let (Some(floor), Some(most)) = (a.throttle.min_rate, a.limits.max_rate)
         && most < floor
     {
         return refuse(
             format!("--min-rate is {floor} bytes per second, and --max-rate allows {most}"),
             "lower --min-rate, or raise --max-rate",
+        );
+    }
+    Ok(())
+}
+
+/// `penstock dump`.
+pub fn dump(a: &Dumping) -> Result<()> {
+    sizes(a)?;
+    if a.lock_wait.is_some() && a.consistency == Consistency::None {
+        return refuse(
+            "--lock-wait limits the wait for the read lock, and --consistency none takes no lock",
+            "leave one of the two out",
         );
     }
     limits(&a.throttle)
@@ -157,6 +205,14 @@ pub fn load_of(a: &Load, archive: bool) -> Result<()> {
             "leave it out",
         );
     }
+    if a.how.skip_damaged {
+        return refuse(
+            format!(
+                "--skip-damaged is for archives, and {from} is a dump of another tool, which has no digests to find damage with"
+            ),
+            "leave it out",
+        );
+    }
     if a.how.allow_same_server {
         return refuse(
             format!(
@@ -202,7 +258,7 @@ fn restarts(a: &Loading) -> Result<()> {
     let offline = a.import.import_mode == ImportMode::Offline;
     let max = a.settings.tune == Tune::Max;
     let config = a.settings.server_config.is_some();
-    let Some(command) = &a.settings.server_command else {
+    let Some(_) = &a.settings.server_command else {
         // clap has refused --server-config alone.
         if offline && max {
             return both();
@@ -215,12 +271,7 @@ fn restarts(a: &Loading) -> Result<()> {
         }
         return Ok(());
     };
-    if command.trim().is_empty() {
-        return refuse(
-            "--server-command is empty",
-            "give the shell line that restarts the server: 'systemctl \"$1\" mysql'",
-        );
-    }
+    a_command(a)?;
     match (offline, max) {
         (true, true) => both(),
         (true, false) if config => refuse(
@@ -413,6 +464,7 @@ mod tests {
             ("--import-mode offline", archives),
             ("--sort-memory 1M", archives),
             ("--allow-same-server", archives),
+            ("--skip-damaged", archives),
             ("--import-mode auto", both),
             ("--import-mode sql", both),
             ("--defer-indexes all", both),

@@ -28,6 +28,8 @@ use wire::Conn;
 pub struct Written {
     /// The tables that have rows to be read.
     pub tables: Vec<Arc<TableState>>,
+    /// How many tables there are, with those that have no rows of their own: sequences, MERGE.
+    pub count: u64,
     /// Views written.
     pub views: u64,
     /// What could not be dumped exactly, by name.
@@ -60,6 +62,7 @@ pub fn write(
         },
         out: Written {
             tables: Vec::new(),
+            count: 0,
             views: 0,
             exceptions: Vec::new(),
         },
@@ -259,10 +262,12 @@ impl DefinitionWriter<'_> {
             ));
         }
         for column in uncertain_columns(table, &create) {
-            run.observer.warn(printable(&format!(
-                "table {}, column {column}: the server shows a ? in its definition, which also stands for a character that its dictionary does not hold (an emoji, say): if it is one, the archive has another definition, and a load refuses rows that have it: correct the column on the target then (ALTER TABLE), then resume the load with --resume",
+            let text = printable(&format!(
+                "table {}, column {column}: the server shows a ? in its definition, which also stands for a character that its dictionary does not hold (an emoji, say): if it is one, the archive has another definition, and a load leaves the table empty if it refuses its rows: correct the column on the target then (ALTER TABLE), then resume the load with --resume",
                 table.qualified()
-            )));
+            ));
+            run.observer.warn(text.clone());
+            self.out.exceptions.push(text);
         }
         if table.kind == TableKind::SystemVersioned {
             self.out.exceptions.push(format!(
@@ -336,6 +341,7 @@ impl DefinitionWriter<'_> {
             self.put(&format!("{base}.triggers.sql"), &text)?;
         }
         self.put(&format!("{base}.json"), &meta::to_json(&meta))?;
+        self.out.count += 1;
         if meta.includes_data {
             self.out.tables.push(Arc::new(state));
         }

@@ -2,11 +2,14 @@
 
 use base::{Error, Kind};
 use run::failure;
+use std::io::ErrorKind;
 use store::{Location, Store};
 
 /// Removes what a failed dump has written. The directory was empty, so all of it is ours; the marker is removed
 /// last, so that what remains after a second failure is still marked.
-pub fn clear(store: &dyn Store) {
+///
+/// A directory that this dump has made goes too.
+pub fn clear(store: &dyn Store, made: bool) {
     let Ok(entries) = store.list() else { return };
     for e in entries
         .iter()
@@ -15,17 +18,44 @@ pub fn clear(store: &dyn Store) {
         let _ = store.remove(&e.name);
     }
     let _ = store.remove(archive::marker::INCOMPLETE);
+    if made {
+        let _ = store.remove_place();
+    }
 }
 
 /// The error of a directory that cannot be created or is not empty.
 pub fn create_error(to: &Location, e: &store::Error) -> Error {
-    if e.source.kind() == std::io::ErrorKind::DirectoryNotEmpty {
+    if e.source.kind() == ErrorKind::DirectoryNotEmpty {
         return not_empty(to);
     }
-    if e.source.kind() == std::io::ErrorKind::WouldBlock {
+    if e.source.kind() == ErrorKind::WouldBlock {
         return busy(to);
     }
-    failure::store("cannot write the dump", e)
+    // Errors of a place elsewhere name it themselves, and have their own way out.
+    if e.is_far() {
+        return failure::store("cannot write the dump", e);
+    }
+    let error = failure::store(format_args!("cannot write the dump to {to}"), e);
+    match e.source.kind() {
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => error.hint(
+            "a dump is written into a new or empty directory, and there is a file of that name: choose another one",
+        ),
+        ErrorKind::ReadOnlyFilesystem => {
+            error.hint("choose a directory on a disk that can be written to")
+        }
+        _ => error,
+    }
+}
+
+/// The error of a dump that could not be written, with the place.
+pub fn write_error(to: &Location, e: Error) -> Error {
+    if e.kind != Kind::Storage {
+        return e;
+    }
+    Error {
+        what: base::units::printable(&format!("the dump into {to} failed: {}", e.what)),
+        ..e
+    }
 }
 
 /// The error of a directory that another dump, which began at the same time, has taken first.

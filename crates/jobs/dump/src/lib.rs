@@ -84,7 +84,16 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     connect::prepared(session::for_rows(&mut source.planner, &source.id))?;
     let account = Privileges::read(&mut source.control, &source.id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
-    privileges(&account, &source.id, options, &Catalog::default())?;
+    let fit = privileges(&account, &source.id, options, &Catalog::default());
+    if let Err(lacking) = fit {
+        // What is lacking for the schemas is named too, as far as they can be seen.
+        let seen = catalog(&mut source, options);
+        let all = seen.and_then(|c| privileges(&account, &source.id, options, &c));
+        return Err(all
+            .err()
+            .filter(|e| e.kind == Kind::Privilege)
+            .unwrap_or(lacking));
+    }
     if options.consistency == Consistency::Lock
         && !account.has("PROCESS")
         && !source.id.mariadb_at_least(10, 4, 1)
@@ -120,6 +129,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         &source.id,
         options.threads,
     )?;
+    let made = options.to.path().is_some_and(|path| !path.exists());
     let store = reached.map_or_else(create, Ok)?;
     let outcome = match archive::marker::set(&*store, env!("CARGO_PKG_VERSION")) {
         // Another dump owns the directory, so nothing in it may be removed.
@@ -146,8 +156,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             Ok(summary)
         }
         Err(e) => {
-            directory::clear(&*store);
-            Err(e)
+            directory::clear(&*store, made);
+            Err(directory::write_error(&options.to, e))
         }
     }
 }
@@ -235,7 +245,7 @@ impl Dump<'_> {
             path: options.to.absolute(),
             source: format!("{id} at {}", options.source.endpoint),
             schemas: catalog.schemas.len() as u64,
-            tables: tables.len() as u64,
+            tables: written.count,
             views: written.views,
             rows: finished.rows,
             raw_bytes: finished.raw_bytes,
@@ -293,7 +303,12 @@ fn privileges(
         return Ok(());
     }
     let mut hint = missing.join(";\n") + ";";
-    if lock && catalog.is_empty() {
+    let global = DumpNeeds {
+        schemas: Vec::new(),
+        tables: Vec::new(),
+        ..needs
+    };
+    if lock && !granted.missing_for_dump(id, &global).is_empty() {
         hint += "\nor, without the lock and without consistency: --consistency none";
     }
     Err(Error::new(

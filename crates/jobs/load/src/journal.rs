@@ -128,18 +128,41 @@ impl Journal {
         }
     }
 
+    /// The journal of a load that has these chunks already, to begin with [`Journal::write`].
+    pub(super) fn with_chunks(schema: &str, identity: &str, chunks: Vec<String>) -> Journal {
+        let mut journal = Journal::empty(quote::qualified(schema, TABLE), identity);
+        journal.done = chunks.into_iter().map(|file| (file, None)).collect();
+        journal
+    }
+
+    /// Writes a journal that is not on the target yet. Until all of it is there, it counts as none.
+    pub(super) fn write(&self, t: &mut Target<'_>, schema: &str) -> Result<()> {
+        Journal::create(t, schema)?;
+        t.run_sql("START TRANSACTION")?;
+        for file in self.done.keys() {
+            t.run_sql(&self.insert(&format!("chunk:{file}"), ""))?;
+        }
+        t.run_sql(&self.insert("load:", &self.identity))?;
+        t.run_sql("COMMIT")
+    }
+
     /// Begins a journal in a schema that exists.
     pub(super) fn begin(t: &mut Target<'_>, schema: &str, identity: &str) -> Result<Journal> {
+        let table = Journal::create(t, schema)?;
+        let journal = Journal::empty(table, identity);
+        t.run_sql(&journal.insert("load:", identity))?;
+        failpoint::reached("the journal is begun");
+        Ok(journal)
+    }
+
+    fn create(t: &mut Target<'_>, schema: &str) -> Result<String> {
         let table = quote::qualified(schema, TABLE);
         t.run_sql(&format!(
             "CREATE TABLE {table} (entry VARBINARY(700) NOT NULL PRIMARY KEY, value VARBINARY(500) NOT NULL) \
              ENGINE=InnoDB COMMENT='a load by penstock is running or was interrupted: penstock load --resume continues it'"
         ))?;
         failpoint::reached("the journal is there, and empty");
-        let journal = Journal::empty(table, identity);
-        t.run_sql(&journal.insert("load:", identity))?;
-        failpoint::reached("the journal is begun");
-        Ok(journal)
+        Ok(table)
     }
 
     /// Whether a chunk is loaded.
@@ -165,6 +188,16 @@ impl Journal {
                     let delete = self.delete(&format!("{kind}:{file}"));
                     t.run_sql(&delete)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back what this load has entered, because the table is emptied.
+    pub(super) fn withdraw(&self, t: &mut Target<'_>, files: &[&str]) -> Result<()> {
+        for file in files {
+            for kind in ["chunk", "digest"] {
+                t.run_sql(&self.delete(&format!("{kind}:{file}")))?;
             }
         }
         Ok(())

@@ -5,8 +5,12 @@
 pub struct LoadReport {
     /// Changes that the target made necessary.
     pub notes: Vec<String>,
+    /// What else the user should know; nothing was changed for it.
+    pub remarks: Vec<String>,
     /// Objects that could not be created or loaded completely.
     pub exceptions: Vec<String>,
+    /// Whether the target refused an object that it may take later.
+    pub repairable: bool,
     /// Views that the target refused.
     pub refused_views: u64,
     /// Schemas that this load created.

@@ -28,6 +28,8 @@ pub struct Options {
     pub schema: Option<String>,
     /// Skip statements that no dump needs, instead of refusing the dump.
     pub skip_unsupported: bool,
+    /// Load the tables of an archive that are whole, and name those that are damaged.
+    pub skip_damaged: bool,
     /// Which secondary indexes are added after the rows.
     pub defer_indexes: DeferIndexes,
     /// How tables are filled.

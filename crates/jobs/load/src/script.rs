@@ -57,6 +57,32 @@ pub struct Statement {
     pub text: String,
 }
 
+impl Statement {
+    /// What kind of object a statement creates after the rows, and its name without schema.
+    pub fn object(&self) -> Option<(&'static str, String)> {
+        use statement::Kind as Found;
+        let text = self.text.as_bytes();
+        let (word, name) = match classify(text, Dialect::default()).kind {
+            Found::CreateView(name) => ("view", name),
+            Found::CreateRoutine(name) => {
+                let kinds = [
+                    ("FUNCTION", "function"),
+                    ("PROCEDURE", "procedure"),
+                    ("PACKAGE", "package"),
+                ];
+                let is = |t: Token<'_>| kinds.iter().find(|(k, _)| t.is(k));
+                // Of two words that are kinds, the first: the other is a name.
+                let word = Tokens::new(text, Dialect::default()).take(16).find_map(is);
+                (word.map_or("routine", |(_, word)| word), name)
+            }
+            Found::CreateEvent(name) => ("event", name),
+            Found::CreateTrigger { trigger, .. } => ("trigger", trigger),
+            _ => return None,
+        };
+        Some((word, name.name))
+    }
+}
+
 /// The statements of a file; an error if it has one that no dump contains.
 pub fn statements(file: &str, text: &str) -> Result<Vec<Statement>> {
     statements_in(None, file, text)

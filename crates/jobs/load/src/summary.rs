@@ -46,6 +46,8 @@ pub struct Summary {
     pub digests: bool,
     /// Changes that the target's version made necessary.
     pub notes: Vec<String>,
+    /// What else the user should know; nothing was changed for it.
+    pub remarks: Vec<String>,
     /// Objects that could not be created or loaded completely, by name.
     pub exceptions: Vec<String>,
     /// What the archive lacks: the exceptions of its dump. They are not exceptions of this load.
@@ -79,12 +81,15 @@ impl Summary {
             .extend(tuning.not_reverted.iter().cloned());
         report.notes.sort();
         report.notes.dedup();
+        report.remarks.sort();
+        report.remarks.dedup();
         Summary {
             archive: display_name(&target.options.from),
             target: described,
             threads: target.options.threads,
             batch_sizes: report.batch_sizes,
             notes: report.notes,
+            remarks: report.remarks,
             exceptions: report.exceptions,
             tuning,
             ..Summary::default()

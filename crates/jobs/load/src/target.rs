@@ -13,6 +13,7 @@ use run::connect;
 use run::failure;
 use server::privileges::Privileges;
 use server::{Identity, quote, session};
+use std::collections::BTreeSet;
 use wire::{Conn, Direction};
 
 /// The target, as the steps before and after the rows use it.
@@ -29,6 +30,9 @@ pub struct Target<'a> {
     pub report: LoadReport,
     /// Whether this run resumes an interrupted load.
     pub resuming: bool,
+    /// When what an earlier load could not create is created: the tables and views that it has left, quoted and
+    /// qualified.
+    pub kept: BTreeSet<String>,
     /// The schema that is locked against other loads.
     locked: Option<String>,
 }
@@ -47,6 +51,7 @@ impl<'a> Target<'a> {
             conn,
             report: LoadReport::default(),
             resuming: false,
+            kept: BTreeSet::new(),
             locked: None,
         };
         run.observer.note(format!("target: {}", target.described()));
@@ -143,7 +148,8 @@ pub fn check_writable(conn: &mut wire::Conn, id: &Identity, level: tune::Level) 
             .map_err(|e| failure::server("cannot read the account's privileges", e))?;
         let may = granted.has("CONNECTION_ADMIN")
             || granted.has("READ ONLY ADMIN")
-            || granted.has("SUPER");
+            // From 10.11 on, MariaDB's SUPER is less than it was.
+            || granted.has("SUPER") && !id.mariadb_at_least(10, 11, 0);
         if id.super_read_only || !may {
             return Err(refused("the target is read only (a replica?)")
                 .hint("SET GLOBAL read_only = OFF, if this server is meant"));

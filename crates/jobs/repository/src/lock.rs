@@ -154,7 +154,7 @@ impl Lock {
             }
             let owner = owner(&**store, PRUNE);
             if !is_stale(store, PRUNE)? {
-                let who = owner.map_or_else(|| "somebody".to_owned(), |o| o.words());
+                let who = owner.map_or_else(|| "its lock cannot be read".to_owned(), |o| o.words());
                 return Err(
                     Error::new(Kind::Lock, format!("another prune is running: {who}")).hint(
                         "wait for it; a lock whose owner is gone is taken over after ten minutes",

@@ -51,6 +51,9 @@ pub struct Keep {
     pub reasons: Vec<String>,
 }
 
+/// Names the hour, day, week, month or year that a time is in.
+type PeriodOf = fn(DateTime) -> String;
+
 /// Judges the backups of one server; returns them in the order they were taken, the newest first.
 pub fn judge(policy: &Policy, mut entries: Vec<Entry>) -> Vec<Keep> {
     entries.sort_by(|a, b| (b.sequence, &b.begin, &b.id).cmp(&(a.sequence, &a.begin, &a.id)));
@@ -64,20 +67,19 @@ pub fn judge(policy: &Policy, mut entries: Vec<Entry>) -> Vec<Keep> {
         })
         .collect();
     let civil = |t: &Timestamp| t.to_zoned(TimeZone::UTC).datetime();
-    let hour = |t: DateTime| format!("{} {}", t.date(), t.hour());
-    let day = |t: DateTime| t.date().to_string();
-    let week = |t: DateTime| {
-        let week = t.date().iso_week_date();
-        format!("{} {}", week.year(), week.week())
-    };
-    let month = |t: DateTime| format!("{} {}", t.year(), t.month());
-    let year = |t: DateTime| t.year().to_string();
-    let rules: [(&str, Option<u32>, &dyn Fn(DateTime) -> String); 5] = [
-        ("hourly", policy.hourly, &hour),
-        ("daily", policy.daily, &day),
-        ("weekly", policy.weekly, &week),
-        ("monthly", policy.monthly, &month),
-        ("yearly", policy.yearly, &year),
+    let rules: [(&str, Option<u32>, PeriodOf); 5] = [
+        ("hourly", policy.hourly, |t| {
+            format!("{} {}", t.date(), t.hour())
+        }),
+        ("daily", policy.daily, |t| t.date().to_string()),
+        ("weekly", policy.weekly, |t| {
+            let week = t.date().iso_week_date();
+            format!("{} {}", week.year(), week.week())
+        }),
+        ("monthly", policy.monthly, |t| {
+            format!("{} {}", t.year(), t.month())
+        }),
+        ("yearly", policy.yearly, |t| t.year().to_string()),
     ];
     for (n, (keep, _)) in (1..).zip(&mut all) {
         if policy.last.is_some_and(|last| n <= last) {

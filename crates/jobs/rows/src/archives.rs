@@ -12,6 +12,12 @@ pub fn open(from: &Location) -> Result<Archive> {
     open_in(from, store(from)?)
 }
 
+/// Opens an archive without its damaged tables.
+pub fn open_tolerant(from: &Location) -> Result<Archive> {
+    Archive::open_tolerant(store(from)?)
+        .map_err(|e| failure::archive(format_args!("cannot use {from}"), &e))
+}
+
 /// Opens an archive whose place is open already.
 pub fn open_in(from: &Location, store: Arc<dyn Store>) -> Result<Archive> {
     Archive::open(Arc::clone(&store)).map_err(|e| {

@@ -139,7 +139,19 @@ fn server_kind(e: &wire::ServerError) -> (Kind, Option<String>) {
             Kind::Privilege,
             hint("grant the account the privilege named above"),
         ),
-        1290 | 1836 | 3024 | 1969 => (Kind::Privilege, None),
+        1290 | 1836
+            if e.code == 1836
+                || e.message.contains("read-only")
+                || e.message.contains("read_only") =>
+        {
+            (
+                Kind::Target,
+                hint(
+                    "the server is read only (a replica?): SET GLOBAL read_only = OFF, if this server is meant",
+                ),
+            )
+        }
+        1290 | 3024 | 1969 => (Kind::Privilege, None),
         1205 | 3572 => (Kind::Lock, None),
         1050 => (
             Kind::Target,
@@ -232,6 +244,25 @@ mod tests {
         let quoted = "Duplicate entry 'No space left' for key 'PRIMARY'";
         assert_eq!(of(1062, quoted), Kind::Failed);
         assert_eq!(of(3, "Error writing file 'x' (Errcode: 5)"), Kind::Failed);
+    }
+
+    #[test]
+    fn a_read_only_server_is_the_wrong_target() {
+        let of = |message: &str| {
+            let (code, state, message) = (1290, "HY000".to_owned(), message.to_owned());
+            let e = wire::ServerError {
+                code,
+                state,
+                message,
+            };
+            wire("x", wire::Error::Server(e))
+        };
+        let said = "The MariaDB server is running with the --read-only option so it cannot execute this statement";
+        let e = of(said);
+        assert_eq!(e.kind, Kind::Target);
+        assert!(e.hint.is_some_and(|h| h.contains("read_only = OFF")));
+        let e = of("The MySQL server is running with the --secure-file-priv option so it cannot");
+        assert_eq!(e.kind, Kind::Privilege);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::Comparison;
 use super::compare::{Expected, Outcome, Pair, Piece, Plans, compare, differs, reader};
 use super::generated;
 use super::reading_order::{self, reading_order};
+use super::visible;
 use archive::manifest::{ChunkEntry, TableRecord};
 use archive::open::Table;
 use archive::{Archive, CheckOptions, RowDigest};
@@ -317,6 +318,12 @@ fn compare_tables(
 ) -> Result<(Comparison, Differences)> {
     let schemas = tables.iter().map(|(t, _)| t.schema.as_str());
     let (id, catalog) = catalog(run, server, schemas)?;
+    let missing: Vec<(&str, &str)> = tables
+        .iter()
+        .filter(|(record, _)| find_table(&catalog, &id, record).is_none())
+        .map(|(record, _)| (record.schema.as_str(), record.table.as_str()))
+        .collect();
+    visible::check(run, server, &id, &catalog, &missing)?;
     let phase = run.phase("comparing rows", threads);
     for (record, _) in tables {
         phase.counters.rows_expected.add(record.rows);

@@ -10,6 +10,7 @@ mod generated;
 mod reading_order;
 mod servers;
 mod tablespace;
+mod visible;
 
 pub use against_archive::{Offline, against, offline};
 pub use servers::servers;

@@ -3,6 +3,7 @@
 use super::Comparison;
 use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
 use super::generated;
+use super::visible;
 use base::{Error, Kind, Result};
 use rows::key_ranges::{ChunkKey, KeyRange, Splitter, split};
 use rows::selection::check_matched;
@@ -51,6 +52,15 @@ pub fn servers(
     }
     connect::prepared(session::for_rows(&mut cutter, &lid))?;
     let folds = [&lid, &rid].iter().any(|id| id.lower_case_table_names != 0);
+    for (options, id, catalog, others) in [(right, &rid, &rcat, &lcat), (left, &lid, &lcat, &rcat)]
+    {
+        let missing: Vec<(&str, &str)> = others
+            .tables()
+            .filter(|t| catalog.table_folded(&t.schema, &t.name, folds).is_none())
+            .map(|t| (t.schema.as_str(), t.name.as_str()))
+            .collect();
+        visible::check(run, options, id, catalog, &missing)?;
+    }
     let mut differences = Vec::new();
     let (mut plans, mut pieces, mut both) = (Vec::new(), Vec::new(), Vec::new());
     let phase = run.phase("comparing rows", threads);

@@ -125,7 +125,7 @@ pub fn check(
     };
     report.has_manifest = manifest.is_some();
     let recorded = manifest.clone();
-    let content = match Content::read(store, manifest) {
+    let content = match Content::read(store, manifest, false) {
         Ok(content) => Some(content),
         Err(e) => {
             report.problem(Problem::from_error("", &refused(e)?));

@@ -31,6 +31,27 @@ pub(crate) struct Content {
     pub(crate) done: Done,
     pub(crate) manifest: Option<Manifest>,
     pub(crate) schemas: Vec<Schema>,
+    damaged: Vec<DamagedTable>,
+}
+
+/// A table that cannot be read, because one of its files is missing or damaged.
+#[derive(Debug)]
+pub struct DamagedTable {
+    /// Schema name.
+    pub schema: String,
+    /// Table name.
+    pub table: String,
+    /// What is wrong.
+    pub error: ArchiveError,
+    base: String,
+}
+
+impl DamagedTable {
+    /// Whether a file belongs to it.
+    pub fn has(&self, file: &str) -> bool {
+        let rest = file.strip_prefix(&self.base);
+        rest.is_some_and(|r| r.starts_with(['.', '@']))
+    }
 }
 
 /// A schema and where its definitions are.
@@ -123,8 +144,21 @@ impl Archive {
     pub fn open(store: Arc<dyn Store>) -> Result<Self> {
         refuse_unfinished(&*store)?;
         let manifest = Manifest::read(&*store)?;
-        let content = Content::read(&*store, manifest)?;
+        let content = Content::read(&*store, manifest, false)?;
         Ok(Self { store, content })
+    }
+
+    /// The same, without the tables that cannot be read: [`Archive::damaged`] has them.
+    pub fn open_tolerant(store: Arc<dyn Store>) -> Result<Self> {
+        refuse_unfinished(&*store)?;
+        let manifest = Manifest::read(&*store)?;
+        let content = Content::read(&*store, manifest, true)?;
+        Ok(Self { store, content })
+    }
+
+    /// The tables that [`Archive::open_tolerant`] has left out.
+    pub fn damaged(&self) -> &[DamagedTable] {
+        &self.content.damaged
     }
 
     /// The store it lies in.
@@ -200,7 +234,12 @@ pub(crate) fn refuse_unfinished(store: &dyn Store) -> Result<()> {
 
 impl Content {
     /// Reads the metadata files; `manifest` is the archive's, if it has one.
-    pub(crate) fn read(store: &dyn Store, manifest: Option<Manifest>) -> Result<Self> {
+    /// Leaves out damaged tables, if that is `tolerant`.
+    pub(crate) fn read(
+        store: &dyn Store,
+        manifest: Option<Manifest>,
+        tolerant: bool,
+    ) -> Result<Self> {
         if manifest.is_none() && store.size(meta::ROOT)?.is_none() {
             let why = format!("there is no {} in {}", meta::ROOT, store.describe());
             return Err(ArchiveError::Incomplete { why });
@@ -229,6 +268,7 @@ impl Content {
             entries: manifest.iter().flat_map(entries_by_file).collect(),
             tables: manifest.iter().flat_map(Manifest::by_name).collect(),
             manifest: manifest.as_ref(),
+            damaged: tolerant.then(Vec::new),
         };
         let schemas = root
             .schemas
@@ -238,7 +278,9 @@ impl Content {
                 reading.schema(name, base)
             })
             .collect::<Result<_>>()?;
+        let damaged = reading.damaged.unwrap_or_default();
         Ok(Self {
+            damaged,
             root,
             done,
             manifest,
@@ -273,6 +315,8 @@ struct Reading<'a> {
     manifest: Option<&'a Manifest>,
     entries: HashMap<&'a str, &'a ChunkEntry>,
     tables: HashMap<(&'a str, &'a str), &'a TableRecord>,
+    /// Where damaged tables go, unless one is an error.
+    damaged: Option<Vec<DamagedTable>>,
 }
 
 impl Reading<'_> {
@@ -315,7 +359,18 @@ impl Reading<'_> {
         };
         let mut tables = Vec::new();
         for table in &meta.tables {
-            tables.push(self.table(&meta, name, table, &base_of(table))?);
+            let base = base_of(table);
+            match (self.table(&meta, name, table, &base), &mut self.damaged) {
+                (Err(error @ ArchiveError::Damaged { .. }), Some(damaged)) => {
+                    damaged.push(DamagedTable {
+                        schema: name.to_owned(),
+                        table: table.clone(),
+                        error,
+                        base,
+                    });
+                }
+                (read, _) => tables.push(read?),
+            }
         }
         let mut views = Vec::new();
         if meta.views_ddl() {

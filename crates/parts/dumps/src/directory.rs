@@ -175,8 +175,15 @@ pub fn detect(path: &Path) -> Result<Detected> {
         tab::read(files)
     } else {
         let mut schemas = Vec::new();
+        let mut unread = None;
         for directory in directories {
-            let (files, _) = list(&directory)?;
+            let files = match list(&directory) {
+                Ok((files, _)) => files,
+                Err(e) => {
+                    unread.get_or_insert(e);
+                    continue;
+                }
+            };
             if has_rows(&files)
                 && let Some(name) = directory.file_name().and_then(|n| n.to_str())
             {
@@ -186,6 +193,10 @@ pub fn detect(path: &Path) -> Result<Detected> {
         if schemas.is_empty() {
             let path = path.to_owned();
             return Err(Error::Unknown { path });
+        }
+        // It could be a schema of the dump.
+        if let Some(e) = unread {
+            return Err(e);
         }
         tab::read_dir(schemas)
     };
@@ -209,7 +220,9 @@ fn list(path: &Path) -> Result<(Vec<File>, Vec<PathBuf>)> {
     for entry in std::fs::read_dir(path).map_err(fail)? {
         let entry = entry.map_err(fail)?;
         let path = entry.path();
-        let meta = std::fs::metadata(&path).map_err(fail)?;
+        // The name of a link that leads nowhere is said, not only that of the directory.
+        let meta =
+            std::fs::metadata(&path).map_err(|e| Error::io(path.display().to_string(), e))?;
         let os_name = entry.file_name();
         let Some(name) = os_name.to_str().filter(|n| !n.starts_with('.')) else {
             continue;

@@ -150,7 +150,8 @@ pub(crate) fn err(payload: &[u8]) -> Result<ServerError> {
     Ok(ServerError {
         code,
         state,
-        message: String::from_utf8_lossy(c.rest()).into_owned(),
+        // Servers break lines where they quote a statement; a message is one line here.
+        message: String::from_utf8_lossy(c.rest()).replace(['\r', '\n'], " "),
     })
 }
 

@@ -9,7 +9,6 @@ use archive::open::Schema;
 use base::Result;
 use base::units::printable;
 use dumps::Dialect;
-use dumps::statement::{Kind, classify};
 use dumps::tokens::{Token, Tokens};
 use run::failure;
 use server::quote;
@@ -21,13 +20,49 @@ type Account = (String, String);
 /// Objects that are named of each definer.
 const NAMED: usize = 5;
 
-/// Names the definers that the target does not have.
-pub(super) fn check(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
-    let mut wanted: BTreeMap<Account, Vec<String>> = BTreeMap::new();
-    for part in &plan.schemas {
-        t.run.check()?;
-        collect(plan, part, &plan.archive.schemas()[part.at], &mut wanted)?;
+/// What the definitions of a load say of the objects that are made after the rows.
+#[derive(Default)]
+pub(super) struct Programs {
+    /// Objects that act with the rights of their definer, by definer.
+    wanted: BTreeMap<Account, Vec<String>>,
+    /// Functions and triggers: with the binary log on, servers take them only from whom they trust.
+    pub(super) trusted: Vec<String>,
+}
+
+impl Programs {
+    /// Reads the definitions.
+    pub(super) fn read(t: &Target<'_>, plan: &LoadPlan) -> Result<Programs> {
+        let mut programs = Programs::default();
+        for part in &plan.schemas {
+            t.run.check()?;
+            collect(plan, part, &plan.archive.schemas()[part.at], &mut programs)?;
+        }
+        Ok(programs)
     }
+
+    /// The objects that have another definer than this account, which is written as `'user'@'host'`.
+    pub(super) fn of_others(&self, account: &str) -> Vec<&str> {
+        let own = |a: &Account| format!("{}@{}", quote::text(&a.0), quote::text(&a.1)) == account;
+        let others = self.wanted.iter().filter(|(a, _)| !own(a));
+        others
+            .flat_map(|(_, o)| o.iter().map(String::as_str))
+            .collect()
+    }
+}
+
+/// The first of a list of objects, and how many more there are.
+pub(super) fn shown<S: AsRef<str>>(objects: &[S]) -> String {
+    let more = match objects.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let first: Vec<&str> = objects.iter().take(NAMED).map(S::as_ref).collect();
+    first.join(", ") + &more
+}
+
+/// Names the definers that the target does not have.
+pub(super) fn check(t: &mut Target<'_>, programs: Programs) -> Result<()> {
+    let wanted = programs.wanted;
     if wanted.is_empty() {
         return Ok(());
     }
@@ -47,7 +82,7 @@ pub(super) fn check(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
             .collect::<BTreeSet<Account>>(),
         Err(wire::Error::Server(_)) => {
             let names: Vec<String> = wanted.keys().map(quoted).collect();
-            t.report.notes.push(printable(&format!(
+            t.report.remarks.push(printable(&format!(
                 "this account cannot see whether the target has the definers of views, triggers and routines ({}): without them these fail when they are used",
                 names.join(", ")
             )));
@@ -59,15 +94,10 @@ pub(super) fn check(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
         if known.contains(&(account.0.clone(), account.1.to_lowercase())) {
             continue;
         }
-        let more = match objects.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            n => format!(" and {n} more"),
-        };
-        let shown: Vec<&str> = objects.iter().take(NAMED).map(String::as_str).collect();
         let name = quoted(&account);
         t.refused(format!(
-            "definer {name} does not exist on the target: {}{more} will fail when used (error 1449) until CREATE USER {name} ACCOUNT LOCK and its GRANTs are run there",
-            shown.join(", ")
+            "definer {name} does not exist on the target: {} will fail when used (error 1449) until CREATE USER {name} ACCOUNT LOCK and its GRANTs are run there",
+            shown(&objects)
         ));
     }
     Ok(())
@@ -82,7 +112,7 @@ fn collect(
     plan: &LoadPlan,
     part: &SchemaSelection,
     schema: &Schema,
-    wanted: &mut BTreeMap<Account, Vec<String>>,
+    programs: &mut Programs,
 ) -> Result<()> {
     let mut files: Vec<&String> = Vec::new();
     files.extend(
@@ -99,8 +129,12 @@ fn collect(
         let text = sql(plan, file)?;
         let statements = script::statements_in(Some(&schema.name), file, &text);
         for statement in statements.unwrap_or_default() {
+            if let Some((word @ ("function" | "trigger"), name)) = statement.object() {
+                let object = format!("{word} {}", quote::qualified(&schema.name, &name));
+                programs.trusted.push(object);
+            }
             if let Some((account, object)) = definer(&schema.name, &statement) {
-                wanted.entry(account).or_default().push(object);
+                programs.wanted.entry(account).or_default().push(object);
             }
         }
     }
@@ -110,13 +144,7 @@ fn collect(
 /// The definer of an object that acts with that account's rights, and the object.
 fn definer(schema: &str, statement: &Statement) -> Option<(Account, String)> {
     let text = statement.text.as_bytes();
-    let (word, name) = match classify(text, Dialect::default()).kind {
-        Kind::CreateView(name) => ("view", name),
-        Kind::CreateRoutine(name) => ("routine", name),
-        Kind::CreateEvent(name) => ("event", name),
-        Kind::CreateTrigger { trigger, .. } => ("trigger", trigger),
-        _ => return None,
-    };
+    let (word, name) = statement.object()?;
     let mut tokens = Tokens::new(text, Dialect::default());
     if !tokens.next()?.is("CREATE") || as_invoker(tokens) {
         return None;
@@ -143,7 +171,7 @@ fn definer(schema: &str, statement: &Statement) -> Option<(Account, String)> {
         Token::Variable(host) => unquoted(&String::from_utf8_lossy(host)[1..]),
         _ => String::new(),
     };
-    let object = format!("{word} {}", quote::qualified(schema, &name.name));
+    let object = format!("{word} {}", quote::qualified(schema, &name));
     Some(((user, host), object))
 }
 

@@ -9,6 +9,7 @@ mod plan;
 pub mod precheck;
 pub mod prepare;
 mod rows;
+mod skip_damaged;
 
 pub use plan::{LoadPlan, SchemaSelection, raw_bytes};
 
@@ -17,6 +18,7 @@ use crate::journal;
 use crate::managed_instance::with_managed_instance;
 use crate::options::Options;
 use crate::previous_load::{Input, PreviousLoad};
+use crate::repair::Repairable;
 use crate::sql::loaders;
 use crate::summary::Summary;
 use crate::tablespace::{self, MethodPlan};
@@ -35,7 +37,11 @@ use verify::Comparison;
 /// Loads an archive.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
-    let plan = precheck::plan(run, options)?;
+    let mut plan = precheck::plan(run, options)?;
+    if options.skip_damaged {
+        skip_damaged::leave_out(run, &mut plan, options.threads)?;
+    }
+    let plan = plan;
     let source = plan.source.as_ref().map(|id| id.flavour);
     let check = || precheck::files(run, &plan, options.threads);
     let bytes = plan.raw_bytes();
@@ -54,6 +60,9 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
 
 fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let mut target = Target::open(run, options)?;
+    for damaged in &plan.damaged {
+        target.refused(damaged.clone());
+    }
     if !plan.archive.has_manifest() {
         run.observer.note(format!(
             "{} was not written by penstock ({}): it has no digests, so sizes and counts are checked, and a digest is taken while the rows are loaded",
@@ -64,7 +73,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     precheck::target(&mut target, plan)?;
     let asked = &plan.archive.root().compatibility_options;
     if asked.iter().any(|o| o == "create_invisible_pks") {
-        target.report.notes.push("tables without a primary key are created as they are in the archive: its option create_invisible_pks has MySQL Shell add one".into());
+        target.report.remarks.push("tables without a primary key are created as they are in the archive: its option create_invisible_pks has MySQL Shell add one".into());
     }
     let chunks: usize = plan.tables().map(|t| t.chunks.len()).sum();
     let input = Input {
@@ -72,7 +81,10 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         schemas: Some(plan.schemas.len()),
         pieces: format!("of {chunks} chunks"),
     };
-    let journal = match previous_load(&mut target, &input, plan)? {
+    let previous = previous_load(&mut target, &input, plan)?;
+    let repairs = matches!(previous, PreviousLoad::None) && target.resuming;
+    let journal = match previous {
+        PreviousLoad::None if repairs => Some(kept_journal(&target, plan)?),
         PreviousLoad::None => None,
         PreviousLoad::Interrupted(journal) => Some(journal),
         PreviousLoad::Completed(completion) => return already_complete(target, plan, completion),
@@ -89,6 +101,9 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     }
     let profile = plan.profile(&target, &methods);
     let mut tuning = target.tuned(&profile)?;
+    if let (true, Some(journal)) = (repairs, &journal) {
+        journal.write(&mut target, journal::home(plan))?;
+    }
     let phase = run.phase("creating tables", 1);
     let cleared = match &journal {
         Some(journal) => tablespace::clear(&mut target, plan, journal, &mut methods),
@@ -114,12 +129,19 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let by_sql: Vec<_> = plan
         .tables()
         .zip(&tables)
+        .filter(|(t, l)| !plan.is_emptied(t) && !target.kept.contains(&l.name))
         .filter(|(_, t)| imported.is_none() || !import.tables.contains(&t.name))
         .collect();
     let verified = compare(&target, plan, &by_sql, imported)
         .map_err(|e| input.partial_load_hint(e, &target))?;
     if options.verify {
-        let all: Vec<&Table> = plan.tables().collect();
+        let all: Vec<&Table> = plan
+            .tables()
+            .filter(|t| {
+                let name = server::quote::qualified(&t.schema, &t.name);
+                !plan.is_emptied(t) && !target.kept.contains(&name)
+            })
+            .collect();
         let (archive, server) = (&plan.archive, &options.target);
         let differ = verify::against_archive::loaded_generated_columns(
             target.run,
@@ -136,15 +158,26 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         false => ExistingObjects::look(&mut target, plan)?.missing,
     };
     let recorded = plan.archive.has_manifest() || options.managed.is_some();
-    prepared
-        .journal
-        .end(&mut target, recorded.then_some(missing))?;
+    let emptied = plan.emptied.get().map_or(0, |e| e.len());
+    // With tables to fill, the load can still be resumed.
+    if emptied == 0 {
+        let identity = journal::identity(plan)?;
+        let refused = plan.refused.get().is_some_and(|r| !r.is_empty());
+        if target.report.repairable || refused {
+            Repairable::note(&target, &identity, missing.clone());
+            target.report.remarks.push("when the reason of the exceptions is gone, the same command creates what is missing, and leaves what is there as it is".into());
+        } else {
+            Repairable::forget(&target, &identity);
+        }
+        let journal = &prepared.journal;
+        journal.end(&mut target, recorded.then_some(missing))?;
+    }
     let loaded = tables.iter().flat_map(|t| &t.chunks);
     let loaded = loaded.filter_map(|c| c.raw_bytes).sum::<u64>() + import.raw_bytes;
     Ok(Summary {
         completion: Completion::left(&target, &journal::identity(plan)?),
         schemas: plan.schemas.len() as u64,
-        tables: tables.len() as u64,
+        tables: (tables.len() - emptied) as u64,
         views: plan.views() - target.report.refused_views,
         rows: tables.iter().map(|t| t.loaded.load(Ordering::SeqCst)).sum(),
         raw_bytes: loaded,
@@ -244,6 +277,37 @@ fn with_adaptations(e: Error, notes: &[String]) -> Error {
     }
 }
 
+/// Takes what an earlier load has left for loaded.
+fn repair(t: &mut Target<'_>, existing: &ExistingObjects) {
+    let kinds = ["table ", "view ", "sequence "];
+    let name = |found: &String| {
+        kinds
+            .iter()
+            .find_map(|k| found.strip_prefix(k).map(str::to_owned))
+    };
+    t.kept = existing.found.iter().filter_map(name).collect();
+    t.resuming = true;
+    t.report.touched = true;
+    let what = "an earlier load of this archive ended with exceptions: what is missing is created; rows that it loaded are left as they are, and not compared again";
+    t.run.observer.note(what.to_owned());
+    t.report.remarks.push(what.to_owned());
+}
+
+/// The journal of a load that repairs an earlier one.
+fn kept_journal(t: &Target<'_>, plan: &LoadPlan) -> Result<journal::Journal> {
+    let kept = |table: &&Table| {
+        t.kept
+            .contains(&server::quote::qualified(&table.schema, &table.name))
+    };
+    let chunks = plan.tables().filter(kept).flat_map(|t| &t.chunks);
+    let files = chunks.map(|c| c.file.clone()).collect();
+    Ok(journal::Journal::with_chunks(
+        journal::home(plan),
+        &journal::identity(plan)?,
+        files,
+    ))
+}
+
 /// Finds an earlier load of this archive, or makes sure that the target holds nothing of it.
 fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<PreviousLoad> {
     journal::name_is_free(plan)?;
@@ -254,6 +318,30 @@ fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<P
         let existing = ExistingObjects::look(t, plan)?;
         if completion.is_some_and(|c| existing.is_all_but(&c.missing)) {
             return Ok(true);
+        }
+        if let Some(earlier) = Repairable::find(t, &identity) {
+            // What was missing then, and is there now, is another session's.
+            let name = |words: &String| words.split_once(' ').map(|(_, n)| n.to_owned());
+            let foreign = |f: &String| earlier.missing.iter().any(|m| name(m) == name(f));
+            if existing.found.iter().any(foreign) {
+                existing.refuse()?;
+            }
+            let gone = existing
+                .missing
+                .iter()
+                .find(|m| !earlier.missing.contains(m));
+            match gone {
+                None => {
+                    repair(t, &existing);
+                    return Ok(false);
+                }
+                Some(gone) if !existing.found.is_empty() => {
+                    return Err(existing
+                        .refusal(&format!("; and {gone}, which an earlier load of the archive made, is gone"))
+                        .hint("an earlier load ended with exceptions and could be repaired if all that it made were there: drop what is left of it, and load again"));
+                }
+                Some(_) => Repairable::forget(t, &identity),
+            }
         }
         existing.refuse()?;
         Ok(false)

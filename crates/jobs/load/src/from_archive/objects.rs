@@ -21,7 +21,8 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
         let schema = &plan.archive.schemas()[part.at];
         for at in &part.tables {
             let table = &schema.tables[*at];
-            if plan.is_refused(table) {
+            // Triggers would see the rows that a resuming load puts into an emptied table.
+            if plan.is_refused(table) || plan.is_emptied(table) {
                 continue;
             }
             if let Some(file) = &table.triggers {
@@ -39,6 +40,9 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
         let schema = &plan.archive.schemas()[part.at];
         for at in &part.views {
             let view = &schema.views[*at];
+            if t.kept.contains(&quote::qualified(&schema.name, &view.name)) {
+                continue;
+            }
             let mut statements = script::statements(&view.ddl, &sql(plan, &view.ddl)?)?;
             for s in statements.iter_mut().filter(|s| s.kind == Allowed::View) {
                 s.text = script::or_replace(&s.text);
@@ -109,15 +113,16 @@ impl Target<'_> {
                     self.attempt(&text, &format!("a setting in {file}"))?;
                 }
                 kind if kinds.contains(&kind) => {
-                    let start: String = s
-                        .text
-                        .split_whitespace()
-                        .take(12)
-                        .collect::<Vec<_>>()
-                        .join(" ");
-                    let made = self.attempt(&s.text, &format!("{start} … ({file})"))?;
-                    if made && kind == Allowed::Event {
-                        self.event_in_the_past(&s.text, &start)?;
+                    let object = s.object();
+                    let what = match &object {
+                        Some((word, name)) => {
+                            format!("{word} {}", quote::qualified(schema, name))
+                        }
+                        None => format!("a statement in {file}"),
+                    };
+                    let made = self.attempt(&s.text, &what)?;
+                    if let (true, Some(("event", name))) = (made, &object) {
+                        self.event_in_the_past(schema, name, &s.text)?;
                     }
                     failpoint::reached("an object is created");
                 }
@@ -136,28 +141,35 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// Names an event whose time has passed: the server drops it at once or disables it, and says so in a
-    /// note only. (With a clock set back it would take it, and run it at once, a second time.)
-    fn event_in_the_past(&mut self, text: &str, start: &str) -> Result<()> {
-        /// It was dropped.
-        const DROPPED: &[u8] = b"1588";
-        /// It was disabled.
-        const DISABLED: &[u8] = b"1544";
+    /// Names an event whose time has passed: the server drops it at once or disables it, and says so in a note
+    /// only, or (MySQL, an end that has passed) takes it and drops it later. (With a clock set back it would
+    /// take it, and run it at once, a second time.) The event was made in this session, so its times are in
+    /// the session's time zone, as `NOW()` is.
+    fn event_in_the_past(&mut self, schema: &str, name: &str, text: &str) -> Result<()> {
+        let sql = format!(
+            "SELECT status = 'ENABLED', ends <= NOW(), on_completion = 'NOT PRESERVE' FROM information_schema.events \
+             WHERE event_schema = {} AND event_name = {}",
+            quote::text(schema),
+            quote::text(name)
+        );
         let rows = self
             .conn
-            .fetch("SHOW WARNINGS")
-            .map_err(|e| failure::wire("cannot look at the server's warnings", e))?;
-        let code = |row: &Vec<Option<Vec<u8>>>| row.get(1).cloned().flatten();
-        for code in rows.iter().filter_map(code) {
-            let what = match &code[..] {
-                DROPPED => "does not exist here",
-                DISABLED if script::is_enabled(text) => "is disabled here",
-                _ => continue,
-            };
-            self.refused(format!(
-                "{start} …: the time of this event has passed, so it {what}, as it would be on the source by now"
-            ));
-        }
+            .fetch(sql)
+            .map_err(|e| failure::wire("cannot look at the events", e))?;
+        let is = |cell: Option<&Option<Vec<u8>>>| cell.is_some_and(|c| c.as_deref() == Some(b"1"));
+        let what = match rows.first() {
+            None => "does not exist here",
+            // A disabled one too: MySQL disables on the source what will not run again before its end.
+            Some(row) if is(row.get(1)) && is(row.get(2)) => "is dropped here",
+            Some(_) if !script::is_enabled(text) => return Ok(()),
+            Some(row) if !is(row.first()) => "is disabled here",
+            Some(row) if is(row.get(1)) => "never runs here",
+            Some(_) => return Ok(()),
+        };
+        self.refused(format!(
+            "event {}: its time has passed, so it {what}, as it would be on the source by now",
+            quote::qualified(schema, name)
+        ));
         Ok(())
     }
 
@@ -211,6 +223,7 @@ impl Target<'_> {
                 let text = format!("view {}: {refusal}", quote::qualified(schema, name));
                 self.run.observer.warn(text.clone());
                 self.report.exceptions.push(text);
+                self.report.repairable = true;
                 made = false;
             }
         }
@@ -260,6 +273,7 @@ impl Target<'_> {
                 let text = format!("{what}: {e}");
                 self.run.observer.warn(text.clone());
                 self.report.exceptions.push(text);
+                self.report.repairable = true;
                 Ok(false)
             }
             Err(e) => Err(failure::wire(what, e)),

@@ -19,6 +19,10 @@ pub struct LoadPlan {
     pub source: Option<Identity>,
     /// Tables that the target refused, quoted and qualified: known once all tables were tried.
     pub refused: OnceLock<BTreeSet<String>>,
+    /// Tables whose rows the target refused, quoted and qualified: known once all rows were tried.
+    pub emptied: OnceLock<BTreeSet<String>>,
+    /// Tables that are damaged and therefore left out, in words.
+    pub damaged: Vec<String>,
 }
 
 /// The selected part of one schema.
@@ -48,6 +52,13 @@ impl LoadPlan {
     pub fn is_refused(&self, table: &Table) -> bool {
         self.refused.get().is_some_and(|refused| {
             !refused.is_empty() && refused.contains(&quote::qualified(&table.schema, &table.name))
+        })
+    }
+
+    /// Whether the target refused the rows of a table.
+    pub fn is_emptied(&self, table: &Table) -> bool {
+        self.emptied.get().is_some_and(|emptied| {
+            !emptied.is_empty() && emptied.contains(&quote::qualified(&table.schema, &table.name))
         })
     }
 

@@ -1,13 +1,14 @@
 //! Everything that can be checked before the target is touched: the archive is intact, the target is not
 //! its source, it may be written to, and it holds none of the objects.
 
+use super::definers::{self, Programs};
 use super::{LoadPlan, SchemaSelection};
 use crate::{Options, Target, check_writable, refused};
 use archive::Archive;
 use archive::open::Table;
 use base::units::printable;
 use base::{Error, Kind, Result};
-use rows::archives::open;
+use rows::archives::open_tolerant;
 use rows::selection::check_matched;
 use run::Run;
 use run::failure;
@@ -19,7 +20,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What the selection leaves of the archive.
 pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
-    let archive = open(&options.from)?;
+    let archive = open_tolerant(&options.from)?;
+    let damaged = super::skip_damaged::of_metadata(run, options, &archive)?;
     let filter = &options.filter;
     let mut schemas = Vec::new();
     for (at, schema) in archive.schemas().iter().enumerate() {
@@ -66,6 +68,8 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         archive,
         schemas,
         refused: std::sync::OnceLock::new(),
+        emptied: std::sync::OnceLock::new(),
+        damaged,
     })
 }
 
@@ -100,14 +104,22 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
         ))
         .hint("check --into; to restore a lost schema on purpose, add --allow-same-server"));
     }
-    check_writable(&mut t.conn, &t.id, t.options.tune.level)?;
-    let schemas: Vec<&archive::open::Schema> = plan
-        .schemas
-        .iter()
-        .map(|p| &plan.archive.schemas()[p.at])
-        .collect();
-    privileges(t, plan, &schemas)?;
-    super::definers::check(t, plan)?;
+    let programs = Programs::read(t, plan)?;
+    let lacking = privileges(t, plan, &programs)?;
+    let writable = check_writable(&mut t.conn, &t.id, t.options.tune.level);
+    match (writable, lacking) {
+        (Ok(()), None) => {}
+        (Ok(()), Some(lacking)) => return Err(lacking),
+        (Err(e), None) => return Err(e),
+        // What is lacking is named at once, not one thing a run.
+        (Err(e), Some(lacking)) => {
+            let hints = [e.hint.as_deref(), lacking.hint.as_deref()];
+            let hints: Vec<&str> = hints.into_iter().flatten().collect();
+            let hint = hints.join("\n");
+            return Err(Error::new(e.kind, format!("{}; {}", e.what, lacking.what)).hint(hint));
+        }
+    }
+    definers::check(t, programs)?;
     names(t, plan)
 }
 
@@ -115,7 +127,7 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
 #[derive(Default)]
 pub(crate) struct ExistingObjects {
     /// Those that it has, in words.
-    found: Vec<String>,
+    pub(crate) found: Vec<String>,
     /// Those that it does not have, in words.
     pub(crate) missing: Vec<String>,
 }
@@ -162,11 +174,14 @@ pub(crate) fn nothing_there(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     ExistingObjects::look(t, plan)?.refuse()
 }
 
-fn privileges(
-    t: &mut Target<'_>,
-    plan: &LoadPlan,
-    schemas: &[&archive::open::Schema],
-) -> Result<()> {
+/// The error of an account that lacks something for this load; it names all of it. What keeps only some objects
+/// from being created is a warning.
+fn privileges(t: &mut Target<'_>, plan: &LoadPlan, programs: &Programs) -> Result<Option<Error>> {
+    let schemas: Vec<&archive::open::Schema> = plan
+        .schemas
+        .iter()
+        .map(|p| &plan.archive.schemas()[p.at])
+        .collect();
     let granted = Privileges::read(&mut t.conn, &t.id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     let has = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|l| !l.is_empty());
@@ -179,22 +194,41 @@ fn privileges(
         views: plan.schemas.iter().any(|p| !p.views.is_empty()),
         triggers: plan.tables().any(|t| t.triggers.is_some()),
         routines,
+        functions: programs.trusted.iter().any(|o| o.starts_with("function ")),
         events,
         definers: false,
         skip_binlog: t.options.skip_binlog,
     };
-    let missing = granted.missing_for_load(&t.id, &needs);
-    if missing.is_empty() {
-        return Ok(());
+    let fatal = granted.missing_for_load(&t.id, &needs);
+    let trust = granted.missing_trust(&t.id, &needs);
+    let others = programs.of_others(&granted.account);
+    let definers = !others.is_empty();
+    let all = granted.missing_for_load(&t.id, &LoadNeeds { definers, ..needs });
+    if fatal.is_empty() && trust.is_none() {
+        if !all.is_empty() {
+            t.run.observer.warn(printable(&format!(
+                "the target will refuse {}, for this account may not create objects of other definers: {};",
+                definers::shown(&others),
+                all.join("; ")
+            )));
+        }
+        return Ok(None);
     }
-    Err(Error::new(
+    let mut hint: Vec<String> = all.into_iter().map(|grant| format!("{grant};")).collect();
+    hint.extend(trust.map(|statement| {
+        printable(&format!(
+            "{statement}; for {}: the target's binary log is on (error 1419)",
+            definers::shown(&programs.trusted)
+        ))
+    }));
+    let error = Error::new(
         Kind::Privilege,
         format!(
             "account {} lacks privileges that this load needs",
             granted.account
         ),
-    )
-    .hint(missing.join(";\n") + ";"))
+    );
+    Ok(Some(error.hint(hint.join("\n"))))
 }
 
 /// Names that differ only in case cannot both exist on a server that folds case.
@@ -254,6 +288,7 @@ fn look_in_schema(
 ) -> Result<()> {
     let name = quote::text(&schema.name);
     let fold = t.id.lower_case_table_names != 0;
+    // A row is a name, and the word for what the target has of that name.
     let mut look = |sql: String, word: &str, wanted: &[&String]| -> Result<()> {
         let named = |n: &str| if fold { n.to_lowercase() } else { n.to_owned() };
         let mut wanted: BTreeSet<String> = wanted.iter().map(|w| named(w)).collect();
@@ -261,11 +296,17 @@ fn look_in_schema(
             .conn
             .fetch(sql)
             .map_err(|e| failure::wire("cannot look at the target's objects", e))?;
-        for bytes in rows.into_iter().flatten().flatten() {
-            let object = String::from_utf8_lossy(&bytes).into_owned();
+        for row in rows {
+            let text = |cell: Option<&Option<Vec<u8>>>| {
+                let bytes = cell.and_then(Option::as_deref).unwrap_or_default();
+                String::from_utf8_lossy(bytes).into_owned()
+            };
+            let object = text(row.first());
             if wanted.remove(&named(&object)) {
                 let object = quote::qualified(&schema.name, &object);
-                existing.found.push(format!("{word} {object}"));
+                existing
+                    .found
+                    .push(format!("{} {object}", text(row.get(1))));
             }
         }
         let names = wanted.iter().map(|w| quote::qualified(&schema.name, w));
@@ -277,7 +318,10 @@ fn look_in_schema(
     let tables = part.tables.iter().map(|i| &schema.tables[*i].name);
     let views = part.views.iter().map(|i| &schema.views[*i].name);
     look(
-        format!("SELECT table_name FROM information_schema.tables WHERE table_schema = {name}"),
+        format!(
+            "SELECT table_name, IF(table_type = 'VIEW', 'view', IF(table_type = 'SEQUENCE', 'sequence', 'table')) \
+             FROM information_schema.tables WHERE table_schema = {name}"
+        ),
         "table",
         &tables.chain(views).collect::<Vec<_>>(),
     )?;
@@ -286,7 +330,7 @@ fn look_in_schema(
         let functions = meta.functions.iter().flatten();
         look(
             format!(
-                "SELECT routine_name FROM information_schema.routines WHERE routine_schema = {name}"
+                "SELECT routine_name, LOWER(routine_type) FROM information_schema.routines WHERE routine_schema = {name}"
             ),
             "routine",
             &functions
@@ -294,7 +338,9 @@ fn look_in_schema(
                 .collect::<Vec<_>>(),
         )?;
         look(
-            format!("SELECT event_name FROM information_schema.events WHERE event_schema = {name}"),
+            format!(
+                "SELECT event_name, 'event' FROM information_schema.events WHERE event_schema = {name}"
+            ),
             "event",
             &meta.events.iter().flatten().collect::<Vec<_>>(),
         )?;
@@ -303,7 +349,7 @@ fn look_in_schema(
 }
 
 /// The files of one table.
-fn files_of(table: &Table) -> Vec<String> {
+pub(super) fn files_of(table: &Table) -> Vec<String> {
     let mut files = vec![table.meta_file.clone()];
     files.extend(table.ddl.iter().chain(&table.triggers).cloned());
     for chunk in &table.chunks {
@@ -369,6 +415,7 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
         .files
         .iter()
         .filter(|(name, _)| !of_tables.contains(*name) || wanted.contains(*name))
+        .filter(|(name, _)| !plan.archive.damaged().iter().any(|d| d.has(name)))
         .collect();
     let list = if store.link().is_some() {
         sizes(plan, list)?

@@ -31,6 +31,8 @@ pub struct Prepared {
     pub nontransactional: HashSet<String>,
     /// Quoted, qualified tables that show the rows of others, and get none.
     pub merged: HashSet<String>,
+    /// Quoted, qualified tables whose definition has a `?`, which a server also writes for what it cannot show.
+    pub doubtful: HashSet<String>,
 }
 
 /// Foreign keys that were taken out of their table's definition, to add after the rows.
@@ -114,7 +116,7 @@ pub fn create(
     };
     let _ = plan.refused.set(refused);
     let nontransactional = without_transactions(t, plan)?;
-    let merged = merged(t, plan)?;
+    let (merged, doubtful) = looked_at(t, plan)?;
     if t.resuming {
         start_again(t, plan, &nontransactional, &mut journal)?;
     }
@@ -124,26 +126,31 @@ pub fn create(
         keys,
         nontransactional,
         merged,
+        doubtful,
     })
 }
 
-/// The tables of the MERGE engine that the archive has rows of: those are the rows of other tables.
-fn merged(t: &mut Target<'_>, plan: &LoadPlan) -> Result<HashSet<String>> {
-    let mut found = HashSet::new();
+/// The tables of the MERGE engine that the archive has rows of: those are the rows of other tables. And those
+/// whose definition may not be the source's.
+fn looked_at(t: &mut Target<'_>, plan: &LoadPlan) -> Result<(HashSet<String>, HashSet<String>)> {
+    let (mut merged, mut doubtful) = (HashSet::new(), HashSet::new());
     for table in plan.tables().filter(|table| !table.chunks.is_empty()) {
         let Some(create) = create_table::definition(t, plan, table)? else {
             continue;
         };
+        if create.contains('?') {
+            doubtful.insert(quote::qualified(&table.schema, &table.name));
+        }
         let engine = script::engine(&create).unwrap_or_default();
         if matches!(engine.as_str(), "MRG_MYISAM" | "MERGE") {
             let name = quote::qualified(&table.schema, &table.name);
-            t.report.notes.push(format!(
+            t.report.remarks.push(format!(
                 "table {name} shows the rows of other tables (engine MERGE): they are loaded there, once"
             ));
-            found.insert(name);
+            merged.insert(name);
         }
     }
-    Ok(found)
+    Ok((merged, doubtful))
 }
 
 /// The tables of the plan whose engine, on the target, has no transactions.

@@ -16,7 +16,8 @@ use archive::open::Table;
 use base::Result;
 use run::bottleneck;
 use server::{Flavour, ddl};
-use std::sync::atomic::AtomicU64;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The tables as the loaders need them, without the chunks that are loaded already.
@@ -68,10 +69,12 @@ pub fn tables(
                 nontransactional,
                 bulk,
                 deferred_indexes: prepared.keys.get(&name).cloned().unwrap_or_default(),
-                name,
                 statement,
                 columns: t.meta.options.columns.clone(),
+                name: name.clone(),
                 left: AtomicU64::new(chunks.len() as u64),
+                doubtful: prepared.doubtful.contains(&name),
+                given_up: Mutex::default(),
                 chunks,
                 rows: t.rows,
                 tee,
@@ -152,6 +155,8 @@ pub fn load(
     };
     run.workers(conns, |_, mut conn, stop| loaders.work(&mut conn, stop))?;
     let seconds = phase.seconds();
+    drop(phase);
+    empty(target, plan, tables, journal)?;
     for (table, found) in schedule.found() {
         target.report.batch_sizes.push(BatchSize {
             table: tables[table].name.clone(),
@@ -161,6 +166,37 @@ pub fn load(
         });
     }
     Ok((seconds, profiler.finish()))
+}
+
+/// Empties the tables that were given up: none is left half loaded. The journal stays, so that a resuming load can
+/// fill them once they are corrected.
+fn empty(
+    target: &mut Target<'_>,
+    plan: &LoadPlan,
+    tables: &[loaders::Table],
+    journal: &Journal,
+) -> Result<()> {
+    let mut emptied = BTreeSet::new();
+    for (table, loaded) in plan.tables().zip(tables) {
+        let Some(why) = base::lock(&loaded.given_up).take() else {
+            continue;
+        };
+        let name = &loaded.name;
+        let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
+        journal.withdraw(target, &files)?;
+        target.execute(
+            &format!("TRUNCATE TABLE {name}"),
+            &format!("cannot empty table {name}"),
+        )?;
+        let why = why.replace("\n ", ":");
+        target.refused(format!(
+            "table {name} is empty here, and has no triggers: the target refused its rows, and its definition in the archive has a ? where the source may have another character ({why}); correct the column with ALTER TABLE, then resume with --resume"
+        ));
+        loaded.loaded.store(0, Ordering::SeqCst);
+        emptied.insert(name.clone());
+    }
+    let _ = plan.emptied.set(emptied);
+    Ok(())
 }
 
 /// Most bytes of a table that is loaded as one piece; 0 for an archive without digests, which are taken of

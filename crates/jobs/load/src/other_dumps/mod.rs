@@ -43,7 +43,7 @@ pub fn is_archive(from: &Location) -> Result<bool> {
         Location::Ssh(_) | Location::Object(_) => return Ok(true),
     };
     if !from.is_dir() {
-        return Ok(false);
+        return part_of_archive(from).map_or(Ok(false), Err);
     }
     match dumps::directory::detect(from) {
         Ok(dumps::directory::Detected::Archive) => Ok(true),
@@ -53,14 +53,66 @@ pub fn is_archive(from: &Location) -> Result<bool> {
             printable(&format!("{} is an empty directory", from.display())),
         )
         .hint("name the directory that holds the dump")),
-        // Opening it as an archive reports what is wrong with it.
-        Err(dumps::Error::Unknown { .. }) => Ok(true),
+        Err(e @ dumps::Error::Unknown { .. }) => unknown(from, &e),
         Err(e) => Err(dump_error(from, &e)),
     }
 }
 
 fn is_empty(directory: &Path) -> bool {
     std::fs::read_dir(directory).is_ok_and(|mut list| list.next().is_none())
+}
+
+/// The error of a file that is only a part of an archive. Its SQL files are scripts like others.
+fn part_of_archive(file: &Path) -> Option<Error> {
+    let directory = file.parent()?;
+    let is_part = |name: &str| directory.join(name).is_file();
+    if is_script(&file.display().to_string())
+        || !["@.json", "penstock.json"].iter().any(|n| is_part(n))
+        || !file.is_file()
+    {
+        return None;
+    }
+    let what = format!(
+        "{} is one file of the archive {}",
+        file.display(),
+        directory.display()
+    );
+    let hint = format!("name the archive: penstock load {}", directory.display());
+    Some(Error::new(Kind::Usage, printable(&what)).hint(printable(&hint)))
+}
+
+fn is_script(name: &str) -> bool {
+    let ends = [".sql", ".sql.gz", ".sql.zst", ".sql.bz2", ".sql.xz"];
+    ends.iter().any(|end| name.ends_with(end))
+}
+
+/// Whether a directory without the first file of an archive is one nevertheless: opening it as an archive then
+/// reports what is wrong with it.
+fn unknown(from: &Path, e: &dumps::Error) -> Result<bool> {
+    let entries = std::fs::read_dir(from).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
+    if names.iter().any(|n| n.contains('@')) {
+        return Ok(true);
+    }
+    names.retain(|n| is_script(n));
+    names.sort();
+    let Some(first) = names.first() else {
+        return Err(dump_error(from, e));
+    };
+    let more = if names.len() > 1 { " and others" } else { "" };
+    Err(Error::new(
+        Kind::Usage,
+        printable(&format!(
+            "{} is no dump: it holds the script {first}{more}",
+            from.display()
+        )),
+    )
+    .hint(printable(&format!(
+        "a script is loaded by its own name: penstock load {}",
+        from.join(first).display()
+    ))))
 }
 
 /// Loads a dump that another tool wrote.

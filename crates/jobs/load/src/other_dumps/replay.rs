@@ -99,7 +99,7 @@ pub fn load(
         observer: &*run.observer,
         resuming: t.resuming,
     };
-    t.report.notes.extend(files.gaps.iter().cloned());
+    t.report.remarks.extend(files.gaps.iter().cloned());
     let mut replay = Replay {
         t,
         survey,
@@ -197,7 +197,7 @@ impl Replay<'_, '_> {
             self.statement(file, n, s, stop)?;
         }
         if script.info().headers == 0 && files == 1 && !file.open_end {
-            self.note(&format!(
+            self.t.report.remarks.push(format!(
                 "{} has no line that marks its end (--compact, --skip-comments): a cut between two statements cannot be detected",
                 file.name()
             ));

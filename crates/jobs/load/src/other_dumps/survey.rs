@@ -24,6 +24,8 @@ pub struct Survey {
     pub tables: BTreeMap<(String, String), u64>,
     /// Other objects that it creates: schema and name.
     pub objects: BTreeSet<(String, String)>,
+    /// Whether it says itself which schema it is for, so that `--schema` cannot.
+    pub names_schema: bool,
     /// Uncompressed bytes in all.
     pub bytes: u64,
     /// Distinguishes this dump from any other.
@@ -86,6 +88,7 @@ pub fn survey(run: &Run, options: &Options, files: &InputFiles) -> Result<Survey
                         continue;
                     }
                     if let StatementKind::Use(name) = &c.kind {
+                        found.names_schema = true;
                         own_schema.get_or_insert((name.clone(), s.line));
                     }
                     found
@@ -288,7 +291,11 @@ pub fn nothing_there(t: &mut Target<'_>, survey: &Survey) -> Result<()> {
         "the target already holds {}{more}",
         found.join(", ")
     )))
-    .hint("nothing is ever overwritten: drop them, or choose another server or --schema"))
+    .hint(if survey.names_schema {
+        "nothing is ever overwritten: drop them, or choose another server"
+    } else {
+        "nothing is ever overwritten: drop them, or choose another server or --schema"
+    }))
 }
 
 /// Counts and hashes what is read.

@@ -53,6 +53,10 @@ pub struct Table {
     pub loaded: AtomicU64,
     /// Chunks not loaded yet.
     pub left: AtomicU64,
+    /// Its definition may not be the source's: if the target refuses rows, only this table is given up.
+    pub doubtful: bool,
+    /// Why it was given up.
+    pub given_up: Mutex<Option<String>>,
 }
 
 /// What all workers share.
@@ -105,13 +109,30 @@ impl Loaders<'_> {
             self.profiler.end(&span, conn, &t.name);
             self.counters.busy.sub(1);
             stop.release_slot();
-            outcome?;
+            match outcome {
+                Err(e) if t.doubtful && e.kind == Kind::Failed => {
+                    self.give_up(conn, t, e)?;
+                    self.schedule.give_up(table);
+                    continue;
+                }
+                outcome => outcome?,
+            }
             let n = chunks.len() as u64;
             if t.left.fetch_sub(n, Ordering::SeqCst) == n {
                 self.table_done(t)?;
             }
             self.schedule.done(table, chunks, began.elapsed());
         }
+    }
+
+    /// Leaves the session as the next table needs it.
+    fn give_up(&self, conn: &mut Conn, t: &Table, e: Error) -> Result<()> {
+        for sql in ["ROLLBACK", "SET SESSION unique_checks = 1"] {
+            conn.execute(sql)
+                .map_err(|e| failure::wire(format_args!("cannot give up {}", t.name), e))?;
+        }
+        base::lock(&t.given_up).get_or_insert(e.what);
+        Ok(())
     }
 
     fn table_done(&self, t: &Table) -> Result<()> {

@@ -114,6 +114,17 @@ impl Schedule {
         self.changed.notify_all();
     }
 
+    /// A worker could not load chunks of `table`, and nothing more of it shall be loaded.
+    pub fn give_up(&self, table: usize) {
+        let mut queues = self.lock();
+        let q = &mut queues[table];
+        q.active -= 1;
+        q.next = q.sizes.len();
+        q.left = 0;
+        q.indexes = false;
+        self.changed.notify_all();
+    }
+
     /// The best sizes of the tables that are big enough to try sizes on.
     pub fn found(&self) -> Vec<(usize, Found)> {
         let queues = self.lock();
@@ -194,6 +205,24 @@ mod tests {
             last = Some(t);
         }
         assert_eq!(seen, [(2, 0), (2, 1), (0, 0), (0, 1), (0, 2), (3, 0)]);
+    }
+
+    #[test]
+    fn a_table_that_is_given_up_ends_alone() {
+        let one = |indexes| Work {
+            sizes: vec![9, 9, 9],
+            indexes,
+            whole: false,
+            trial: false,
+        };
+        let s = Schedule::new(vec![one(true), one(false)]);
+        assert_eq!(s.next(Some(0)), Task::Chunks(0, 0..1));
+        s.give_up(0);
+        for n in 0..3 {
+            assert_eq!(s.next(None), Task::Chunks(1, n..n + 1));
+            s.done(1, n..n + 1, Duration::ZERO);
+        }
+        assert_eq!(s.next(None), Task::End);
     }
 
     #[test]

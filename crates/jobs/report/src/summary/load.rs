@@ -42,6 +42,8 @@ pub fn load(d: &load::Summary) -> Summary {
     tuning::add(&mut s, &d.tuning);
     let adapted = d.notes.iter().fold(Item::new("adapted"), Item::fact);
     s.add(adapted.list(&d.notes).key("adapted", &d.notes));
+    let remarks = d.remarks.iter().fold(Item::new("notes"), Item::fact);
+    s.add(remarks.list(&d.remarks).key("notes", &d.remarks));
     s.add(Item::keys().key("skipped_statements", &d.skipped_statements));
     s.add_dumped_with(&d.dumped_with);
     // A script of another tool may have them.

@@ -28,10 +28,15 @@ impl Reading<'_> {
             let last = format!("{base}@@{number}.{extension}");
             if !self.sizes.contains_key(&last) {
                 // Either this one is missing or the series was never finished.
-                return Err(ArchiveError::damaged(
-                    &file,
-                    format!("missing, as is {last}"),
-                ));
+                let listed = |f: &String| self.manifest.is_some_and(|m| m.files.contains_key(f));
+                return Err(match [last, file].into_iter().find(listed) {
+                    Some(listed) => ArchiveError::damaged(&listed, "missing"),
+                    None => {
+                        let file = format!("{base}@{number}.{extension}");
+                        let what = format!("missing, as is {base}@@{number}.{extension}");
+                        ArchiveError::damaged(&file, what)
+                    }
+                });
             }
             chunks.push(self.chunk(last, number, partition)?);
             break;

@@ -49,6 +49,8 @@ pub struct LoadNeeds {
     pub triggers: bool,
     /// Whether there are stored routines.
     pub routines: bool,
+    /// Whether there are stored functions among them.
+    pub functions: bool,
     /// Whether there are events.
     pub events: bool,
     /// Whether objects keep a definer other than the account itself.
@@ -68,6 +70,19 @@ impl Privileges {
     /// The GRANT statements that are missing for a load.
     pub fn missing_for_load(&self, identity: &Identity, needs: &LoadNeeds) -> Vec<String> {
         self.missing(&load(identity, needs))
+    }
+
+    /// The statement without which the server takes no function and no trigger from this account, because its
+    /// binary log is on (error 1419).
+    pub fn missing_trust(&self, identity: &Identity, needs: &LoadNeeds) -> Option<String> {
+        if !identity.log_bin || !(needs.functions || needs.triggers) || self.has("SUPER") {
+            return None;
+        }
+        match identity.variable("log_bin_trust_function_creators") {
+            Some("ON" | "1") => None,
+            Some(_) => Some("SET GLOBAL log_bin_trust_function_creators = ON".into()),
+            None => Some(format!("GRANT SUPER ON *.* TO {}", self.account)),
+        }
     }
 }
 
@@ -190,14 +205,6 @@ fn load(identity: &Identity, needs: &LoadNeeds) -> Needs {
         };
         list.push((Scope::Global, choices));
     }
-    let trusted = matches!(
-        identity.variable("log_bin_trust_function_creators"),
-        Some("ON" | "1")
-    );
-    if identity.log_bin && !trusted && (needs.routines || needs.triggers) {
-        // Error 1419: with the binary log on, functions and triggers may be created only so.
-        list.push((Scope::Global, vec!["SUPER"]));
-    }
     list
 }
 
@@ -248,6 +255,36 @@ mod tests {
                 "GRANT SELECT ON `mysql`.`proc` TO 'u'@'%'",
             ]
         );
+    }
+
+    #[test]
+    fn trust_is_asked_for_functions_and_triggers_only() {
+        let of = |grants: &str, functions, triggers, trust: Option<&str>| {
+            let mut pairs = vec![("version", "9.7.4"), ("log_bin", "ON")];
+            pairs.extend(trust.map(|v| ("log_bin_trust_function_creators", v)));
+            let owned = |(k, v): (&str, &str)| (k.to_owned(), v.to_owned());
+            let id = Identity::from_variables(pairs.into_iter().map(owned).collect());
+            let needs = LoadNeeds {
+                routines: true,
+                functions,
+                triggers,
+                ..LoadNeeds::default()
+            };
+            Privileges::from_grants("'u'@'%'", &[grants])
+                .missing_trust(&id.expect("a version"), &needs)
+        };
+        let (bare, own) = (
+            "GRANT USAGE ON *.* TO `u`@`%`",
+            "GRANT SUPER ON *.* TO `u`@`%`",
+        );
+        let set = Some("SET GLOBAL log_bin_trust_function_creators = ON".to_owned());
+        assert_eq!(of(bare, true, false, Some("OFF")), set);
+        assert_eq!(of(bare, false, true, Some("0")), set);
+        assert_eq!(of(bare, false, false, Some("OFF")), None);
+        assert_eq!(of(bare, true, true, Some("ON")), None);
+        assert_eq!(of(own, true, true, Some("OFF")), None);
+        let grant = Some("GRANT SUPER ON *.* TO 'u'@'%'".to_owned());
+        assert_eq!(of(bare, true, true, None), grant);
     }
 
     #[test]
