@@ -25,21 +25,22 @@ pub(super) fn open(place: &ObjectPlace, limiter: Option<&Arc<RateLimiter>>) -> R
     });
     let shown = place.to_string();
     let fail = |e: io::Error| Error::new("reach", &shown, e);
-    let client = client(place).map_err(fail)?;
-    let objects = Objects(Arc::new(Inner {
-        client,
-        prefix: place.prefix.clone(),
-        shown,
-        limiter: limiter.cloned(),
-        link: Arc::default(),
-    }));
-    objects.probe()?;
-    Ok(objects)
+    let with = |client| {
+        Objects(Arc::new(Inner {
+            client,
+            prefix: place.prefix.clone(),
+            shown: shown.clone(),
+            limiter: limiter.cloned(),
+            link: Arc::default(),
+        }))
+    };
+    with(client(place, AT_FIRST).map_err(fail)?).probe()?;
+    Ok(with(client(place, UNDER_WAY).map_err(fail)?))
 }
 
-fn client(place: &ObjectPlace) -> io::Result<Arc<dyn ObjectStore>> {
+fn client(place: &ObjectPlace, retry: Retries) -> io::Result<Arc<dyn ObjectStore>> {
     let failed = |e: object_store::Error| super::io_error(&e);
-    let (options, retry) = (options(place)?, retry());
+    let (options, retry) = (options(place)?, retry.config());
     let anonymous = place.get("anonymous") == Some("true");
     Ok(match place.service {
         Service::S3 => {
@@ -140,16 +141,37 @@ fn options(place: &ObjectPlace) -> io::Result<ClientOptions> {
     Ok(options)
 }
 
-/// Retries of one request: with growing, random pauses, and given up while somebody may still be waiting.
-fn retry() -> RetryConfig {
-    RetryConfig {
-        backoff: BackoffConfig {
-            init_backoff: Duration::from_millis(100),
-            max_backoff: Duration::from_secs(10),
-            base: 2.0,
-        },
-        max_retries: 10,
-        retry_timeout: Duration::from_secs(120),
+/// How often, and for how long, a request is tried again.
+#[derive(Clone, Copy)]
+struct Retries {
+    most: usize,
+    within: Duration,
+}
+
+/// At the start nothing is lost yet, and somebody waits for the error of a mistyped endpoint.
+const AT_FIRST: Retries = Retries {
+    most: 4,
+    within: Duration::from_secs(20),
+};
+
+/// Later, hours of work are given up with the request.
+const UNDER_WAY: Retries = Retries {
+    most: 10,
+    within: Duration::from_secs(120),
+};
+
+impl Retries {
+    /// With growing, random pauses.
+    fn config(self) -> RetryConfig {
+        RetryConfig {
+            backoff: BackoffConfig {
+                init_backoff: Duration::from_millis(100),
+                max_backoff: Duration::from_secs(10),
+                base: 2.0,
+            },
+            max_retries: self.most,
+            retry_timeout: self.within,
+        }
     }
 }
 

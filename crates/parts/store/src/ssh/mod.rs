@@ -4,8 +4,8 @@
 //! where the far side can (`fsync@openssh.com`), then renamed. Partial names are created exclusively, so two
 //! writers never share one.
 //!
-//! The connection is one, shared by all threads; requests of all files are on their way at the same time, so
-//! distance costs no time. A connection that breaks is not made again: what was being written is then left
+//! The connection is one, shared by all threads and by all directories of the same host; requests of all files
+//! are on their way at the same time, so distance costs no time. A connection that breaks is not made again: what was being written is then left
 //! under its partial name.
 //!
 //! What it does not do: follow links in names (the far side decides; SFTP cannot forbid it), or lock.
@@ -21,7 +21,6 @@ use crate::remote::{Link, ReadAhead, Task, WriteBehind, wait};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
 use base::RateLimiter;
 use bytes::{Bytes, BytesMut};
-use openssh_sftp_client::Sftp;
 use openssh_sftp_client::error::{Error as SftpError, SftpErrorKind};
 use openssh_sftp_client::file::File;
 use openssh_sftp_client::fs::DirEntry;
@@ -45,8 +44,7 @@ struct Inner {
     host: String,
     limiter: Option<Arc<RateLimiter>>,
     link: Arc<Link>,
-    sftp: Sftp,
-    process: session::Process,
+    session: Arc<session::Session>,
 }
 
 /// What the far side said, with the kind that callers act on.
@@ -80,13 +78,13 @@ impl Inner {
             io::ErrorKind::ConnectionAborted
             | io::ErrorKind::BrokenPipe
             | io::ErrorKind::UnexpectedEof => {
-                let why = self.process.said().unwrap_or_else(|| e.to_string());
+                let why = self.session.said().unwrap_or_else(|| e.to_string());
                 Far::error(
                     io::ErrorKind::ConnectionAborted,
                     format!("the connection to {} ended: {why}", self.host),
                 )
             }
-            io::ErrorKind::Other => match wait(self.sftp.fs().statvfs(&self.path)) {
+            io::ErrorKind::Other => match wait(self.session.sftp.fs().statvfs(&self.path)) {
                 Ok(room) if room.bavail.saturating_mul(room.frsize) < 1 << 20 => io::Error::new(
                     io::ErrorKind::StorageFull,
                     format!("no room is left on {}", self.host),
@@ -105,12 +103,12 @@ impl Inner {
     fn open_new(&self, name: &str) -> Result<File> {
         let path = self.at(name);
         // Reading too: its size is asked for at the end, and the library allows that only so.
-        let mut options = self.sftp.options();
+        let mut options = self.session.sftp.options();
         let opened = wait(options.read(true).write(true).create_new(true).open(&path));
         opened.map_err(|e| {
             let mut e = io_error(&e);
             if e.kind() == io::ErrorKind::Other
-                && wait(self.sftp.fs().symlink_metadata(&path)).is_ok()
+                && wait(self.session.sftp.fs().symlink_metadata(&path)).is_ok()
             {
                 e = io::Error::new(io::ErrorKind::AlreadyExists, "it exists already");
             }
@@ -119,7 +117,7 @@ impl Inner {
     }
 
     async fn synced(&self, file: &mut File) -> std::result::Result<(), SftpError> {
-        if self.sftp.support_fsync() {
+        if self.session.sftp.support_fsync() {
             return file.sync_all().await;
         }
         Ok(())
@@ -145,6 +143,7 @@ impl Store for SshDirectory {
         let (file, size) = wait(async {
             let mut file = self
                 .0
+                .session
                 .sftp
                 .options()
                 .read(true)
@@ -192,7 +191,7 @@ impl Store for SshDirectory {
 
     fn size(&self, name: &str) -> Result<Option<u64>> {
         checked("look at", name)?;
-        match wait(self.0.sftp.fs().symlink_metadata(self.0.at(name))) {
+        match wait(self.0.session.sftp.fs().symlink_metadata(self.0.at(name))) {
             Ok(meta) if meta.file_type().is_some_and(|t| !t.is_file()) => {
                 Err(not_regular("look at", name))
             }
@@ -205,7 +204,7 @@ impl Store for SshDirectory {
     fn list(&self) -> Result<Vec<Entry>> {
         let read = async {
             use futures_util::StreamExt as _;
-            let dir = self.0.sftp.fs().open_dir(&self.0.path).await?;
+            let dir = self.0.session.sftp.fs().open_dir(&self.0.path).await?;
             let entries = std::pin::pin!(dir.read_dir());
             let all: Vec<std::result::Result<DirEntry, SftpError>> = entries.collect().await;
             all.into_iter()
@@ -236,7 +235,7 @@ impl Store for SshDirectory {
 
     fn remove(&self, name: &str) -> Result<()> {
         checked("remove", name)?;
-        wait(self.0.sftp.fs().remove_file(self.0.at(name)))
+        wait(self.0.session.sftp.fs().remove_file(self.0.at(name)))
             .map_err(|e| self.0.fail("remove", name, &e))
     }
 
@@ -247,7 +246,7 @@ impl Store for SshDirectory {
     }
 
     fn remove_place(&self) -> Result<()> {
-        wait(self.0.sftp.fs().remove_dir(&self.0.path))
+        wait(self.0.session.sftp.fs().remove_dir(&self.0.path))
             .map_err(|e| self.0.fail("remove", &self.0.shown, &e))
     }
 
@@ -306,7 +305,7 @@ impl Partial {
         let done = wait(async {
             self.inner.synced(file).await?;
             let size = file.metadata().await?.len();
-            let mut fs = self.inner.sftp.fs();
+            let mut fs = self.inner.session.sftp.fs();
             if size == Some(self.bytes.taken()) {
                 fs.rename(self.inner.at(&self.partial), self.inner.at(&self.name))
                     .await?;
@@ -370,6 +369,7 @@ impl Drop for Partial {
         let _ = wait(async {
             let _ = file.close().await;
             self.inner
+                .session
                 .sftp
                 .fs()
                 .remove_file(self.inner.at(&self.partial))

@@ -22,6 +22,11 @@ pub struct SshPlace {
 }
 
 impl SshPlace {
+    /// Whether the other is a place of the same account, reached in the same way.
+    pub(super) fn same_account(&self, other: &Self) -> bool {
+        (&self.user, &self.host, self.port) == (&other.user, &other.host, other.port)
+    }
+
     /// Reads what follows `scheme://`.
     pub(crate) fn parse(scheme: &str, rest: &str) -> Result<Self, Invalid> {
         let form = format!(

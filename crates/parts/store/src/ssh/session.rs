@@ -13,7 +13,7 @@ use openssh_sftp_client::{Sftp, SftpOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStderr, Command};
@@ -21,22 +21,38 @@ use tokio::process::{Child, ChildStderr, Command};
 /// Bytes of what ssh says that are kept: its last words explain most.
 const KEPT: usize = 2048;
 
-/// The ssh process, ended with the connection, and what it said.
-pub(super) struct Process {
+/// A connection: ended when the last directory that uses it is dropped.
+pub(super) struct Session {
+    pub(super) sftp: Sftp,
+    process: Process,
+}
+
+impl Session {
+    /// What ssh said, on one line.
+    pub(super) fn said(&self) -> Option<String> {
+        self.process.said()
+    }
+}
+
+/// The ssh process, and what it said.
+struct Process {
     child: Mutex<Child>,
     said: Arc<Mutex<String>>,
 }
 
 impl Process {
-    /// What ssh said, on one line.
-    pub(super) fn said(&self) -> Option<String> {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+    fn said(&self) -> Option<String> {
+        let said = base::lock(&self.said);
         let lines = said
             .lines()
             .map(str::trim)
             .filter(|l| !l.is_empty() && !l.chars().all(|c| c == '@'));
         let text = lines.collect::<Vec<_>>().join("; ");
         (!text.is_empty()).then_some(text)
+    }
+
+    fn runs(&self) -> bool {
+        matches!(base::lock(&self.child).try_wait(), Ok(None))
     }
 }
 
@@ -46,6 +62,23 @@ impl Drop for Process {
         // Closing its input ends it; this is for one that hangs.
         let _ = child.start_kill();
     }
+}
+
+/// The connection to the account of a place: the one that is open, or a new one. Logging in is slow, may ask for
+/// a password, and servers refuse more than a few at once.
+fn session(place: &SshPlace) -> io::Result<Arc<Session>> {
+    static OPEN: Mutex<Vec<(SshPlace, Weak<Session>)>> = Mutex::new(Vec::new());
+    // Held while connecting, so that several that come together make one connection.
+    let mut open = base::lock(&OPEN);
+    open.retain(|(_, session)| session.strong_count() > 0);
+    let found = open.iter().filter(|(of, _)| of.same_account(place));
+    let mut found = found.filter_map(|(_, session)| session.upgrade());
+    if let Some(session) = found.find(|session| session.process.runs()) {
+        return Ok(session);
+    }
+    let session = Arc::new(wait(start(place))?);
+    open.push((place.clone(), Arc::downgrade(&session)));
+    Ok(session)
 }
 
 fn command(place: &SshPlace) -> Command {
@@ -83,7 +116,7 @@ fn command(place: &SshPlace) -> Command {
 async fn listen(mut stderr: ChildStderr, said: Arc<Mutex<String>>) {
     let mut buffer = [0; 512];
     while let Ok(n @ 1..) = stderr.read(&mut buffer).await {
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = base::lock(&said);
         said.push_str(&String::from_utf8_lossy(&buffer[..n]));
         if said.len() > KEPT {
             let from = said.len() - KEPT;
@@ -102,21 +135,20 @@ pub(super) fn connect(
 ) -> Result<SshDirectory> {
     let shown = place.to_string();
     let fail = |e: io::Error| Error::new("reach", &shown, e);
-    let (sftp, process) = wait(start(place)).map_err(fail)?;
+    let session = session(place).map_err(fail)?;
     let inner = Inner {
         path: PathBuf::from(place.remote_path()),
         shown: shown.clone(),
         host: place.host_words(),
         limiter: limiter.cloned(),
         link: Arc::default(),
-        sftp,
-        process,
+        session,
     };
     wait(async {
         if create {
-            make(&inner.sftp, &inner.path).await?;
+            make(&inner.session.sftp, &inner.path).await?;
         }
-        let mut fs = inner.sftp.fs();
+        let mut fs = inner.session.sftp.fs();
         let meta = fs.metadata(&inner.path).await.map_err(|e| io_error(&e))?;
         match meta.file_type() {
             Some(t) if !t.is_dir() => Err(io::Error::from(io::ErrorKind::NotADirectory)),
@@ -133,7 +165,7 @@ pub(super) fn connect(
     Ok(SshDirectory(Arc::new(inner)))
 }
 
-async fn start(place: &SshPlace) -> io::Result<(Sftp, Process)> {
+async fn start(place: &SshPlace) -> io::Result<Session> {
     let mut child = command(place)
         .spawn()
         .map_err(|e| Far::error(e.kind(), format!("cannot start ssh: {e}")))?;
@@ -147,7 +179,8 @@ async fn start(place: &SshPlace) -> io::Result<(Sftp, Process)> {
     match Sftp::new(stdin, stdout, options).await {
         Ok(sftp) => {
             let child = Mutex::new(child);
-            Ok((sftp, Process { child, said }))
+            let process = Process { child, said };
+            Ok(Session { sftp, process })
         }
         Err(e) => {
             // ssh has said why, or is about to.
