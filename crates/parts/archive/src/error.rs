@@ -13,8 +13,8 @@ pub type Result<T, E = ArchiveError> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum ArchiveError {
     /// The store failed: disk full, missing file, I/O error.
-    #[error(transparent)]
-    Store(#[from] store::Error),
+    #[error("{0}")]
+    Store(#[source] store::Error),
     /// The dump that made it never finished, or is still running.
     #[error("the archive is incomplete: {why}")]
     Incomplete {
@@ -93,6 +93,20 @@ impl ArchiveError {
     /// Whether a store ran out of room.
     pub fn full(&self) -> bool {
         matches!(self, Self::Store(e) if e.full())
+    }
+}
+
+impl From<store::Error> for ArchiveError {
+    /// A store that finds out itself that a file is damaged says so in the words of this crate.
+    fn from(error: store::Error) -> Self {
+        if !error.source.get_ref().is_some_and(|e| e.is::<Self>()) {
+            return Self::Store(error);
+        }
+        let store::Error { op, name, source } = error;
+        match source.downcast::<Self>() {
+            Ok(inner) => inner,
+            Err(source) => Self::Store(store::Error { op, name, source }),
+        }
     }
 }
 

@@ -57,6 +57,7 @@ pub fn get(store: &dyn Store) -> Result<Option<Marker>> {
 /// Takes the declaration back; the last act of a dump, after
 /// [`crate::Manifest::write`].
 pub fn clear(store: &dyn Store) -> Result<()> {
+    store.complete()?;
     store.remove(INCOMPLETE)?;
     store.sync()?;
     Ok(())

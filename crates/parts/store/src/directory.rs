@@ -10,7 +10,7 @@
 //! directory is synced.
 
 use self::block::BlockWriter;
-use crate::name::{PARTIAL_SUFFIX, checked, checked_new};
+use crate::name::{PARTIAL_SUFFIX, check_name, check_new_name};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
 use base::RateLimiter;
 use rustix::fs::{self as rfs, AtFlags, FileType, Mode, OFlags};
@@ -107,7 +107,7 @@ impl Directory {
 
 impl Inner {
     fn open_regular(&self, name: &str, op: &'static str) -> Result<(File, u64)> {
-        checked(op, name)?;
+        check_name(op, name)?;
         // NONBLOCK: opening a pipe must not wait for its other end.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rfs::openat(&self.fd, name, flags, Mode::empty())
@@ -153,7 +153,7 @@ impl Drop for Once {
 
 impl Store for Directory {
     fn create(&self, name: &str) -> Result<Box<dyn Writer>> {
-        checked_new("create", name)?;
+        check_new_name("create", name)?;
         let partial = format!("{name}{PARTIAL_SUFFIX}");
         // EXCL: a file of that name is either another writer's or left by a
         // dead one; reusing it could publish another writer's half.
@@ -179,7 +179,7 @@ impl Store for Directory {
     }
 
     fn size(&self, name: &str) -> Result<Option<u64>> {
-        checked("look at", name)?;
+        check_name("look at", name)?;
         match rfs::statat(&self.0.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
                 Ok(Some(u64::try_from(stat.st_size).unwrap_or_default()))
@@ -226,7 +226,7 @@ impl Store for Directory {
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        checked("remove", name)?;
+        check_name("remove", name)?;
         rfs::unlinkat(&self.0.fd, name, AtFlags::empty())
             .map_err(|e| Error::new("remove", name, e))?;
         let mut unsynced = lock(&self.0.unsynced);
@@ -253,7 +253,7 @@ impl Store for Directory {
     }
 
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        checked_new("create", name)?;
+        check_new_name("create", name)?;
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rfs::openat(&self.0.fd, name, flags, Mode::RUSR | Mode::WUSR)

@@ -131,6 +131,11 @@ impl Store for Fault {
         self.inner.sync()
     }
 
+    fn complete(&self) -> Result<()> {
+        self.step("complete", "the store")?;
+        self.inner.complete()
+    }
+
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.step("create", name)?;
         self.inner.put_new(name, bytes)

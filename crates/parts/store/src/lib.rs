@@ -29,7 +29,7 @@ mod fault;
 pub use directory::Directory;
 pub use error::{Error, Result, is_full};
 pub use location::{Invalid, Location};
-pub use name::{PARTIAL_SUFFIX, valid_name};
+pub use name::{PARTIAL_SUFFIX, check_name, check_new_name, valid_name};
 pub use object::{ObjectPlace, Objects};
 pub use remote::Link;
 pub use ssh::{SshDirectory, SshPlace};
@@ -90,6 +90,12 @@ pub trait Store: Send + Sync {
 
     /// Makes every object finished so far durable, contents and names.
     fn sync(&self) -> Result<()>;
+
+    /// Called once, when every file of what is being written is there: a store that keeps something about its own
+    /// files writes it now.
+    fn complete(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// The network to it, where there is one: reading a file twice then costs twice.
     fn link(&self) -> Option<Arc<Link>> {

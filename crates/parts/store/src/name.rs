@@ -22,7 +22,7 @@ pub fn valid_name(name: &str) -> bool {
 }
 
 /// The name, or the error that refuses it.
-pub(crate) fn checked<'n>(op: &'static str, name: &'n str) -> Result<&'n str> {
+pub fn check_name<'n>(op: &'static str, name: &'n str) -> Result<&'n str> {
     if valid_name(name) {
         return Ok(name);
     }
@@ -30,9 +30,9 @@ pub(crate) fn checked<'n>(op: &'static str, name: &'n str) -> Result<&'n str> {
     Err(Error::new(op, name, why))
 }
 
-/// As [`checked`], for a name that is about to be written.
-pub(crate) fn checked_new<'n>(op: &'static str, name: &'n str) -> Result<&'n str> {
-    checked(op, name)?;
+/// As [`check_name`], for a name that is about to be written.
+pub fn check_new_name<'n>(op: &'static str, name: &'n str) -> Result<&'n str> {
+    check_name(op, name)?;
     if name.ends_with(PARTIAL_SUFFIX) {
         let why = io::Error::new(
             io::ErrorKind::InvalidInput,

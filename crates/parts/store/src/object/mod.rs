@@ -20,7 +20,7 @@ pub use place::ObjectPlace;
 
 use error::{conditions_unknown, io_error, was_cut};
 
-use crate::name::{checked, checked_new};
+use crate::name::{check_name, check_new_name};
 use crate::remote::{Link, ReadAhead, Task, WriteBehind, wait};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
 use base::RateLimiter;
@@ -136,7 +136,7 @@ impl Objects {
 
 impl Store for Objects {
     fn create(&self, name: &str) -> Result<Box<dyn Writer>> {
-        checked_new("create", name)?;
+        check_new_name("create", name)?;
         Ok(Box::new(Upload {
             path: self.0.path("create", name)?,
             name: name.to_owned(),
@@ -148,7 +148,7 @@ impl Store for Objects {
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
-        checked("open", name)?;
+        check_name("open", name)?;
         let path = self.0.path("open", name)?;
         let client = Arc::clone(&self.0.client);
         // The first range answers how large the object is: small ones take one request.
@@ -201,7 +201,7 @@ impl Store for Objects {
     }
 
     fn size(&self, name: &str) -> Result<Option<u64>> {
-        checked("look at", name)?;
+        check_name("look at", name)?;
         self.head("look at", name)
     }
 
@@ -224,7 +224,7 @@ impl Store for Objects {
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        checked("remove", name)?;
+        check_name("remove", name)?;
         // The service itself is content to remove what is not there.
         if self.head("remove", name)?.is_none() {
             return Err(Error::new(
@@ -251,7 +251,7 @@ impl Store for Objects {
     }
 
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        checked_new("create", name)?;
+        check_new_name("create", name)?;
         let path = self.0.path("create", name)?;
         let put = |mode: PutMode| {
             let options = PutOptions::from(mode);

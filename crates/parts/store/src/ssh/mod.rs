@@ -16,7 +16,7 @@ mod session;
 pub use place::SshPlace;
 
 use crate::error::Far;
-use crate::name::{PARTIAL_SUFFIX, checked, checked_new};
+use crate::name::{PARTIAL_SUFFIX, check_name, check_new_name};
 use crate::remote::{Link, ReadAhead, Task, WriteBehind, wait};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
 use base::RateLimiter;
@@ -126,7 +126,7 @@ impl Inner {
 
 impl Store for SshDirectory {
     fn create(&self, name: &str) -> Result<Box<dyn Writer>> {
-        checked_new("create", name)?;
+        check_new_name("create", name)?;
         let partial = format!("{name}{PARTIAL_SUFFIX}");
         let file = self.0.open_new(&partial)?;
         Ok(Box::new(Partial {
@@ -139,7 +139,7 @@ impl Store for SshDirectory {
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
-        checked("open", name)?;
+        check_name("open", name)?;
         let (file, size) = wait(async {
             let mut file = self
                 .0
@@ -190,7 +190,7 @@ impl Store for SshDirectory {
     }
 
     fn size(&self, name: &str) -> Result<Option<u64>> {
-        checked("look at", name)?;
+        check_name("look at", name)?;
         match wait(self.0.session.sftp.fs().symlink_metadata(self.0.at(name))) {
             Ok(meta) if meta.file_type().is_some_and(|t| !t.is_file()) => {
                 Err(not_regular("look at", name))
@@ -234,7 +234,7 @@ impl Store for SshDirectory {
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        checked("remove", name)?;
+        check_name("remove", name)?;
         wait(self.0.session.sftp.fs().remove_file(self.0.at(name)))
             .map_err(|e| self.0.fail("remove", name, &e))
     }
@@ -259,7 +259,7 @@ impl Store for SshDirectory {
     }
 
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        checked_new("create", name)?;
+        check_new_name("create", name)?;
         // Under its own name from the start: exclusive everywhere, at the price that a reader may see a part of it.
         let mut file = self.0.open_new(name)?;
         let written = wait(async {

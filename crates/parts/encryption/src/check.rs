@@ -1,0 +1,127 @@
+//! The check that needs no key: every stored file against the list of sizes and digests.
+
+use crate::names::{INDEX, Index, damaged};
+use crate::{KEY, Result};
+use base::Cancel;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use store::{EntryKind, Store};
+
+/// What a check found.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Files that were read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// What is wrong, a line each.
+    pub problems: Vec<String>,
+    /// Files that are not part of the archive.
+    pub strays: Vec<String>,
+}
+
+/// Reads every file of an encrypted archive; `progress` gets the bytes.
+pub fn check_files(
+    store: &dyn Store,
+    threads: usize,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &Cancel,
+) -> Result<Found> {
+    let (index, _) = Index::read(store)?
+        .ok_or_else(|| damaged(INDEX, "it is missing, so nothing can be checked"))?;
+    let there: BTreeMap<String, u64> = store
+        .list()?
+        .into_iter()
+        .filter(|e| e.kind == EntryKind::File)
+        .map(|e| (e.name, e.size))
+        .collect();
+    let mut strays: Vec<String> = there.keys().cloned().collect();
+    strays.retain(|n| n != KEY && n != INDEX && !index.files.contains_key(n));
+    let found = Mutex::new(Found {
+        strays,
+        ..Found::default()
+    });
+    let all: Vec<_> = index.files.iter().collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((name, wanted)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if cancel.is_raised() {
+                return;
+            }
+            let wrong = match there.get(*name) {
+                None => Some("it is missing".to_owned()),
+                Some(size) if *size != wanted.bytes => {
+                    Some(format!("it has {size} bytes instead of {}", wanted.bytes))
+                }
+                Some(_) => match digest(store, name, progress, cancel) {
+                    Ok(digest) if digest == wanted.blake3 => None,
+                    Ok(_) => Some("its bytes differ from what was written".to_owned()),
+                    Err(e) => Some(e.to_string()),
+                },
+            };
+            let mut found = base::lock(&found);
+            found.files += 1;
+            found.bytes += wanted.bytes;
+            if let Some(what) = wrong {
+                found
+                    .problems
+                    .push(format!("{}: {what}", base::units::printable(name)));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(work);
+        }
+    });
+    let mut found = base::lock::into_inner(found);
+    // Its digest is in no list, because a new key replaces it; but without it the rest is lost.
+    match store
+        .open(KEY)
+        .map_err(crate::Error::from)
+        .and_then(|file| {
+            let mut bytes = Vec::new();
+            let read = file.take(crate::key::LIMIT).read_to_end(&mut bytes);
+            read.map_err(|e| store::Error::new("read", KEY, e))?;
+            age::Decryptor::new_buffered(&bytes[..])
+                .map_err(|_| damaged(KEY, "it is not an age file"))?;
+            Ok(bytes.len() as u64)
+        }) {
+        Ok(bytes) => {
+            found.files += 1;
+            found.bytes += bytes;
+        }
+        Err(crate::Error::Store(e)) if !e.not_found() => return Err(e.into()),
+        Err(crate::Error::Store(_)) => found.problems.push(format!("{KEY}: it is missing")),
+        Err(e) => found.problems.push(e.to_string()),
+    }
+    found.problems.sort();
+    Ok(found)
+}
+
+fn digest(
+    store: &dyn Store,
+    name: &str,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &Cancel,
+) -> io::Result<String> {
+    let mut file = store.open_once(name).map_err(|e| e.source)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        if cancel.is_raised() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(hasher.finalize().to_hex().to_string()),
+            Ok(n) => {
+                hasher.update(&buffer[..n]);
+                progress(n as u64);
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}

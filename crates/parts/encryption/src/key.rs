@@ -1,0 +1,89 @@
+//! The file of an archive's key: an age file that holds an identity, encrypted for the operator.
+//!
+//! Whoever opens it with the `age` program gets an identity file that opens the archive's other files.
+
+use crate::{Error, KEY, Keys, Result};
+use age::secrecy::{ExposeSecret as _, SecretString};
+use age::x25519::Identity;
+use age::{DecryptError, Decryptor, Encryptor};
+use base::Secret;
+use std::io::{Read as _, Write as _};
+
+/// A larger key file is refused, in bytes: room for thousands of recipients.
+pub(crate) const LIMIT: u64 = 1 << 20;
+
+/// The file's bytes: this key, encrypted with these.
+pub(crate) fn wrap(key: &Identity, keys: &Keys) -> Result<Vec<u8>> {
+    let unusable = |e: &dyn std::fmt::Display| Error::Unusable(format!("cannot encrypt: {e}"));
+    let encryptor = match &keys.passphrase {
+        Some(passphrase) => Encryptor::with_user_passphrase(secret(passphrase)),
+        None => {
+            let all = keys.recipients.iter().map(|r| r as &dyn age::Recipient);
+            Encryptor::with_recipients(all).map_err(|e| unusable(&e))?
+        }
+    };
+    let text = Secret::new(format!(
+        "# The key of one penstock archive. age -d -i THIS-FILE 000001.age decrypts its files.\n{}\n",
+        key.to_string().expose_secret()
+    ));
+    let mut bytes = Vec::new();
+    let mut out = encryptor
+        .wrap_output(&mut bytes)
+        .map_err(|e| unusable(&e))?;
+    out.write_all(text.reveal().as_bytes())
+        .map_err(|e| unusable(&e))?;
+    out.finish().map_err(|e| unusable(&e))?;
+    Ok(bytes)
+}
+
+/// The key in these bytes, opened with these.
+pub(crate) fn unwrap(bytes: &[u8], keys: &Keys) -> Result<Identity> {
+    let damaged = |what: &str| Error::Damaged {
+        file: KEY,
+        what: what.to_owned(),
+    };
+    let file = Decryptor::new_buffered(bytes).map_err(|_| damaged("it is not an age file"))?;
+    let passphrase = file.is_scrypt();
+    let opened = match (&keys.passphrase, passphrase) {
+        (Some(named), true) => {
+            let identity = age::scrypt::Identity::new(secret(named));
+            file.decrypt(std::iter::once(&identity as &dyn age::Identity))
+        }
+        (None, true) => return Err(Error::Locked { passphrase }),
+        (_, false) if keys.identities.is_empty() => return Err(Error::Locked { passphrase }),
+        (_, false) => {
+            let mut all = Vec::new();
+            for text in &keys.identities {
+                // Looked at when they were named.
+                let file = age::IdentityFile::from_buffer(text.reveal().as_bytes());
+                if let Some(identities) = file.ok().and_then(|f| f.into_identities().ok()) {
+                    all.extend(identities);
+                }
+            }
+            file.decrypt(all.iter().map(|i| &**i as &dyn age::Identity))
+        }
+    };
+    let mut opened = opened.map_err(|e| match e {
+        DecryptError::NoMatchingKeys
+        | DecryptError::DecryptionFailed
+        | DecryptError::KeyDecryptionFailed => Error::WrongKey { passphrase },
+        DecryptError::ExcessiveWork { required, .. } => damaged(&format!(
+            "its passphrase takes 2^{required} steps, more than this host does in a reasonable time"
+        )),
+        _ => damaged("its head differs from what was written"),
+    })?;
+    let mut text = String::new();
+    let read = opened.read_to_string(&mut text);
+    let text = Secret::new(text);
+    read.map_err(|_| damaged("it differs from what was written"))?;
+    let line = text
+        .reveal()
+        .lines()
+        .find(|l| l.starts_with("AGE-SECRET-KEY-1"));
+    line.and_then(|l| l.trim().parse().ok())
+        .ok_or_else(|| damaged("there is no key in it"))
+}
+
+fn secret(text: &Secret) -> SecretString {
+    SecretString::from(text.reveal().to_owned())
+}

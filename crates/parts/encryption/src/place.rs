@@ -1,0 +1,97 @@
+//! Where an archive is, with the keys for it.
+
+use crate::key::LIMIT;
+use crate::{Encrypted, Error, KEY, Keys, Result, key};
+use archive::marker;
+use base::RateLimiter;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use store::{Location, Store};
+
+/// The place of an archive, and the keys that were named for it.
+#[derive(Clone, Debug)]
+pub struct Place {
+    location: Location,
+    keys: Arc<Keys>,
+}
+
+impl Place {
+    /// This place, with these keys.
+    pub fn new(location: Location, keys: Keys) -> Place {
+        Place {
+            location,
+            keys: Arc::new(keys),
+        }
+    }
+
+    /// The keys that were named for it.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// The place alone.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// An empty place for a new archive; encrypted if there are keys to encrypt with.
+    pub fn create(&self, limiter: Option<&Arc<RateLimiter>>) -> Result<Arc<dyn Store>> {
+        let inner = self.location.create(limiter)?;
+        if !self.keys.can_encrypt() {
+            return Ok(inner);
+        }
+        Ok(Arc::new(Encrypted::new(inner, &self.keys)?))
+    }
+
+    /// The archive that is there, decrypted if it is encrypted.
+    pub fn open(&self, limiter: Option<&Arc<RateLimiter>>) -> Result<Arc<dyn Store>> {
+        let inner = self.location.open(limiter)?;
+        // Of an archive that is not finished there is nothing to open, and that is said by whoever reads it.
+        if inner.size(marker::INCOMPLETE)?.is_some() {
+            return Ok(inner);
+        }
+        let bytes = match inner.read_all(KEY, LIMIT) {
+            Ok(bytes) => bytes,
+            Err(e) if e.not_found() && self.keys.can_open() => return Err(Error::NotEncrypted),
+            Err(e) if e.not_found() => return Ok(inner),
+            Err(e) => return Err(e.into()),
+        };
+        Ok(Arc::new(Encrypted::open(inner, &bytes, &self.keys)?))
+    }
+
+    /// Replaces the file of the archive's key: opened with the keys of this place, encrypted with these. Nothing
+    /// else changes.
+    pub fn rekey(&self, to: &Keys) -> Result<()> {
+        let inner = self.location.open(None)?;
+        let bytes = match inner.read_all(KEY, LIMIT) {
+            Ok(bytes) => bytes,
+            Err(e) if e.not_found() => return Err(Error::NotEncrypted),
+            Err(e) => return Err(e.into()),
+        };
+        let wrapped = key::wrap(&key::unwrap(&bytes, &self.keys)?, to)?;
+        inner.put(KEY, &wrapped)?;
+        inner.sync()?;
+        Ok(())
+    }
+}
+
+impl From<Location> for Place {
+    fn from(location: Location) -> Place {
+        Place::new(location, Keys::default())
+    }
+}
+
+impl Deref for Place {
+    type Target = Location;
+
+    fn deref(&self) -> &Location {
+        &self.location
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.location.fmt(f)
+    }
+}
