@@ -78,16 +78,23 @@ fn a_dump_that_is_interrupted(pair: &Pair) {
         signals.push(Signal::HUP);
     }
     for signal in signals {
+        // A directory of the user's stays; one that the dump made goes with it.
+        let of_user = signal == Signal::TERM;
+        if of_user {
+            std::fs::create_dir(pair.path("a")).expect("a directory");
+        }
         let run = pair.dumping("a", SLOW).start();
         chunks_appear(&pair.path("a"));
         let begin = Instant::now();
         run.signal(signal);
         run.wait().code(9).says(&["stopped on request"]);
         assert!(begin.elapsed() < PROMPT, "a stop is prompt");
-        assert!(!pair.path("a").join("penstock.json").exists());
-        pair.verify("a").code(5);
+        assert_eq!(pair.path("a").exists(), of_user);
+        if of_user {
+            pair.verify("a").code(5);
+            std::fs::remove_dir(pair.path("a")).expect("an empty directory");
+        }
         nothing_locked(pair.source());
-        let _ = std::fs::remove_dir_all(pair.path("a"));
     }
     let run = pair.dumping("a", SLOW).start();
     chunks_appear(&pair.path("a"));
@@ -156,7 +163,7 @@ fn a_server_that_is_killed(kind: Kind) {
     chunks_appear(&to);
     server.kill9().expect("killed");
     run.wait().code(6).says(&["`big`.`t`"]);
-    Tool::new(["verify"]).arg(&to).run().code(5);
+    assert!(!to.exists());
     server.restart().expect("a server again");
     nothing_locked(&server);
     let fresh = directory.path().join("b");
@@ -254,8 +261,7 @@ fn a_full_disk(pair: &Pair) {
         )
         .code(8)
         .says(&["No space left", "make room"]);
-        pair.verify("small/a").code(5);
+        assert!(!pair.path("small/a").exists());
         nothing_locked(pair.source());
-        let _ = std::fs::remove_dir_all(pair.path("small/a"));
     }
 }
