@@ -14,6 +14,7 @@ mod chunking;
 mod consistency;
 mod control;
 mod damage;
+mod encryption;
 mod fidelity;
 mod hostile;
 mod interrupts;

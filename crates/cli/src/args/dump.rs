@@ -1,6 +1,7 @@
 //! `penstock dump`.
 
 use super::connection::Connection;
+use super::encryption::Encrypting;
 use super::limits::{Limits, StoreLimits};
 use super::throttle::Throttle;
 use super::values::{Compression, Consistency, size};
@@ -73,6 +74,8 @@ pub struct Dumping {
     pub store_limits: StoreLimits,
     #[command(flatten)]
     pub throttle: Throttle,
+    #[command(flatten)]
+    pub encryption: Encrypting,
     #[command(flatten)]
     pub connection: Connection,
 }

@@ -1,6 +1,7 @@
 //! `penstock load`.
 
 use super::connection::Connection;
+use super::encryption::Opening;
 use super::limits::Limits;
 use super::values::{DeferIndexes, ImportMode, Tune, mysqld_option, sort_memory};
 use super::{Selection, report};
@@ -69,6 +70,8 @@ pub struct Loading {
     pub selection: Selection,
     #[command(flatten)]
     pub limits: Limits,
+    #[command(flatten)]
+    pub encryption: Opening,
     #[command(flatten)]
     pub connection: Connection,
 }

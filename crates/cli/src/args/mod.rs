@@ -9,6 +9,7 @@ pub mod connection;
 pub mod control;
 pub mod doctor;
 pub mod dump;
+pub mod encryption;
 pub mod errors;
 pub mod limits;
 pub mod load;
@@ -95,6 +96,8 @@ pub enum Command {
     Restore(repository::Restore),
     /// Remove the backups that the rules do not keep
     Prune(repository::Prune),
+    /// Encrypt the key of archives for other recipients, or with another passphrase
+    Rekey(encryption::Rekey),
     /// Show the running dumps, loads and verifications
     Status(control::Which),
     /// Change a limit of a running job

@@ -1,6 +1,7 @@
 //! The verbs of a repository: init, backup, list, check, restore, prune.
 
 use super::dump::Dumping;
+use super::encryption::Opening;
 use super::load::Loading;
 use super::values::period;
 use clap::Args;
@@ -29,6 +30,9 @@ pub struct Init {
     /// An empty or new place: a directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://…
     #[arg(value_name = "REPO")]
     pub repository: PathBuf,
+    /// Refuse backups that are not encrypted
+    #[arg(long)]
+    pub encrypted: bool,
 }
 
 /// `penstock backup`.
@@ -87,12 +91,14 @@ pub struct Check {
     /// Only the backups of this server
     #[arg(long, value_name = "NAME")]
     pub server_name: Option<String>,
-    /// Check the files against their digests only, do not decode the rows
+    /// Check the files against their digests only, do not decode the rows; needs no key
     #[arg(long)]
     pub files_only: bool,
     /// Threads [default: one per core, at least 2 and at most 8]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
+    #[command(flatten)]
+    pub encryption: Opening,
 }
 
 /// `penstock restore`.

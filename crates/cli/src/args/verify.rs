@@ -1,6 +1,7 @@
 //! `penstock verify`.
 
 use super::connection::Connection;
+use super::encryption::Opening;
 use super::limits::Limits;
 use super::{Selection, report};
 use clap::Args;
@@ -51,6 +52,8 @@ pub struct Verify {
     pub selection: Selection,
     #[command(flatten)]
     pub limits: Limits,
+    #[command(flatten)]
+    pub encryption: Opening,
     #[command(flatten)]
     pub connection: Connection,
 }

@@ -32,6 +32,7 @@ pub fn run(cli: &Cli, screen: &Arc<Screen>, cancel: &Cancel) -> Result<u8> {
         Command::Check(a) => repository::check(a, &run, screen),
         Command::Restore(a) => repository::restore(a, &run, screen),
         Command::Prune(a) => repository::prune(a, &run, screen),
+        Command::Rekey(a) => repository::rekey(a, screen),
         Command::Doctor(a) => doctor(a, &run, screen),
         Command::Status(a) => control::status(a, screen),
         Command::Set(a) => control::set(a, screen),

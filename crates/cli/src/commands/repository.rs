@@ -1,14 +1,17 @@
 //! The verbs of a repository.
 
 use super::{exceptions, show};
+use crate::args::encryption::Rekey;
 use crate::args::repository::{Backup, Check, Init, List, Prune, Restore, Where};
 use crate::screen::Screen;
 use crate::settings::{self, place};
 use ::report::record::{self, settings as recorded};
 use ::report::summary;
 use base::{Error, Kind, Result};
+use encryption::Place;
 use repository::{Planned, Policy, Purpose, Repository, ServerName};
-use run::Run;
+use run::{Run, failure};
+use store::Location;
 
 fn open(place: &Where) -> Result<Repository> {
     Repository::open(&place::location("--repository", &place.repository)?)
@@ -20,7 +23,7 @@ fn server(name: Option<&String>) -> Result<Option<ServerName>> {
 
 /// `penstock init`.
 pub fn init(a: &Init, screen: &Screen) -> Result<u8> {
-    let repository = Repository::init(&place::location("REPO", &a.repository)?)?;
+    let repository = Repository::init(&place::location("REPO", &a.repository)?, a.encrypted)?;
     screen.summary(&summary::init(&repository));
     Ok(0)
 }
@@ -57,6 +60,7 @@ pub fn list(a: &List, screen: &Screen) -> Result<u8> {
 
 /// `penstock check`.
 pub fn check(a: &Check, run: &Run, screen: &Screen) -> Result<u8> {
+    let keys = settings::keys::opening(&a.encryption)?;
     let repository = open(&a.place)?;
     let server = server(a.server_name.as_ref())?;
     let entries = match &a.backup {
@@ -73,7 +77,7 @@ pub fn check(a: &Check, run: &Run, screen: &Screen) -> Result<u8> {
     };
     let _listens = super::control::listen(run, "check", format!("of {}", repository.place()));
     let threads = settings::threads(a.threads);
-    let done = repository::check(run, &repository, &entries, threads, !a.files_only)?;
+    let done = repository::check(run, &repository, &entries, threads, !a.files_only, &keys)?;
     screen.summary(&summary::check(&done));
     let damaged = done.iter().any(|c| c.outcome.is_err());
     Ok(if damaged {
@@ -95,6 +99,45 @@ pub fn restore(a: &Restore, run: &Run, screen: &Screen) -> Result<u8> {
     ));
     let options = settings::restore(place, &a.how)?;
     super::run_load(run, screen, &options, &a.how)
+}
+
+/// `penstock rekey`.
+pub fn rekey(a: &Rekey, screen: &Screen) -> Result<u8> {
+    let (old, new) = settings::keys::rekey(a)?;
+    let rekeyed = |place: Location| {
+        let doing = format!("cannot change the key of {place}");
+        let place = Place::new(place, old.clone());
+        place
+            .rekey(&new)
+            .map_err(|e| failure::encryption(doing, &e))
+    };
+    let mut done = Vec::new();
+    if let Some(archive) = &a.archive {
+        let place = place::location("DIR", archive)?;
+        rekeyed(place.clone())?;
+        done.push(place.absolute());
+    }
+    if let Some(place) = &a.repository {
+        let repository = Repository::open(&place::location("--repository", place)?)?;
+        let (entries, _) = repository.entries(server(a.server_name.as_ref())?.as_ref())?;
+        for entry in entries.iter().filter(|e| e.encrypted) {
+            let _lock = repository.lock(entry, Purpose::Check)?;
+            rekeyed(repository.place_of(entry)?).map_err(|e| {
+                let n = done.len();
+                Error {
+                    what: format!("{} (backups that have the new key already: {n})", e.what),
+                    ..e
+                }
+            })?;
+            done.push(format!("{}@{}", entry.server, entry.id));
+        }
+        if done.is_empty() {
+            let what = format!("{} holds no encrypted backup", repository.place());
+            return Err(Error::new(Kind::Usage, what).hint("penstock list shows what there is"));
+        }
+    }
+    screen.summary(&summary::rekey(&done));
+    Ok(0)
 }
 
 /// `penstock prune`.

@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod connection;
 pub mod filed;
+pub mod keys;
 mod optionfile;
 pub mod place;
 pub mod rules;
@@ -20,6 +21,7 @@ use crate::args::verify::Verify;
 use crate::args::{Selection, connection::Connection, doctor::Doctor};
 use base::units::printable;
 use base::{Error, Kind, Result};
+use encryption::Place;
 use instance::{doctor, managed, tune};
 use run::{Run, throttle};
 use server::Filter;
@@ -37,7 +39,8 @@ const LOCK_WAIT: u64 = 60;
 /// What a dump shall do.
 pub fn dump(a: &Dump) -> Result<dump::Options> {
     rules::record_outside(a)?;
-    dump_to(place::location("--to", &a.to)?, a.source.as_deref(), &a.how)
+    let to = place::location("--to", &a.to)?;
+    dump_to(to, a.source.as_deref(), &a.how)
 }
 
 /// What a dump of this server into this place shall do.
@@ -45,8 +48,8 @@ pub fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::
     recorded(a.recording.record.as_deref())?;
     rules::dump(a)?;
     Ok(dump::Options {
+        to: Place::new(to, keys::encrypting(&a.encryption)?),
         source: a.connection.resolve(source)?,
-        to,
         threads: threads(a.threads),
         compression: a.compression,
         chunk_bytes: a.chunk_size.max(64 << 10),
@@ -117,7 +120,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
     let (command, config) = (&a.settings.server_command, &a.settings.server_config);
     let restart = command.as_ref().zip(config.as_ref());
     Ok(load::Options {
-        from,
+        from: Place::new(from, keys::opening(&a.encryption)?),
         target: target(a)?,
         threads: threads(a.threads),
         verify: !a.no_verify,
@@ -185,9 +188,9 @@ pub enum Compared {
     /// These files, each by itself.
     Tablespaces(Vec<PathBuf>),
     /// An archive by itself; `rows` says whether they are decoded.
-    Archive { directory: Location, rows: bool },
+    Archive { directory: Place, rows: bool },
     /// An archive and a server.
-    Against(Location, Box<wire::Options>),
+    Against(Place, Box<wire::Options>),
     /// Two servers.
     Servers(Box<[wire::Options; 2]>),
 }
@@ -201,6 +204,8 @@ pub fn verify(a: &Verify) -> Result<Verification> {
     if let Some(from) = &archive {
         verifiable(from)?;
     }
+    let named = keys::opening(&a.encryption)?;
+    let archive = archive.map(|from| Place::new(from, named));
     let resolve = |uri: Option<&str>| a.connection.resolve(uri);
     let one_of_two = |uri: &str| a.connection.one_of_several(uri);
     let of = match (archive, a.server.as_slice()) {

@@ -185,6 +185,14 @@ pub fn load_of(a: &Load, archive: bool) -> Result<()> {
             "omit the selection, or load the dump into another server and dump the selection from there with penstock",
         );
     }
+    if !a.how.encryption.is_empty() {
+        return refuse(
+            format!(
+                "--identity and --passphrase-file open an encrypted archive, and {from} is none"
+            ),
+            "leave them out; a script that is encrypted is decrypted first: age -d FILE | penstock load -",
+        );
+    }
     if let mode @ (ImportMode::Tablespace | ImportMode::Offline) = a.how.import.import_mode {
         let mode = match mode {
             ImportMode::Offline => "offline",
@@ -301,6 +309,12 @@ fn both() -> Result<()> {
 pub fn verify(a: &Verify) -> Result<()> {
     let server = a.connection.names_a_server();
     let how = a.connection.says_how();
+    if a.archive.is_none() && !a.encryption.is_empty() {
+        return refuse(
+            "--identity and --passphrase-file open an archive, and none is named",
+            "leave them out",
+        );
+    }
     if !a.tablespace.is_empty() {
         if !a.selection.is_empty() || server || how || a.limits.max_rate.is_some() {
             return refuse(

@@ -66,7 +66,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         let created = options.to.create(Some(&run.disk_limiter));
         created.map_err(|e| directory::create_error(&options.to, &e))
     };
-    let reached = match options.to {
+    let reached = match *options.to {
         Location::Stream | Location::Directory(_) => None,
         Location::Ssh(_) | Location::Object(_) => Some(create()?),
     };

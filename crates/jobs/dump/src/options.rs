@@ -20,7 +20,7 @@ pub struct Options {
     /// The server.
     pub source: wire::Options,
     /// The directory to write.
-    pub to: store::Location,
+    pub to: encryption::Place,
     /// Connections that read rows.
     pub threads: usize,
     /// How chunks are compressed.

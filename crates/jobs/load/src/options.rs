@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The archive's directory, or the dump's file or directory.
-    pub from: store::Location,
+    pub from: encryption::Place,
     /// The target.
     pub target: wire::Options,
     /// Connections that load rows.

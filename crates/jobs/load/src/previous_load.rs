@@ -103,7 +103,7 @@ impl Input {
                 "rows on the target were changed by another session, or the {}'s definitions change them; ",
                 self.word
             )
-        } else if t.options.from == store::Location::Stream {
+        } else if *t.options.from == store::Location::Stream {
             format!("the target holds a part of the {}; ", self.word)
         } else {
             format!(

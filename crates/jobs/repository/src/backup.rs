@@ -52,6 +52,14 @@ pub fn backup(
     options: &dump::Options,
 ) -> Result<Backup> {
     let Planned { server, id, place } = planned;
+    if repository.encrypted && !options.to.keys().can_encrypt() {
+        let what = format!(
+            "the repository {} takes encrypted backups only",
+            repository.place()
+        );
+        return Err(base::Error::new(base::Kind::Usage, what)
+            .hint("add --encrypt-to RECIPIENT or --passphrase-file FILE"));
+    }
     let adopted = repository.adopt(Some(server))?;
     let lock = Lock::take(&repository.locks, (server, id), Purpose::Backup)?;
     let dump = match dump::run(run, options) {

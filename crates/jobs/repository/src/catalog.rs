@@ -43,10 +43,13 @@ pub struct Entry {
     pub files: u64,
     /// The place in the binary log.
     pub position: Position,
+    /// Whether it is encrypted. Of such a backup only times and sizes are known here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub encrypted: bool,
     /// What is not part of the backup, or not of one moment with the rest.
     #[serde(default)]
     pub exceptions: Vec<String>,
-    /// The archive's manifest, so that an exchanged archive is noticed.
+    /// The archive's manifest, so that an exchanged archive is noticed; the list of its files if it is encrypted.
     pub manifest: archive::FileRecord,
 }
 
@@ -73,7 +76,39 @@ impl Entry {
             files: manifest.files.len() as u64 + 1,
             position: manifest.position.clone(),
             exceptions: manifest.consistency.exceptions.clone(),
+            encrypted: false,
             manifest: stored,
+        }
+    }
+
+    /// What is known of an encrypted archive without a key.
+    pub(crate) fn of_encrypted(
+        (server, id, sequence): (&ServerName, &BackupId, u64),
+        listed: encryption::Listed,
+    ) -> Entry {
+        let begin = id.time();
+        let end = listed
+            .written
+            .and_then(|t| jiff::Timestamp::try_from(t).ok());
+        let text = |t: jiff::Timestamp| t.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        Entry {
+            version: VERSION,
+            server: server.to_string(),
+            id: id.to_string(),
+            sequence,
+            flavour: String::new(),
+            server_version: String::new(),
+            begin: text(begin),
+            end: text(end.unwrap_or(begin).max(begin)),
+            tables: 0,
+            rows: 0,
+            raw_bytes: 0,
+            stored_bytes: listed.bytes,
+            files: listed.files,
+            position: Position::default(),
+            exceptions: Vec::new(),
+            encrypted: true,
+            manifest: listed.index,
         }
     }
 

@@ -5,6 +5,7 @@ use crate::lock::Purpose;
 use crate::repo::{Repository, names};
 use archive::FileRecord;
 use base::{Error, Kind, Result};
+use encryption::{Keys, Place};
 use run::Run;
 
 /// What a check found of one backup.
@@ -23,18 +24,36 @@ pub fn check(
     entries: &[Entry],
     threads: usize,
     rows: bool,
+    keys: &Keys,
 ) -> Result<Vec<Checked>> {
+    if let Some(locked) = entries
+        .iter()
+        .find(|e| rows && e.encrypted && !keys.can_open())
+    {
+        let what = format!(
+            "the backup {}@{} is encrypted, and no key is named",
+            locked.server, locked.id
+        );
+        return Err(Error::new(Kind::Usage, what).hint(
+            "add --identity FILE or --passphrase-file FILE, or --files-only, which needs none",
+        ));
+    }
     let mut done = Vec::new();
     for entry in entries {
         run.check()?;
         let _lock = repository.lock(entry, Purpose::Check)?;
         let (server, id) = names(entry)?;
-        let place = repository.backup_place(&server, &id);
+        let keys = if entry.encrypted {
+            keys.clone()
+        } else {
+            Keys::default()
+        };
+        let place = Place::new(repository.backup_place(&server, &id), keys);
         run.observer.note(format!("checking {server}@{id}"));
         let outcome =
             manifest(repository, entry).and_then(|()| verify::offline(run, &place, threads, rows));
         if let Err(e) = &outcome
-            && e.kind == Kind::Interrupted
+            && matches!(e.kind, Kind::Interrupted | Kind::Usage)
         {
             return Err(e.clone());
         }
@@ -55,6 +74,15 @@ fn manifest(repository: &Repository, entry: &Entry) -> Result<()> {
         .map_err(|e| {
             run::failure::store(format_args!("cannot open the backup {server}@{id}"), &e)
         })?;
+    if entry.encrypted {
+        let doing = format!("cannot read the backup {server}@{id}");
+        let listed =
+            encryption::listed(&*store).map_err(|e| run::failure::encryption(doing, &e))?;
+        return match listed {
+            Some(listed) if listed.index == entry.manifest => Ok(()),
+            _ => Err(exchanged(&format!("{server}@{id}"))),
+        };
+    }
     let bytes = store
         .read_all(archive::manifest::MANIFEST, 1 << 30)
         .map_err(|e| {
@@ -66,9 +94,10 @@ fn manifest(repository: &Repository, entry: &Entry) -> Result<()> {
     if FileRecord::of(&bytes) == entry.manifest {
         return Ok(());
     }
-    Err(Error::new(
-        Kind::Archive,
-        format!("the manifest of {server}@{id} is not the one that was listed"),
-    )
-    .hint("the archive was exchanged or changed after it was made"))
+    Err(exchanged(&format!("{server}@{id}")))
+}
+
+fn exchanged(backup: &str) -> Error {
+    let what = format!("the archive of {backup} is not the one that was listed");
+    Error::new(Kind::Archive, what).hint("it was exchanged or changed after it was made")
 }

@@ -84,6 +84,14 @@ impl BackupId {
         is.then(|| BackupId(text.to_owned()))
     }
 
+    /// When it began, to the second.
+    pub(crate) fn time(&self) -> jiff::Timestamp {
+        let digits = self.0.get(..16).unwrap_or_default();
+        jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", digits)
+            .and_then(|t| t.to_zoned(jiff::tz::TimeZone::UTC))
+            .map_or(jiff::Timestamp::UNIX_EPOCH, |t| t.timestamp())
+    }
+
     /// As text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -131,6 +139,8 @@ mod tests {
         let server = ServerName::parse("db-1.example").unwrap();
         let id = BackupId::new(jiff::Timestamp::UNIX_EPOCH, 0xab);
         assert_eq!(id.as_str(), "19700101T000000Z-00ab");
+        let later = BackupId::parse("20261125T021500Z-00ab").unwrap();
+        assert_eq!(later.time().to_string(), "2026-11-25T02:15:00Z");
         let name = entry_name(&server, &id);
         assert_eq!(parse_entry_name(&name), Some((server, id)));
     }

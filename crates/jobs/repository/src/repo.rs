@@ -31,11 +31,16 @@ struct Head {
     /// Tells repositories apart.
     id: String,
     created: String,
+    /// Whether it takes encrypted backups only.
+    #[serde(default)]
+    encrypted: bool,
 }
 
 /// An open repository.
 pub struct Repository {
     place: Location,
+    /// Whether it takes encrypted backups only.
+    pub encrypted: bool,
     root: Arc<dyn Store>,
     catalog: Arc<dyn Store>,
     pub(crate) locks: Arc<dyn Store>,
@@ -69,7 +74,9 @@ fn storage(doing: &str, e: &store::Error) -> Error {
 
 impl Repository {
     /// Makes a repository of an empty place.
-    pub fn init(place: &Location) -> Result<Repository> {
+    ///
+    /// `encrypted`: it takes no others than encrypted backups.
+    pub fn init(place: &Location, encrypted: bool) -> Result<Repository> {
         let root = place.create(None).map_err(|e| {
             if e.source.kind() == std::io::ErrorKind::DirectoryNotEmpty {
                 let what =
@@ -97,6 +104,7 @@ impl Repository {
             )
             .to_hex()[..32]
                 .to_owned(),
+            encrypted,
             created: jiff::Timestamp::now()
                 .strftime("%Y-%m-%dT%H:%M:%SZ")
                 .to_string(),
@@ -146,6 +154,7 @@ impl Repository {
             return Err(Error::new(Kind::Archive, what).hint("use a newer version of penstock"));
         }
         Ok(Repository {
+            encrypted: head.encrypted,
             catalog: open(&place.join(CATALOG))?,
             locks: open(&place.join(LOCKS))?,
             root,
@@ -385,6 +394,17 @@ impl Repository {
         let declared = archive.size(marker::INCOMPLETE).map_err(|e| cannot(&e))?;
         if declared.is_some() {
             return Ok(None);
+        }
+        match encryption::listed(&*archive) {
+            Ok(Some(listed)) => {
+                let of = (server, id, sequence);
+                return Ok(Some(Entry::of_encrypted(of, listed)));
+            }
+            Ok(None) => {}
+            Err(e) => {
+                let doing = format_args!("cannot read the backup {server}@{id}");
+                return Err(failure::encryption(doing, &e));
+            }
         }
         let bytes = match archive.read_all(archive::manifest::MANIFEST, 1 << 30) {
             Ok(bytes) => bytes,

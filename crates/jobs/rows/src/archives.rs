@@ -3,17 +3,18 @@
 use archive::Archive;
 use base::units::printable;
 use base::{Error, Kind, Result};
+use encryption::Place;
 use run::failure;
 use std::sync::Arc;
 use store::{Location, Store};
 
 /// Opens an archive.
-pub fn open(from: &Location) -> Result<Archive> {
+pub fn open(from: &Place) -> Result<Archive> {
     open_in(from, store(from)?)
 }
 
 /// Opens an archive without its damaged tables.
-pub fn open_tolerant(from: &Location) -> Result<Archive> {
+pub fn open_tolerant(from: &Place) -> Result<Archive> {
     Archive::open_tolerant(store(from)?)
         .map_err(|e| failure::archive(format_args!("cannot use {from}"), &e))
 }
@@ -39,8 +40,16 @@ pub fn nothing(from: &Location, store: &dyn Store) -> Option<Error> {
 }
 
 /// Opens the place of an archive.
-pub fn store(from: &Location) -> Result<Arc<dyn Store>> {
-    from.open(None).map_err(|e| open_error(from, &e))
+pub fn store(from: &Place) -> Result<Arc<dyn Store>> {
+    from.open(None).map_err(|e| place_error(from, &e))
+}
+
+/// The error of an archive whose place, or encryption, cannot be opened.
+pub fn place_error(from: &Place, e: &encryption::Error) -> Error {
+    match e {
+        encryption::Error::Store(e) => open_error(from, e),
+        e => failure::encryption(format_args!("cannot open the archive {from}"), e),
+    }
 }
 
 /// What the archive itself says it lacks: the exceptions of its dump, and a weaker consistency.

@@ -70,6 +70,28 @@ pub fn store(doing: impl std::fmt::Display, error: &store::Error) -> Error {
     }
 }
 
+/// The error of a job for an archive's encryption.
+pub fn encryption(doing: impl std::fmt::Display, error: &encryption::Error) -> Error {
+    use encryption::Error as E;
+    let said = base::units::printable(&format!("{doing}: {error}"));
+    match error {
+        E::Store(e) => store(doing, e),
+        E::Locked { passphrase: true } => Error::new(Kind::Usage, said)
+            .hint("name the file with the passphrase with --passphrase-file"),
+        E::Locked { passphrase: false } => Error::new(Kind::Usage, said)
+            .hint("name the file with your key (AGE-SECRET-KEY-1…) with --identity"),
+        E::NotEncrypted => {
+            Error::new(Kind::Usage, said).hint("leave out --identity and --passphrase-file")
+        }
+        E::WrongKey { .. } => Error::new(Kind::Usage, said)
+            .hint("nothing was changed; name the key that it was encrypted for"),
+        E::Damaged { .. } => Error::new(Kind::Archive, said).hint(
+            "without this file the archive cannot be opened: copy it again from another copy",
+        ),
+        _ => Error::new(Kind::Usage, said),
+    }
+}
+
 /// The error of a job for an error of the archive crate.
 pub fn archive(doing: impl std::fmt::Display, error: &ArchiveError) -> Error {
     let text = base::units::printable(&format!("{doing}: {error}"));

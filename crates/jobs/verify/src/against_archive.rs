@@ -10,6 +10,7 @@ use archive::open::Table;
 use archive::{Archive, CheckOptions, RowDigest};
 use base::units::printable;
 use base::{Counters, Error, Kind, Result};
+use encryption::Place;
 use rows::archives;
 use rows::key_ranges::KeyRange;
 use rows::selection::check_matched;
@@ -20,7 +21,6 @@ use run::failure;
 use server::{Catalog, Filter, Identity, quote, session};
 use std::collections::BTreeSet;
 use std::time::Instant;
-use store::Location;
 
 /// An archive that was found intact.
 #[derive(Clone, Debug)]
@@ -41,12 +41,17 @@ pub struct Offline {
     pub link_seconds: Option<f64>,
     /// What the archive lacks: the exceptions of its dump.
     pub dumped_with: Vec<String>,
+    /// Whether it is encrypted, and was checked without a key: then nothing of its contents is known.
+    pub locked: bool,
 }
 
 /// Checks every byte of an archive without a server.
-pub fn offline(run: &Run, from: &Location, threads: usize, rows: bool) -> Result<Offline> {
+pub fn offline(run: &Run, from: &Place, threads: usize, rows: bool) -> Result<Offline> {
     let start = Instant::now();
-    let store = archives::store(from)?;
+    let store = match from.open(None) {
+        Err(encryption::Error::Locked { .. }) if !rows => return locked(run, from, threads),
+        opened => opened.map_err(|e| archives::place_error(from, &e))?,
+    };
     let phase = run.phase("checking the archive", threads);
     let options = CheckOptions { threads, rows };
     let report = archive::check(
@@ -68,25 +73,11 @@ pub fn offline(run: &Run, from: &Location, threads: usize, rows: bool) -> Result
         run.observer.warn(warning.clone());
     }
     if !report.problems.is_empty() {
-        let n = report.problems.len();
-        let mut text = format!(
-            "the archive {from} is damaged in {}:",
-            if n == 1 {
-                "one place".to_owned()
-            } else {
-                format!("{n} places")
-            }
-        );
-        for p in report.problems.iter().take(50) {
-            text += &format!("\n  {}", describe_problem(p));
-        }
-        if n > 50 {
-            text += &format!("\n  … and {} more", n - 50);
-        }
-        return Err(Error::new(Kind::Archive, text)
-            .hint("do not rely on it: dump again, or copy the archive again from another copy"));
+        let problems: Vec<String> = report.problems.iter().map(describe_problem).collect();
+        return Err(damaged(from, &problems));
     }
     Ok(Offline {
+        locked: false,
         path: from.absolute(),
         files: report.files,
         bytes: report.bytes,
@@ -96,6 +87,61 @@ pub fn offline(run: &Run, from: &Location, threads: usize, rows: bool) -> Result
         link_seconds: store.link().map(|l| l.waited().as_secs_f64()),
         dumped_with: archives::dumped_with(&archives::open_in(from, store)?),
     })
+}
+
+/// Checks the files of an encrypted archive without a key.
+fn locked(run: &Run, from: &Place, threads: usize) -> Result<Offline> {
+    let start = Instant::now();
+    let store = from
+        .location()
+        .open(None)
+        .map_err(|e| archives::open_error(from, &e))?;
+    let phase = run.phase("checking the encrypted files", threads);
+    let progress = |bytes: u64| phase.counters.stored.add(bytes);
+    let found = encryption::check_files(&*store, threads, &progress, &run.cancel)
+        .map_err(|e| archives::place_error(from, &e))?;
+    drop(phase);
+    run.check()?;
+    for name in &found.strays {
+        let name = printable(name);
+        run.observer
+            .warn(format!("{name} is not part of the archive"));
+    }
+    if !found.problems.is_empty() {
+        return Err(damaged(from, &found.problems));
+    }
+    Ok(Offline {
+        path: from.absolute(),
+        files: found.files,
+        bytes: found.bytes,
+        rows: 0,
+        digests: true,
+        seconds: start.elapsed().as_secs_f64(),
+        link_seconds: store.link().map(|l| l.waited().as_secs_f64()),
+        dumped_with: Vec::new(),
+        locked: true,
+    })
+}
+
+/// The error of an archive with these problems.
+fn damaged(from: &Place, problems: &[String]) -> Error {
+    let n = problems.len();
+    let mut text = format!(
+        "the archive {from} is damaged in {}:",
+        if n == 1 {
+            "one place".to_owned()
+        } else {
+            format!("{n} places")
+        }
+    );
+    for p in problems.iter().take(50) {
+        text += &format!("\n  {p}");
+    }
+    if n > 50 {
+        text += &format!("\n  … and {} more", n - 50);
+    }
+    Error::new(Kind::Archive, text)
+        .hint("do not rely on it: dump again, or copy the archive again from another copy")
 }
 
 /// Names file, table and chunk, and what is wrong.
@@ -121,7 +167,7 @@ fn progress(counters: &Counters, p: &archive::Progress) {
 /// Compares the rows of an archive with a server's.
 pub fn against(
     run: &Run,
-    from: &Location,
+    from: &Place,
     server: &wire::Options,
     threads: usize,
     filter: &Filter,

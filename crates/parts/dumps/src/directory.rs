@@ -205,7 +205,13 @@ pub fn detect(path: &Path) -> Result<Detected> {
 
 /// Whether these are the files of an archive, complete or not.
 fn is_archive(files: &[File]) -> bool {
-    let names = ["@.json", "penstock.json", "penstock.incomplete"];
+    let names = [
+        "@.json",
+        "penstock.json",
+        "penstock.incomplete",
+        "penstock.key.age",
+        "penstock.names.age",
+    ];
     files.iter().any(|f| names.contains(&f.name.as_str()))
 }
 

@@ -71,13 +71,37 @@ pub enum Error {
 /// This crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The digest of an encrypted archive's list of files, by which an exchanged archive is noticed; with the number of
-/// its files and their bytes. `None` if the archive is not encrypted, or not whole.
-pub fn listed(store: &dyn store::Store) -> Result<Option<(archive::FileRecord, u64, u64)>> {
+/// What is known of an encrypted archive without a key.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The list of its files, as a file: by its digest an exchanged archive is noticed.
+    pub index: archive::FileRecord,
+    /// How many files it has.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// When it was finished, by the clock of whoever keeps it.
+    pub written: Option<std::time::SystemTime>,
+}
+
+/// Reads what is known without a key; `None` if the archive is not encrypted, or not whole.
+pub fn listed(store: &dyn store::Store) -> Result<Option<Listed>> {
     let Some((index, bytes)) = names::Index::read(store)? else {
         return Ok(None);
     };
-    let files = index.files.len() as u64;
-    let stored = index.files.values().map(|f| f.bytes).sum();
-    Ok(Some((archive::FileRecord::of(&bytes), files, stored)))
+    let all = store.list()?;
+    // The list itself and the key are files, too.
+    let more = all
+        .iter()
+        .filter(|e| matches!(e.name.as_str(), KEY | names::INDEX));
+    Ok(Some(Listed {
+        files: index.files.len() as u64 + more.clone().count() as u64,
+        bytes: index.files.values().map(|f| f.bytes).sum::<u64>()
+            + more.map(|e| e.size).sum::<u64>(),
+        written: all
+            .iter()
+            .find(|e| e.name == names::INDEX)
+            .and_then(|e| e.modified),
+        index: archive::FileRecord::of(&bytes),
+    }))
 }

@@ -1,19 +1,23 @@
 //! Where an archive is, with the keys for it.
 
 use crate::key::LIMIT;
+use crate::names::{NAMES, damaged};
 use crate::{Encrypted, Error, KEY, Keys, Result, key};
+use age::x25519::Identity;
 use archive::marker;
 use base::RateLimiter;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use store::{Location, Store};
 
 /// The place of an archive, and the keys that were named for it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Place {
     location: Location,
     keys: Arc<Keys>,
+    /// The file of the key that was opened last, and the key: opening with a passphrase takes a second.
+    opened: Arc<Mutex<Option<(Vec<u8>, Identity)>>>,
 }
 
 impl Place {
@@ -22,6 +26,7 @@ impl Place {
         Place {
             location,
             keys: Arc::new(keys),
+            opened: Arc::default(),
         }
     }
 
@@ -53,11 +58,31 @@ impl Place {
         }
         let bytes = match inner.read_all(KEY, LIMIT) {
             Ok(bytes) => bytes,
+            Err(e) if e.not_found() && inner.size(NAMES)?.is_some() => {
+                return Err(damaged(
+                    KEY,
+                    "it is missing, and nothing else opens the archive",
+                ));
+            }
             Err(e) if e.not_found() && self.keys.can_open() => return Err(Error::NotEncrypted),
             Err(e) if e.not_found() => return Ok(inner),
             Err(e) => return Err(e.into()),
         };
-        Ok(Arc::new(Encrypted::open(inner, &bytes, &self.keys)?))
+        let key = self.unlocked(bytes)?;
+        Ok(Arc::new(Encrypted::open(inner, key)?))
+    }
+
+    /// The key in this key file.
+    fn unlocked(&self, bytes: Vec<u8>) -> Result<Identity> {
+        let mut opened = base::lock(&self.opened);
+        if let Some((of, key)) = &*opened
+            && *of == bytes
+        {
+            return Ok(key.clone());
+        }
+        let key = key::unwrap(&bytes, &self.keys)?;
+        *opened = Some((bytes, key.clone()));
+        Ok(key)
     }
 
     /// Replaces the file of the archive's key: opened with the keys of this place, encrypted with these. Nothing
@@ -87,6 +112,12 @@ impl Deref for Place {
 
     fn deref(&self) -> &Location {
         &self.location
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Place").field(&self.location).finish()
     }
 }
 

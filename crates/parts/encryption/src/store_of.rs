@@ -47,18 +47,18 @@ impl Encrypted {
         Ok(Encrypted::with(inner, key, Names::new(), wrapped))
     }
 
-    /// The archive in this store; `key_file` is what [`KEY`] holds there.
-    pub(crate) fn open(inner: Arc<dyn Store>, key_file: &[u8], keys: &Keys) -> Result<Encrypted> {
-        let key = key::unwrap(key_file, keys)?;
+    /// The archive in this store, which has this key.
+    pub(crate) fn open(inner: Arc<dyn Store>, key: Identity) -> Result<Encrypted> {
         let empty = Encrypted::with(inner, key, Names::new(), None);
         let mut bytes = Vec::new();
-        let read = empty
-            .decrypted(NAMES, NAMES)?
-            .take(LIMIT)
-            .read_to_end(&mut bytes);
+        let read = match empty.decrypted(NAMES, NAMES) {
+            Ok(file) => file.take(LIMIT).read_to_end(&mut bytes),
+            Err(e) => Err(e.source),
+        };
         read.map_err(|e| match e.downcast::<ArchiveError>() {
             Ok(ArchiveError::Damaged { what, .. }) => damaged(NAMES, what),
             Ok(e) => damaged(NAMES, e),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => damaged(NAMES, "it is missing"),
             Err(e) => store::Error::new("read", NAMES, e).into(),
         })?;
         let names = Names::parse(&bytes)?;

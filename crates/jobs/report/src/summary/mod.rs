@@ -20,7 +20,7 @@ pub use doctor::doctor;
 pub use dump::dump;
 pub use impact::impact;
 pub use load::load;
-pub use repository::{backup, check, init, list, prune};
+pub use repository::{backup, check, init, list, prune, rekey};
 pub use text::lines;
 pub use tpcc::{tpcc_check, tpcc_load, tpcc_run};
 pub use traffic::traffic;

@@ -97,6 +97,20 @@ fn cells(e: &Entry) -> Vec<String> {
         0 => String::new(),
         n => things(n as u64, "exception"),
     };
+    if e.encrypted {
+        let unknown = || "-".to_owned();
+        return vec![
+            e.server.clone(),
+            e.id.clone(),
+            begin,
+            seconds(e.seconds()),
+            unknown(),
+            unknown(),
+            bytes(e.stored_bytes),
+            unknown(),
+            "encrypted".to_owned(),
+        ];
+    }
     vec![
         e.server.clone(),
         e.id.clone(),
@@ -115,7 +129,7 @@ fn entry_json(e: &Entry) -> Value {
         "server": e.server, "id": e.id, "sequence": e.sequence, "begin": e.begin, "end": e.end,
         "duration": base::units::rounded(e.seconds()), "flavour": e.flavour, "server_version": e.server_version,
         "tables": e.tables, "rows": e.rows, "raw_bytes": e.raw_bytes, "stored_bytes": e.stored_bytes,
-        "files": e.files, "position": e.position, "exceptions": e.exceptions,
+        "files": e.files, "position": e.position, "exceptions": e.exceptions, "encrypted": e.encrypted,
     })
 }
 
@@ -193,6 +207,13 @@ pub fn check(all: &[Checked]) -> Summary {
         json.push(object);
     }
     s.add(item.key("backups", json));
+    s
+}
+
+/// Describes archives whose key was encrypted anew.
+pub fn rekey(done: &[String]) -> Summary {
+    let mut s = Summary::new("rekey", "Key changed");
+    s.add(Item::new("archives").list(done).key("archives", done));
     s
 }
 

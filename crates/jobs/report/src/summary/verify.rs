@@ -9,11 +9,16 @@ use serde_json::{Value, json};
 /// Describes an archive that was found intact.
 pub fn offline(d: &verify::Offline) -> Summary {
     let path = d.path.clone();
-    let mut s = Summary::new("verify", "Archive is intact");
+    let heading = if d.locked {
+        "The encrypted files are intact; their contents were not checked"
+    } else {
+        "Archive is intact"
+    };
+    let mut s = Summary::new("verify", heading);
     s.title = format!("Check of {path}");
     s.story = vec![
         format!(
-            "The archive is intact: {} ({}) were read in {}, at {}, and {} decoded.",
+            "The files of the archive are intact: {} ({}) were read in {}, at {}, and {} decoded.",
             things(d.files, "file"),
             bytes(d.bytes),
             seconds(d.seconds),
@@ -52,6 +57,13 @@ pub fn offline(d: &verify::Offline) -> Summary {
         s.add(item);
     }
     s.add(super::shared::link(d.link_seconds));
+    if d.locked {
+        s.add(
+            Item::new("not checked")
+                .line("rows and definitions: the archive is encrypted, and no key was named"),
+        );
+    }
+    s.add(Item::keys().key("contents_checked", !d.locked));
     s.add_dumped_with(&d.dumped_with);
     s.add(Item::keys().key("equal", true));
     s
