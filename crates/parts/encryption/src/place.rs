@@ -11,13 +11,16 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use store::{Location, Store};
 
+/// A key file, and the key in it.
+type Opened = (Vec<u8>, Identity);
+
 /// The place of an archive, and the keys that were named for it.
 #[derive(Clone)]
 pub struct Place {
     location: Location,
     keys: Arc<Keys>,
     /// The file of the key that was opened last, and the key: opening with a passphrase takes a second.
-    opened: Arc<Mutex<Option<(Vec<u8>, Identity)>>>,
+    opened: Arc<Mutex<Option<Opened>>>,
 }
 
 impl Place {
