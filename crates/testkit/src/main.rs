@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use testkit::sample::Sample;
 use testkit::server::standing::{self, Standing};
-use testkit::{Error, Install, Kind, Result, Setup, checksum, debian, drain, stock};
+use testkit::{Error, Install, Kind, Result, Setup, checksum, debian, drain, stock, stores};
 use wire::{Conn, Endpoint, Options};
 
 const HELP: &str = "\
@@ -46,6 +46,7 @@ testkit: throw-away servers and data for ./dev
   testkit stock-load KIND --socket S --schema NAME --archive DIR [--connections N]
   testkit checksum --a SOCKET --b SOCKET [--schema NAME]
   testkit rate --penstock BINARY --socket S [--rates 5,20,80] [--workers 1,2,4,8,16] [--seconds N] [--transport unix|tcp|tls]
+  testkit store s3s|moto|ssh [--rate BYTES]       serves until it is ended; --rate: a second port, through a link of this speed
   testkit tablespace --socket S [--schema NAME] [--tables A,B] [--threads N] [--sort-memory MIB]
   testkit report --runs FILE.tsv --markdown FILE --json FILE
   testkit performance [--check] [--root DIR]      the tables of docs/performance.md and README.md, from bench/
@@ -115,6 +116,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
         )?)),
         ["checksum", rest @ ..] => checksums(&Args::parse(rest, &["a", "b", "schema"], &[])?),
         ["rate", rest @ ..] => good(rates::measure(&Args::parse(rest, &rates::OPTIONS, &[])?)),
+        ["store", maker, rest @ ..] => serve(maker, &Args::parse(rest, &["rate"], &[])?),
         ["tablespace", rest @ ..] => good(tablespaces::measure(&Args::parse(
             rest,
             &tablespaces::OPTIONS,
@@ -131,6 +133,51 @@ fn run(words: &[String]) -> Result<ExitCode> {
         [command, ..] => Err(Error(format!(
             "no command {command:?} of this form\n{HELP}"
         ))),
+    }
+}
+
+/// Serves a place for archives until the process is ended.
+fn serve(maker: &str, args: &Args) -> Result<ExitCode> {
+    let missing = || Error(format!("{maker} is not on this machine"));
+    let link = |port: u16| -> Result<()> {
+        if args.text("rate").is_some() {
+            println!("link={}", stores::shaped(port, args.number("rate", 0)?)?);
+        }
+        Ok(())
+    };
+    match maker {
+        "ssh" => {
+            let sshd = stores::Sshd::start()?.ok_or_else(missing)?;
+            println!("port={}\nssh={}", sshd.port(), sshd.ssh());
+            link(sshd.port())?;
+            wait_for_the_end(&sshd)
+        }
+        "s3s" | "moto" => {
+            let s3s = maker == "s3s";
+            let maker = if s3s {
+                stores::Maker::S3s
+            } else {
+                stores::Maker::Moto
+            };
+            let s3 = stores::S3::start(maker)?.ok_or_else(missing)?;
+            let (id, secret) = stores::S3_KEY;
+            println!(
+                "port={}\nid={id}\nsecret={secret}\nbucket={}",
+                s3.port(),
+                s3.bucket().display()
+            );
+            link(s3.port())?;
+            wait_for_the_end(&s3)
+        }
+        _ => Err(Error(format!("no store '{maker}'\n{HELP}"))),
+    }
+}
+
+/// The servers end with this process.
+fn wait_for_the_end<T>(_server: &T) -> Result<ExitCode> {
+    println!("ready=yes");
+    loop {
+        std::thread::park();
     }
 }
 

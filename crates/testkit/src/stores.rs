@@ -7,11 +7,13 @@
 mod azurite;
 mod faulty;
 mod s3;
+mod shaped;
 mod sshd;
 
 pub use azurite::{ACCOUNT as AZURE_ACCOUNT, Azurite};
 pub use faulty::{Fault, Faulty};
 pub use s3::{KEY as S3_KEY, Maker, S3};
+pub use shaped::shaped;
 pub use sshd::Sshd;
 
 use crate::{Error, Result};

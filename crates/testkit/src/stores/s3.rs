@@ -42,7 +42,7 @@ impl Maker {
 #[derive(Debug)]
 pub struct S3 {
     _process: Process,
-    _directory: TempDir,
+    directory: TempDir,
     port: u16,
 }
 
@@ -77,7 +77,7 @@ impl S3 {
         let child = spawn_bound(command).map_err(Error::doing(maker.name()))?;
         let s3 = S3 {
             _process: Process::started(child, maker.name(), port)?,
-            _directory: directory,
+            directory,
             port,
         };
         if maker == Maker::Moto {
@@ -89,6 +89,11 @@ impl S3 {
     /// Its port on loopback.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Where a maker that keeps objects as files keeps those of the bucket.
+    pub fn bucket(&self) -> std::path::PathBuf {
+        self.directory.path().join(BUCKET)
     }
 
     /// The URL of a prefix in the bucket.

@@ -128,6 +128,11 @@ impl Sshd {
         Ok(format!("ssh -F {}", path.display()))
     }
 
+    /// Its port on loopback.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.process.id()
