@@ -119,12 +119,20 @@ pub fn prune(
     }
     let (entries, _) = repository.entries(server)?;
     for left in repository.unlisted(server, &entries)? {
-        if left.running
-            || repository
-                .entry_of(&left.server, &left.id, 1)
-                .is_ok_and(|e| e.is_some())
-        {
+        if left.running {
             continue;
+        }
+        match repository.entry_of(&left.server, &left.id, 1) {
+            Ok(None) => {}
+            // Whole, and listed with the next run.
+            Ok(Some(_)) => continue,
+            // Only what is known not to be whole is removed.
+            Err(e) => {
+                let name = format!("{}@{}", left.server, left.id);
+                run.observer
+                    .warn(format!("{name} is not listed, and is left alone: {e}"));
+                continue;
+            }
         }
         run.check()?;
         if !dry_run {

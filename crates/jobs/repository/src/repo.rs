@@ -400,7 +400,16 @@ impl Repository {
                 let of = (server, id, sequence);
                 return Ok(Some(Entry::of_encrypted(of, listed)));
             }
-            Ok(None) => {}
+            Ok(None)
+                if archive
+                    .size(encryption::KEY)
+                    .map_err(|e| cannot(&e))?
+                    .is_none() => {}
+            Ok(None) => {
+                let what =
+                    format!("the encrypted backup {server}@{id} has lost the list of its files");
+                return Err(Error::new(Kind::Archive, what));
+            }
             Err(e) => {
                 let doing = format_args!("cannot read the backup {server}@{id}");
                 return Err(failure::encryption(doing, &e));
@@ -458,7 +467,12 @@ impl Repository {
             .filter(|u| !u.running)
         {
             let sequence = next.entry(left.server.to_string()).or_insert(1);
-            if let Some(entry) = self.entry_of(&left.server, &left.id, *sequence)? {
+            let found = match self.entry_of(&left.server, &left.id, *sequence) {
+                // Damaged: it stays where it is, and keeps nobody from making backups.
+                Err(e) if e.kind == Kind::Archive => None,
+                found => found?,
+            };
+            if let Some(entry) = found {
                 self.add(&entry)?;
                 *sequence += 1;
                 adopted.push(entry);

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// Bytes that pass at a time: a few milliseconds of a fast link.
 const PIECE: usize = 64 << 10;
 
+/// How much longer than it should a sleep may take.
+const SLACK: Duration = Duration::from_millis(5);
+
 /// A direction: when the last byte that was let through has left.
 #[derive(Debug)]
 struct Lane {
@@ -23,8 +26,10 @@ impl Lane {
         let free = {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
             let time = Duration::from_secs_f64(bytes as f64 / self.rate as f64);
-            // What was not used is lost: a link saves nothing up.
-            *free = (*free).max(Instant::now()) + time;
+            // What was not used is lost, a link saves nothing up; but a sleep that took too long is not counted
+            // against its speed.
+            let saved = Instant::now().checked_sub(SLACK).unwrap_or(*free);
+            *free = (*free).max(saved) + time;
             *free
         };
         std::thread::sleep(free.saturating_duration_since(Instant::now()));

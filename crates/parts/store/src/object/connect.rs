@@ -6,6 +6,7 @@
 
 use super::place::Service;
 use super::{Inner, ObjectPlace, Objects, profile};
+use crate::remote::Finishing;
 use crate::{Error, Result};
 use base::RateLimiter;
 use object_store::aws::{AmazonS3Builder, Checksum, S3ConditionalPut};
@@ -32,6 +33,7 @@ pub(super) fn open(place: &ObjectPlace, limiter: Option<&Arc<RateLimiter>>) -> R
             shown: shown.clone(),
             limiter: limiter.cloned(),
             link: Arc::default(),
+            finishing: Finishing::default(),
         }))
     };
     with(client(place, AT_FIRST).map_err(fail)?).probe()?;

@@ -21,7 +21,7 @@ pub use place::ObjectPlace;
 use error::{conditions_unknown, io_error, was_cut};
 
 use crate::name::{check_name, check_new_name};
-use crate::remote::{Link, ReadAhead, Task, WriteBehind, wait};
+use crate::remote::{Finishing, Link, ReadAhead, Task, WriteBehind, wait};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
 use base::RateLimiter;
 use bytes::Bytes;
@@ -56,6 +56,7 @@ struct Inner {
     shown: String,
     limiter: Option<Arc<RateLimiter>>,
     link: Arc<Link>,
+    finishing: Finishing,
 }
 
 impl Inner {
@@ -137,6 +138,7 @@ impl Objects {
 impl Store for Objects {
     fn create(&self, name: &str) -> Result<Box<dyn Writer>> {
         check_new_name("create", name)?;
+        self.0.finishing.failed()?;
         Ok(Box::new(Upload {
             path: self.0.path("create", name)?,
             name: name.to_owned(),
@@ -149,6 +151,7 @@ impl Store for Objects {
 
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
         check_name("open", name)?;
+        self.0.finishing.wait();
         let path = self.0.path("open", name)?;
         let client = Arc::clone(&self.0.client);
         // The first range answers how large the object is: small ones take one request.
@@ -202,10 +205,12 @@ impl Store for Objects {
 
     fn size(&self, name: &str) -> Result<Option<u64>> {
         check_name("look at", name)?;
+        self.0.finishing.wait();
         self.head("look at", name)
     }
 
     fn list(&self) -> Result<Vec<Entry>> {
+        self.0.finishing.wait();
         let found = self.listed()?;
         let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
         let files = found.objects.iter().map(|o| Entry {
@@ -225,6 +230,7 @@ impl Store for Objects {
 
     fn remove(&self, name: &str) -> Result<()> {
         check_name("remove", name)?;
+        self.0.finishing.wait();
         // The service itself is content to remove what is not there.
         if self.head("remove", name)?.is_none() {
             return Err(Error::new(
@@ -237,9 +243,10 @@ impl Store for Objects {
         wait(self.0.client.delete(&path)).map_err(|e| fail("remove", name, &e))
     }
 
-    /// Nothing to do: what a service has acknowledged it keeps.
+    /// What a service has acknowledged it keeps.
     fn sync(&self) -> Result<()> {
-        Ok(())
+        self.0.finishing.wait();
+        self.0.finishing.failed()
     }
 
     fn link(&self) -> Option<Arc<Link>> {
@@ -319,8 +326,8 @@ impl Upload {
             // One request: it is whole or not there.
             let put = self.inner.client.put(&self.path, PutPayload::from(last));
             return self
-                .inner
-                .link
+                .bytes
+                .link()
                 .waiting(|| wait(put))
                 .map(drop)
                 .map_err(|e| io_error(&e));
@@ -333,8 +340,8 @@ impl Upload {
         let Some(upload) = &mut self.parts else {
             return Ok(());
         };
-        self.inner
-            .link
+        self.bytes
+            .link()
             .waiting(|| wait(upload.complete()))
             .map_err(|e| io_error(&e))?;
         self.parts = None;
@@ -377,11 +384,22 @@ impl Write for Upload {
 }
 
 impl Writer for Upload {
-    fn finish(mut self: Box<Self>, _durable: bool) -> Result<u64> {
-        match self.complete() {
-            Ok(()) => Ok(self.bytes.taken()),
-            Err(e) => Err(Error::new("write", &self.name, e)),
+    fn finish(mut self: Box<Self>, durable: bool) -> Result<u64> {
+        let taken = self.bytes.taken();
+        let inner = Arc::clone(&self.inner);
+        if !durable {
+            self.bytes.uncounted();
         }
+        let mut finish = move || {
+            let done = self.complete();
+            done.map_err(|e| Error::new("write", &self.name, e))
+        };
+        if durable {
+            finish()?;
+        } else {
+            inner.finishing.begin(&inner.link, finish);
+        }
+        Ok(taken)
     }
 }
 

@@ -4,10 +4,12 @@
 //! object stores and of SFTP are: a thread that reads or writes waits for a future, and pieces of a file
 //! are on their way while the thread fills or uses another.
 
+mod finishing;
 mod link;
 mod read_ahead;
 mod write_behind;
 
+pub(crate) use finishing::Finishing;
 pub use link::Link;
 pub(crate) use read_ahead::ReadAhead;
 pub(crate) use write_behind::WriteBehind;

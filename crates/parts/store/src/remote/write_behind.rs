@@ -42,6 +42,16 @@ impl WriteBehind {
         }
     }
 
+    /// The link whose waiting is counted.
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// From now on nobody waits: what is left happens beside the writer.
+    pub(crate) fn uncounted(&mut self) {
+        self.link = Arc::default();
+    }
+
     /// Bytes taken so far.
     pub(crate) fn taken(&self) -> u64 {
         self.taken

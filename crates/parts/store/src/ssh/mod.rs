@@ -17,7 +17,7 @@ pub use place::SshPlace;
 
 use crate::error::Far;
 use crate::name::{PARTIAL_SUFFIX, check_name, check_new_name};
-use crate::remote::{Link, ReadAhead, Task, WriteBehind, wait};
+use crate::remote::{Finishing, Link, ReadAhead, Task, WriteBehind, wait};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
 use base::RateLimiter;
 use bytes::{Bytes, BytesMut};
@@ -44,6 +44,7 @@ struct Inner {
     host: String,
     limiter: Option<Arc<RateLimiter>>,
     link: Arc<Link>,
+    finishing: Finishing,
     session: Arc<session::Session>,
 }
 
@@ -127,8 +128,9 @@ impl Inner {
 impl Store for SshDirectory {
     fn create(&self, name: &str) -> Result<Box<dyn Writer>> {
         check_new_name("create", name)?;
+        self.0.finishing.failed()?;
         let partial = format!("{name}{PARTIAL_SUFFIX}");
-        let file = self.0.open_new(&partial)?;
+        let file = self.0.link.waiting(|| self.0.open_new(&partial))?;
         Ok(Box::new(Partial {
             bytes: WriteBehind::new(&self.0.link, self.0.limiter.clone(), (PIECE, DEPTH)),
             inner: Arc::clone(&self.0),
@@ -140,6 +142,7 @@ impl Store for SshDirectory {
 
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
         check_name("open", name)?;
+        self.0.finishing.wait();
         let (file, size) = wait(async {
             let mut file = self
                 .0
@@ -191,6 +194,7 @@ impl Store for SshDirectory {
 
     fn size(&self, name: &str) -> Result<Option<u64>> {
         check_name("look at", name)?;
+        self.0.finishing.wait();
         match wait(self.0.session.sftp.fs().symlink_metadata(self.0.at(name))) {
             Ok(meta) if meta.file_type().is_some_and(|t| !t.is_file()) => {
                 Err(not_regular("look at", name))
@@ -202,6 +206,7 @@ impl Store for SshDirectory {
     }
 
     fn list(&self) -> Result<Vec<Entry>> {
+        self.0.finishing.wait();
         let read = async {
             use futures_util::StreamExt as _;
             let dir = self.0.session.sftp.fs().open_dir(&self.0.path).await?;
@@ -235,6 +240,7 @@ impl Store for SshDirectory {
 
     fn remove(&self, name: &str) -> Result<()> {
         check_name("remove", name)?;
+        self.0.finishing.wait();
         wait(self.0.session.sftp.fs().remove_file(self.0.at(name)))
             .map_err(|e| self.0.fail("remove", name, &e))
     }
@@ -242,7 +248,8 @@ impl Store for SshDirectory {
     /// Files are made durable when they are finished. SFTP cannot make names durable: for that the far side's
     /// file system is trusted.
     fn sync(&self) -> Result<()> {
-        Ok(())
+        self.0.finishing.wait();
+        self.0.finishing.failed()
     }
 
     fn remove_place(&self) -> Result<()> {
@@ -341,7 +348,21 @@ impl Write for Partial {
 }
 
 impl Writer for Partial {
-    fn finish(mut self: Box<Self>, _durable: bool) -> Result<u64> {
+    fn finish(mut self: Box<Self>, durable: bool) -> Result<u64> {
+        let taken = self.bytes.taken();
+        if durable {
+            self.end()?;
+        } else {
+            self.bytes.uncounted();
+            let inner = Arc::clone(&self.inner);
+            inner.finishing.begin(&inner.link, move || self.end());
+        }
+        Ok(taken)
+    }
+}
+
+impl Partial {
+    fn end(mut self: Box<Self>) -> Result<()> {
         let Some(mut file) = self.file.take() else {
             return Err(Error::new(
                 "finish",
@@ -357,7 +378,7 @@ impl Writer for Partial {
         }
         // Renamed: nothing is left to remove. A close that fails changes nothing of what is durable.
         let _ = wait(file.close());
-        Ok(self.bytes.taken())
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::{Inner, SshDirectory, SshPlace, io_error};
 use crate::error::Far;
-use crate::remote::{runtime, wait};
+use crate::remote::{Finishing, runtime, wait};
 use crate::{Error, Result};
 use base::RateLimiter;
 use openssh_sftp_client::{Sftp, SftpOptions};
@@ -142,6 +142,7 @@ pub(super) fn connect(
         host: place.host_words(),
         limiter: limiter.cloned(),
         link: Arc::default(),
+        finishing: Finishing::default(),
         session,
     };
     wait(async {
