@@ -73,3 +73,95 @@ fn a_load_that_lacked_a_privilege_is_repaired_by_the_same_command(pair: &Pair) {
     let tables = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'rp'";
     assert_eq!(number(tables), "4", "no journal is left");
 }
+
+/// A load by an account that may not create what others define, so that `p` and the trigger are left out.
+fn half_loaded(pair: &Pair) -> impl Fn(&str) -> crate::kit::Done + '_ {
+    pair.fill(
+        "CREATE DATABASE rh; USE rh; CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1), (2); \
+        CREATE TABLE log (id INT); CREATE VIEW w AS SELECT * FROM t; \
+        CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES (NEW.id); \
+        CREATE PROCEDURE p() SELECT 1;",
+    );
+    pair.dump("h", &["--include-schemas", "rh"]).ok();
+    let target = pair.target();
+    target
+        .script(
+            b"CREATE USER IF NOT EXISTS t_half@localhost; GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, \
+            INDEX, ALTER, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER ON *.* TO t_half@localhost; \
+            SET GLOBAL log_bin_trust_function_creators = ON",
+        )
+        .expect("an account");
+    move |state: &str| {
+        Tool::new(["load"])
+            .arg(pair.path("h"))
+            .arg("-S")
+            .arg(target.socket())
+            .args(["-u", "t_half"])
+            .env("PENSTOCK_STATE", pair.path(state).as_os_str())
+            .run()
+    }
+}
+
+fn trust_no_more(pair: &Pair) {
+    let sql = b"SET GLOBAL log_bin_trust_function_creators = OFF";
+    pair.target().script(sql).expect("set back");
+}
+
+both!(what_was_made_again_or_by_others_is_not_taken_for_loaded);
+fn what_was_made_again_or_by_others_is_not_taken_for_loaded(pair: &Pair) {
+    let load = half_loaded(pair);
+    let run = |sql: &str| pair.target().script(sql.as_bytes()).expect("done");
+    load("state")
+        .code(3)
+        .says(&["trigger `rh`.`tr`", "the same command"]);
+    // The server's times have whole seconds.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    run(
+        "CREATE TABLE rh.x (id INT); CREATE TRIGGER rh.tr BEFORE DELETE ON rh.x FOR EACH ROW SET @a = 1",
+    );
+    load("state")
+        .code(10)
+        .says(&["trigger `rh`.`tr` was made by somebody else"]);
+    run("DROP TABLE rh.x; DROP TABLE rh.t; CREATE TABLE rh.t (id INT PRIMARY KEY)");
+    load("state").code(10).says(&[
+        "table `rh`.`t` was altered or made again",
+        "drop what is there",
+    ]);
+    let rows = pair.target().value("SELECT COUNT(*) FROM rh.t");
+    assert_eq!(rows.expect("a number"), "0", "nothing was touched");
+    trust_no_more(pair);
+}
+
+both!(without_a_record_no_repair_is_promised);
+fn without_a_record_no_repair_is_promised(pair: &Pair) {
+    let load = half_loaded(pair);
+    std::fs::write(pair.path("file"), "no directory").expect("a file");
+    let done = load("file").code(3);
+    trust_no_more(pair);
+    assert!(
+        !done.said().contains("the same command creates"),
+        "{}",
+        done.said()
+    );
+    assert!(
+        done.said().contains("the same command cannot create"),
+        "{}",
+        done.said()
+    );
+}
+
+both!(a_function_and_a_procedure_may_have_one_name);
+fn a_function_and_a_procedure_may_have_one_name(pair: &Pair) {
+    pair.fill("CREATE DATABASE rn; CREATE FUNCTION rn.f() RETURNS INT DETERMINISTIC NO SQL RETURN 1; CREATE TABLE rn.p (id INT)");
+    pair.dump("n", &["--include-schemas", "rn"]).ok();
+    let target = pair.target();
+    let theirs =
+        b"CREATE DATABASE rn; CREATE PROCEDURE rn.f() SELECT 2; CREATE PROCEDURE rn.p() SELECT 3";
+    target.script(theirs).expect("made");
+    pair.load("n", &[]).ok();
+    let kinds = "SELECT GROUP_CONCAT(LOWER(routine_type), ' ', routine_name ORDER BY 1) FROM information_schema.routines WHERE routine_schema = 'rn'";
+    let there = target.value(kinds).expect("routines");
+    for name in ["function f", "procedure f", "procedure p"] {
+        assert!(there.contains(name), "{there}");
+    }
+}

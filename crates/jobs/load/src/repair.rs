@@ -1,13 +1,16 @@
 //! The repair record: a file on this host that says that a load ended and the target refused some of its objects. The
 //! same command finds it, takes what exists for loaded, and creates what is missing.
 //!
-//! Invariant: what exists is left as it is: no row, no index, no view of it is touched. It is not compared again, for
-//! others may have written since. What this does not do: notice that a table that exists has been changed.
+//! Invariant: what exists is left as it is: no row, no index, no view of it is touched. An object that was altered or
+//! made again since is noticed by the server's own time of it. Rows are not compared again, for others may have written
+//! since.
 
 use super::Target;
+use crate::from_archive::precheck::ExistingObjects;
 use instance::identity::server_id;
 use run::state::{self, StateDir};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Most bytes of a record.
@@ -16,15 +19,33 @@ const MAX_SIZE: u64 = 16 << 20;
 /// A load that ended without some of its objects.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Repairable {
-    /// Tables, views, routines and events that did not exist then, in words. (Triggers are tried again, all of them.)
+    /// Objects that did not exist then, in words.
     pub missing: Vec<String>,
+    /// When each of the others was made or altered, as the server says it.
+    #[serde(default)]
+    pub made: BTreeMap<String, String>,
 }
 
 impl Repairable {
-    /// Writes it. Without the record a repair is refused: no reason to fail now.
-    pub(super) fn note(t: &Target<'_>, load: &str, missing: Vec<String>) {
-        if let Some((dir, path)) = place(t, load) {
-            let _ = state::put_json(dir, &path, &Repairable { missing });
+    /// Writes it, or says why that is not possible: no reason to fail now.
+    pub(super) fn note(
+        t: &Target<'_>,
+        load: &str,
+        existing: ExistingObjects,
+    ) -> Result<(), String> {
+        let record = Repairable {
+            missing: existing.missing,
+            made: existing.made,
+        };
+        match place(t, load) {
+            Some((dir, path)) => state::put_json(dir, &path, &record)
+                .map_err(|e| format!("its record cannot be written: {e}")),
+            None if t.options.managed.is_some() => {
+                Err("a data directory is made anew by each load".to_owned())
+            }
+            None => {
+                Err("no directory for its record is known: set PENSTOCK_STATE, or HOME".to_owned())
+            }
         }
     }
 

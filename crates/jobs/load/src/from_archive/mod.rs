@@ -153,10 +153,11 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         let differ = differ.map_err(|e| input.partial_load_hint(e, &target))?;
         target.report.exceptions.extend(differ);
     }
-    let missing = match target.report.exceptions.is_empty() {
-        true => Vec::new(),
-        false => ExistingObjects::look(&mut target, plan)?.missing,
+    let existing = match target.report.exceptions.is_empty() {
+        true => ExistingObjects::default(),
+        false => ExistingObjects::look(&mut target, plan)?,
     };
+    let missing = existing.missing.clone();
     let recorded = plan.archive.has_manifest() || options.managed.is_some();
     let emptied = plan.emptied.get().map_or(0, |e| e.len());
     // With tables to fill, the load can still be resumed.
@@ -164,8 +165,11 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         let identity = journal::identity(plan)?;
         let refused = plan.refused.get().is_some_and(|r| !r.is_empty());
         if target.report.repairable || refused {
-            Repairable::note(&target, &identity, missing.clone());
-            target.report.remarks.push("when the reason of the exceptions is gone, the same command creates what is missing, and leaves what is there as it is".into());
+            let noted = Repairable::note(&target, &identity, existing);
+            target.report.remarks.push(match noted {
+                Ok(()) => "when the reason of the exceptions is gone, the same command creates what is missing, and leaves what is there as it is".into(),
+                Err(why) => format!("the same command cannot create what is missing ({why}): create it yourself from the archive's .sql files, or drop what was loaded, and load again"),
+            });
         } else {
             Repairable::forget(&target, &identity);
         }
@@ -308,6 +312,19 @@ fn kept_journal(t: &Target<'_>, plan: &LoadPlan) -> Result<journal::Journal> {
     ))
 }
 
+/// Whether both words mean one name: tables, views and sequences share theirs.
+fn same_object(a: &str, b: &str) -> bool {
+    let parts = |words: &str| {
+        let (kind, name) = words.split_once(' ').unwrap_or(("", words));
+        let kind = match kind {
+            "view" | "sequence" => "table",
+            kind => kind,
+        };
+        (kind.to_owned(), name.to_owned())
+    };
+    parts(a) == parts(b)
+}
+
 /// Finds an earlier load of this archive, or makes sure that the target holds nothing of it.
 fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<PreviousLoad> {
     journal::name_is_free(plan)?;
@@ -321,10 +338,26 @@ fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<P
         }
         if let Some(earlier) = Repairable::find(t, &identity) {
             // What was missing then, and is there now, is another session's.
-            let name = |words: &String| words.split_once(' ').map(|(_, n)| n.to_owned());
-            let foreign = |f: &String| earlier.missing.iter().any(|m| name(m) == name(f));
-            if existing.found.iter().any(foreign) {
-                existing.refuse()?;
+            let foreign = |f: &&String| earlier.missing.iter().any(|m| same_object(m, f));
+            if let Some(foreign) = existing.found.iter().find(foreign) {
+                let more = format!(
+                    "; {foreign} was made by somebody else since an earlier load of the archive"
+                );
+                return Err(existing.refusal(&more).hint(
+                    "the same command could create what that load left out if nothing else were there: drop or rename that object, and load again",
+                ));
+            }
+            let changed = existing
+                .made
+                .iter()
+                .find(|(what, made)| earlier.made.get(*what).is_some_and(|m| m != *made));
+            if let Some((what, _)) = changed {
+                let more = format!(
+                    "; {what} was altered or made again since an earlier load of the archive"
+                );
+                return Err(existing.refusal(&more).hint(
+                    "what an earlier load left out is only created beside what it loaded itself: drop what is there, and load again, or create the rest yourself from the archive's .sql files",
+                ));
             }
             let gone = existing
                 .missing

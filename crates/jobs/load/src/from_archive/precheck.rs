@@ -130,6 +130,8 @@ pub(crate) struct ExistingObjects {
     pub(crate) found: Vec<String>,
     /// Those that it does not have, in words.
     pub(crate) missing: Vec<String>,
+    /// When each of those that it has was made or altered, as the server says it.
+    pub(crate) made: BTreeMap<String, String>,
 }
 
 impl ExistingObjects {
@@ -288,7 +290,7 @@ fn look_in_schema(
 ) -> Result<()> {
     let name = quote::text(&schema.name);
     let fold = t.id.lower_case_table_names != 0;
-    // A row is a name, and the word for what the target has of that name.
+    // A row is a name, the word for what the target has of that name, and when it was made.
     let mut look = |sql: String, word: &str, wanted: &[&String]| -> Result<()> {
         let named = |n: &str| if fold { n.to_lowercase() } else { n.to_owned() };
         let mut wanted: BTreeSet<String> = wanted.iter().map(|w| named(w)).collect();
@@ -304,9 +306,9 @@ fn look_in_schema(
             let object = text(row.first());
             if wanted.remove(&named(&object)) {
                 let object = quote::qualified(&schema.name, &object);
-                existing
-                    .found
-                    .push(format!("{} {object}", text(row.get(1))));
+                let words = format!("{} {object}", text(row.get(1)));
+                existing.made.insert(words.clone(), text(row.get(2)));
+                existing.found.push(words);
             }
         }
         let names = wanted.iter().map(|w| quote::qualified(&schema.name, w));
@@ -319,27 +321,40 @@ fn look_in_schema(
     let views = part.views.iter().map(|i| &schema.views[*i].name);
     look(
         format!(
-            "SELECT table_name, IF(table_type = 'VIEW', 'view', IF(table_type = 'SEQUENCE', 'sequence', 'table')) \
-             FROM information_schema.tables WHERE table_schema = {name}"
+            "SELECT table_name, IF(table_type = 'VIEW', 'view', IF(table_type = 'SEQUENCE', 'sequence', 'table')), \
+             create_time FROM information_schema.tables WHERE table_schema = {name}"
         ),
         "table",
         &tables.chain(views).collect::<Vec<_>>(),
     )?;
+    let triggers = part.tables.iter().map(|i| &schema.tables[*i]);
+    let triggers = triggers.filter(|t| t.triggers.is_some());
+    look(
+        format!(
+            "SELECT trigger_name, 'trigger', created FROM information_schema.triggers WHERE trigger_schema = {name}"
+        ),
+        "trigger",
+        &triggers.flat_map(|t| &t.meta.triggers).collect::<Vec<_>>(),
+    )?;
     if part.whole {
         let meta = &schema.meta;
-        let functions = meta.functions.iter().flatten();
+        // A function and a procedure may have one name.
+        for (word, names) in [
+            ("function", &meta.functions),
+            ("procedure", &meta.procedures),
+        ] {
+            look(
+                format!(
+                    "SELECT routine_name, '{word}', last_altered FROM information_schema.routines \
+                     WHERE routine_schema = {name} AND routine_type = '{word}'"
+                ),
+                word,
+                &names.iter().flatten().collect::<Vec<_>>(),
+            )?;
+        }
         look(
             format!(
-                "SELECT routine_name, LOWER(routine_type) FROM information_schema.routines WHERE routine_schema = {name}"
-            ),
-            "routine",
-            &functions
-                .chain(meta.procedures.iter().flatten())
-                .collect::<Vec<_>>(),
-        )?;
-        look(
-            format!(
-                "SELECT event_name, 'event' FROM information_schema.events WHERE event_schema = {name}"
+                "SELECT event_name, 'event', last_altered FROM information_schema.events WHERE event_schema = {name}"
             ),
             "event",
             &meta.events.iter().flatten().collect::<Vec<_>>(),
