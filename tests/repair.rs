@@ -121,7 +121,7 @@ fn what_was_made_again_or_by_others_is_not_taken_for_loaded(pair: &Pair) {
     );
     load("state")
         .code(10)
-        .says(&["trigger `rh`.`tr` was made by somebody else"]);
+        .says(&["trigger `rh`.`tr` was made by another session"]);
     run("DROP TABLE rh.x; DROP TABLE rh.t; CREATE TABLE rh.t (id INT PRIMARY KEY)");
     load("state").code(10).says(&[
         "table `rh`.`t` was altered or made again",

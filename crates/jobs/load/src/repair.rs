@@ -41,7 +41,7 @@ impl Repairable {
             Some((dir, path)) => state::put_json(dir, &path, &record)
                 .map_err(|e| format!("its record cannot be written: {e}")),
             None if t.options.managed.is_some() => {
-                Err("a data directory is made anew by each load".to_owned())
+                Err("each load initializes its own data directory".to_owned())
             }
             None => {
                 Err("no directory for its record is known: set PENSTOCK_STATE, or HOME".to_owned())

@@ -341,7 +341,7 @@ fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<P
             let foreign = |f: &&String| earlier.missing.iter().any(|m| same_object(m, f));
             if let Some(foreign) = existing.found.iter().find(foreign) {
                 let more = format!(
-                    "; {foreign} was made by somebody else since an earlier load of the archive"
+                    "; {foreign} was made by another session since an earlier load of the archive"
                 );
                 return Err(existing.refusal(&more).hint(
                     "the same command could create what that load left out if nothing else were there: drop or rename that object, and load again",
