@@ -338,7 +338,7 @@ fn look_in_schema(
     )?;
     if part.whole {
         let meta = &schema.meta;
-        // A function and a procedure may have one name.
+        // A function and a procedure may have one name. MySQL compares the type with its case.
         for (word, names) in [
             ("function", &meta.functions),
             ("procedure", &meta.procedures),
@@ -346,7 +346,7 @@ fn look_in_schema(
             look(
                 format!(
                     "SELECT routine_name, '{word}', last_altered FROM information_schema.routines \
-                     WHERE routine_schema = {name} AND routine_type = '{word}'"
+                     WHERE routine_schema = {name} AND routine_type = UPPER('{word}')"
                 ),
                 word,
                 &names.iter().flatten().collect::<Vec<_>>(),
