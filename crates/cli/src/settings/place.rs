@@ -35,9 +35,20 @@ pub fn local_or_stream(option: &str, path: &Path) -> Result<()> {
 /// The place of an archive that an option or argument names.
 pub fn location(option: &str, path: &Path) -> Result<Location> {
     Location::parse(path.as_os_str()).map_err(|e| {
-        let what = format!("{option} {}: {e}", printable(&path.to_string_lossy()));
+        let what = format!("{option} {}: {e}", shown(&path.to_string_lossy()));
         Error::new(Kind::Usage, what).hint(e.hint)
     })
+}
+
+/// A place in a message, without a password that stands in its URL.
+fn shown(text: &str) -> String {
+    if let Some((scheme, rest)) = text.split_once("://")
+        && let Some((user, at)) = rest.rsplit_once('@')
+        && let Some((user, _)) = user.split_once(':')
+    {
+        return printable(&format!("{scheme}://{user}:***@{at}"));
+    }
+    printable(text)
 }
 
 /// The same where `-` stands for a stream.
@@ -69,6 +80,13 @@ mod tests {
             let e = local("--to", Path::new(name)).expect_err(name);
             assert_eq!(e.kind, Kind::Usage);
             assert!(e.what.starts_with(&format!("--to {name}: ")), "{e}");
+        }
+        for name in ["s3://k:secret@b/x", "ssh://u:secret@h/x"] {
+            let e = location("--to", Path::new(name)).expect_err(name);
+            assert!(
+                e.what.contains(":***@") && !e.what.contains("secret"),
+                "{e}"
+            );
         }
         for name in ["s3://bucket/monday", "ssh://h/x"] {
             assert!(location("--to", Path::new(name)).is_ok(), "{name}");
