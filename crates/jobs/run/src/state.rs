@@ -29,6 +29,7 @@ use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A file that could not be used: what was tried, on which path, and why.
 #[derive(Debug)]
@@ -126,6 +127,18 @@ impl StateDir<'_> {
 pub struct LockedFile {
     path: PathBuf,
     file: File,
+    /// Whether another process was given the lock.
+    shared: AtomicBool,
+}
+
+impl Drop for LockedFile {
+    /// Closing the file is not enough: a child that another thread starts at this moment has a copy of it
+    /// until it executes its program, and the lock with it.
+    fn drop(&mut self) {
+        if !*self.shared.get_mut() {
+            let _ = self.file.unlock();
+        }
+    }
 }
 
 /// What came of opening a file and locking it.
@@ -211,6 +224,7 @@ fn lock(path: &Path, file: File) -> Result<Opened> {
         (Ok(named), Ok(ours)) if same(&named, &ours) => Ok(Opened::Ours(LockedFile {
             path: path.to_owned(),
             file,
+            shared: AtomicBool::new(false),
         })),
         _ => Ok(Opened::Removed),
     }
@@ -235,9 +249,10 @@ impl LockedFile {
     /// The same open file again. A process that inherits it has the lock, too, and keeps it when this
     /// process ends.
     pub fn share(&self) -> Result<File> {
-        self.file
-            .try_clone()
-            .map_err(|e| Failure::new("share", &self.path, e))
+        let copy = self.file.try_clone();
+        let copy = copy.map_err(|e| Failure::new("share", &self.path, e))?;
+        self.shared.store(true, Ordering::SeqCst);
+        Ok(copy)
     }
 
     /// All of it.

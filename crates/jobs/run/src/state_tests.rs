@@ -112,6 +112,18 @@ fn one_process_at_a_time() {
     assert!(open_current(&path).expect("an answer").is_none());
 }
 
+/// A child of another thread has a copy of every open file until it executes its program.
+#[test]
+fn a_lock_ends_although_a_copy_of_the_file_is_open() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("note");
+    let first = ours(create(&path).expect("created"));
+    let copy = first.file.try_clone().expect("a copy");
+    drop(first);
+    ours(open(&path).expect("an answer").expect("exists"));
+    drop(copy);
+}
+
 /// The owner removes the file, and perhaps another process has created it again, between our open and our lock.
 #[test]
 fn a_lost_race_with_a_removal_is_noticed() {
