@@ -178,6 +178,10 @@ fn execute(run: &Run, request: &Request) -> Answer {
 impl Drop for Control {
     fn drop(&mut self) {
         self.end.store(true, Ordering::SeqCst);
+        // A client wakes the thread from its poll.
+        if let Ok((address, _directory)) = socket_address(&self.path) {
+            let _ = UnixStream::connect(address);
+        }
         let _ = std::fs::remove_file(&self.path);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
