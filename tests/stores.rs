@@ -4,6 +4,7 @@
 //! from there. The servers are real ones that others wrote.
 
 mod faults;
+mod profile;
 mod suite;
 
 use crate::kit::{Pair, Tool, both};

@@ -5,14 +5,17 @@
 //! URL, where Azure has its tokens.
 
 use super::place::Service;
-use super::{Inner, ObjectPlace, Objects, profile};
+use super::profile::{self, Profile};
+use super::{Inner, ObjectPlace, Objects};
 use crate::remote::Finishing;
 use crate::{Error, Result};
 use base::RateLimiter;
-use object_store::aws::{AmazonS3Builder, Checksum, S3ConditionalPut};
+use object_store::aws::{AmazonS3Builder, AwsCredential, Checksum, S3ConditionalPut};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
-use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig};
+use object_store::{
+    BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig, StaticCredentialProvider,
+};
 use std::io;
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -42,8 +45,13 @@ pub(super) fn open(place: &ObjectPlace, limiter: Option<&Arc<RateLimiter>>) -> R
 
 fn client(place: &ObjectPlace, retry: Retries) -> io::Result<Arc<dyn ObjectStore>> {
     let failed = |e: object_store::Error| super::io_error(&e);
-    let (options, retry) = (options(place)?, retry.config());
     let anonymous = place.get("anonymous") == Some("true");
+    let profile = match place.service {
+        Service::S3 if !anonymous => profile::find(place.get("profile"))?.unwrap_or_default(),
+        _ => Profile::default(),
+    };
+    let endpoint = endpoint(place, &profile);
+    let (options, retry) = (options(place, endpoint.as_deref())?, retry.config());
     Ok(match place.service {
         Service::S3 => {
             let mut s3 = AmazonS3Builder::from_env()
@@ -52,27 +60,22 @@ fn client(place: &ObjectPlace, retry: Retries) -> io::Result<Arc<dyn ObjectStore
                 .with_retry(retry)
                 .with_conditional_put(S3ConditionalPut::ETagMatch)
                 .with_skip_signature(anonymous);
-            if !anonymous && let Some(found) = profile::find(place.get("profile"))? {
-                if let Some(region) = found.region {
-                    s3 = s3.with_region(region);
-                }
-                if let Some(endpoint) = found.endpoint {
-                    s3 = s3.with_endpoint(endpoint);
-                }
-                if let Some((id, secret)) = found.key {
-                    s3 = s3
-                        .with_access_key_id(id)
-                        .with_secret_access_key(secret.reveal());
-                    if let Some(token) = found.token {
-                        s3 = s3.with_token(token.reveal());
-                    }
-                }
+            if let Some((key_id, secret)) = profile.key {
+                // All of it from the profile: the environment may hold the token of another key.
+                let credential = AwsCredential {
+                    key_id,
+                    secret_key: secret.reveal().to_owned(),
+                    token: profile.token.map(|t| t.reveal().to_owned()),
+                };
+                s3 = s3.with_credentials(Arc::new(StaticCredentialProvider::new(credential)));
             }
-            if let Some(endpoint) = place.get("endpoint") {
-                // The variable AWS_ENDPOINT_URL_S3 would win over an endpoint that is set here.
+            if let Some(endpoint) = endpoint {
+                // The variable AWS_ENDPOINT_URL_S3 would win over an endpoint that is set otherwise.
                 s3 = s3.with_config("aws_endpoint_url_s3".parse().map_err(failed)?, endpoint);
             }
-            if let Some(region) = place.get("region") {
+            let of_environment = variable(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
+            let region = place.get("region").map(str::to_owned);
+            if let Some(region) = region.or(of_environment).or(profile.region) {
                 s3 = s3.with_region(region);
             }
             if let Some(style) = place.get("path-style") {
@@ -113,18 +116,32 @@ fn client(place: &ObjectPlace, retry: Retries) -> io::Result<Arc<dyn ObjectStore
     })
 }
 
-fn options(place: &ObjectPlace) -> io::Result<ClientOptions> {
+/// The first of these variables that is set.
+fn variable(names: &[&str]) -> Option<String> {
+    let set = |name: &&str| std::env::var(name).ok().filter(|v| !v.is_empty());
+    names.iter().find_map(set)
+}
+
+/// Where the service is: by the URL, else by the environment, else by the profile. That of others than S3 only
+/// if the URL says it.
+fn endpoint(place: &ObjectPlace, profile: &Profile) -> Option<String> {
+    let named = place.get("endpoint").map(str::to_owned);
+    if place.service != Service::S3 {
+        return named;
+    }
+    let of_environment = || variable(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"]);
+    named
+        .or_else(of_environment)
+        .or_else(|| profile.endpoint.clone())
+}
+
+fn options(place: &ObjectPlace, endpoint: Option<&str>) -> io::Result<ClientOptions> {
     // A part takes long on a slow link; what must not last is silence.
     let mut options = ClientOptions::new()
         .with_timeout(Duration::from_secs(900))
         .with_read_timeout(Duration::from_secs(60))
         .with_connect_timeout(Duration::from_secs(10))
         .with_http1_only();
-    let endpoint = place.get("endpoint").map(str::to_owned).or_else(|| {
-        let set = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
-        let set = set.iter().find_map(|name| std::env::var(name).ok());
-        set.filter(|_| place.service == Service::S3)
-    });
     // Without TLS only where the operator has written http:// himself.
     let plain = endpoint.is_some_and(|e| e.starts_with("http://"));
     options = options
