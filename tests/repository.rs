@@ -55,6 +55,13 @@ impl Repo<'_> {
         )
     }
 
+    /// Makes a backup; its identifier.
+    #[track_caller]
+    fn backed_up(&self) -> String {
+        let summary = self.backup().run().ok().summary();
+        summary["backup"]["id"].as_str().expect("an id").to_owned()
+    }
+
     /// The newest backup is restored, and equal.
     #[track_caller]
     fn restored(&self) {
@@ -85,15 +92,9 @@ fn lived_in(repo: &Repo<'_>) {
         .run()
         .code(2)
         .says(&["there is no backup"]);
-    let first = repo.backup().run().ok().summary()["backup"]["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let first = repo.backed_up();
     pair.fill("INSERT INTO t_a.t (v) VALUES ('later')");
-    let second = repo.backup().run().ok().summary()["backup"]["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let second = repo.backed_up();
     assert_eq!(
         repo.list(),
         (vec![first.clone(), second.clone()], Vec::new())
@@ -221,10 +222,7 @@ fn killed(repo: &Repo<'_>) {
     let steps = places(pair, prune()).len();
     assert!(steps >= 3, "{steps}");
     for step in few(pair.kind, 6, &(0..steps).collect::<Vec<_>>()) {
-        let kept = repo.backup().run().ok().summary()["backup"]["id"]
-            .as_str()
-            .expect("an id")
-            .to_owned();
+        let kept = repo.backed_up();
         let at = (step + 1).to_string();
         let code = prune().env("PENSTOCK_KILL_AT", &at).run().code;
         assert!(matches!(code, 0 | 137), "step {at}: {code}");
@@ -258,10 +256,7 @@ fn a_backup_in_use_is_not_removed(pair: &Pair) {
     let repo = Repo::local(pair);
     pair.fill(ROWS);
     repo.init().ok();
-    let first = repo.backup().run().ok().summary()["backup"]["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let first = repo.backed_up();
     repo.backup().run().ok();
     let restore = repo
         .verb(&["restore", &first, "--into", &pair.target().uri()])
@@ -376,4 +371,153 @@ fn a_clock_that_jumps(pair: &Pair) {
         .ok()
         .says(&["No backup to remove"]);
     assert_eq!(repo.list().0.len(), 2);
+}
+
+both!(a_lost_catalog);
+/// Backups that are listed again keep the order in which they were taken, one of them or all.
+fn a_lost_catalog(pair: &Pair) {
+    let repo = Repo::local(pair);
+    let root = pair.path("repo");
+    pair.fill(ROWS);
+    repo.init().ok();
+    let made: Vec<String> = (0..5).map(|_| repo.backed_up()).collect();
+    let lost = |ids: &[String]| {
+        for id in ids {
+            let entry = root.join("catalog").join(format!("shop@{id}.json"));
+            std::fs::remove_file(entry).expect("an entry");
+        }
+    };
+    let all = &["prune", "--keep-last", "9"];
+    for gone in [&made[1..2], &made[..1], &made[2..4], &made[4..], &made[..]] {
+        lost(gone);
+        repo.verb(all).run().ok().says(&["listed now", &gone[0]]);
+        assert_eq!(repo.list().0, made, "{gone:?}");
+        // The file with the copies says what the entries say.
+        let copies = std::fs::read_to_string(root.join("catalog.json")).expect("copies");
+        std::fs::write(root.join("catalog.json"), "").expect("no copies");
+        assert_eq!(repo.list().0, made, "{gone:?}");
+        std::fs::write(root.join("catalog.json"), copies).expect("copies");
+    }
+    // Without them, what a prune would do is said of what it would list first, and nothing is written.
+    lost(&made);
+    let dry = repo.verb(&["prune", "--keep-last", "1", "--dry-run", "--json"]);
+    let would = dry.run().ok().summary();
+    let going = |backup: &&Value| backup["removed"] == true;
+    let backups = would["backups"].as_array().expect("backups");
+    assert_eq!(backups.iter().filter(going).count(), 4);
+    assert_eq!(backups[0]["id"], made[4].as_str());
+    assert_eq!(repo.list().0.len(), 0);
+    // The next backup is the newest.
+    let next = repo.backed_up();
+    assert_eq!(repo.list().0, [&made[..], &[next]].concat());
+    // More than half of many: a dry run says so, and a prune refuses.
+    let few = ["prune", "--keep-last", "1", "--dry-run"];
+    repo.verb(&few)
+        .run()
+        .ok()
+        .says(&["refused without --force", "5 of the 6"]);
+    repo.verb(&few[..3]).run().code(2).says(&["5 of the 6"]);
+    assert_eq!(repo.list().0.len(), 6);
+}
+
+both!(a_backup_while_a_prune_removes_another);
+/// What a prune has taken off the list is whole for a moment: nobody lists it again.
+fn a_backup_while_a_prune_removes_another(pair: &Pair) {
+    let repo = Repo::local(pair);
+    pair.fill(ROWS);
+    repo.init().ok();
+    let first = repo.backed_up();
+    let second = repo.backed_up();
+    let last = ["prune", "--keep-last", "1"];
+    let prune = repo
+        .verb(&last)
+        .env("PENSTOCK_STOP_AT", "the backup is off the list#1")
+        .start();
+    prune.until_stopped();
+    let third = repo.backed_up();
+    assert_eq!(repo.list().0, [second.clone(), third.clone()]);
+    let pid = format!("process {} on", prune.pid());
+    repo.verb(&last).run().code(11).says(&["another run", &pid]);
+    prune.signal(rustix::process::Signal::CONT);
+    prune.wait().ok().says(&["1 backup removed", &first]);
+    assert_eq!(repo.list(), (vec![second, third.clone()], Vec::new()));
+    repo.verb(&["check"]).run().ok();
+    // A prune whose lock was removed while it was stopped removes nothing more.
+    let prune = repo
+        .verb(&last)
+        .env("PENSTOCK_STOP_AT", "the catalog is locked#1")
+        .start();
+    prune.until_stopped();
+    let locks = std::fs::read_dir(pair.path("repo/locks")).expect("locks");
+    for lock in locks.flatten() {
+        std::fs::remove_file(lock.path()).expect("removed");
+    }
+    prune.signal(rustix::process::Signal::CONT);
+    prune.wait().code(11).says(&["was removed"]);
+    assert_eq!(repo.list().0.len(), 2);
+    repo.verb(&last).run().ok();
+    assert_eq!(repo.list().0, [third]);
+}
+
+both!(an_init_that_was_killed);
+fn an_init_that_was_killed(pair: &Pair) {
+    let repo = Repo::local(pair);
+    let init = || tool(&["init", &repo.url], &repo.access);
+    let begun = "the directories of the repository are made#1";
+    init().env("PENSTOCK_KILL_AT", begun).run().code(137);
+    repo.verb(&["list"]).run().code(2).says(&["penstock init"]);
+    init().run().ok();
+    assert_eq!(repo.list(), (Vec::new(), Vec::new()));
+    // What others have put there is not taken for that.
+    let other = pair.path("other");
+    std::fs::create_dir_all(other.join("catalog")).expect("made");
+    std::fs::write(other.join("catalog/mine"), "x").expect("written");
+    let other = other.display().to_string();
+    tool(&["init", &other], &repo.access).run().code(10);
+}
+
+both!(a_place_that_goes_away_is_not_damage);
+fn a_place_that_goes_away_is_not_damage(pair: &Pair) {
+    let Some(sshd) = sshd() else { return };
+    let repo = Repo {
+        url: sshd.url(&pair.path("repo")),
+        access: vec![("PENSTOCK_SSH", sshd.ssh())],
+        pair,
+    };
+    pair.fill(ROWS);
+    repo.init().ok();
+    let first = repo.backed_up();
+    repo.backed_up();
+    let check = repo
+        .verb(&["check"])
+        .env("PENSTOCK_STOP_AT", "a backup is about to be read#2")
+        .start();
+    check.until_stopped();
+    drop(sshd);
+    // The client of the connection that is open.
+    let children = format!("/proc/{0}/task/{0}/children", check.pid());
+    let children = std::fs::read_to_string(children).expect("children");
+    for child in children.split_whitespace() {
+        let pid = rustix::process::Pid::from_raw(child.parse().expect("a number"));
+        let kill = rustix::process::Signal::KILL;
+        rustix::process::kill_process(pid.expect("a process"), kill).expect("killed");
+    }
+    check.signal(rustix::process::Signal::CONT);
+    check
+        .wait()
+        .code(8)
+        .says(&["2 backups: 1 not read", &first, "intact", "not read:"]);
+    // A listed backup that is gone is damage.
+    std::fs::remove_dir_all(pair.path("repo/backups/shop").join(&first)).expect("removed");
+    let url = pair.path("repo").display().to_string();
+    let local = Repo {
+        url,
+        access: Access::new(),
+        pair,
+    };
+    local
+        .verb(&["check"])
+        .run()
+        .code(5)
+        .says(&["2 backups: 1 damaged", "is gone"]);
 }

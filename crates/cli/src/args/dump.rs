@@ -26,7 +26,8 @@ pub struct Dump {
     /// connection options
     #[arg(value_name = "SOURCE")]
     pub source: Option<String>,
-    /// Archive directory to write; it must be empty, or not exist yet
+    /// Archive to write: a directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://…; it must
+    /// be empty, or not exist yet
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
     #[command(flatten)]

@@ -134,11 +134,11 @@ pub struct Restore {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  penstock prune --repository /backup/repo --keep-daily 7 --keep-weekly 5 --keep-monthly 12 --dry-run
+  penstock prune --repository /backup/repo --keep-daily 7 --keep-monthly 12 --dry-run
   penstock prune --repository s3://backups/mysql --server-name shop --keep-within 30d
 
-Each rule keeps the newest backup of each hour, day, week, month or year (UTC) that has one, up to its
-number; a backup that any rule keeps stays. The newest backup of a server always stays.")]
+Each rule keeps the newest backup of each hour, day, week, month or year (UTC) that has one,
+up to its number; a backup that any rule keeps stays. The newest backup of a server always stays.")]
 pub struct Prune {
     #[command(flatten)]
     pub place: Where,

@@ -23,7 +23,8 @@ Exit codes: 0 intact or equal, 4 the sides differ, 5 the archive is damaged; the
 penstock --help"
 )]
 pub struct Verify {
-    /// The archive directory; without a server it is checked offline
+    /// The archive: a directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://…; without a
+    /// server it is checked offline
     #[arg(
         value_name = "DIR",
         required_unless_present_any = ["server", "tablespace"],

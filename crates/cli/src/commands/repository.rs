@@ -78,12 +78,16 @@ pub fn check(a: &Check, run: &Run, screen: &Screen) -> Result<u8> {
     let _listens = super::control::listen(run, "check", format!("of {}", repository.place()));
     let threads = settings::threads(a.threads);
     let done = repository::check(run, &repository, &entries, threads, !a.files_only, &keys)?;
+    if a.backup.is_some() && done.is_empty() {
+        return Err(Error::new(Kind::Usage, "the backup has just been removed")
+            .hint("penstock list shows what there is"));
+    }
     screen.summary(&summary::check(&done));
-    let damaged = done.iter().any(|c| c.outcome.is_err());
-    Ok(if damaged {
-        Kind::Archive.exit_code()
-    } else {
-        0
+    let unread = done.iter().find_map(|c| c.outcome.as_ref().err());
+    Ok(match unread {
+        None => 0,
+        Some(_) if done.iter().any(|c| c.is_damaged()) => Kind::Archive.exit_code(),
+        Some(e) => e.kind.exit_code(),
     })
 }
 

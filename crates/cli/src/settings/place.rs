@@ -16,9 +16,11 @@ pub fn local(option: &str, path: &Path) -> Result<()> {
         Location::Stream | Location::Ssh(_) | Location::Object(_) => {
             let named = printable(&path.to_string_lossy());
             let what = format!("{option} {named}: only a path of this host is possible here");
-            let hint = format!(
-                "name a file or directory of this host; a local path of this name is ./{named}"
-            );
+            let mut hint = "name a file or directory of this host".to_owned();
+            // Nobody has a directory of that name.
+            if !named.contains("://") {
+                hint.push_str(&format!("; a local path of this name is ./{named}"));
+            }
             Err(Error::new(Kind::Usage, what).hint(hint))
         }
     }

@@ -3,7 +3,7 @@
 use crate::catalog::Entry;
 use crate::layout::{BackupId, ServerName, backup_place, random};
 use crate::lock::{Lock, Purpose};
-use crate::repo::{Repository, next_sequences};
+use crate::repo::Repository;
 use base::{Result, failpoint};
 use run::Run;
 use store::Location;
@@ -60,7 +60,7 @@ pub fn backup(
         return Err(base::Error::new(base::Kind::Usage, what)
             .hint("add --encrypt-to RECIPIENT or --passphrase-file FILE"));
     }
-    let adopted = repository.adopt(Some(server))?;
+    let adopted = repository.adopt_before_backup(server)?;
     let lock = Lock::take(&repository.locks, (server, id), Purpose::Backup)?;
     let dump = match dump::run(run, options) {
         Ok(dump) => dump,
@@ -73,16 +73,14 @@ pub fn backup(
         }
     };
     failpoint::reached("the backup is whole");
-    let (entries, _) = repository.entries(Some(server))?;
-    let sequence = next_sequences(&entries)
-        .remove(server.as_str())
-        .unwrap_or(1);
-    let entry = repository.entry_of(server, id, sequence)?.ok_or_else(|| {
+    let mut entry = repository.entry_of(server, id)?.ok_or_else(|| {
         base::Error::new(
             base::Kind::Internal,
             "the dump has ended, and its archive is not whole",
         )
     })?;
+    let (entries, _) = repository.entries(Some(server))?;
+    entry.sequence = 1 + entries.iter().map(|e| e.sequence).max().unwrap_or(0);
     repository.add(&entry)?;
     failpoint::reached("the backup is listed");
     drop(lock);

@@ -2,15 +2,20 @@
 //!
 //! One small file for each backup, written once and never changed, so that no two runs write the same file.
 //! Because a thousand small files are slow to read from afar, one file holds copies of them; it is only ever
-//! believed about entries that are listed, so it may be old, missing or damaged.
+//! believed about entries that are listed with the size and time that they had when they were copied, so it may
+//! be old, missing or damaged.
 
 use crate::layout::{BackupId, ServerName};
 use archive::Manifest;
 use archive::manifest::Position;
 use serde::{Deserialize, Serialize};
+use std::time::SystemTime;
 
 /// Version of an entry.
 const VERSION: u32 = 1;
+
+/// Version of the copies; others are not read.
+const COPIES_VERSION: u32 = 2;
 
 /// A backup, as it is listed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +27,7 @@ pub struct Entry {
     /// The backup.
     pub id: String,
     /// One more than the highest of this server's backups when it was written. Clocks jump; this does not.
+    /// Of a backup that was listed again, that of the one before it.
     pub sequence: u64,
     /// `mysql` or `mariadb`.
     pub flavour: String,
@@ -56,7 +62,7 @@ pub struct Entry {
 impl Entry {
     /// What an archive's manifest says, in short; `stored` is the manifest as a file.
     pub(crate) fn of(
-        (server, id, sequence): (&ServerName, &BackupId, u64),
+        (server, id): (&ServerName, &BackupId),
         manifest: &Manifest,
         stored: archive::FileRecord,
     ) -> Entry {
@@ -64,7 +70,7 @@ impl Entry {
             version: VERSION,
             server: server.to_string(),
             id: id.to_string(),
-            sequence,
+            sequence: 0,
             flavour: manifest.source.flavour.clone(),
             server_version: manifest.source.version.clone(),
             begin: manifest.created.begin.clone(),
@@ -83,7 +89,7 @@ impl Entry {
 
     /// What is known of an encrypted archive without a key.
     pub(crate) fn of_encrypted(
-        (server, id, sequence): (&ServerName, &BackupId, u64),
+        (server, id): (&ServerName, &BackupId),
         listed: encryption::Listed,
     ) -> Entry {
         let begin = id.time();
@@ -95,7 +101,7 @@ impl Entry {
             version: VERSION,
             server: server.to_string(),
             id: id.to_string(),
-            sequence,
+            sequence: 0,
             flavour: String::new(),
             server_version: String::new(),
             begin: text(begin),
@@ -126,15 +132,23 @@ impl Entry {
         text
     }
 
+    /// Sorts the backups of a server by the order in which they were taken.
+    pub fn order(&self) -> impl Ord + '_ {
+        (self.sequence, self.begin(), self.end(), &self.id)
+    }
+
     /// When it began.
     pub fn begin(&self) -> Option<jiff::Timestamp> {
         self.begin.parse().ok()
     }
 
+    fn end(&self) -> Option<jiff::Timestamp> {
+        self.end.parse().ok()
+    }
+
     /// How long it took, in seconds.
     pub fn seconds(&self) -> f64 {
-        let end: Option<jiff::Timestamp> = self.end.parse().ok();
-        match (self.begin(), end) {
+        match (self.begin(), self.end()) {
             (Some(begin), Some(end)) => end.duration_since(begin).as_secs_f64().max(0.0),
             _ => 0.0,
         }
@@ -145,13 +159,43 @@ impl Entry {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Copies {
     version: u32,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<Copy>,
+}
+
+/// The copy of an entry, and which file it was.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Copy {
+    pub(crate) entry: Entry,
+    /// Size of the entry's file.
+    bytes: u64,
+    /// When the file was written, by the clock of the place: nanoseconds since 1970.
+    modified: Option<u128>,
+}
+
+impl Copy {
+    pub(crate) fn new(entry: Entry, file: &store::Entry) -> Copy {
+        Copy {
+            entry,
+            bytes: file.size,
+            modified: nanoseconds(file),
+        }
+    }
+
+    /// Whether it is a copy of this file, as it is now.
+    pub(crate) fn is_of(&self, file: &store::Entry) -> bool {
+        self.modified.is_some() && (self.bytes, self.modified) == (file.size, nanoseconds(file))
+    }
+}
+
+fn nanoseconds(file: &store::Entry) -> Option<u128> {
+    let since = file.modified?.duration_since(SystemTime::UNIX_EPOCH);
+    since.ok().map(|t| t.as_nanos())
 }
 
 impl Copies {
-    pub(crate) fn new(entries: Vec<Entry>) -> Copies {
+    pub(crate) fn new(entries: Vec<Copy>) -> Copies {
         Copies {
-            version: VERSION,
+            version: COPIES_VERSION,
             entries,
         }
     }
@@ -159,7 +203,9 @@ impl Copies {
     /// What can be believed of these bytes.
     pub(crate) fn parse(bytes: &[u8]) -> Copies {
         let copies: Option<Copies> = serde_json::from_slice(bytes).ok();
-        copies.filter(|c| c.version == VERSION).unwrap_or_default()
+        copies
+            .filter(|c| c.version == COPIES_VERSION)
+            .unwrap_or_default()
     }
 
     pub(crate) fn to_text(&self) -> String {

@@ -4,7 +4,7 @@ use crate::catalog::Entry;
 use crate::lock::Purpose;
 use crate::repo::{Repository, names};
 use archive::FileRecord;
-use base::{Error, Kind, Result};
+use base::{Error, Kind, Result, failpoint};
 use encryption::{Keys, Place};
 use run::Run;
 
@@ -13,11 +13,19 @@ use run::Run;
 pub struct Checked {
     /// The backup.
     pub entry: Entry,
-    /// What was read, or what is wrong with it.
+    /// What was read, or why it is not intact or could not be read.
     pub outcome: Result<verify::Offline>,
 }
 
-/// Checks these backups; a damaged one does not end it.
+impl Checked {
+    /// Whether it was read, and is damaged.
+    pub fn is_damaged(&self) -> bool {
+        matches!(&self.outcome, Err(e) if e.kind == Kind::Archive)
+    }
+}
+
+/// Checks these backups; one that is damaged or cannot be reached does not end it, and one that a prune removes
+/// meanwhile is left out.
 pub fn check(
     run: &Run,
     repository: &Repository,
@@ -41,8 +49,13 @@ pub fn check(
     let mut done = Vec::new();
     for entry in entries {
         run.check()?;
-        let _lock = repository.lock(entry, Purpose::Check)?;
         let (server, id) = names(entry)?;
+        let Some(_lock) = repository.lock_if_there(entry, Purpose::Check)? else {
+            run.observer
+                .note(format!("{server}@{id} was removed meanwhile"));
+            continue;
+        };
+        failpoint::reached("a backup is about to be read");
         let keys = if entry.encrypted {
             keys.clone()
         } else {
@@ -71,8 +84,9 @@ fn manifest(repository: &Repository, entry: &Entry) -> Result<()> {
     let store = repository
         .backup_place(&server, &id)
         .open(None)
-        .map_err(|e| {
-            run::failure::store(format_args!("cannot open the backup {server}@{id}"), &e)
+        .map_err(|e| match e.not_found() {
+            true => Error::new(Kind::Archive, format!("the backup {server}@{id} is gone")),
+            false => run::failure::store(format_args!("cannot open the backup {server}@{id}"), &e),
         })?;
     if entry.encrypted {
         let doing = format!("cannot read the backup {server}@{id}");
@@ -85,11 +99,15 @@ fn manifest(repository: &Repository, entry: &Entry) -> Result<()> {
     }
     let bytes = store
         .read_all(archive::manifest::MANIFEST, 1 << 30)
-        .map_err(|e| {
-            Error::new(
-                Kind::Archive,
-                format!("the backup {server}@{id} has no manifest: {e}"),
-            )
+        .map_err(|e| match e.not_found() {
+            true => {
+                let what = format!("the backup {server}@{id} has no manifest: {e}");
+                Error::new(Kind::Archive, what)
+            }
+            false => {
+                let doing = format_args!("cannot read the manifest of {server}@{id}");
+                run::failure::store(doing, &e)
+            }
         })?;
     if FileRecord::of(&bytes) == entry.manifest {
         return Ok(());

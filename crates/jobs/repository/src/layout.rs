@@ -5,7 +5,7 @@
 //! catalog/SERVER@ID.json             one entry for each backup that is whole
 //! catalog.json                       copies of entries, so that a list reads one file; may be old or missing
 //! locks/SERVER@ID@PURPOSE@RUN.json   what is in use, and by whom
-//! locks/prune.json                   one prune at a time
+//! locks/catalog@RUN.json             one run at a time removes backups or lists them again
 //! backups/SERVER/ID/                 the archive
 //! ```
 //!

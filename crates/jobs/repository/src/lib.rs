@@ -2,7 +2,7 @@
 //!
 //! Each backup is an ordinary archive in a place of its own (`layout`), which every verb that takes an
 //! archive reads without the repository. A backup is listed when its entry is in the catalog (`catalog`),
-//! and the entry is written after the archive is whole; the catalog can be made again from the archives.
+//! and the entry is written after the archive is whole; the catalog can be made again from the archives (`recover`).
 //! What is in use is locked (`lock`). `backup` adds one, `prune` removes what the policy (`retention`) does
 //! not keep, `check` reads backups through.
 //!
@@ -13,8 +13,10 @@ mod backup;
 mod catalog;
 mod check;
 mod layout;
+mod listing;
 mod lock;
 mod prune;
+mod recover;
 mod repo;
 mod retention;
 
@@ -22,7 +24,8 @@ pub use backup::{Backup, Planned, backup};
 pub use catalog::Entry;
 pub use check::{Checked, check};
 pub use layout::{BackupId, ServerName};
+pub use listing::{Listing, Unlisted};
 pub use lock::{Lock, Purpose};
 pub use prune::{Pruned, Removal, prune};
-pub use repo::{Listing, Repository, Unlisted};
+pub use repo::Repository;
 pub use retention::{Keep, Policy};

@@ -6,7 +6,7 @@
 //! owner on this host the process itself is looked for, so that after a kill nobody waits.
 
 use crate::layout::{BackupId, LOCKS, ServerName, random};
-use base::{Error, Kind, Result};
+use base::{Error, Kind, Result, failpoint};
 use run::failure;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -21,8 +21,11 @@ const REFRESH: Duration = Duration::from_secs(60);
 /// How much older than a fresh one a lock is when nobody owns it any more.
 const STALE: Duration = Duration::from_secs(600);
 
-/// The name of the lock of a prune, of which there is one.
-const PRUNE: &str = "prune.json";
+/// How the lock of the catalog begins, which one run has at a time: a prune, or a run that lists backups again.
+const CATALOG: &str = "catalog@";
+
+/// How often two runs that want that lock at the same moment make way for each other.
+const TRIES: u32 = 5;
 
 /// What a backup is in use for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +36,6 @@ pub enum Purpose {
     Restore,
     /// It is being read through.
     Check,
-    /// Backups are being removed.
-    Prune,
 }
 
 impl Purpose {
@@ -43,7 +44,6 @@ impl Purpose {
             Purpose::Backup => "backup",
             Purpose::Restore => "restore",
             Purpose::Check => "check",
-            Purpose::Prune => "prune",
         }
     }
 }
@@ -144,29 +144,40 @@ impl Lock {
         Lock::write(store, format!("{server}@{id}@{word}@{run}.json")).map_err(|e| failed(&e))
     }
 
-    /// The one lock under which backups are removed.
-    pub(crate) fn prune(store: &Arc<dyn Store>) -> Result<Lock> {
-        for _ in 0..2 {
-            match Lock::write(store, PRUNE.to_owned()) {
-                Ok(lock) => return Ok(lock),
-                Err(e) if e.busy() => {}
-                Err(e) => return Err(failed(&e)),
+    /// The lock under which backups are removed, or listed again.
+    ///
+    /// Each run writes a lock with a name of its own and looks for others then: of two that come at the same
+    /// moment at least one sees the other. A run that sees another takes its lock back. So nobody ever takes
+    /// a lock of others away, which two could do at once.
+    pub(crate) fn catalog(store: &Arc<dyn Store>) -> Result<Lock> {
+        for tried in 1.. {
+            if let Some(other) = other_catalog_lock(store, "")? {
+                return Err(busy(store, &other));
             }
-            let owner = owner(&**store, PRUNE);
-            if !is_stale(store, PRUNE)? {
-                let who = owner.map_or_else(|| "its lock cannot be read".to_owned(), |o| o.words());
-                return Err(
-                    Error::new(Kind::Lock, format!("another prune is running: {who}")).hint(
-                        "wait for it; a lock whose owner is gone is taken over after ten minutes",
-                    ),
-                );
+            let name = format!("{CATALOG}{:04x}{:04x}.json", random(), random());
+            let lock = Lock::write(store, name).map_err(|e| failed(&e))?;
+            failpoint::reached("the catalog is locked");
+            match other_catalog_lock(store, &lock.name)? {
+                None => return Ok(lock),
+                Some(other) if tried == TRIES => return Err(busy(store, &other)),
+                Some(_) => {}
             }
-            let _ = store.remove(PRUNE);
+            drop(lock);
+            std::thread::sleep(Duration::from_millis(u64::from(random() % 512)));
         }
-        Err(Error::new(
-            Kind::Lock,
-            "another prune has begun at the same moment",
-        ))
+        unreachable!("the last try returns")
+    }
+
+    /// Makes sure that it was not taken for stale and removed while this process was stopped.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.store.size(&self.name).map_err(|e| failed(&e))? {
+            Some(_) => Ok(()),
+            None => Err(Error::new(
+                Kind::Lock,
+                "the lock of this run was removed: it was stopped for more than ten minutes",
+            )
+            .hint("run it again")),
+        }
     }
 
     fn write(store: &Arc<dyn Store>, name: String) -> store::Result<Lock> {
@@ -178,6 +189,10 @@ impl Lock {
             .name("lock".into())
             .spawn(move || {
                 while stopped.recv_timeout(REFRESH) == Err(RecvTimeoutError::Timeout) {
+                    // Another run may hold the catalog by now.
+                    if again.starts_with(CATALOG) && kept.size(&again).is_ok_and(|s| s.is_none()) {
+                        return;
+                    }
                     // A store that is away for a moment: the next time will do.
                     let _ = kept.put(&again, text.as_bytes());
                 }
@@ -212,10 +227,21 @@ fn owner(store: &dyn Store, name: &str) -> Option<Owner> {
     Some(serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
-/// Whether a lock's owner is gone.
-fn is_stale(store: &Arc<dyn Store>, name: &str) -> Result<bool> {
-    let found = all(store)?;
-    Ok(!live(store, found)?.iter().any(|f| f.name == name))
+/// A living lock of the catalog other than `mine`.
+fn other_catalog_lock(store: &Arc<dyn Store>, mine: &str) -> Result<Option<String>> {
+    let mut found = all(store)?;
+    found.retain(|f| f.name.starts_with(CATALOG) && f.name != mine);
+    Ok(live(store, found)?.into_iter().next().map(|f| f.name))
+}
+
+fn busy(store: &Arc<dyn Store>, name: &str) -> Error {
+    let who = match owner(&**store, name) {
+        Some(owner) if !owner.host.is_empty() => owner.words(),
+        _ => format!("the owner of {LOCKS}/{name}"),
+    };
+    let what = format!("another run is removing backups, or listing them again: {who}");
+    Error::new(Kind::Lock, what)
+        .hint("wait for it; a lock that is not renewed for ten minutes counts no more")
 }
 
 fn all(store: &Arc<dyn Store>) -> Result<Vec<Found>> {
@@ -311,10 +337,17 @@ mod tests {
     }
 
     #[test]
-    fn one_prune_at_a_time_and_a_dead_one_is_taken_over() {
+    fn one_run_has_the_catalog_and_a_dead_one_does_not() {
         let (dir, store) = store();
-        let lock = Lock::prune(&store).unwrap();
-        assert_eq!(Lock::prune(&store).err().unwrap().kind, Kind::Lock);
+        let lock = Lock::catalog(&store).unwrap();
+        lock.check().unwrap();
+        let e = Lock::catalog(&store).err().unwrap();
+        assert_eq!(e.kind, Kind::Lock);
+        let me = format!("process {} on", std::process::id());
+        assert!(e.what.contains(&me), "{e}");
+        // Taken for stale and removed: its owner notices.
+        store.remove(&lock.name).unwrap();
+        assert_eq!(lock.check().err().unwrap().kind, Kind::Lock);
         drop(lock);
         // The owner's process does not exist: nobody waits.
         let dead = Owner {
@@ -322,25 +355,52 @@ mod tests {
             started: 1,
             ..Owner::me()
         };
-        store
-            .put(PRUNE, serde_json::to_string(&dead).unwrap().as_bytes())
-            .unwrap();
-        drop(Lock::prune(&store).unwrap());
+        let name = format!("{CATALOG}00000000.json");
+        let write = |owner: &Owner| {
+            let text = serde_json::to_string(owner).unwrap();
+            store.put(&name, text.as_bytes()).unwrap();
+        };
+        write(&dead);
+        drop(Lock::catalog(&store).unwrap());
         // Of another host only the age is known.
-        let other = Owner {
+        write(&Owner {
             namespace: "another".to_owned(),
             ..dead
-        };
-        store
-            .put(PRUNE, serde_json::to_string(&other).unwrap().as_bytes())
-            .unwrap();
-        assert_eq!(Lock::prune(&store).err().unwrap().kind, Kind::Lock);
-        let file = std::fs::File::options()
-            .write(true)
-            .open(dir.path().join(PRUNE))
-            .unwrap();
+        });
+        assert_eq!(Lock::catalog(&store).err().unwrap().kind, Kind::Lock);
+        let mut writing = std::fs::File::options();
+        let file = writing.write(true).open(dir.path().join(&name)).unwrap();
         file.set_modified(SystemTime::now() - STALE - Duration::from_secs(5))
             .unwrap();
-        drop(Lock::prune(&store).unwrap());
+        drop(Lock::catalog(&store).unwrap());
+        // What is not even written to its end is a lock.
+        store.put(&name, b"").unwrap();
+        let e = Lock::catalog(&store).err().unwrap();
+        assert!(e.what.contains(&name), "{e}");
+    }
+
+    /// Several threads that want it at the same moment: never two have it.
+    #[test]
+    fn never_two_have_the_catalog() {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        let (_dir, store) = store();
+        let (inside, taken) = (AtomicU32::new(0), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        let Ok(lock) = Lock::catalog(&store) else {
+                            continue;
+                        };
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at once");
+                        taken.fetch_add(1, Ordering::SeqCst);
+                        std::thread::yield_now();
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        drop(lock);
+                    }
+                });
+            }
+        });
+        assert!(taken.load(Ordering::SeqCst) > 0);
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! The order of a removal: the entry leaves the catalog, locks are looked at once more, the archive is marked
 //! as incomplete, its files go, the mark goes last. Killed in between, what is left is not listed and not
-//! whole, and the next prune removes it.
+//! whole, and the next prune removes it. Nobody else lists a backup again meanwhile: the lock of the catalog
+//! keeps them apart.
 
 use crate::catalog::Entry;
 use crate::layout::ServerName;
+use crate::listing::Unlisted;
 use crate::lock::{self, Lock};
-use crate::repo::{Repository, Unlisted, names};
+use crate::repo::{Repository, names};
 use crate::retention::{Keep, Policy, judge};
 use archive::marker;
 use base::{Error, Kind, Result, failpoint};
@@ -41,6 +43,8 @@ pub struct Pruned {
     pub adopted: Vec<Entry>,
     /// Whether nothing was changed.
     pub dry_run: bool,
+    /// Why a prune without `--force` would refuse; of a dry run only.
+    pub refusals: Vec<String>,
 }
 
 /// Applies a policy to the backups of one server, or of each.
@@ -52,23 +56,35 @@ pub fn prune(
     dry_run: bool,
     force: bool,
 ) -> Result<Pruned> {
-    let _lock = if dry_run {
-        None
-    } else {
-        Some(Lock::prune(&repository.locks)?)
+    let lock = match dry_run {
+        true => None,
+        false => Some(Lock::catalog(&repository.locks)?),
     };
-    let adopted = if dry_run {
-        Vec::new()
-    } else {
-        repository.adopt(server)?
+    let adopted = match &lock {
+        Some(lock) => repository.adopt(server, lock)?,
+        None => repository.adoptable(server)?,
     };
-    let (entries, damaged) = repository.entries(server)?;
+    let (mut entries, damaged) = repository.entries(server)?;
+    if dry_run {
+        entries.extend(adopted.iter().cloned());
+    }
     for name in damaged {
         run.observer.warn(format!(
             "the catalog's entry {name} cannot be read; its backup is left alone"
         ));
     }
-    clocks(repository, &entries, force)?;
+    let mut refusals = Vec::new();
+    let mut refuse = |refusal: Option<Error>| match refusal {
+        Some(e) if dry_run => {
+            refusals.push(e.what);
+            Ok(())
+        }
+        Some(e) => Err(e),
+        None => Ok(()),
+    };
+    if !force {
+        refuse(clocks(repository, &entries)?)?;
+    }
     let servers: BTreeSet<&str> = entries.iter().map(|e| e.server.as_str()).collect();
     let mut judged: Vec<Keep> = Vec::new();
     for name in servers {
@@ -79,15 +95,14 @@ pub fn prune(
             .collect();
         let keeps = judge(policy, of);
         let going = keeps.iter().filter(|k| k.reasons.is_empty()).count();
-        if going > 4 && going * 2 > keeps.len() && !force && !dry_run {
-            return Err(Error::new(
-                Kind::Usage,
-                format!(
-                    "{going} of the {} backups of {name} would be removed at once",
-                    keeps.len()
-                ),
-            )
-            .hint("look at --dry-run; if that is what you want, add --force"));
+        if going > 4 && going * 2 > keeps.len() && !force {
+            let what = format!(
+                "{going} of the {} backups of {name} would be removed at once",
+                keeps.len()
+            );
+            refuse(Some(Error::new(Kind::Usage, what).hint(
+                "look at --dry-run; if that is what you want, add --force",
+            )))?;
         }
         judged.extend(keeps);
     }
@@ -95,6 +110,7 @@ pub fn prune(
     let mut done = Pruned {
         adopted,
         dry_run,
+        refusals,
         ..Pruned::default()
     };
     for keep in judged {
@@ -111,18 +127,24 @@ pub fn prune(
             } else if dry_run {
                 removal.removed = true;
             } else {
+                if let Some(lock) = &lock {
+                    lock.check()?;
+                }
                 removal.removed = remove(repository, &removal.keep.entry)?;
                 removal.why = (!removal.removed).then(|| "in use".to_owned());
             }
         }
         done.backups.push(removal);
     }
-    let (entries, _) = repository.entries(server)?;
+    let (mut entries, _) = repository.entries(server)?;
+    if dry_run {
+        entries.extend(done.adopted.iter().cloned());
+    }
     for left in repository.unlisted(server, &entries)? {
         if left.running {
             continue;
         }
-        match repository.entry_of(&left.server, &left.id, 1) {
+        match repository.entry_of(&left.server, &left.id) {
             Ok(None) => {}
             // Whole, and listed with the next run.
             Ok(Some(_)) => continue,
@@ -135,7 +157,8 @@ pub fn prune(
             }
         }
         run.check()?;
-        if !dry_run {
+        if let Some(lock) = &lock {
+            lock.check()?;
             clear(&repository.backup_place(&left.server, &left.id))?;
         }
         done.leftovers.push(left);
@@ -147,11 +170,8 @@ pub fn prune(
     Ok(done)
 }
 
-/// Refuses to remove by a clock that is wrong: the store's tells, and the newest backup cannot be of tomorrow.
-fn clocks(repository: &Repository, entries: &[Entry], force: bool) -> Result<()> {
-    if force {
-        return Ok(());
-    }
+/// Why nothing should be removed by these clocks: the store's tells, and the newest backup cannot be of tomorrow.
+fn clocks(repository: &Repository, entries: &[Entry]) -> Result<Option<Error>> {
     let here = SystemTime::now();
     let apart = |a: SystemTime, b: SystemTime| {
         a.duration_since(b)
@@ -161,23 +181,24 @@ fn clocks(repository: &Repository, entries: &[Entry], force: bool) -> Result<()>
     if let Some(there) = lock::now(&repository.locks)?
         && apart(here, there) > CLOCKS
     {
-        return Err(Error::new(
-            Kind::Usage,
-            "the clock of this host and that of the store differ by more than an hour",
-        )
-        .hint("set the clock; --force prunes all the same"));
+        let what = "the clock of this host and that of the place differ by more than an hour";
+        let e = Error::new(Kind::Usage, what);
+        return Ok(Some(e.hint("set the clock; --force prunes all the same")));
     }
-    let latest = entries.iter().filter_map(Entry::begin).max();
-    if let Some(latest) = latest
-        && SystemTime::from(latest) > here + CLOCKS
-    {
+    let future = |e: &&Entry| {
+        e.begin()
+            .is_some_and(|begin| SystemTime::from(begin) > here + CLOCKS)
+    };
+    if let Some(e) = entries.iter().find(future) {
         let what = format!(
-            "a backup is of the future ({latest}): the clock of this host is wrong, or was"
+            "the backup {}@{} is of the future ({}): the clock of this host is wrong, or was",
+            e.server, e.id, e.begin
         );
-        return Err(Error::new(Kind::Usage, what)
-            .hint("set the clock, or remove that backup; --force prunes all the same"));
+        let hint = "set the clock; if it is right now, --force prunes: a backup of the future then counts as made \
+                    with the one after it";
+        return Ok(Some(Error::new(Kind::Usage, what).hint(hint)));
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Removes a backup; false if somebody has begun to use it.

@@ -56,7 +56,7 @@ type PeriodOf = fn(DateTime) -> String;
 
 /// Judges the backups of one server; returns them in the order they were taken, the newest first.
 pub fn judge(policy: &Policy, mut entries: Vec<Entry>) -> Vec<Keep> {
-    entries.sort_by(|a, b| (b.sequence, &b.begin, &b.id).cmp(&(a.sequence, &a.begin, &a.id)));
+    entries.sort_by(|a, b| b.order().cmp(&a.order()));
     let mut latest = Timestamp::MAX;
     let mut all: Vec<(Keep, Timestamp)> = entries
         .into_iter()

@@ -171,11 +171,17 @@ fn adopted(all: &[Entry]) -> Item {
 
 /// Describes the check of backups.
 pub fn check(all: &[Checked]) -> Summary {
-    let bad = all.iter().filter(|c| c.outcome.is_err()).count();
-    let heading = match (all.len(), bad) {
-        (0, _) => "There is no backup to check".to_owned(),
-        (n, 0) => format!("{}: intact", things(n as u64, "backup")),
-        (n, bad) => format!("{}: {bad} damaged", things(n as u64, "backup")),
+    let damaged = all.iter().filter(|c| c.is_damaged()).count();
+    let intact = all.iter().filter(|c| c.outcome.is_ok()).count();
+    let heading = match (all.len(), damaged, all.len() - intact - damaged) {
+        (0, ..) => "There is no backup to check".to_owned(),
+        (n, 0, 0) => format!("{}: intact", things(n as u64, "backup")),
+        (n, bad, 0) => format!("{}: {bad} damaged", things(n as u64, "backup")),
+        (n, 0, unread) => format!("{}: {unread} not read", things(n as u64, "backup")),
+        (n, bad, unread) => format!(
+            "{}: {bad} damaged, {unread} not read",
+            things(n as u64, "backup")
+        ),
     };
     let mut s = Summary::new("check", heading);
     s.add(rows(
@@ -198,9 +204,13 @@ pub fn check(all: &[Checked]) -> Summary {
                 ),
                 json!({"backup": name, "intact": true, "files": o.files, "bytes": o.bytes, "rows": o.rows}),
             ),
-            Err(e) => (
+            Err(e) if c.is_damaged() => (
                 format!("{name}  DAMAGED: {}", e.what),
                 json!({"backup": name, "intact": false, "error": e.what}),
+            ),
+            Err(e) => (
+                format!("{name}  not read: {}", e.what),
+                json!({"backup": name, "intact": null, "error": e.what}),
             ),
         };
         item = item.with(Line::Plain(line));
@@ -252,6 +262,11 @@ pub fn prune(p: &Pruned) -> Summary {
         Item::new(if p.dry_run { "would free" } else { "freed" })
             .line(bytes(freed))
             .key("freed_bytes", freed),
+    );
+    s.add(
+        Item::new("refused without --force")
+            .list(&p.refusals)
+            .key("refusals", &p.refusals),
     );
     let left: Vec<String> = p.leftovers.iter().map(name).collect();
     s.add(

@@ -1,0 +1,240 @@
+//! What a repository holds: the catalog, read in one or a few requests, and what lies beside it.
+
+use crate::catalog::{Copies, Copy, Entry};
+use crate::layout::{BACKUPS, BackupId, COPIES, ServerName, entry_name, parse_entry_name};
+use crate::lock;
+use crate::repo::{Repository, storage};
+use base::{Error, Kind, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use store::{EntryKind, Location};
+
+/// An entry of the catalog larger than this is none, in bytes.
+const ENTRY_LIMIT: u64 = 16 << 20;
+
+/// Small files that are read at a time.
+const READERS: usize = 16;
+
+/// What a repository holds.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Backups that are whole, by server and the order they were taken.
+    pub entries: Vec<Entry>,
+    /// Entries that cannot be read, by name.
+    pub damaged: Vec<String>,
+    /// What lies in the place of backups and is not in the catalog.
+    pub unlisted: Vec<Unlisted>,
+}
+
+/// Something in the place of a backup that is not in the catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unlisted {
+    /// The server.
+    pub server: ServerName,
+    /// The backup.
+    pub id: BackupId,
+    /// Whether a run is making it now.
+    pub running: bool,
+}
+
+impl Repository {
+    /// The backups in the catalog, of one server or of all, and the names of entries that cannot be read.
+    pub fn entries(&self, server: Option<&ServerName>) -> Result<(Vec<Entry>, Vec<String>)> {
+        let (copies, damaged) = self.read_catalog(server)?;
+        let mut entries: Vec<Entry> = copies.into_iter().map(|c| c.entry).collect();
+        entries.sort_by(|a, b| (&a.server, a.order()).cmp(&(&b.server, b.order())));
+        Ok((entries, damaged))
+    }
+
+    /// Writes the copies of the catalog again. They only save time, so a failure is none.
+    pub(crate) fn copy_catalog(&self) {
+        if let Ok((copies, _)) = self.read_catalog(None) {
+            let text = Copies::new(copies).to_text();
+            let _ = self.root.put(COPIES, text.as_bytes());
+        }
+    }
+
+    /// Reads the entries; those that were copied, and have not been written again since, from the copies.
+    fn read_catalog(&self, server: Option<&ServerName>) -> Result<(Vec<Copy>, Vec<String>)> {
+        let listed = self
+            .catalog
+            .list()
+            .map_err(|e| storage("cannot list the catalog", &e))?;
+        let mut wanted: BTreeMap<String, store::Entry> = listed
+            .into_iter()
+            .filter(|e| e.kind == EntryKind::File)
+            .filter(|e| {
+                parse_entry_name(&e.name).is_some_and(|(s, _)| server.is_none_or(|of| *of == s))
+            })
+            .map(|e| (e.name.clone(), e))
+            .collect();
+        let copies = match self.root.read_all(COPIES, 1 << 30) {
+            Ok(bytes) => Copies::parse(&bytes),
+            Err(_) => Copies::default(),
+        };
+        let mut entries = Vec::new();
+        for copy in copies.entries {
+            let name = match (
+                ServerName::parse(&copy.entry.server),
+                BackupId::parse(&copy.entry.id),
+            ) {
+                (Ok(server), Some(id)) => entry_name(&server, &id),
+                _ => continue,
+            };
+            if wanted.get(&name).is_some_and(|file| copy.is_of(file)) {
+                wanted.remove(&name);
+                entries.push(copy);
+            }
+        }
+        let left = Mutex::new(wanted.into_values().collect::<Vec<store::Entry>>());
+        let read = Mutex::new((Vec::new(), Vec::new(), None));
+        std::thread::scope(|scope| {
+            let readers = READERS.min(base::lock(&left).len());
+            for _ in 0..readers {
+                scope.spawn(|| {
+                    loop {
+                        let Some(file) = base::lock(&left).pop() else {
+                            return;
+                        };
+                        let bytes = self.catalog.read_all(&file.name, ENTRY_LIMIT);
+                        let mut read = base::lock(&read);
+                        match bytes {
+                            Ok(bytes) => match Entry::parse(&bytes) {
+                                Some(entry) => read.0.push(Copy::new(entry, &file)),
+                                None => read.1.push(file.name),
+                            },
+                            // Pruned since it was listed.
+                            Err(e) if e.not_found() => {}
+                            Err(e) => {
+                                read.2 = Some(e);
+                                return;
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        let (fresh, damaged, failed) = base::lock::into_inner(read);
+        if let Some(e) = failed {
+            return Err(storage("cannot read the catalog", &e));
+        }
+        entries.extend(fresh);
+        Ok((entries, damaged))
+    }
+
+    /// Everything, with what is not in the catalog.
+    pub fn list(&self, server: Option<&ServerName>) -> Result<Listing> {
+        let (entries, damaged) = self.entries(server)?;
+        let unlisted = self.unlisted(server, &entries)?;
+        Ok(Listing {
+            entries,
+            damaged,
+            unlisted,
+        })
+    }
+
+    /// What lies in the place of backups without being among these.
+    pub(crate) fn unlisted(
+        &self,
+        server: Option<&ServerName>,
+        entries: &[Entry],
+    ) -> Result<Vec<Unlisted>> {
+        let known: BTreeSet<(&str, &str)> = entries
+            .iter()
+            .map(|e| (e.server.as_str(), e.id.as_str()))
+            .collect();
+        let mut found = Vec::new();
+        let backups = self.place.join(BACKUPS);
+        let below = |place: &Location| -> Result<Vec<String>> {
+            let store = match place.open(None) {
+                Ok(store) => store,
+                Err(e) if e.not_found() => return Ok(Vec::new()),
+                Err(e) => return Err(storage("cannot list the backups", &e)),
+            };
+            let all = store
+                .list()
+                .map_err(|e| storage("cannot list the backups", &e))?;
+            Ok(all
+                .into_iter()
+                .filter(|e| e.kind == EntryKind::Other)
+                .map(|e| e.name)
+                .collect())
+        };
+        for name in below(&backups)? {
+            let Ok(of) = ServerName::parse(&name) else {
+                continue;
+            };
+            if server.is_some_and(|s| *s != of) {
+                continue;
+            }
+            for id in below(&backups.join(&name))? {
+                if let Some(id) = BackupId::parse(&id)
+                    && !known.contains(&(of.as_str(), id.as_str()))
+                {
+                    found.push((of.clone(), id));
+                }
+            }
+        }
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let locks = lock::in_use(&self.locks)?;
+        let running =
+            |of: &(ServerName, BackupId)| locks.iter().any(|l| l.backup.as_ref() == Some(of));
+        Ok(found
+            .into_iter()
+            .map(|of| Unlisted {
+                running: running(&of),
+                server: of.0,
+                id: of.1,
+            })
+            .collect())
+    }
+
+    /// One backup: by its identifier, the beginning of one, or "latest".
+    pub fn find(&self, server: Option<&ServerName>, name: &str) -> Result<Entry> {
+        let (entries, _) = self.entries(server)?;
+        let servers: BTreeSet<&str> = entries.iter().map(|e| e.server.as_str()).collect();
+        let servers = servers.into_iter().collect::<Vec<_>>().join(", ");
+        let none =
+            |what: String| Error::new(Kind::Usage, what).hint("penstock list shows what there is");
+        if entries.is_empty() {
+            let of = server.map_or_else(String::new, |s| format!(" of the server {s}"));
+            return Err(none(format!("there is no backup{of} in {}", self.place)));
+        }
+        let mut fits: Vec<&Entry> = entries
+            .iter()
+            .filter(|e| name == "latest" || e.id.starts_with(name))
+            .collect();
+        if name == "latest" {
+            if servers.contains(", ") {
+                return Err(Error::new(
+                    Kind::Usage,
+                    format!("there are backups of several servers: {servers}"),
+                )
+                .hint("name one with --server-name"));
+            }
+            fits = fits.split_off(fits.len().saturating_sub(1));
+        }
+        match fits.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] => Err(none(format!(
+                "there is no backup '{}' in {}",
+                base::units::printable(name),
+                self.place
+            ))),
+            [first, second, ..] => Err(Error::new(
+                Kind::Usage,
+                format!(
+                    "'{}' fits {}@{} and {}@{}",
+                    base::units::printable(name),
+                    first.server,
+                    first.id,
+                    second.server,
+                    second.id
+                ),
+            )
+            .hint("write more of the identifier, or name the server with --server-name")),
+        }
+    }
+}
