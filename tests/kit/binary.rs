@@ -141,6 +141,8 @@ impl Tool {
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .env("HOME", "/nonexistent")
+            // Nor what /etc/penstock of this machine says.
+            .env("PENSTOCK_CONFIG", "/dev/null")
             .env("USER", "nobody");
         Tool {
             command,

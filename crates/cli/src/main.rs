@@ -12,6 +12,9 @@ use base::{Cancel, Error, Kind};
 use clap::Parser;
 use clap::error::ErrorKind;
 use screen::{Mode, Screen};
+use settings::config::{self, Config};
+use settings::words::Words;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -24,42 +27,49 @@ fn main() -> ExitCode {
         Screen::new(Mode::choose(json, true)).error(&e);
         return ExitCode::from(e.kind.exit_code());
     }
-    let words = match settings::filed::complete(std::env::args_os().collect()) {
-        Ok(words) => words,
+    let (config, lines) = match command_lines(std::env::args_os().collect()) {
+        Ok(found) => found,
         Err(e) => {
             let json = std::env::args_os().any(|a| a == "--json");
             Screen::new(Mode::choose(json, true)).error(&e);
             return ExitCode::from(e.kind.exit_code());
         }
     };
-    let cli = match Cli::try_parse_from(&words.all) {
-        Ok(cli) => cli,
-        // clap prints help and the version, to the right stream.
-        Err(e)
-            if !e.use_stderr()
-                || e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
-        {
-            let printed = e.print();
-            return match e.use_stderr() {
-                true => ExitCode::from(Kind::Usage.exit_code()),
-                // Who reads only the beginning of a help has it.
-                false if printed.is_err_and(|e| e.kind() != std::io::ErrorKind::BrokenPipe) => {
-                    ExitCode::from(Kind::Storage.exit_code())
-                }
-                false => ExitCode::SUCCESS,
-            };
+    // All of them are understood before the first one is run.
+    let mut parsed = Vec::new();
+    for words in lines {
+        match Cli::try_parse_from(&words.all) {
+            Ok(cli) => parsed.push((words, cli)),
+            // clap prints help and the version, to the right stream.
+            Err(e)
+                if !e.use_stderr()
+                    || e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
+            {
+                let printed = e.print();
+                return match e.use_stderr() {
+                    true => ExitCode::from(Kind::Usage.exit_code()),
+                    // Who reads only the beginning of a help has it.
+                    false if printed.is_err_and(|e| e.kind() != std::io::ErrorKind::BrokenPipe) => {
+                        ExitCode::from(Kind::Storage.exit_code())
+                    }
+                    false => ExitCode::SUCCESS,
+                };
+            }
+            Err(e) => {
+                let json = words.all.iter().any(|a| a == "--json");
+                let typed = std::env::args_os().skip(1);
+                let typed = typed.map(|a| a.to_string_lossy().into_owned());
+                let e = words.explain(args::errors::usage(&e, typed));
+                Screen::new(Mode::choose(json, true)).error(&e);
+                return ExitCode::from(e.kind.exit_code());
+            }
         }
-        Err(e) => {
-            let json = words.all.iter().any(|a| a == "--json");
-            let typed = std::env::args_os().skip(1);
-            let typed = typed.map(|a| a.to_string_lossy().into_owned());
-            let e = words.explain(args::errors::usage(&e, typed));
-            Screen::new(Mode::choose(json, true)).error(&e);
-            return ExitCode::from(e.kind.exit_code());
-        }
+    }
+    let Some((_, first)) = parsed.first() else {
+        return ExitCode::from(Kind::Internal.exit_code());
     };
     let cancel = Cancel::new();
-    let screen = Screen::new(Mode::choose(cli.json, cli.quiet));
+    let screen = Screen::new(Mode::choose(first.json, first.quiet));
     signals::watch(&cancel, screen.clone());
     // A panic is a bug in penstock: it is reported in one line, with the exit code for bugs.
     let reporter = screen.clone();
@@ -71,17 +81,23 @@ fn main() -> ExitCode {
         );
     }));
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        commands::run(&cli, &screen, &cancel)
+        commands::run_all(&parsed, config.as_ref(), &screen, &cancel)
     }));
     match outcome {
-        Ok(Ok(code)) => ExitCode::from(screen.ended().unwrap_or(code)),
-        Ok(Err(e)) => {
-            let e = words.explain(e);
-            screen.error(&e);
-            ExitCode::from(e.kind.exit_code())
-        }
+        Ok(code) => ExitCode::from(screen.ended().unwrap_or(code)),
         Err(_) => ExitCode::from(Kind::Internal.exit_code()),
     }
+}
+
+/// What was typed, completed by the configuration and the option files. One line, or several: a backup of each
+/// server.
+fn command_lines(typed: Vec<OsString>) -> base::Result<(Option<Config>, Vec<Words>)> {
+    let config = config::find(&typed)?;
+    let lines = config::expand(&typed, config.as_ref());
+    let complete =
+        |line| config::complete(line, config.as_ref()).and_then(settings::filed::complete);
+    let words = lines.into_iter().map(complete).collect::<Result<_, _>>()?;
+    Ok((config, words))
 }
 
 /// `-psecret`, as the mysql client allows it: refused before a parser could repeat it in a message.

@@ -5,6 +5,7 @@
 //! one plain sentence that names the unit and the default.
 
 pub mod bench;
+pub mod config;
 pub mod connection;
 pub mod control;
 pub mod doctor;
@@ -39,6 +40,11 @@ Exit codes:
   12  a limit that was set for the run ended it
   70  a bug in penstock
 
+Configuration:
+  /etc/penstock/penstock.toml has a table for each command, with its long options: [backup], [prune], …,
+  and one for each server: [servers.NAME]. What is typed wins, then this, then option files.
+  docs/configuration.md describes it; penstock config check reads it.
+
 Option files:
   The long options of a command can stand in the group [penstock] of ~/.my.cnf and of the other files
   that the mysql client reads, one a line: max-rate = 20M. What is typed wins. Options of other
@@ -46,6 +52,7 @@ Option files:
 
 Environment:
   PENSTOCK_PASSWORD    password for the server
+  PENSTOCK_CONFIG      the configuration, where --config is not given
   PENSTOCK_REPOSITORY  the repository, where --repository is not given
   PENSTOCK_SSH         ssh program with options, for ssh:// [default: ssh]
   AWS_…, GOOGLE_…, AZURE_STORAGE_…
@@ -73,6 +80,10 @@ pub struct Cli {
     /// Show no progress and no notes, only warnings, errors and the summary
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// Configuration with options of commands, and servers [default: /etc/penstock/penstock.toml, if it
+    /// is there]
+    #[arg(long, global = true, value_name = "FILE", env = "PENSTOCK_CONFIG")]
+    pub config: Option<std::path::PathBuf>,
 }
 
 /// The verbs.
@@ -92,10 +103,15 @@ pub enum Command {
     List(repository::List),
     /// Read backups of a repository through, and compare every file with its digest
     Check(repository::Check),
+    /// Restore backups of a repository into a temporary server, for proof
+    Drill(repository::Drill),
     /// Load a backup of a repository into a server, or into a new data directory, and verify the rows
     Restore(repository::Restore),
     /// Remove the backups that the rules do not keep
     Prune(repository::Prune),
+    /// Read the configuration, and say what it means
+    #[command(subcommand)]
+    Config(config::Config),
     /// Encrypt the key of archives for other recipients, or with another passphrase
     Rekey(encryption::Rekey),
     /// Show the running dumps, loads and verifications

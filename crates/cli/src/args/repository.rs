@@ -1,9 +1,9 @@
-//! The verbs of a repository: init, backup, list, check, restore, prune.
+//! The verbs of a repository: init, backup, list, check, drill, restore, prune.
 
 use super::dump::Dumping;
 use super::encryption::Opening;
 use super::load::Loading;
-use super::values::period;
+use super::values::{mysqld_option, period};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,6 +14,10 @@ pub struct Where {
     /// The repository: a directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://…
     #[arg(long, value_name = "REPO", env = "PENSTOCK_REPOSITORY")]
     pub repository: PathBuf,
+    /// When the command has ended, write the age, size and proof of each server's backups into this
+    /// file, for node_exporter's textfile collector
+    #[arg(long, value_name = "FILE")]
+    pub metrics_file: Option<PathBuf>,
 }
 
 /// `penstock init`.
@@ -43,13 +47,15 @@ pub struct Init {
 Examples:
   penstock backup shop --repository /backup/repo --socket /run/mysqld/mysqld.sock --user backup
   penstock backup shop mysql://backup@db1:3306/ --repository s3://backups/mysql --max-impact 5%
+  penstock backup
 
 Exit codes: 0 backed up, 3 backed up with exceptions; the others are listed by penstock --help"
 )]
 pub struct Backup {
-    /// Under which name the server's backups are kept
+    /// Under which name the server's backups are kept [default: each server of the configuration, one
+    /// after the other]
     #[arg(value_name = "NAME")]
-    pub name: String,
+    pub name: Option<String>,
     /// The server, as mysql://user@host:3306/ or mysql://user@localhost/?socket=/path, or use the
     /// connection options
     #[arg(value_name = "SOURCE")]
@@ -130,6 +136,53 @@ pub struct Restore {
     pub how: Loading,
 }
 
+/// `penstock drill`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  penstock drill --repository /backup/repo
+  penstock drill --repository s3://backups/mysql --server-name shop --random --scratch /var/tmp \\
+    --check 'SELECT COUNT(*) > 1000 FROM shop.orders' --identity /etc/penstock/key.txt
+
+A check is a statement that returns rows, and no 0, NULL or empty text in their first column.
+
+Exit codes: 0 every backup that was tried is proven, 3 proven, with exceptions of the restore, 4 the rows
+differ or a check is not true, 5 the archive is damaged; the others are listed by penstock --help")]
+pub struct Drill {
+    /// The backup, by its identifier or the beginning of one [default: the newest of each server]
+    #[arg(value_name = "BACKUP")]
+    pub backup: Option<String>,
+    #[command(flatten)]
+    pub place: Where,
+    /// Only the backups of this server
+    #[arg(long, value_name = "NAME")]
+    pub server_name: Option<String>,
+    /// A random backup instead of the newest
+    #[arg(long, conflicts_with = "backup")]
+    pub random: bool,
+    /// Where the temporary server gets its data directory, which is removed at the end; it needs room for
+    /// all of the backup [default: /var/tmp]
+    #[arg(long, value_name = "DIR")]
+    pub scratch: Option<PathBuf>,
+    /// A statement that must be true of what was restored; may be given several times
+    #[arg(long, value_name = "SQL")]
+    pub check: Vec<String>,
+    /// A file of such statements, one on each line
+    #[arg(long, value_name = "FILE")]
+    pub check_file: Option<PathBuf>,
+    /// Connections that load rows [default: one per core, at least 2 and at most 8]
+    #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+    /// The server program [default: mysqld or mariadbd, as the source was]
+    #[arg(long, value_name = "PROGRAM")]
+    pub mysqld: Option<PathBuf>,
+    /// An option for the temporary server, such as lower_case_table_names=1; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = mysqld_option)]
+    pub mysqld_option: Vec<String>,
+    #[command(flatten)]
+    pub encryption: Opening,
+}
+
 /// `penstock prune`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -172,4 +225,19 @@ pub struct Prune {
     /// Remove even if that is most of a server's backups at once, or if clocks disagree
     #[arg(long)]
     pub force: bool,
+}
+
+impl Prune {
+    /// The rules.
+    pub fn policy(&self) -> repository::Policy {
+        repository::Policy {
+            last: self.keep_last,
+            hourly: self.keep_hourly,
+            daily: self.keep_daily,
+            weekly: self.keep_weekly,
+            monthly: self.keep_monthly,
+            yearly: self.keep_yearly,
+            within: self.keep_within,
+        }
+    }
 }

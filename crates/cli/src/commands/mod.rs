@@ -1,13 +1,19 @@
 //! The verbs: settings are resolved, the job runs, and its summary is shown. One function each.
 
+mod around;
 mod bench;
+mod config;
 mod control;
+mod each;
 mod report;
 mod repository;
+
+pub use each::run_all;
 
 use crate::args::load::Loading;
 use crate::args::{self, Cli, Command, Completions};
 use crate::screen::Screen;
+use crate::settings::config::Config;
 use crate::settings::{self, Compared};
 use ::report::record::{self, settings as recorded};
 use ::report::summary::{self, Summary};
@@ -19,7 +25,7 @@ use run::control::Request;
 use std::sync::Arc;
 
 /// Runs the verb; returns the exit code of a run that completed.
-pub fn run(cli: &Cli, screen: &Arc<Screen>, cancel: &Cancel) -> Result<u8> {
+fn run(cli: &Cli, config: Option<&Config>, screen: &Arc<Screen>, cancel: &Cancel) -> Result<u8> {
     let run = Run::new(screen.clone(), cancel.clone());
     screen.follow(run.limiter.clone());
     match &cli.command {
@@ -27,11 +33,13 @@ pub fn run(cli: &Cli, screen: &Arc<Screen>, cancel: &Cancel) -> Result<u8> {
         Command::Load(a) => load(a, &run, screen),
         Command::Verify(a) => verify(a, &run, screen),
         Command::Init(a) => repository::init(a, screen),
-        Command::Backup(a) => repository::backup(a, &run, screen),
+        Command::Backup(a) => repository::backup(a, config, &run, screen),
         Command::List(a) => repository::list(a, screen),
-        Command::Check(a) => repository::check(a, &run, screen),
+        Command::Check(a) => repository::check(a, config, &run, screen),
+        Command::Drill(a) => repository::drill(a, config, &run, screen),
         Command::Restore(a) => repository::restore(a, &run, screen),
-        Command::Prune(a) => repository::prune(a, &run, screen),
+        Command::Prune(a) => repository::prune(a, config, &run, screen),
+        Command::Config(args::config::Config::Check(_)) => config::check(config, screen),
         Command::Rekey(a) => repository::rekey(a, screen),
         Command::Doctor(a) => doctor(a, &run, screen),
         Command::Status(a) => control::status(a, screen),

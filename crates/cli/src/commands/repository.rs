@@ -1,16 +1,21 @@
 //! The verbs of a repository.
 
+use super::around::{Job, Outcome, around};
 use super::{exceptions, show};
 use crate::args::encryption::Rekey;
-use crate::args::repository::{Backup, Check, Init, List, Prune, Restore, Where};
+use crate::args::repository::{Backup, Check, Drill, Init, List, Prune, Restore, Where};
 use crate::screen::Screen;
+use crate::settings::config::Config;
 use crate::settings::{self, place};
 use ::report::record::{self, settings as recorded};
 use ::report::summary;
 use base::{Error, Kind, Result};
 use encryption::Place;
-use repository::{Planned, Policy, Purpose, Repository, ServerName};
+use repository::{Planned, Policies, Purpose, Repository, ServerName};
 use run::{Run, failure};
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use store::Location;
 
 fn open(place: &Where) -> Result<Repository> {
@@ -29,25 +34,40 @@ pub fn init(a: &Init, screen: &Screen) -> Result<u8> {
 }
 
 /// `penstock backup`.
-pub fn backup(a: &Backup, run: &Run, screen: &Screen) -> Result<u8> {
-    let name = ServerName::parse(&a.name)?;
+pub fn backup(a: &Backup, config: Option<&Config>, run: &Run, screen: &Screen) -> Result<u8> {
+    let Some(name) = &a.name else {
+        return Err(Error::new(Kind::Usage, "no server is named").hint(
+            "penstock backup NAME, or describe servers in a configuration: docs/configuration.md",
+        ));
+    };
+    let name = ServerName::parse(name)?;
     let place = place::location("--repository", &a.place.repository)?;
     let planned = Planned::new(&place, &name);
     let options = settings::dump_to(planned.place().clone(), a.source.as_deref(), &a.how)?;
     settings::limit(run, &a.how.limits, Some(&a.how.store_limits));
-    let repository = Repository::open(&place)?;
-    let about = format!("of {name} into {place}");
-    let _listens = super::control::listen(run, "backup", about);
-    let mut kept = record::keep(
-        run,
-        a.how.recording.record.as_deref(),
-        || recorded::dump(&options),
-        |run| repository::backup(run, &repository, &planned, &options),
-        summary::backup,
-    )?;
-    show(run, screen, &mut kept.summary);
-    let code = exceptions(&kept.done.dump.exceptions);
-    Ok(super::report::code(&kept, code, run))
+    let job = Job {
+        command: "backup",
+        server: Some(name.as_str()),
+        repository: &place.to_string(),
+    };
+    let outcome = around(config, job, || {
+        let repository = Repository::open(&place)?;
+        let about = format!("of {name} into {place}");
+        let _listens = super::control::listen(run, "backup", about);
+        let mut kept = record::keep(
+            run,
+            a.how.recording.record.as_deref(),
+            || recorded::dump(&options),
+            |run| repository::backup(run, &repository, &planned, &options),
+            summary::backup,
+        )?;
+        show(run, screen, &mut kept.summary);
+        let code = exceptions(&kept.done.dump.exceptions);
+        let summary = kept.summary.json();
+        let code = super::report::code(&kept, code, run);
+        Ok(Outcome { code, summary })
+    });
+    with_metrics(&a.place, outcome)
 }
 
 /// `penstock list`.
@@ -55,40 +75,152 @@ pub fn list(a: &List, screen: &Screen) -> Result<u8> {
     let repository = open(&a.place)?;
     let listing = repository.list(server(a.server_name.as_ref())?.as_ref())?;
     screen.summary(&summary::list(&repository, &listing));
-    Ok(0)
+    with_metrics(&a.place, Ok(0))
 }
 
 /// `penstock check`.
-pub fn check(a: &Check, run: &Run, screen: &Screen) -> Result<u8> {
+pub fn check(a: &Check, config: Option<&Config>, run: &Run, screen: &Screen) -> Result<u8> {
     let keys = settings::keys::opening(&a.encryption)?;
-    let repository = open(&a.place)?;
     let server = server(a.server_name.as_ref())?;
-    let entries = match &a.backup {
-        Some(name) => vec![repository.find(server.as_ref(), name)?],
-        None => {
-            let (entries, damaged) = repository.entries(server.as_ref())?;
-            if let Some(name) = damaged.first() {
-                let what = format!("the catalog's entry {name} cannot be read");
-                return Err(Error::new(Kind::Archive, what)
-                    .hint("remove that file: the next backup or prune lists the archive again"));
-            }
-            entries
-        }
+    let place = place::location("--repository", &a.place.repository)?;
+    let job = Job {
+        command: "check",
+        server: a.server_name.as_deref(),
+        repository: &place.to_string(),
     };
-    let _listens = super::control::listen(run, "check", format!("of {}", repository.place()));
-    let threads = settings::threads(a.threads);
-    let done = repository::check(run, &repository, &entries, threads, !a.files_only, &keys)?;
-    if a.backup.is_some() && done.is_empty() {
-        return Err(Error::new(Kind::Usage, "the backup has just been removed")
-            .hint("penstock list shows what there is"));
+    let outcome = around(config, job, || {
+        let repository = Repository::open(&place)?;
+        let entries = match &a.backup {
+            Some(name) => vec![repository.find(server.as_ref(), name)?],
+            None => {
+                let (entries, damaged) = repository.entries(server.as_ref())?;
+                if let Some(name) = damaged.first() {
+                    let what = format!("the catalog's entry {name} cannot be read");
+                    return Err(Error::new(Kind::Archive, what).hint(
+                        "remove that file: the next backup or prune lists the archive again",
+                    ));
+                }
+                entries
+            }
+        };
+        let _listens = super::control::listen(run, "check", format!("of {place}"));
+        let threads = settings::threads(a.threads);
+        let done = repository::check(run, &repository, &entries, threads, !a.files_only, &keys)?;
+        if a.backup.is_some() && done.is_empty() {
+            return Err(Error::new(Kind::Usage, "the backup has just been removed")
+                .hint("penstock list shows what there is"));
+        }
+        let shown = summary::check(&done);
+        screen.summary(&shown);
+        let unread = done.iter().find_map(|c| c.outcome.as_ref().err());
+        let code = match unread {
+            None => 0,
+            Some(_) if done.iter().any(|c| c.is_damaged()) => Kind::Archive.exit_code(),
+            Some(e) => e.kind.exit_code(),
+        };
+        let summary = shown.json();
+        Ok(Outcome { code, summary })
+    });
+    with_metrics(&a.place, outcome)
+}
+
+/// Where a drill's data directory is made if nothing else is said: `/tmp` is memory on many hosts.
+const SCRATCH: &str = "/var/tmp";
+
+/// `penstock drill`.
+pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> Result<u8> {
+    let server = server(a.server_name.as_ref())?;
+    let place = place::location("--repository", &a.place.repository)?;
+    let checks = settings::checks(a)?;
+    let scratch = a.scratch.as_deref().unwrap_or(Path::new(SCRATCH));
+    place::local("--scratch", scratch)?;
+    let job = Job {
+        command: "drill",
+        server: a.server_name.as_deref(),
+        repository: &place.to_string(),
+    };
+    let outcome = around(config, job, || {
+        let repository = Repository::open(&place)?;
+        let entries = match &a.backup {
+            Some(name) => vec![repository.find(server.as_ref(), name)?],
+            None => {
+                let (entries, _) = repository.entries(server.as_ref())?;
+                repository::candidates(&entries, a.random)
+            }
+        };
+        if entries.is_empty() {
+            let what = format!("there is no backup in {place}");
+            return Err(Error::new(Kind::Usage, what).hint("penstock list shows what there is"));
+        }
+        let _listens = super::control::listen(run, "drill", format!("of {place}"));
+        let mut drilled = Vec::new();
+        for entry in &entries {
+            run.check()?;
+            let name = format!("{}@{}", entry.server, entry.id);
+            run.observer.note(format!("restoring {name} for proof"));
+            let directory = tempfile::Builder::new()
+                .prefix("penstock-drill-")
+                .permissions(std::fs::Permissions::from_mode(0o711))
+                .tempdir_in(scratch)
+                .map_err(|e| {
+                    let what = format!("cannot make a directory in {}: {e}", scratch.display());
+                    Error::new(Kind::Storage, what).hint("name another one with --scratch")
+                })?;
+            let options = repository::DrillOptions {
+                load: settings::drill(
+                    repository.place_of(entry)?,
+                    &directory.path().join("data"),
+                    a,
+                )?,
+                checks: checks.clone(),
+            };
+            let done = repository::drill(&run.below(), &repository, entry, &options)?;
+            if let Some(e) = repository::drill_failure(&done) {
+                run.observer
+                    .warn(format!("{name} is not proven: {}", e.what));
+            }
+            drilled.push(done);
+        }
+        let shown = summary::drill(&drilled);
+        screen.summary(&shown);
+        let failed = drilled.iter().find_map(repository::drill_failure);
+        let with_exceptions =
+            |d: &repository::Drilled| d.restored.as_ref().is_ok_and(|r| !r.exceptions.is_empty());
+        let code = match failed {
+            Some(e) => e.kind.exit_code(),
+            None if drilled.iter().any(with_exceptions) => Kind::Exceptions.exit_code(),
+            None => 0,
+        };
+        let summary = shown.json();
+        Ok(Outcome { code, summary })
+    });
+    with_metrics(&a.place, outcome)
+}
+
+/// Writes the metrics, whatever came of the command.
+fn with_metrics(place: &Where, outcome: Result<u8>) -> Result<u8> {
+    let Some(file) = &place.metrics_file else {
+        return outcome;
+    };
+    let written = place::local("--metrics-file", file)
+        .and_then(|()| open(place))
+        .and_then(|repository| repository.list(None))
+        .and_then(|listing| {
+            let text = report::metrics::repository(&listing, jiff::Timestamp::now());
+            // The collector reads at any moment, and only files that end in .prom.
+            let mut new = file.clone().into_os_string();
+            new.push(".new");
+            std::fs::write(&new, text)
+                .and_then(|()| std::fs::rename(&new, file))
+                .map_err(|e| {
+                    let what = format!("cannot write the metrics into {}: {e}", file.display());
+                    Error::new(Kind::Storage, base::units::printable(&what))
+                })
+        });
+    match (outcome, written) {
+        (Ok(_), Err(e)) => Err(e),
+        (outcome, _) => outcome,
     }
-    screen.summary(&summary::check(&done));
-    let unread = done.iter().find_map(|c| c.outcome.as_ref().err());
-    Ok(match unread {
-        None => 0,
-        Some(_) if done.iter().any(|c| c.is_damaged()) => Kind::Archive.exit_code(),
-        Some(e) => e.kind.exit_code(),
-    })
 }
 
 /// `penstock restore`.
@@ -145,30 +277,38 @@ pub fn rekey(a: &Rekey, screen: &Screen) -> Result<u8> {
 }
 
 /// `penstock prune`.
-pub fn prune(a: &Prune, run: &Run, screen: &Screen) -> Result<u8> {
-    let policy = Policy {
-        last: a.keep_last,
-        hourly: a.keep_hourly,
-        daily: a.keep_daily,
-        weekly: a.keep_weekly,
-        monthly: a.keep_monthly,
-        yearly: a.keep_yearly,
-        within: a.keep_within,
+pub fn prune(a: &Prune, config: Option<&Config>, run: &Run, screen: &Screen) -> Result<u8> {
+    let mut policies = Policies {
+        usual: a.policy(),
+        of_server: BTreeMap::new(),
     };
-    if policy.is_empty() {
+    if let Some(config) = config
+        && a.server_name.is_none()
+    {
+        for name in config.servers().map(|s| s.name.clone()) {
+            let own = settings::config::prune_of(config, std::env::args_os().collect(), &name)?;
+            policies.of_server.insert(name.to_string(), own);
+        }
+    }
+    if policies.is_empty() {
         return Err(Error::new(Kind::Usage, "no rule says which backups to keep")
             .hint("add --keep-daily 7 --keep-weekly 5 --keep-monthly 12, for instance, and --dry-run to see what that means"));
     }
-    let repository = open(&a.place)?;
     let server = server(a.server_name.as_ref())?;
-    let done = repository::prune(
-        run,
-        &repository,
-        server.as_ref(),
-        &policy,
-        a.dry_run,
-        a.force,
-    )?;
-    screen.summary(&summary::prune(&done));
-    Ok(0)
+    let place = place::location("--repository", &a.place.repository)?;
+    let job = Job {
+        command: "prune",
+        server: a.server_name.as_deref(),
+        repository: &place.to_string(),
+    };
+    let outcome = around(config, job, || {
+        let repository = Repository::open(&place)?;
+        let (dry_run, force) = (a.dry_run, a.force);
+        let done = repository::prune(run, &repository, server.as_ref(), &policies, dry_run, force)?;
+        let shown = summary::prune(&done);
+        screen.summary(&shown);
+        let summary = shown.json();
+        Ok(Outcome { code: 0, summary })
+    });
+    with_metrics(&a.place, outcome)
 }

@@ -4,6 +4,7 @@
 //! Invariant: jobs get options, never flags. What this does not do: run anything.
 
 pub mod bench;
+pub mod config;
 pub mod connection;
 pub mod filed;
 pub mod keys;
@@ -11,10 +12,12 @@ mod optionfile;
 pub mod place;
 pub mod rules;
 pub mod state;
+pub mod words;
 
 use crate::args::dump::{Dump, Dumping};
 use crate::args::limits::{Limits, StoreLimits};
 use crate::args::load::{Load, Loading, OtherDumps};
+use crate::args::repository::Drill;
 use crate::args::throttle::Throttle;
 use crate::args::values::{Consistency, DeferIndexes, ImportMode, Tune};
 use crate::args::verify::Verify;
@@ -104,6 +107,54 @@ pub fn restore(from: Location, a: &Loading) -> Result<load::Options> {
     load_from(from, a, &OtherDumps::default())
 }
 
+/// How a drill restores a backup from this place: into a data directory that is removed afterwards.
+pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options> {
+    Ok(load::Options {
+        from: Place::new(from, keys::opening(&a.encryption)?),
+        target: wire::Options::new(wire::Endpoint::Unix(managed::socket(datadir)), "root"),
+        threads: threads(a.threads),
+        verify: true,
+        allow_same_server: false,
+        skip_binlog: false,
+        resume: false,
+        schema: None,
+        skip_damaged: false,
+        skip_unsupported: false,
+        defer_indexes: load::DeferIndexes::Auto,
+        import_mode: load::tablespace::ImportMode::Auto,
+        sort_memory: SORT_MEMORY,
+        filter: Arc::new(Filter::default()),
+        tune: tune::Options {
+            level: tune::Level::Safe,
+            state: state::directory(),
+            restart: None,
+        },
+        state: None,
+        server_command: None,
+        managed: Some(managed::Options {
+            folder: datadir.to_owned(),
+            program: a.mysqld.clone(),
+            options: a.mysqld_option.clone(),
+        }),
+        when_loaded: None,
+    })
+}
+
+/// What must be true of a restored backup: what was typed, and the lines of the file.
+pub fn checks(a: &Drill) -> Result<Vec<String>> {
+    let mut checks = a.check.clone();
+    if let Some(file) = &a.check_file {
+        let text = std::fs::read_to_string(file).map_err(|e| {
+            let what = format!("cannot read --check-file {}: {e}", file.display());
+            Error::new(Kind::Usage, printable(&what))
+        })?;
+        let lines = text.lines().map(|l| l.trim().trim_end_matches(';'));
+        let lines = lines.filter(|l| !l.is_empty() && !l.starts_with("--") && !l.starts_with('#'));
+        checks.extend(lines.map(str::to_owned));
+    }
+    Ok(checks)
+}
+
 fn local_directories(a: &Loading) -> Result<()> {
     for (option, path) in [
         ("--datadir", &a.new_server.datadir),
@@ -158,6 +209,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
             program: a.new_server.mysqld.clone(),
             options: a.new_server.mysqld_option.clone(),
         }),
+        when_loaded: None,
     })
 }
 

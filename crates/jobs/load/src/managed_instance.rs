@@ -76,6 +76,9 @@ pub fn with_managed_instance(
     inner.state.clone_from(&inner.tune.state);
     match load(&inner) {
         Ok(mut done) => {
+            if let Some(then) = &options.when_loaded {
+                then.0(&inner.target);
+            }
             done.managed = Some(instance.finish(run)?);
             Ok(done)
         }

@@ -46,6 +46,18 @@ pub struct Options {
     pub server_command: Option<ServerCommand>,
     /// Load into a managed instance instead of the target.
     pub managed: Option<managed::Options>,
+    /// What is done with the managed instance when all is loaded, before it is shut down.
+    pub when_loaded: Option<WhenLoaded>,
+}
+
+/// Uses a server that was loaded; gets how it is connected to.
+#[derive(Clone)]
+pub struct WhenLoaded(pub Arc<dyn Fn(&wire::Options) + Send + Sync>);
+
+impl std::fmt::Debug for WhenLoaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WhenLoaded")
+    }
 }
 
 impl Options {

@@ -6,6 +6,7 @@
 //! catalog.json                       copies of entries, so that a list reads one file; may be old or missing
 //! locks/SERVER@ID@PURPOSE@RUN.json   what is in use, and by whom
 //! locks/catalog@RUN.json             one run at a time removes backups or lists them again
+//! drills/SERVER@ID@TIME@OUTCOME.json what came of restoring a backup for proof
 //! backups/SERVER/ID/                 the archive
 //! ```
 //!
@@ -23,6 +24,8 @@ pub(crate) const COPIES: &str = "catalog.json";
 pub(crate) const CATALOG: &str = "catalog";
 /// Where the locks are.
 pub(crate) const LOCKS: &str = "locks";
+/// What came of drills.
+pub(crate) const DRILLS: &str = "drills";
 /// Where the archives are.
 pub(crate) const BACKUPS: &str = "backups";
 
@@ -85,11 +88,9 @@ impl BackupId {
     }
 
     /// When it began, to the second.
-    pub(crate) fn time(&self) -> jiff::Timestamp {
+    pub fn time(&self) -> jiff::Timestamp {
         let digits = self.0.get(..16).unwrap_or_default();
-        jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", digits)
-            .and_then(|t| t.to_zoned(jiff::tz::TimeZone::UTC))
-            .map_or(jiff::Timestamp::UNIX_EPOCH, |t| t.timestamp())
+        parse_time(digits).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
     }
 
     /// As text.
@@ -102,6 +103,14 @@ impl fmt::Display for BackupId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Reads a time as it stands in names: UTC, to the second.
+pub(crate) fn parse_time(digits: &str) -> Option<jiff::Timestamp> {
+    jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", digits)
+        .and_then(|t| t.to_zoned(jiff::tz::TimeZone::UTC))
+        .ok()
+        .map(|t| t.timestamp())
 }
 
 /// Where a backup's archive is.

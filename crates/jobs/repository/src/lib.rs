@@ -4,7 +4,8 @@
 //! archive reads without the repository. A backup is listed when its entry is in the catalog (`catalog`),
 //! and the entry is written after the archive is whole; the catalog can be made again from the archives (`recover`).
 //! What is in use is locked (`lock`). `backup` adds one, `prune` removes what the policy (`retention`) does
-//! not keep, `check` reads backups through.
+//! not keep, `check` reads backups through,
+//! `drill` restores one for proof.
 //!
 //! Invariant: killed at any moment, each of these leaves only backups that are whole and listed, and
 //! leftovers that are neither listed nor mistaken for a backup.
@@ -12,6 +13,7 @@
 mod backup;
 mod catalog;
 mod check;
+mod drill;
 mod layout;
 mod listing;
 mod lock;
@@ -23,9 +25,12 @@ mod retention;
 pub use backup::{Backup, Planned, backup};
 pub use catalog::Entry;
 pub use check::{Checked, check};
+pub use drill::{
+    Drilled, Options as DrillOptions, Proof, candidates, drill, failure as drill_failure,
+};
 pub use layout::{BackupId, ServerName};
 pub use listing::{Listing, Unlisted};
 pub use lock::{Lock, Purpose};
 pub use prune::{Pruned, Removal, prune};
 pub use repo::Repository;
-pub use retention::{Keep, Policy};
+pub use retention::{Keep, Policies, Policy};

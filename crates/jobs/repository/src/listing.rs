@@ -1,6 +1,7 @@
 //! What a repository holds: the catalog, read in one or a few requests, and what lies beside it.
 
 use crate::catalog::{Copies, Copy, Entry};
+use crate::drill::Proof;
 use crate::layout::{BACKUPS, BackupId, COPIES, ServerName, entry_name, parse_entry_name};
 use crate::lock;
 use crate::repo::{Repository, storage};
@@ -24,6 +25,17 @@ pub struct Listing {
     pub damaged: Vec<String>,
     /// What lies in the place of backups and is not in the catalog.
     pub unlisted: Vec<Unlisted>,
+    /// Drills, the oldest first.
+    pub proofs: Vec<Proof>,
+}
+
+impl Listing {
+    /// The last drill that proved this backup.
+    pub fn proof_of(&self, entry: &Entry) -> Option<&Proof> {
+        let of =
+            |p: &&Proof| p.proven && p.server.as_str() == entry.server && p.id.as_str() == entry.id;
+        self.proofs.iter().rev().find(of)
+    }
 }
 
 /// Something in the place of a backup that is not in the catalog.
@@ -130,6 +142,7 @@ impl Repository {
             entries,
             damaged,
             unlisted,
+            proofs: self.proofs(server)?,
         })
     }
 

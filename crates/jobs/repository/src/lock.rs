@@ -36,6 +36,8 @@ pub enum Purpose {
     Restore,
     /// It is being read through.
     Check,
+    /// It is being restored for proof.
+    Drill,
 }
 
 impl Purpose {
@@ -44,6 +46,7 @@ impl Purpose {
             Purpose::Backup => "backup",
             Purpose::Restore => "restore",
             Purpose::Check => "check",
+            Purpose::Drill => "drill",
         }
     }
 }

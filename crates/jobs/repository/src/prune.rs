@@ -10,7 +10,7 @@ use crate::layout::ServerName;
 use crate::listing::Unlisted;
 use crate::lock::{self, Lock};
 use crate::repo::{Repository, names};
-use crate::retention::{Keep, Policy, judge};
+use crate::retention::{Keep, Policies, judge};
 use archive::marker;
 use base::{Error, Kind, Result, failpoint};
 use run::{Run, failure};
@@ -52,7 +52,7 @@ pub fn prune(
     run: &Run,
     repository: &Repository,
     server: Option<&ServerName>,
-    policy: &Policy,
+    policies: &Policies,
     dry_run: bool,
     force: bool,
 ) -> Result<Pruned> {
@@ -93,6 +93,13 @@ pub fn prune(
             .filter(|e| e.server == name)
             .cloned()
             .collect();
+        let policy = policies.of(name);
+        if policy.is_empty() {
+            // Not even the newest alone: nothing was said of this server.
+            run.observer
+                .warn(format!("{name} has no rule, and keeps all of its backups"));
+            continue;
+        }
         let keeps = judge(policy, of);
         let going = keeps.iter().filter(|k| k.reasons.is_empty()).count();
         if going > 4 && going * 2 > keeps.len() && !force {
@@ -165,6 +172,8 @@ pub fn prune(
     }
     if !dry_run {
         lock::remove_stale(&repository.locks)?;
+        let (entries, _) = repository.entries(None)?;
+        repository.forget_drills(&entries);
         repository.copy_catalog();
     }
     Ok(done)

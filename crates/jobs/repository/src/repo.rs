@@ -1,7 +1,9 @@
 //! Making and opening a repository, and the two steps that change its catalog.
 
 use crate::catalog::Entry;
-use crate::layout::{self, BACKUPS, BackupId, CATALOG, LOCKS, REPOSITORY, ServerName, entry_name};
+use crate::layout::{
+    self, BACKUPS, BackupId, CATALOG, DRILLS, LOCKS, REPOSITORY, ServerName, entry_name,
+};
 use crate::lock::{Lock, Purpose};
 use base::{Error, Kind, Result, failpoint};
 use run::failure;
@@ -61,7 +63,7 @@ impl Repository {
             made => made,
         };
         let root = root.map_err(cannot)?;
-        for below in [CATALOG, LOCKS, BACKUPS] {
+        for below in [CATALOG, LOCKS, DRILLS, BACKUPS] {
             place
                 .join(below)
                 .create(None)
@@ -209,7 +211,7 @@ impl Repository {
 /// Whether all that lies here are the empty directories that an `init` had made when it was killed.
 fn begun(place: &Location) -> store::Result<bool> {
     for found in place.open(None)?.list()? {
-        let ours = [CATALOG, LOCKS, BACKUPS].contains(&found.name.as_str());
+        let ours = [CATALOG, LOCKS, DRILLS, BACKUPS].contains(&found.name.as_str());
         if !ours || found.kind == EntryKind::File {
             return Ok(false);
         }

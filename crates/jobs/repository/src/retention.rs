@@ -14,7 +14,7 @@ use crate::catalog::Entry;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The rules; a rule without a number keeps nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +39,27 @@ impl Policy {
     /// Whether no rule is set.
     pub fn is_empty(&self) -> bool {
         *self == Policy::default()
+    }
+}
+
+/// The policies of a repository.
+#[derive(Clone, Debug, Default)]
+pub struct Policies {
+    /// Of servers that have none of their own.
+    pub usual: Policy,
+    /// Of servers, by name.
+    pub of_server: BTreeMap<String, Policy>,
+}
+
+impl Policies {
+    /// The policy of a server.
+    pub fn of(&self, server: &str) -> &Policy {
+        self.of_server.get(server).unwrap_or(&self.usual)
+    }
+
+    /// Whether no rule is set for any server.
+    pub fn is_empty(&self) -> bool {
+        self.usual.is_empty() && self.of_server.values().all(Policy::is_empty)
     }
 }
 

@@ -51,6 +51,15 @@ impl Run {
         self.cancel.raise();
     }
 
+    /// The same context for a part of the work, which may be given up without the rest.
+    pub fn below(&self) -> Run {
+        Run {
+            cancel: self.cancel.below(),
+            aborted: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// The same context with another observer.
     pub fn with_observer(&self, observer: Arc<dyn Observer>) -> Run {
         Run {

@@ -10,7 +10,12 @@ use std::time::{Duration, Instant};
 
 /// A shared stop flag; clones see the same flag.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>, Arc<Mutex<Option<String>>>);
+pub struct Cancel {
+    flag: Arc<AtomicBool>,
+    /// Flags that stop this one, too.
+    above: Vec<Arc<AtomicBool>>,
+    exit_delay: Arc<Mutex<Option<String>>>,
+}
 
 /// While it lives, a second interrupt does not end the process.
 #[must_use]
@@ -29,9 +34,20 @@ impl Cancel {
         Self::default()
     }
 
+    /// A flag for a part of the work: a stop of all of it stops the part, and not the other way round.
+    pub fn below(&self) -> Cancel {
+        let mut above = self.above.clone();
+        above.push(Arc::clone(&self.flag));
+        Cancel {
+            flag: Arc::default(),
+            above,
+            exit_delay: Arc::clone(&self.exit_delay),
+        }
+    }
+
     /// Asks all workers to stop.
     pub fn raise(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.flag.store(true, Ordering::SeqCst);
     }
 
     /// Keeps a second interrupt from ending the process; `why` is shown to the user.
@@ -43,19 +59,22 @@ impl Cancel {
 
     /// Why a second interrupt must not end the process.
     pub fn exit_delay(&self) -> Option<String> {
-        self.1
+        self.exit_delay
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
     fn set_exit_delay(&self, why: Option<String>) {
-        *self.1.lock().unwrap_or_else(PoisonError::into_inner) = why;
+        *self
+            .exit_delay
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = why;
     }
 
     /// Whether a stop was asked for.
     pub fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed) || self.above.iter().any(|f| f.load(Ordering::Relaxed))
     }
 
     /// Sleeps up to `time`, waking early when a stop is asked for; true if it was.
@@ -77,6 +96,17 @@ impl Cancel {
 #[cfg(test)]
 mod tests {
     use super::Cancel;
+
+    #[test]
+    fn a_part_stops_with_the_whole() {
+        let all = Cancel::new();
+        let (one, two) = (all.below(), all.below());
+        one.raise();
+        assert!(one.is_raised() && one.clone().is_raised() && one.below().is_raised());
+        assert!(!all.is_raised() && !two.is_raised());
+        all.raise();
+        assert!(two.is_raised());
+    }
 
     #[test]
     fn what_was_held_before_is_held_again() {

@@ -4,6 +4,7 @@
 //! Invariant: a figure is formatted in one place, so the three cannot disagree. What this module does
 //! not do: measure or judge; the job has done that.
 
+mod configuration;
 mod doctor;
 mod dump;
 mod impact;
@@ -16,11 +17,12 @@ mod traffic;
 mod tuning;
 mod verify;
 
+pub use configuration::{Completed, Configuration, configuration, servers};
 pub use doctor::doctor;
 pub use dump::dump;
 pub use impact::impact;
 pub use load::load;
-pub use repository::{backup, check, init, list, prune, rekey};
+pub use repository::{backup, check, drill, init, list, prune, rekey};
 pub use text::lines;
 pub use tpcc::{tpcc_check, tpcc_load, tpcc_run};
 pub use traffic::traffic;

@@ -3,7 +3,9 @@
 use super::shared::{rows, things};
 use super::{Item, Line, Summary, Table};
 use base::units::{bytes, count, seconds};
-use repository::{Backup, Checked, Entry, Listing, Pruned, Removal, Repository, Unlisted};
+use repository::{
+    Backup, Checked, Drilled, Entry, Listing, Proof, Pruned, Removal, Repository, Unlisted,
+};
 use serde_json::{Value, json};
 
 /// Describes a new repository.
@@ -58,11 +60,17 @@ pub fn list(r: &Repository, l: &Listing) -> Summary {
         "row data",
         "stored",
         "source",
+        "proven",
         "",
     ];
     let mut table = vec![head.map(str::to_owned).to_vec()];
-    table.extend(l.entries.iter().map(cells));
-    let json: Vec<Value> = l.entries.iter().map(entry_json).collect();
+    table.extend(l.entries.iter().map(|e| cells(e, l.proof_of(e))));
+    let json = |e: &Entry| {
+        let mut json = entry_json(e);
+        json["proven"] = l.proof_of(e).map(|p| p.at.to_string()).into();
+        json
+    };
+    let json: Vec<Value> = l.entries.iter().map(json).collect();
     let mut item = Item::keys().key("backups", json);
     if n > 0 {
         let rows = table;
@@ -91,7 +99,11 @@ pub fn list(r: &Repository, l: &Listing) -> Summary {
     s
 }
 
-fn cells(e: &Entry) -> Vec<String> {
+fn cells(e: &Entry, proof: Option<&Proof>) -> Vec<String> {
+    let proven = proof.map_or_else(
+        || "-".to_owned(),
+        |p| p.at.strftime("%Y-%m-%d %H:%M").to_string(),
+    );
     let begin = e.begin.get(..16).unwrap_or(&e.begin).replace('T', " ");
     let note = match e.exceptions.len() {
         0 => String::new(),
@@ -108,6 +120,7 @@ fn cells(e: &Entry) -> Vec<String> {
             unknown(),
             bytes(e.stored_bytes),
             unknown(),
+            proven,
             "encrypted".to_owned(),
         ];
     }
@@ -120,6 +133,7 @@ fn cells(e: &Entry) -> Vec<String> {
         bytes(e.raw_bytes),
         bytes(e.stored_bytes),
         format!("{} {}", e.flavour, e.server_version),
+        proven,
         note,
     ]
 }
@@ -217,6 +231,63 @@ pub fn check(all: &[Checked]) -> Summary {
         json.push(object);
     }
     s.add(item.key("backups", json));
+    s
+}
+
+/// Describes drills.
+pub fn drill(all: &[Drilled]) -> Summary {
+    let proven = all.iter().filter(|d| d.is_proven()).count();
+    let heading = match (all.len(), proven) {
+        (1, 1) => "The backup is proven".to_owned(),
+        (1, _) => "The backup is NOT PROVEN".to_owned(),
+        (n, good) if n == good => format!("{}: proven", things(n as u64, "backup")),
+        (n, good) => format!("{}: {} NOT PROVEN", things(n as u64, "backup"), n - good),
+    };
+    let mut s = Summary::new("drill", heading);
+    let mut item = Item::keys();
+    let mut json = Vec::new();
+    for d in all {
+        let name = format!("{}@{}", d.entry.server, d.entry.id);
+        let line = match &d.restored {
+            Ok(done) => format!(
+                "{name}  restored and compared in {}: {} rows{}",
+                seconds(d.seconds),
+                count(done.rows),
+                match d.checks.len() as u64 {
+                    0 => String::new(),
+                    n => format!(", {}", things(n, "check")),
+                }
+            ),
+            Err(e) => format!("{name}  FAILED: {}", e.what),
+        };
+        item = item.with(Line::Plain(line));
+        let wrong = d.checks.iter().filter_map(|(sql, wrong)| {
+            let wrong = wrong.as_ref()?;
+            Some(format!("  NOT TRUE, {wrong}: {sql}"))
+        });
+        item = wrong.fold(item, |item, line| {
+            item.with(Line::Plain(base::units::printable(&line)))
+        });
+        let checks: Vec<Value> = d
+            .checks
+            .iter()
+            .map(|(sql, wrong)| json!({"sql": sql, "wrong": wrong}))
+            .collect();
+        let done = d.restored.as_ref();
+        json.push(json!({
+            "backup": name, "proven": d.is_proven(), "at": d.at.to_string(),
+            "seconds": base::units::rounded(d.seconds), "rows": done.map_or(0, |d| d.rows),
+            "error": done.err().map(|e| &e.what), "checks": checks,
+            "exceptions": done.map_or(&[][..], |d| &d.exceptions[..]),
+        }));
+    }
+    s.add(item.key("backups", json));
+    let exceptions: Vec<String> = all
+        .iter()
+        .filter_map(|d| d.restored.as_ref().ok())
+        .flat_map(|d| d.exceptions.iter().cloned())
+        .collect();
+    s.add_exceptions(&exceptions);
     s
 }
 

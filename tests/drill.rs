@@ -1,0 +1,146 @@
+//! A drill restores a backup into a server of its own, and what came of it is seen in lists and metrics.
+
+use crate::kit::{Done, Pair, Tool, both};
+use serde_json::Value;
+
+const ROWS: &str = "CREATE DATABASE t_a; CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200)); \
+    INSERT INTO t_a.t (v) VALUES ('a'), ('b'), ('c'); CREATE VIEW t_a.w AS SELECT v FROM t_a.t";
+
+/// A command about the repository of this pair.
+fn verb(pair: &Pair, words: &[&str]) -> Tool {
+    Tool::new(words.iter().copied()).args(["--repository".into(), pair.path("repo")])
+}
+
+fn backup(pair: &Pair, name: &str) -> String {
+    let done = verb(pair, &["backup", name, &pair.source().uri(), "--json"]).run();
+    let id = done.ok().summary()["backup"]["id"].clone();
+    id.as_str().expect("an id").to_owned()
+}
+
+fn drill(pair: &Pair, words: &[&str]) -> Done {
+    let scratch = pair.path("scratch");
+    std::fs::create_dir_all(&scratch).expect("made");
+    let program = pair
+        .source()
+        .install()
+        .one_program(&pair.path("mysqld"))
+        .expect("a program");
+    let done = verb(pair, &[&["drill"], words].concat())
+        .args(["--scratch".into(), scratch.clone()])
+        .args(["--mysqld".into(), program])
+        .run();
+    // Nothing stays, whatever came of it.
+    let left: Vec<_> = std::fs::read_dir(&scratch).expect("a directory").collect();
+    assert!(left.is_empty(), "{left:?}\n{}", done.said());
+    done
+}
+
+fn listed(pair: &Pair) -> Vec<Value> {
+    let list = verb(pair, &["list", "--json"]).run().ok().summary();
+    list["backups"].as_array().expect("backups").clone()
+}
+
+both!(proven_and_not_proven);
+fn proven_and_not_proven(pair: &Pair) {
+    pair.fill(ROWS);
+    Tool::new(["init".into(), pair.path("repo")]).run().ok();
+    drill(pair, &[]).code(2).says(&["there is no backup"]);
+    let first = backup(pair, "shop");
+    pair.fill("INSERT INTO t_a.t (v) VALUES ('later')");
+    let second = backup(pair, "shop");
+    let checks = pair.path("checks.sql");
+    std::fs::write(
+        &checks,
+        "-- rows\nSELECT COUNT(*) = 4 FROM t_a.t;\n\nSELECT v FROM t_a.w\n",
+    )
+    .expect("written");
+    let metrics = pair.path("penstock.prom");
+    let (checks, metrics) = (checks.display().to_string(), metrics.display().to_string());
+    drill(pair, &["--check-file", &checks, "--metrics-file", &metrics])
+        .ok()
+        .says(&["The backup is proven", &second, "4 rows, 2 checks"]);
+    let all = listed(pair);
+    assert!(
+        all[0]["proven"].is_null() && all[1]["proven"].is_string(),
+        "{all:?}"
+    );
+    let text = std::fs::read_to_string(&metrics).expect("metrics");
+    for line in [
+        "penstock_backups{server=\"shop\"} 2",
+        "penstock_last_drill_proven{server=\"shop\"} 1",
+        "# TYPE penstock_last_proven_backup_timestamp_seconds gauge",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    // Of the older one the same check is not true.
+    drill(
+        pair,
+        &[&first, "--check-file", &checks, "--check", "SELECT 1"],
+    )
+    .code(4)
+    .says(&["NOT PROVEN", "NOT TRUE", "it returns '0'", "is not proven"]);
+    drill(pair, &[&second, "--check", "SELECT v FROM t_a.none"])
+        .code(4)
+        .says(&["NOT TRUE"]);
+    drill(
+        pair,
+        &[&second, "--check", "SELECT 1 FROM t_a.t WHERE v = 'x'"],
+    )
+    .code(4)
+    .says(&["no row"]);
+    let written: Vec<String> = std::fs::read_dir(pair.path("repo/drills"))
+        .expect("drills")
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(
+        written
+            .iter()
+            .any(|n| n.contains(&first) && n.ends_with("@failed.json")),
+        "{written:?}"
+    );
+    // Each server; one of them damaged.
+    let other = backup(pair, "other");
+    let archive = pair.path("repo/backups/other").join(&other);
+    let is_chunk = |p: &std::path::PathBuf| p.to_string_lossy().ends_with(".tsv.zst");
+    let files = std::fs::read_dir(&archive).expect("files").flatten();
+    let chunk = files.map(|e| e.path()).find(is_chunk).expect("a chunk");
+    let mut bytes = std::fs::read(&chunk).expect("a chunk");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&chunk, bytes).expect("written");
+    drill(pair, &["--random", "--metrics-file", &metrics])
+        .code(5)
+        .says(&["2 backups: 1 NOT PROVEN", "FAILED", "restored and compared"]);
+    let text = std::fs::read_to_string(&metrics).expect("metrics");
+    assert!(
+        text.contains("penstock_last_drill_proven{server=\"other\"} 0"),
+        "{text}"
+    );
+    // What prevents a drill says nothing about the backup.
+    let before = std::fs::read_dir(pair.path("repo/drills"))
+        .expect("drills")
+        .count();
+    let none = verb(pair, &["drill", &second, "--mysqld", "/nonexistent/mysqld"]);
+    assert_ne!(none.run().code, 0);
+    let after = std::fs::read_dir(pair.path("repo/drills"))
+        .expect("drills")
+        .count();
+    assert_eq!(before, after);
+    // The last proof outlives its backup; other drills of what is gone do not.
+    backup(pair, "shop");
+    verb(
+        pair,
+        &["prune", "--keep-last", "1", "--server-name", "shop"],
+    )
+    .run()
+    .ok();
+    let left: Vec<String> = std::fs::read_dir(pair.path("repo/drills"))
+        .expect("drills")
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .filter(|n| n.starts_with("shop@"))
+        .collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].ends_with("@proven.json"));
+}
