@@ -204,7 +204,9 @@ fn hooks_and_heartbeats_that_fail(pair: &Pair) {
         .code(6)
         .says(&["the backup is done, but the heartbeat's URL", "404"]);
     assert!(!done.said().contains("secret"), "{}", done.said());
-    run("[heartbeat]\nfile = '/nonexistent/beat'\n")
+    // No directory, for root neither.
+    let beat = format!("{bad}/beat");
+    run(&format!("[heartbeat]\nfile = '{beat}'\n"))
         .code(8)
         .says(&["the heartbeat file"]);
     assert_eq!(listed(&config).len(), 3);

@@ -140,7 +140,10 @@ impl Tool {
         command
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
-            .env("HOME", "/nonexistent")
+            .env(
+                "HOME",
+                testkit::server::home_directory().expect("a home directory"),
+            )
             // Nor what /etc/penstock of this machine says.
             .env("PENSTOCK_CONFIG", "/dev/null")
             .env("USER", "nobody");

@@ -426,6 +426,14 @@ fn temp_directory() -> Result<tempfile::TempDir> {
         .map_err(Error::doing(home.display()))
 }
 
+/// The home directory of the tools that this process starts: nothing of the user's own is read, and what
+/// tools keep is not left in a directory of the machine. The next test process removes it.
+pub fn home_directory() -> Result<PathBuf> {
+    let home = std::env::temp_dir().join(format!("{PREFIX}{}-home", std::process::id()));
+    std::fs::create_dir_all(&home).map_err(Error::doing(home.display()))?;
+    Ok(home)
+}
+
 /// Removes the directories of test processes that were killed before they could.
 fn sweep() {
     let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else {
