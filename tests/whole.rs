@@ -40,6 +40,7 @@ mod secrets;
 mod server_limits;
 mod shell_archive;
 mod stores;
+mod streams;
 mod tablespace;
 mod tablespace_import;
 mod tuning;

@@ -68,6 +68,8 @@ pub struct Done {
     pub code: i32,
     /// Standard output.
     pub out: String,
+    /// The same as it is, where it is no text.
+    pub bytes: Vec<u8>,
     /// Standard error.
     pub err: String,
     /// How it was called, for messages.
@@ -252,11 +254,11 @@ impl Stream {
     }
 
     /// Waits until the output is closed.
-    fn end(mut self) -> String {
+    fn end(mut self) -> Vec<u8> {
         if let Some(thread) = self.thread.take() {
             thread.join().expect("a reader");
         }
-        self.text()
+        std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -319,7 +321,8 @@ impl Running {
                 None => std::thread::sleep(Duration::from_millis(5)),
             }
         };
-        let (out, err) = (self.out.end(), self.err.end());
+        let bytes = self.out.end();
+        let (out, err) = (lossy(&bytes), lossy(&self.err.end()));
         let Some(status) = status else {
             panic!("{} hangs\n{out}\n{err}", self.line)
         };
@@ -329,6 +332,7 @@ impl Running {
         Done {
             code,
             out,
+            bytes,
             err,
             line: self.line,
         }

@@ -27,7 +27,7 @@ pub struct Dump {
     #[arg(value_name = "SOURCE")]
     pub source: Option<String>,
     /// Archive to write: a directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://…; it must
-    /// be empty, or not exist yet
+    /// be empty, or not exist yet. - writes it to standard output, as one stream
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
     #[command(flatten)]

@@ -24,10 +24,13 @@ objects already; the others are listed by penstock --help"
 pub struct Load {
     /// What to load: a directory that penstock dump, MySQL Shell, MariaDB Shell, mydumper,
     /// mysqldump --tab or mariadb-dump --dir wrote; a directory of CSV files; a script of mysqldump
-    /// or mariadb-dump, plain or compressed (gzip, zstd, bzip2, xz); or - for a script on standard
-    /// input
+    /// or mariadb-dump, plain or compressed (gzip, zstd, bzip2, xz); or - for such a script, or an
+    /// archive, on standard input
     #[arg(value_name = "FROM")]
     pub from: PathBuf,
+    /// Where an archive on standard input is unpacked, and removed at the end [default: /var/tmp]
+    #[arg(long, value_name = "DIR")]
+    pub scratch: Option<PathBuf>,
     #[command(flatten)]
     pub other_dumps: OtherDumps,
     #[command(flatten)]

@@ -8,6 +8,7 @@ pub mod bench;
 pub mod config;
 pub mod connection;
 pub mod control;
+pub mod copy;
 pub mod doctor;
 pub mod dump;
 pub mod encryption;
@@ -95,6 +96,8 @@ pub enum Command {
     Load(load::Load),
     /// Check an archive offline, or compare an archive with a server, or two servers
     Verify(verify::Verify),
+    /// Copy an archive to another place, out of a stream, or into one
+    Copy(copy::Copy),
     /// Make a repository: a place for backups of many servers
     Init(repository::Init),
     /// Dump a server into a repository

@@ -23,8 +23,8 @@ Exit codes: 0 intact or equal, 4 the sides differ, 5 the archive is damaged; the
 penstock --help"
 )]
 pub struct Verify {
-    /// The archive: a directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://…; without a
-    /// server it is checked offline
+    /// The archive: a directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://…, or - for
+    /// standard input; without a server it is checked offline
     #[arg(
         value_name = "DIR",
         required_unless_present_any = ["server", "tablespace"],
@@ -47,6 +47,9 @@ pub struct Verify {
     /// Offline: check the files only, do not decode the rows
     #[arg(long, conflicts_with_all = ["against", "server"])]
     pub files_only: bool,
+    /// Where an archive on standard input is unpacked, and removed at the end [default: /var/tmp]
+    #[arg(long, value_name = "DIR", requires = "archive")]
+    pub scratch: Option<PathBuf>,
     #[command(flatten)]
     pub recording: report::Recording,
     #[command(flatten)]

@@ -22,16 +22,19 @@ use clap::CommandFactory;
 use instance::doctor;
 use run::Run;
 use run::control::Request;
+use std::path::Path;
 use std::sync::Arc;
+use store::Location;
 
 /// Runs the verb; returns the exit code of a run that completed.
 fn run(cli: &Cli, config: Option<&Config>, screen: &Arc<Screen>, cancel: &Cancel) -> Result<u8> {
     let run = Run::new(screen.clone(), cancel.clone());
     screen.follow(run.limiter.clone());
     match &cli.command {
-        Command::Dump(a) => dump(a, &run, screen),
+        Command::Dump(a) => dump(a, cli.json, &run, screen),
         Command::Load(a) => load(a, &run, screen),
         Command::Verify(a) => verify(a, &run, screen),
+        Command::Copy(a) => copy(a, cli.json, &run, screen),
         Command::Init(a) => repository::init(a, screen),
         Command::Backup(a) => repository::backup(a, config, &run, screen),
         Command::List(a) => repository::list(a, screen),
@@ -61,8 +64,12 @@ fn show(run: &Run, screen: &Screen, summary: &mut Summary) {
     screen.summary(summary);
 }
 
-fn dump(a: &args::dump::Dump, run: &Run, screen: &Screen) -> Result<u8> {
+fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<u8> {
     let options = settings::dump(a)?;
+    if *options.to == Location::Stream {
+        settings::rules::to_stdout("--to -", json)?;
+        screen.leave_stdout();
+    }
     settings::limit(run, &a.how.limits, Some(&a.how.store_limits));
     let _listens = control::listen(run, "dump", settings::about("into", &options.to));
     let mut kept = record::keep(
@@ -77,7 +84,46 @@ fn dump(a: &args::dump::Dump, run: &Run, screen: &Screen) -> Result<u8> {
 }
 
 fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
-    run_load(run, screen, &settings::load(a)?, &a.how)
+    let mut options = settings::load(a)?;
+    let unpacked = if *options.from == Location::Stream && load::is_archive(&options.from)? {
+        Some(unpacked(run, a.scratch.as_deref())?)
+    } else {
+        None
+    };
+    if let Some(unpacked) = &unpacked {
+        options.from = options.from.moved(unpacked.location());
+    }
+    run_load(run, screen, &options, &a.how)
+}
+
+/// An archive of standard input, until it is dropped.
+struct Unpacked(tempfile::TempDir);
+
+impl Unpacked {
+    fn location(&self) -> Location {
+        Location::Directory(self.0.path().join("archive"))
+    }
+}
+
+/// Unpacks the archive on standard input.
+fn unpacked(run: &Run, scratch: Option<&Path>) -> Result<Unpacked> {
+    let scratch = scratch.unwrap_or(Path::new(settings::SCRATCH));
+    let unpacked = Unpacked(settings::scratch(scratch, "penstock-stream-", 0o700)?);
+    copy::unpack(run, &unpacked.0.path().join("archive"))?;
+    Ok(unpacked)
+}
+
+fn copy(a: &args::copy::Copy, json: bool, run: &Run, screen: &Screen) -> Result<u8> {
+    let options = settings::copy(a)?;
+    if options.to == Location::Stream {
+        settings::rules::to_stdout("copy to -", json)?;
+        screen.leave_stdout();
+    }
+    settings::limit_disk(run, &a.store_limits);
+    let _listens = control::listen(run, "copy", settings::about("of", &options.from));
+    let done = copy::run(run, &options)?;
+    show(run, screen, &mut summary::copy(&done));
+    Ok(0)
 }
 
 /// Loads, and shows what was done.
@@ -99,7 +145,7 @@ fn run_load(run: &Run, screen: &Screen, options: &load::Options, a: &Loading) ->
 }
 
 fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
-    let v = settings::verify(a)?;
+    let mut v = settings::verify(a)?;
     settings::limit(run, &a.limits, None);
     let about = match &v.of {
         Compared::Archive { directory, .. } | Compared::Against(directory, _) => {
@@ -111,6 +157,16 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
             .map_or_else(String::new, |f| format!("of {}", f.display())),
     };
     let _listens = control::listen(run, "verify", about);
+    let _unpacked = match &mut v.of {
+        Compared::Archive { directory, .. } | Compared::Against(directory, _)
+            if **directory == Location::Stream =>
+        {
+            let unpacked = unpacked(run, a.scratch.as_deref())?;
+            *directory = directory.moved(unpacked.location());
+            Some(unpacked)
+        }
+        _ => None,
+    };
     let file = a.recording.record.as_deref();
     let begins = |sides: &[String]| recorded::verify(sides, v.threads, &v.filter);
     let mut kept = match &v.of {

@@ -14,7 +14,6 @@ use encryption::Place;
 use repository::{Planned, Policies, Purpose, Repository, ServerName};
 use run::{Run, failure};
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use store::Location;
 
@@ -124,15 +123,12 @@ pub fn check(a: &Check, config: Option<&Config>, run: &Run, screen: &Screen) -> 
     with_metrics(&a.place, outcome)
 }
 
-/// Where a drill's data directory is made if nothing else is said: `/tmp` is memory on many hosts.
-const SCRATCH: &str = "/var/tmp";
-
 /// `penstock drill`.
 pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> Result<u8> {
     let server = server(a.server_name.as_ref())?;
     let place = place::location("--repository", &a.place.repository)?;
     let checks = settings::checks(a)?;
-    let scratch = a.scratch.as_deref().unwrap_or(Path::new(SCRATCH));
+    let scratch = a.scratch.as_deref().unwrap_or(Path::new(settings::SCRATCH));
     place::local("--scratch", scratch)?;
     let job = Job {
         command: "drill",
@@ -158,14 +154,7 @@ pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> 
             run.check()?;
             let name = format!("{}@{}", entry.server, entry.id);
             run.observer.note(format!("restoring {name} for proof"));
-            let directory = tempfile::Builder::new()
-                .prefix("penstock-drill-")
-                .permissions(std::fs::Permissions::from_mode(0o711))
-                .tempdir_in(scratch)
-                .map_err(|e| {
-                    let what = format!("cannot make a directory in {}: {e}", scratch.display());
-                    Error::new(Kind::Storage, what).hint("name another one with --scratch")
-                })?;
+            let directory = settings::scratch(scratch, "penstock-drill-", 0o711)?;
             let options = repository::DrillOptions {
                 load: settings::drill(
                     repository.place_of(entry)?,

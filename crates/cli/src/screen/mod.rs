@@ -12,6 +12,7 @@ use base::pace::Pace;
 use base::units::{bytes, count, printable, rounded};
 use base::{Counters, Error, Event, Observer, RateLimiter};
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -76,6 +77,8 @@ pub struct Screen {
     warned: Mutex<Vec<String>>,
     /// The first error of standard output.
     lost: Mutex<Option<std::io::Error>>,
+    /// Standard output holds an archive: what is printed goes to standard error.
+    left: AtomicBool,
 }
 
 impl Screen {
@@ -91,6 +94,7 @@ impl Screen {
             live,
             warned: Mutex::default(),
             lost: Mutex::default(),
+            left: AtomicBool::new(false),
         });
         let weak = Arc::downgrade(&screen);
         std::thread::spawn(move || {
@@ -173,8 +177,17 @@ impl Screen {
         self.out(&format!("{value}\n"));
     }
 
+    /// From now on nothing is printed to standard output.
+    pub fn leave_stdout(&self) {
+        self.left.store(true, Ordering::Relaxed);
+    }
+
     /// Writes to standard output. A closed pipe or a full disk must not stop a backup: it is an error at the end.
     fn out(&self, text: &str) {
+        if self.left.load(Ordering::Relaxed) {
+            let _ = std::io::stderr().write_all(text.as_bytes());
+            return;
+        }
         let mut out = std::io::stdout();
         let done = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         if let Err(e) = done {

@@ -28,6 +28,7 @@ use encryption::Place;
 use instance::{doctor, managed, tune};
 use run::{Run, throttle};
 use server::Filter;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +43,7 @@ const LOCK_WAIT: u64 = 60;
 /// What a dump shall do.
 pub fn dump(a: &Dump) -> Result<dump::Options> {
     rules::record_outside(a)?;
-    let to = place::location("--to", &a.to)?;
+    let to = place::location_or_stream("--to", &a.to)?;
     dump_to(to, a.source.as_deref(), &a.how)
 }
 
@@ -250,7 +251,8 @@ pub enum Compared {
 /// What a verification shall do.
 pub fn verify(a: &Verify) -> Result<Verification> {
     let archive = a.archive.as_deref();
-    let archive = archive.map(|dir| place::location("DIR", dir)).transpose()?;
+    let archive = archive.map(|dir| place::location_or_stream("DIR", dir));
+    let archive = archive.transpose()?;
     recorded(a.recording.record.as_deref())?;
     rules::verify(a)?;
     if let Some(from) = &archive {
@@ -310,6 +312,18 @@ fn verifiable(from: &Location) -> Result<()> {
     }
 }
 
+/// What shall be copied.
+pub fn copy(a: &crate::args::copy::Copy) -> Result<copy::Options> {
+    let from = place::location_or_stream("FROM", &a.from)?;
+    let to = place::location_or_stream("TO", &a.to)?;
+    rules::copy(&from, &to)?;
+    Ok(copy::Options {
+        from,
+        to,
+        threads: threads(a.threads),
+    })
+}
+
 /// What doctor shall look at.
 pub fn doctor(a: &Doctor) -> Result<doctor::Options> {
     rules::doctor(a)?;
@@ -325,6 +339,21 @@ pub fn doctor(a: &Doctor) -> Result<doctor::Options> {
     })
 }
 
+/// Where what is only needed for a while goes if nothing else is said: `/tmp` is memory on many hosts.
+pub const SCRATCH: &str = "/var/tmp";
+
+/// A directory that is removed when it is dropped.
+pub fn scratch(within: &Path, prefix: &str, mode: u32) -> Result<tempfile::TempDir> {
+    tempfile::Builder::new()
+        .prefix(prefix)
+        .permissions(std::fs::Permissions::from_mode(mode))
+        .tempdir_in(within)
+        .map_err(|e| {
+            let what = format!("cannot make a directory in {}: {e}", within.display());
+            Error::new(Kind::Storage, what).hint("name another one with --scratch")
+        })
+}
+
 /// A record is a file of this host.
 fn recorded(file: Option<&Path>) -> Result<()> {
     file.map_or(Ok(()), |file| place::local("--record", file))
@@ -335,7 +364,14 @@ pub fn limit(run: &Run, limits: &Limits, store: Option<&StoreLimits>) {
     if let Some(rate) = limits.max_rate {
         run.limiter.set_rate(Some(rate));
     }
-    if let Some(rate) = store.and_then(|s| s.max_rate_disk) {
+    if let Some(store) = store {
+        limit_disk(run, store);
+    }
+}
+
+/// Sets the limit on what is written that was typed.
+pub fn limit_disk(run: &Run, store: &StoreLimits) {
+    if let Some(rate) = store.max_rate_disk {
         run.disk_limiter.set_rate(Some(rate));
     }
 }

@@ -16,7 +16,9 @@ use crate::args::verify::Verify;
 use base::{Error, Kind, Result};
 use bench::impact::Method;
 use run::throttle;
+use std::io::IsTerminal;
 use std::path::Path;
+use store::Location;
 
 fn refuse(what: impl Into<String>, hint: impl Into<String>) -> Result<()> {
     Err(Error::new(Kind::Usage, what).hint(hint))
@@ -159,6 +161,14 @@ pub fn load(a: &Loading) -> Result<()> {
 /// What does not apply to what is loaded: an archive, or a dump of another tool.
 pub fn load_of(a: &Load, archive: bool) -> Result<()> {
     let from = a.from.display();
+    let stream = a.from.as_os_str() == "-";
+    if a.how.resume && stream {
+        return refuse(
+            "standard input cannot be read again, so there is nothing to resume",
+            "load it from a file or directory; penstock copy - DIR unpacks an archive",
+        );
+    }
+    unpacks(a.scratch.as_deref(), archive && stream)?;
     if archive {
         if let Some(name) = &a.other_dumps.schema {
             return refuse(
@@ -229,10 +239,44 @@ pub fn load_of(a: &Load, archive: bool) -> Result<()> {
             "leave it out",
         );
     }
-    if a.how.resume && a.from.as_os_str() == "-" {
+    Ok(())
+}
+
+/// A scratch directory is for an archive that is unpacked.
+fn unpacks(scratch: Option<&Path>, applies: bool) -> Result<()> {
+    match scratch {
+        Some(scratch) if applies => place::local("--scratch", scratch),
+        Some(_) => refuse(
+            "--scratch is for an archive on standard input, which is unpacked there",
+            "leave it out",
+        ),
+        None => Ok(()),
+    }
+}
+
+/// What is written to standard output leaves no room for anything else there, and is not for a screen.
+pub fn to_stdout(option: &str, json: bool) -> Result<()> {
+    if json {
         return refuse(
-            "standard input cannot be read again, so there is nothing to resume",
-            "load it from a file",
+            format!("{option} writes the archive to standard output, and --json its lines"),
+            "leave --json out; the summary goes to standard error, and --record FILE writes all figures",
+        );
+    }
+    if std::io::stdout().is_terminal() {
+        return refuse(
+            format!("{option} writes the archive to standard output, which is a terminal"),
+            format!("{option} … | ssh HOST penstock copy - DIR; a directory is named without -"),
+        );
+    }
+    Ok(())
+}
+
+/// `penstock copy`.
+pub fn copy(from: &Location, to: &Location) -> Result<()> {
+    if from == to {
+        return refuse(
+            format!("{from} would be copied onto itself"),
+            "name another place",
         );
     }
     Ok(())
@@ -307,6 +351,8 @@ fn both() -> Result<()> {
 
 /// `penstock verify`.
 pub fn verify(a: &Verify) -> Result<()> {
+    let stream = a.archive.as_deref().is_some_and(|a| a.as_os_str() == "-");
+    unpacks(a.scratch.as_deref(), stream)?;
     let server = a.connection.names_a_server();
     let how = a.connection.says_how();
     if a.archive.is_none() && !a.encryption.is_empty() {

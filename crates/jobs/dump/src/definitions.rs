@@ -12,7 +12,7 @@ use super::Options;
 use super::tables::{TableState, by_partition};
 use archive::meta::{self, SchemaMeta, TableMeta};
 use archive::sqlfile::{self, Header, ProgramKind};
-use archive::{Basenames, Encoding};
+use archive::{Basenames, Encoding, FileRecord};
 use base::Result;
 use base::units::printable;
 use run::Run;
@@ -20,6 +20,7 @@ use run::failure;
 use server::catalog::{RoutineKind, Schema, Table, TableKind, View};
 use server::ddl::{self, Definition, Object};
 use server::{Catalog, Identity};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::Store;
 use wire::Conn;
@@ -34,6 +35,8 @@ pub struct Written {
     pub views: u64,
     /// What could not be dumped exactly, by name.
     pub exceptions: Vec<String>,
+    /// The files, with their sizes and digests.
+    pub files: BTreeMap<String, FileRecord>,
 }
 
 /// Writes all definitions and metadata but the root's.
@@ -65,6 +68,7 @@ pub fn write(
             count: 0,
             views: 0,
             exceptions: Vec::new(),
+            files: BTreeMap::new(),
         },
     };
     for schema in &catalog.schemas {
@@ -91,10 +95,11 @@ struct DefinitionWriter<'a> {
 }
 
 impl DefinitionWriter<'_> {
-    fn put(&self, file: &str, text: &str) -> Result<()> {
-        archive::file::put(self.store, file, text.as_bytes(), false)
-            .map(drop)
-            .map_err(|e| failure::archive(format_args!("cannot write {file}"), &e))
+    fn put(&mut self, file: &str, text: &str) -> Result<()> {
+        let record = archive::file::put(self.store, file, text.as_bytes(), false)
+            .map_err(|e| failure::archive(format_args!("cannot write {file}"), &e))?;
+        self.out.files.insert(file.to_owned(), record);
+        Ok(())
     }
 
     fn definition(&mut self, object: Object, schema: &str, name: &str) -> Result<Definition> {

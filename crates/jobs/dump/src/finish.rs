@@ -12,8 +12,9 @@ use run::Run;
 use run::failure;
 use serde_json::json;
 use server::{Catalog, Identity};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::{EntryKind, Store};
+use store::Store;
 
 /// What the manifest records.
 pub struct Facts<'a> {
@@ -22,6 +23,8 @@ pub struct Facts<'a> {
     pub tables: &'a [Arc<TableState>],
     pub achieved: &'a Achieved,
     pub exceptions: &'a [String],
+    /// The files of definitions.
+    pub files: BTreeMap<String, FileRecord>,
     pub begin: jiff::Timestamp,
 }
 
@@ -107,8 +110,11 @@ pub fn finish(
         host: &facts.id.hostname,
         server_version: &facts.id.version_text,
     };
-    let put = |name: &str, text: &str| {
-        archive::file::put(store, name, text.as_bytes(), false).map_err(wrong)
+    let mut files = BTreeMap::new();
+    let mut put = |name: &str, text: &str| {
+        let record = archive::file::put(store, name, text.as_bytes(), false).map_err(wrong)?;
+        files.insert(name.to_owned(), record);
+        Ok(())
     };
     put("@.sql", &archive::sqlfile::empty_sql(&header))?;
     put("@.post.sql", &archive::sqlfile::empty_sql(&header))?;
@@ -116,20 +122,9 @@ pub fn finish(
     done.end = meta::time_text(jiff::Timestamp::now());
     put(meta::DONE, &meta::to_json(&done))?;
 
-    // Small files are read back for the manifest; chunks were hashed as they were written.
-    let entries = store.list().map_err(|e| wrong(e.into()))?;
-    for e in entries {
-        run.check()?;
-        if e.kind == EntryKind::File
-            && e.name != archive::marker::INCOMPLETE
-            && !manifest.files.contains_key(&e.name)
-        {
-            let bytes = store
-                .read_all(&e.name, 1 << 30)
-                .map_err(|e| wrong(e.into()))?;
-            manifest.files.insert(e.name, FileRecord::of(&bytes));
-        }
-    }
+    // What was written is recorded, not what could be read back: a damaged file must not get a fitting digest.
+    manifest.files.extend(facts.files.clone());
+    manifest.files.extend(files);
     let p = &facts.achieved.position;
     manifest.created = manifest::Created {
         begin: facts.begin.to_string(),

@@ -7,7 +7,6 @@
 //! Invariant: an archive without its manifest, or with the marker of a running dump, is never taken for complete.
 
 mod definitions;
-mod directory;
 mod finish;
 mod options;
 mod plan;
@@ -24,6 +23,7 @@ pub use options::{Consistency, Options};
 pub use summary::Summary;
 
 use base::{Error, Kind, Result};
+use rows::new_archive;
 use rows_phase::RowsPhase;
 use run::Run;
 use run::connect;
@@ -59,12 +59,12 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     // Before the server is contacted; the store checks again when it creates the directory.
     let not_empty = |path| std::fs::read_dir(path).is_ok_and(|mut d| d.next().is_some());
     if options.to.path().is_some_and(not_empty) {
-        return Err(directory::not_empty(&options.to));
+        return Err(new_archive::not_empty(&options.to));
     }
     // A place of another host is reached before the source is disturbed; a directory is made when it is needed.
     let create = || {
         let created = options.to.create(Some(&run.disk_limiter));
-        created.map_err(|e| directory::create_error(&options.to, &e))
+        created.map_err(|e| new_archive::create_error(&options.to, &e))
     };
     let reached = match *options.to {
         Location::Stream | Location::Directory(_) => None,
@@ -134,7 +134,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let outcome = match archive::marker::set(&*store, env!("CARGO_PKG_VERSION")) {
         // Another dump owns the directory, so nothing in it may be removed.
         Err(archive::ArchiveError::Store(e)) if e.busy() => {
-            return Err(directory::busy(&options.to));
+            return Err(new_archive::busy(&options.to));
         }
         Err(e) => Err(failure::archive("cannot start the archive", &e)),
         Ok(()) => Dump {
@@ -156,8 +156,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             Ok(summary)
         }
         Err(e) => {
-            directory::clear(&*store, made);
-            Err(directory::write_error(&options.to, e))
+            new_archive::clear(&*store, made);
+            Err(new_archive::write_error(&options.to, e))
         }
     }
 }
@@ -237,6 +237,7 @@ impl Dump<'_> {
             tables: &tables,
             achieved: &achieved,
             exceptions: &exceptions,
+            files: written.files,
             begin: self.begin,
         };
         let finished = finish::finish(run, store, options, &facts)?;

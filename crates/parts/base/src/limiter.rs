@@ -162,6 +162,11 @@ impl RateLimiter {
 
     // ------------------------------------------------------------ reading
 
+    /// Whether the run ends: [`RateLimiter::end`] was called.
+    pub fn has_ended(&self) -> bool {
+        self.lock().ended
+    }
+
     /// The operator's rate.
     pub fn rate(&self) -> Option<u64> {
         self.lock().asked

@@ -105,3 +105,11 @@ pub fn listed(store: &dyn store::Store) -> Result<Option<Listed>> {
         index: archive::FileRecord::of(&bytes),
     }))
 }
+
+/// The files of an encrypted archive as they are stored, but the key and the list itself; needs no key. `None` if the
+/// archive is not encrypted.
+pub fn stored(
+    store: &dyn store::Store,
+) -> Result<Option<std::collections::BTreeMap<String, archive::FileRecord>>> {
+    Ok(names::Index::read(store)?.map(|(index, _)| index.files))
+}

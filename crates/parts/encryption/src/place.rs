@@ -33,6 +33,14 @@ impl Place {
         }
     }
 
+    /// Another place, with the same keys.
+    pub fn moved(&self, location: Location) -> Place {
+        Place {
+            location,
+            ..self.clone()
+        }
+    }
+
     /// The keys that were named for it.
     pub fn keys(&self) -> &Keys {
         &self.keys

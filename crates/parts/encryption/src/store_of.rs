@@ -229,7 +229,8 @@ impl Store for Encrypted {
 
     fn complete(&self) -> store::Result<()> {
         self.write_names()?;
-        self.inner.sync()
+        self.inner.sync()?;
+        self.inner.complete()
     }
 
     fn link(&self) -> Option<Arc<Link>> {

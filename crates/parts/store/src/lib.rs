@@ -20,6 +20,7 @@ mod name;
 mod object;
 mod remote;
 mod ssh;
+pub mod stream;
 
 #[cfg(any(test, feature = "fault"))]
 mod conformance;

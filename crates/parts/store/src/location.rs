@@ -6,6 +6,7 @@
 
 use crate::object::ObjectPlace;
 use crate::ssh::SshPlace;
+use crate::stream::Sending;
 use crate::{Directory, Error, Result, Store};
 use base::RateLimiter;
 use std::ffi::OsStr;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 /// A place where the files of an archive are, or will be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// Standard input or output, where a job takes one: no place that can be opened.
+    /// Standard input or output, where a job takes one: it can be filled, and not opened.
     Stream,
     /// A directory of this host.
     Directory(PathBuf),
@@ -136,7 +137,7 @@ impl Location {
     /// Opens what is there, to read from or add to. A prefix of an object store is always there.
     pub fn open(&self, limiter: Option<&Arc<RateLimiter>>) -> Result<Arc<dyn Store>> {
         Ok(match self {
-            Location::Stream => return Err(no_place("open")),
+            Location::Stream => return Err(no_place()),
             Location::Directory(path) => {
                 let directory = Directory::open(path)?;
                 match limiter {
@@ -153,7 +154,11 @@ impl Location {
     /// (the error is then of the kind `DirectoryNotEmpty`).
     pub fn create(&self, limiter: Option<&Arc<RateLimiter>>) -> Result<Arc<dyn Store>> {
         let store: Arc<dyn Store> = match self {
-            Location::Stream => return Err(no_place("fill")),
+            Location::Stream => {
+                let sending = Sending::to_stdout(limiter);
+                let sending = sending.map_err(|e| Error::new("write to", "standard output", e))?;
+                return Ok(Arc::new(sending));
+            }
             Location::Directory(path) => {
                 let directory = Directory::create(path)?;
                 return Ok(match limiter {
@@ -188,9 +193,10 @@ impl fmt::Display for Location {
     }
 }
 
-fn no_place(op: &'static str) -> Error {
-    let why = std::io::Error::new(std::io::ErrorKind::Unsupported, "a stream holds no files");
-    Error::new(op, "-", why)
+fn no_place() -> Error {
+    let why = "a stream is read once, from its beginning to its end";
+    let why = std::io::Error::new(std::io::ErrorKind::Unsupported, why);
+    Error::new("open", "-", why)
 }
 
 fn is_scheme(text: &str) -> bool {

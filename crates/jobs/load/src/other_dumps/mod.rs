@@ -37,7 +37,11 @@ const BATCH: usize = 8 << 20;
 /// Whether a path is an archive, which this module does not load.
 pub fn is_archive(from: &Location) -> Result<bool> {
     let from = match from {
-        Location::Stream => return Ok(false),
+        Location::Stream => {
+            return store::stream::is_on_stdin().map_err(|e| {
+                Error::new(Kind::Storage, format!("cannot read standard input: {e}"))
+            });
+        }
         Location::Directory(path) => path,
         // What other tools wrote is read from files of this host.
         Location::Ssh(_) | Location::Object(_) => return Ok(true),

@@ -5,6 +5,7 @@
 //! not do: measure or judge; the job has done that.
 
 mod configuration;
+mod copy;
 mod doctor;
 mod dump;
 mod impact;
@@ -18,6 +19,7 @@ mod tuning;
 mod verify;
 
 pub use configuration::{Completed, Configuration, configuration, servers};
+pub use copy::copy;
 pub use doctor::doctor;
 pub use dump::dump;
 pub use impact::impact;

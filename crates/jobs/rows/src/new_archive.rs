@@ -1,7 +1,7 @@
-//! The directory that a dump writes: the errors of one that cannot be used, and its cleaning after a failure.
+//! The place that a new archive is written to: the errors of one that cannot be used, and its cleaning after a
+//! failure.
 
 use base::{Error, Kind};
-use encryption::Place;
 use run::failure;
 use std::io::ErrorKind;
 use store::{Location, Store};
@@ -25,7 +25,7 @@ pub fn clear(store: &dyn Store, made: bool) {
 }
 
 /// The error of a directory that cannot be created or is not empty.
-pub fn create_error(to: &Place, e: &encryption::Error) -> Error {
+pub fn create_error(to: &Location, e: &encryption::Error) -> Error {
     let e = match e {
         encryption::Error::Store(e) => e,
         e => return failure::encryption(format_args!("cannot write the dump to {to}"), e),

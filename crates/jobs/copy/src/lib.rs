@@ -1,0 +1,130 @@
+//! Copies an archive from one place to another, or out of a stream.
+//!
+//! Invariants: the source is never written to; the copy is marked incomplete until all of it is there; a file whose
+//! bytes are not those that the archive has recorded ends the copy. Encrypted archives are copied as they are
+//! stored, without a key. What this does not do: decode rows, which is for `verify`.
+
+mod files;
+mod stream;
+
+pub use stream::unpack;
+
+use base::{Error, Kind, Result};
+use rows::{archives, new_archive};
+use run::{Run, failure};
+use std::sync::Arc;
+use std::time::Instant;
+use store::{Location, Store};
+
+/// What to copy.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The archive.
+    pub from: Location,
+    /// Where to; nothing may be there yet.
+    pub to: Location,
+    /// Files at the same time.
+    pub threads: usize,
+}
+
+/// What was copied.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The archive.
+    pub from: String,
+    /// The copy.
+    pub to: String,
+    /// Files.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Whether the bytes were compared with digests.
+    pub compared: bool,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// Time that all threads together waited for the network to either place, if there is one.
+    pub link_seconds: Option<f64>,
+}
+
+/// Copies an archive.
+pub fn run(run: &Run, options: &Options) -> Result<Summary> {
+    let start = Instant::now();
+    let Options { from, to, threads } = options;
+    let source = match from {
+        Location::Stream => {
+            stream::expected()?;
+            None
+        }
+        _ => Some(files::Source::open(from)?),
+    };
+    let made = to.path().is_some_and(|path| !path.exists());
+    let store = to
+        .create(Some(&run.disk_limiter))
+        .map_err(|e| new_archive::create_error(to, &e.into()))?;
+    match archive::marker::set(&*store, env!("CARGO_PKG_VERSION")) {
+        Err(archive::ArchiveError::Store(e)) if e.busy() => return Err(new_archive::busy(to)),
+        Err(e) => {
+            new_archive::clear(&*store, made);
+            return Err(failure::archive("cannot begin the copy", &e));
+        }
+        Ok(()) => {}
+    }
+    let phase = run.phase("copying", *threads);
+    let moved = match &source {
+        None => stream::receive(run, &*store, &phase.counters),
+        Some(source) => source.copy(run, &*store, *threads, &phase.counters),
+    };
+    let done = moved.and_then(|moved| {
+        run.check()?;
+        end(&*store)?;
+        Ok(moved)
+    });
+    drop(phase);
+    let (files, bytes) = match done {
+        Ok(done) => done,
+        Err(e) => {
+            new_archive::clear(&*store, made);
+            return Err(named(to, e));
+        }
+    };
+    let links = [source.as_ref().and_then(|s| s.store.link()), store.link()];
+    let waited = links.iter().flatten().map(|l| l.waited().as_secs_f64());
+    Ok(Summary {
+        from: match from {
+            Location::Stream => "standard input".to_owned(),
+            from => from.absolute(),
+        },
+        to: match to {
+            Location::Stream => "standard output".to_owned(),
+            to => to.absolute(),
+        },
+        files,
+        bytes,
+        compared: source.as_ref().is_none_or(files::Source::has_digests),
+        seconds: start.elapsed().as_secs_f64(),
+        link_seconds: links.iter().any(Option::is_some).then(|| waited.sum()),
+    })
+}
+
+/// Everything is there: it is made durable, and the marker goes.
+fn end(store: &dyn Store) -> Result<()> {
+    let wrong = |e: archive::ArchiveError| failure::archive("cannot finish the copy", &e);
+    store.sync().map_err(|e| wrong(e.into()))?;
+    archive::marker::clear(store).map_err(wrong)
+}
+
+/// The error of a copy, with the place that could not be written.
+fn named(to: &Location, e: Error) -> Error {
+    if e.kind != Kind::Storage {
+        return e;
+    }
+    Error {
+        what: base::units::printable(&format!("the copy into {to} failed: {}", e.what)),
+        ..e
+    }
+}
+
+/// Opens the place of an archive as it is stored.
+fn opened(from: &Location) -> Result<Arc<dyn Store>> {
+    from.open(None).map_err(|e| archives::open_error(from, &e))
+}
