@@ -1,6 +1,6 @@
 //! A drill restores a backup into a server of its own, and what came of it is seen in lists and metrics.
 
-use crate::kit::{Done, Pair, Tool, both};
+use crate::kit::{Done, Pair, Tool, both, chromium};
 use serde_json::Value;
 
 const ROWS: &str = "CREATE DATABASE t_a; CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200)); \
@@ -38,6 +38,40 @@ fn drill(pair: &Pair, words: &[&str]) -> Done {
 fn listed(pair: &Pair) -> Vec<Value> {
     let list = verb(pair, &["list", "--json"]).run().ok().summary();
     list["backups"].as_array().expect("backups").clone()
+}
+
+/// The page has the backups, what the drills found, and nothing that a browser complains of.
+fn shown_as_a_page(pair: &Pair, failed: &str, proven: &str) {
+    let page = pair.path("page.html");
+    let written = || {
+        let to = ["--html".into(), page.clone()];
+        verb(pair, &["list"]).args(to).run()
+    };
+    written().ok().says(&[failed, proven]);
+    written().ok();
+    let html = std::fs::read_to_string(&page).expect("a page");
+    let marked = |title: &str| html.contains(&format!("<title>drill of {title}"));
+    assert!(marked(failed) && marked(proven), "{html}");
+    assert!(html.contains("did not prove the backup"), "{html}");
+    assert!(html.contains("age of the last proven backup"));
+    let only = verb(pair, &["list", "--html", "-"]).run().ok();
+    assert!(only.out.starts_with("<!doctype html>") && only.out.contains(proven));
+    // What penstock did not write is not replaced.
+    std::fs::write(&page, "mine").expect("written");
+    written()
+        .code(10)
+        .says(&["no page that penstock has written"]);
+    assert_eq!(std::fs::read(&page).expect("a file"), b"mine");
+    std::fs::remove_file(&page).expect("removed");
+    written().ok();
+    let Some(browser) = chromium::find() else {
+        return;
+    };
+    let own = tempfile::tempdir().expect("a directory");
+    let opened = chromium::open(&browser, &page, own.path());
+    assert!(opened.console.is_empty(), "{:#?}", opened.console);
+    assert!(opened.dom.contains("This page is complete"));
+    assert!(opened.dom.matches("<svg class=\"plot\"").count() >= 3);
 }
 
 both!(proven_and_not_proven);
@@ -99,6 +133,7 @@ fn proven_and_not_proven(pair: &Pair) {
             .any(|n| n.contains(&first) && n.ends_with("@failed.json")),
         "{written:?}"
     );
+    shown_as_a_page(pair, &first, &second);
     // Each server; one of them damaged.
     let other = backup(pair, "other");
     let archive = pair.path("repo/backups/other").join(&other);

@@ -73,11 +73,12 @@ fn places_that_look_remote_are_refused() {
         ("u@host:/a", "write ssh://u@host/a for that"),
         ("host:/a", "./host:/a"),
         ("~x/a", "the shell has not replaced the ~"),
-        ("-", "a stream, not a directory"),
     ] {
         refused(&ARCHIVES, place, says);
         refused(&FILES, place, says);
     }
+    // An archive can be a stream; a record cannot.
+    refused(&FILES, "-", "a stream, not a directory");
     // Archives may lie there, records and the directory of a benchmark not.
     for place in ["s3://bucket/a", "sftp://u@h/a"] {
         refused(&FILES, place, "only a path of this host is possible here");

@@ -71,10 +71,15 @@ pub struct Backup {
 #[command(after_help = "\
 Examples:
   penstock list --repository /backup/repo
-  penstock list --repository s3://backups/mysql --server-name shop --json")]
+  penstock list --repository s3://backups/mysql --server-name shop --json
+  penstock list --repository s3://backups/mysql --html /var/www/html/backups.html -q")]
 pub struct List {
     #[command(flatten)]
     pub place: Where,
+    /// Also write a page: backups and drills over time, sizes, durations, costs; - writes only the page, to
+    /// standard output
+    #[arg(long, value_name = "FILE.html", conflicts_with = "json")]
+    pub html: Option<PathBuf>,
     /// Only the backups of this server
     #[arg(long, value_name = "NAME")]
     pub server_name: Option<String>,

@@ -7,6 +7,7 @@ use crate::args::repository::{Backup, Check, Drill, Init, List, Prune, Restore, 
 use crate::screen::Screen;
 use crate::settings::config::Config;
 use crate::settings::{self, place};
+use ::report::html;
 use ::report::record::{self, settings as recorded};
 use ::report::summary;
 use base::{Error, Kind, Result};
@@ -73,6 +74,15 @@ pub fn backup(a: &Backup, config: Option<&Config>, run: &Run, screen: &Screen) -
 pub fn list(a: &List, screen: &Screen) -> Result<u8> {
     let repository = open(&a.place)?;
     let listing = repository.list(server(a.server_name.as_ref())?.as_ref())?;
+    if let Some(file) = &a.html {
+        place::local_or_stream("--html", file)?;
+        let page = html::of_repository(&repository.place().absolute(), &listing);
+        if file.as_os_str() == "-" {
+            screen.document(&page)?;
+            return with_metrics(&a.place, Ok(0));
+        }
+        html::replace(file, &page)?;
+    }
     screen.summary(&summary::list(&repository, &listing));
     with_metrics(&a.place, Ok(0))
 }

@@ -79,6 +79,7 @@ pub fn backup(
             "the dump has ended, and its archive is not whole",
         )
     })?;
+    entry.impact = dump.impact.as_ref().and_then(|report| report.effect);
     let (entries, _) = repository.entries(Some(server))?;
     entry.sequence = 1 + entries.iter().map(|e| e.sequence).max().unwrap_or(0);
     repository.add(&entry)?;

@@ -49,6 +49,9 @@ pub struct Entry {
     pub files: u64,
     /// The place in the binary log.
     pub position: Position,
+    /// What it cost other sessions, as a part of their throughput or latency, if that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impact: Option<f64>,
     /// Whether it is encrypted. Of such a backup only times and sizes are known here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub encrypted: bool,
@@ -82,6 +85,7 @@ impl Entry {
             files: manifest.files.len() as u64 + 1,
             position: manifest.position.clone(),
             exceptions: manifest.consistency.exceptions.clone(),
+            impact: None,
             encrypted: false,
             manifest: stored,
         }
@@ -113,6 +117,7 @@ impl Entry {
             files: listed.files,
             position: Position::default(),
             exceptions: Vec::new(),
+            impact: None,
             encrypted: true,
             manifest: listed.index,
         }

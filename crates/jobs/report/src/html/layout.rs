@@ -16,19 +16,12 @@ const MOST: usize = 60;
 /// The page of these records.
 pub fn page(records: &[Record]) -> String {
     let mut p = Page::default();
-    p.raw("<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>")
-        .raw(MARK);
-    p.raw("<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-");
-    p.text(&base64_simd::STANDARD.encode_to_string(Sha256::digest(STYLE)));
-    p.raw("'\"><meta name='viewport' content='width=device-width, initial-scale=1'><meta name='color-scheme' content='light dark'>");
-    p.raw("<meta name='referrer' content='no-referrer'><title>");
-    match records {
-        [one] => p.text(&one.title),
-        _ => p.text(&format!("{} runs of penstock", records.len())),
-    };
-    p.raw("</title><style>")
-        .raw(STYLE)
-        .raw("</style></head><body><main>");
+    begin(&mut p, |p| {
+        match records {
+            [one] => p.text(&one.title),
+            _ => p.text(&format!("{} runs of penstock", records.len())),
+        };
+    });
     if records.len() > 1 {
         p.raw("<header><p class='kind'>penstock</p><h1>")
             .text(&format!("{} runs", records.len()));
@@ -49,10 +42,31 @@ pub fn page(records: &[Record]) -> String {
         let number = (records.len() > 1).then_some(i + 1);
         run(&mut p, r, number);
     }
-    p.raw("<footer>Made by penstock report ")
+    end(&mut p, "penstock report");
+    p.into_string()
+}
+
+/// The beginning of a page, with what `title` writes as its title.
+pub fn begin(p: &mut Page, title: impl FnOnce(&mut Page)) {
+    p.raw("<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>")
+        .raw(MARK);
+    p.raw("<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-");
+    p.text(&base64_simd::STANDARD.encode_to_string(Sha256::digest(STYLE)));
+    p.raw("'\"><meta name='viewport' content='width=device-width, initial-scale=1'><meta name='color-scheme' content='light dark'>");
+    p.raw("<meta name='referrer' content='no-referrer'><title>");
+    title(p);
+    p.raw("</title><style>")
+        .raw(STYLE)
+        .raw("</style></head><body><main>");
+}
+
+/// The end of a page that this command made.
+pub fn end(p: &mut Page, command: &'static str) {
+    p.raw("<footer>Made by ")
+        .raw(command)
+        .raw(" ")
         .text(env!("CARGO_PKG_VERSION"));
     p.raw(". This page is complete: it loads nothing and runs no script.</footer></main></body></html>\n");
-    p.into_string()
 }
 
 fn badge(p: &mut Page, r: &Record) {

@@ -6,6 +6,7 @@
 //! no script, and says so in its content security policy; its size is bounded for a run of any length.
 //! What it does not do: judge. The job has judged its run.
 
+mod backups;
 mod bars;
 mod beside;
 mod chart;
@@ -107,7 +108,12 @@ pub fn run(options: &Options) -> Result<Summary> {
             records,
         });
     };
-    write(&path, &html, options.force)?;
+    write(
+        &path,
+        &html,
+        options.force,
+        "name another file with --to, or replace it with --force",
+    )?;
     Ok(Summary {
         path: Some(std::path::absolute(&path).unwrap_or(path)),
         html: None,
@@ -120,14 +126,24 @@ pub fn page(records: &[Record]) -> String {
     layout::page(records)
 }
 
-fn write(path: &Path, html: &str, force: bool) -> Result<()> {
+/// The page of a repository, as it is now.
+pub fn of_repository(place: &str, listing: &repository::Listing) -> String {
+    backups::page(place, listing, jiff::Timestamp::now())
+}
+
+/// Writes a page that replaces an earlier one, and nothing else.
+pub fn replace(path: &Path, html: &str) -> Result<()> {
+    write(path, html, false, "name another file, or remove it")
+}
+
+fn write(path: &Path, html: &str, force: bool, hint: &str) -> Result<()> {
     let shown = printable(&path.display().to_string());
     if !force && !replaceable(path) {
         return Err(Error::new(
             Kind::Target,
-            format!("{shown} already exists, and penstock report did not write it"),
+            format!("{shown} already exists, and is no page that penstock has written"),
         )
-        .hint("name another file with --to, or replace it with --force"));
+        .hint(hint));
     }
     let fail = |e: std::io::Error| Error::new(Kind::Storage, format!("cannot write {shown}: {e}"));
     let mut part = Part::begin(path).map_err(fail)?;

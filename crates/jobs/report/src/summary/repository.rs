@@ -144,6 +144,7 @@ fn entry_json(e: &Entry) -> Value {
         "duration": base::units::rounded(e.seconds()), "flavour": e.flavour, "server_version": e.server_version,
         "tables": e.tables, "rows": e.rows, "raw_bytes": e.raw_bytes, "stored_bytes": e.stored_bytes,
         "files": e.files, "position": e.position, "exceptions": e.exceptions, "encrypted": e.encrypted,
+        "impact": e.impact,
     })
 }
 
