@@ -2,7 +2,11 @@
 //! describe a run.
 
 use crate::kit::{COUNT, Pair, Tool, both};
+use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 const CANARY: &str = "Canary-4711-nobody-says-this";
 
@@ -105,6 +109,37 @@ fn a_password_appears_nowhere(pair: &Pair) {
         .run()
         .code(6);
     silent("output", done.said().as_bytes());
+}
+
+/// What is in the memory of a run is not written to disk when it dies.
+#[test]
+fn a_crash_leaves_no_core_dump() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let aborted = |program: &[&OsStr]| {
+        let mut child = Command::new("sh")
+            .args(["-c", "ulimit -c unlimited && exec \"$@\"", "sh"])
+            .args(program)
+            .current_dir(dir.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("sh");
+        // It waits for its standard input by then.
+        std::thread::sleep(Duration::from_secs(1));
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::ABORT).expect("it runs");
+        let status = child.wait().expect("an end");
+        assert_eq!(status.signal(), Some(6));
+        status.core_dumped()
+    };
+    if !aborted(&["cat".as_ref()]) {
+        return testkit::skip("core dumps", "this machine writes none for any program");
+    }
+    let copy = dir.path().join("copy");
+    let penstock = crate::kit::binary::path().as_os_str();
+    let args = [penstock, "copy".as_ref(), "-".as_ref(), copy.as_os_str()];
+    assert!(!aborted(&args));
 }
 
 both!(servers_are_named_in_many_ways);

@@ -11,6 +11,7 @@ use args::Cli;
 use base::{Cancel, Error, Kind};
 use clap::Parser;
 use clap::error::ErrorKind;
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use screen::{Mode, Screen};
 use settings::config::{self, Config};
 use settings::words::Words;
@@ -18,6 +19,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Passwords and keys are in its memory: no core dump, and no debugger of another process of this user. A
+    // kernel that refuses leaves things as they are for every program.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     if let Some(e) = attached_password(
         std::env::args_os()
             .skip(1)
