@@ -1,6 +1,7 @@
 //! A drill restores a backup into a server of its own, and what came of it is seen in lists and metrics.
 
 use crate::kit::{Done, Pair, Tool, both, chromium};
+use rustix::process::Signal;
 use serde_json::Value;
 
 const ROWS: &str = "CREATE DATABASE t_a; CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200)); \
@@ -19,20 +20,69 @@ fn backup(pair: &Pair, name: &str) -> String {
 
 fn drill(pair: &Pair, words: &[&str]) -> Done {
     let scratch = pair.path("scratch");
+    let done = drilling(pair, words).run();
+    // Nothing stays, whatever came of it.
+    let left: Vec<_> = std::fs::read_dir(&scratch).expect("a directory").collect();
+    assert!(left.is_empty(), "{left:?}\n{}", done.said());
+    done
+}
+
+/// A drill that has not begun.
+fn drilling(pair: &Pair, words: &[&str]) -> Tool {
+    let scratch = pair.path("scratch");
     std::fs::create_dir_all(&scratch).expect("made");
     let program = pair
         .source()
         .install()
         .one_program(&pair.path("mysqld"))
         .expect("a program");
-    let done = verb(pair, &[&["drill"], words].concat())
-        .args(["--scratch".into(), scratch.clone()])
+    verb(pair, &[&["drill"], words].concat())
+        .args(["--scratch".into(), scratch])
         .args(["--mysqld".into(), program])
-        .run();
-    // Nothing stays, whatever came of it.
-    let left: Vec<_> = std::fs::read_dir(&scratch).expect("a directory").collect();
-    assert!(left.is_empty(), "{left:?}\n{}", done.said());
-    done
+}
+
+both!(what_a_killed_drill_left_is_removed_by_the_next);
+fn what_a_killed_drill_left_is_removed_by_the_next(pair: &Pair) {
+    pair.fill(ROWS);
+    Tool::new(["init".into(), pair.path("repo")]).run().ok();
+    backup(pair, "shop");
+    let killed = drilling(pair, &[])
+        .env(
+            "PENSTOCK_STOP_AT",
+            "all is there on a server of the load's own#1",
+        )
+        .start();
+    killed.until_stopped();
+    killed.signal(Signal::KILL);
+    killed.wait();
+    let scratch = pair.path("scratch");
+    let left = std::fs::read_dir(&scratch).expect("a directory").flatten();
+    let left: Vec<_> = left.map(|e| e.path()).collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let running = || -> usize {
+        let within = left[0].display().to_string();
+        let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+        let lines = processes.filter_map(|p| std::fs::read(p.path().join("cmdline")).ok());
+        lines
+            .filter(|line| String::from_utf8_lossy(line).contains(&within))
+            .count()
+    };
+    assert!(running() > 0, "no server was left");
+    // Another one that is under way keeps what it has.
+    let other = drilling(pair, &[])
+        .env(
+            "PENSTOCK_STOP_AT",
+            "all is there on a server of the load's own#1",
+        )
+        .start();
+    other.until_stopped();
+    assert!(!left[0].exists());
+    assert_eq!(running(), 0);
+    let third = drilling(pair, &[]).run();
+    third.ok().says(&["The backup is proven"]);
+    other.signal(Signal::CONT);
+    other.wait().ok().says(&["The backup is proven"]);
+    assert_eq!(std::fs::read_dir(&scratch).expect("a directory").count(), 0);
 }
 
 fn listed(pair: &Pair) -> Vec<Value> {

@@ -8,7 +8,7 @@ mod settings;
 mod signals;
 
 use args::Cli;
-use base::{Cancel, Error, Kind};
+use base::{Cancel, Error, Kind, Observer as _};
 use clap::Parser;
 use clap::error::ErrorKind;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
@@ -75,6 +75,9 @@ fn main() -> ExitCode {
     let cancel = Cancel::new();
     let screen = Screen::new(Mode::choose(first.json, first.quiet));
     signals::watch(&cancel, screen.clone());
+    if let Some(why) = config::not_ours(&std::env::args_os().collect::<Vec<_>>()) {
+        screen.note(why);
+    }
     // A panic is a bug in penstock: it is reported in one line, with the exit code for bugs.
     let reporter = screen.clone();
     std::panic::set_hook(Box::new(move |info| {

@@ -14,6 +14,7 @@ use crate::args::load::Loading;
 use crate::args::{self, Cli, Command, Completions};
 use crate::screen::Screen;
 use crate::settings::config::Config;
+use crate::settings::scratch::Scratch;
 use crate::settings::{self, Compared};
 use ::report::record::{self, settings as recorded};
 use ::report::summary::{self, Summary};
@@ -97,7 +98,7 @@ fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
 }
 
 /// An archive of standard input, until it is dropped.
-struct Unpacked(tempfile::TempDir);
+struct Unpacked(Scratch);
 
 impl Unpacked {
     fn location(&self) -> Location {
@@ -107,8 +108,7 @@ impl Unpacked {
 
 /// Unpacks the archive on standard input.
 fn unpacked(run: &Run, scratch: Option<&Path>) -> Result<Unpacked> {
-    let scratch = scratch.unwrap_or(Path::new(settings::SCRATCH));
-    let unpacked = Unpacked(settings::scratch(scratch, "penstock-stream-", 0o700)?);
+    let unpacked = Unpacked(Scratch::new(scratch, "penstock-stream-", 0o700)?);
     copy::unpack(run, &unpacked.0.path().join("archive"))?;
     Ok(unpacked)
 }

@@ -6,6 +6,7 @@ use crate::args::encryption::Rekey;
 use crate::args::repository::{Backup, Check, Drill, Init, List, Prune, Restore, Where};
 use crate::screen::Screen;
 use crate::settings::config::Config;
+use crate::settings::scratch::Scratch;
 use crate::settings::{self, place};
 use ::report::html;
 use ::report::record::{self, settings as recorded};
@@ -15,7 +16,6 @@ use encryption::Place;
 use repository::{Planned, Policies, Purpose, Repository, ServerName};
 use run::{Run, failure};
 use std::collections::BTreeMap;
-use std::path::Path;
 use store::Location;
 
 fn open(place: &Where) -> Result<Repository> {
@@ -138,8 +138,9 @@ pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> 
     let server = server(a.server_name.as_ref())?;
     let place = place::location("--repository", &a.place.repository)?;
     let checks = settings::checks(a)?;
-    let scratch = a.scratch.as_deref().unwrap_or(Path::new(settings::SCRATCH));
-    place::local("--scratch", scratch)?;
+    if let Some(scratch) = &a.scratch {
+        place::local("--scratch", scratch)?;
+    }
     let job = Job {
         command: "drill",
         server: a.server_name.as_deref(),
@@ -164,7 +165,7 @@ pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> 
             run.check()?;
             let name = format!("{}@{}", entry.server, entry.id);
             run.observer.note(format!("restoring {name} for proof"));
-            let directory = settings::scratch(scratch, "penstock-drill-", 0o711)?;
+            let directory = Scratch::new(a.scratch.as_deref(), "penstock-drill-", 0o711)?;
             let options = repository::DrillOptions {
                 load: settings::drill(
                     repository.place_of(entry)?,

@@ -11,6 +11,7 @@ pub mod keys;
 mod optionfile;
 pub mod place;
 pub mod rules;
+pub mod scratch;
 pub mod state;
 pub mod words;
 
@@ -28,7 +29,6 @@ use encryption::Place;
 use instance::{doctor, managed, tune};
 use run::{Run, throttle};
 use server::Filter;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -337,21 +337,6 @@ pub fn doctor(a: &Doctor) -> Result<doctor::Options> {
         })?,
         revert: a.revert,
     })
-}
-
-/// Where what is only needed for a while goes if nothing else is said: `/tmp` is memory on many hosts.
-pub const SCRATCH: &str = "/var/tmp";
-
-/// A directory that is removed when it is dropped.
-pub fn scratch(within: &Path, prefix: &str, mode: u32) -> Result<tempfile::TempDir> {
-    tempfile::Builder::new()
-        .prefix(prefix)
-        .permissions(std::fs::Permissions::from_mode(mode))
-        .tempdir_in(within)
-        .map_err(|e| {
-            let what = format!("cannot make a directory in {}: {e}", within.display());
-            Error::new(Kind::Storage, what).hint("name another one with --scratch")
-        })
 }
 
 /// A record is a file of this host.

@@ -27,9 +27,22 @@ const USUAL: &str = "/etc/penstock/penstock.toml";
 pub fn find(typed: &[OsString]) -> Result<Option<Config>> {
     match named(typed) {
         Some(path) => Config::read(&path).map(Some),
-        None if Path::new(USUAL).exists() => Config::read(Path::new(USUAL)).map(Some),
+        None if Path::new(USUAL).exists() && !is_for_others() => {
+            Config::read(Path::new(USUAL)).map(Some)
+        }
         None => Ok(None),
     }
+}
+
+/// Why the usual configuration is not used, if this account may not read it: it is the one of the services then, and
+/// this account works without, as where there is none.
+pub fn not_ours(typed: &[OsString]) -> Option<String> {
+    let passed_over = named(typed).is_none() && is_for_others();
+    passed_over.then(|| format!("{USUAL} is not used: this account may not read it"))
+}
+
+fn is_for_others() -> bool {
+    std::fs::File::open(USUAL).is_err_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
 /// What `--config` or the environment names. It is looked for before anything else is parsed.

@@ -1,0 +1,129 @@
+//! Directories for what is only needed while a command runs.
+//!
+//! Invariant: each holds a locked file as long as its command runs, so that what a killed one has left is known
+//! and removed by the next command of the same user that makes one in the same place.
+
+use base::units::printable;
+use base::{Error, Kind, Result};
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Where they are made if nothing else is said: `/tmp` is memory on many hosts.
+pub const USUAL: &str = "/var/tmp";
+
+/// The file whose lock says that the directory is used.
+const LOCK: &str = "in-use";
+
+/// What they are called until they have that file.
+const NEW: &str = ".penstock-new-";
+
+/// A directory that is removed when it is dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes one; `PREFIX` and random letters are its name. What killed commands left under the same prefix is
+    /// removed first.
+    pub fn new(within: Option<&Path>, prefix: &str, mode: u32) -> Result<Scratch> {
+        let within = within.unwrap_or(Path::new(USUAL));
+        sweep(within, prefix);
+        let cannot = |e: std::io::Error| {
+            let what = format!("cannot make a directory in {}: {e}", within.display());
+            Error::new(Kind::Storage, printable(&what)).hint("name another one with --scratch")
+        };
+        let new = tempfile::Builder::new()
+            .prefix(NEW)
+            .permissions(fs::Permissions::from_mode(mode))
+            .tempdir_in(within)
+            .map_err(cannot)?;
+        let lock = File::create_new(new.path().join(LOCK)).map_err(cannot)?;
+        lock.lock().map_err(cannot)?;
+        let name = new.path().file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{prefix}{}", name.trim_start_matches(NEW));
+        let path = std::path::absolute(within.join(name)).map_err(cannot)?;
+        fs::rename(new.path(), &path).map_err(cannot)?;
+        // From here on it has the other name.
+        let _ = new.keep();
+        Ok(Scratch { path, _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Removes what killed commands of this user left, and ends servers that still run there.
+fn sweep(within: &Path, prefix: &str) {
+    let Ok(entries) = fs::read_dir(within) else {
+        return;
+    };
+    let own = rustix::process::geteuid().as_raw();
+    for entry in entries.flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(prefix)
+            && entry.metadata().is_ok_and(|m| m.is_dir() && m.uid() == own);
+        if !is_ours {
+            continue;
+        }
+        let Ok(path) = std::path::absolute(entry.path()) else {
+            continue;
+        };
+        let lock = OpenOptions::new()
+            .write(true)
+            .custom_flags(run::NO_LINK)
+            .open(path.join(LOCK));
+        // Without the file it was made by something else.
+        let Ok(lock) = lock else { continue };
+        if lock.try_lock().is_ok() && instance::managed::end_within(&path) {
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_is_removed_and_what_is_used_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let within = Some(dir.path());
+        let used = Scratch::new(within, "penstock-x-", 0o700).unwrap();
+        let left = dir.path().join("penstock-x-left");
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join(LOCK), "").unwrap();
+        let other = dir.path().join("penstock-x-other");
+        fs::create_dir(&other).unwrap();
+        fs::write(left.join("log"), "").unwrap();
+        let mut server = std::process::Command::new("tail")
+            .arg("-f")
+            .arg(left.join("log"))
+            .spawn()
+            .unwrap();
+        let next = Scratch::new(within, "penstock-x-", 0o711).unwrap();
+        assert!(!left.exists());
+        assert!(server.wait().unwrap().code().is_none());
+        assert!(other.exists() && used.path().exists() && next.path().exists());
+        let mode = next.path().metadata().unwrap().mode() & 0o777;
+        assert_eq!(mode, 0o711);
+        let path = next.path().to_owned();
+        drop(next);
+        assert!(!path.exists() && used.path().join(LOCK).exists());
+        assert!(Scratch::new(Some(Path::new("/nonexistent")), "x", 0o700).is_err());
+        let all = fs::read_dir(dir.path()).unwrap().flatten();
+        assert!(
+            all.into_iter()
+                .all(|e| !e.file_name().to_string_lossy().starts_with('.'))
+        );
+    }
+}
