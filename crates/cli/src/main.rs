@@ -17,6 +17,11 @@ use settings::words::Words;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+/// For static builds: musl's own allocator lets threads wait for each other (docs/packaging.md has the figures).
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     if let Some(e) = attached_password(
         std::env::args_os()
