@@ -91,9 +91,13 @@ package_files() {
 
 # The libraries in the binary: name, version and licence of each, and the licence texts that came with it.
 package_licences() {
-    local line name version home=${CARGO_HOME:-$HOME/.cargo} file
+    local line licence name version home=${CARGO_HOME:-$HOME/.cargo} file
+    printf '======== Rust %s and its library: MIT OR Apache-2.0; musl: MIT\n' "$(rustc --version | cut -d ' ' -f 2)"
+    for file in "$(rustc --print sysroot)"/share/doc/rust/licenses/{MIT,Apache-2.0}.txt /usr/share/doc/musl/copyright; do
+        [[ ! -f $file ]] || { printf '\n-------- %s\n\n' "${file##*/}" && cat "$file"; }
+    done
     cargo tree --locked --target "$MUSL" --edges normal --prefix none --format '{p}|{l}' --package penstock |
-        sed 's/ (.*)|/|/' | LC_ALL=C sort -u | grep -v '^penstock' | while IFS='|' read -r line licence; do
+        sed 's/ (.*)|/|/; s/ (\*)$//' | LC_ALL=C sort -u | grep -v '^penstock' | while IFS='|' read -r line licence; do
         read -r name version <<<"$line"
         printf '\n======== %s %s: %s\n' "$name" "${version#v}" "$licence"
         for file in "$home"/registry/src/*/"$name-${version#v}"/{LICEN[CS]E,COPYING,NOTICE,COPYRIGHT}*; do
