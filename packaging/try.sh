@@ -111,11 +111,28 @@ backups() {
     ((count == $1)) || { echo "$count backups, not $1"; return 1; }
 }
 
-proven() {
-    unit drill 30
-    [[ $(as_penstock penstock list --json | grep -oE '"proven": *"' | wc -l) == 2 ]] || { echo 'the list does not say so' && return 1; }
+# What a drill must leave of its server: nothing.
+no_leftovers() {
     if [[ -n $(find /var/tmp -name '*penstock-drill*') ]]; then echo 'a scratch directory is left' && return 1; fi
     if pgrep -a -u penstock; then echo 'a process is left' && return 1; fi
+}
+
+proven() {
+    unit drill 30
+    no_leftovers
+    [[ $(as_penstock penstock list --json | grep -oE '"proven": *"' | wc -l) == 2 ]] || { echo 'the list does not say so' && return 1; }
+}
+
+stopped() {
+    local tries=0
+    systemctl start --no-block penstock-drill.service
+    until pgrep -u penstock mariadbd; do
+        ((++tries < 600)) || { echo 'its server does not start' && return 1; }
+        sleep 0.1
+    done
+    systemctl stop penstock-drill.service
+    systemctl show --property=Result,ExecMainStatus penstock-drill.service
+    no_leftovers
 }
 
 removed() {
@@ -148,6 +165,7 @@ step 'systemctl start penstock-backup' unit backup 40
 step 'penstock list' backups 2
 step 'systemctl start penstock-check' unit check
 step 'systemctl start penstock-drill' proven
+step 'A drill that is stopped while its server runs' stopped
 step 'systemctl start penstock-backup, twice more' eval 'unit backup 0 && unit backup 0'
 step 'systemctl start penstock-prune' unit prune
 step 'penstock list' backups 4
