@@ -16,6 +16,8 @@ package() {
     version=$(package_version)
     SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
     export SOURCE_DATE_EPOCH
+    # The modes of directories, and of what a shell writes, are those of the package.
+    umask 022
     name=penstock-$version-linux-x86_64
     directory=$(realpath -m "$directory")
     mkdir -p "$directory"
@@ -83,10 +85,6 @@ package_files() {
     gzip -9n <CHANGELOG.md >"$doc/changelog.gz"
     package_licences | gzip -9n >"$doc/licences.gz"
     gzip -9n "$root"/usr/share/man/man1/*.1
-    # Modes of what was written by a shell depend on the caller's umask.
-    find "$root" -type d -exec chmod 0755 {} + -o -type f -perm -o=r -exec chmod u=rw,go=r {} +
-    find "$root/usr/share" -type f -exec chmod 0644 {} +
-    chmod 0755 "$root/usr/bin/penstock"
 }
 
 # The libraries in the binary: name, version and licence of each, and the licence texts that came with it.
