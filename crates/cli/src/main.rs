@@ -18,6 +18,11 @@ use settings::words::Words;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+/// For static builds: musl's own allocator lets threads wait for each other (docs/packaging.md has the figures).
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // Passwords and keys are in its memory: no core dump, and no debugger of another process of this user. A
     // kernel that refuses leaves things as they are for every program.
