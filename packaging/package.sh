@@ -164,8 +164,6 @@ package_try() {
     local root="$WORK/root" code=0 log="$WORK/try.log"
     need systemd-nspawn:systemd-container,systemd
     package_root "$root"
-    # As an installer leaves it; without it, MariaDB's program for new data directories gives up.
-    printf '127.0.0.1 localhost\n' | as_root tee "$root/etc/hosts" >/dev/null
     as_root install -D -m 0644 "$1" "$root/root/penstock.deb"
     as_root install -m 0755 packaging/try.sh "$root/root/try.sh"
     as_root tee "$root/etc/systemd/system/penstock-try.service" >/dev/null <<'UNIT'

@@ -133,6 +133,8 @@ pub(super) fn initializer(server: &Mysqld, datadir: &Path) -> Result<Command> {
     command
         .args(server.first_arguments(datadir))
         .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
+        // Also on a host whose own name cannot be looked up: the server listens on a socket only.
+        .arg("--force")
         .args(server.more_arguments());
     Ok(command)
 }
