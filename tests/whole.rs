@@ -27,6 +27,7 @@ mod not_seen;
 mod offline_import;
 mod options;
 mod other_dumps;
+mod packaging;
 mod partitions;
 mod rate_limits;
 mod refusals;
