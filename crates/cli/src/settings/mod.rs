@@ -305,7 +305,7 @@ fn verifiable(from: &Location) -> Result<()> {
         .hint(printable(&format!(
             "a load of it checks that every row arrives: penstock load {named}"
         )))),
-        Err(Error { kind, what, hint: Some(hint) }) if hint.starts_with("name ") => {
+        Err(Error { kind, what, hint: Some(hint), .. }) if hint.starts_with("name ") => {
             Err(Error::new(kind, what).hint(hint.replace("penstock load ", "penstock verify ")))
         }
         Err(e) => Err(e),

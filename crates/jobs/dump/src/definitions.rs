@@ -289,7 +289,7 @@ impl DefinitionWriter<'_> {
         let own = by_partition(self.id, table);
         let partitions = table.partitions.iter().filter(|_| own);
         let partitions = partitions.map(|p| names.partition(&schema.name, &table.name, &p.name));
-        let state = TableState::new(table.clone(), base.clone(), partitions.collect());
+        let mut state = TableState::new(table.clone(), base.clone(), partitions.collect());
         let columns: Vec<(String, Encoding)> = state
             .plan
             .columns
@@ -345,9 +345,11 @@ impl DefinitionWriter<'_> {
             );
             self.put(&format!("{base}.triggers.sql"), &text)?;
         }
-        self.put(&format!("{base}.json"), &meta::to_json(&meta))?;
+        let file = format!("{base}.json");
+        self.put(&file, &meta::to_json(&meta))?;
         self.out.count += 1;
         if meta.includes_data {
+            state.described = Some((file, meta));
             self.out.tables.push(Arc::new(state));
         }
         Ok(true)

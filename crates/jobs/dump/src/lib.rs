@@ -16,6 +16,7 @@ pub mod snapshot;
 mod summary;
 mod table_versions;
 mod tables;
+mod unreadable;
 mod visible;
 
 pub use archive::chunk::Compression;
@@ -216,7 +217,8 @@ impl Dump<'_> {
             throttle: self.throttle,
         }
         .run(planner, readers, &written.tables)?;
-        let tables = moved.tables;
+        let mut files = written.files;
+        let tables = unreadable::left_out(store, &moved.tables, &mut files, &mut exceptions)?;
         if let Some(before) = self.versions {
             table_versions::compare(
                 catalog,
@@ -237,7 +239,7 @@ impl Dump<'_> {
             tables: &tables,
             achieved: &achieved,
             exceptions: &exceptions,
-            files: written.files,
+            files,
             begin: self.begin,
         };
         let finished = finish::finish(run, store, options, &facts)?;

@@ -1,6 +1,7 @@
 //! Divides the tables into tasks, the largest first, while the readers already work on them.
 
 use super::tables::{Series, TableState};
+use super::unreadable;
 use base::{Counters, Result};
 use crossbeam_channel::Sender;
 use rows::key_ranges::{KeyRange, Splitter, split};
@@ -57,43 +58,8 @@ pub fn plan(
     stop: &Stop<'_>,
 ) -> Result<()> {
     for table in tables {
-        for (n, series) in table.series.iter().enumerate() {
-            stop.check()?;
-            let send = |range: KeyRange, single: bool| -> Result<()> {
-                let task = Task {
-                    table: table.clone(),
-                    series: n,
-                    range,
-                    single,
-                    generated: false,
-                };
-                table.begin_task();
-                tasks.send(task).map_err(|_| readers_stopped())
-            };
-            let small = series.data_bytes < chunk_bytes + chunk_bytes / 4;
-            let Some(key) = &series.plan.key else {
-                send(KeyRange::whole(), small)?;
-                continue;
-            };
-            let row = (series.data_bytes / series.rows_estimate.max(1)).max(SHORTEST_ROW);
-            let mut splitter = Splitter {
-                conn,
-                cancel: &run.cancel,
-                table: &series.plan.name,
-                key,
-                target: (chunk_bytes / row).max(1),
-                explain: split::explain(id),
-            };
-            if !small {
-                splitter.split(&KeyRange::whole(), &mut |range, _| send(range, false))?;
-            } else if splitter.has_more_than(STALE * series.rows_estimate + STALE_ROWS)? {
-                // Just loaded, or never analysed: its statistics are useless.
-                splitter.target = (chunk_bytes / UNKNOWN_ROW).max(1);
-                splitter.walk_all(&mut |range, _| send(range, false))?;
-            } else {
-                send(KeyRange::whole(), true)?;
-            }
-        }
+        let outcome = divide(conn, id, table, chunk_bytes, tasks, run, stop);
+        unreadable::given_up(table, outcome, &*run.observer)?;
         if !table.generated.is_empty() {
             stop.check()?;
             table.begin_task();
@@ -107,6 +73,56 @@ pub fn plan(
             tasks.send(task).map_err(|_| readers_stopped())?;
         }
         table.end_task(counters, &*run.observer);
+    }
+    Ok(())
+}
+
+/// Sends the tasks of one table's rows.
+fn divide(
+    conn: &mut Conn,
+    id: &Identity,
+    table: &Arc<TableState>,
+    chunk_bytes: u64,
+    tasks: &Sender<Task>,
+    run: &Run,
+    stop: &Stop<'_>,
+) -> Result<()> {
+    for (n, series) in table.series.iter().enumerate() {
+        stop.check()?;
+        let send = |range: KeyRange, single: bool| -> Result<()> {
+            let task = Task {
+                table: table.clone(),
+                series: n,
+                range,
+                single,
+                generated: false,
+            };
+            table.begin_task();
+            tasks.send(task).map_err(|_| readers_stopped())
+        };
+        let small = series.data_bytes < chunk_bytes + chunk_bytes / 4;
+        let Some(key) = &series.plan.key else {
+            send(KeyRange::whole(), small)?;
+            continue;
+        };
+        let row = (series.data_bytes / series.rows_estimate.max(1)).max(SHORTEST_ROW);
+        let mut splitter = Splitter {
+            conn,
+            cancel: &run.cancel,
+            table: &series.plan.name,
+            key,
+            target: (chunk_bytes / row).max(1),
+            explain: split::explain(id),
+        };
+        if !small {
+            splitter.split(&KeyRange::whole(), &mut |range, _| send(range, false))?;
+        } else if splitter.has_more_than(STALE * series.rows_estimate + STALE_ROWS)? {
+            // Just loaded, or never analysed: its statistics are useless.
+            splitter.target = (chunk_bytes / UNKNOWN_ROW).max(1);
+            splitter.walk_all(&mut |range, _| send(range, false))?;
+        } else {
+            send(KeyRange::whole(), true)?;
+        }
     }
     Ok(())
 }

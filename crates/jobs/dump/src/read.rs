@@ -3,6 +3,7 @@
 
 use super::plan::Task;
 use super::tables::DoneChunk;
+use super::unreadable;
 use archive::ArchiveError;
 use archive::chunk::{ChunkWriter, Compression, Scratch, WriteOptions};
 use base::{Counters, Error, Kind, Observer, Result};
@@ -49,11 +50,14 @@ impl Readers<'_> {
             };
             self.counters.busy.add(1);
             let span = self.profiler.begin(conn);
-            let outcome = self.task(conn, &task, &mut scratch, stop);
+            let outcome = match task.table.unreadable() {
+                Some(_) => Ok(()),
+                None => self.task(conn, &task, &mut scratch, stop),
+            };
             self.profiler.end(&span, conn, &task.series().plan.name);
             self.counters.busy.sub(1);
             stop.release_slot();
-            outcome?;
+            unreadable::given_up(&task.table, outcome, self.observer)?;
             task.table.end_task(self.counters, self.observer);
         }
     }

@@ -3,6 +3,7 @@
 
 use archive::RowDigest;
 use archive::chunk::ChunkRecord;
+use archive::meta::TableMeta;
 use base::{Counters, Event, Observer, lock};
 use rows::generated::{self, Kept, Reading};
 use rows::key_ranges::KeyRange;
@@ -82,6 +83,10 @@ pub struct TableState {
     pub series: Vec<Series>,
     /// How the values of generated columns are read that the server keeps.
     pub generated: Vec<Reading>,
+    /// The file that describes it, and what it says.
+    pub described: Option<(String, TableMeta)>,
+    /// Why its rows cannot be read; then none of them are kept.
+    unreadable: Mutex<Option<String>>,
     /// Unfinished tasks, plus one while the planner works on the table.
     open_tasks: AtomicU64,
     chunks: Mutex<Vec<DoneChunk>>,
@@ -118,6 +123,8 @@ impl TableState {
             plan,
             series,
             table,
+            described: None,
+            unreadable: Mutex::default(),
             open_tasks: AtomicU64::new(1),
             chunks: Mutex::default(),
             kept: Mutex::default(),
@@ -135,14 +142,30 @@ impl TableState {
         if self.open_tasks.fetch_sub(1, Ordering::SeqCst) > 1 {
             return;
         }
-        let chunks = self.chunks();
         counters.tables.add(1);
+        if self.unreadable().is_some() {
+            return;
+        }
+        let chunks = self.chunks();
         observer.event(Event::Table {
             schema: self.table.schema.clone(),
             table: self.table.name.clone(),
             rows: chunks.iter().map(|c| c.record.rows).sum(),
             bytes: chunks.iter().map(|c| c.record.raw_bytes).sum(),
         });
+    }
+
+    /// Gives the rows up, unless a reader has before: true for the first.
+    pub fn give_up(&self, why: &str) -> bool {
+        let mut unreadable = lock(&self.unreadable);
+        let first = unreadable.is_none();
+        unreadable.get_or_insert_with(|| why.to_owned());
+        first
+    }
+
+    /// Why its rows cannot be read.
+    pub fn unreadable(&self) -> Option<String> {
+        lock(&self.unreadable).clone()
     }
 
     /// Adds a chunk that is on disk.

@@ -27,6 +27,10 @@ pub fn wire(doing: impl std::fmt::Display, error: wire::Error) -> Error {
     };
     let what = format!("{doing}: {error}");
     Error {
+        code: match &error {
+            wire::Error::Server(e) => Some(e.code),
+            _ => None,
+        },
         kind,
         what: base::units::printable(&what),
         hint,

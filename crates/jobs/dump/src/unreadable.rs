@@ -1,0 +1,97 @@
+//! Tables whose rows the server cannot read: damaged, without their file or their key. One of them does not end the
+//! dump of the others: nothing of its rows is kept, its definition is, and it is named.
+
+use crate::tables::TableState;
+use archive::meta;
+use base::units::printable;
+use base::{Observer, Result};
+use run::failure;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::Store;
+
+/// What servers say of a table that they cannot read. Whatever else they say (no connection, killed, too many
+/// locks) says nothing about the table.
+const CODES: [u16; 25] = [
+    1016, // cannot open its file
+    1017, // cannot find its file
+    1024, // error reading a file
+    1030, // error from the storage engine
+    1033, // incorrect information in its definition
+    1034, // incorrect key file
+    1035, // old key file
+    1194, // marked as crashed
+    1195, // crashed, and the repair failed
+    1286, // unknown storage engine
+    1296, // error from the storage engine, in its words
+    1429, // cannot connect to the server of a FEDERATED table
+    1430, // the query on that server failed
+    1431, // the table there does not exist
+    1459, // must be upgraded
+    1696, // error reading from a FEDERATED table's server
+    1707, // must be rebuilt
+    1712, // an index is corrupted
+    1812, // its tablespace is missing
+    1814, // its tablespace was discarded
+    1815, // internal error of the engine
+    1877, // corrupted
+    1932, // does not exist in the engine
+    3185, // its encryption key is not in the keyring
+    3825, // its encryption cannot be used
+];
+
+/// Gives up the rows of a table if this is an error of it alone.
+pub fn given_up(table: &TableState, outcome: Result<()>, observer: &dyn Observer) -> Result<()> {
+    match outcome {
+        Err(e) if e.code.is_some_and(|code| CODES.contains(&code)) => {
+            if table.give_up(&e.what) {
+                observer.warn(exception(table, &e.what));
+            }
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}
+
+/// How it is named.
+fn exception(table: &TableState, why: &str) -> String {
+    printable(&format!(
+        "table {}: the archive has its definition and none of its rows: {why}; repair it (CHECK TABLE, REPAIR TABLE), or leave it out with --exclude-tables",
+        table.table.qualified()
+    ))
+}
+
+/// Removes what was written of such tables, and says in their descriptions that they have no rows; returns the others,
+/// and adds an exception for each.
+pub fn left_out(
+    store: &dyn Store,
+    tables: &[Arc<TableState>],
+    files: &mut BTreeMap<String, archive::FileRecord>,
+    exceptions: &mut Vec<String>,
+) -> Result<Vec<Arc<TableState>>> {
+    let wrong = |e: store::Error| failure::store("cannot leave out a table", &e);
+    let mut whole = Vec::new();
+    for table in tables {
+        let Some(why) = table.unreadable() else {
+            whole.push(Arc::clone(table));
+            continue;
+        };
+        exceptions.push(exception(table, &why));
+        for chunk in table.chunks() {
+            store.remove(&chunk.record.file).map_err(wrong)?;
+            if let Some((index, _)) = &chunk.record.index {
+                store.remove(index).map_err(wrong)?;
+            }
+        }
+        if let Some((file, described)) = &table.described {
+            let mut described = described.clone();
+            described.includes_data = false;
+            let text = meta::to_json(&described);
+            store.remove(file).map_err(wrong)?;
+            let record = archive::file::put(store, file, text.as_bytes(), false)
+                .map_err(|e| failure::archive("cannot leave out a table", &e))?;
+            files.insert(file.clone(), record);
+        }
+    }
+    Ok(whole)
+}
