@@ -242,9 +242,15 @@ fn damaged_tables_do_not_keep_the_others(pair: &Pair) {
         CREATE TABLE flipped (id INT PRIMARY KEY, v TEXT); INSERT INTO flipped VALUES (1, 'one'), (2, 'two'); \
         CREATE TABLE whole (id INT PRIMARY KEY); INSERT INTO whole VALUES (1), (2); \
         CREATE VIEW v AS SELECT COUNT(*) AS n FROM whole; \
+        CREATE VIEW v_gone AS SELECT 1 AS n; CREATE VIEW v_flipped AS SELECT 2 AS n; \
         CREATE TRIGGER tr AFTER INSERT ON gone FOR EACH ROW SET @a = 1;",
     );
     pair.dump("a", &[]).ok();
+    std::fs::remove_file(pair.path("a/sd@v_gone.pre.sql")).expect("removed");
+    let view = pair.path("a/sd@v_flipped.sql");
+    let mut text = std::fs::read(&view).expect("a view");
+    *text.last_mut().expect("a byte") ^= 1;
+    std::fs::write(&view, text).expect("written");
     let file = |begin: &str| {
         let entries = std::fs::read_dir(pair.path("a")).expect("an archive");
         entries
@@ -268,9 +274,12 @@ fn damaged_tables_do_not_keep_the_others(pair: &Pair) {
         .says(&["sd@gone", "--skip-damaged"]);
     nothing();
     // A selected table that is damaged is an error; one that is not selected is a warning.
-    pair.load("a", &["--exclude-tables", "sd.gone"])
+    pair.load("a", &["--exclude-tables", "sd.gone,sd.v_gone,sd.v_flipped"])
         .code(5)
         .says(&["sd@flipped"]);
+    pair.load("a", &["--exclude-tables", "sd.gone,sd.flipped,sd.v_gone"])
+        .code(5)
+        .says(&["sd@v_flipped"]);
     nothing();
     pair.load("a", &["--tables", "sd.whole"])
         .ok()
@@ -281,6 +290,14 @@ fn damaged_tables_do_not_keep_the_others(pair: &Pair) {
     let load = load.says(&[
         "table `sd`.`gone` is not loaded",
         "table `sd`.`flipped` is not loaded",
+        "view `sd`.`v_gone` is not loaded",
+        "view `sd`.`v_flipped` is not loaded",
+    ]);
+    pair.verify("a").code(5).says(&[
+        "sd@gone",
+        "sd@flipped",
+        "sd@v_gone.pre.sql",
+        "sd@v_flipped.sql",
     ]);
     assert_eq!(load.summary()["tables"], 1);
     pair.same("SELECT * FROM sd.whole ORDER BY id");

@@ -125,8 +125,18 @@ pub fn check(
     };
     report.has_manifest = manifest.is_some();
     let recorded = manifest.clone();
-    let content = match Content::read(store, manifest, false) {
-        Ok(content) => Some(content),
+    let content = match Content::read(store, manifest, true) {
+        Ok(content) => {
+            // With a manifest the account of files names them too.
+            for d in &content.damaged {
+                let problem = Problem::from_error("", &d.error);
+                report.problem(match recorded {
+                    Some(_) => problem,
+                    None => problem.of_table(&d.schema, &d.table),
+                });
+            }
+            Some(content)
+        }
         Err(e) => {
             report.problem(Problem::from_error("", &refused(e)?));
             None

@@ -31,16 +31,18 @@ pub(crate) struct Content {
     pub(crate) done: Done,
     pub(crate) manifest: Option<Manifest>,
     pub(crate) schemas: Vec<Schema>,
-    damaged: Vec<DamagedTable>,
+    pub(crate) damaged: Vec<DamagedTable>,
 }
 
-/// A table that cannot be read, because one of its files is missing or damaged.
+/// A table or view that cannot be read, because one of its files is missing or damaged.
 #[derive(Debug)]
 pub struct DamagedTable {
     /// Schema name.
     pub schema: String,
-    /// Table name.
+    /// Its name.
     pub table: String,
+    /// Whether it is a view.
+    pub view: bool,
     /// What is wrong.
     pub error: ArchiveError,
     base: String,
@@ -156,7 +158,7 @@ impl Archive {
         Ok(Self { store, content })
     }
 
-    /// The tables that [`Archive::open_tolerant`] has left out.
+    /// The tables and views that [`Archive::open_tolerant`] has left out.
     pub fn damaged(&self) -> &[DamagedTable] {
         &self.content.damaged
     }
@@ -365,6 +367,7 @@ impl Reading<'_> {
                     damaged.push(DamagedTable {
                         schema: name.to_owned(),
                         table: table.clone(),
+                        view: false,
                         error,
                         base,
                     });
@@ -376,12 +379,18 @@ impl Reading<'_> {
         if meta.views_ddl() {
             for view in &meta.views {
                 let base = base_of(view);
-                views.push(View {
-                    schema: name.to_owned(),
-                    name: view.clone(),
-                    pre: self.named(format!("{base}.pre.sql"))?,
-                    ddl: self.named(format!("{base}.sql"))?,
-                });
+                match (self.view(name, view, &base), &mut self.damaged) {
+                    (Err(error @ ArchiveError::Damaged { .. }), Some(damaged)) => {
+                        damaged.push(DamagedTable {
+                            schema: name.to_owned(),
+                            table: view.clone(),
+                            view: true,
+                            error,
+                            base,
+                        });
+                    }
+                    (read, _) => views.push(read?),
+                }
             }
         }
         Ok(Schema {
@@ -391,6 +400,15 @@ impl Reading<'_> {
             tables,
             views,
             meta,
+        })
+    }
+
+    fn view(&self, schema: &str, name: &str, base: &str) -> Result<View> {
+        Ok(View {
+            schema: schema.to_owned(),
+            name: name.to_owned(),
+            pre: self.named(format!("{base}.pre.sql"))?,
+            ddl: self.named(format!("{base}.sql"))?,
         })
     }
 

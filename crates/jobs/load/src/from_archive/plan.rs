@@ -3,7 +3,7 @@
 use crate::tablespace::MethodPlan;
 use crate::target::Target;
 use archive::Archive;
-use archive::open::Table;
+use archive::open::{Table, View};
 use instance::tune;
 use server::{Identity, quote};
 use std::collections::BTreeSet;
@@ -38,6 +38,15 @@ pub struct SchemaSelection {
 }
 
 impl LoadPlan {
+    /// The views of the plan.
+    pub fn selected_views(&self) -> impl Iterator<Item = &View> {
+        self.schemas.iter().flat_map(|p| {
+            p.views
+                .iter()
+                .map(|v| &self.archive.schemas()[p.at].views[*v])
+        })
+    }
+
     /// The tables that are loaded, without those that the target refused.
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
         let all = self.schemas.iter().flat_map(|p| {

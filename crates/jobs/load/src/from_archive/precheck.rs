@@ -422,10 +422,21 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
     for name in strays {
         run.observer.warn(archive::stray_warning(&name));
     }
-    let of_tables: BTreeSet<String> = plan.archive.tables().flat_map(files_of).collect();
-    let wanted: BTreeSet<String> = plan.tables().flat_map(files_of).collect();
-    // What belongs to no table, and the files of the tables that are loaded: damage to another table's
-    // files does not keep the others from being restored.
+    let of_views = |v: &archive::open::View| [v.pre.clone(), v.ddl.clone()];
+    let all_views = plan.archive.schemas().iter().flat_map(|s| &s.views);
+    let of_tables: BTreeSet<String> = plan
+        .archive
+        .tables()
+        .flat_map(files_of)
+        .chain(all_views.flat_map(of_views))
+        .collect();
+    let wanted: BTreeSet<String> = plan
+        .tables()
+        .flat_map(files_of)
+        .chain(plan.selected_views().flat_map(of_views))
+        .collect();
+    // What belongs to no table or view, and the files of those that are loaded: damage to another's files does
+    // not keep the others from being restored.
     let list: Vec<_> = manifest
         .files
         .iter()

@@ -1,7 +1,7 @@
-//! Tables of an archive whose files are missing or damaged. One that is not selected keeps nothing from being loaded;
-//! one that is selected does, unless the user asks for what is whole (`--skip-damaged`).
+//! Tables and views of an archive whose files are missing or damaged. One that is not selected keeps nothing from being
+//! loaded; one that is selected does, unless the user asks for what is whole (`--skip-damaged`).
 //!
-//! Invariant: a table is loaded with all of its files, or not at all and by name. What is damaged besides tables (the
+//! Invariant: each is loaded with all of its files, or not at all and by name. What is damaged besides them (the
 //! definitions of a schema, say) always ends the load.
 
 use super::LoadPlan;
@@ -12,7 +12,7 @@ use base::Result;
 use base::units::printable;
 use run::{Run, failure};
 use server::quote;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -23,11 +23,12 @@ pub(super) fn of_metadata(run: &Run, options: &Options, archive: &Archive) -> Re
         let name = quote::qualified(&d.schema, &d.table);
         if !(options.filter.schema(&d.schema) && options.filter.table(&d.schema, &d.table)) {
             run.observer.warn(printable(&format!(
-                "table {name}, which is not selected, is damaged in the archive: {}",
+                "{} {name}, which is not selected, is damaged in the archive: {}",
+                kind(d.view),
                 d.error
             )));
         } else if options.skip_damaged {
-            skipped.push(text(&name, &d.error));
+            skipped.push(text(d.view, &name, &d.error));
         } else {
             let doing = format_args!("cannot use {}", options.from);
             return Err(failure::archive(doing, &d.error).hint(
@@ -49,6 +50,10 @@ pub(super) fn leave_out(run: &Run, plan: &mut LoadPlan, threads: usize) -> Resul
         let key = (table.schema.clone(), table.name.clone());
         tables.extend(files_of(table).into_iter().map(|f| (f, key.clone())));
     }
+    for view in plan.selected_views() {
+        let key = (view.schema.clone(), view.name.clone());
+        tables.extend([&view.pre, &view.ddl].map(|f| (f.clone(), key.clone())));
+    }
     let list: Vec<_> = manifest
         .files
         .iter()
@@ -57,6 +62,10 @@ pub(super) fn leave_out(run: &Run, plan: &mut LoadPlan, threads: usize) -> Resul
     let bytes = list.iter().map(|(_, r, _)| r.bytes).sum();
     phase.counters.bytes_expected.set(bytes);
     let found: Mutex<BTreeMap<(String, String), String>> = Mutex::default();
+    let views = plan
+        .selected_views()
+        .map(|v| (v.schema.clone(), v.name.clone()));
+    let views: BTreeSet<(String, String)> = views.collect();
     let (store, next) = (plan.archive.store(), AtomicUsize::new(0));
     run.workers((0..threads).collect(), |_, _: usize, stop| {
         loop {
@@ -71,7 +80,10 @@ pub(super) fn leave_out(run: &Run, plan: &mut LoadPlan, threads: usize) -> Resul
                 Err(e @ ArchiveError::Damaged { .. }) => {
                     let name = quote::qualified(&table.0, &table.1);
                     let mut found = base::lock(&found);
-                    found.entry((*table).clone()).or_insert(text(&name, &e));
+                    let view = views.contains(table);
+                    found
+                        .entry((*table).clone())
+                        .or_insert(text(view, &name, &e));
                 }
                 Err(e) => return Err(failure::archive("cannot check the archive", &e)),
             }
@@ -86,13 +98,23 @@ pub(super) fn leave_out(run: &Run, plan: &mut LoadPlan, threads: usize) -> Resul
             let table = &schema.tables[*at];
             !found.contains_key(&(table.schema.clone(), table.name.clone()))
         });
+        part.views.retain(|at| {
+            let view = &schema.views[*at];
+            !found.contains_key(&(view.schema.clone(), view.name.clone()))
+        });
     }
     plan.damaged.extend(found.into_values());
     Ok(())
 }
 
-fn text(name: &str, e: &ArchiveError) -> String {
+fn kind(view: bool) -> &'static str {
+    if view { "view" } else { "table" }
+}
+
+fn text(view: bool, name: &str, e: &ArchiveError) -> String {
+    let triggers = if view { "" } else { ", nor its triggers" };
     printable(&format!(
-        "table {name} is not loaded, nor its triggers: it is damaged in the archive ({e})"
+        "{} {name} is not loaded{triggers}: it is damaged in the archive ({e})",
+        kind(view)
     ))
 }
