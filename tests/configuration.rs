@@ -212,6 +212,30 @@ fn hooks_and_heartbeats_that_fail(pair: &Pair) {
     assert_eq!(listed(&config).len(), 3);
 }
 
+/// A name that is not there is no server on this host, and a wrong server keeps all from being backed up.
+#[test]
+fn a_server_that_is_not_there_is_refused_before_anything_is_done() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("c.toml");
+    let repo = dir.path().join("repo");
+    Tool::new(["init".into(), repo.clone()]).run().ok();
+    let text = format!(
+        "repository = '{}'\n[servers.a]\nsocket = '/nonexistent.sock'\nuser = 'u'\n\
+         [servers.b]\nsource = 'mysql://u:p@h/'\n[heartbeat]\nurl = 'https://u:secret1@h/secret2?t=secret3'\n",
+        repo.display()
+    );
+    std::fs::write(&path, &text).expect("written");
+    let typo = penstock(&["backup", "tpyo"], &path).run().code(2);
+    typo.says(&["there is no server 'tpyo'", "a, b"]);
+    let all = penstock(&["backup"], &path).run().code(2);
+    let all = all.says(&["a password in a URI"]);
+    assert!(!all.said().contains("cannot connect"), "{}", all.said());
+    std::fs::write(&path, text.replace("u:p@", "u@")).expect("written");
+    let checked = penstock(&["config", "check"], &path).run().ok();
+    let checked = checked.says(&["https://h/…"]);
+    assert!(!checked.said().contains("secret"), "{}", checked.said());
+}
+
 #[test]
 fn a_configuration_that_is_wrong_is_refused_before_anything_is_done() {
     let dir = tempfile::tempdir().expect("a directory");

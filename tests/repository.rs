@@ -318,6 +318,26 @@ fn damage_in_a_repository(pair: &Pair) {
         .says(&["1 damaged", "DAMAGED", &id]);
     std::fs::write(&chunk, &bytes).expect("written");
     repo.verb(&["check"]).run().ok();
+    // An entry that says something else than its archive, and one that cannot be read beside a whole one.
+    let entry = pair.path("repo").join(format!("catalog/shop@{id}.json"));
+    let said = std::fs::read_to_string(&entry).expect("an entry");
+    std::fs::write(&entry, said.replace("\"rows\": ", "\"rows\": 1")).expect("written");
+    repo.verb(&["check"])
+        .run()
+        .code(5)
+        .says(&["says something else"]);
+    std::fs::write(&entry, &said).expect("written");
+    let garbage = pair.path("repo/catalog/shop@20260101T000000Z-0000.json");
+    std::fs::write(&garbage, "{}").expect("written");
+    repo.verb(&["check"]).run().code(5).says(&[
+        "cannot be read, so its backup is not checked",
+        "1 backup: intact",
+    ]);
+    std::fs::remove_file(&garbage).expect("removed");
+    // As lists write it.
+    let named = format!("shop@{id}");
+    repo.verb(&["check", &named]).run().ok().says(&["intact"]);
+    repo.verb(&["check", &format!("other@{id}")]).run().code(2);
     // Another archive in the place of the one that was listed.
     repo.backup().run().ok();
     let second = repo.list().0.remove(1);

@@ -119,6 +119,11 @@ fn an_encrypted_stream(pair: &Pair) {
     Tool::new([&["verify", text(&other)][..], &with].concat())
         .run()
         .ok();
+    std::fs::write(copy.join("penstock.key.age"), "no key").expect("written");
+    Tool::new(["copy", text(&copy), text(&pair.path("bad"))])
+        .run()
+        .code(5)
+        .says(&["penstock.key.age"]);
 }
 
 both!(a_stream_that_is_cut);
@@ -174,7 +179,7 @@ fn what_a_stream_cannot_do_is_refused(pair: &Pair) {
         .run()
         .code(2)
         .says(&["standard input is not an archive"]);
-    reading(&["copy", "-", text(&copy)], b"").run().code(2);
+    reading(&["copy", "-", text(&copy)], b"").run().code(5);
     assert!(!copy.exists());
     reading(&["copy", "-", "-"], script).run().code(2);
     let stream = streaming(pair, &[]).run().ok().bytes;
@@ -241,6 +246,30 @@ fn an_archive_is_copied(pair: &Pair) {
     copy(&two).code(10).says(&["is not empty"]);
     copy(&one).code(2).says(&["onto itself"]);
     same_files(&one, &two);
+    // What is no file of the archive is not copied, also not the stream itself.
+    std::fs::write(one.join("stray"), "mine").expect("written");
+    let four = pair.path("four");
+    copy(&four)
+        .ok()
+        .says(&["stray is no file of the archive, and not copied"]);
+    same_files(&two, &four);
+    std::fs::remove_file(one.join("stray")).expect("removed");
+    let stream = Tool::new(["copy", text(&one), "-"]).run().ok().bytes;
+    let saved = pair.path("saved");
+    std::fs::write(&saved, &stream).expect("written");
+    for verb in ["load", "verify", "copy"] {
+        let more = (verb == "copy").then(|| pair.path("five"));
+        let words = [verb.into(), saved.clone()].into_iter().chain(more);
+        Tool::new(words)
+            .run()
+            .code(2)
+            .says(&["is an archive as one stream", " < "]);
+    }
+    // Without its manifest it is not whole.
+    std::fs::remove_file(two.join("penstock.json")).expect("removed");
+    Tool::new(["copy", text(&two), text(&pair.path("six"))])
+        .run()
+        .code(5);
     // Of a damaged archive there is no copy.
     let names = entries(&one);
     let chunk = names.iter().find(|n| n.ends_with(".zst"));

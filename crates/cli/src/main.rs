@@ -14,6 +14,7 @@ use clap::error::ErrorKind;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use screen::{Mode, Screen};
 use settings::config::{self, Config};
+use settings::rules;
 use settings::words::Words;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -45,10 +46,22 @@ fn main() -> ExitCode {
         }
     };
     // All of them are understood before the first one is run.
+    let several = lines.len() > 1;
     let mut parsed = Vec::new();
     for words in lines {
         match Cli::try_parse_from(&words.all) {
-            Ok(cli) => parsed.push((words, cli)),
+            Ok(cli) => {
+                // Of several servers, all are looked at before the first is backed up.
+                let sound = match several {
+                    true => rules::values(&cli.command).and_then(|()| rules::applies(&cli.command)),
+                    false => Ok(()),
+                };
+                if let Err(e) = sound.map_err(|e| words.explain(e)) {
+                    Screen::new(Mode::choose(cli.json, true)).error(&e);
+                    return ExitCode::from(e.kind.exit_code());
+                }
+                parsed.push((words, cli));
+            }
             // clap prints help and the version, to the right stream.
             Err(e)
                 if !e.use_stderr()

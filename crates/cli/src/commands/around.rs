@@ -4,6 +4,7 @@
 //! output of the job stays its own.
 
 use crate::settings::config::{Config, Heartbeat};
+use crate::settings::place;
 use base::units::printable;
 use base::{Error, Kind, Result};
 use serde_json::{Value, json};
@@ -137,8 +138,8 @@ fn beat(heartbeat: &Heartbeat, job: Job<'_>, code: u8) -> Result<()> {
     if let Some(url) = heartbeat.url.as_ref().filter(meant).map(filled) {
         request(&url).map_err(|e| {
             // A URL of a heartbeat is a secret in many services: its path is not shown.
-            let host = url.split('/').take(3).collect::<Vec<_>>().join("/");
-            let what = format!("the heartbeat's URL ({host}/…) did not answer well: {e}");
+            let host = place::host_of_url(&url);
+            let what = format!("the heartbeat's URL ({host}) did not answer well: {e}");
             Error::new(Kind::Connection, printable(&what))
         })?;
     }

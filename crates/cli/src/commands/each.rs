@@ -26,7 +26,7 @@ pub fn run_all(
             screen.note(format!("{name}: {n} of {}", lines.len()));
         }
         let done = super::run(cli, config, screen, &cancel.below()).unwrap_or_else(|e| {
-            let e = words.explain(e);
+            let e = words.explain_run(e);
             let what = match several {
                 true => format!("{name}: {}", e.what),
                 false => e.what,

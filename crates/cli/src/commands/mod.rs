@@ -86,6 +86,7 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
 
 fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
     let mut options = settings::load(a)?;
+    let _listens = control::listen(run, "load", settings::about("of", &options.from));
     let unpacked = if *options.from == Location::Stream && load::is_archive(&options.from)? {
         Some(unpacked(run, a.scratch.as_deref())?)
     } else {
@@ -94,7 +95,13 @@ fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
     if let Some(unpacked) = &unpacked {
         options.from = options.from.moved(unpacked.location());
     }
-    run_load(run, screen, &options, &a.how)
+    let done = run_load(run, screen, &options, &a.how);
+    done.map_err(|e| match &unpacked {
+        Some(_) if e.hint.as_deref().is_some_and(|h| h.contains("--resume")) => e.hint(
+            "a load from a stream cannot be resumed: unpack the archive with penstock copy - DIR, and load that with --resume",
+        ),
+        _ => e,
+    })
 }
 
 /// An archive of standard input, until it is dropped.
@@ -129,7 +136,6 @@ fn copy(a: &args::copy::Copy, json: bool, run: &Run, screen: &Screen) -> Result<
 /// Loads, and shows what was done.
 fn run_load(run: &Run, screen: &Screen, options: &load::Options, a: &Loading) -> Result<u8> {
     settings::limit(run, &a.limits, None);
-    let _listens = control::listen(run, "load", settings::about("of", &options.from));
     let mut kept = record::keep(
         run,
         a.recording.record.as_deref(),

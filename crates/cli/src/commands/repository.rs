@@ -99,19 +99,15 @@ pub fn check(a: &Check, config: Option<&Config>, run: &Run, screen: &Screen) -> 
     };
     let outcome = around(config, job, || {
         let repository = Repository::open(&place)?;
-        let entries = match &a.backup {
-            Some(name) => vec![repository.find(server.as_ref(), name)?],
-            None => {
-                let (entries, damaged) = repository.entries(server.as_ref())?;
-                if let Some(name) = damaged.first() {
-                    let what = format!("the catalog's entry {name} cannot be read");
-                    return Err(Error::new(Kind::Archive, what).hint(
-                        "remove that file: the next backup or prune lists the archive again",
-                    ));
-                }
-                entries
-            }
+        let (entries, damaged) = match &a.backup {
+            Some(name) => (vec![repository.find(server.as_ref(), name)?], Vec::new()),
+            None => repository.entries(server.as_ref())?,
         };
+        for name in &damaged {
+            run.observer.warn(base::units::printable(&format!(
+                "the catalog's entry {name} cannot be read, so its backup is not checked; remove that file: the next backup or prune lists the archive again"
+            )));
+        }
         let _listens = super::control::listen(run, "check", format!("of {place}"));
         let threads = settings::threads(a.threads);
         let done = repository::check(run, &repository, &entries, threads, !a.files_only, &keys)?;
@@ -123,6 +119,7 @@ pub fn check(a: &Check, config: Option<&Config>, run: &Run, screen: &Screen) -> 
         screen.summary(&shown);
         let unread = done.iter().find_map(|c| c.outcome.as_ref().err());
         let code = match unread {
+            _ if !damaged.is_empty() => Kind::Archive.exit_code(),
             None => 0,
             Some(_) if done.iter().any(|c| c.is_damaged()) => Kind::Archive.exit_code(),
             Some(e) => e.kind.exit_code(),
@@ -160,7 +157,7 @@ pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> 
             return Err(Error::new(Kind::Usage, what).hint("penstock list shows what there is"));
         }
         let _listens = super::control::listen(run, "drill", format!("of {place}"));
-        let mut drilled = Vec::new();
+        let (mut drilled, mut not_held) = (Vec::new(), None);
         for entry in &entries {
             run.check()?;
             let name = format!("{}@{}", entry.server, entry.id);
@@ -174,7 +171,17 @@ pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> 
                 )?,
                 checks: checks.clone(),
             };
-            let done = repository::drill(&run.below(), &repository, entry, &options)?;
+            let done = match repository::drill(&run.below(), &repository, entry, &options) {
+                Ok(done) => done,
+                // What prevents this drill may not prevent that of another server.
+                Err(e) if entries.len() > 1 && e.kind != Kind::Interrupted => {
+                    let text = format!("{name} was not tried: {}", e.what);
+                    run.observer.warn(base::units::printable(&text));
+                    not_held.get_or_insert(e);
+                    continue;
+                }
+                Err(e) => return Err(e),
+            };
             if let Some(e) = repository::drill_failure(&done) {
                 run.observer
                     .warn(format!("{name} is not proven: {}", e.what));
@@ -184,6 +191,7 @@ pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> 
         let shown = summary::drill(&drilled);
         screen.summary(&shown);
         let failed = drilled.iter().find_map(repository::drill_failure);
+        let failed = failed.or(not_held);
         let with_exceptions =
             |d: &repository::Drilled| d.restored.as_ref().is_ok_and(|r| !r.exceptions.is_empty());
         let code = match failed {
@@ -234,6 +242,8 @@ pub fn restore(a: &Restore, run: &Run, screen: &Screen) -> Result<u8> {
         entry.server, entry.id, entry.begin
     ));
     let options = settings::restore(place, &a.how)?;
+    let about = format!("of {}@{}", entry.server, entry.id);
+    let _listens = super::control::listen(run, "load", about);
     super::run_load(run, screen, &options, &a.how)
 }
 

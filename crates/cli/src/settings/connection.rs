@@ -288,6 +288,11 @@ struct Uri {
     ssl_mode: Option<values::SslMode>,
 }
 
+/// Refuses what is not the URI of a server.
+pub fn check_uri(text: &str) -> Result<()> {
+    Uri::parse(text).map(drop)
+}
+
 impl Uri {
     fn parse(text: &str) -> Result<Uri> {
         let rest = ["mysql://", "mariadb://"]

@@ -151,7 +151,12 @@ pub fn checks(a: &Drill) -> Result<Vec<String>> {
         })?;
         let lines = text.lines().map(|l| l.trim().trim_end_matches(';'));
         let lines = lines.filter(|l| !l.is_empty() && !l.starts_with("--") && !l.starts_with('#'));
+        let before = checks.len();
         checks.extend(lines.map(str::to_owned));
+        if checks.len() == before {
+            let what = format!("--check-file {} holds no statement", file.display());
+            return Err(Error::new(Kind::Usage, printable(&what)).hint("write one on each line"));
+        }
     }
     Ok(checks)
 }

@@ -53,6 +53,14 @@ fn shown(text: &str) -> String {
     printable(text)
 }
 
+/// A URL in a message that may be a secret: scheme and host alone.
+pub fn host_of_url(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    format!("{scheme}://{host}/…")
+}
+
 /// The same where `-` stands for a stream.
 pub fn location_or_stream(option: &str, path: &Path) -> Result<Location> {
     if path.as_os_str() == "-" {
@@ -92,6 +100,17 @@ mod tests {
         }
         for name in ["s3://bucket/monday", "ssh://h/x"] {
             assert!(location("--to", Path::new(name)).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn of_a_secret_url_the_host_is_shown() {
+        for url in [
+            "https://u:secret@h:8/secret/{server}?secret=1",
+            "https://h:8?secret",
+            "https://h:8",
+        ] {
+            assert_eq!(host_of_url(url), "https://h:8/…");
         }
     }
 

@@ -52,7 +52,11 @@ pub fn applies(command: &Command) -> Result<()> {
 pub fn values(command: &Command) -> Result<()> {
     match command {
         Command::Dump(a) => sizes(&a.how),
-        Command::Backup(a) => sizes(&a.how),
+        Command::Backup(a) => {
+            let uri = a.source.as_deref();
+            uri.map_or(Ok(()), super::connection::check_uri)?;
+            sizes(&a.how)
+        }
         Command::Load(a) => a_command(&a.how),
         Command::Restore(a) => a_command(&a.how),
         _ => Ok(()),

@@ -52,14 +52,37 @@ impl Words {
         self
     }
 
-    /// An error of a command line says which options were not typed.
+    /// An error of a command line says which of the options that it is about were not typed; if it names none, all.
     pub fn explain(&self, e: Error) -> Error {
-        if self.added.is_empty() || e.kind != Kind::Usage {
+        let about = self.about(&e);
+        let added = if about.is_empty() {
+            self.added.clone()
+        } else {
+            about
+        };
+        self.from_files(e, &added)
+    }
+
+    /// An error of a run that has begun is about options only if it names them.
+    pub fn explain_run(&self, e: Error) -> Error {
+        let about = self.about(&e);
+        self.from_files(e, &about)
+    }
+
+    /// The options of files that an error names.
+    fn about(&self, e: &Error) -> Vec<String> {
+        let key = |place: &String| place.split(" (").next().unwrap_or_default().to_owned();
+        let named = |place: &&String| e.what.contains(&format!("--{}", key(place)));
+        self.added.iter().filter(named).cloned().collect()
+    }
+
+    fn from_files(&self, e: Error, added: &[String]) -> Error {
+        if added.is_empty() || e.kind != Kind::Usage {
             return e;
         }
         let files = format!(
             "from files: {}; remove the line there, or type the option with another value (--no-defaults leaves out the user and password of these files too)",
-            self.added.join(", ")
+            added.join(", ")
         );
         let hint = match &e.hint {
             Some(hint) => format!("{hint}\n{files}"),

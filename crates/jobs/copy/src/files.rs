@@ -48,8 +48,15 @@ impl Source {
         }
         let (mut files, mut others) = (Vec::new(), Vec::new());
         let entries = store.list().map_err(|e| archives::open_error(from, &e))?;
+        // What the archive does not list is nothing of it, and may be the stream that is being written.
+        let listed = |name: &str| {
+            records.is_empty()
+                || records.contains_key(name)
+                || [manifest::MANIFEST, encryption::KEY, encryption::INDEX].contains(&name)
+        };
         for e in entries {
-            if e.kind == EntryKind::File && !e.name.ends_with(PARTIAL_SUFFIX) {
+            let is_file = e.kind == EntryKind::File && !e.name.ends_with(PARTIAL_SUFFIX);
+            if is_file && listed(&e.name) {
                 files.push((e.name, e.size));
             } else {
                 others.push(e.name);
@@ -64,6 +71,10 @@ impl Source {
                 Error::new(Kind::Archive, format!("there is no archive in {from}"))
                     .hint("name the directory or URL that penstock dump wrote")
             }));
+        }
+        if records.is_empty() {
+            // Without digests its own metadata says what belongs to it, and whether that is there.
+            archive::Archive::open(Arc::clone(&store)).map_err(damaged)?;
         }
         // The largest first, so that no thread has one alone at the end; what makes an archive of them last.
         files.sort_by_key(|(name, size)| (makes_whole(name), std::cmp::Reverse(*size)));
@@ -92,7 +103,7 @@ impl Source {
         for other in &self.others {
             let other = printable(other);
             run.observer
-                .warn(format!("{other} is no finished file, and not copied"));
+                .warn(format!("{other} is no file of the archive, and not copied"));
         }
         let all = self.files.iter().map(|(_, size)| size).sum();
         counters.bytes_expected.set(all);

@@ -50,6 +50,13 @@ pub struct Summary {
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     let Options { from, to, threads } = options;
+    if let Some(file) = from.path().filter(|path| store::stream::is_in(path)) {
+        let shown = file.display();
+        let what = format!("{shown} is an archive as one stream");
+        let hint = format!("read it from standard input: penstock copy - {to} < {shown}");
+        let e = Error::new(Kind::Usage, base::units::printable(&what));
+        return Err(e.hint(base::units::printable(&hint)));
+    }
     let source = match from {
         Location::Stream => {
             stream::expected()?;

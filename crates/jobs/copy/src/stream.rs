@@ -18,6 +18,9 @@ const LOOK: Timespec = Timespec {
 
 /// Refuses a standard input that holds no archive.
 pub(crate) fn expected() -> Result<()> {
+    if io::stdin().lock().fill_buf().is_ok_and(<[u8]>::is_empty) {
+        return Err(broken(Broken::Cut));
+    }
     match stream::is_on_stdin() {
         Ok(true) => Ok(()),
         Ok(false) => Err(Error::new(

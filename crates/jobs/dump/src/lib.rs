@@ -158,6 +158,9 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         }
         Err(e) => {
             new_archive::clear(&*store, made);
+            if run.cancel.is_raised() {
+                return Err(run.interrupted());
+            }
             Err(new_archive::write_error(&options.to, e))
         }
     }

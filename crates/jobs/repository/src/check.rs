@@ -66,7 +66,7 @@ pub fn check(
         let outcome =
             manifest(repository, entry).and_then(|()| verify::offline(run, &place, threads, rows));
         if let Err(e) = &outcome
-            && matches!(e.kind, Kind::Interrupted | Kind::Usage)
+            && e.kind == Kind::Interrupted
         {
             return Err(e.clone());
         }
@@ -74,6 +74,13 @@ pub fn check(
             entry: entry.clone(),
             outcome,
         });
+    }
+    // A key that fits none of them is a wrong option.
+    let of_options = |c: &Checked| matches!(&c.outcome, Err(e) if e.kind == Kind::Usage);
+    if let Some(Err(e)) = done.first().map(|c| &c.outcome)
+        && done.iter().all(of_options)
+    {
+        return Err(e.clone());
     }
     Ok(done)
 }
@@ -109,8 +116,25 @@ fn manifest(repository: &Repository, entry: &Entry) -> Result<()> {
                 run::failure::store(doing, &e)
             }
         })?;
-    if FileRecord::of(&bytes) == entry.manifest {
-        return Ok(());
+    let stored = FileRecord::of(&bytes);
+    if stored == entry.manifest {
+        let doing = format!("cannot read the manifest of {server}@{id}");
+        let manifest =
+            archive::Manifest::parse(&bytes).map_err(|e| run::failure::archive(doing, &e))?;
+        // What is not of the archive stays as it is.
+        let of = Entry {
+            version: entry.version,
+            sequence: entry.sequence,
+            impact: entry.impact,
+            ..Entry::of((&server, &id), &manifest, stored)
+        };
+        if of == *entry {
+            return Ok(());
+        }
+        let what = format!("the catalog says something else of {server}@{id} than its archive");
+        return Err(Error::new(Kind::Archive, what).hint(
+            "remove its entry in catalog/: the next backup or prune lists the archive again",
+        ));
     }
     Err(exchanged(&format!("{server}@{id}")))
 }

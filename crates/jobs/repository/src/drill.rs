@@ -107,7 +107,11 @@ pub fn drill(
         }))),
         ..options.load.clone()
     };
-    let restored = load::run(run, &load);
+    let restored = load::run(run, &load).map_err(|e| Error {
+        // Its directory is removed: there is nothing to resume.
+        hint: e.hint.filter(|hint| !hint.contains("--resume")),
+        ..e
+    });
     if let Err(e) = &restored
         && !matches!(e.kind, Kind::Archive | Kind::Differs | Kind::Failed)
     {
@@ -140,7 +144,9 @@ fn ask(server: &wire::Options, sql: &str) -> Option<String> {
         return Some("it returns no row".to_owned());
     }
     for row in rows {
-        let first = row.into_iter().next().flatten().unwrap_or_default();
+        let Some(first) = row.into_iter().next().flatten() else {
+            return Some("it returns NULL".to_owned());
+        };
         let text = String::from_utf8_lossy(&first);
         let is_zero = text.trim().parse::<f64>().is_ok_and(|n| n == 0.0);
         if text.trim().is_empty() || is_zero {

@@ -66,6 +66,19 @@ impl Repository {
         }
     }
 
+    /// On a full disk not even a lock can be written, and so nothing could be removed: what can be made again goes.
+    pub(crate) fn make_room(&self) {
+        /// What a prune writes before it has removed anything is smaller.
+        const ROOM: u64 = 64 << 10;
+        let Some(path) = self.place.path() else {
+            return;
+        };
+        let free = rustix::fs::statvfs(path).map(|s| s.f_bavail.saturating_mul(s.f_frsize));
+        if free.is_ok_and(|free| free < ROOM) {
+            let _ = self.root.remove(COPIES);
+        }
+    }
+
     /// Reads the entries; those that were copied, and have not been written again since, from the copies.
     fn read_catalog(&self, server: Option<&ServerName>) -> Result<(Vec<Copy>, Vec<String>)> {
         let listed = self
@@ -206,6 +219,15 @@ impl Repository {
 
     /// One backup: by its identifier, the beginning of one, or "latest".
     pub fn find(&self, server: Option<&ServerName>, name: &str) -> Result<Entry> {
+        // As lists and messages write it: SERVER@BACKUP.
+        let (of, name) = match name.split_once('@') {
+            Some((of, id)) => match ServerName::parse(of) {
+                Ok(of) if server.is_none_or(|s| *s == of) => (Some(of), id),
+                _ => (server.cloned(), name),
+            },
+            None => (server.cloned(), name),
+        };
+        let server = of.as_ref();
         let (entries, _) = self.entries(server)?;
         let servers: BTreeSet<&str> = entries.iter().map(|e| e.server.as_str()).collect();
         let servers = servers.into_iter().collect::<Vec<_>>().join(", ");

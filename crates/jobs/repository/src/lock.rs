@@ -110,12 +110,12 @@ fn namespace() -> String {
 fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program, in parentheses, may hold anything.
-    stat.rsplit_once(')')?
-        .1
-        .split_whitespace()
-        .nth(19)?
-        .parse()
-        .ok()
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    // A process that has ended, and whose parent has not asked for it yet, does nothing any more.
+    if matches!(*fields.first()?, "Z" | "X") {
+        return None;
+    }
+    fields.get(19)?.parse().ok()
 }
 
 /// A lock of this process, kept fresh until it is dropped.
@@ -185,7 +185,13 @@ impl Lock {
 
     fn write(store: &Arc<dyn Store>, name: String) -> store::Result<Lock> {
         let text = serde_json::to_string(&Owner::me()).unwrap_or_default();
-        store.put_new(&name, text.as_bytes())?;
+        if let Err(e) = store.put_new(&name, text.as_bytes()) {
+            // Its name is this run's own. Begun and not written, as on a full disk, it would count as a lock.
+            if !e.busy() {
+                let _ = store.remove(&name);
+            }
+            return Err(e);
+        }
         let (stop, stopped) = channel::<()>();
         let (kept, again) = (Arc::clone(store), name.clone());
         let keeper = std::thread::Builder::new()

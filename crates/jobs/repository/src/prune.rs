@@ -58,7 +58,10 @@ pub fn prune(
 ) -> Result<Pruned> {
     let lock = match dry_run {
         true => None,
-        false => Some(Lock::catalog(&repository.locks)?),
+        false => {
+            repository.make_room();
+            Some(Lock::catalog(&repository.locks)?)
+        }
     };
     let adopted = match &lock {
         Some(lock) => repository.adopt(server, lock)?,

@@ -32,11 +32,13 @@ pub struct Run {
 impl Run {
     /// A context without limits.
     pub fn new(observer: Arc<dyn Observer>, cancel: Cancel) -> Self {
+        let disk_limiter = RateLimiter::named("the disk rate limit");
+        disk_limiter.ends_with(&cancel);
         Self {
             observer,
             cancel,
             limiter: RateLimiter::new(),
-            disk_limiter: RateLimiter::named("the disk rate limit"),
+            disk_limiter,
             setpoints: Arc::default(),
             status: Arc::default(),
             aborted: Arc::default(),

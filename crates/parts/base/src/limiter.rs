@@ -16,11 +16,11 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
-use crate::units;
+use crate::{Cancel, units};
 use budget::Budget;
 use slots::Slots;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Unused rate of this time may be used later, so that a late wake-up costs no rate: a fiftieth of 5 s.
@@ -47,6 +47,8 @@ pub struct RateLimiter {
     /// Connections that share the rate, so that buffer space can be divided among them.
     sources: AtomicUsize,
     begin: Instant,
+    /// A stop that ends waits outside of the limiter.
+    cancel: OnceLock<Cancel>,
     state: Mutex<State>,
     /// The first thread of the queue waits here for the budget …
     head: Condvar,
@@ -102,6 +104,7 @@ impl RateLimiter {
             version: AtomicU64::new(0),
             sources: AtomicUsize::new(0),
             begin: Instant::now(),
+            cancel: OnceLock::new(),
             state: Mutex::default(),
             head: Condvar::new(),
             queue: Condvar::new(),
@@ -162,9 +165,14 @@ impl RateLimiter {
 
     // ------------------------------------------------------------ reading
 
-    /// Whether the run ends: [`RateLimiter::end`] was called.
+    /// Whether the run ends: [`RateLimiter::end`] was called, or a stop was requested.
     pub fn has_ended(&self) -> bool {
-        self.lock().ended
+        self.lock().ended || self.cancel.get().is_some_and(Cancel::is_raised)
+    }
+
+    /// From now on a stop that is requested here ends waits that ask for it.
+    pub fn ends_with(&self, cancel: &Cancel) {
+        let _ = self.cancel.set(cancel.clone());
     }
 
     /// The operator's rate.

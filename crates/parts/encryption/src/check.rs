@@ -78,17 +78,7 @@ pub fn check_files(
     });
     let mut found = base::lock::into_inner(found);
     // Its digest is in no list, because a new key replaces it; but without it the rest is lost.
-    match store
-        .open(KEY)
-        .map_err(crate::Error::from)
-        .and_then(|file| {
-            let mut bytes = Vec::new();
-            let read = file.take(crate::key::LIMIT).read_to_end(&mut bytes);
-            read.map_err(|e| store::Error::new("read", KEY, e))?;
-            age::Decryptor::new_buffered(&bytes[..])
-                .map_err(|_| damaged(KEY, "it is not an age file"))?;
-            Ok(bytes.len() as u64)
-        }) {
+    match key(store) {
         Ok(bytes) => {
             found.files += 1;
             found.bytes += bytes;
@@ -99,6 +89,18 @@ pub fn check_files(
     }
     found.problems.sort();
     Ok(found)
+}
+
+/// Whether the file of the key is there and is one; its size.
+pub(crate) fn key(store: &dyn Store) -> Result<u64> {
+    let mut bytes = Vec::new();
+    let read = store
+        .open(KEY)?
+        .take(crate::key::LIMIT)
+        .read_to_end(&mut bytes);
+    read.map_err(|e| store::Error::new("read", KEY, e))?;
+    age::Decryptor::new_buffered(&bytes[..]).map_err(|_| damaged(KEY, "it is not an age file"))?;
+    Ok(bytes.len() as u64)
 }
 
 fn digest(

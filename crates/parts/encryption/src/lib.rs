@@ -27,6 +27,7 @@ mod tests;
 
 pub use check::{Found, check_files};
 pub use keys::Keys;
+pub use names::INDEX;
 pub use place::Place;
 pub use store_of::Encrypted;
 
@@ -111,5 +112,9 @@ pub fn listed(store: &dyn store::Store) -> Result<Option<Listed>> {
 pub fn stored(
     store: &dyn store::Store,
 ) -> Result<Option<std::collections::BTreeMap<String, archive::FileRecord>>> {
-    Ok(names::Index::read(store)?.map(|(index, _)| index.files))
+    let Some((index, _)) = names::Index::read(store)? else {
+        return Ok(None);
+    };
+    check::key(store)?;
+    Ok(Some(index.files))
 }

@@ -10,7 +10,7 @@ use store::Store;
 /// Which file is which; encrypted.
 pub(crate) const NAMES: &str = "penstock.names.age";
 /// Sizes and digests of all encrypted files but [`crate::KEY`].
-pub(crate) const INDEX: &str = "penstock.encrypted.json";
+pub const INDEX: &str = "penstock.encrypted.json";
 
 /// A larger list is refused, in bytes.
 pub(crate) const LIMIT: u64 = 1 << 30;

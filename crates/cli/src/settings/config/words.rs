@@ -74,6 +74,20 @@ pub(super) fn said(config: &Config, line: &Typed) -> Result<Vec<Said>> {
     let server = config
         .servers()
         .find(|s| name.is_some_and(|n| s.name.as_str() == n));
+    if let Some(name) = name.filter(|_| command.get_name() == "backup")
+        && server.is_none()
+        && config.servers().next().is_some()
+        && !names_a_server(line)
+    {
+        let known: Vec<&str> = config.servers().map(|s| s.name.as_str()).collect();
+        let file = config.path.display();
+        let what =
+            format!("there is no server '{name}' in {file}, and nothing else says where it is");
+        return Err(Error::new(Kind::Usage, printable(&what)).hint(format!(
+            "the servers there: {}; a server that is not there is named by its URI or by connection options",
+            known.join(", ")
+        )));
+    }
     let mut by_option: BTreeMap<String, (&Arg, &Setting)> = BTreeMap::new();
     let of_command = |s: &&Setting| s.command.as_deref() == Some(command.get_name());
     // A URI that is typed names another server.
@@ -124,6 +138,20 @@ pub(super) fn said(config: &Config, line: &Typed) -> Result<Vec<Said>> {
         }
     }
     Ok(said)
+}
+
+/// Whether the command line says where the server is.
+fn names_a_server(line: &Typed) -> bool {
+    const OPTIONS: [&str; 6] = [
+        "host",
+        "port",
+        "socket",
+        "defaults-file",
+        "defaults-extra-file",
+        "defaults-group-suffix",
+    ];
+    let typed = |name: &&str| words::option(line.verb(), name).is_some_and(|arg| line.has(arg));
+    line.one::<String>("source").is_some() || OPTIONS.iter().any(|name| typed(&name))
 }
 
 fn option_words(config: &Config, arg: &Arg, setting: &Setting) -> Result<Said> {

@@ -51,7 +51,11 @@ pub(super) fn create_new(server: &Mysqld, state: &LockedFile) -> Result<()> {
             "cannot initialize the data directory {}: {errors}",
             server.datadir.display(),
         );
-        return Err(Error::new(Kind::Target, printable(&text)).hint(hint_for(&errors)));
+        let kind = match failure::says_full(&errors) {
+            true => Kind::Storage,
+            false => Kind::Target,
+        };
+        return Err(Error::new(kind, printable(&text)).hint(hint_for(&errors)));
     }
     Ok(())
 }

@@ -47,6 +47,12 @@ pub fn is_archive(from: &Location) -> Result<bool> {
         Location::Ssh(_) | Location::Object(_) => return Ok(true),
     };
     if !from.is_dir() {
+        if store::stream::is_in(from) {
+            let shown = from.display();
+            let what = format!("{shown} is an archive as one stream");
+            let hint = format!("read it from standard input: penstock load - < {shown}");
+            return Err(Error::new(Kind::Usage, printable(&what)).hint(printable(&hint)));
+        }
         return part_of_archive(from).map_or(Ok(false), Err);
     }
     match dumps::directory::detect(from) {

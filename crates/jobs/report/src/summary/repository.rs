@@ -228,7 +228,10 @@ pub fn check(all: &[Checked]) -> Summary {
                 json!({"backup": name, "intact": null, "error": e.what}),
             ),
         };
-        item = item.with(Line::Plain(line));
+        // Each kind of damage stands in a line of its own.
+        for line in line.lines() {
+            item = item.with(Line::Plain(line.to_owned()));
+        }
         json.push(object);
     }
     s.add(item.key("backups", json));

@@ -15,6 +15,13 @@ pub(super) fn agree(content: &Content, manifest: &Manifest, report: &mut Report)
         let record = records.get(&(table.schema.as_str(), table.name.as_str()));
         of_table(content, record.copied(), table, report);
     }
+    // What is damaged is named already.
+    seen.extend(
+        content
+            .damaged
+            .iter()
+            .map(|d| (d.schema.as_str(), d.table.as_str())),
+    );
     for t in &manifest.tables {
         if !seen.contains(&(t.schema.as_str(), t.table.as_str())) {
             let what = "the manifest has rows of a table that the metadata does not have";

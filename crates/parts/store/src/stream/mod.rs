@@ -69,6 +69,16 @@ pub fn is_on_stdin() -> io::Result<bool> {
     Ok(start == Some(MAGIC[0]))
 }
 
+/// Whether a file holds a stream.
+pub fn is_in(file: &std::path::Path) -> bool {
+    let mut start = [0; MAGIC.len()];
+    // Opening a pipe would wait for its other end.
+    file.is_file()
+        && std::fs::File::open(file)
+            .and_then(|mut f| io::Read::read_exact(&mut f, &mut start))
+            .is_ok_and(|()| start == *MAGIC)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -67,6 +67,14 @@ impl Sending {
 
     /// A stream to standard output.
     pub fn to_stdout(limiter: Option<&Arc<RateLimiter>>) -> io::Result<Sending> {
+        // In the place of one that was closed, programs in Rust find this at their start. A caller who wants the
+        // null device opens it for writing only.
+        let stat = rustix::fs::fstat(io::stdout())?;
+        let mode = rustix::fs::fcntl_getfl(io::stdout())? & rustix::fs::OFlags::RWMODE;
+        let null = std::fs::metadata("/dev/null").map(|m| std::os::unix::fs::MetadataExt::rdev(&m));
+        if null.is_ok_and(|null| null == stat.st_rdev) && mode == rustix::fs::OFlags::RDWR {
+            return Err(io::Error::other("it is closed"));
+        }
         Sending::new(io::stdout().as_fd().try_clone_to_owned()?, limiter)
     }
 }
@@ -120,7 +128,10 @@ impl Inner {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     let mut wanted = [PollFd::new(&*out, PollFlags::OUT)];
-                    rustix::event::poll(&mut wanted, Some(&LOOK))?;
+                    match rustix::event::poll(&mut wanted, Some(&LOOK)) {
+                        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                        Err(e) => return Err(e.into()),
+                    }
                     let stopped = self.limiter.as_ref().is_some_and(|l| l.has_ended());
                     if stopped {
                         return Err(io::Error::other("the run was stopped"));
