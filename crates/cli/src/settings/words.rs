@@ -60,13 +60,13 @@ impl Words {
         } else {
             about
         };
-        self.from_files(e, &added)
+        self.with_files(e, &added)
     }
 
     /// An error of a run that has begun is about options only if it names them.
     pub fn explain_run(&self, e: Error) -> Error {
         let about = self.about(&e);
-        self.from_files(e, &about)
+        self.with_files(e, &about)
     }
 
     /// The options of files that an error names.
@@ -76,7 +76,7 @@ impl Words {
         self.added.iter().filter(named).cloned().collect()
     }
 
-    fn from_files(&self, e: Error, added: &[String]) -> Error {
+    fn with_files(&self, e: Error, added: &[String]) -> Error {
         if added.is_empty() || e.kind != Kind::Usage {
             return e;
         }

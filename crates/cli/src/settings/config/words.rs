@@ -150,8 +150,8 @@ fn names_a_server(line: &Typed) -> bool {
         "defaults-extra-file",
         "defaults-group-suffix",
     ];
-    let typed = |name: &&str| words::option(line.verb(), name).is_some_and(|arg| line.has(arg));
-    line.one::<String>("source").is_some() || OPTIONS.iter().any(|name| typed(&name))
+    let typed = |name: &str| words::option(line.verb(), name).is_some_and(|arg| line.has(arg));
+    line.one::<String>("source").is_some() || OPTIONS.iter().any(|name| typed(name))
 }
 
 fn option_words(config: &Config, arg: &Arg, setting: &Setting) -> Result<Said> {
