@@ -184,6 +184,40 @@ fn proven_and_not_proven(pair: &Pair) {
         "{written:?}"
     );
     shown_as_a_page(pair, &first, &second);
+    // A check that takes long is stopped, and proves nothing.
+    let slow = drilling(pair, &[&second, "--check", "SELECT SLEEP(1000) + 1"]).start();
+    let began = std::time::Instant::now();
+    slow.until_it_says("comparing rows");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    slow.signal(Signal::TERM);
+    slow.wait().code(9);
+    assert!(began.elapsed().as_secs() < 120, "{:?}", began.elapsed());
+    assert!(listed(pair)[1]["proven"].is_string());
+    let other_flavour = if pair.is_mysql() {
+        "mariadbd"
+    } else {
+        "mysqld"
+    };
+    let fake = pair.path(other_flavour);
+    let says = if pair.is_mysql() {
+        "Ver 10.11.1-MariaDB"
+    } else {
+        "Ver 9.7.0"
+    };
+    std::fs::write(&fake, format!("#!/bin/sh\necho '{says}'\n")).expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&fake, mode).expect("a mode");
+    let words = ["drill", &second, "--mysqld", fake.to_str().expect("UTF-8")];
+    verb(pair, &words)
+        .run()
+        .code(2)
+        .says(&["is a server of", "the backup is of"]);
+    std::fs::write(pair.path("mine"), "mine").expect("written");
+    let mine = pair.path("mine").display().to_string();
+    verb(pair, &["list", "--metrics-file", &mine])
+        .run()
+        .code(10)
+        .says(&["something else than metrics"]);
     // Each server; one of them damaged.
     let other = backup(pair, "other");
     let archive = pair.path("repo/backups/other").join(&other);

@@ -16,6 +16,7 @@ use encryption::Place;
 use repository::{Planned, Policies, Purpose, Repository, ServerName};
 use run::{Run, failure};
 use std::collections::BTreeMap;
+use std::path::Path;
 use store::Location;
 
 fn open(place: &Where) -> Result<Repository> {
@@ -171,7 +172,12 @@ pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> 
                 )?,
                 checks: checks.clone(),
             };
-            let done = match repository::drill(&run.below(), &repository, entry, &options) {
+            let held = a
+                .mysqld
+                .as_deref()
+                .map_or(Ok(()), |program| of_its_flavour(program, entry))
+                .and_then(|()| repository::drill(&run.below(), &repository, entry, &options));
+            let done = match held {
                 Ok(done) => done,
                 // What prevents this drill may not prevent that of another server.
                 Err(e) if entries.len() > 1 && e.kind != Kind::Interrupted => {
@@ -205,6 +211,30 @@ pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> 
     with_metrics(&a.place, outcome)
 }
 
+/// Refuses a server's program that is not of the backup's flavour: a restore there would prove something else.
+fn of_its_flavour(program: &Path, entry: &repository::Entry) -> Result<()> {
+    let Ok(said) = std::process::Command::new(program)
+        .arg("--version")
+        .output()
+    else {
+        // The drill itself says that it cannot be run.
+        return Ok(());
+    };
+    let is_mariadb = String::from_utf8_lossy(&said.stdout).contains("MariaDB");
+    // Of an encrypted backup the catalog does not know.
+    if entry.flavour.is_empty() || (entry.flavour == "MariaDB") == is_mariadb {
+        return Ok(());
+    }
+    let what = format!(
+        "--mysqld {} is a server of {}, and the backup is of {}",
+        program.display(),
+        if is_mariadb { "MariaDB" } else { "MySQL" },
+        entry.flavour
+    );
+    Err(Error::new(Kind::Usage, base::units::printable(&what))
+        .hint("name a program of that flavour; --server-name drills the backups of one server"))
+}
+
 /// Writes the metrics, whatever came of the command.
 fn with_metrics(place: &Where, outcome: Result<u8>) -> Result<u8> {
     let Some(file) = &place.metrics_file else {
@@ -216,6 +246,18 @@ fn with_metrics(place: &Where, outcome: Result<u8>) -> Result<u8> {
         .and_then(|listing| {
             let text = report::metrics::repository(&listing, jiff::Timestamp::now());
             // The collector reads at any moment, and only files that end in .prom.
+            let there = std::fs::read_to_string(file).unwrap_or_else(|e| match e.kind() {
+                std::io::ErrorKind::NotFound => String::new(),
+                _ => "?".to_owned(),
+            });
+            if !there.is_empty() && !there.starts_with("# HELP penstock_") {
+                let what = format!(
+                    "{} holds something else than metrics of penstock",
+                    file.display()
+                );
+                return Err(Error::new(Kind::Target, base::units::printable(&what))
+                    .hint("name another file with --metrics-file, or remove it"));
+            }
             let mut new = file.clone().into_os_string();
             new.push(".new");
             std::fs::write(&new, text)

@@ -99,10 +99,20 @@ pub fn drill(
     let load = load::Options {
         when_loaded: Some(load::WhenLoaded(Arc::new({
             let (loaded, checks) = (Arc::clone(&loaded), options.checks.clone());
+            let run = run.clone();
             move |server| {
-                let seconds = start.elapsed().as_secs_f64();
-                let asked = checks.iter().map(|sql| (sql.clone(), ask(server, sql)));
-                *base::lock(&loaded) = (Some(seconds), asked.collect());
+                base::lock(&loaded).0 = Some(start.elapsed().as_secs_f64());
+                // A worker, so that a stop closes its connection.
+                let asked = run.workers(vec![()], |_, (), stop| {
+                    for sql in &checks {
+                        stop.check()?;
+                        let wrong = ask(&run, server, sql);
+                        base::lock(&loaded).1.push((sql.clone(), wrong));
+                    }
+                    Ok(())
+                });
+                // A stop: nothing is said of the backup then.
+                drop(asked);
             }
         }))),
         ..options.load.clone()
@@ -116,6 +126,10 @@ pub fn drill(
         && !matches!(e.kind, Kind::Archive | Kind::Differs | Kind::Failed)
     {
         return Err(e.clone());
+    }
+    if restored.is_ok() {
+        // A stop while checks were run: nothing is said of the backup.
+        run.check()?;
     }
     let (seconds, checks) = std::mem::take(&mut *base::lock(&loaded));
     let drilled = Drilled {
@@ -131,8 +145,8 @@ pub fn drill(
 
 /// Why a statement is not true of a server; `None` if it is: it returns rows, and none of their first columns is
 /// 0, NULL or empty.
-fn ask(server: &wire::Options, sql: &str) -> Option<String> {
-    let mut conn = match connect::untracked(server) {
+fn ask(run: &Run, server: &wire::Options, sql: &str) -> Option<String> {
+    let mut conn = match connect::connection(run, server) {
         Ok(conn) => conn,
         Err(e) => return Some(e.what),
     };
