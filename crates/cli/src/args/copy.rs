@@ -10,7 +10,7 @@ use std::path::PathBuf;
 Examples:
   penstock copy /backup/monday s3://backups/monday
   penstock copy s3://backups/monday /restore/monday --max-rate-disk 40M
-  penstock dump --socket /run/mysqld/mysqld.sock --user root --to - | ssh store penstock copy - /backup/monday
+  penstock dump mysql://root@localhost/ --to - | ssh store penstock copy - /backup/monday
 
 Every file is compared with the digest that the archive has of it. An encrypted archive is copied as it is, without a
 key.

@@ -83,7 +83,7 @@ pub struct Cli {
     pub quiet: bool,
     /// Configuration with options of commands, and servers [default: /etc/penstock/penstock.toml, if it
     /// is there]
-    #[arg(long, global = true, value_name = "FILE", env = "PENSTOCK_CONFIG")]
+    #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<std::path::PathBuf>,
 }
 

@@ -163,7 +163,7 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
             .map_or_else(String::new, |f| format!("of {}", f.display())),
     };
     let _listens = control::listen(run, "verify", about);
-    let _unpacked = match &mut v.of {
+    let unpacked = match &mut v.of {
         Compared::Archive { directory, .. } | Compared::Against(directory, _)
             if **directory == Location::Stream =>
         {
@@ -183,7 +183,13 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
         }
         Compared::Archive { directory, rows } => {
             let begins = || begins(&[directory.to_string()]);
-            let job = |run: &Run| verify::offline(run, directory, v.threads, *rows);
+            let job = |run: &Run| {
+                let mut done = verify::offline(run, directory, v.threads, *rows)?;
+                if unpacked.is_some() {
+                    "standard input".clone_into(&mut done.path);
+                }
+                Ok(done)
+            };
             let kept = record::keep(run, file, begins, job, summary::offline)?;
             screen.summary(&kept.summary);
             return Ok(report::code(&kept, 0, run));

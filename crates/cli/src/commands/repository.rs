@@ -154,7 +154,9 @@ pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> 
             }
         };
         if entries.is_empty() {
-            let what = format!("there is no backup in {place}");
+            let of = server.as_ref();
+            let of = of.map_or_else(String::new, |s| format!(" of the server {s}"));
+            let what = format!("there is no backup{of} in {place}");
             return Err(Error::new(Kind::Usage, what).hint("penstock list shows what there is"));
         }
         let _listens = super::control::listen(run, "drill", format!("of {place}"));

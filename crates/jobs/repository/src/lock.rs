@@ -5,7 +5,7 @@
 //! whose clock is wrong can therefore neither keep others out for ever nor have its locks taken away. Of an
 //! owner on this host the process itself is looked for, so that after a kill nobody waits.
 
-use crate::layout::{BackupId, LOCKS, ServerName, random};
+use crate::layout::{BACKUPS, BackupId, LOCKS, ServerName, random};
 use base::{Error, Kind, Result, failpoint};
 use run::failure;
 use serde::{Deserialize, Serialize};
@@ -227,7 +227,14 @@ impl Drop for Lock {
 }
 
 fn failed(e: &store::Error) -> Error {
-    failure::store(format_args!("cannot lock in the repository ({LOCKS}/)"), e)
+    let error = failure::store(format_args!("cannot lock in the repository ({LOCKS}/)"), e);
+    let written = e.full() || e.source.kind() == std::io::ErrorKind::ReadOnlyFilesystem;
+    if !written {
+        return error;
+    }
+    error.hint(format!(
+        "make room there, or make it writable; penstock load and penstock verify read an archive without the repository: they take its directory, {BACKUPS}/SERVER/BACKUP"
+    ))
 }
 
 fn owner(store: &dyn Store, name: &str) -> Option<Owner> {
