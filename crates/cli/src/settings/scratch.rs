@@ -110,6 +110,11 @@ mod tests {
             .arg(left.join("log"))
             .spawn()
             .unwrap();
+        // A program that has just been started has no command line yet.
+        let line = format!("/proc/{}/cmdline", server.id());
+        while !fs::read_to_string(&line).unwrap().contains("log") {
+            std::thread::yield_now();
+        }
         let next = Scratch::new(within, "penstock-x-", 0o711).unwrap();
         assert!(!left.exists());
         assert!(server.wait().unwrap().code().is_none());
