@@ -117,7 +117,7 @@ fn a_crash_leaves_no_core_dump() {
     let dir = tempfile::tempdir().expect("a directory");
     let aborted = |program: &[&OsStr]| {
         let mut child = Command::new("sh")
-            .args(["-c", "ulimit -c unlimited && exec \"$@\"", "sh"])
+            .args(["-c", "ulimit -c unlimited; exec \"$@\"", "sh"])
             .args(program)
             .current_dir(dir.path())
             .stdin(Stdio::piped())
