@@ -1,8 +1,7 @@
 //! However a run ends early, it leaves no lock, and no incomplete archive that looks complete.
 
-use crate::kit::binary::lossy;
 use crate::kit::waiting::{PROMPT, until, until_some};
-use crate::kit::{Pair, Tool, both, each_kind, own_server};
+use crate::kit::{Pair, Small, Tool, both, each_kind, own_server};
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Instant;
@@ -221,38 +220,11 @@ fn a_load_that_is_interrupted(pair: &Pair) {
     pair.verify_against("a", pair.target()).code(4);
 }
 
-/// A small file system, unmounted when this is dropped.
-struct Small(std::path::PathBuf);
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg(&self.0).status();
-    }
-}
-
-fn small(pair: &Pair) -> Option<Small> {
-    let at = pair.path("small");
-    std::fs::create_dir(&at).expect("a directory");
-    let out = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=300k", "tmpfs"])
-        .arg(&at)
-        .output();
-    match out {
-        Ok(out) if out.status.success() => Some(Small(at)),
-        other => {
-            let reason = match other {
-                Ok(out) => lossy(&out.stderr),
-                Err(e) => e.to_string(),
-            };
-            testkit::skip("tmpfs", format!("no tmpfs can be mounted: {reason}"));
-            None
-        }
-    }
-}
-
 both!(a_full_disk);
 fn a_full_disk(pair: &Pair) {
-    let Some(_small) = small(pair) else { return };
+    let Some(_small) = Small::mount(pair, "300k") else {
+        return;
+    };
     rows(pair.source());
     for compression in ["none", "zstd:1"] {
         pair.dump(

@@ -1,7 +1,7 @@
 //! Backups of several servers in one place: listed only when whole, removed only by the policy, and what a
 //! kill leaves is neither lost nor mistaken for a backup.
 
-use crate::kit::{Done, Pair, Tool, both, few};
+use crate::kit::{Done, Pair, Small, Tool, both, few};
 use crate::stores::{Access, s3, s3_access, sshd, tool};
 use serde_json::Value;
 use testkit::stores::Maker;
@@ -363,6 +363,47 @@ fn damage_in_a_repository(pair: &Pair) {
         .ok()
         .summary();
     assert_eq!(summary["adopted"].as_array().map(Vec::len), Some(2));
+    repo.verb(&["check"]).run().ok();
+}
+
+both!(a_full_place);
+/// What is needed to make room works without any.
+fn a_full_place(pair: &Pair) {
+    let Some(_small) = Small::mount(pair, "3m") else {
+        return;
+    };
+    pair.fill(ROWS);
+    let repo = Repo {
+        url: pair.path("small/repo").display().to_string(),
+        ..Repo::local(pair)
+    };
+    repo.init().ok();
+    for _ in 0..3 {
+        repo.backup().run().ok();
+    }
+    // All of it is used, to the last page.
+    let fill = std::fs::File::create(pair.path("small/fill")).expect("a file");
+    let end = std::io::copy(&mut std::io::repeat(1), &mut &fill);
+    assert_eq!(
+        end.expect_err("no end").kind(),
+        std::io::ErrorKind::StorageFull
+    );
+    let locks = || {
+        std::fs::read_dir(pair.path("small/repo/locks"))
+            .expect("a directory")
+            .count()
+    };
+    let refused = repo
+        .verb(&["restore", "--into", &pair.target().uri()])
+        .run()
+        .code(8);
+    refused.says(&["make room", "penstock load"]);
+    assert_eq!(locks(), 0);
+    repo.verb(&["prune", "--keep-last", "1", "--force"])
+        .run()
+        .ok();
+    assert_eq!(repo.list().0.len(), 1);
+    assert_eq!(locks(), 0);
     repo.verb(&["check"]).run().ok();
 }
 

@@ -13,6 +13,7 @@ pub mod pair;
 pub mod proxied;
 pub mod same;
 pub mod sampling;
+pub mod small;
 pub mod waiting;
 
 pub use binary::{Done, Tool};
@@ -21,3 +22,4 @@ pub use pair::{Pair, own_server};
 pub(crate) use pair::{both, each_kind};
 pub use same::COUNT;
 pub use sampling::{few, thorough};
+pub use small::Small;

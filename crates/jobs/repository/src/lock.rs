@@ -185,13 +185,7 @@ impl Lock {
 
     fn write(store: &Arc<dyn Store>, name: String) -> store::Result<Lock> {
         let text = serde_json::to_string(&Owner::me()).unwrap_or_default();
-        if let Err(e) = store.put_new(&name, text.as_bytes()) {
-            // Its name is this run's own. Begun and not written, as on a full disk, it would count as a lock.
-            if !e.busy() {
-                let _ = store.remove(&name);
-            }
-            return Err(e);
-        }
+        store.put_new(&name, text.as_bytes())?;
         let (stop, stopped) = channel::<()>();
         let (kept, again) = (Arc::clone(store), name.clone());
         let keeper = std::thread::Builder::new()
@@ -317,7 +311,8 @@ pub(crate) fn remove_stale(store: &Arc<dyn Store>) -> Result<()> {
 /// The time by the store's clock, if it has one.
 pub(crate) fn now(store: &Arc<dyn Store>) -> Result<Option<SystemTime>> {
     let name = format!("clock-{:04x}{:04x}.json", random(), random());
-    store.put(&name, b"{}").map_err(|e| failed(&e))?;
+    // Empty: there is room for it on a full disk, too.
+    store.put(&name, b"").map_err(|e| failed(&e))?;
     let listed = store.list().map_err(|e| failed(&e));
     let _ = store.remove(&name);
     let mine = listed?.into_iter().find(|e| e.name == name);

@@ -259,9 +259,12 @@ impl Store for Directory {
         let fd = rfs::openat(&self.0.fd, name, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|e| Error::new("create", name, e))?;
         let mut file = File::from(fd);
-        file.write_all(bytes)
-            .and_then(|()| file.sync_all())
-            .map_err(|e| Error::new("write", name, e))?;
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        if let Err(e) = written {
+            // Begun and not written, as on a full disk: it would count as there.
+            let _ = rfs::unlinkat(&self.0.fd, name, AtFlags::empty());
+            return Err(Error::new("write", name, e));
+        }
         self.sync()
     }
 

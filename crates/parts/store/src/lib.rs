@@ -112,7 +112,8 @@ pub trait Store: Send + Sync {
     }
 
     /// Writes a small object that must not exist yet, durably: of several writers exactly one succeeds, the
-    /// others get [`Error::busy`]. Unlike others it may be visible before it is whole.
+    /// others get [`Error::busy`]. Unlike others it may be visible before it is whole; one that could not be written
+    /// is removed again.
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<()>;
 
     /// Writes a small object: create, write, durable finish.

@@ -274,7 +274,12 @@ impl Store for SshDirectory {
             self.0.synced(&mut file).await?;
             file.close().await
         });
-        written.map_err(|e| self.0.fail("write", name, &e))
+        written.map_err(|e| {
+            let e = self.0.fail("write", name, &e);
+            // Begun and not written, as on a full disk: it would count as there.
+            let _ = wait(self.0.session.sftp.fs().remove_file(self.0.at(name)));
+            e
+        })
     }
 }
 
