@@ -53,7 +53,7 @@ fn an_archive_goes_through_a_pipe(pair: &Pair) {
     reading(&["copy", "-", text(&copy)], stream)
         .run()
         .ok()
-        .says(&["Copied", "standard input"]);
+        .says(&["the stream has its digest", "standard input"]);
     pair.verify("copy").ok();
     pair.verify_against("copy", pair.source()).ok();
     let within = ["--scratch", text(&scratch)];
@@ -197,6 +197,19 @@ fn a_reader_that_ends_or_stops_reading(pair: &Pair) {
     pair.fill(ROWS);
     let gone = streaming(pair, &[]).start_unheard().wait();
     gone.code(8);
+    // A closed standard output is none.
+    let to = pair.path("done");
+    pair.dump("done", &[]).ok();
+    let line = format!(
+        "exec {} copy {} - >&-",
+        crate::kit::binary::path().display(),
+        to.display()
+    );
+    let closed = std::process::Command::new("sh")
+        .args(["-c", &line])
+        .output();
+    let closed = closed.expect("sh");
+    assert_eq!(closed.status.code(), Some(8), "{closed:?}");
     // Nobody reads: the pipe is full, and the dump can be stopped all the same.
     let mut command = std::process::Command::new(crate::kit::binary::path());
     command.args([
@@ -241,7 +254,7 @@ fn an_archive_is_copied(pair: &Pair) {
         .ok()
         .summary();
     assert_eq!(summary["files"], entries(&one).len());
-    assert_eq!(summary["compared"], true);
+    assert_eq!(summary["compared"], "digests");
     same_files(&one, &two);
     copy(&two).code(10).says(&["is not empty"]);
     copy(&one).code(2).says(&["onto itself"]);

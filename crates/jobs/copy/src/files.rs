@@ -5,7 +5,7 @@ use base::units::printable;
 use base::{Counters, Error, Kind, Result};
 use rows::archives;
 use run::{Run, Stop, failure};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -62,7 +62,8 @@ impl Source {
                 others.push(e.name);
             }
         }
-        let has = |name: &str| files.iter().any(|(file, _)| file == name);
+        let names: BTreeSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        let has = |name: &str| names.contains(name);
         if let Some(missing) = records.keys().find(|name| !has(name)) {
             return Err(damaged(archive::ArchiveError::damaged(missing, "missing")));
         }
@@ -157,12 +158,8 @@ impl Source {
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(e) => break Err(wrong(store::Error::new("read", name, e))),
             };
-            let mut passed = 0;
-            while passed < n {
-                match run.limiter.acquire(n - passed) {
-                    0 => return Err(run.interrupted()),
-                    more => passed += more,
-                }
+            if !run.limiter.acquire_all(n) {
+                break Err(run.interrupted());
             }
             hasher.update(&buffer[..n]);
             counters.bytes.add(n as u64);

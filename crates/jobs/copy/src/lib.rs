@@ -38,12 +38,23 @@ pub struct Summary {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Whether the bytes were compared with digests.
-    pub compared: bool,
+    /// What the bytes were compared with.
+    pub compared: Compared,
     /// Seconds it took.
     pub seconds: f64,
     /// Time that all threads together waited for the network to either place, if there is one.
     pub link_seconds: Option<f64>,
+}
+
+/// What the bytes of a copy were compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compared {
+    /// The digest that the archive has of each file.
+    Digests,
+    /// The digest at the end of the stream.
+    Stream,
+    /// The sizes in the listing alone: the archive has no digests.
+    Sizes,
 }
 
 /// Copies an archive.
@@ -107,7 +118,11 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         },
         files,
         bytes,
-        compared: source.as_ref().is_none_or(files::Source::has_digests),
+        compared: match &source {
+            None => Compared::Stream,
+            Some(source) if source.has_digests() => Compared::Digests,
+            Some(_) => Compared::Sizes,
+        },
         seconds: start.elapsed().as_secs_f64(),
         link_seconds: links.iter().any(Option::is_some).then(|| waited.sum()),
     })

@@ -116,12 +116,8 @@ impl Read for Input<'_> {
                 }
             }
         };
-        let mut passed = 0;
-        while passed < n {
-            match self.run.limiter.acquire(n - passed) {
-                0 => return Err(io::Error::other("the run was stopped")),
-                more => passed += more,
-            }
+        if !self.run.limiter.acquire_all(n) {
+            return Err(io::Error::other("the run was stopped"));
         }
         self.counters.bytes.add(n as u64);
         self.counters.stored.add(n as u64);

@@ -262,6 +262,18 @@ impl RateLimiter {
         self.acquire_in_turn(want)
     }
 
+    /// Waits until all of them may pass; `false` if the run ends.
+    pub fn acquire_all(&self, want: usize) -> bool {
+        let mut got = 0;
+        while got < want {
+            match self.acquire(want - got) {
+                0 => return false,
+                n => got += n,
+            }
+        }
+        true
+    }
+
     #[cold]
     fn acquire_in_turn(&self, want: usize) -> usize {
         let me = std::thread::current().id();

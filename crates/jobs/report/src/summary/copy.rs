@@ -3,13 +3,14 @@
 use super::shared::{duration_at, things};
 use super::{Item, Summary};
 use base::units::bytes;
+use copy::Compared;
 
 /// Describes a copy.
 pub fn copy(d: &copy::Summary) -> Summary {
-    let heading = if d.compared {
-        "Copied; every file has its digest"
-    } else {
-        "Copied"
+    let (heading, compared) = match d.compared {
+        Compared::Digests => ("Copied; every file has its digest", "digests"),
+        Compared::Stream => ("Copied; the stream has its digest", "stream"),
+        Compared::Sizes => ("Copied", "sizes"),
     };
     let mut s = Summary::new("copy", heading);
     s.add(Item::new("from").shown(&d.from).key("from", &d.from));
@@ -20,8 +21,8 @@ pub fn copy(d: &copy::Summary) -> Summary {
             .key("files", d.files),
     );
     s.add(Item::keys().key("bytes", d.bytes));
-    s.add(Item::keys().key("compared", d.compared));
-    if !d.compared {
+    s.add(Item::keys().key("compared", compared));
+    if d.compared == Compared::Sizes {
         s.add(Item::new("not compared").line(
             "penstock did not write the archive, so it has no digests: only sizes were compared",
         ));

@@ -143,12 +143,8 @@ fn admitted(gate: Option<&RateLimiter>, want: usize) -> io::Result<usize> {
             piece.min(want)
         }
     };
-    let mut got = 0;
-    while got < piece {
-        match gate.acquire(piece - got) {
-            0 => return Err(io::Error::other("the run was stopped")),
-            n => got += n,
-        }
+    match gate.acquire_all(piece) {
+        true => Ok(piece),
+        false => Err(io::Error::other("the run was stopped")),
     }
-    Ok(got)
 }
