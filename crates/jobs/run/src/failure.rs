@@ -27,7 +27,7 @@ pub fn wire(doing: impl std::fmt::Display, error: wire::Error) -> Error {
     };
     let what = format!("{doing}: {error}");
     Error {
-        code: match &error {
+        server_error: match &error {
             wire::Error::Server(e) => Some(e.code),
             _ => None,
         },

@@ -78,8 +78,8 @@ pub struct Error {
     pub what: String,
     /// What to do, if that is known.
     pub hint: Option<String>,
-    /// The number of the error, if a server said it.
-    pub code: Option<u16>,
+    /// The server's number of the error, if a server said it.
+    pub server_error: Option<u16>,
 }
 
 impl Error {
@@ -89,7 +89,7 @@ impl Error {
             kind,
             what: what.into(),
             hint: None,
-            code: None,
+            server_error: None,
         }
     }
 
