@@ -105,19 +105,26 @@ mod tests {
         let other = dir.path().join("penstock-x-other");
         fs::create_dir(&other).unwrap();
         fs::write(left.join("log"), "").unwrap();
-        let mut server = std::process::Command::new("tail")
-            .arg("-f")
-            .arg(left.join("log"))
-            .spawn()
-            .unwrap();
-        // A program that has just been started has no command line yet.
-        let line = format!("/proc/{}/cmdline", server.id());
-        while !fs::read_to_string(&line).unwrap().contains("log") {
-            std::thread::yield_now();
-        }
+        let started = |argument: String| {
+            let child = std::process::Command::new("sh")
+                .args(["-c", "while :; do sleep 0.1; done", "sh", &argument])
+                .spawn()
+                .unwrap();
+            // A program that has just been started has no command line yet.
+            let line = format!("/proc/{}/cmdline", child.id());
+            while !fs::read_to_string(&line).unwrap().contains("log") {
+                std::thread::yield_now();
+            }
+            child
+        };
+        let mut server = started(format!("--log={}/log", left.display()));
+        let mut looking = started(left.join("log").display().to_string());
         let next = Scratch::new(within, "penstock-x-", 0o711).unwrap();
         assert!(!left.exists());
         assert!(server.wait().unwrap().code().is_none());
+        assert!(looking.try_wait().unwrap().is_none());
+        looking.kill().unwrap();
+        looking.wait().unwrap();
         assert!(other.exists() && used.path().exists() && next.path().exists());
         let mode = next.path().metadata().unwrap().mode() & 0o777;
         assert_eq!(mode, 0o711);

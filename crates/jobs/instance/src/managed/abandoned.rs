@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 /// How long a killed process may take to be gone: its memory is given back first.
 const GONE: Duration = Duration::from_secs(60);
 
-/// Kills every process that names something within this directory on its command line; `false` if one is still
-/// there. Its data is lost: this is for a directory that is about to be removed, which no other program has.
+/// Kills every process that has something within this directory as the value of an option, as a server has its data
+/// directory and its socket; `false` if one is still there. Its data is lost: this is for a directory that is about to be removed, which no other program has.
 pub fn end_within(directory: &Path) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else {
         return false;
@@ -38,9 +38,10 @@ pub fn end_within(directory: &Path) -> bool {
     all_gone
 }
 
+/// A pager or an editor names a file there without an option: it is left alone.
 fn names(pid: i32, directory: &Path) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let inside = [directory.as_os_str().as_bytes(), b"/"].concat();
+    let inside = [b"=", directory.as_os_str().as_bytes(), b"/"].concat();
     let mut arguments = line.split(|b| *b == 0);
-    arguments.any(|a| a.windows(inside.len()).any(|w| w == inside))
+    arguments.any(|a| a.starts_with(b"--") && a.windows(inside.len()).any(|w| w == inside))
 }
