@@ -104,6 +104,9 @@ fn shown_as_a_page(pair: &Pair, failed: &str, proven: &str) {
     assert!(marked(failed) && marked(proven), "{html}");
     assert!(html.contains("did not prove the backup"), "{html}");
     assert!(html.contains("age of the last proven backup"));
+    let both = verb(pair, &["list", "--json"]).args(["--html".into(), page.clone()]);
+    both.run().ok().summary();
+    verb(pair, &["list", "--json", "--html", "-"]).run().code(2);
     let only = verb(pair, &["list", "--html", "-"]).run().ok();
     assert!(only.out.starts_with("<!doctype html>") && only.out.contains(proven));
     // What penstock did not write is not replaced.

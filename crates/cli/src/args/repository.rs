@@ -78,7 +78,7 @@ pub struct List {
     pub place: Where,
     /// Also write a page: backups and drills over time, sizes, durations, costs; - writes only the page, to
     /// standard output
-    #[arg(long, value_name = "FILE.html", conflicts_with = "json")]
+    #[arg(long, value_name = "FILE.html")]
     pub html: Option<PathBuf>,
     /// Only the backups of this server
     #[arg(long, value_name = "NAME")]

@@ -38,7 +38,7 @@ fn run(cli: &Cli, config: Option<&Config>, screen: &Arc<Screen>, cancel: &Cancel
         Command::Copy(a) => copy(a, cli.json, &run, screen),
         Command::Init(a) => repository::init(a, screen),
         Command::Backup(a) => repository::backup(a, config, &run, screen),
-        Command::List(a) => repository::list(a, screen),
+        Command::List(a) => repository::list(a, cli.json, screen),
         Command::Check(a) => repository::check(a, config, &run, screen),
         Command::Drill(a) => repository::drill(a, config, &run, screen),
         Command::Restore(a) => repository::restore(a, &run, screen),

@@ -16,7 +16,6 @@ use encryption::Place;
 use repository::{Planned, Policies, Purpose, Repository, ServerName};
 use run::{Run, failure};
 use std::collections::BTreeMap;
-use std::path::Path;
 use store::Location;
 
 fn open(place: &Where) -> Result<Repository> {
@@ -72,11 +71,11 @@ pub fn backup(a: &Backup, config: Option<&Config>, run: &Run, screen: &Screen) -
 }
 
 /// `penstock list`.
-pub fn list(a: &List, screen: &Screen) -> Result<u8> {
+pub fn list(a: &List, json: bool, screen: &Screen) -> Result<u8> {
+    settings::rules::list(a, json)?;
     let repository = open(&a.place)?;
     let listing = repository.list(server(a.server_name.as_ref())?.as_ref())?;
     if let Some(file) = &a.html {
-        place::local_or_stream("--html", file)?;
         let page = html::of_repository(&repository.place().absolute(), &listing);
         if file.as_os_str() == "-" {
             screen.document(&page)?;
@@ -163,38 +162,18 @@ pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> 
         let (mut drilled, mut not_held) = (Vec::new(), None);
         for entry in &entries {
             run.check()?;
-            let name = format!("{}@{}", entry.server, entry.id);
-            run.observer.note(format!("restoring {name} for proof"));
-            let directory = Scratch::new(a.scratch.as_deref(), "penstock-drill-", 0o711)?;
-            let options = repository::DrillOptions {
-                load: settings::drill(
-                    repository.place_of(entry)?,
-                    &directory.path().join("data"),
-                    a,
-                )?,
-                checks: checks.clone(),
-            };
-            let held = a
-                .mysqld
-                .as_deref()
-                .map_or(Ok(()), |program| of_its_flavour(program, entry))
-                .and_then(|()| repository::drill(&run.below(), &repository, entry, &options));
-            let done = match held {
-                Ok(done) => done,
+            match drill_one(a, run, &repository, entry, &checks) {
+                Ok(done) => drilled.push(done),
                 // What prevents this drill may not prevent that of another server.
                 Err(e) if entries.len() > 1 && e.kind != Kind::Interrupted => {
-                    let text = format!("{name} was not tried: {}", e.what);
-                    run.observer.warn(base::units::printable(&text));
+                    run.observer.warn(base::units::printable(&format!(
+                        "{}@{} was not tried: {}",
+                        entry.server, entry.id, e.what
+                    )));
                     not_held.get_or_insert(e);
-                    continue;
                 }
                 Err(e) => return Err(e),
-            };
-            if let Some(e) = repository::drill_failure(&done) {
-                run.observer
-                    .warn(format!("{name} is not proven: {}", e.what));
             }
-            drilled.push(done);
         }
         let shown = summary::drill(&drilled);
         screen.summary(&shown);
@@ -213,28 +192,31 @@ pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> 
     with_metrics(&a.place, outcome)
 }
 
-/// Refuses a server's program that is not of the backup's flavour: a restore there would prove something else.
-fn of_its_flavour(program: &Path, entry: &repository::Entry) -> Result<()> {
-    let Ok(said) = std::process::Command::new(program)
-        .arg("--version")
-        .output()
-    else {
-        // The drill itself says that it cannot be run.
-        return Ok(());
+/// Restores one backup for proof, in a directory that is removed.
+fn drill_one(
+    a: &Drill,
+    run: &Run,
+    repository: &Repository,
+    entry: &repository::Entry,
+    checks: &[String],
+) -> Result<repository::Drilled> {
+    let name = format!("{}@{}", entry.server, entry.id);
+    run.observer.note(format!("restoring {name} for proof"));
+    let directory = Scratch::new(a.scratch.as_deref(), "penstock-drill-", 0o711)?;
+    let options = repository::DrillOptions {
+        load: settings::drill(
+            repository.place_of(entry)?,
+            &directory.path().join("data"),
+            a,
+        )?,
+        checks: checks.to_vec(),
     };
-    let is_mariadb = String::from_utf8_lossy(&said.stdout).contains("MariaDB");
-    // Of an encrypted backup the catalog does not know.
-    if entry.flavour.is_empty() || (entry.flavour == "MariaDB") == is_mariadb {
-        return Ok(());
+    let done = repository::drill(&run.below(), repository, entry, &options)?;
+    if let Some(e) = repository::drill_failure(&done) {
+        run.observer
+            .warn(format!("{name} is not proven: {}", e.what));
     }
-    let what = format!(
-        "--mysqld {} is a server of {}, and the backup is of {}",
-        program.display(),
-        if is_mariadb { "MariaDB" } else { "MySQL" },
-        entry.flavour
-    );
-    Err(Error::new(Kind::Usage, base::units::printable(&what))
-        .hint("name a program of that flavour; --server-name drills the backups of one server"))
+    Ok(done)
 }
 
 /// Writes the metrics, whatever came of the command.

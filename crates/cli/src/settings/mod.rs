@@ -136,6 +136,7 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
             folder: datadir.to_owned(),
             program: a.mysqld.clone(),
             options: a.mysqld_option.clone(),
+            same_flavour: true,
         }),
         when_loaded: None,
     })
@@ -214,6 +215,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
             folder,
             program: a.new_server.mysqld.clone(),
             options: a.new_server.mysqld_option.clone(),
+            same_flavour: false,
         }),
         when_loaded: None,
     })

@@ -10,6 +10,7 @@ use crate::args::doctor::Doctor;
 use crate::args::dump::{Dump, Dumping};
 use crate::args::load::{Load, Loading};
 use crate::args::report::Report;
+use crate::args::repository::List;
 use crate::args::throttle::Throttle;
 use crate::args::values::{Consistency, ImportMode, Tune};
 use crate::args::verify::Verify;
@@ -270,6 +271,19 @@ pub fn to_stdout(option: &str, json: bool) -> Result<()> {
         return refuse(
             format!("{option} writes the archive to standard output, which is a terminal"),
             format!("{option} … | ssh HOST penstock copy - DIR; a directory is named without -"),
+        );
+    }
+    Ok(())
+}
+
+/// `penstock list`: the page, and lines, on one output.
+pub fn list(a: &List, json: bool) -> Result<()> {
+    let Some(file) = &a.html else { return Ok(()) };
+    place::local_or_stream("--html", file)?;
+    if json && file.as_os_str() == "-" {
+        return refuse(
+            "--html - writes the page to standard output, and --json its lines",
+            "leave one of the two out, or name a file for the page",
         );
     }
     Ok(())

@@ -85,6 +85,17 @@ impl Proof {
     }
 }
 
+/// What came of the server that was restored into.
+#[derive(Default)]
+struct Loaded {
+    /// Seconds until it had all of it, and it was compared.
+    seconds: Option<f64>,
+    /// The statements that were asked.
+    checks: Vec<(String, Option<String>)>,
+    /// Why not all of them were.
+    not_asked: Option<Error>,
+}
+
 /// Restores a backup into a temporary server, and writes down what came of it.
 pub fn drill(
     run: &Run,
@@ -95,24 +106,23 @@ pub fn drill(
     let _lock = repository.lock(entry, Purpose::Drill)?;
     let start = Instant::now();
     let at = Timestamp::now();
-    let loaded = Arc::new(Mutex::new((None, Vec::new())));
+    let loaded = Arc::new(Mutex::new(Loaded::default()));
     let load = load::Options {
         when_loaded: Some(load::WhenLoaded(Arc::new({
             let (loaded, checks) = (Arc::clone(&loaded), options.checks.clone());
             let run = run.clone();
             move |server| {
-                base::lock(&loaded).0 = Some(start.elapsed().as_secs_f64());
+                base::lock(&loaded).seconds = Some(start.elapsed().as_secs_f64());
                 // A worker, so that a stop closes its connection.
                 let asked = run.workers(vec![()], |_, (), stop| {
                     for sql in &checks {
                         stop.check()?;
                         let wrong = ask(&run, server, sql);
-                        base::lock(&loaded).1.push((sql.clone(), wrong));
+                        base::lock(&loaded).checks.push((sql.clone(), wrong));
                     }
                     Ok(())
                 });
-                // A stop: nothing is said of the backup then.
-                drop(asked);
+                base::lock(&loaded).not_asked = asked.err();
             }
         }))),
         ..options.load.clone()
@@ -127,17 +137,19 @@ pub fn drill(
     {
         return Err(e.clone());
     }
-    if restored.is_ok() {
-        // A stop while checks were run: nothing is said of the backup.
-        run.check()?;
+    let loaded = std::mem::take(&mut *base::lock(&loaded));
+    // A stop in the middle of the checks: nothing is said of the backup.
+    if let (Ok(_), Some(e)) = (&restored, loaded.not_asked) {
+        return Err(e);
     }
-    let (seconds, checks) = std::mem::take(&mut *base::lock(&loaded));
     let drilled = Drilled {
         entry: entry.clone(),
         at,
         restored,
-        seconds: seconds.unwrap_or_else(|| start.elapsed().as_secs_f64()),
-        checks,
+        seconds: loaded
+            .seconds
+            .unwrap_or_else(|| start.elapsed().as_secs_f64()),
+        checks: loaded.checks,
     };
     repository.write_down(&drilled)?;
     Ok(drilled)

@@ -27,6 +27,8 @@ pub struct Options {
     pub program: Option<PathBuf>,
     /// Options of the server, each `name=value`.
     pub options: Vec<String>,
+    /// Whether the program must be of the flavour of the dump: what is proven with another proves something else.
+    pub same_flavour: bool,
 }
 
 /// What was made.
@@ -79,6 +81,18 @@ pub fn begin(
         std::path::absolute(&options.folder).map_err(|e| storage("use", &options.folder, &e))?;
     let flavour = purpose.source.map(|f| f == Flavour::MariaDb);
     let (program, mariadb) = program::find(options.program.as_deref(), flavour)?;
+    if options.same_flavour && flavour.is_some_and(|wanted| wanted != mariadb) {
+        let name = |mariadb| if mariadb { "MariaDB" } else { "MySQL" };
+        let what = format!(
+            "--mysqld {} is a server of {}, and the backup is of {}",
+            program.display(),
+            name(mariadb),
+            name(!mariadb)
+        );
+        return Err(
+            Error::new(Kind::Usage, printable(&what)).hint("name a program of that flavour")
+        );
+    }
     let mut server = Mysqld {
         datadir,
         program,
