@@ -71,8 +71,10 @@ impl Words {
 
     /// The options of files that an error names.
     fn about(&self, e: &Error) -> Vec<String> {
-        let key = |place: &String| place.split(" (").next().unwrap_or_default().to_owned();
-        let named = |place: &&String| e.what.contains(&format!("--{}", key(place)));
+        let named = |place: &&String| {
+            let key = place.split(" (").next().unwrap_or_default();
+            names_option(&e.what, key)
+        };
         self.added.iter().filter(named).cloned().collect()
     }
 
@@ -90,6 +92,15 @@ impl Words {
         };
         e.hint(hint)
     }
+}
+
+/// Whether a message names this option, and not one whose name begins so.
+fn names_option(message: &str, key: &str) -> bool {
+    let option = format!("--{key}");
+    message.match_indices(&option).any(|(at, _)| {
+        let rest = &message[at + option.len()..];
+        !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-')
+    })
 }
 
 /// What files say of one option: words, each with its place.
@@ -283,6 +294,14 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_option_is_named_by_its_whole_name() {
+        let message = "invalid value for '--max-rate-disk <RATE>'";
+        assert!(names_option(message, "max-rate-disk"));
+        assert!(!names_option(message, "max-rate"));
+        assert!(names_option("--max-rate: no", "max-rate") && names_option("--host", "host"));
+    }
 
     #[test]
     fn what_does_not_apply_to_this_call_is_passed_over() {
