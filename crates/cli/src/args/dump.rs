@@ -4,7 +4,7 @@ use super::connection::Connection;
 use super::encryption::Encrypting;
 use super::limits::{Limits, StoreLimits};
 use super::throttle::Throttle;
-use super::values::{Compression, Consistency, size};
+use super::values::{Compression, Consistency, mysqld_option, size};
 use super::{Selection, report};
 use clap::Args;
 use std::path::PathBuf;
@@ -18,6 +18,7 @@ Examples:
   penstock dump --socket /run/mysqld/mysqld.sock --user root --to /backup/monday
   penstock dump mysql://backup@db.example:3306/ -p --to /backup/shop --schemas shop
   penstock dump -h db -u backup -p --to /backup/part --tables 'shop.order*' --compression none
+  penstock dump --from-files /srv/mysql-copy --to /backup/shop
 
 Exit codes: 0 dumped, 3 dumped with exceptions; the others are listed by penstock --help"
 )]
@@ -31,7 +32,33 @@ pub struct Dump {
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
     #[command(flatten)]
+    pub files: FromFiles,
+    #[command(flatten)]
     pub how: Dumping,
+}
+
+/// A dump of a data directory.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Files of a server, instead of a server")]
+pub struct FromFiles {
+    /// Dump this data directory of a server that was shut down, or a snapshot or copy of one; it is only read.
+    /// A temporary server of the same version reads the definitions, and rows are read from the files of tables
+    #[arg(long, value_name = "DATADIR", conflicts_with_all = ["source", "host", "port", "socket", "user", "password", "password_fd"])]
+    pub from_files: Option<PathBuf>,
+    /// With --from-files, if the server was not shut down cleanly (a crash, a snapshot of a running one): copy the
+    /// data directory into the scratch directory, and have the temporary server recover the copy
+    #[arg(long, requires = "from_files")]
+    pub recover: bool,
+    /// With --from-files: where the temporary server has its directory [default: /var/tmp]
+    #[arg(long, value_name = "DIR", requires = "from_files")]
+    pub scratch: Option<PathBuf>,
+    /// With --from-files: the server program [default: mysqld or mariadbd, as the data directory is of]
+    #[arg(long, value_name = "PROGRAM", requires = "from_files")]
+    pub mysqld: Option<PathBuf>,
+    /// With --from-files: an option for the temporary server that the data directory was initialized with, such as
+    /// innodb_page_size=32k; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", requires = "from_files", value_parser = mysqld_option)]
+    pub mysqld_option: Vec<String>,
 }
 
 /// What a dump into a place and a backup into a repository share.

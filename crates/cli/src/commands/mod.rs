@@ -67,6 +67,12 @@ fn show(run: &Run, screen: &Screen, summary: &mut Summary) {
 
 fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<u8> {
     let options = settings::dump(a)?;
+    // Others may not look into it; the account of the server needs to reach what is below.
+    let scratch = match &a.files.from_files {
+        Some(_) => Some(Scratch::new(a.files.scratch.as_deref(), "penstock-files-", 0o711)?),
+        None => None,
+    };
+    let directory = scratch.as_ref().map(|s| settings::data_directory(&a.files, s.path()));
     if *options.to == Location::Stream {
         settings::rules::to_stdout("--to -", json)?;
         screen.leave_stdout();
@@ -76,8 +82,14 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
     let mut kept = record::keep(
         run,
         a.how.recording.record.as_deref(),
-        || recorded::dump(&options),
-        |run| dump::run(run, &options),
+        || match &directory {
+            Some(directory) => recorded::dump_from_files(&options, &directory.path),
+            None => recorded::dump(&options),
+        },
+        |run| match &directory {
+            Some(directory) => dump::from_files::run(run, directory, &options),
+            None => dump::run(run, &options),
+        },
         summary::dump,
     )?;
     show(run, screen, &mut kept.summary);

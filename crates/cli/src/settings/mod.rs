@@ -15,7 +15,7 @@ pub mod scratch;
 pub mod state;
 pub mod words;
 
-use crate::args::dump::{Dump, Dumping};
+use crate::args::dump::{Dump, Dumping, FromFiles};
 use crate::args::limits::{Limits, StoreLimits};
 use crate::args::load::{Load, Loading, OtherDumps};
 use crate::args::repository::Drill;
@@ -43,8 +43,22 @@ const LOCK_WAIT: u64 = 60;
 /// What a dump shall do.
 pub fn dump(a: &Dump) -> Result<dump::Options> {
     rules::record_outside(a)?;
+    rules::from_files(a)?;
     let to = place::location_or_stream("--to", &a.to)?;
     dump_to(to, a.source.as_deref(), &a.how)
+}
+
+/// The data directory that a dump reads, with a directory for its temporary server.
+pub fn data_directory(a: &FromFiles, scratch: &Path) -> dump::from_files::DataDirectory {
+    dump::from_files::DataDirectory {
+        path: a.from_files.clone().unwrap_or_default(),
+        recover: a.recover,
+        server: instance::read_only::Options {
+            scratch: scratch.to_owned(),
+            program: a.mysqld.clone(),
+            options: a.mysqld_option.clone(),
+        },
+    }
 }
 
 /// What a dump of this server into this place shall do.
@@ -54,6 +68,7 @@ pub fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::
     Ok(dump::Options {
         to: Place::new(to, keys::encrypting(&a.encryption)?),
         source: a.connection.resolve(source)?,
+        files: None,
         threads: threads(a.threads),
         compression: a.compression,
         chunk_bytes: a.chunk_size.max(64 << 10),
@@ -66,7 +81,7 @@ pub fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::
         events: !a.no_events,
         triggers: !a.no_triggers,
         require_all: a.require_all,
-        filter: filter(&a.selection)?,
+        filter: Arc::new(filter(&a.selection)?),
         throttle: impact(&a.throttle, &a.connection)?,
     })
 }

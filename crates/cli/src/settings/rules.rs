@@ -107,6 +107,33 @@ pub fn dump(a: &Dumping) -> Result<()> {
     limits(&a.throttle)
 }
 
+/// What does not apply to a dump of a data directory.
+pub fn from_files(a: &Dump) -> Result<()> {
+    if a.files.from_files.is_none() {
+        return Ok(());
+    }
+    let c = &a.how.connection;
+    if c.says_how() || c.ssl_mode.is_some() || c.ssl_ca.is_some() {
+        return refuse(
+            "options on how to connect do not apply to the temporary server of --from-files",
+            "leave out --ssl-…, --get-server-public-key and --connect-timeout",
+        );
+    }
+    if a.how.consistency == Consistency::None || a.how.lock_wait.is_some() {
+        return refuse(
+            "--consistency and --lock-wait do not apply to --from-files: nobody writes to the data directory",
+            "leave them out",
+        );
+    }
+    if is_limited(&a.how.throttle) {
+        return refuse(
+            "limits on the impact on other sessions do not apply to --from-files: its server has none",
+            "leave them out; --max-rate limits how fast files are read, --max-rate-disk how fast the archive is written",
+        );
+    }
+    Ok(())
+}
+
 /// A record is no file of the archive.
 pub fn record_outside(a: &Dump) -> Result<()> {
     let absolute = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
@@ -124,13 +151,18 @@ pub fn record_outside(a: &Dump) -> Result<()> {
     Ok(())
 }
 
-/// Limits on the impact of a dump.
-fn limits(a: &Throttle) -> Result<()> {
-    let limited = a.max_impact.is_some()
+/// Whether there is a limit on the impact of a dump.
+fn is_limited(a: &Throttle) -> bool {
+    a.max_impact.is_some()
         || a.max_lag.is_some()
         || a.max_threads_running.is_some()
         || a.max_history_list.is_some()
-        || !a.abort_if.is_empty();
+        || !a.abort_if.is_empty()
+}
+
+/// Limits on the impact of a dump.
+fn limits(a: &Throttle) -> Result<()> {
+    let limited = is_limited(a);
     if a.limit_timeout.is_some() && !limited {
         return refuse(
             "--limit-timeout is the longest pause for a limit, but no limit is set",
@@ -584,6 +616,7 @@ mod tests {
             "verify a -h db --max-rate 1M",
             "verify --server mysql://a/ --server mysql://b/",
             "verify --tablespace t.ibd",
+            "dump --to d --from-files /srv/d --recover --scratch /s --mysqld m --mysqld-option innodb_page_size=8k",
             "doctor",
             "doctor -h db --connect-timeout 5",
             "doctor --revert mysql://a/ --ssl-key k",
@@ -613,6 +646,10 @@ mod tests {
                 "dump --to d --max-impact 5% --min-rate 2M --max-rate 1M",
                 "--max-rate allows 1048576",
             ),
+            ("dump --to d --from-files /srv/d --max-lag 2s", "its server has none"),
+            ("dump --to d --from-files /srv/d --consistency none", "nobody writes"),
+            ("dump --to d --from-files /srv/d --lock-wait 5", "nobody writes"),
+            ("dump --to d --from-files /srv/d --connect-timeout 5", "temporary server of --from-files"),
             ("load a --import-mode sql --sort-memory 1M", "imports none"),
             (
                 "load a --import-mode offline",

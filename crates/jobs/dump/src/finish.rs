@@ -241,7 +241,7 @@ fn root_metadata(options: &Options, facts: &Facts<'_>) -> Root {
     root.binlog_position = p.binlog_position;
     // MySQL syntax only; MariaDB's position is in the manifest.
     root.gtid_executed = p.gtid_executed.clone().unwrap_or_default();
-    root.consistent = options.consistency == Consistency::Lock;
+    root.consistent = options.consistency != Consistency::None;
     root.begin = meta::time_text(facts.begin);
     root
 }
@@ -268,7 +268,7 @@ fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Value> {
     map.insert("bytesPerChunk".into(), json!(options.chunk_bytes));
     map.insert(
         "consistent".into(),
-        json!(options.consistency == Consistency::Lock),
+        json!(options.consistency != Consistency::None),
     );
     map.insert("routines".into(), json!(options.routines));
     map.insert("events".into(), json!(options.events));

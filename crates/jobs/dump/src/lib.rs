@@ -2,12 +2,13 @@
 //!
 //! Steps, each a file: `snapshot` (one consistent snapshot for all workers), `definitions` (DDL and metadata),
 //! `rows_phase` with `plan` (tasks) and `read` (rows into chunks), `table_versions` (tables did not change),
-//! `finish` (the manifest, last).
+//! `finish` (the manifest, last). `from_files` has them done on a data directory that no server uses.
 //!
 //! Invariant: an archive without its manifest, or with the marker of a running dump, is never taken for complete.
 
 mod definitions;
 mod finish;
+pub mod from_files;
 mod options;
 mod plan;
 mod read;
@@ -20,7 +21,7 @@ mod unreadable;
 mod visible;
 
 pub use archive::chunk::Compression;
-pub use options::{Consistency, Options};
+pub use options::{Consistency, Options, SourceFiles};
 pub use summary::Summary;
 
 use base::{Error, Kind, Result};
@@ -71,9 +72,13 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         Location::Stream | Location::Directory(_) => None,
         Location::Ssh(_) | Location::Object(_) => Some(create()?),
     };
-    let (control, id) = connect::open(run, &options.source)?;
-    run.observer
-        .note(format!("source: {id} at {}", options.source.endpoint));
+    let (control, mut id) = connect::open(run, &options.source)?;
+    if let Some(files) = &options.files {
+        // Of what is dumped, not of the server that reads it.
+        id.datadir = files.datadir.display().to_string();
+    }
+    let source_name = options.source_name(&id);
+    run.observer.note(format!("source: {source_name}"));
     let planner = connect::connection(run, &options.source)?;
     let mut source = Source {
         id,
@@ -249,7 +254,7 @@ impl Dump<'_> {
         drop(phase);
         Ok(Summary {
             path: options.to.absolute(),
-            source: format!("{id} at {}", options.source.endpoint),
+            source: options.source_name(id),
             schemas: catalog.schemas.len() as u64,
             tables: written.count,
             views: written.views,

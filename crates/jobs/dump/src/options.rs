@@ -1,8 +1,11 @@
 //! What to dump, and how: the resolved options of a dump.
 
 use archive::chunk::Compression;
+use base::units::printable;
 use run::throttle;
-use server::Filter;
+use server::{Filter, Identity};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How much consistency is wanted.
@@ -10,15 +13,30 @@ use std::time::Duration;
 pub enum Consistency {
     /// One snapshot for all workers.
     Lock,
+    /// No lock is needed: nobody else uses the server.
+    Unused,
     /// None; for accounts that may not lock.
     None,
 }
 
+/// A data directory that rows are read from.
+#[derive(Clone, Debug)]
+pub struct SourceFiles {
+    /// Where it is: absolute, without links.
+    pub datadir: PathBuf,
+    /// The last binary log and its size, if it has any.
+    pub binary_log: Option<(String, u64)>,
+    /// MariaDB: the last transaction of each domain in the binary log.
+    pub gtid_binlog_pos: Option<String>,
+}
+
 /// What to dump, and how.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The server.
     pub source: wire::Options,
+    /// The files that rows are read from where that is possible.
+    pub files: Option<SourceFiles>,
     /// The directory to write.
     pub to: encryption::Place,
     /// Connections that read rows.
@@ -40,7 +58,17 @@ pub struct Options {
     /// Refuse an account that may not see everything that is selected.
     pub require_all: bool,
     /// Which schemas and tables.
-    pub filter: Filter,
+    pub filter: Arc<Filter>,
     /// The limits on its impact on other sessions.
     pub throttle: throttle::Options,
+}
+
+impl Options {
+    /// What is dumped, for people.
+    pub(crate) fn source_name(&self, id: &Identity) -> String {
+        match &self.files {
+            Some(files) => printable(&format!("{id}, files in {}", files.datadir.display())),
+            None => format!("{id} at {}", self.source.endpoint),
+        }
+    }
 }

@@ -80,6 +80,21 @@ pub fn take(
         conn.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             .map_err(|e| failure::wire("cannot set the isolation level", e))?;
     }
+    if options.consistency == Consistency::Unused {
+        let mut position = Position::read(lock, id)
+            .map_err(|e| failure::server("cannot read the binary log position", e))?;
+        // The temporary server writes no binary log; its own position is none.
+        if let Some(files) = &options.files {
+            let (file, end) = files.binary_log.clone().unzip();
+            (position.binlog_file, position.binlog_position) = (file, end);
+            position.gtid_binlog_pos.clone_from(&files.gtid_binlog_pos);
+        }
+        return Ok(Achieved {
+            mode: "a data directory that no server used".into(),
+            position,
+            ..Achieved::default()
+        });
+    }
     if options.consistency == Consistency::None {
         open_snapshots(workers, id)?;
         let position = Position::default();

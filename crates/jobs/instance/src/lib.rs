@@ -1,5 +1,6 @@
 //! The life of a server around a load: initializing a data directory and running a temporary instance on
 //! it (`managed`), restarting and stopping a server with the user's command (`restart`, `stopped`),
+//! reading a data directory without writing to it (`read_only`),
 //! changing settings and reverting them (`tune`), and what a killed run left behind (`recover`,
 //! `doctor`).
 //!
@@ -12,6 +13,7 @@ mod command;
 pub mod doctor;
 pub mod identity;
 pub mod managed;
+pub mod read_only;
 pub mod recover;
 pub mod restart;
 pub mod stopped;

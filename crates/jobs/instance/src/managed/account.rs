@@ -70,7 +70,7 @@ fn parse(text: &str, name: &str) -> std::result::Result<Option<(u32, u32)>, Stri
 }
 
 /// The account for `--user`: only a server that root starts needs that option.
-pub(super) fn of_server(datadir: &Path) -> io::Result<Option<u32>> {
+pub(crate) fn of_server(datadir: &Path) -> io::Result<Option<u32>> {
     let owner = fs::metadata(datadir)?.uid();
     Ok(rustix::process::geteuid().is_root().then_some(owner))
 }

@@ -12,12 +12,12 @@
 //! and the server has shut down cleanly.
 
 mod abandoned;
-mod account;
+pub(crate) mod account;
 mod initialize;
 mod instance;
-mod mysqld;
+pub(crate) mod mysqld;
 pub mod options;
-mod program;
+pub(crate) mod program;
 mod state_file;
 
 pub use abandoned::end_within;

@@ -284,14 +284,14 @@ fn command_line(pid: Pid) -> PathBuf {
 }
 
 /// An option with a path.
-pub(super) fn option(name: &str, path: &Path) -> OsString {
+pub(crate) fn option(name: &str, path: &Path) -> OsString {
     let mut text = OsString::from(name);
     text.push(path);
     text
 }
 
 /// The errors in the output of a server: the first two and the last; or its last three lines.
-pub(super) fn error_lines(text: &str) -> String {
+pub(crate) fn error_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
     let is_error = |l: &&str| l.contains("[ERROR]") || l.starts_with("ERROR");
     let errors: Vec<&str> = lines.iter().copied().filter(is_error).collect();

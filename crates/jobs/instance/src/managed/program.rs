@@ -25,7 +25,7 @@ fn names(mariadb: Option<bool>) -> &'static [&'static str] {
 }
 
 /// The program, and whether it is MariaDB's.
-pub(super) fn find(given: Option<&Path>, mariadb: Option<bool>) -> Result<(PathBuf, bool)> {
+pub(crate) fn find(given: Option<&Path>, mariadb: Option<bool>) -> Result<(PathBuf, bool)> {
     let what = "--mysqld names the server's program: mysqld or mariadbd";
     if let Some(given) = given {
         // A name without a slash is searched for, as a shell does.

@@ -8,28 +8,40 @@ use base::units::{bytes, seconds};
 use dump::Consistency;
 use load::DeferIndexes;
 use server::Filter;
+use std::path::Path;
 
 /// What is known before a dump begins.
 pub fn dump(o: &dump::Options) -> Record {
-    let mut r = Record::new(Kind::Dump, format!("Dump of {}", o.source.endpoint));
-    setting(&mut r, "source", &o.source.endpoint);
-    setting(&mut r, "to", &o.to);
-    setting(&mut r, "workers", o.threads);
-    setting(&mut r, "compression", o.compression);
-    setting(&mut r, "chunk size", bytes(o.chunk_bytes));
-    setting(
-        &mut r,
-        "consistency",
-        match o.consistency {
-            Consistency::Lock => "one snapshot, under a read lock",
-            Consistency::None => "none",
-        },
-    );
+    let consistency = match o.consistency {
+        Consistency::Lock => "one snapshot, under a read lock",
+        Consistency::Unused => FILES,
+        Consistency::None => "none",
+    };
+    let mut r = dump_of(o, &o.source.endpoint.to_string(), consistency);
     setting(
         &mut r,
         "longest wait for the read lock",
         seconds(o.lock_wait.as_secs_f64()),
     );
+    r
+}
+
+/// How a data directory is one moment.
+const FILES: &str = "a data directory that no server uses";
+
+/// The same for a dump of a data directory.
+pub fn dump_from_files(o: &dump::Options, datadir: &Path) -> Record {
+    dump_of(o, &format!("files in {}", datadir.display()), FILES)
+}
+
+fn dump_of(o: &dump::Options, source: &str, consistency: &str) -> Record {
+    let mut r = Record::new(Kind::Dump, format!("Dump of {source}"));
+    setting(&mut r, "source", source);
+    setting(&mut r, "to", &o.to);
+    setting(&mut r, "workers", o.threads);
+    setting(&mut r, "compression", o.compression);
+    setting(&mut r, "chunk size", bytes(o.chunk_bytes));
+    setting(&mut r, "consistency", consistency);
     setting(&mut r, "routines", yes(o.routines));
     setting(&mut r, "events", yes(o.events));
     setting(&mut r, "triggers", yes(o.triggers));

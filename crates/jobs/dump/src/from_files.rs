@@ -1,0 +1,48 @@
+//! A dump of a data directory that no server uses: a temporary server reads the definitions, and the rows are read
+//! from the files where that is possible.
+//!
+//! Invariant: nothing in the data directory is written to, and no server starts on it meanwhile. What it does not
+//! do: take the snapshot whose directory this is.
+
+use crate::{Consistency, Options, SourceFiles, Summary};
+use base::Result;
+use instance::read_only::{self, Original, ReadOnlyServer};
+use run::Run;
+use std::path::PathBuf;
+
+/// The data directory, and how it is read.
+#[derive(Clone, Debug)]
+pub struct DataDirectory {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether a copy of it is recovered first.
+    pub recover: bool,
+    /// The temporary server.
+    pub server: read_only::Options,
+}
+
+/// Dumps a data directory; the source in `options` is not used.
+pub fn run(run: &Run, directory: &DataDirectory, options: &Options) -> Result<Summary> {
+    let original = Original::open(&directory.path)?;
+    let datadir = original.path().to_owned();
+    let (read, binary_log) = if directory.recover {
+        let recovered = read_only::recover(run, &original, &directory.server)?;
+        (recovered.copy, recovered.binary_log)
+    } else {
+        let end = original.binary_log_end()?;
+        (original, end)
+    };
+    let files = SourceFiles {
+        binary_log,
+        gtid_binlog_pos: read.gtid_binlog_pos()?,
+        datadir,
+    };
+    let server = ReadOnlyServer::start(run, read, &directory.server)?;
+    let options = Options {
+        source: server.wire(),
+        consistency: Consistency::Unused,
+        files: Some(files),
+        ..options.clone()
+    };
+    crate::run(run, &options)
+}

@@ -1,0 +1,241 @@
+//! The temporary server's own data directory: links to InnoDB's files, copies of the rest.
+
+use super::original::Original;
+use base::Result;
+use run::Run;
+use run::state::storage;
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, BufRead};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, lchown, symlink};
+use std::path::Path;
+
+/// What is done with an entry of the original.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Treat {
+    /// A server that only reads opens it for reading only.
+    Link,
+    /// As it is.
+    Copy,
+    /// An empty directory, or an empty file.
+    Empty,
+    /// Not needed.
+    LeaveOut,
+}
+
+/// By name, at the top of a data directory. `logs` are the binary logs and relay logs.
+fn at_top(name: &str, is_directory: bool, logs: &[String]) -> Treat {
+    let begins = |list: &[&str]| list.iter().any(|p| name.starts_with(p));
+    let ends = |list: &[&str]| list.iter().any(|p| name.ends_with(p));
+    if name == "#innodb_temp" {
+        Treat::Empty
+    } else if name == "#innodb_redo" {
+        Treat::Link
+    } else if begins(&["#", ".", "lost+found", "ibtmp", "ib_buffer_pool", "tc.log"])
+        || logs.iter().any(|l| l == name)
+        || !is_directory
+            && ends(&[".pid", ".err", ".log", ".index", ".pem", ".lock", ".state", ".info", ".cnf~"])
+    {
+        Treat::LeaveOut
+    } else if !is_directory
+        && (begins(&["ibdata", "ib_logfile", "undo"]) || ends(&[".ibd", ".ibu"]))
+    {
+        Treat::Link
+    } else {
+        Treat::Copy
+    }
+}
+
+/// By name, in the directory of a schema.
+fn in_schema(schema: &str, name: &str) -> Treat {
+    if name.ends_with(".ibd") {
+        Treat::Link
+    } else if schema == "mysql" && name.ends_with(".CSV") {
+        // The logs of statements: nobody reads them here, and they may be large.
+        Treat::Empty
+    } else {
+        Treat::Copy
+    }
+}
+
+/// Makes the directory `to` for a server that runs as `user`. Returns how many bytes were copied.
+pub(super) fn create(run: &Run, original: &Original, to: &Path, user: Option<u32>) -> Result<u64> {
+    let from = original.path();
+    let logs = logs(from).map_err(|e| storage("read", from, &e))?;
+    let mut made = Maker { run, user, bytes: 0 };
+    made.directory(to)?;
+    for (name, path, is_directory) in entries(from)? {
+        let there = to.join(&name);
+        let shown = name.to_string_lossy();
+        match at_top(&shown, is_directory, &logs) {
+            Treat::LeaveOut => {}
+            Treat::Link => made.link(&path, &there)?,
+            Treat::Empty => made.directory(&there)?,
+            Treat::Copy if !is_directory => made.copy(&path, &there)?,
+            Treat::Copy => made.schema(&shown, &path, &there)?,
+        }
+    }
+    Ok(made.bytes)
+}
+
+/// Names of the files that indexes of logs list, as far as they are in the data directory.
+fn logs(datadir: &Path) -> io::Result<Vec<String>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(datadir)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "index") && path.is_file() {
+            for line in io::BufReader::new(File::open(&path)?).lines() {
+                let line = line?;
+                let name = Path::new(&line).file_name().unwrap_or_default();
+                all.push(name.to_string_lossy().into_owned());
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Files and directories, without sockets and pipes: name, path, whether it is a directory.
+fn entries(directory: &Path) -> Result<Vec<(std::ffi::OsString, std::path::PathBuf, bool)>> {
+    let unread = |e: &io::Error| storage("read", directory, e);
+    let mut all = Vec::new();
+    for entry in fs::read_dir(directory).map_err(|e| unread(&e))? {
+        let entry = entry.map_err(|e| unread(&e))?;
+        let path = entry.path();
+        // Through links: a schema or a file may lie on another disk.
+        let meta = fs::metadata(&path).map_err(|e| storage("read", &path, &e))?;
+        let kind = meta.file_type();
+        if !kind.is_socket() && !kind.is_fifo() {
+            all.push((entry.file_name(), path, meta.is_dir()));
+        }
+    }
+    all.sort();
+    Ok(all)
+}
+
+struct Maker<'a> {
+    run: &'a Run,
+    user: Option<u32>,
+    bytes: u64,
+}
+
+impl Maker<'_> {
+    fn own(&self, path: &Path) -> Result<()> {
+        match self.user {
+            Some(uid) => lchown(path, Some(uid), None).map_err(|e| storage("create", path, &e)),
+            None => Ok(()),
+        }
+    }
+
+    fn directory(&self, path: &Path) -> Result<()> {
+        let made = DirBuilder::new().mode(0o700).create(path);
+        made.map_err(|e| storage("create", path, &e))?;
+        self.own(path)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        symlink(from, to).map_err(|e| storage("create", to, &e))?;
+        self.own(to)
+    }
+
+    /// The file system may share the blocks: then it costs nothing.
+    fn copy(&mut self, from: &Path, to: &Path) -> Result<()> {
+        self.run.check()?;
+        self.bytes += fs::copy(from, to).map_err(|e| storage("create", to, &e))?;
+        self.own(to)
+    }
+
+    fn schema(&mut self, schema: &str, from: &Path, to: &Path) -> Result<()> {
+        self.directory(to)?;
+        for (name, path, is_directory) in entries(from)? {
+            let there = to.join(&name);
+            let shown = name.to_string_lossy();
+            match in_schema(schema, &shown) {
+                // No server has directories here; whatever it is, it is not needed.
+                _ if is_directory => {}
+                Treat::Link => self.link(&path, &there)?,
+                Treat::Empty => {
+                    File::create_new(&there).map_err(|e| storage("create", &there, &e))?;
+                    self.own(&there)?;
+                }
+                _ => self.copy(&path, &there)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies all of a data directory, for a server that will recover it. Of the binary logs it gets the last: which
+/// transactions that were prepared are to be committed stands there.
+pub(super) fn copy_all(run: &Run, original: &Original, to: &Path, user: Option<u32>) -> Result<u64> {
+    let from = original.path();
+    let logs = logs(from).map_err(|e| storage("read", from, &e))?;
+    let mut made = Maker { run, user, bytes: 0 };
+    made.directory(to)?;
+    for (name, path, is_directory) in entries(from)? {
+        let there = to.join(&name);
+        let shown = name.to_string_lossy();
+        // What recovery needs besides: pages that were written twice, and the list of prepared transactions.
+        let recovers = shown.starts_with("#ib_") || shown == "tc.log";
+        match at_top(&shown, is_directory, &logs) {
+            Treat::LeaveOut if !recovers => {}
+            Treat::Empty => made.directory(&there)?,
+            _ if is_directory => made.copy_directory(&path, &there)?,
+            _ => made.copy(&path, &there)?,
+        }
+    }
+    if let (Some(index), Some((last, _))) = (original.binary_log_index()?, original.binary_log_end()?) {
+        let copied = to.join(index.file_name().unwrap_or_default());
+        fs::write(&copied, format!("./{last}\n")).map_err(|e| storage("create", &copied, &e))?;
+        made.own(&copied)?;
+        made.copy(&original.binary_log(&last)?, &to.join(&last))?;
+    }
+    Ok(made.bytes)
+}
+
+impl Maker<'_> {
+    fn copy_directory(&mut self, from: &Path, to: &Path) -> Result<()> {
+        self.directory(to)?;
+        let schema = from.file_name().unwrap_or(OsStr::new("")).to_string_lossy().into_owned();
+        for (name, path, is_directory) in entries(from)? {
+            let there = to.join(&name);
+            match in_schema(&schema, &name.to_string_lossy()) {
+                _ if is_directory => {}
+                Treat::Empty => {
+                    File::create_new(&there).map_err(|e| storage("create", &there, &e))?;
+                    self.own(&there)?;
+                }
+                _ => self.copy(&path, &there)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn innodb_is_linked_logs_stay_and_the_rest_is_copied() {
+        let logs = ["binlog.000007".to_owned()];
+        let top = |name: &str, directory: bool| at_top(name, directory, &logs);
+        for name in ["ibdata1", "ibdata2", "undo_001", "undo001", "ib_logfile0", "mysql.ibd", "ts.ibd", "more.ibu"] {
+            assert_eq!(top(name, false), Treat::Link, "{name}");
+        }
+        for name in ["binlog.000007", "binlog.index", "ib_buffer_pool", "ibtmp1", "x.pid", "x.err", "#ib_16384_0.dblwr", ".penstock-load"] {
+            assert_eq!(top(name, false), Treat::LeaveOut, "{name}");
+        }
+        assert_eq!(top("#innodb_temp", true), Treat::Empty);
+        assert_eq!(top("#innodb_redo", true), Treat::Link);
+        for name in ["shop", "undo", "a.err", "ibdata_of_us"] {
+            assert_eq!(top(name, true), Treat::Copy, "{name}");
+        }
+        for name in ["aria_log_control", "aria_log.00000001", "auto.cnf"] {
+            assert_eq!(top(name, false), Treat::Copy, "{name}");
+        }
+        assert_eq!(in_schema("shop", "t.ibd"), Treat::Link);
+        assert_eq!(in_schema("shop", "t.CSV"), Treat::Copy);
+        assert_eq!(in_schema("mysql", "general_log.CSV"), Treat::Empty);
+        assert_eq!(in_schema("mysql", "general_log.CSM"), Treat::Copy);
+    }
+}

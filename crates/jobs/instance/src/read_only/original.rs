@@ -1,0 +1,168 @@
+//! The data directory that is read.
+
+use base::units::printable;
+use base::{Error, Kind, Result};
+use run::state::storage;
+use rustix::fs::FlockOperation;
+use rustix::process::{Flock, FlockType};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The system tablespace: every server that writes holds a lock on it.
+const SYSTEM: &str = "ibdata1";
+
+/// A data directory that no server uses, and that none starts on while this value lives.
+#[derive(Debug)]
+pub struct Original {
+    /// Absolute, without links.
+    path: PathBuf,
+    mariadb: bool,
+    _lock: File,
+}
+
+impl Original {
+    /// Refuses what is no data directory, and one that a server uses.
+    pub fn open(datadir: &Path) -> Result<Original> {
+        let shown = printable(&datadir.display().to_string());
+        let path = fs::canonicalize(datadir).map_err(|e| storage("read", datadir, &e))?;
+        let system = match File::open(path.join(SYSTEM)) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Err(Error::new(
+                    Kind::Usage,
+                    format!("{shown} is no data directory of MySQL or MariaDB: it has no {SYSTEM}"),
+                )
+                .hint("name the directory that the server's variable datadir names"));
+            }
+            opened => opened.map_err(|e| storage("read", &path.join(SYSTEM), &e))?,
+        };
+        let mariadb = !path.join("mysql.ibd").exists();
+        if mariadb && !path.join("mysql").is_dir() {
+            return Err(Error::new(
+                Kind::Usage,
+                format!("{shown} has neither mysql.ibd (MySQL) nor a directory mysql (MariaDB)"),
+            )
+            .hint("name a whole data directory; files without one are read by penstock rescue"));
+        }
+        // A lock for reading needs no file that is open for writing, and no server starts beside it.
+        match rustix::fs::fcntl_lock(&system, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => {
+                let owner = rustix::process::fcntl_getlk(&system, &Flock::from(FlockType::ReadLock));
+                let pid = owner.ok().flatten().and_then(|lock| lock.pid);
+                let who = pid.map(|pid| format!(": process {}", pid.as_raw_nonzero()));
+                return Err(Error::new(
+                    Kind::Lock,
+                    format!("a server uses the data directory {shown}{}", who.unwrap_or_default()),
+                )
+                .hint("shut the server down cleanly first, or name a snapshot or a copy of its directory"));
+            }
+            Err(e) => return Err(storage("lock", &path.join(SYSTEM), &e.into())),
+        }
+        Ok(Original {
+            path,
+            mariadb,
+            _lock: system,
+        })
+    }
+
+    /// Where it is: absolute, without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is MariaDB's.
+    pub fn is_mariadb(&self) -> bool {
+        self.mariadb
+    }
+
+    /// The last binary log and its size: where a server that is started on it, or a replica of it, goes on. `None` if the
+    /// directory has no index of binary logs (there are none, or they are in another directory).
+    pub fn binary_log_end(&self) -> Result<Option<(String, u64)>> {
+        let Some(index) = self.binary_log_index()? else {
+            return Ok(None);
+        };
+        let list = fs::read_to_string(&index).map_err(|e| storage("read", &index, &e))?;
+        let Some(last) = list.lines().rfind(|l| !l.is_empty()) else {
+            return Ok(None);
+        };
+        // Names are relative to the data directory, or absolute.
+        let path = self.path.join(last);
+        let meta = fs::metadata(&path).map_err(|e| storage("read", &path, &e))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Ok(Some((name.into_owned(), meta.len())))
+    }
+
+    /// Where a binary log is that the index lists.
+    pub(super) fn binary_log(&self, name: &str) -> Result<PathBuf> {
+        let index = self.binary_log_index()?.unwrap_or_default();
+        let list = fs::read_to_string(&index).map_err(|e| storage("read", &index, &e))?;
+        let listed = list.lines().find(|l| Path::new(l).file_name().is_some_and(|n| n == name));
+        Ok(self.path.join(listed.unwrap_or(name)))
+    }
+
+    /// MariaDB: the last transaction of each domain in the binary log, which a server that shuts down cleanly leaves in a
+    /// file beside the index.
+    pub fn gtid_binlog_pos(&self) -> Result<Option<String>> {
+        if !self.mariadb {
+            return Ok(None);
+        }
+        let Some(state) = self.binary_log_index()?.map(|i| i.with_extension("state")) else {
+            return Ok(None);
+        };
+        match fs::read_to_string(&state) {
+            Ok(text) => Ok(last_of_each_domain(&text)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(storage("read", &state, &e)),
+        }
+    }
+
+    /// The index of the binary logs.
+    pub(super) fn binary_log_index(&self) -> Result<Option<PathBuf>> {
+        let unread = |e: &io::Error| storage("read", &self.path, e);
+        for entry in fs::read_dir(&self.path).map_err(|e| unread(&e))? {
+            let path = entry.map_err(|e| unread(&e))?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            // Those of relay logs are called so on both, unless somebody names them otherwise.
+            let relay = ["relay-bin", "relay-log", "relay_log"].iter().any(|r| name.contains(r));
+            if name.ends_with(".index") && !relay {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// From a line for each domain and server, of which the last of a domain is the one that was written last.
+fn last_of_each_domain(text: &str) -> Option<String> {
+    let mut last = std::collections::BTreeMap::new();
+    for line in text.lines() {
+        let domain = line.split('-').next()?.parse::<u32>().ok()?;
+        last.insert(domain, line.to_owned());
+    }
+    let all: Vec<String> = last.into_values().collect();
+    Some(all.join(",")).filter(|all| !all.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_a_domain_counts() {
+        assert_eq!(last_of_each_domain("0-2-7\n0-1-9\n3-1-4\n").as_deref(), Some("0-1-9,3-1-4"));
+        assert_eq!(last_of_each_domain(""), None);
+    }
+
+    #[test]
+    fn what_is_no_data_directory_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = Original::open(dir.path()).unwrap_err();
+        assert_eq!(refused.kind, Kind::Usage);
+        fs::write(dir.path().join(SYSTEM), "").unwrap();
+        assert_eq!(Original::open(dir.path()).unwrap_err().kind, Kind::Usage);
+        fs::create_dir(dir.path().join("mysql")).unwrap();
+        assert!(Original::open(dir.path()).unwrap().is_mariadb());
+        assert!(Original::open(&dir.path().join("x")).is_err());
+    }
+}

@@ -1,0 +1,267 @@
+//! The process of a temporary server, and how it is called.
+
+use super::directory;
+use super::original::Original;
+use crate::managed::account;
+use crate::managed::mysqld::{error_lines, option};
+use crate::managed::program;
+use base::units::printable;
+use base::{Error, Kind, Result};
+use run::Run;
+use run::state::storage;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::{DirBuilderExt, lchown};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use wire::Endpoint;
+
+/// How long it may take until it accepts connections.
+const START: Duration = Duration::from_secs(300);
+
+/// How long a server that has recovered may take to shut down.
+const SHUTDOWN: Duration = Duration::from_secs(600);
+
+/// What the user said about the temporary server.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// An empty directory that is removed afterwards.
+    pub scratch: PathBuf,
+    /// The server's program; searched for if it is not given.
+    pub program: Option<PathBuf>,
+    /// Options of the server, each `name=value`: what its data directory was initialized with.
+    pub options: Vec<String>,
+}
+
+/// How a server is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose<'a> {
+    /// It only reads.
+    Read,
+    /// It recovers its data directory, which has this index of binary logs.
+    Recover(Option<&'a Path>),
+}
+
+/// A server that has been started, and is killed when it is dropped.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    directory: PathBuf,
+}
+
+/// Where things are in the scratch directory.
+const DATA: &str = "data";
+const SOCKET: &str = "sock";
+const LOG: &str = "log";
+const TEMPORARY: &str = "tmp";
+
+impl Process {
+    /// Starts a server on a data directory, with its socket, log and temporary files in `directory`.
+    pub(super) fn start(
+        original: &Original,
+        datadir: &Path,
+        directory: &Path,
+        options: &Options,
+        purpose: Purpose<'_>,
+    ) -> Result<Process> {
+        let (program, mariadb) = program::find(options.program.as_deref(), Some(original.is_mariadb()))?;
+        if mariadb != original.is_mariadb() {
+            let name = |mariadb| if mariadb { "MariaDB" } else { "MySQL" };
+            let what = format!(
+                "--mysqld {} is a server of {}, and the data directory is of {}",
+                program.display(),
+                name(mariadb),
+                name(!mariadb)
+            );
+            return Err(Error::new(Kind::Usage, printable(&what)).hint("name a program of that flavour"));
+        }
+        let user = user(original)?;
+        let temporary = directory.join(TEMPORARY);
+        let made = DirBuilder::new().mode(0o700).create(&temporary);
+        made.and_then(|()| user.map_or(Ok(()), |uid| lchown(&temporary, Some(uid), None)))
+            .and_then(|()| user.map_or(Ok(()), |uid| lchown(directory, Some(uid), None)))
+            .map_err(|e| storage("create", &temporary, &e))?;
+        let log = directory.join(LOG);
+        let output = File::create(&log).map_err(|e| storage("create", &log, &e))?;
+        let failed = |e| storage("run", &program, &e);
+        let child = Command::new(&program)
+            .args(arguments(datadir, directory, mariadb, user, options, purpose))
+            .env_remove("PENSTOCK_PASSWORD")
+            .env_remove("MYSQL_PWD")
+            .current_dir(directory)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().map_err(failed)?)
+            .stderr(output)
+            // The terminal's Ctrl-C ends it when this process does.
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let mut process = Process {
+            child,
+            directory: directory.to_owned(),
+        };
+        process.wait(&log, &program, datadir, purpose)?;
+        Ok(process)
+    }
+
+    fn wait(&mut self, log: &Path, program: &Path, datadir: &Path, purpose: Purpose<'_>) -> Result<()> {
+        let end = Instant::now() + START;
+        loop {
+            if UnixStream::connect(self.directory.join(SOCKET)).is_ok() {
+                return Ok(());
+            }
+            let ended = self.child.try_wait().is_ok_and(|status| status.is_some());
+            if ended || Instant::now() > end {
+                let text = fs::read(log).unwrap_or_default();
+                return Err(not_started(&String::from_utf8_lossy(&text), program, datadir, purpose));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Shuts it down cleanly.
+    pub(super) fn stop(mut self) -> Result<()> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let failed = |why: String| {
+            Error::new(Kind::Failed, format!("the temporary server does not shut down: {why}"))
+        };
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)
+            .map_err(|e| failed(e.to_string()))?;
+        let end = Instant::now() + SHUTDOWN;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => return Err(failed(status.to_string())),
+                Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(10)),
+                Ok(None) => return Err(failed(format!("not within {} s", SHUTDOWN.as_secs()))),
+                Err(e) => return Err(failed(e.to_string())),
+            }
+        }
+    }
+
+    /// How to connect to it: its accounts are not asked.
+    pub(super) fn wire(&self) -> wire::Options {
+        wire::Options::new(Endpoint::Unix(self.directory.join(SOCKET)), "root")
+    }
+}
+
+impl Drop for Process {
+    /// It has nothing to save.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The account for `--user`.
+pub(super) fn user(original: &Original) -> Result<Option<u32>> {
+    account::of_server(original.path()).map_err(|e| storage("read", original.path(), &e))
+}
+
+fn arguments(
+    datadir: &Path,
+    directory: &Path,
+    mariadb: bool,
+    user: Option<u32>,
+    options: &Options,
+    purpose: Purpose<'_>,
+) -> Vec<OsString> {
+    // Option files are those of other servers.
+    let mut list: Vec<OsString> = vec!["--no-defaults".into(), option("--datadir=", datadir)];
+    list.extend(user.map(|uid| format!("--user={uid}").into()));
+    list.extend([
+        option("--socket=", &directory.join(SOCKET)),
+        option("--pid-file=", &directory.join("pid")),
+        option("--tmpdir=", &directory.join(TEMPORARY)),
+    ]);
+    list.extend(
+        [
+            "--skip-networking",
+            // Its accounts are those of the original, with passwords that nobody has told us; only its socket leads to it.
+            "--skip-grant-tables",
+            "--event-scheduler=OFF",
+            "--innodb-buffer-pool-size=128M",
+            "--innodb-buffer-pool-dump-at-shutdown=0",
+            "--innodb-buffer-pool-load-at-startup=0",
+            "--max-allowed-packet=1G",
+        ]
+        .map(OsString::from),
+    );
+    match purpose {
+        Purpose::Read => list.extend(["--innodb-read-only=1", "--skip-log-bin"].map(OsString::from)),
+        Purpose::Recover(Some(index)) => {
+            list.push(option("--log-bin=", &datadir.join(index.with_extension(""))));
+            list.push(option("--log-bin-index=", &datadir.join(index)));
+        }
+        Purpose::Recover(None) => list.push("--skip-log-bin".into()),
+    }
+    let own: &[&str] = if mariadb {
+        &["--skip-slave-start"]
+    } else {
+        &[
+            "--skip-replica-start",
+            "--mysqlx=OFF",
+            "--performance-schema=OFF",
+            "--secure-file-priv=NULL",
+            "--innodb-use-native-aio=OFF",
+            // The dictionary has the paths of the originals; files that were moved could not be entered.
+            "--innodb-validate-tablespace-paths=OFF",
+        ]
+    };
+    list.extend(own.iter().map(OsString::from));
+    list.extend(options.options.iter().map(|o| format!("--{o}").into()));
+    list
+}
+
+/// The error of a server that does not come up.
+fn not_started(log: &str, program: &Path, datadir: &Path, purpose: Purpose<'_>) -> Error {
+    let text = format!(
+        "the temporary server does not start ({} --datadir={}): {}",
+        program.display(),
+        datadir.display(),
+        error_lines(log)
+    );
+    let unclean = ["prevents crash recovery", "initiate database recovery", "not shut down cleanly", "read-only mode. Can't"];
+    let error = Error::new(Kind::Failed, printable(&text));
+    if purpose == Purpose::Read && unclean.iter().any(|u| log.contains(u)) {
+        return error.hint("the data directory was not shut down cleanly: --recover has a copy of it recovered in the scratch directory, and reads that; or start the server once and shut it down");
+    }
+    error.hint("this is the output of the server's program: it must be of the version that the data directory is of (--mysqld), and may need options that the data directory was initialized with (--mysqld-option innodb_page_size=…, lower_case_table_names=…)")
+}
+
+/// A server that reads a data directory.
+#[derive(Debug)]
+pub struct ReadOnlyServer {
+    process: Process,
+    original: Original,
+    /// Bytes that were copied for it.
+    pub copied: u64,
+}
+
+impl ReadOnlyServer {
+    /// Starts it.
+    pub fn start(run: &Run, original: Original, options: &Options) -> Result<ReadOnlyServer> {
+        let _phase = run.phase("starting a temporary server", 1);
+        let datadir = options.scratch.join(DATA);
+        let copied = directory::create(run, &original, &datadir, user(&original)?)?;
+        let process = Process::start(&original, &datadir, &options.scratch, options, Purpose::Read)?;
+        Ok(ReadOnlyServer {
+            process,
+            original,
+            copied,
+        })
+    }
+
+    /// How to connect to it.
+    pub fn wire(&self) -> wire::Options {
+        self.process.wire()
+    }
+
+    /// What it reads.
+    pub fn original(&self) -> &Original {
+        &self.original
+    }
+}

@@ -1,0 +1,91 @@
+//! A copy of a data directory that was not shut down cleanly, recovered by a server of its own.
+//!
+//! Invariant: after recovery there is no transaction that is neither committed nor rolled back, or it is an error
+//! that names it: the rows in the files are then those that every reader would see.
+
+use super::directory;
+use super::original::Original;
+use super::process::{Options, Process, Purpose, user};
+use base::{Error, Kind, Result};
+use run::{Run, connect, failure};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::time::Duration;
+use wire::Conn;
+
+/// Where the copy is in the scratch directory.
+const COPY: &str = "recovered";
+
+/// Where the recovering server has its socket.
+const RECOVERING: &str = "recovering";
+
+/// How often it is looked whether all transactions are rolled back.
+const POLL: Duration = Duration::from_millis(50);
+
+/// A copy that is recovered.
+#[derive(Debug)]
+pub struct Recovered {
+    /// The copy.
+    pub copy: Original,
+    /// The last binary log of the original, and up to where the copy has it.
+    pub binary_log: Option<(String, u64)>,
+}
+
+/// Copies a data directory and has the copy recovered. Blocks are shared where the file system can.
+pub fn recover(run: &Run, original: &Original, options: &Options) -> Result<Recovered> {
+    let phase = run.phase("copying the data directory", 1);
+    let copy = options.scratch.join(COPY);
+    let bytes = directory::copy_all(run, original, &copy, user(original)?)?;
+    drop(phase);
+    run.observer.note(format!(
+        "copied {} into the scratch directory",
+        base::units::bytes(bytes)
+    ));
+    let _phase = run.phase("recovering the copy", 1);
+    let directory = options.scratch.join(RECOVERING);
+    let made = DirBuilder::new().mode(0o700).create(&directory);
+    made.map_err(|e| run::state::storage("create", &directory, &e))?;
+    let index = original.binary_log_index()?;
+    let index = index.as_deref().and_then(Path::file_name).map(Path::new);
+    let process = Process::start(original, &copy, &directory, options, Purpose::Recover(index))?;
+    let mut conn = connect::untracked(&process.wire())?;
+    wait_for_rollback(run, &mut conn)?;
+    conn.quit();
+    process.stop()?;
+    // The recovering server has begun a log of its own after it.
+    let last = original.binary_log_end()?.map(|(name, _)| name);
+    let end = |name: String| {
+        let path = copy.join(&name);
+        let meta = std::fs::metadata(&path).map_err(|e| run::state::storage("read", &path, &e))?;
+        Ok((name, meta.len()))
+    };
+    Ok(Recovered {
+        copy: Original::open(&copy)?,
+        binary_log: last.map(end).transpose()?,
+    })
+}
+
+/// Transactions that were open when the server was killed are rolled back in the background.
+fn wait_for_rollback(run: &Run, conn: &mut Conn) -> Result<()> {
+    let failed = |e| failure::wire("cannot read the open transactions", e);
+    loop {
+        run.check()?;
+        let prepared = conn.fetch("XA RECOVER").map_err(failed)?;
+        if !prepared.is_empty() {
+            return Err(Error::new(
+                Kind::Failed,
+                format!("{} prepared XA transactions are neither committed nor rolled back", prepared.len()),
+            )
+            .hint("only the application knows which they are to be: start the server, see XA RECOVER, end them with XA COMMIT or XA ROLLBACK, and shut it down"));
+        }
+        let open = conn
+            .fetch("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0")
+            .map_err(failed)?;
+        let none = open.first().and_then(|row| row.first()).is_some_and(|cell| cell.as_deref() == Some(b"0"));
+        if none {
+            return Ok(());
+        }
+        std::thread::sleep(POLL);
+    }
+}
