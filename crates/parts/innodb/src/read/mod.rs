@@ -6,4 +6,6 @@
 
 pub mod types;
 
+mod charset;
+mod declared;
 mod text;
