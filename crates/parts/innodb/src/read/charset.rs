@@ -1,81 +1,112 @@
-//! Character sets by the numbers of their collations, and how long their characters are.
+//! Character sets, as far as stored values depend on them: bytes of a character, and what a space is.
 //!
-//! The numbers are those of MySQL 9.7 (`information_schema.collations`).
+//! Names and widths are those of `information_schema.character_sets` and, for the least bytes of a character, of the
+//! manual's chapters on Unicode sets. Text is never converted here.
 
-use std::ops::RangeInclusive;
-
-/// A character set.
+/// A character set of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charset {
-    /// Its name.
-    pub name: &'static str,
-    /// Bytes of a character, least.
+    /// Bytes of its shortest character.
     pub least: u8,
-    /// Bytes of a character, most.
+    /// Bytes of its longest character.
     pub most: u8,
+    /// Whether the units of a character are stored with the low byte first (utf16le).
+    little: bool,
+    /// Whether text in UTF-8 is stored as it is.
+    pub utf8: bool,
 }
 
-/// Its name, bytes of a character, collations.
-type Line = (&'static str, u8, u8, &'static [RangeInclusive<u32>]);
-
-const ALL: [Line; 41] = [
-    ("armscii8", 1, 1, &[32..=32, 64..=64]),
-    ("ascii", 1, 1, &[11..=11, 65..=65]),
-    ("big5", 1, 2, &[1..=1, 84..=84]),
-    ("binary", 1, 1, &[63..=63]),
-    ("cp1250", 1, 1, &[26..=26, 34..=34, 44..=44, 66..=66, 99..=99]),
-    ("cp1251", 1, 1, &[14..=14, 23..=23, 50..=52]),
-    ("cp1256", 1, 1, &[57..=57, 67..=67]),
-    ("cp1257", 1, 1, &[29..=29, 58..=59]),
-    ("cp850", 1, 1, &[4..=4, 80..=80]),
-    ("cp852", 1, 1, &[40..=40, 81..=81]),
-    ("cp866", 1, 1, &[36..=36, 68..=68]),
-    ("cp932", 1, 2, &[95..=96]),
-    ("dec8", 1, 1, &[3..=3, 69..=69]),
-    ("eucjpms", 1, 3, &[97..=98]),
-    ("euckr", 1, 2, &[19..=19, 85..=85]),
-    ("gb18030", 1, 4, &[248..=250]),
-    ("gb2312", 1, 2, &[24..=24, 86..=86]),
-    ("gbk", 1, 2, &[28..=28, 87..=87]),
-    ("geostd8", 1, 1, &[92..=93]),
-    ("greek", 1, 1, &[25..=25, 70..=70]),
-    ("hebrew", 1, 1, &[16..=16, 71..=71]),
-    ("hp8", 1, 1, &[6..=6, 72..=72]),
-    ("keybcs2", 1, 1, &[37..=37, 73..=73]),
-    ("koi8r", 1, 1, &[7..=7, 74..=74]),
-    ("koi8u", 1, 1, &[22..=22, 75..=75]),
-    ("latin1", 1, 1, &[5..=5, 8..=8, 15..=15, 31..=31, 47..=49, 94..=94]),
-    ("latin2", 1, 1, &[2..=2, 9..=9, 21..=21, 27..=27, 77..=77]),
-    ("latin5", 1, 1, &[30..=30, 78..=78]),
-    ("latin7", 1, 1, &[20..=20, 41..=42, 79..=79]),
-    ("macce", 1, 1, &[38..=38, 43..=43]),
-    ("macroman", 1, 1, &[39..=39, 53..=53]),
-    ("sjis", 1, 2, &[13..=13, 88..=88]),
-    ("swe7", 1, 1, &[10..=10, 82..=82]),
-    ("tis620", 1, 1, &[18..=18, 89..=89]),
-    ("ucs2", 2, 2, &[35..=35, 90..=90, 128..=151, 159..=159]),
-    ("ujis", 1, 3, &[12..=12, 91..=91]),
-    ("utf16", 2, 4, &[54..=55, 101..=124]),
-    ("utf16le", 2, 4, &[56..=56, 62..=62]),
-    ("utf32", 4, 4, &[60..=61, 160..=183]),
-    ("utf8mb3", 1, 3, &[33..=33, 76..=76, 83..=83, 192..=215, 223..=223]),
-    ("utf8mb4", 1, 4, &[45..=46, 224..=247, 255..=271, 273..=275, 277..=294, 296..=298, 300..=300, 303..=323]),
-];
-
 impl Charset {
-    /// Of a collation of MySQL.
-    pub fn of_collation(number: u32) -> Option<Charset> {
-        let line = ALL
-            .iter()
-            .find(|l| l.3.iter().any(|r| r.contains(&number)))?;
-        let (name, least, most, _) = *line;
-        Some(Charset { name, least, most })
+    /// The character set of a name.
+    pub fn of(name: &str) -> Option<Charset> {
+        let (least, most) = match name {
+            "utf8mb4" => (1, 4),
+            "utf8" | "utf8mb3" | "eucjpms" | "ujis" => (1, 3),
+            "big5" | "cp932" | "euckr" | "gb2312" | "gbk" | "sjis" => (1, 2),
+            "gb18030" => (1, 4),
+            "ucs2" => (2, 2),
+            "utf16" | "utf16le" => (2, 4),
+            "utf32" => (4, 4),
+            "armscii8" | "ascii" | "binary" | "cp1250" | "cp1251" | "cp1256" | "cp1257"
+            | "cp850" | "cp852" | "cp866" | "dec8" | "geostd8" | "greek" | "hebrew" | "hp8"
+            | "keybcs2" | "koi8r" | "koi8u" | "latin1" | "latin2" | "latin5" | "latin7"
+            | "macce" | "macroman" | "swe7" | "tis620" => (1, 1),
+            _ => return None,
+        };
+        Some(Charset {
+            least,
+            most,
+            little: name == "utf16le",
+            utf8: matches!(name, "utf8mb4" | "utf8" | "utf8mb3"),
+        })
     }
 
-    /// By its name.
-    pub fn named(name: &str) -> Option<Charset> {
-        let name = if name == "utf8" { "utf8mb3" } else { name };
-        let (name, least, most, _) = *ALL.iter().find(|l| l.0 == name)?;
-        Some(Charset { name, least, most })
+    /// The text without spaces at its end.
+    pub fn without_padding(self, text: &[u8]) -> &[u8] {
+        let space: &[u8] = match (self.least, self.little) {
+            (1, _) => {
+                let end = text.iter().rposition(|c| *c != b' ').map_or(0, |at| at + 1);
+                return &text[..end];
+            }
+            (2, false) => b"\0 ",
+            (2, true) => b" \0",
+            _ => b"\0\0\0 ",
+        };
+        let mut text = text;
+        while let Some(shorter) = text.strip_suffix(space) {
+            text = shorter;
+        }
+        text
+    }
+
+    /// Text in these bytes, where that can be said without tables: ASCII and Unicode.
+    pub fn encode(self, text: &str) -> Option<Vec<u8>> {
+        if self.least == 1 {
+            return (self.utf8 || text.is_ascii()).then(|| text.as_bytes().to_vec());
+        }
+        let unit = |unit: u16| {
+            if self.little {
+                unit.to_le_bytes()
+            } else {
+                unit.to_be_bytes()
+            }
+        };
+        match (self.least, self.most) {
+            (2, 2) if text.chars().any(|c| c > '\u{ffff}') => None,
+            (2, _) => Some(text.encode_utf16().flat_map(unit).collect()),
+            _ => Some(
+                text.chars()
+                    .flat_map(|c| u32::from(c).to_be_bytes())
+                    .collect(),
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padding_ends_with_the_text() {
+        let of = |name| Charset::of(name).expect("known");
+        assert_eq!(of("latin1").without_padding(b" a  "), b" a");
+        assert_eq!(of("utf8mb4").without_padding(b"  "), b"");
+        assert_eq!(of("ucs2").without_padding(b"\0a\0 \0 "), b"\0a");
+        // U+2000 ends with a zero byte that is no part of a space.
+        assert_eq!(of("utf16le").without_padding(b"\0\x20 \0"), b"\0\x20");
+        assert_eq!(of("utf32").without_padding(b"\0\0\0 \0\0\0 "), b"");
+        assert_eq!(of("ucs2").without_padding(b"\0a "), b"\0a ");
+    }
+
+    #[test]
+    fn text_is_encoded_where_no_table_is_needed() {
+        let of = |name, text| Charset::of(name).expect("known").encode(text);
+        assert_eq!(of("latin1", "é"), None);
+        assert_eq!(of("gbk", "0").as_deref(), Some(&b"0"[..]));
+        assert_eq!(of("utf16le", "é").as_deref(), Some(&b"\xe9\0"[..]));
+        assert_eq!(of("ucs2", "😀"), None);
+        assert_eq!(of("utf16", "😀").as_deref(), Some(&b"\xd8\x3d\xde\0"[..]));
+        assert_eq!(of("utf32", "0").as_deref(), Some(&b"\0\0\x000"[..]));
     }
 }

@@ -35,7 +35,11 @@ pub fn table(exported: &Exported, columns: Vec<Column>) -> Result<Table, Error> 
         Ok::<Index, Error>(Index {
             name: index.name.clone(),
             root: index.root,
-            branch: if clustered { index.unique } else { fields.len() },
+            branch: if clustered {
+                index.unique
+            } else {
+                fields.len()
+            },
             fields,
             history: History::Same,
         })
@@ -64,13 +68,19 @@ pub fn table(exported: &Exported, columns: Vec<Column>) -> Result<Table, Error> 
 
 fn field(exported: &Exported, columns: &[Column], f: &cfg::Field) -> Result<Field, Error> {
     let column = exported.column(&f.name).ok_or_else(|| {
-        Error::Definition(format!("an index names column {}, which is not there", f.name))
+        Error::Definition(format!(
+            "an index names column {}, which is not there",
+            f.name
+        ))
     })?;
     let place = columns.iter().position(|c| c.name == f.name);
     if let Some(place) = place
         && matches!(columns[place].values, Values::Virtual)
     {
-        return Err(Error::Definition(format!("column {} is stored, not virtual", f.name)));
+        return Err(Error::Definition(format!(
+            "column {} is stored, not virtual",
+            f.name
+        )));
     }
     Ok(Field {
         column: place,

@@ -151,8 +151,9 @@ fn children(
         let next = chain.next().map_err(|why| Error::damaged(number, why))?;
         let Some(at) = next else { return Ok(()) };
         let child = records.child(page, at, spans);
-        each(child.map_err(|why| {
-            Error::damaged(number, format!("the record at byte {at} {why}"))
-        })?);
+        each(
+            child
+                .map_err(|why| Error::damaged(number, format!("the record at byte {at} {why}")))?,
+        );
     }
 }

@@ -11,6 +11,9 @@
 //! have.
 
 mod chain;
+mod charset;
+mod collations;
+mod declared;
 mod error;
 pub mod exported;
 mod file;
@@ -18,11 +21,12 @@ mod leaves;
 mod outside;
 mod record;
 mod rows;
+pub mod sdi;
+mod secondary;
 mod sums;
 mod table;
-pub mod types;
-
 mod text;
+pub mod types;
 
 pub use error::Error;
 pub use file::{Bytes, Tablespace, Window};

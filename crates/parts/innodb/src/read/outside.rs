@@ -72,7 +72,10 @@ impl Outside {
         if r.space != space.id || r.length > u64::from(space.pages()) * space.page_size() as u64 {
             return Err(Error::damaged(
                 of,
-                format!("a long value leads to tablespace {}, page {}", r.space, r.page),
+                format!(
+                    "a long value leads to tablespace {}, page {}",
+                    r.space, r.page
+                ),
             ));
         }
         let end = out.len() + r.length as usize;
@@ -142,13 +145,19 @@ impl Outside {
             // What is newer than the record's version has older ones behind it.
             while entry.version > r.offset {
                 if entry.older.0 == NONE {
-                    return Err(Error::damaged(r.page, "a version of a long value is missing"));
+                    return Err(Error::damaged(
+                        r.page,
+                        "a version of a long value is missing",
+                    ));
                 }
                 let version = entry.version;
                 let older = self.entry(space, r.page, entry.older)?;
                 // The first of the list is the newest; within it the next ones are older.
                 if older.version >= version {
-                    return Err(Error::damaged(r.page, "versions of a long value are mixed up"));
+                    return Err(Error::damaged(
+                        r.page,
+                        "versions of a long value are mixed up",
+                    ));
                 }
                 entry = Entry {
                     older: older.next,
@@ -164,9 +173,8 @@ impl Outside {
             let part = page[..page.len() - fil::TRAILER].get(from..);
             let part = part.and_then(|p| p.get(..entry.length));
             let part = part.filter(|p| !p.is_empty() && p.len() <= end - out.len());
-            let part = part.ok_or_else(|| {
-                Error::damaged(entry.page, "a part of a long value does not fit")
-            })?;
+            let part = part
+                .ok_or_else(|| Error::damaged(entry.page, "a part of a long value does not fit"))?;
             out.extend_from_slice(part);
         }
         Ok(())

@@ -130,12 +130,7 @@ impl Records {
 
     /// The fields of a record at the leaves, by their place in the index.
     #[inline]
-    pub fn leaf(
-        &self,
-        page: &[u8],
-        origin: usize,
-        spans: &mut [Span],
-    ) -> Result<(), &'static str> {
+    pub fn leaf(&self, page: &[u8], origin: usize, spans: &mut [Span]) -> Result<(), &'static str> {
         if self.redundant {
             return self.old(page, origin, spans);
         }

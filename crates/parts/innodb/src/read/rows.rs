@@ -102,7 +102,8 @@ impl<'t> Rows<'t> {
         for run in leaves.chunk_by(follows) {
             for run in run.chunks(64) {
                 let mut window = std::mem::take(&mut self.window);
-                self.space.load(&mut window, run[0].page, run.len() as u32)?;
+                self.space
+                    .load(&mut window, run[0].page, run.len() as u32)?;
                 for leaf in run {
                     let page = self.space.page(&mut window, leaf.page)?;
                     rows += self.leaf(leaf, page, &mut each)?;
@@ -182,7 +183,14 @@ impl<'t> Rows<'t> {
                 },
             };
             if let Err(why) = written {
-                return Err(broken(self.table, &self.table.clustered, cell.field, number, at, &why));
+                return Err(broken(
+                    self.table,
+                    &self.table.clustered,
+                    cell.field,
+                    number,
+                    at,
+                    &why,
+                ));
             }
         }
         Ok(())

@@ -7,10 +7,10 @@
 mod definition;
 mod kinds;
 
+use super::chain::{Chain, info};
 use super::error::Error;
 use super::file::{Tablespace, Window};
 use super::leaves::Leaves;
-use super::chain::{Chain, info};
 use super::outside::Outside;
 use super::record::{Found, Records};
 use super::table::{Field, History, Index, Table};
@@ -71,7 +71,9 @@ impl Sdi {
                 let mut json = Vec::new();
                 // zlib makes at most 1032 bytes of one.
                 let most = length.min(packed.len() as u64 * 1032);
-                let read = flate2::read::ZlibDecoder::new(&packed[..]).take(most).read_to_end(&mut json);
+                let read = flate2::read::ZlibDecoder::new(&packed[..])
+                    .take(most)
+                    .read_to_end(&mut json);
                 let value = match read {
                     Ok(_) if json.len() as u64 == length => serde_json::from_slice(&json).ok(),
                     _ => None,
@@ -123,7 +125,15 @@ fn index(root: u32) -> Index {
     Index {
         name: "SDI".into(),
         root,
-        fields: vec![fixed(4), fixed(8), fixed(6), fixed(7), fixed(4), fixed(4), data],
+        fields: vec![
+            fixed(4),
+            fixed(8),
+            fixed(6),
+            fixed(7),
+            fixed(4),
+            fixed(4),
+            data,
+        ],
         branch: 2,
         history: History::Same,
     }

@@ -2,7 +2,7 @@
 
 use super::kinds::{self, Storage, is_of_system};
 use super::private;
-use crate::read::charset::Charset;
+use crate::read::collations;
 use crate::read::error::Error;
 use crate::read::secondary::{self, Key};
 use crate::read::table::{Absent, Column, Field, History, Index, Table, Values};
@@ -15,6 +15,9 @@ const REDUNDANT: u64 = 4;
 /// Types of an index (`dd::Index::enum_index_type`).
 const FULL_TEXT: u64 = 4;
 const SPATIAL: u64 = 5;
+
+/// Columns of the engine that are not counted.
+const SYSTEM: [&str; 3] = ["DB_ROW_ID", "DB_TRX_ID", "DB_ROLL_PTR"];
 
 /// What an element says whose index holds all of the column.
 const WHOLE: u64 = u32::MAX as u64;
@@ -40,15 +43,21 @@ pub(super) fn table(json: &Value, space: u32) -> Result<Option<Table>, Error> {
         .collect();
     let place = |n: usize| columns.iter().position(|c| c.0 == n);
     let field = |n: usize| -> Result<Field, Error> {
-        let json = all.get(n).ok_or_else(|| broken("an index has a column that is not there"))?;
+        let json = all
+            .get(n)
+            .ok_or_else(|| broken("an index has a column that is not there"))?;
         let storage = storages[n].ok_or_else(|| broken("the type of a column is not known"))?;
         let data = json["se_private_data"].as_str().unwrap_or("");
         let version = |key: &str| -> Result<Option<u8>, Error> {
             let number = private(data, key).map(|v| v.parse().ok().filter(|v| *v <= MOST_VERSIONS));
-            number.map(|v| v.ok_or_else(|| broken("a version of its rows is no number"))).transpose()
+            number
+                .map(|v| v.ok_or_else(|| broken("a version of its rows is no number")))
+                .transpose()
         };
         let absent = match private(data, "default") {
-            Some(hex) => Absent::Bytes(bytes(hex).ok_or_else(|| broken("a default is not hexadecimal"))?),
+            Some(hex) => {
+                Absent::Bytes(bytes(hex).ok_or_else(|| broken("a default is not hexadecimal"))?)
+            }
             None if private(data, "default_null").is_some() => Absent::Null,
             None => Absent::Never,
         };
@@ -64,18 +73,25 @@ pub(super) fn table(json: &Value, space: u32) -> Result<Option<Table>, Error> {
         })
     };
     let indexes = list("indexes");
-    let (first, others) = indexes.split_first().ok_or_else(|| broken("it has no index"))?;
+    let (first, others) = indexes
+        .split_first()
+        .ok_or_else(|| broken("it has no index"))?;
     let root = |n: usize| places.get(n).copied().flatten();
     let is_virtual = |n: usize| all.get(n).is_some_and(|c| c["is_virtual"] == true);
     // The key, by its elements that are not hidden; where all are, the row's own number, the first one.
     let key = |index: &Value| -> Result<Vec<Key>, Error> {
         let of = index["elements"].as_array().map_or(&[][..], Vec::as_slice);
         let shown: Vec<&Value> = of.iter().filter(|e| e["hidden"] != true).collect();
-        let shown = if shown.is_empty() { of.iter().take(1).collect() } else { shown };
+        let shown = if shown.is_empty() {
+            of.iter().take(1).collect()
+        } else {
+            shown
+        };
         let key = shown.into_iter().map(|e| {
             let n = e["column_opx"].as_u64().unwrap_or(u64::MAX) as usize;
             let storage = storages.get(n).copied().flatten();
-            let storage = storage.ok_or_else(|| broken("an index has a column that is not there"))?;
+            let storage =
+                storage.ok_or_else(|| broken("an index has a column that is not there"))?;
             let length = e["length"].as_u64().unwrap_or(WHOLE);
             let whole = length == WHOLE || !storage.cut || length == u64::from(storage.length);
             Ok(Key {
@@ -100,11 +116,19 @@ pub(super) fn table(json: &Value, space: u32) -> Result<Option<Table>, Error> {
         private(data, "version_dropped").is_some()
     };
     let dropped = (0..all.len()).filter(|n| is_dropped(&all[*n]));
-    for (order, n) in (0u64..).zip(of_elements.map(|n| n as usize).skip(key_of_rows.len()).chain(dropped)) {
+    for (order, n) in (0u64..).zip(
+        of_elements
+            .map(|n| n as usize)
+            .skip(key_of_rows.len())
+            .chain(dropped),
+    ) {
         if in_key(n) || rest.iter().any(|r| r.1 == n) {
             continue;
         }
-        let data = all.get(n).and_then(|c| c["se_private_data"].as_str()).unwrap_or("");
+        let data = all
+            .get(n)
+            .and_then(|c| c["se_private_data"].as_str())
+            .unwrap_or("");
         let place = private(data, "physical_pos").and_then(|p| p.parse().ok());
         rest.push((place.unwrap_or(order), n));
     }
@@ -112,17 +136,30 @@ pub(super) fn table(json: &Value, space: u32) -> Result<Option<Table>, Error> {
     for (_, n) in rest {
         fields.push(field(n)?);
     }
-    let versions = fields.iter().flat_map(|f| [Some(f.added), f.dropped]).flatten().max();
+    let versions = fields
+        .iter()
+        .flat_map(|f| [Some(f.added), f.dropped])
+        .flatten()
+        .max();
     let data = object["se_private_data"].as_str().unwrap_or("");
-    // Columns that are not virtual and of the system, before the first one that 8.0.12 to 8.0.28 added.
+    // 8.0.12 to 8.0.28: how many columns there were before the first one that was added instantly, of those in rows
+    // and not of the system.
     let counted = private(data, "instant_col").and_then(|n| n.parse::<usize>().ok());
-    let system = all.iter().filter(|c| is_of_system(c) && !is_dropped(c) && c["name"] != "FTS_DOC_ID").count();
+    let is_counted = |c: &&Value| {
+        let data = c["se_private_data"].as_str().unwrap_or("");
+        let name = c["name"].as_str().unwrap_or("");
+        c["is_virtual"] != true
+            && private(data, "version_added").is_none()
+            && !(is_of_system(c) && SYSTEM.contains(&name))
+    };
+    let countable = all.iter().filter(is_counted).count();
     let history = match (versions.unwrap_or(0), counted) {
         (0, None) => History::Same,
         (versions, counted) => {
-            let prefixes = key_of_rows.iter().filter(|k| k.prefix > 0).count();
             let at_first = fields.iter().filter(|f| f.added == 0).count();
-            let first = counted.map_or(at_first, |n| (n + system + prefixes).min(at_first));
+            let first = counted.map_or(at_first, |n| {
+                at_first.saturating_sub(countable.saturating_sub(n))
+            });
             History::MySql { first, versions }
         }
     };
@@ -146,7 +183,9 @@ pub(super) fn table(json: &Value, space: u32) -> Result<Option<Table>, Error> {
             }
             (_, None) => unread.push((name, "an index without a root".into())),
             (_, Some(root)) => {
-                let own = key.iter().map(|k| Ok(secondary::cut(field(k.column)?, k.prefix)));
+                let own = key
+                    .iter()
+                    .map(|k| Ok(secondary::cut(field(k.column)?, k.prefix)));
                 let own = own.collect::<Result<Vec<Field>, Error>>()?;
                 others_read.push(secondary::index(name, root, own, &clustered));
             }
@@ -173,7 +212,11 @@ fn places(object: &Value, space: u32) -> Option<Vec<Option<u32>>> {
             let number = |key| private(data, key).and_then(|v| v.parse::<u32>().ok());
             let here = number("space_id") == Some(space);
             is_here |= here;
-            let place = if by_place { index["index_opx"].as_u64()? as usize } else { n };
+            let place = if by_place {
+                index["index_opx"].as_u64()? as usize
+            } else {
+                n
+            };
             if place > 100 {
                 return None;
             }
@@ -194,11 +237,16 @@ fn places(object: &Value, space: u32) -> Option<Vec<Option<u32>>> {
 fn column(json: &Value) -> Column {
     let text = |key: &str| json[key].as_str().unwrap_or("");
     let collation = json["collation_id"].as_u64().unwrap_or(0) as u32;
-    let charset = Charset::of_collation(collation).map(|c| c.name);
+    let charset = collations::charset(collation);
     let values = if json["is_virtual"] == true {
         Values::Virtual
     } else {
-        match Type::of(text("column_type_utf8"), charset, members(json), Server::MySql) {
+        match Type::of(
+            text("column_type_utf8"),
+            charset,
+            members(json),
+            Server::MySql,
+        ) {
             Ok(of) => Values::Stored(of),
             Err(why) => Values::Unread(why.to_string()),
         }
@@ -222,5 +270,7 @@ fn members(json: &Value) -> Option<Vec<Vec<u8>>> {
 fn bytes(hex: &str) -> Option<Vec<u8>> {
     let digit = |d: u8| (d as char).to_digit(16).map(|d| d as u8);
     let pairs = hex.as_bytes().chunks(2);
-    pairs.map(|p| Some(digit(p[0])? << 4 | digit(*p.get(1)?)?)).collect()
+    pairs
+        .map(|p| Some(digit(p[0])? << 4 | digit(*p.get(1)?)?))
+        .collect()
 }

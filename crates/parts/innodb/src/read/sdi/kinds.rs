@@ -4,6 +4,7 @@
 //! instantly, whose values old rows still have. The numbers are `dd::enum_column_types` (sql/dd/types/column.h).
 
 use crate::read::charset::Charset;
+use crate::read::collations;
 use serde_json::Value;
 
 /// Longer ones are stored with their length (`DICT_MAX_FIXED_COL_LEN`).
@@ -30,7 +31,7 @@ pub(super) fn storage(column: &Value) -> Option<Storage> {
         let digits = length.saturating_sub(without + 1);
         digits.div_ceil(2) as usize
     };
-    let charset = Charset::of_collation(number("collation_id") as u32);
+    let charset = collations::charset(number("collation_id") as u32).and_then(Charset::of);
     let fixed = match (number("type"), column["name"].as_str()) {
         (_, Some("DB_TRX_ID" | "DB_ROW_ID")) if is_of_system(column) => 6,
         (_, Some("DB_ROLL_PTR")) if is_of_system(column) => 7,
@@ -90,6 +91,11 @@ fn text(length: u64) -> Storage {
         cut: true,
         length: length as u32,
     }
+}
+
+/// What the dictionary keeps in base64.
+pub(super) fn base64(text: &str) -> Option<Vec<u8>> {
+    base64_simd::STANDARD.decode_to_vec(text).ok()
 }
 
 /// Whether the engine made the column (`HT_HIDDEN_SE`).
