@@ -20,6 +20,7 @@ pub mod format;
 pub mod layout;
 pub mod names;
 pub mod page;
+pub mod read;
 pub mod record;
 pub mod space;
 pub mod value;

@@ -1,0 +1,35 @@
+//! Rows read from tablespaces.
+//!
+//! `types` says how a column's values are stored and appends them as the text
+//! protocol has them. It shares nothing with `value` and `bulk`, which go the
+//! other way: what one of them gets wrong, the other shows.
+//!
+//! `file` gives pages that are checked, `table` says what their records are (made by `exported` or `sdi` or
+//! `mariadb`), `leaves` where they lie; `rows` reads them. `record`, `chain`
+//! and `outside` know the format of records and long values.
+//! Invariant: bytes are taken to be hostile; none of them makes a reader panic, loop, or take memory that the file does not
+//! have.
+
+mod chain;
+mod charset;
+mod collations;
+mod declared;
+mod error;
+pub mod exported;
+mod file;
+mod leaves;
+mod outside;
+mod record;
+mod rows;
+pub mod sdi;
+mod secondary;
+mod sums;
+mod table;
+mod text;
+pub mod types;
+
+pub use error::Error;
+pub use file::{Bytes, Tablespace, Window};
+pub use leaves::{Leaf, Leaves};
+pub use rows::Rows;
+pub use table::{Absent, Column, Field, History, Index, Table, Values};

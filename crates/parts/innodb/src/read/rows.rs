@@ -1,0 +1,219 @@
+//! Rows of a table as the server would send them, page by page.
+//!
+//! Each row is one payload of the text protocol with the cells of the columns that were asked for. Memory is used
+//! again from row to row; what a row needs depends on its own length only.
+
+use super::chain::{Chain, info};
+use super::error::Error;
+use super::file::{Tablespace, Window};
+use super::leaves::{Leaf, is_of};
+use super::outside::Outside;
+use super::record::{Found, Records, Span};
+use super::table::{Absent, Index, Table, Values};
+use super::types::Type;
+use crate::page::{fil, u32_at};
+
+/// The cell of NULL in the text protocol.
+const NULL: u8 = 0xfb;
+
+/// Reads rows; one for each thread.
+pub struct Rows<'t> {
+    space: &'t Tablespace<'t>,
+    table: &'t Table,
+    /// The index's number.
+    id: u64,
+    records: Records,
+    cells: Vec<Cell<'t>>,
+    deleted: bool,
+    spans: Vec<Span>,
+    payload: Vec<u8>,
+    long: Vec<u8>,
+    outside: Outside,
+    window: Window,
+}
+
+/// A column that is asked for.
+struct Cell<'t> {
+    field: usize,
+    of: &'t Type,
+}
+
+impl<'t> Rows<'t> {
+    /// Of the columns with these numbers (places in [`Table::columns`]), in this order; `id` is that of
+    /// [`super::leaves::Leaves`].
+    pub fn new(
+        space: &'t Tablespace<'t>,
+        table: &'t Table,
+        id: u64,
+        columns: &[usize],
+    ) -> Result<Rows<'t>, Error> {
+        let cell = |n: &usize| {
+            let column = table.columns.get(*n);
+            let column =
+                column.ok_or_else(|| Error::Definition(format!("there is no column {n}")))?;
+            match &column.values {
+                Values::Stored(of) => {
+                    let field = table.field(*n).ok_or_else(|| {
+                        Error::Definition(format!("column {} is not in rows", column.name))
+                    })?;
+                    Ok(Cell { field, of })
+                }
+                Values::Unread(why) => Err(Error::Unsupported(format!(
+                    "column {}, {why},",
+                    column.name
+                ))),
+                Values::Virtual => Err(Error::Definition(format!(
+                    "column {} is virtual: rows do not have it",
+                    column.name
+                ))),
+            }
+        };
+        let records = Records::of(&table.clustered, table.redundant);
+        Ok(Rows {
+            space,
+            table,
+            id,
+            cells: columns.iter().map(cell).collect::<Result<_, _>>()?,
+            deleted: false,
+            spans: records.spans(),
+            records,
+            payload: Vec::new(),
+            long: Vec::new(),
+            outside: Outside::default(),
+            window: Window::default(),
+        })
+    }
+
+    /// Reads the rows that are marked as deleted and not yet purged, instead of those that are there.
+    pub fn of_deleted(mut self) -> Self {
+        self.deleted = true;
+        self
+    }
+
+    /// The rows of these leaves, in their order; returns how many. Leaves that lie one after another in the file are read
+    /// together.
+    pub fn scan<E: From<Error>>(
+        &mut self,
+        leaves: &[Leaf],
+        mut each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let mut rows = 0;
+        let follows = |a: &Leaf, b: &Leaf| a.page.checked_add(1) == Some(b.page);
+        for run in leaves.chunk_by(follows) {
+            for run in run.chunks(64) {
+                let mut window = std::mem::take(&mut self.window);
+                self.space
+                    .load(&mut window, run[0].page, run.len() as u32)?;
+                for leaf in run {
+                    let page = self.space.page(&mut window, leaf.page)?;
+                    rows += self.leaf(leaf, page, &mut each)?;
+                }
+                self.window = window;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The rows of one leaf whose page has been read and checked; the page's neighbours must be the leaf's.
+    fn leaf<E: From<Error>>(
+        &mut self,
+        leaf: &Leaf,
+        page: &[u8],
+        each: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        if u32_at(page, fil::PREV) != leaf.previous || u32_at(page, fil::NEXT) != leaf.next {
+            let what = "its neighbours are others than the level above says";
+            return Err(Error::damaged(leaf.page, what).into());
+        }
+        self.page(leaf.page, page, each)
+    }
+
+    /// The rows of a page, which has been read and checked; returns how many.
+    pub fn page<E: From<Error>>(
+        &mut self,
+        number: u32,
+        page: &[u8],
+        each: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        is_of(page, number, self.id, 0, self.table.redundant)?;
+        let mut chain = Chain::of(page);
+        let mut rows = 0;
+        while let Some(at) = chain.next().map_err(|why| Error::damaged(number, why))? {
+            let flags = chain.info(at);
+            // At a leaf, the least record is what MariaDB's instant ALTER left to know.
+            if flags & info::LEAST != 0 || (flags & info::DELETED != 0) != self.deleted {
+                continue;
+            }
+            self.row(number, page, at)?;
+            each(&self.payload)?;
+            rows += 1;
+        }
+        Ok(rows)
+    }
+
+    /// Makes the payload of a record.
+    #[inline]
+    fn row(&mut self, number: u32, page: &[u8], at: usize) -> Result<(), Error> {
+        if let Err(why) = self.records.leaf(page, at, &mut self.spans) {
+            return Err(of_record(number, at, why));
+        }
+        self.payload.clear();
+        for cell in &self.cells {
+            let written = match self.spans[cell.field].of(page) {
+                Found::Whole(bytes) => cell.of.cell(bytes, &mut self.payload),
+                Found::Null => {
+                    self.payload.push(NULL);
+                    Ok(())
+                }
+                Found::Outside(local) => {
+                    self.long.clear();
+                    self.outside
+                        .value(self.space, number, local, &mut self.long)?;
+                    cell.of.cell(&self.long, &mut self.payload)
+                }
+                Found::Absent => match &self.table.clustered.fields[cell.field].absent {
+                    Absent::Bytes(bytes) => cell.of.cell(bytes, &mut self.payload),
+                    Absent::Null => {
+                        self.payload.push(NULL);
+                        Ok(())
+                    }
+                    Absent::Never => {
+                        return Err(of_record(number, at, "lacks a column"));
+                    }
+                },
+            };
+            if let Err(why) = written {
+                return Err(broken(
+                    self.table,
+                    &self.table.clustered,
+                    cell.field,
+                    number,
+                    at,
+                    &why,
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn of_record(page: u32, at: usize, why: &str) -> Error {
+    Error::damaged(page, format!("the record at byte {at} {why}"))
+}
+
+#[cold]
+fn broken(
+    table: &Table,
+    index: &Index,
+    field: usize,
+    page: u32,
+    at: usize,
+    why: &super::types::Broken,
+) -> Error {
+    let column = index.fields[field].column;
+    let name = column.map_or("", |n| table.columns[n].name.as_str());
+    Error::damaged(
+        page,
+        format!("the record at byte {at}: column {name}: {why}"),
+    )
+}
