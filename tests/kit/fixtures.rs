@@ -4,6 +4,7 @@
 //! flavour has is in a separate script.
 
 use super::{COUNT, Pair};
+use testkit::Kind;
 
 /// A script of `fixtures/`, by its name without the extension.
 macro_rules! fixture {
@@ -26,15 +27,21 @@ pub fn script(text: &str) -> String {
 /// A schema `f` with every sort of table that matters to tablespaces. Some can only be imported by
 /// SQL: see [`imported_as_tablespaces`] for the others.
 pub fn all_tables(pair: &Pair) {
+    for text in all_tables_scripts(pair.kind) {
+        pair.fill(&text);
+    }
+}
+
+/// The scripts that make the schema of [`all_tables`].
+pub fn all_tables_scripts(kind: Kind) -> [String; 2] {
     // More members than a row of a result has columns.
     let members: Vec<String> = (0..5000).map(|n| format!("'mä{n}'")).collect();
-    pair.fill(&fixture!("all_tables").replace("{MEMBERS}", &members.join(",")));
-    let own = if pair.is_mysql() {
-        fixture!("all_tables_mysql")
-    } else {
-        fixture!("all_tables_mariadb")
+    let all = fixture!("all_tables").replace("{MEMBERS}", &members.join(","));
+    let own = match kind.flavour() {
+        Kind::MySql => fixture!("all_tables_mysql"),
+        _ => fixture!("all_tables_mariadb"),
     };
-    pair.fill(&format!("USE f; {own}"));
+    [all, format!("USE f; {own}")]
 }
 
 /// Those of [`all_tables`] that are imported as tablespaces.

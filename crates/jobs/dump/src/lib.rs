@@ -22,7 +22,7 @@ mod visible;
 
 pub use archive::chunk::Compression;
 pub use options::{Consistency, Options, SourceFiles};
-pub use summary::Summary;
+pub use summary::{FilesRead, Summary};
 
 use base::{Error, Kind, Result};
 use rows::new_archive;
@@ -34,6 +34,7 @@ use run::throttle::Throttle;
 use server::privileges::{DumpNeeds, LockPlan};
 use server::session;
 use server::{Catalog, Identity, Privileges};
+use std::sync::Arc;
 use std::time::Instant;
 use store::{Location, Store};
 use wire::Conn;
@@ -234,7 +235,8 @@ impl Dump<'_> {
                 &table_versions::read_versions(control, catalog)?,
             )?;
         }
-        for t in tables.iter().filter(|t| !t.table.transactional) {
+        let moving = |t: &&Arc<tables::TableState>| !t.table.transactional && options.consistency != Consistency::Unused;
+        for t in tables.iter().filter(moving) {
             exceptions.push(format!(
             "table {} uses {}, which has no snapshots: its rows are as they were when they were read",
             t.plan.name, t.table.engine
@@ -268,10 +270,22 @@ impl Dump<'_> {
             impact: None,
             achieved,
             exceptions,
+            files_read: options.files.as_ref().map(|_| files_read(&moved.tables)),
             not_seen: Vec::new(),
             threads: options.threads,
             compression: options.compression,
         })
+    }
+}
+
+/// Which tables were read from files, and which not.
+fn files_read(all: &[Arc<tables::TableState>]) -> FilesRead {
+    let line = |t: &Arc<tables::TableState>| Some(format!("{}: {}", t.plan.name, t.by_sql()?));
+    let mut by_sql: Vec<String> = all.iter().filter_map(line).collect();
+    by_sql.sort();
+    FilesRead {
+        tables: (all.len() - by_sql.len()) as u64,
+        by_sql,
     }
 }
 

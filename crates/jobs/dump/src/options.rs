@@ -24,6 +24,8 @@ pub enum Consistency {
 pub struct SourceFiles {
     /// Where it is: absolute, without links.
     pub datadir: PathBuf,
+    /// Where it is read: there, or in a copy that was recovered.
+    pub read_from: PathBuf,
     /// The last binary log and its size, if it has any.
     pub binary_log: Option<(String, u64)>,
     /// MariaDB: the last transaction of each domain in the binary log.

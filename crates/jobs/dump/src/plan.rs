@@ -2,6 +2,8 @@
 
 use super::tables::{Series, TableState};
 use super::unreadable;
+use crate::SourceFiles;
+use crate::from_files::table_files::{self, Piece};
 use base::{Counters, Result};
 use crossbeam_channel::Sender;
 use rows::key_ranges::{KeyRange, Splitter, split};
@@ -20,6 +22,8 @@ pub struct Task {
     pub series: usize,
     /// Which rows.
     pub range: KeyRange,
+    /// Where they are in files, if they are not read by SQL.
+    pub piece: Option<Piece>,
     /// Whether it is the whole table, written as one file however large.
     pub single: bool,
     /// Not the rows: the values of generated columns that the server keeps. They are digested, not written.
@@ -51,6 +55,7 @@ pub fn plan(
     conn: &mut Conn,
     id: &Identity,
     tables: &[Arc<TableState>],
+    files: Option<&SourceFiles>,
     chunk_bytes: u64,
     tasks: &Sender<Task>,
     counters: &Counters,
@@ -58,7 +63,7 @@ pub fn plan(
     stop: &Stop<'_>,
 ) -> Result<()> {
     for table in tables {
-        let outcome = divide(conn, id, table, chunk_bytes, tasks, run, stop);
+        let outcome = divide(conn, id, table, files, chunk_bytes, tasks, run, stop);
         unreadable::given_up(table, outcome, &*run.observer)?;
         if !table.generated.is_empty() {
             stop.check()?;
@@ -67,6 +72,7 @@ pub fn plan(
                 table: table.clone(),
                 series: 0,
                 range: KeyRange::whole(),
+                piece: None,
                 single: true,
                 generated: true,
             };
@@ -78,10 +84,12 @@ pub fn plan(
 }
 
 /// Sends the tasks of one table's rows.
+#[allow(clippy::too_many_arguments)] // the same as above, for one table
 fn divide(
     conn: &mut Conn,
     id: &Identity,
     table: &Arc<TableState>,
+    files: Option<&SourceFiles>,
     chunk_bytes: u64,
     tasks: &Sender<Task>,
     run: &Run,
@@ -89,17 +97,26 @@ fn divide(
 ) -> Result<()> {
     for (n, series) in table.series.iter().enumerate() {
         stop.check()?;
-        let send = |range: KeyRange, single: bool| -> Result<()> {
+        let send_task = |range: KeyRange, piece: Option<Piece>, single: bool| -> Result<()> {
             let task = Task {
                 table: table.clone(),
                 series: n,
                 range,
+                piece,
                 single,
                 generated: false,
             };
             table.begin_task();
             tasks.send(task).map_err(|_| readers_stopped())
         };
+        if let Some(pieces) = from_files(table, n, files, chunk_bytes, run) {
+            let single = pieces.len() == 1;
+            for piece in pieces {
+                send_task(piece.range.clone(), Some(piece), single)?;
+            }
+            continue;
+        }
+        let send = |range, single| send_task(range, None, single);
         let small = series.data_bytes < chunk_bytes + chunk_bytes / 4;
         let Some(key) = &series.plan.key else {
             send(KeyRange::whole(), small)?;
@@ -125,6 +142,37 @@ fn divide(
         }
     }
     Ok(())
+}
+
+/// The pieces of a series in its files; `None`: its rows are read by SQL.
+fn from_files(
+    table: &TableState,
+    series: usize,
+    files: Option<&SourceFiles>,
+    chunk_bytes: u64,
+    run: &Run,
+) -> Option<Vec<Piece>> {
+    let of = &table.series[series];
+    let opened = table_files::open(
+        &files?.read_from,
+        &table.table,
+        of.partition.as_deref(),
+        &of.plan,
+        &run.limiter,
+    );
+    let pieces = opened.and_then(|files| {
+        let leaves = table_files::leaves(&files);
+        // With long values, which lie outside of the leaves.
+        let each = (of.data_bytes / leaves.max(1)).max(1);
+        table_files::divide(&files, &of.plan, chunk_bytes, each).map_err(|e| e.to_string())
+    });
+    match pieces {
+        Ok(pieces) => Some(pieces),
+        Err(why) => {
+            table.read_by_sql(&why);
+            None
+        }
+    }
 }
 
 /// Readers that failed have closed the channel; theirs is the error to show.

@@ -72,6 +72,9 @@ impl Readers<'_> {
         if task.generated {
             return self.generated(conn, task, stop);
         }
+        if let Some(piece) = &task.piece {
+            return self.from_files(task, piece, scratch, stop);
+        }
         let table = task.series();
         let name = &table.plan.name;
         let sql = table.plan.select(&task.range);
@@ -142,7 +145,8 @@ impl Readers<'_> {
         Ok(())
     }
 
-    fn create<'s>(
+    /// Begins a chunk.
+    pub(crate) fn create<'s>(
         &'s self,
         task: &Task,
         number: u64,
@@ -161,7 +165,8 @@ impl Readers<'_> {
         .map_err(|e| write_error(&file, &e))
     }
 
-    fn finish(&self, task: &Task, chunk: ChunkWriter<'_>, number: u64) -> Result<()> {
+    /// Ends a chunk.
+    pub(crate) fn finish(&self, task: &Task, chunk: ChunkWriter<'_>, number: u64) -> Result<()> {
         let record = chunk
             .finish()
             .map_err(|e| write_error(&task.series().plan.name, &e))?;

@@ -95,6 +95,7 @@ impl RowsPhase<'_> {
                     conn,
                     self.id,
                     planned,
+                    self.options.files.as_ref(),
                     bytes,
                     &send,
                     &phase.counters,

@@ -4,6 +4,15 @@ use crate::snapshot::Achieved;
 use archive::chunk::Compression;
 use run::{bottleneck, throttle};
 
+/// Which tables of a data directory were read from its files.
+#[derive(Clone, Debug)]
+pub struct FilesRead {
+    /// How many.
+    pub tables: u64,
+    /// The others, each with the reason.
+    pub by_sql: Vec<String>,
+}
+
 /// The result of a dump.
 #[derive(Clone, Debug)]
 pub struct Summary {
@@ -39,6 +48,8 @@ pub struct Summary {
     pub exceptions: Vec<String>,
     /// What the account may not have seen, and so is not in the archive.
     pub not_seen: Vec<String>,
+    /// What was read from files, if a data directory was dumped.
+    pub files_read: Option<FilesRead>,
     /// Connections that read.
     pub threads: usize,
     /// How chunks were compressed.

@@ -87,6 +87,8 @@ pub struct TableState {
     pub described: Option<(String, TableMeta)>,
     /// Why its rows cannot be read; then none of them are kept.
     unreadable: Mutex<Option<String>>,
+    /// Why its rows are not read from files.
+    by_sql: Mutex<Option<String>>,
     /// Unfinished tasks, plus one while the planner works on the table.
     open_tasks: AtomicU64,
     chunks: Mutex<Vec<DoneChunk>>,
@@ -125,6 +127,7 @@ impl TableState {
             table,
             described: None,
             unreadable: Mutex::default(),
+            by_sql: Mutex::default(),
             open_tasks: AtomicU64::new(1),
             chunks: Mutex::default(),
             kept: Mutex::default(),
@@ -166,6 +169,16 @@ impl TableState {
     /// Why its rows cannot be read.
     pub fn unreadable(&self) -> Option<String> {
         lock(&self.unreadable).clone()
+    }
+
+    /// Notes that its rows are read by SQL, although there are files.
+    pub fn read_by_sql(&self, why: &str) {
+        lock(&self.by_sql).get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Why its rows were read by SQL, if there were files.
+    pub fn by_sql(&self) -> Option<String> {
+        lock(&self.by_sql).clone()
     }
 
     /// Adds a chunk that is on disk.

@@ -47,12 +47,17 @@ pub fn given_up(table: &TableState, outcome: Result<()>, observer: &dyn Observer
             if e.server_error.is_some_and(|code| CODES.contains(&code))
                 && !failure::says_full(&e.what) =>
         {
-            if table.give_up(&e.what) {
-                observer.warn(exception(table, &e.what));
-            }
+            give_up(table, &e.what, observer);
             Ok(())
         }
         outcome => outcome,
+    }
+}
+
+/// Gives up the rows of a table.
+pub fn give_up(table: &TableState, why: &str, observer: &dyn Observer) {
+    if table.give_up(why) {
+        observer.warn(exception(table, why));
     }
 }
 

@@ -37,6 +37,12 @@ pub fn dump(d: &dump::Summary) -> Summary {
     for item in consistency(d) {
         s.add(item);
     }
+    if let Some(read) = &d.files_read {
+        let from_files = Item::new("read from files").line(things(read.tables, "table"));
+        s.add(from_files.key("tables_from_files", read.tables));
+        let by_sql = Item::new("read by SQL").list(&read.by_sql);
+        s.add(by_sql.key("read_by_sql", &read.by_sql));
+    }
     s.add(duration_with_rows(d.seconds, d.rows_seconds, "the rows"));
     s.add(throughput(d.raw_bytes, d.rows_seconds, d.threads));
     s.add_bottleneck(d.bottleneck.as_ref());

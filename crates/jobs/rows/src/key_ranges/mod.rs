@@ -165,6 +165,11 @@ impl KeyColumn {
         })
     }
 
+    /// Whether a bound holds its values as every SELECT gives them.
+    pub fn is_plain(&self) -> bool {
+        self.select == self.quoted()
+    }
+
     fn quoted(&self) -> String {
         server::quote::ident(&self.name)
     }

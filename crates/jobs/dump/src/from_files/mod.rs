@@ -1,8 +1,14 @@
 //! A dump of a data directory that no server uses: a temporary server reads the definitions, and the rows are read
 //! from the files where that is possible.
 //!
+//! `paths` finds the files of a table, `table_files` says what is in them, `scan` reads their rows into chunks.
+//!
 //! Invariant: nothing in the data directory is written to, and no server starts on it meanwhile. What it does not
 //! do: take the snapshot whose directory this is.
+
+pub(crate) mod paths;
+pub(crate) mod scan;
+pub(crate) mod table_files;
 
 use crate::{Consistency, Options, SourceFiles, Summary};
 use base::Result;
@@ -36,6 +42,7 @@ pub fn run(run: &Run, directory: &DataDirectory, options: &Options) -> Result<Su
         binary_log,
         gtid_binlog_pos: read.gtid_binlog_pos()?,
         datadir,
+        read_from: read.path().to_owned(),
     };
     let server = ReadOnlyServer::start(run, read, &directory.server)?;
     let options = Options {

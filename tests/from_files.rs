@@ -1,0 +1,272 @@
+//! Dumps of data directories: the same archive as by SQL, whatever rows have gone through, and nothing in the
+//! directory changes.
+
+use crate::kit::fixtures::all_tables_scripts;
+use crate::kit::{Done, Tool, each_kind, own_server};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use testkit::{Kind, Server};
+
+/// A server of its own, with a binary log, and a place for archives.
+struct Scene {
+    server: Server,
+    directory: tempfile::TempDir,
+    program: PathBuf,
+}
+
+impl Scene {
+    fn new(kind: Kind) -> Option<Scene> {
+        let server = own_server(kind, &["--log-bin=binlog", "--server-id=1"])?;
+        let directory = tempfile::tempdir().expect("a directory");
+        let script = directory.path().join("mysqld");
+        let program = server.install().one_program(&script).expect("a program");
+        Some(Scene {
+            server,
+            directory,
+            program,
+        })
+    }
+
+    fn fill(&self, script: &str) {
+        if let Err(e) = self.server.script(script.as_bytes()) {
+            panic!("{e:?}\nin {script}");
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn by_sql(&self, name: &str) -> Done {
+        Tool::new(["dump", "--user", "root", "--chunk-size", "64k", "--socket"])
+            .arg(self.server.socket())
+            .arg("--to")
+            .arg(self.path(name))
+            .run()
+    }
+
+    fn from_files(&self, name: &str, more: &[&str]) -> Done {
+        Tool::new(["dump", "--json", "--chunk-size", "64k", "--from-files"])
+            .arg(self.server.datadir())
+            .arg("--to")
+            .arg(self.path(name))
+            .arg("--mysqld")
+            .arg(&self.program)
+            .arg("--scratch")
+            .arg(self.directory.path())
+            .args(more.iter().copied())
+            .run()
+    }
+
+    fn verify(&self, name: &str) -> Done {
+        Tool::new(["verify"])
+            .arg(self.path(name))
+            .args(["--user", "root", "--socket"])
+            .arg(self.server.socket())
+            .run()
+    }
+
+    fn manifest(&self, name: &str) -> Value {
+        let text = std::fs::read(self.path(name).join("penstock.json")).expect("a manifest");
+        serde_json::from_slice(&text).expect("JSON")
+    }
+
+    /// Rows and digests by table.
+    fn digests(&self, name: &str) -> BTreeMap<String, (u64, String)> {
+        let manifest = self.manifest(name);
+        let tables = manifest["tables"].as_array().expect("tables");
+        let one = |t: &Value| {
+            let text = |key: &str| t[key].as_str().expect("a text").to_owned();
+            let rows = t["rows"].as_u64().expect("a number");
+            (format!("{}.{}", text("schema"), text("table")), (rows, text("row_digest")))
+        };
+        tables.iter().map(one).collect()
+    }
+
+    /// The definitions, by file, without the comments that begin each.
+    fn definitions(&self, name: &str) -> BTreeMap<String, String> {
+        let mut all = BTreeMap::new();
+        for entry in std::fs::read_dir(self.path(name)).expect("an archive").flatten() {
+            let file = entry.file_name().to_string_lossy().into_owned();
+            if file.ends_with(".sql") {
+                let text = std::fs::read_to_string(entry.path()).expect("a text");
+                let text = text.lines().filter(|l| !l.starts_with("--"));
+                all.insert(file, text.collect::<Vec<_>>().join("\n"));
+            }
+        }
+        all
+    }
+
+    /// Nothing of the temporary server is left.
+    #[track_caller]
+    fn nothing_is_left(&self) {
+        let list = std::fs::read_dir(self.directory.path()).expect("a directory");
+        for entry in list.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            assert!(!name.starts_with("penstock-"), "{name}");
+        }
+        let ours = self.directory.path().display().to_string();
+        for entry in std::fs::read_dir("/proc").expect("processes").flatten() {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).into_owned();
+            assert!(!line.contains(&format!("--datadir={ours}")), "{line}");
+        }
+    }
+}
+
+/// Every file below a directory, with its bytes' digest and when it was changed.
+fn state(directory: &Path) -> BTreeMap<PathBuf, (u64, std::time::SystemTime)> {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut all = BTreeMap::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(at) = open.pop() {
+        for entry in std::fs::read_dir(&at).expect("a directory").flatten() {
+            let meta = entry.metadata().expect("a file");
+            if meta.is_dir() {
+                open.push(entry.path());
+            } else if meta.is_file() {
+                let mut digest = DefaultHasher::new();
+                std::fs::read(entry.path()).expect("bytes").hash(&mut digest);
+                let changed = meta.modified().expect("a time");
+                all.insert(entry.path(), (digest.finish(), changed));
+            }
+        }
+    }
+    all
+}
+
+/// What rows may go through, on both flavours.
+const HISTORY: &str = "
+CREATE DATABASE h; USE h;
+CREATE TABLE changed (id INT PRIMARY KEY, v VARCHAR(200), t LONGTEXT, KEY (v));
+INSERT INTO changed SELECT a.n * 100 + b.n, CONCAT('v', a.n, 'x', b.n), IF(b.n % 7 = 0, REPEAT('long ', a.n * 200), 'short')
+  FROM (WITH RECURSIVE s AS (SELECT 1 n UNION ALL SELECT n + 1 FROM s WHERE n < 99) SELECT n FROM s) a,
+       (WITH RECURSIVE s AS (SELECT 0 n UNION ALL SELECT n + 1 FROM s WHERE n < 99) SELECT n FROM s) b;
+DELETE FROM changed WHERE id % 3 = 0;
+UPDATE changed SET v = CONCAT('u', v), t = REPEAT('y', 9000) WHERE id % 17 = 0;
+ALTER TABLE changed ADD COLUMN added INT NOT NULL DEFAULT 42, ALGORITHM=INSTANT;
+INSERT INTO changed VALUES (1000000, 'after', 'x', 7);
+UPDATE changed SET added = 8 WHERE id % 19 = 0;
+ALTER TABLE changed DROP COLUMN v, ALGORITHM=INSTANT;
+UPDATE changed SET added = 9 WHERE id % 23 = 0;
+CREATE TABLE words (w VARCHAR(30) COLLATE utf8mb4_general_ci, n DECIMAL(12,4), d DATETIME(3), PRIMARY KEY (w, n)) CHARSET utf8mb4;
+INSERT INTO words SELECT CONCAT('wörd', id), id * 1.25, '2026-01-02 03:04:05.678' FROM changed;
+CREATE TABLE old (a INT PRIMARY KEY, b CHAR(10) CHARACTER SET utf8mb4, c TEXT) ROW_FORMAT=REDUNDANT;
+INSERT INTO old SELECT id, 'å', REPEAT('z', id % 10000) FROM changed WHERE id < 2000;
+CREATE TABLE empty (a INT PRIMARY KEY);
+CREATE TABLE emptied (a INT PRIMARY KEY, b CHAR(200)); INSERT INTO emptied SELECT id, 'x' FROM changed; DELETE FROM emptied;
+CREATE TABLE packed (a INT PRIMARY KEY, b TEXT) ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=8;
+INSERT INTO packed SELECT id, REPEAT('p', 500) FROM changed WHERE id < 3000;
+CREATE TABLE other (a INT) ENGINE=MyISAM; INSERT INTO other VALUES (1), (2);
+";
+
+each_kind!(the_archive_is_that_of_sql; mysql, mariadb, mariadb118);
+fn the_archive_is_that_of_sql(kind: Kind) {
+    let Some(mut scene) = Scene::new(kind) else { return };
+    for script in all_tables_scripts(kind) {
+        scene.fill(&script);
+    }
+    scene.fill(HISTORY);
+    scene.by_sql("sql").code(3);
+    scene.server.stop().expect("it shuts down");
+    let before = state(&scene.server.datadir());
+    let done = scene.from_files("files", &[]).ok();
+    let after = state(&scene.server.datadir());
+    let changed: Vec<_> = after.iter().filter(|(k, v)| before.get(*k) != Some(v)).collect();
+    assert!(changed.is_empty() && after.len() == before.len(), "{changed:?}");
+    scene.nothing_is_left();
+
+    assert_eq!(scene.digests("files"), scene.digests("sql"));
+    assert_eq!(scene.definitions("files"), scene.definitions("sql"));
+    let position = |name: &str| scene.manifest(name)["position"].clone();
+    assert_eq!(position("files"), position("sql"));
+    assert_eq!(scene.manifest("files")["consistency"]["exceptions"], serde_json::json!([]));
+
+    // Whatever is read by SQL is named, with the reason.
+    let summary = done.summary();
+    let by_sql = summary["read_by_sql"].as_array().expect("a list");
+    let by_sql: Vec<&str> = by_sql.iter().filter_map(Value::as_str).collect();
+    assert!(by_sql.iter().any(|t| t.starts_with("`h`.`other`: engine MyISAM")), "{by_sql:#?}");
+    let files = summary["tables_from_files"].as_u64().expect("a number");
+    let all = scene.digests("files").len() as u64;
+    assert_eq!(files + by_sql.len() as u64, all, "{by_sql:#?}");
+    for table in ["changed", "words", "old", "emptied"] {
+        let name = format!("`h`.`{table}`");
+        assert!(!by_sql.iter().any(|t| t.starts_with(&name)), "{by_sql:#?}");
+    }
+
+    scene.server.restart().expect("it starts");
+    scene.verify("files").ok();
+}
+
+each_kind!(a_killed_server_is_recovered_in_a_copy; mysql, mariadb);
+fn a_killed_server_is_recovered_in_a_copy(kind: Kind) {
+    let Some(mut scene) = Scene::new(kind) else { return };
+    scene.fill(HISTORY);
+    // An open transaction, which must not be in the archive.
+    let mut open = scene.server.conn().expect("a connection");
+    open.execute("BEGIN").expect("it begins");
+    open.execute("UPDATE h.changed SET added = -1").expect("it updates");
+    open.execute("DELETE FROM h.words").expect("it deletes");
+    open.execute("INSERT INTO h.empty VALUES (1)").expect("it inserts");
+    let busy = scene.from_files("busy", &[]).code(11);
+    busy.says(&["a server uses the data directory"]);
+    // Another transaction is committed, and makes the open one durable.
+    scene.fill("INSERT INTO h.other VALUES (3); CREATE TABLE h.last (a INT PRIMARY KEY); INSERT INTO h.last VALUES (1)");
+    scene.server.kill9().expect("it is killed");
+    let before = state(&scene.server.datadir());
+    scene.from_files("unclean", &[]).code(1).says(&["--recover"]);
+    assert!(!scene.path("unclean").exists());
+    scene.from_files("recovered", &["--recover"]).ok();
+    assert_eq!(state(&scene.server.datadir()), before);
+    scene.nothing_is_left();
+    drop(open);
+    scene.server.restart().expect("it starts");
+    scene.verify("recovered").ok();
+    scene.by_sql("sql").code(3);
+    assert_eq!(scene.digests("recovered"), scene.digests("sql"));
+}
+
+each_kind!(a_damaged_file_is_named_and_the_rest_is_dumped; mysql, mariadb);
+fn a_damaged_file_is_named_and_the_rest_is_dumped(kind: Kind) {
+    let Some(mut scene) = Scene::new(kind) else { return };
+    scene.fill(HISTORY);
+    scene.server.stop().expect("it shuts down");
+    let path = scene.server.datadir().join("h/changed.ibd");
+    let mut bytes = std::fs::read(&path).expect("a file");
+    // In a leaf that is surely used: the last page of the file's first half that is a leaf of an index.
+    let leaf = (4..bytes.len() / 16384 / 2)
+        .rev()
+        .find(|n| bytes[n * 16384 + 24..n * 16384 + 26] == [0x45, 0xbf] && bytes[n * 16384 + 64..n * 16384 + 66] == [0, 0])
+        .expect("a leaf");
+    bytes[leaf * 16384 + 5000] ^= 1;
+    std::fs::write(&path, bytes).expect("it is written");
+    let done = scene.from_files("damaged", &[]);
+    // The damage may lie in a leaf of the secondary index, which nobody reads; then nothing is lost.
+    if done.code == Some(0) {
+        panic!("the damage was not in the rows: {}", done.said());
+    }
+    let done = done.code(3);
+    done.says(&["changed.ibd", "its checksum is wrong", "none of its rows"]);
+    assert!(!scene.digests("damaged").contains_key("h.changed"));
+    assert!(scene.digests("damaged").contains_key("h.words"));
+}
+
+each_kind!(what_is_no_data_directory_is_refused; mysql, mariadb);
+fn what_is_no_data_directory_is_refused(kind: Kind) {
+    let Some(scene) = Scene::new(kind) else { return };
+    let refused = |directory: &Path, more: &[&str]| {
+        Tool::new(["dump", "--from-files"])
+            .arg(directory)
+            .arg("--to")
+            .arg(scene.path("never"))
+            .args(more.iter().copied())
+            .run()
+    };
+    refused(scene.directory.path(), &[]).code(2).says(&["no data directory", "ibdata1"]);
+    refused(&scene.path("missing"), &[]).code(8).says(&["missing"]);
+    refused(&scene.server.datadir(), &["--socket", "/x"]).code(2);
+    refused(&scene.server.datadir(), &["--max-lag", "1s"]).code(2).says(&["--from-files"]);
+    assert!(!scene.path("never").exists());
+}
