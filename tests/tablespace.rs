@@ -2,6 +2,7 @@
 //! from rows are accepted by the server and equal its own.
 
 mod random;
+mod read;
 mod weights;
 
 use crate::kit::{Tool, each_kind, few, own_server};

@@ -58,6 +58,11 @@ impl Random {
         self.next() % n
     }
 
+    /// A number below `n`.
+    pub fn number(&mut self, n: u64) -> u64 {
+        self.below(n)
+    }
+
     fn one<'t, T: ?Sized>(&mut self, of: &[&'t T]) -> &'t T {
         of[self.below(of.len() as u64) as usize]
     }

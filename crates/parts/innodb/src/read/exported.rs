@@ -67,6 +67,14 @@ pub fn table(exported: &Exported, columns: Vec<Column>) -> Result<Table, Error> 
 }
 
 fn field(exported: &Exported, columns: &[Column], f: &cfg::Field) -> Result<Field, Error> {
+    if f.name.is_empty() && exported.dictionary.is_none() {
+        // MariaDB: a column that was dropped instantly; `instant` reads from the file what its place is.
+        return Ok(Field {
+            dropped: Some(0),
+            ..Field::default()
+        });
+    }
+    let stored = exported.columns.iter().position(|c| c.name == f.name);
     let column = exported.column(&f.name).ok_or_else(|| {
         Error::Definition(format!(
             "an index names column {}, which is not there",
@@ -84,6 +92,7 @@ fn field(exported: &Exported, columns: &[Column], f: &cfg::Field) -> Result<Fiel
     }
     Ok(Field {
         column: place,
+        stored,
         fixed: (f.fixed != 0).then_some(f.fixed as usize),
         nullable: column.is_nullable(),
         big: column.length > 255 || LONG.contains(&column.main),

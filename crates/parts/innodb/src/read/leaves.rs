@@ -6,7 +6,7 @@
 use super::chain::Chain;
 use super::error::Error;
 use super::file::{Tablespace, Window};
-use super::record::Records;
+use super::record::{Records, Span};
 use super::table::Index;
 use crate::page::{NONE, fil, index, kind, u16_at, u32_at, u64_at};
 
@@ -39,34 +39,27 @@ impl Leaves {
         let records = Records::of(of, redundant);
         let mut spans = records.spans();
         let mut window = Window::default();
-        let root = space.page(&mut window, of.root)?;
-        let id = u64_at(root, index::ID);
-        let mut level = u16_at(root, index::LEVEL);
-        if u32_at(root, fil::PREV) != NONE || u32_at(root, fil::NEXT) != NONE || level > DEEPEST {
-            return Err(Error::damaged(of.root, "it is no root of an index"));
-        }
-        if is_of(root, of.root, id, level, redundant)? && level == 0 {
+        let (id, level) = root(space, &mut window, of, redundant)?;
+        if level == 0 {
             let only = Leaf {
                 page: of.root,
                 previous: NONE,
                 next: NONE,
             };
-            return Ok(Leaves {
-                id,
-                all: vec![only],
-            });
+            let all = vec![only];
+            return Ok(Leaves { id, all });
         }
         // The first page of each level, down to the one above the leaves.
         let mut first = of.root;
-        while level > 1 {
-            let page = space.page(&mut window, first)?;
-            is_of(page, first, id, level, redundant)?;
-            let mut below = None;
-            children(page, first, &records, &mut spans, |c| {
-                below.get_or_insert(c);
-            })?;
-            first = below.ok_or_else(|| Error::damaged(first, "it has no record"))?;
-            level -= 1;
+        for level in (2..=level).rev() {
+            first = below(
+                space,
+                &mut window,
+                first,
+                (id, level, redundant),
+                &records,
+                &mut spans,
+            )?;
         }
         let mut all: Vec<u32> = Vec::new();
         let mut previous = NONE;
@@ -94,6 +87,28 @@ impl Leaves {
         })
     }
 
+    /// The page of the first leaf.
+    pub(super) fn first(space: &Tablespace<'_>, of: &Index, redundant: bool) -> Result<u32, Error> {
+        let records = Records::of(of, redundant);
+        let mut spans = records.spans();
+        let mut window = Window::default();
+        let (id, level) = root(space, &mut window, of, redundant)?;
+        let mut first = of.root;
+        for level in (1..=level).rev() {
+            first = below(
+                space,
+                &mut window,
+                first,
+                (id, level, redundant),
+                &records,
+                &mut spans,
+            )?;
+        }
+        let page = space.page(&mut window, first)?;
+        is_of(page, first, id, 0, redundant)?;
+        Ok(first)
+    }
+
     /// Consecutive leaves, in at most so many pieces of about one size.
     pub fn pieces(&self, count: usize) -> impl Iterator<Item = &[Leaf]> {
         let each = self.all.len().div_ceil(count.max(1)).max(1);
@@ -108,14 +123,48 @@ impl Leaves {
     }
 }
 
-/// Whether a page is one of this index and level; always `true`, or an error.
+/// The number and the level of an index.
+fn root(
+    space: &Tablespace<'_>,
+    window: &mut Window,
+    of: &Index,
+    redundant: bool,
+) -> Result<(u64, u16), Error> {
+    let page = space.page(window, of.root)?;
+    let (id, level) = (u64_at(page, index::ID), u16_at(page, index::LEVEL));
+    if u32_at(page, fil::PREV) != NONE || u32_at(page, fil::NEXT) != NONE || level > DEEPEST {
+        return Err(Error::damaged(of.root, "it is no root of an index"));
+    }
+    is_of(page, of.root, id, level, redundant)?;
+    Ok((id, level))
+}
+
+/// The first page below a page of an index with this number, level and format.
+fn below(
+    space: &Tablespace<'_>,
+    window: &mut Window,
+    number: u32,
+    (id, level, redundant): (u64, u16, bool),
+    records: &Records,
+    spans: &mut [Span],
+) -> Result<u32, Error> {
+    let page = space.page(window, number)?;
+    is_of(page, number, id, level, redundant)?;
+    let mut first = None;
+    children(page, number, records, spans, |c| {
+        first.get_or_insert(c);
+    })?;
+    first.ok_or_else(|| Error::damaged(number, "it has no record"))
+}
+
+/// That a page is one of this index and level.
 pub(super) fn is_of(
     page: &[u8],
     number: u32,
     id: u64,
     level: u16,
     redundant: bool,
-) -> Result<bool, Error> {
+) -> Result<(), Error> {
     let of = u16_at(page, fil::TYPE);
     if !matches!(of, kind::INDEX | kind::SDI | kind::INSTANT) {
         let what = format!("a page of kind {of} is no page of an index");
@@ -135,7 +184,7 @@ pub(super) fn is_of(
         let what = "its records are of another format than the table's";
         return Err(Error::damaged(number, what));
     }
-    Ok(true)
+    Ok(())
 }
 
 /// The pages that a page above the leaves leads to.
@@ -143,7 +192,7 @@ fn children(
     page: &[u8],
     number: u32,
     records: &Records,
-    spans: &mut [super::record::Span],
+    spans: &mut [Span],
     mut each: impl FnMut(u32),
 ) -> Result<(), Error> {
     let mut chain = Chain::of(page);

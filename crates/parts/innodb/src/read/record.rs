@@ -88,16 +88,18 @@ const BROKEN: &str = "does not hold together";
 impl Records {
     /// Of an index.
     pub fn of(index: &Index, redundant: bool) -> Records {
-        let versions = match index.history {
-            History::MySql { versions, .. } => versions,
-            _ => 0,
+        let (versions, of_mysql) = match index.history {
+            History::MySql { versions, .. } => (versions, true),
+            _ => (0, false),
         };
         let shape = |version: u8| {
             let mut shape = Shape::default();
             let mut nullable = 0;
             for (n, f) in index.fields.iter().enumerate() {
                 let n = n as u16;
-                if f.added > version || f.dropped.is_some_and(|d| d <= version) {
+                // MariaDB's records keep a place for dropped columns.
+                let is_gone = of_mysql && f.dropped.is_some_and(|d| d <= version);
+                if f.added > version || is_gone {
                     shape.absent.push(n);
                     continue;
                 }
@@ -261,7 +263,7 @@ impl Records {
 pub const REFERENCE: usize = 20;
 
 /// REDUNDANT: where field `n` ends, from the origin on, and its flags.
-fn old_end(
+pub fn old_end(
     page: &[u8],
     origin: usize,
     header: usize,

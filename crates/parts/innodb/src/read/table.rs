@@ -66,6 +66,8 @@ pub struct Index {
 pub struct Field {
     /// The place of its column in [`Table::columns`]; `None`: of the system, or dropped.
     pub column: Option<usize>,
+    /// The place of its column among those in rows, as InnoDB counts them; `None`: dropped.
+    pub stored: Option<usize>,
     /// Bytes that it always has in COMPACT and DYNAMIC; `None`: the record says.
     pub fixed: Option<usize>,
     /// Whether it may be NULL.
@@ -76,7 +78,7 @@ pub struct Field {
     pub prefix: u32,
     /// MySQL: the version of rows that brought it; 0: there from the first.
     pub added: u8,
-    /// MySQL: the version of rows from which on it is not in records.
+    /// MySQL: the version of rows from which on it is not in records. MariaDB: that its column was dropped.
     pub dropped: Option<u8>,
     /// What it is in records that do not have it yet.
     pub absent: Absent,

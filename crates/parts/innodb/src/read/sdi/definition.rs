@@ -63,6 +63,7 @@ pub(super) fn table(json: &Value, space: u32) -> Result<Option<Table>, Error> {
         };
         Ok(Field {
             column: place(n),
+            stored: None,
             fixed: storage.fixed,
             nullable: json["is_nullable"] == true,
             big: storage.big,
