@@ -94,8 +94,8 @@ pub fn load(a: &Load) -> Result<load::Options> {
     recorded(a.how.recording.record.as_deref())?;
     rules::load(&a.how)?;
     // What cannot be recognized is reported by the load itself.
-    if let Ok(archive) = load::is_archive(&from) {
-        rules::load_of(a, archive)?;
+    if let Ok(loaded) = rules::loaded(&from) {
+        rules::load_of(a, loaded)?;
     }
     load_from(from, &a.how, &a.other_dumps)
 }
@@ -323,7 +323,8 @@ fn verifiable(from: &Location) -> Result<()> {
 pub fn copy(a: &crate::args::copy::Copy) -> Result<copy::Options> {
     let from = place::location_or_stream("FROM", &a.from)?;
     let to = place::location_or_stream("TO", &a.to)?;
-    rules::copy(&from, &to)?;
+    rules::copy(a)?;
+    rules::two_places(&from, &to)?;
     Ok(copy::Options {
         from,
         to,

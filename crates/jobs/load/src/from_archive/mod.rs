@@ -11,7 +11,7 @@ pub mod prepare;
 mod rows;
 mod skip_damaged;
 
-pub use plan::{LoadPlan, SchemaSelection, raw_bytes};
+pub use plan::{LeftOut, LoadPlan, SchemaSelection, raw_bytes};
 
 use crate::completion::Completion;
 use crate::journal;
@@ -61,7 +61,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
 fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let mut target = Target::open(run, options)?;
     for damaged in &plan.damaged {
-        target.refused(damaged.clone());
+        target.refused(damaged.what.clone());
     }
     if !plan.archive.has_manifest() {
         run.observer.note(format!(
@@ -164,8 +164,8 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     if emptied == 0 {
         let identity = journal::identity(plan)?;
         let refused = plan.refused.get().is_some_and(|r| !r.is_empty());
-        if target.report.repairable || refused {
-            let noted = Repairable::note(&target, &identity, existing);
+        if target.report.repairable || refused || !plan.damaged.is_empty() {
+            let noted = Repairable::note(&target, &identity, existing, &plan.damaged);
             target.report.remarks.push(match noted {
                 Ok(()) => "when the reason of the exceptions is gone, the same command creates what is missing, and leaves what is there as it is".into(),
                 Err(why) => format!("the same command cannot create what is missing ({why}): create it yourself from the archive's .sql files, or drop what was loaded, and load again"),
@@ -359,10 +359,7 @@ fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<P
                     "what an earlier load left out is only created beside what it loaded itself: drop what is there, and load again, or create the rest yourself from the archive's .sql files",
                 ));
             }
-            let gone = existing
-                .missing
-                .iter()
-                .find(|m| !earlier.missing.contains(m));
+            let gone = existing.missing.iter().find(|m| !earlier.left_out(m));
             match gone {
                 None => {
                     repair(t, &existing);
