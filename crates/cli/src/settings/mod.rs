@@ -120,6 +120,7 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
         resume: false,
         schema: None,
         skip_damaged: false,
+        strip_tablespaces: false,
         skip_unsupported: false,
         defer_indexes: load::DeferIndexes::Auto,
         import_mode: load::tablespace::ImportMode::Auto,
@@ -187,6 +188,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         resume: a.resume,
         schema: other_dumps.schema.clone(),
         skip_damaged: a.skip_damaged,
+        strip_tablespaces: a.strip_tablespaces,
         skip_unsupported: other_dumps.skip_unsupported,
         defer_indexes: match a.import.defer_indexes {
             DeferIndexes::Auto => load::DeferIndexes::Auto,

@@ -359,6 +359,14 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
             "leave it out",
         );
     }
+    if a.how.strip_tablespaces {
+        return refuse(
+            format!(
+                "--strip-tablespaces is for archives, and {from} is a dump of another tool, whose statements run as they are"
+            ),
+            "leave it out",
+        );
+    }
     if a.how.allow_same_server {
         return refuse(
             format!(

@@ -3,6 +3,8 @@
 
 pub mod create_table;
 mod definers;
+mod generated;
+mod in_tablespace;
 mod load_statement;
 pub mod objects;
 mod plan;
@@ -10,6 +12,8 @@ pub mod precheck;
 pub mod prepare;
 mod rows;
 mod skip_damaged;
+mod tablespaces;
+mod unselected;
 
 pub use plan::{LeftOut, LoadPlan, SchemaSelection, raw_bytes};
 
@@ -121,6 +125,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let (rows_seconds, bottleneck) = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     let phase = run.phase("creating foreign keys, routines, views", 1);
     let outcome = objects::create(&mut target, plan, &prepared.foreign);
+    let outcome = outcome.and_then(|()| unselected::triggers(&mut target, plan));
     outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     drop(phase);
     // The comparison only reads: it does not have to wait for durability.
@@ -142,16 +147,8 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
                 !plan.is_emptied(t) && !target.kept.contains(&name)
             })
             .collect();
-        let (archive, server) = (&plan.archive, &options.target);
-        let differ = verify::against_archive::loaded_generated_columns(
-            target.run,
-            archive,
-            &all,
-            server,
-            options.threads,
-        );
-        let differ = differ.map_err(|e| input.partial_load_hint(e, &target))?;
-        target.report.exceptions.extend(differ);
+        let compared = generated::compare(&mut target, plan, &all);
+        compared.map_err(|e| input.partial_load_hint(e, &target))?;
     }
     let existing = match target.report.exceptions.is_empty() {
         true => ExistingObjects::default(),

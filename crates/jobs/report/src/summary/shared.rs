@@ -253,3 +253,27 @@ pub(super) fn not_in_archives() -> Item {
         .line(NOT_IN_ARCHIVES.join("; "))
         .key("not_included", NOT_IN_ARCHIVES)
 }
+
+/// The first of a list, and how many more there are.
+pub(super) fn some(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(3).map(|n| printable(n)).collect();
+    let more = match names.len().saturating_sub(3) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// Indexes with computed values that could not be compared.
+pub(super) fn indexes_not_compared(indexes: &[String]) -> Item {
+    let item = Item::new("not compared").key("indexes_not_compared", indexes);
+    match indexes.len() as u64 {
+        0 => item,
+        n => item.line(format!(
+            "the values in {} index{} ({}): on an expression or a part of a virtual column, which no statement reads",
+            count(n),
+            if n == 1 { "" } else { "es" },
+            some(indexes)
+        )),
+    }
+}

@@ -71,6 +71,7 @@ const LOADING: &[Considered] = &[
         with_manifest(c) && !c.has("--datadir")
     }),
     ("skip-damaged", "--skip-damaged", of_archives),
+    ("strip-tablespaces", "--strip-tablespaces", of_archives),
     ("skip-binlog", "--skip-binlog", |c| !c.has("--datadir")),
     ("record", "--record /tmp/r.json", always),
     // It names the tables that cannot be imported so; where none could be, it is refused.
