@@ -55,7 +55,7 @@ pub struct Loading {
     /// Allow to load into the server that the archive was dumped from
     #[arg(long)]
     pub allow_same_server: bool,
-    /// Load the tables of an archive that are whole, and name those with missing or damaged files
+    /// Load what is whole in an archive, and name what has missing or damaged files
     #[arg(long)]
     pub skip_damaged: bool,
     /// Give tables that are in a general tablespace (MySQL) files of their own, and create no tablespace

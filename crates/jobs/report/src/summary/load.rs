@@ -6,7 +6,7 @@ use super::shared::{
 };
 use super::{Item, Summary, tuning};
 use crate::record::Better;
-use base::units::{bytes, count, printable, rounded, seconds};
+use base::units::{bytes, count, rounded, seconds};
 use serde_json::json;
 
 /// Describes a load that is complete but for its exceptions.

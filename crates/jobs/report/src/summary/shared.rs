@@ -2,7 +2,7 @@
 
 use super::{Item, Summary};
 use crate::record::{Bar, Bars, Better, Section};
-use base::units::{bytes, count, rounded, seconds};
+use base::units::{bytes, count, printable, rounded, seconds};
 use run::bottleneck::{self, Suggestion};
 use run::throttle;
 use serde_json::{Map, Value, json};
