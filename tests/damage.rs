@@ -1,7 +1,7 @@
 //! Any damage to an archive at rest is found: by `verify` without a server, and by `load` before it
 //! creates anything.
 
-use crate::kit::{COUNT, Pair, both};
+use crate::kit::{COUNT, Pair, Tool, both};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -304,4 +304,95 @@ fn damaged_tables_do_not_keep_the_others(pair: &Pair) {
     pair.same("SELECT * FROM sd.v");
     let tables = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'sd'";
     assert_eq!(pair.target().value(tables).expect("a number"), "2");
+}
+
+both!(damaged_definitions_do_not_keep_the_rest);
+/// The list of a schema's objects, its definition with the routines, the triggers of a table: what is whole is loaded,
+/// what is missing is named, and created by the same command when the file is whole again.
+fn damaged_definitions_do_not_keep_the_rest(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE dd; USE dd; CREATE TABLE `a b` (id INT PRIMARY KEY); INSERT INTO `a b` VALUES (1), (2); \
+        CREATE TABLE none (id INT PRIMARY KEY); CREATE VIEW `v w` AS SELECT COUNT(*) AS n FROM `a b`; \
+        CREATE TRIGGER tr AFTER INSERT ON `a b` FOR EACH ROW SET @a = 1; CREATE PROCEDURE p() SELECT 1; \
+        CREATE EVENT e ON SCHEDULE EVERY 1 YEAR DISABLE DO SELECT 1; \
+        CREATE DATABASE other; CREATE TABLE other.t (id INT PRIMARY KEY); INSERT INTO other.t VALUES (7);",
+    );
+    pair.dump("a", &[]).ok();
+    let state = pair.path("state");
+    let load = |more: &[&str]| {
+        let tool = Tool::new(["load"]).arg(pair.path("a")).arg("-S");
+        let tool = tool.arg(pair.target().socket()).args(["-u", "root"]);
+        let tool = tool.args(more.iter().copied());
+        tool.env("PENSTOCK_STATE", state.as_os_str()).run()
+    };
+    let number = |sql: &str| pair.target().value(sql).expect("a number");
+    let there = || {
+        let count = |view: &str, of: &str| {
+            number(&format!(
+                "SELECT COUNT(*) FROM information_schema.{view} WHERE {of}_schema = 'dd'"
+            ))
+        };
+        [
+            count("triggers", "trigger"),
+            count("routines", "routine"),
+            count("events", "event"),
+        ]
+    };
+    let empty = || {
+        let drop = b"DROP DATABASE IF EXISTS dd; DROP DATABASE IF EXISTS other";
+        pair.target().script(drop).expect("dropped");
+    };
+    for (file, says, left) in [
+        (
+            "dd.json",
+            "the list of objects of schema `dd` is damaged",
+            ["1", "1", "1"],
+        ),
+        (
+            "dd.sql",
+            "schema `dd` has no routines and events from the archive",
+            ["1", "0", "0"],
+        ),
+        (
+            "dd@a%20b.triggers.sql",
+            "the triggers of table `dd`.`a b` are not loaded",
+            ["0", "1", "1"],
+        ),
+    ] {
+        let path = pair.path("a").join(file);
+        let whole = fs::read(&path).expect("a file of the archive");
+        for gone in [true, false] {
+            let mut bytes = whole.clone();
+            bytes[whole.len() / 2] ^= 1;
+            match gone {
+                true => fs::remove_file(&path).expect("removed"),
+                false => fs::write(&path, bytes).expect("written"),
+            }
+            pair.verify("a").code(5).says(&[file]);
+            load(&[]).code(5).says(&[file, "--skip-damaged"]);
+            assert_eq!(pair.target_schemas(), [""; 0]);
+            load(&["--include-schemas", "other"]).ok();
+            empty();
+            let done = load(&["--skip-damaged"]).code(3);
+            done.says(&[says, "equal: 3 rows in 3 tables", "the same command"]);
+            pair.same("SELECT * FROM dd.`v w`");
+            pair.same("SELECT * FROM other.t");
+            assert_eq!(there(), left, "{file}");
+            fs::write(&path, &whole).expect("written");
+            load(&["--skip-damaged"]).ok();
+            assert_eq!(there(), ["1", "1", "1"], "{file}, repaired");
+            empty();
+        }
+    }
+    // The index of a chunk is for MySQL Shell alone.
+    let index = names(&pair.path("a"))
+        .into_iter()
+        .find(|n| n.starts_with("other@t") && n.ends_with(".idx"));
+    let index = index.expect("an index");
+    fs::write(pair.path("a").join(&index), b"x").expect("written");
+    load(&[]).code(5).says(&[&index]);
+    load(&["--skip-damaged"]).ok().says(&[
+        "nothing but MySQL Shell reads it",
+        "equal: 3 rows in 3 tables",
+    ]);
 }

@@ -132,6 +132,23 @@ fn what_was_made_again_or_by_others_is_not_taken_for_loaded(pair: &Pair) {
     trust_no_more(pair);
 }
 
+both!(a_trigger_of_a_table_that_is_not_selected_is_named);
+/// What somebody does who takes "already holds" for the reason: the same load without the tables that are there.
+fn a_trigger_of_a_table_that_is_not_selected_is_named(pair: &Pair) {
+    let load = half_loaded(pair);
+    load("state").code(3).says(&["trigger `rh`.`tr`"]);
+    trust_no_more(pair);
+    pair.source()
+        .script(b"CREATE TABLE rh.more (id INT PRIMARY KEY); INSERT INTO rh.more VALUES (1)")
+        .expect("another table");
+    pair.dump("later", &["--include-schemas", "rh"]).ok();
+    let done = pair.load("later", &["--exclude-tables", "rh.t,rh.log,rh.w"]);
+    done.ok().says(&[
+        "trigger `rh`.`tr` is not on the target: its table `rh`.`t` is there, and is not selected",
+    ]);
+    pair.same("SELECT * FROM rh.more");
+}
+
 both!(without_a_record_no_repair_is_promised);
 fn without_a_record_no_repair_is_promised(pair: &Pair) {
     let load = half_loaded(pair);

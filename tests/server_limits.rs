@@ -398,9 +398,8 @@ impl Drop for Delicate {
     }
 }
 
-both!(an_impact_above_the_abort_limit_ends_the_dump);
-fn an_impact_above_the_abort_limit_ends_the_dump(pair: &Pair) {
-    fill(pair, 1);
+/// A schema of about 71 MB, for a dump that lasts.
+fn one_warehouse(pair: &Pair) {
     let load = Tool::new([
         "bench",
         "tpcc",
@@ -412,6 +411,38 @@ fn an_impact_above_the_abort_limit_ends_the_dump(pair: &Pair) {
         "--socket",
     ]);
     load.arg(pair.source().socket()).run().ok();
+}
+
+both!(an_impact_above_its_limit_is_said);
+/// The least rate keeps the dump from being as slow as the limit wants.
+fn an_impact_above_its_limit_is_said(pair: &Pair) {
+    one_warehouse(pair);
+    let application = Delicate::on(pair.source());
+    let done = pair.dump(
+        "dump",
+        &[
+            "--max-impact",
+            "5%",
+            "--min-rate",
+            "8M",
+            "--max-rate",
+            "8M",
+            "--threads",
+            "2",
+            "--schemas",
+            "tpcc",
+            "--json",
+        ],
+    );
+    drop(application);
+    let done = done.ok().says(&["above the 5.0 % of --max-impact"]);
+    assert_eq!(done.summary()["impact"]["over_budget"], true);
+}
+
+both!(an_impact_above_the_abort_limit_ends_the_dump);
+fn an_impact_above_the_abort_limit_ends_the_dump(pair: &Pair) {
+    fill(pair, 1);
+    one_warehouse(pair);
     let application = Delicate::on(pair.source());
     let flags = [
         "--abort-if",

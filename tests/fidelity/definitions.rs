@@ -357,41 +357,98 @@ fn a_view_of_another_character_set(pair: &Pair) {
 
 /// MySQL only.
 #[test]
-fn read_only_schemas_and_general_tablespaces_are_named() {
+fn a_read_only_schema_is_named() {
     let Some(pair) = Pair::take(testkit::Kind::MySql) else {
         return;
     };
     pair.fill(
         "CREATE DATABASE ro; CREATE TABLE ro.t (a INT PRIMARY KEY); INSERT INTO ro.t VALUES (1); \
-        CREATE TABLESPACE `ts 1` ADD DATAFILE 'ts1.ibd' ENGINE=InnoDB; CREATE DATABASE gt; USE gt; \
-        CREATE TABLE g (a INT PRIMARY KEY) TABLESPACE `ts 1` COMMENT='TABLESPACE `x`'; \
-        CREATE TABLE p (a INT PRIMARY KEY) PARTITION BY HASH (a) PARTITIONS 2; \
-        INSERT INTO g VALUES (1), (2); INSERT INTO p VALUES (3); ALTER DATABASE ro READ ONLY = 1;",
+        ALTER DATABASE ro READ ONLY = 1;",
     );
     let dump = pair.dump("a", &[]);
     let load = pair.load("a", &[]);
     // The next test empties the server.
     pair.fill("ALTER DATABASE ro READ ONLY = 0;");
-    dump.code(3)
-        .says(&["`ro` is READ ONLY", "general tablespace `ts 1`"]);
-    load.code(3).says(&[
-        "ALTER DATABASE `ro` READ ONLY = 1",
-        "table `gt`.`g` has a file of its own",
-    ]);
-    pair.same("SELECT * FROM gt.g ORDER BY a");
-    pair.same("SELECT * FROM gt.p ORDER BY a");
-    let comment = "SELECT table_comment FROM information_schema.tables WHERE table_schema = 'gt' ORDER BY table_name";
-    pair.same(comment);
-    // With the tablespace, the table is in it.
-    pair.target()
-        .script(b"DROP DATABASE gt; DROP DATABASE ro; CREATE TABLESPACE `ts 1` ADD DATAFILE 'ts1.ibd' ENGINE=InnoDB;")
-        .expect("a tablespace");
-    pair.load("a", &[]).code(3);
+    dump.code(3).says(&["`ro` is READ ONLY"]);
+    load.code(3).says(&["ALTER DATABASE `ro` READ ONLY = 1"]);
+}
+
+/// MySQL only.
+#[test]
+fn general_tablespaces_are_made_again() {
+    let Some(pair) = Pair::take(testkit::Kind::MySql) else {
+        return;
+    };
+    pair.fill(
+        "CREATE TABLESPACE `ts 1` ADD DATAFILE 'ts1.ibd' FILE_BLOCK_SIZE = 8192 ENGINE=InnoDB; \
+        CREATE TABLESPACE ts2 ADD DATAFILE 'two.ibd' AUTOEXTEND_SIZE = 4M ENGINE=InnoDB; \
+        CREATE DATABASE gt; USE gt; \
+        CREATE TABLE g (a INT PRIMARY KEY) TABLESPACE `ts 1` ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=8 COMMENT='TABLESPACE `x`'; \
+        CREATE TABLE h (a INT PRIMARY KEY) TABLESPACE ts2; \
+        CREATE TABLE p (a INT PRIMARY KEY) PARTITION BY HASH (a) PARTITIONS 2; \
+        INSERT INTO g VALUES (1), (2); INSERT INTO h VALUES (5); INSERT INTO p VALUES (3);",
+    );
+    let target = pair.target();
+    let run = |sql: &str| target.script(sql.as_bytes()).expect("done");
+    let left_behind = "DROP TABLESPACE `ts 1`; DROP TABLESPACE ts2;";
+    let equal = || {
+        for table in ["g", "h", "p"] {
+            pair.same(&format!("SELECT * FROM gt.{table} ORDER BY a"));
+        }
+    };
+    let spaces = "SELECT name, zip_page_size, autoextend_size FROM information_schema.innodb_tablespaces \
+        WHERE space_type = 'General' ORDER BY name";
+    pair.dump("a", &[]).ok();
+    pair.load("a", &[]).ok();
+    equal();
+    pair.same(spaces);
     pair.same_definitions("gt");
-    for server in [pair.source(), pair.target()] {
-        server
-            .script(b"DROP DATABASE gt; DROP TABLESPACE `ts 1`;")
-            .expect("nothing left");
+    // What is there is used.
+    run("DROP DATABASE gt");
+    pair.load("a", &[]).ok();
+    pair.same_definitions("gt");
+    run(&format!("DROP DATABASE gt; {left_behind}"));
+    // Only what is selected.
+    pair.load("a", &["--tables", "gt.p"]).ok();
+    assert_eq!(target.client(spaces).expect("none").len(), 0);
+    run("DROP DATABASE gt");
+    let stripped = pair.load("a", &["--strip-tablespaces"]).ok();
+    stripped.says(&[
+        "table `gt`.`h`: has a file of its own",
+        "--strip-tablespaces",
+    ]);
+    equal();
+    assert_eq!(target.client(spaces).expect("none").len(), 0);
+    run("DROP DATABASE gt");
+    // An account that may not make one: the same command moves the tables when it may.
+    run(
+        "CREATE USER t_space@localhost; GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, \
+        PROCESS, SESSION_VARIABLES_ADMIN ON *.* TO t_space@localhost",
+    );
+    let load = || {
+        Tool::new(["load"])
+            .arg(pair.path("a"))
+            .arg("-S")
+            .arg(target.socket())
+            .args(["-u", "t_space"])
+            .env("PENSTOCK_STATE", pair.path("state").as_os_str())
+            .run()
+    };
+    load().code(3).says(&[
+        "general tablespace `ts2` is not created",
+        "CREATE TABLESPACE",
+        "table `gt`.`h` has a file of its own",
+        "the same command",
+    ]);
+    equal();
+    run("GRANT CREATE TABLESPACE ON *.* TO t_space@localhost");
+    load().ok();
+    equal();
+    pair.same(spaces);
+    pair.same_definitions("gt");
+    for server in [pair.source(), target] {
+        let sql = format!("DROP DATABASE gt; {left_behind}");
+        server.script(sql.as_bytes()).expect("nothing left");
     }
 }
 

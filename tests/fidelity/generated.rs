@@ -69,3 +69,89 @@ INSERT INTO v (id, ts) VALUES (1, '2024-03-01 03:00:00'), (2, '2024-03-01 12:00:
         .code(3)
         .says(&["`gc`.`v`: index `by_day` has other values of the virtual column `d`"]);
 }
+
+both!(indexes_whose_values_no_statement_reads_are_named);
+fn indexes_whose_values_no_statement_reads_are_named(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE ie; CREATE TABLE ie.t (id INT PRIMARY KEY, s VARCHAR(20), \
+        v VARCHAR(40) AS (CONCAT(s, '-', s)) VIRTUAL, w INT AS (id * 2) VIRTUAL, KEY part (v(5)), KEY whole (w)); \
+        INSERT INTO ie.t (id, s) VALUES (1, 'one'), (2, NULL);",
+    );
+    let mut named = vec!["`part` of `ie`.`t`"];
+    if pair.is_mysql() {
+        pair.fill("ALTER TABLE ie.t ADD KEY expression ((id + 1))");
+        named.push("`expression` of `ie`.`t`");
+    }
+    pair.dump("a", &[]).ok();
+    let load = pair.load("a", &["--json"]).ok();
+    let list = |done: &crate::kit::Done| {
+        let list = done.summary()["indexes_not_compared"].clone();
+        let list = list.as_array().expect("a list").clone();
+        let mut list: Vec<String> = list
+            .iter()
+            .map(|i| i.as_str().expect("a text").to_owned())
+            .collect();
+        list.sort();
+        list
+    };
+    named.sort_unstable();
+    assert_eq!(list(&load), named);
+    pair.verify_against("a", pair.target())
+        .ok()
+        .says(&["not compared"])
+        .says(&named);
+    assert_eq!(list(&pair.verify_servers(&["--json"]).ok()), named);
+}
+
+both!(values_computed_under_the_servers_settings_come_back);
+fn values_computed_under_the_servers_settings_come_back(pair: &Pair) {
+    let settings = [
+        ("time_zone", "'+05:00'"),
+        ("div_precision_increment", "8"),
+        ("lc_time_names", "'de_DE'"),
+    ];
+    let source = pair.source();
+    let before: Vec<String> = settings
+        .iter()
+        .map(|(name, value)| {
+            let was = source.value(&format!("SELECT @@GLOBAL.{name}"));
+            source
+                .client(&format!("SET GLOBAL {name} = {value}"))
+                .expect("a setting");
+            was.expect("a value")
+        })
+        .collect();
+    let session: Vec<String> = settings
+        .iter()
+        .map(|(name, value)| format!("SET SESSION {name} = {value};"))
+        .collect();
+    pair.fill(&format!(
+        "CREATE DATABASE gs; USE gs; {}
+CREATE TABLE t (id INT PRIMARY KEY, ts TIMESTAMP NULL, n INT, d DATE AS (DATE(ts)) STORED, \
+  third DECIMAL(30,12) AS (n / 3) STORED, m VARCHAR(20) AS (DATE_FORMAT(ts, '%M')) STORED, KEY (d));
+INSERT INTO t (id, ts, n) VALUES (1, '2024-03-01 03:00:00', 10), (2, '2024-05-31 23:00:00', 11), (3, NULL, NULL);",
+        session.concat()
+    ));
+    let dump = pair.dump("a", &[]);
+    for ((name, _), was) in settings.iter().zip(&before) {
+        let was = if *name == "div_precision_increment" {
+            was.clone()
+        } else {
+            format!("'{was}'")
+        };
+        source
+            .client(&format!("SET GLOBAL {name} = {was}"))
+            .expect("a setting");
+    }
+    dump.ok();
+    let load = pair.load("a", &[]).ok();
+    load.says(&[
+        "computed once more under the settings of the source",
+        "time_zone = '+05:00'",
+    ]);
+    let values = pair.same("SELECT id, d, third, m FROM gs.t ORDER BY id");
+    assert_eq!(values[0][3].as_deref(), Some("März"), "{values:?}");
+    pair.same_checksums();
+    pair.verify_against("a", pair.target()).ok();
+    pair.verify_servers(&[]).ok();
+}

@@ -52,10 +52,10 @@ fn main() -> ExitCode {
         match Cli::try_parse_from(&words.all) {
             Ok(cli) => {
                 // Of several servers, all are looked at before the first is backed up.
-                let sound = match several {
+                let sound = rules::everywhere(&cli).and_then(|()| match several {
                     true => rules::values(&cli.command).and_then(|()| rules::applies(&cli.command)),
                     false => Ok(()),
-                };
+                });
                 if let Err(e) = sound.map_err(|e| words.explain(e)) {
                     Screen::new(Mode::choose(cli.json, true)).error(&e);
                     return ExitCode::from(e.kind.exit_code());
@@ -86,6 +86,11 @@ fn main() -> ExitCode {
                 return ExitCode::from(e.kind.exit_code());
             }
         }
+    }
+    if let Err(e) = rules::several(parsed.iter().map(|(_, cli)| cli)) {
+        let json = parsed.iter().any(|(_, cli)| cli.json);
+        Screen::new(Mode::choose(json, true)).error(&e);
+        return ExitCode::from(e.kind.exit_code());
     }
     let Some((_, first)) = parsed.first() else {
         return ExitCode::from(Kind::Internal.exit_code());

@@ -62,15 +62,15 @@ pub struct Impact {
     /// Time it is measured during backups; longer, until one backup is complete
     #[arg(long, value_name = "TIME", default_value = "40s", value_parser = duration)]
     pub measure: Duration,
-    /// Longest time for one backup
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = duration)]
-    pub longest: Duration,
+    /// Longest time for one backup [default: 30m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub longest: Option<Duration>,
     /// Runs of each method
     #[arg(short = 'n', long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: u32,
-    /// Connections of a backup program that can use several
-    #[arg(short = 't', long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub threads: u16,
+    /// Connections of a backup program that can use several [default: 2]
+    #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
     /// Schema to create for the workload; it must not exist
     #[arg(long, value_name = "NAME", default_value = "penstock_impact")]
     pub schema: String,

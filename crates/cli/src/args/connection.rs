@@ -42,7 +42,7 @@ pub struct Connection {
     #[arg(long, value_name = "TEXT")]
     pub defaults_group_suffix: Option<String>,
     /// Read no option file
-    #[arg(long, conflicts_with_all = ["defaults_file", "defaults_extra_file"])]
+    #[arg(long, conflicts_with_all = ["defaults_file", "defaults_extra_file", "defaults_group_suffix"])]
     pub no_defaults: bool,
     /// Use of TLS [default: preferred; verify_ca with --ssl-ca]
     #[arg(long, value_name = "MODE", ignore_case = true)]

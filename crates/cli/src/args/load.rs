@@ -55,9 +55,12 @@ pub struct Loading {
     /// Allow to load into the server that the archive was dumped from
     #[arg(long)]
     pub allow_same_server: bool,
-    /// Load the tables of an archive that are whole, and name those with missing or damaged files
+    /// Load what is whole in an archive, and name what has missing or damaged files
     #[arg(long)]
     pub skip_damaged: bool,
+    /// Give tables that are in a general tablespace (MySQL) files of their own, and create no tablespace
+    #[arg(long)]
+    pub strip_tablespaces: bool,
     /// Do not write the load to the target's binary log (needs the privilege to set sql_log_bin)
     #[arg(long)]
     pub skip_binlog: bool,

@@ -29,7 +29,7 @@ pub struct Throttle {
     /// shortens it
     #[arg(long, value_name = "N")]
     pub max_history_list: Option<u64>,
-    /// End the dump at once, with exit code 12, beyond running=N, lag=SECONDS, history=N or
+    /// End the dump at once, with exit code 12, beyond threads-running=N, lag=SECONDS, history-list=N or
     /// impact=PERCENT; may be given several times
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     pub abort_if: Vec<Limit>,

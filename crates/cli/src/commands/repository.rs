@@ -89,6 +89,7 @@ pub fn list(a: &List, json: bool, screen: &Screen) -> Result<u8> {
 
 /// `penstock check`.
 pub fn check(a: &Check, config: Option<&Config>, run: &Run, screen: &Screen) -> Result<u8> {
+    settings::rules::check(a)?;
     let keys = settings::keys::opening(&a.encryption)?;
     let server = server(a.server_name.as_ref())?;
     let place = place::location("--repository", &a.place.repository)?;
@@ -275,6 +276,7 @@ pub fn restore(a: &Restore, run: &Run, screen: &Screen) -> Result<u8> {
 
 /// `penstock rekey`.
 pub fn rekey(a: &Rekey, screen: &Screen) -> Result<u8> {
+    settings::rules::rekey(a)?;
     let (old, new) = settings::keys::rekey(a)?;
     let rekeyed = |place: Location| {
         let doing = format!("cannot change the key of {place}");

@@ -33,12 +33,16 @@ pub enum Mode {
     Quiet,
     /// JSON lines on standard output.
     Json,
+    /// The same without progress and notes.
+    QuietJson,
 }
 
 impl Mode {
     /// What suits the flags and the terminal.
     pub fn choose(json: bool, quiet: bool) -> Mode {
-        if json {
+        if json && quiet {
+            Mode::QuietJson
+        } else if json {
             Mode::Json
         } else if quiet {
             Mode::Quiet
@@ -49,6 +53,10 @@ impl Mode {
         } else {
             Mode::Plain
         }
+    }
+
+    fn is_json(self) -> bool {
+        matches!(self, Mode::Json | Mode::QuietJson)
     }
 }
 
@@ -255,7 +263,7 @@ impl Screen {
     }
 
     fn failed(&self, e: &Error) {
-        if self.mode == Mode::Json {
+        if self.mode.is_json() {
             self.json(serde_json::json!({
                 "event": "error", "kind": e.kind.name(), "exit_code": e.kind.exit_code(),
                 "message": e.what, "hint": e.hint,
@@ -299,7 +307,7 @@ impl Screen {
     /// Shows a result: text for people, one object for programs.
     pub fn result(&self, text: &str, value: serde_json::Value) {
         self.finish();
-        if self.mode == Mode::Json {
+        if self.mode.is_json() {
             self.json(value);
         } else {
             self.out(text);
@@ -356,11 +364,13 @@ impl Observer for Screen {
             }
             Event::Note(text) => match self.mode {
                 Mode::Json => self.json(serde_json::json!({"event": "note", "message": text})),
-                Mode::Quiet => {}
+                Mode::Quiet | Mode::QuietJson => {}
                 _ => self.say(&lines(&text)),
             },
             Event::Warning(text) => match self.mode {
-                Mode::Json => self.json(serde_json::json!({"event": "warning", "message": text})),
+                mode if mode.is_json() => {
+                    self.json(serde_json::json!({"event": "warning", "message": text}));
+                }
                 _ => {
                     self.say(&format!("WARNING: {}", lines(&text)));
                     let mut warned = self.warned.lock().unwrap_or_else(|e| e.into_inner());

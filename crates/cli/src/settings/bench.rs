@@ -6,6 +6,7 @@ use base::{Error, Kind, Result};
 use bench::impact::{self, Method, Programs};
 use bench::tpcc::{self, check, load, run};
 use instance::tune;
+use std::time::Duration;
 
 /// Methods that are measured if none is named; those whose programs are missing are skipped.
 const METHODS: [&str; 5] = [
@@ -15,6 +16,12 @@ const METHODS: [&str; 5] = [
     "penstock",
     "penstock --max-impact 5%",
 ];
+
+/// Longest time for one backup if none was named.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
+
+/// Connections of a backup program if none were named.
+const THREADS: usize = 2;
 
 /// `bench impact`.
 pub fn impact(a: &Impact) -> Result<impact::Options> {
@@ -52,7 +59,7 @@ pub fn impact(a: &Impact) -> Result<impact::Options> {
         ramp: a.ramp,
         reference: a.alone,
         measure: a.measure,
-        longest: a.longest,
+        longest: a.longest.unwrap_or(LONGEST),
         runs: a.runs,
         methods,
         all: named,
@@ -63,7 +70,7 @@ pub fn impact(a: &Impact) -> Result<impact::Options> {
             },
             mydumper: words(a.mydumper.as_deref().unwrap_or("mydumper")),
             penstock,
-            threads: a.threads.into(),
+            threads: a.threads.map_or(THREADS, usize::from),
         },
         scratch: a.scratch.clone().unwrap_or_else(std::env::temp_dir),
     })

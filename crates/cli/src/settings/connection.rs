@@ -4,6 +4,8 @@
 //! A password never comes from the command line, where every user of the host can read it: it comes
 //! from an option file, the environment, a prompt or a file descriptor.
 
+mod without_effect;
+
 use super::optionfile::{OptionFiles, Which};
 use crate::args::connection::Connection;
 use crate::args::values;
@@ -62,12 +64,12 @@ impl Connection {
             }
         }
         self.one_place()?;
-        self.resolved(uri)
+        self.resolved(uri, true)
     }
 
     /// One of several servers, named by a URI: what it does not say is said by these options.
     pub fn one_of_several(&self, uri: &str) -> Result<Options> {
-        self.resolved(Some(uri))
+        self.resolved(Some(uri), false)
     }
 
     /// Refuses an address of which a part would have no effect.
@@ -87,7 +89,8 @@ impl Connection {
         .hint("use one of the two"))
     }
 
-    fn resolved(&self, uri: Option<&str>) -> Result<Options> {
+    /// `alone` says that these options are for this server only, so that each has to have an effect.
+    fn resolved(&self, uri: Option<&str>, alone: bool) -> Result<Options> {
         let which = Which {
             only: self.defaults_file.clone(),
             extra: self.defaults_extra_file.clone(),
@@ -151,6 +154,9 @@ impl Connection {
         if let Some(n) = timeout {
             options.connect_timeout = Duration::from_secs(n.max(1));
         }
+        if alone {
+            without_effect::refuse(self, &options)?;
+        }
         options.password = self.password(&files, &options)?;
         Ok(options)
     }
@@ -163,7 +169,7 @@ impl Connection {
             socket: None,
             ..self.clone()
         };
-        elsewhere.resolved(Some(uri))
+        elsewhere.resolved(Some(uri), false)
     }
 
     fn endpoint(&self, uri: &Uri, files: &OptionFiles, port: u16) -> Endpoint {
@@ -288,6 +294,23 @@ struct Uri {
     ssl_mode: Option<values::SslMode>,
 }
 
+/// What a URI says besides the address.
+pub struct SaidByUri {
+    /// An account.
+    pub user: bool,
+    /// The use of TLS.
+    pub ssl_mode: bool,
+}
+
+/// What this URI says.
+pub fn said_by(uri: &str) -> Result<SaidByUri> {
+    let uri = Uri::parse(uri)?;
+    Ok(SaidByUri {
+        user: uri.user.is_some(),
+        ssl_mode: uri.ssl_mode.is_some(),
+    })
+}
+
 /// Refuses what is not the URI of a server.
 pub fn check_uri(text: &str) -> Result<()> {
     Uri::parse(text).map(drop)
@@ -350,6 +373,13 @@ impl Uri {
                         .hint("the URI takes socket and ssl-mode"));
                 }
             }
+        }
+        let elsewhere = uri.host.as_deref().is_some_and(|h| h != "localhost");
+        if uri.socket.is_some() && (elsewhere || uri.port.is_some()) {
+            return Err(usage(format!(
+                "{text:?} names two servers: a socket is a place on this host without a port"
+            ))
+            .hint("write mysql://user@localhost/?socket=/path, or leave the socket out"));
         }
         Ok(uri)
     }

@@ -109,8 +109,8 @@ pub fn load(a: &Load) -> Result<load::Options> {
     recorded(a.how.recording.record.as_deref())?;
     rules::load(&a.how)?;
     // What cannot be recognized is reported by the load itself.
-    if let Ok(archive) = load::is_archive(&from) {
-        rules::load_of(a, archive)?;
+    if let Ok(loaded) = rules::loaded(&from) {
+        rules::load_of(a, loaded)?;
     }
     load_from(from, &a.how, &a.other_dumps)
 }
@@ -135,6 +135,7 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
         resume: false,
         schema: None,
         skip_damaged: false,
+        strip_tablespaces: false,
         skip_unsupported: false,
         defer_indexes: load::DeferIndexes::Auto,
         import_mode: load::tablespace::ImportMode::Auto,
@@ -202,6 +203,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         resume: a.resume,
         schema: other_dumps.schema.clone(),
         skip_damaged: a.skip_damaged,
+        strip_tablespaces: a.strip_tablespaces,
         skip_unsupported: other_dumps.skip_unsupported,
         defer_indexes: match a.import.defer_indexes {
             DeferIndexes::Auto => load::DeferIndexes::Auto,
@@ -338,7 +340,8 @@ fn verifiable(from: &Location) -> Result<()> {
 pub fn copy(a: &crate::args::copy::Copy) -> Result<copy::Options> {
     let from = place::location_or_stream("FROM", &a.from)?;
     let to = place::location_or_stream("TO", &a.to)?;
-    rules::copy(&from, &to)?;
+    rules::copy(a)?;
+    rules::two_places(&from, &to)?;
     Ok(copy::Options {
         from,
         to,

@@ -4,16 +4,18 @@
 //! Invariant: an option that would have no effect is an error, never ignored.
 
 use super::place;
-use crate::args::Command;
 use crate::args::bench::Impact;
+use crate::args::copy::Copy;
 use crate::args::doctor::Doctor;
 use crate::args::dump::{Dump, Dumping};
+use crate::args::encryption::Rekey;
 use crate::args::load::{Load, Loading};
 use crate::args::report::Report;
-use crate::args::repository::List;
+use crate::args::repository::{Check, List};
 use crate::args::throttle::Throttle;
 use crate::args::values::{Consistency, ImportMode, Tune};
 use crate::args::verify::Verify;
+use crate::args::{Cli, Command};
 use base::{Error, Kind, Result};
 use bench::impact::Method;
 use run::throttle;
@@ -36,17 +38,69 @@ pub fn applies(command: &Command) -> Result<()> {
         Command::Load(a) => {
             load(&a.how)?;
             let from = place::location_or_stream("FROM", &a.from)?;
-            match load::is_archive(&from) {
-                Ok(archive) => load_of(a, archive),
+            match loaded(&from) {
+                Ok(loaded) => load_of(a, loaded),
                 Err(_) => Ok(()),
             }
         }
         Command::Restore(a) => load(&a.how),
         Command::Verify(a) => verify(a),
+        Command::Copy(a) => copy(a),
+        Command::Check(a) => check(a),
+        Command::Rekey(a) => rekey(a),
         Command::Doctor(a) => doctor(a),
         Command::Report(a) => report(a),
         _ => Ok(()),
     }
+}
+
+/// Options of the program, with commands that they mean nothing to.
+pub fn everywhere(cli: &Cli) -> Result<()> {
+    let one_document = match &cli.command {
+        Command::Completions(_) => Some("penstock completions"),
+        Command::Report(a) if a.to.as_deref() == Some(Path::new("-")) => Some("--to -"),
+        _ => None,
+    };
+    if let Some(what) = one_document.filter(|_| cli.json) {
+        return refuse(
+            format!("{what} writes one text to standard output, and --json does not change it"),
+            "leave --json out",
+        );
+    }
+    // Of a file that the environment names, or the usual one, nothing is expected here.
+    let without = match &cli.command {
+        Command::Completions(_) => "penstock completions",
+        Command::Init(_) => "penstock init",
+        Command::Bench(_) => "penstock bench",
+        _ => return Ok(()),
+    };
+    match &cli.config {
+        Some(_) => refuse(
+            format!("--config names a configuration, and {without} takes nothing from one"),
+            "leave it out",
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Backups one after the other: what only one of them can have.
+pub fn several<'a>(all: impl Iterator<Item = &'a Cli>) -> Result<()> {
+    let mut records = std::collections::BTreeSet::new();
+    for cli in all {
+        if let Command::Backup(a) = &cli.command
+            && let Some(record) = &a.how.recording.record
+            && !records.insert(record)
+        {
+            return refuse(
+                format!(
+                    "--record {} is one file, and several servers are backed up: the last one would replace the others",
+                    record.display()
+                ),
+                "name a file for each server in its table of the configuration, [servers.NAME.backup], or back up one server: penstock backup NAME",
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Values that are wrong whatever is done with them.
@@ -192,11 +246,77 @@ pub fn load(a: &Loading) -> Result<()> {
     if a.new_server.datadir.is_some() {
         return new_server(a);
     }
+    // clap does not ask for a --datadir that another option excludes.
+    for (given, option) in [
+        (a.new_server.mysqld.is_some(), "--mysqld"),
+        (!a.new_server.mysqld_option.is_empty(), "--mysqld-option"),
+    ] {
+        if given {
+            return refuse(
+                format!(
+                    "{option} is for the temporary server of --datadir, and the load is into a server that runs"
+                ),
+                "leave it out, or load into a new data directory: --datadir DIR",
+            );
+        }
+    }
     restarts(a)
 }
 
+/// What a load is given, as far as that is seen without opening it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loaded {
+    /// An archive.
+    Archive,
+    /// An archive that has no manifest: MySQL Shell or MariaDB Shell wrote it.
+    WithoutManifest,
+    /// A dump of another tool.
+    OtherDump,
+}
+
+/// What is there to be loaded.
+pub fn loaded(from: &Location) -> Result<Loaded> {
+    if !load::is_archive(from)? {
+        return Ok(Loaded::OtherDump);
+    }
+    // Of an encrypted archive, and of one elsewhere, no name is seen.
+    let has = |name: &str| from.path().is_some_and(|path| path.join(name).is_file());
+    Ok(match has("@.json") && !has("penstock.json") {
+        true => Loaded::WithoutManifest,
+        false => Loaded::Archive,
+    })
+}
+
+/// What needs a manifest in the archive.
+fn without_manifest(a: &Loading, from: &str) -> Result<()> {
+    let tablespaces = match a.import.import_mode {
+        ImportMode::Offline => Some("--import-mode offline"),
+        ImportMode::Tablespace => Some("--import-mode tablespace"),
+        _ if a.import.sort_memory.is_some() => Some("--sort-memory"),
+        _ => None,
+    };
+    if let Some(option) = tablespaces {
+        return refuse(
+            format!(
+                "{option} is for tables imported as tablespaces, and {from} has no digests to verify them with: penstock did not write it"
+            ),
+            "leave it out: its tables are loaded by SQL",
+        );
+    }
+    if a.allow_same_server {
+        return refuse(
+            format!(
+                "--allow-same-server does not apply: {from} does not say from which server it is, for penstock did not write it"
+            ),
+            "leave it out",
+        );
+    }
+    Ok(())
+}
+
 /// What does not apply to what is loaded: an archive, or a dump of another tool.
-pub fn load_of(a: &Load, archive: bool) -> Result<()> {
+pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
+    let archive = loaded != Loaded::OtherDump;
     let from = a.from.display();
     let stream = a.from.as_os_str() == "-";
     if a.how.resume && stream {
@@ -222,6 +342,9 @@ pub fn load_of(a: &Load, archive: bool) -> Result<()> {
                 ),
                 "leave it out",
             );
+        }
+        if loaded == Loaded::WithoutManifest {
+            return without_manifest(&a.how, &from.to_string());
         }
         return Ok(());
     }
@@ -264,6 +387,14 @@ pub fn load_of(a: &Load, archive: bool) -> Result<()> {
         return refuse(
             format!(
                 "--skip-damaged is for archives, and {from} is a dump of another tool, which has no digests to find damage with"
+            ),
+            "leave it out",
+        );
+    }
+    if a.how.strip_tablespaces {
+        return refuse(
+            format!(
+                "--strip-tablespaces is for archives, and {from} is a dump of another tool, whose statements run as they are"
             ),
             "leave it out",
         );
@@ -322,7 +453,40 @@ pub fn list(a: &List, json: bool) -> Result<()> {
 }
 
 /// `penstock copy`.
-pub fn copy(from: &Location, to: &Location) -> Result<()> {
+pub fn copy(a: &Copy) -> Result<()> {
+    if a.threads.is_some() && a.from.as_os_str() == "-" {
+        return refuse(
+            "--threads is for files at the same time, and a stream is read from its beginning to its end",
+            "leave it out",
+        );
+    }
+    Ok(())
+}
+
+/// `penstock rekey`.
+pub fn rekey(a: &Rekey) -> Result<()> {
+    if a.server_name.is_some() && a.repository.is_none() {
+        return refuse(
+            "--server-name is for the backups of a repository, and an archive is named",
+            "leave it out, or name the repository: --repository REPO",
+        );
+    }
+    Ok(())
+}
+
+/// `penstock check`.
+pub fn check(a: &Check) -> Result<()> {
+    if a.files_only && !a.encryption.is_empty() {
+        return refuse(
+            "--files-only compares files as they are stored: --identity and --passphrase-file are not used",
+            "leave --files-only out to decode the rows, or the keys",
+        );
+    }
+    Ok(())
+}
+
+/// The places of a copy.
+pub fn two_places(from: &Location, to: &Location) -> Result<()> {
     if from == to {
         return refuse(
             format!("{from} would be copied onto itself"),
@@ -343,6 +507,12 @@ fn new_server(a: &Loading) -> Result<()> {
     if a.skip_binlog {
         return refuse(
             "--skip-binlog does not apply: the temporary server of --datadir writes no binary log",
+            "leave it out",
+        );
+    }
+    if a.allow_same_server {
+        return refuse(
+            "--allow-same-server does not apply: a new data directory is never the server that the archive is from",
             "leave it out",
         );
     }
@@ -399,6 +569,32 @@ fn both() -> Result<()> {
     )
 }
 
+/// A comparison of servers: options beside URIs that say it all.
+fn said_twice(a: &Verify) -> Result<()> {
+    let uris = a.server.iter().map(|uri| super::connection::said_by(uri));
+    let said: Vec<_> = uris.collect::<Result<_>>()?;
+    for (typed, by_uri, option) in [
+        (
+            a.connection.user.is_some(),
+            said.iter().all(|s| s.user),
+            "--user",
+        ),
+        (
+            a.connection.ssl_mode.is_some(),
+            said.iter().all(|s| s.ssl_mode),
+            "--ssl-mode",
+        ),
+    ] {
+        if typed && by_uri {
+            return refuse(
+                format!("{option} does not apply: both URIs say it themselves"),
+                "use one of the two",
+            );
+        }
+    }
+    Ok(())
+}
+
 /// `penstock verify`.
 pub fn verify(a: &Verify) -> Result<()> {
     let stream = a.archive.as_deref().is_some_and(|a| a.as_os_str() == "-");
@@ -427,7 +623,7 @@ pub fn verify(a: &Verify) -> Result<()> {
                 "penstock verify --server A --server B",
             );
         }
-        return Ok(());
+        return said_twice(a);
     }
     if a.against.is_some() || server {
         if a.files_only {
@@ -456,6 +652,12 @@ pub fn verify(a: &Verify) -> Result<()> {
 /// `penstock doctor`.
 pub fn doctor(a: &Doctor) -> Result<()> {
     let named = a.server.is_some() || a.connection.names_a_server();
+    if a.revert && !named {
+        return refuse(
+            "--revert puts settings of a server back, and no server is named",
+            "penstock doctor --revert SERVER",
+        );
+    }
     if a.connection.says_how() && !named {
         return refuse(
             "options on how to connect do not apply: no server is named, so only the journals of this host are read",
@@ -511,6 +713,25 @@ pub fn impact(a: &Impact, methods: &[Method]) -> Result<()> {
             );
         }
     }
+    let taken = measured(|m| !matches!(m, Method::Alone));
+    let threads = measured(|m| {
+        matches!(
+            m,
+            Method::Mydumper | Method::Penstock(_) | Method::Replica { .. }
+        )
+    });
+    for (given, used, option, method) in [
+        (a.scratch.is_some(), taken, "--scratch", "penstock"),
+        (a.longest.is_some(), taken, "--longest", "penstock"),
+        (a.threads.is_some(), threads, "--threads", "penstock"),
+    ] {
+        if given && !used {
+            return refuse(
+                format!("{option} is for backups, and no --method uses it"),
+                format!("add --method {method}, or leave it out"),
+            );
+        }
+    }
     Ok(())
 }
 
@@ -524,185 +745,6 @@ pub fn measured(options: &str, times: &[std::time::Duration]) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::args::bench::Bench;
-    use crate::args::{Cli, Command};
-    use bench::impact::Method;
-    use clap::Parser;
-
-    /// What the rules say to a command line that clap accepts.
-    fn ruled(line: &str) -> Result<(), String> {
-        let words = std::iter::once("penstock").chain(line.split(' '));
-        let cli = Cli::try_parse_from(words).expect("a command line");
-        let said = match &cli.command {
-            Command::Dump(a) => super::record_outside(a).and_then(|()| super::dump(&a.how)),
-            Command::Load(a) => super::load(&a.how),
-            Command::Verify(a) => super::verify(a),
-            Command::Doctor(a) => super::doctor(a),
-            Command::Report(a) => super::report(a),
-            Command::Bench(Bench::Impact(a)) => {
-                let methods = a.method.iter().map(|m| Method::parse(m).unwrap());
-                super::impact(a, &methods.collect::<Vec<_>>())
-            }
-            _ => Ok(()),
-        };
-        said.map_err(|e| e.what)
-    }
-
-    /// The same for a load, of which it is known what it loads.
-    fn ruled_load(line: &str, archive: bool) -> Result<(), String> {
-        let words = std::iter::once("penstock").chain(line.split(' '));
-        let Command::Load(a) = Cli::try_parse_from(words).expect(line).command else {
-            panic!("{line}");
-        };
-        super::load_of(&a, archive).map_err(|e| e.what)
-    }
-
-    /// Each option of a load that only one kind of input knows.
-    #[test]
-    fn what_goes_with_what_is_loaded() {
-        let (archives, others) = ([true].as_slice(), [false].as_slice());
-        let both = [true, false].as_slice();
-        for (options, applies_to) in [
-            ("--schema x", others),
-            ("--skip-unsupported", others),
-            ("--schemas a", archives),
-            ("--exclude-schemas a", archives),
-            ("--tables a.b", archives),
-            ("--exclude-tables a.b", archives),
-            ("--import-mode tablespace", archives),
-            ("--import-mode offline", archives),
-            ("--sort-memory 1M", archives),
-            ("--allow-same-server", archives),
-            ("--skip-damaged", archives),
-            ("--import-mode auto", both),
-            ("--import-mode sql", both),
-            ("--defer-indexes all", both),
-            ("--no-verify", both),
-            ("--resume", both),
-            ("--skip-binlog", both),
-            ("--max-rate 1M", both),
-            ("--threads 2", both),
-            ("--tune off", both),
-            ("--record r.json", both),
-            ("--datadir d", both),
-        ] {
-            for archive in [true, false] {
-                let said = ruled_load(&format!("load a {options}"), archive);
-                let applies = applies_to.contains(&archive);
-                assert_eq!(said.is_ok(), applies, "{options}, {archive}: {said:?}");
-                if let Err(said) = said {
-                    let option = options.split(' ').next().unwrap();
-                    let named = said.contains(option) || said.contains("cannot be selected");
-                    assert!(named, "{options}: {said}");
-                }
-            }
-        }
-        assert!(ruled_load("load - --resume", false).is_err());
-    }
-
-    #[test]
-    fn what_goes_together() {
-        for line in [
-            "dump --to d",
-            "dump --to d --max-lag 2s --replica mysql://r/ --limit-timeout 1m",
-            "dump --to d --max-impact 5% --min-rate 1M --max-rate 2M",
-            "load a --tune max",
-            "load a --tune max --server-command x --server-config /c",
-            "load a --import-mode offline --server-command x",
-            "load a --datadir d --sort-memory 1M",
-            "verify a",
-            "verify a --files-only --threads 2",
-            "verify a -h db --max-rate 1M",
-            "verify --server mysql://a/ --server mysql://b/",
-            "verify --tablespace t.ibd",
-            "dump --to d --from-files /srv/d --recover --scratch /s --mysqld m --mysqld-option innodb_page_size=8k",
-            "doctor",
-            "doctor -h db --connect-timeout 5",
-            "doctor --revert mysql://a/ --ssl-key k",
-            "report a.json --to b.html --force",
-            "report a.json --to -",
-            "bench impact --method mydumper --mydumper x",
-            "bench impact --method replica --replica mysql://r/",
-        ] {
-            assert_eq!(ruled(line), Ok(()), "{line}");
-        }
-    }
-
-    #[test]
-    fn what_does_not() {
-        for (line, part) in [
-            (
-                "dump --to d --lock-wait 5 --consistency none",
-                "takes no lock",
-            ),
-            (
-                "dump --to d --record d/r.json",
-                "inside the archive directory",
-            ),
-            ("dump --to d --limit-timeout 5s", "no limit is set"),
-            ("dump --to d --replica mysql://r/", "no limit on their lag"),
-            (
-                "dump --to d --max-impact 5% --min-rate 2M --max-rate 1M",
-                "--max-rate allows 1048576",
-            ),
-            ("dump --to d --from-files /srv/d --max-lag 2s", "its server has none"),
-            ("dump --to d --from-files /srv/d --consistency none", "nobody writes"),
-            ("dump --to d --from-files /srv/d --lock-wait 5", "nobody writes"),
-            ("dump --to d --from-files /srv/d --connect-timeout 5", "temporary server of --from-files"),
-            ("load a --import-mode sql --sort-memory 1M", "imports none"),
-            (
-                "load a --import-mode offline",
-                "--server-command is required",
-            ),
-            (
-                "load a --import-mode offline --tune max",
-                "forgets what --tune=max sets",
-            ),
-            (
-                "load a --import-mode offline --server-command x --server-config /c",
-                "offline changes none",
-            ),
-            (
-                "load a --server-command x",
-                "only --tune=max and --import-mode offline",
-            ),
-            (
-                "load a --server-command x --server-config /c",
-                "only --tune=max and --import-mode offline",
-            ),
-            (
-                "load a --tune max --server-command x",
-                "--server-config is required",
-            ),
-            ("load a --datadir d --tune max", "settings to change"),
-            ("load a --datadir d --skip-binlog", "no binary log"),
-            ("load a --datadir d --ssl-mode required", "do not apply"),
-            ("verify a --tables x.y", "covers the whole archive"),
-            ("verify a --max-rate 1M", "do not apply"),
-            ("verify a --files-only -h db", "a server is named"),
-            ("verify --server mysql://a/", "needs two"),
-            ("verify --tablespace t.ibd -h db", "as they are"),
-            ("dump --to d --chunk-size 1k", "the least is 64k"),
-            ("doctor --connect-timeout 5", "no server is named"),
-            ("doctor --ssl-key k", "no server is named"),
-            ("report a.json --to - --force", "standard output"),
-            ("report s3://a/r.json", "only a path of this host"),
-            (
-                "bench impact --method alone --mysqldump x",
-                "no --method uses it",
-            ),
-            (
-                "bench impact --method alone --mydumper x",
-                "no --method uses it",
-            ),
-            (
-                "bench impact --method alone --replica mysql://r/",
-                "no --method uses it",
-            ),
-        ] {
-            let said = ruled(line).expect_err(line);
-            assert!(said.contains(part), "{line}: {said}");
-        }
-    }
-}
+mod considered;
+#[cfg(test)]
+mod tests;

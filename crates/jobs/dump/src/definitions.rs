@@ -7,6 +7,7 @@ mod broken;
 mod merge;
 mod one_statement;
 mod program;
+mod tablespaces;
 
 use super::Options;
 use super::tables::{TableState, by_partition};
@@ -19,6 +20,7 @@ use run::Run;
 use run::failure;
 use server::catalog::{RoutineKind, Schema, Table, TableKind, View};
 use server::ddl::{self, Definition, Object};
+use server::tablespaces::Tablespace;
 use server::{Catalog, Identity};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,6 +39,8 @@ pub struct Written {
     pub exceptions: Vec<String>,
     /// The files, with their sizes and digests.
     pub files: BTreeMap<String, FileRecord>,
+    /// General tablespaces that tables are in.
+    pub tablespaces: Vec<Tablespace>,
 }
 
 /// Writes all definitions and metadata but the root's.
@@ -69,7 +73,9 @@ pub fn write(
             views: 0,
             exceptions: Vec::new(),
             files: BTreeMap::new(),
+            tablespaces: Vec::new(),
         },
+        in_tablespaces: BTreeMap::new(),
     };
     for schema in &catalog.schemas {
         run.check()?;
@@ -77,6 +83,7 @@ pub fn write(
         w.schema(run, schema, &base, &mut names)?;
         phase.counters.tables.add(schema.tables.len() as u64);
     }
+    w.out.tablespaces = tablespaces::read(w.conn, &w.in_tablespaces, &mut w.out.exceptions)?;
     Ok(w.out)
 }
 
@@ -92,6 +99,8 @@ struct DefinitionWriter<'a> {
     options: &'a Options,
     header: Header<'a>,
     out: Written,
+    /// By general tablespace, the tables in it, quoted and qualified.
+    in_tablespaces: BTreeMap<String, Vec<String>>,
 }
 
 impl DefinitionWriter<'_> {
@@ -255,10 +264,8 @@ impl DefinitionWriter<'_> {
             }
         }
         if let Some(space) = ddl::general_tablespace(&create) {
-            self.out.exceptions.push(format!(
-                "table {} is in the general tablespace {space}, which is not in the archive: to have it there again, create it on the target before the load, like CREATE TABLESPACE {space} ADD DATAFILE 'FILE.ibd' ENGINE=InnoDB; otherwise the table gets a file of its own",
-                table.qualified()
-            ));
+            let tables = self.in_tablespaces.entry(space).or_default();
+            tables.push(table.qualified());
         }
         if ddl::has_data_directory(&create) {
             self.out.exceptions.push(format!(

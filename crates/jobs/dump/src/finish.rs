@@ -11,6 +11,7 @@ use rows::generated::Kept;
 use run::Run;
 use run::failure;
 use serde_json::json;
+use server::tablespaces::Tablespace;
 use server::{Catalog, Identity};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct Facts<'a> {
     pub tables: &'a [Arc<TableState>],
     pub achieved: &'a Achieved,
     pub exceptions: &'a [String],
+    /// General tablespaces that tables are in.
+    pub tablespaces: &'a [Tablespace],
     /// The files of definitions.
     pub files: BTreeMap<String, FileRecord>,
     pub begin: jiff::Timestamp,
@@ -75,6 +78,7 @@ pub fn finish(
                 .iter()
                 .map(|kept| generated(state, kept))
                 .collect(),
+            indexes_without_digest: rows::generated::unread_indexes(&state.table),
         };
         for chunk in state.chunks() {
             let mut entry = ChunkEntry::of(&chunk.record);
@@ -116,7 +120,8 @@ pub fn finish(
         files.insert(name.to_owned(), record);
         Ok(())
     };
-    put("@.sql", &archive::sqlfile::empty_sql(&header))?;
+    let spaces: Vec<String> = facts.tablespaces.iter().map(Tablespace::create).collect();
+    put("@.sql", &archive::sqlfile::before_sql(&header, &spaces))?;
     put("@.post.sql", &archive::sqlfile::empty_sql(&header))?;
     put(meta::ROOT, &meta::to_json(&root_metadata(options, facts)))?;
     done.end = meta::time_text(jiff::Timestamp::now());
@@ -138,6 +143,7 @@ pub fn finish(
         port: facts.id.port,
         socket: facts.id.socket.clone(),
         datadir: facts.id.datadir.clone(),
+        settings: settings(facts),
     };
     manifest.consistency = manifest::Consistency {
         mode: facts.achieved.mode.clone(),
@@ -152,6 +158,7 @@ pub fn finish(
         gtid_slave_pos: p.gtid_slave_pos.clone(),
         sources: p.sources.iter().map(source_position).collect(),
     };
+    manifest.tablespaces = facts.tablespaces.iter().map(tablespace).collect();
     manifest.options = option_map(options);
     manifest.sum_up();
     let totals = manifest.totals;
@@ -244,6 +251,27 @@ fn root_metadata(options: &Options, facts: &Facts<'_>) -> Root {
     root.consistent = options.consistency != Consistency::None;
     root.begin = meta::time_text(facts.begin);
     root
+}
+
+/// The settings that generated columns may have been computed under.
+fn settings(facts: &Facts<'_>) -> BTreeMap<String, String> {
+    if facts.tables.iter().all(|t| t.kept().is_empty()) {
+        return BTreeMap::new();
+    }
+    let names = rows::generated::SETTINGS.into_iter();
+    let names = names.chain([rows::generated::SYSTEM_TIME_ZONE]);
+    let set = names.filter_map(|n| Some((n.to_owned(), facts.id.variable(n)?.to_owned())));
+    set.collect()
+}
+
+fn tablespace(t: &Tablespace) -> manifest::Tablespace {
+    manifest::Tablespace {
+        name: t.name.clone(),
+        file: t.file_name().to_owned(),
+        block_size: t.block_size,
+        autoextend_size: t.autoextend_size,
+        encrypted: t.encrypted,
+    }
 }
 
 fn generated(state: &TableState, (kept, digest): &(Kept, RowDigest)) -> GeneratedRecord {

@@ -249,6 +249,7 @@ impl Dump<'_> {
             tables: &tables,
             achieved: &achieved,
             exceptions: &exceptions,
+            tablespaces: &written.tablespaces,
             files,
             begin: self.begin,
         };

@@ -30,6 +30,8 @@ pub struct Options {
     pub skip_unsupported: bool,
     /// Load the tables of an archive that are whole, and name those that are damaged.
     pub skip_damaged: bool,
+    /// Give tables that are in a general tablespace files of their own.
+    pub strip_tablespaces: bool,
     /// Which secondary indexes are added after the rows.
     pub defer_indexes: DeferIndexes,
     /// How tables are filled.

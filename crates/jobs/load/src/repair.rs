@@ -6,10 +6,12 @@
 //! since.
 
 use super::Target;
+use crate::from_archive::LeftOut;
 use crate::from_archive::precheck::ExistingObjects;
 use instance::identity::server_id;
 use run::state::{self, StateDir};
 use serde::{Deserialize, Serialize};
+use server::quote;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -24,6 +26,13 @@ pub struct Repairable {
     /// When each of the others was made or altered, as the server says it.
     #[serde(default)]
     pub made: BTreeMap<String, String>,
+    /// Tables and views that were damaged in the archive, quoted and qualified.
+    #[serde(default)]
+    pub damaged: Vec<String>,
+    /// Schemas of which something was damaged, quoted: of their triggers, routines and events the archive may have
+    /// more now than it had then.
+    #[serde(default)]
+    pub damaged_schemas: Vec<String>,
 }
 
 impl Repairable {
@@ -32,10 +41,18 @@ impl Repairable {
         t: &Target<'_>,
         load: &str,
         existing: ExistingObjects,
+        damaged: &[LeftOut],
     ) -> Result<(), String> {
+        let objects = damaged.iter().filter_map(|d| {
+            let object = d.object.as_ref()?;
+            Some(quote::qualified(&d.schema, object))
+        });
+        let schemas = damaged.iter().map(|d| quote::ident(&d.schema));
         let record = Repairable {
             missing: existing.missing,
             made: existing.made,
+            damaged: objects.collect(),
+            damaged_schemas: schemas.collect(),
         };
         match place(t, load) {
             Some((dir, path)) => state::put_json(dir, &path, &record)
@@ -45,6 +62,26 @@ impl Repairable {
             }
             None => {
                 Err("no directory for its record is known: set PENSTOCK_STATE, or HOME".to_owned())
+            }
+        }
+    }
+
+    /// Whether that load left this object out, in words: the target refused it, or it was damaged.
+    pub fn left_out(&self, what: &str) -> bool {
+        if self.missing.iter().any(|m| m == what) {
+            return true;
+        }
+        let Some((kind, name)) = what.split_once(' ') else {
+            return false;
+        };
+        match kind {
+            "table" | "view" | "sequence" => self.damaged.iter().any(|d| d == name),
+            _ => {
+                let of = |schema: &String| {
+                    name.strip_prefix(schema.as_str())
+                        .is_some_and(|rest| rest.starts_with('.'))
+                };
+                self.damaged_schemas.iter().any(of)
             }
         }
     }

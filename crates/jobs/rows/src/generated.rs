@@ -5,8 +5,8 @@
 //! lc_time_names), and then the copy has other values than the source, or an index in which rows are
 //! looked up in vain. So these values are digested, each with the row's primary key, and compared.
 //!
-//! What it does not do: read virtual columns without an index, which have no kept value, and indexes on
-//! expressions, whose values cannot be selected.
+//! What it does not do: read virtual columns without an index, which have no kept value; and indexes whose values no
+//! statement gives back (on an expression, on the beginning of a virtual column), which are named instead.
 
 use archive::RowDigest;
 use base::Result;
@@ -15,6 +15,21 @@ use run::failure;
 use server::catalog::{Column, Key, Table};
 use server::quote;
 use wire::Conn;
+
+/// The zone that times are computed in.
+pub const TIME_ZONE: &str = "time_zone";
+
+/// The zone of the server's host, which is meant by `SYSTEM`.
+pub const SYSTEM_TIME_ZONE: &str = "system_time_zone";
+
+/// Settings that the value of an expression may depend on.
+pub const SETTINGS: [&str; 5] = [
+    TIME_ZONE,
+    "sql_mode",
+    "lc_time_names",
+    "div_precision_increment",
+    "default_week_format",
+];
 
 /// A kept value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +69,19 @@ pub fn readings(table: &Table, key: &[&str]) -> Vec<Reading> {
         readings.extend(index.map(|k| Reading::new(table, key, &[column], Some(k))));
     }
     readings
+}
+
+/// Names of the indexes that keep computed values which no statement reads from them.
+pub fn unread_indexes(table: &Table) -> Vec<String> {
+    let computed = |name: &str| table.column(name).is_some_and(|c| c.generated && !c.stored);
+    let unread = |key: &&Key| {
+        key.parts.iter().any(|p| match &p.column {
+            None => p.expression,
+            Some(column) => computed(column) && !keeps(key, column),
+        })
+    };
+    let keys = table.keys.iter().filter(unread);
+    keys.map(|k| k.name.clone()).collect()
 }
 
 /// Whether the whole value of a column can be read from an index alone.
@@ -212,6 +240,17 @@ mod tests {
                 "SELECT `id`,`v` FROM `s`.`t` FORCE INDEX (`kv`)",
             ]
         );
+        let mut table = table;
+        table.keys.push(Key {
+            name: "on_expression".to_owned(),
+            parts: vec![KeyPart {
+                expression: true,
+                ..KeyPart::default()
+            }],
+            ..key("k", &[])
+        });
+        table.keys.push(key("stored", &[("a", Some(4))]));
+        assert_eq!(unread_indexes(&table), ["kp", "on_expression"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Comparison;
 use super::compare::{Expected, Outcome, Pair, Piece, Plans, compare, differs, reader};
-use super::generated;
+use super::generated::{self, OtherValues};
 use super::reading_order::{self, reading_order};
 use super::visible;
 use archive::manifest::{ChunkEntry, TableRecord};
@@ -189,19 +189,18 @@ pub fn against(
     let equal = equal.filter(|(n, _)| !differences.iter().any(|(number, _)| number == n));
     let equal: Vec<&TableRecord> = equal.map(|(_, (record, _))| *record).collect();
     let kept = generated_columns(run, &equal, server, threads)?;
-    differences.extend(kept.into_iter().map(|what| (wanted.len(), what)));
+    differences.extend(kept.into_iter().map(|other| (wanted.len(), other.what)));
     all_equal((compared, differences))
 }
 
-/// The generated columns and indexes of a loaded archive in which the server has other values than the source, one
-/// line each. All other columns are known to be equal.
+/// The generated columns and indexes of a loaded archive in which the server has other values than the source. All other columns are known to be equal.
 pub fn loaded_generated_columns(
     run: &Run,
     archive: &Archive,
     tables: &[&Table],
     server: &wire::Options,
     threads: usize,
-) -> Result<Vec<String>> {
+) -> Result<Vec<OtherValues>> {
     let Some(manifest) = archive.manifest() else {
         return Ok(Vec::new());
     };
@@ -216,7 +215,7 @@ fn generated_columns(
     records: &[&TableRecord],
     server: &wire::Options,
     threads: usize,
-) -> Result<Vec<String>> {
+) -> Result<Vec<OtherValues>> {
     let having: Vec<&TableRecord> = records
         .iter()
         .copied()
@@ -265,6 +264,7 @@ pub fn loaded(
                 row_digest: digest.to_hex(),
                 chunks: Vec::new(),
                 generated: Vec::new(),
+                indexes_without_digest: Vec::new(),
             };
             (record, *digest)
         })
@@ -442,6 +442,10 @@ impl TableVerifier<'_> {
             bytes: outcome.bytes,
             seconds: start.elapsed().as_secs_f64(),
             chunks_unread: true,
+            indexes_not_compared: generated::not_compared(tables.iter().map(|(t, _)| {
+                let name = quote::qualified(&t.schema, &t.table);
+                (name, t.indexes_without_digest.as_slice())
+            })),
             dumped_with: archives::dumped_with(self.archive),
         };
         Ok((compared, differences))

@@ -20,13 +20,24 @@ pub(crate) struct Server<'a> {
     pub catalog: &'a Catalog,
 }
 
-/// The values that differ from those of the archive, one line each.
+/// Values of a generated column that differ from those of the source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OtherValues {
+    /// Schema and table in the archive.
+    pub table: (String, String),
+    /// The table on the server, quoted and qualified.
+    pub name: String,
+    /// What differs, in words.
+    pub what: String,
+}
+
+/// The values that differ from those of the archive.
 pub(crate) fn against(
     run: &Run,
     records: &[&TableRecord],
     server: &Server<'_>,
     threads: usize,
-) -> Result<Vec<String>> {
+) -> Result<Vec<OtherValues>> {
     let folds = server.id.lower_case_table_names != 0;
     let mut list = Vec::new();
     for record in records.iter().filter(|r| !r.generated.is_empty()) {
@@ -36,7 +47,7 @@ pub(crate) fn against(
         list.extend(table.map(|table| (*record, table)));
     }
     let next = AtomicUsize::new(0);
-    let found: Mutex<Vec<(usize, String)>> = Mutex::default();
+    let found: Mutex<Vec<(usize, OtherValues)>> = Mutex::default();
     let open = |_| reader(run, server.options, server.id);
     let workers = (0..threads.min(list.len()))
         .map(open)
@@ -55,7 +66,12 @@ pub(crate) fn against(
                     let wanted = record.generated.iter().find(same);
                     if wanted.is_some_and(|g| g.digest() != Some(digest)) {
                         let name = table.qualified();
-                        lock(&found).push((at, kept.differs(&name)));
+                        let other = OtherValues {
+                            table: (record.schema.clone(), record.table.clone()),
+                            what: kept.differs(&name),
+                            name,
+                        };
+                        lock(&found).push((at, other));
                     }
                 }
             }
@@ -63,7 +79,19 @@ pub(crate) fn against(
     })?;
     let mut found = base::lock::into_inner(found);
     found.sort();
-    Ok(found.into_iter().map(|(_, text)| text).collect())
+    Ok(found.into_iter().map(|(_, other)| other).collect())
+}
+
+/// Indexes of tables whose values are not compared, for the user.
+pub(crate) fn not_compared<'a>(
+    tables: impl IntoIterator<Item = (String, &'a [String])>,
+) -> Vec<String> {
+    let tables = tables.into_iter();
+    let named = tables.flat_map(|(table, indexes)| {
+        let of = move |index: &String| format!("{} of {table}", server::quote::ident(index));
+        indexes.iter().map(of)
+    });
+    named.collect()
 }
 
 /// How the values of a record are read again.

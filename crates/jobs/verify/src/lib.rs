@@ -12,7 +12,8 @@ mod servers;
 mod tablespace;
 mod visible;
 
-pub use against_archive::{Offline, against, offline};
+pub use against_archive::{Offline, against, loaded_generated_columns, offline};
+pub use generated::OtherValues;
 pub use servers::servers;
 pub use tablespace::{Tablespace, Tablespaces, tablespaces};
 
@@ -33,6 +34,8 @@ pub struct Comparison {
     pub seconds: f64,
     /// Whether one side is an archive: its digests were compared, its chunks were not read.
     pub chunks_unread: bool,
+    /// Indexes whose values were not compared: those on expressions, quoted, with their tables.
+    pub indexes_not_compared: Vec<String>,
     /// What the archive lacks, where one side is an archive: the exceptions of its dump.
     pub dumped_with: Vec<String>,
 }
@@ -47,6 +50,7 @@ impl Comparison {
                 rows: self.rows + e.rows,
                 bytes: self.bytes + e.bytes,
                 seconds: self.seconds + e.seconds,
+                indexes_not_compared: [e.indexes_not_compared, self.indexes_not_compared].concat(),
                 ..self
             },
         }

@@ -5,6 +5,7 @@ use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
 use super::generated;
 use super::visible;
 use base::{Error, Kind, Result};
+use rows::generated::unread_indexes;
 use rows::key_ranges::{ChunkKey, KeyRange, Splitter, split};
 use rows::selection::check_matched;
 use rows::table_plan::TablePlan;
@@ -146,6 +147,10 @@ pub fn servers(
             }
         }
     }
+    let unread: Vec<(String, Vec<String>)> = both
+        .iter()
+        .map(|(table, _)| (table.qualified(), unread_indexes(table)))
+        .collect();
     differences.extend(outcome.differences.into_iter().map(|(_, what)| what));
     if !differences.is_empty() {
         return Err(differs(&names.0, &names.1, &differences));
@@ -158,6 +163,11 @@ pub fn servers(
         bytes: outcome.bytes,
         seconds: start.elapsed().as_secs_f64(),
         chunks_unread: false,
+        indexes_not_compared: generated::not_compared(
+            unread
+                .iter()
+                .map(|(name, list)| (name.clone(), list.as_slice())),
+        ),
         dumped_with: Vec::new(),
     })
 }

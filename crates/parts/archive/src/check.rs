@@ -131,8 +131,8 @@ pub fn check(
             for d in &content.damaged {
                 let problem = Problem::from_error("", &d.error);
                 report.problem(match recorded {
-                    Some(_) => problem,
-                    None => problem.of_table(&d.schema, &d.table),
+                    None if !d.object.is_empty() => problem.of_table(&d.schema, &d.object),
+                    _ => problem,
                 });
             }
             Some(content)

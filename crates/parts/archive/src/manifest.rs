@@ -46,6 +46,9 @@ pub struct Manifest {
     /// Which moment of the binary log that is.
     #[serde(default)]
     pub position: Position,
+    /// General tablespaces (MySQL) that tables are in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tablespaces: Vec<Tablespace>,
     /// Options of the dump, for information.
     #[serde(default)]
     pub options: Map<String, Value>,
@@ -91,6 +94,9 @@ pub struct Source {
     /// Path of its data, as the server says it.
     #[serde(default)]
     pub datadir: String,
+    /// Its settings that generated columns may depend on, where there are such columns.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
 }
 
 /// What the snapshot promises.
@@ -163,6 +169,24 @@ pub struct Totals {
     pub stored_bytes: u64,
 }
 
+/// A general tablespace of MySQL.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tablespace {
+    /// Its name.
+    pub name: String,
+    /// The name of its file, without a directory.
+    pub file: String,
+    /// Bytes of a compressed page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_size: Option<u64>,
+    /// Bytes by which the file grows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autoextend_size: Option<u64>,
+    /// Whether it is encrypted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub encrypted: bool,
+}
+
 /// A table's rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableRecord {
@@ -187,6 +211,9 @@ pub struct TableRecord {
     /// Values of generated columns that the server keeps; the data files have none of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generated: Vec<GeneratedRecord>,
+    /// Indexes that keep computed values of which there is no digest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indexes_without_digest: Vec<String>,
 }
 
 /// The values of a generated column that is stored, or of a virtual one in an index.
@@ -284,6 +311,7 @@ impl Manifest {
             source: Source::default(),
             consistency: Consistency::default(),
             position: Position::default(),
+            tablespaces: Vec::new(),
             options: Map::new(),
             row_digest: crate::digest::ROW_DIGEST_NAME.to_owned(),
             totals: Totals::default(),

@@ -7,6 +7,7 @@
 //! has to be there. Only metadata is read; that the files hold what the
 //! manifest says is proven by [`crate::check()`].
 
+mod by_file;
 mod series;
 #[cfg(test)]
 mod tests;
@@ -31,28 +32,53 @@ pub(crate) struct Content {
     pub(crate) done: Done,
     pub(crate) manifest: Option<Manifest>,
     pub(crate) schemas: Vec<Schema>,
-    pub(crate) damaged: Vec<DamagedTable>,
+    pub(crate) damaged: Vec<Damaged>,
 }
 
-/// A table or view that cannot be read, because one of its files is missing or damaged.
+/// Something that cannot be read, because one of its files is missing or damaged.
 #[derive(Debug)]
-pub struct DamagedTable {
+pub struct Damaged {
+    /// What it is.
+    pub part: Part,
     /// Schema name.
     pub schema: String,
-    /// Its name.
-    pub table: String,
-    /// Whether it is a view.
-    pub view: bool,
+    /// Name of the table or view; empty for what belongs to the schema.
+    pub object: String,
     /// What is wrong.
     pub error: ArchiveError,
     base: String,
 }
 
-impl DamagedTable {
+/// What a file of definitions is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// A table, with its rows and triggers.
+    Table,
+    /// The triggers of a table.
+    Triggers,
+    /// A view.
+    View,
+    /// The list of a schema's objects (`S.json`). Its tables and views are those whose own files tell.
+    Objects,
+    /// The definition of a schema, or of its routines and events.
+    Schema,
+}
+
+impl Damaged {
     /// Whether a file belongs to it.
     pub fn has(&self, file: &str) -> bool {
-        let rest = file.strip_prefix(&self.base);
-        rest.is_some_and(|r| r.starts_with(['.', '@']))
+        let Some(rest) = file.strip_prefix(&self.base) else {
+            return false;
+        };
+        match self.part {
+            Part::Table | Part::View => rest.starts_with(['.', '@']),
+            Part::Triggers => rest == ".triggers.sql",
+            Part::Objects => rest == ".json",
+            Part::Schema => matches!(
+                rest,
+                ".sql" | ".libraries.sql" | ".routines.sql" | ".events.sql"
+            ),
+        }
     }
 }
 
@@ -150,7 +176,7 @@ impl Archive {
         Ok(Self { store, content })
     }
 
-    /// The same, without the tables that cannot be read: [`Archive::damaged`] has them.
+    /// The same, without what cannot be read: [`Archive::damaged`] has it.
     pub fn open_tolerant(store: Arc<dyn Store>) -> Result<Self> {
         refuse_unfinished(&*store)?;
         let manifest = Manifest::read(&*store)?;
@@ -158,9 +184,20 @@ impl Archive {
         Ok(Self { store, content })
     }
 
-    /// The tables and views that [`Archive::open_tolerant`] has left out.
-    pub fn damaged(&self) -> &[DamagedTable] {
+    /// What [`Archive::open_tolerant`] has left out.
+    pub fn damaged(&self) -> &[Damaged] {
         &self.content.damaged
+    }
+
+    /// Forgets a file with the triggers of a table, or with the definition, routines or events of a schema: it was
+    /// found to be damaged.
+    pub fn leave_out_definition(&mut self, file: &str) {
+        for schema in &mut self.content.schemas {
+            schema.ddl.retain(|f| f != file);
+            for table in &mut schema.tables {
+                table.triggers = table.triggers.take().filter(|f| f != file);
+            }
+        }
     }
 
     /// The store it lies in.
@@ -236,7 +273,7 @@ pub(crate) fn refuse_unfinished(store: &dyn Store) -> Result<()> {
 
 impl Content {
     /// Reads the metadata files; `manifest` is the archive's, if it has one.
-    /// Leaves out damaged tables, if that is `tolerant`.
+    /// Leaves out what is damaged, if that is `tolerant`.
     pub(crate) fn read(
         store: &dyn Store,
         manifest: Option<Manifest>,
@@ -275,9 +312,9 @@ impl Content {
         let schemas = root
             .schemas
             .iter()
-            .map(|name| {
+            .filter_map(|name| {
                 let base = root.basenames.get(name).unwrap_or(name);
-                reading.schema(name, base)
+                reading.schema(name, base).transpose()
             })
             .collect::<Result<_>>()?;
         let damaged = reading.damaged.unwrap_or_default();
@@ -317,8 +354,8 @@ struct Reading<'a> {
     manifest: Option<&'a Manifest>,
     entries: HashMap<&'a str, &'a ChunkEntry>,
     tables: HashMap<(&'a str, &'a str), &'a TableRecord>,
-    /// Where damaged tables go, unless one is an error.
-    damaged: Option<Vec<DamagedTable>>,
+    /// Where damaged objects go, unless one is an error.
+    damaged: Option<Vec<Damaged>>,
 }
 
 impl Reading<'_> {
@@ -342,12 +379,42 @@ impl Reading<'_> {
         Ok(file)
     }
 
-    fn schema(&mut self, name: &str, base: &str) -> Result<Schema> {
+    /// What was read, or `None` if it is damaged and that is tolerated.
+    fn unless_damaged<T>(
+        &mut self,
+        part: Part,
+        (schema, object, base): (&str, &str, &str),
+        read: Result<T>,
+    ) -> Result<Option<T>> {
+        match (read, &mut self.damaged) {
+            (Err(error @ ArchiveError::Damaged { .. }), Some(damaged)) => {
+                damaged.push(Damaged {
+                    part,
+                    schema: schema.to_owned(),
+                    object: object.to_owned(),
+                    error,
+                    base: base.to_owned(),
+                });
+                Ok(None)
+            }
+            (read, _) => read.map(Some),
+        }
+    }
+
+    fn schema(&mut self, name: &str, base: &str) -> Result<Option<Schema>> {
         let meta_file = format!("{base}.json");
-        let meta: SchemaMeta = self.meta(&meta_file)?;
+        let read = self.meta(&meta_file);
+        let meta = match self.unless_damaged(Part::Objects, (name, "", base), read)? {
+            Some(meta) => meta,
+            None => match self.objects_by_file(name, base) {
+                Some(meta) => meta,
+                None => return Ok(None),
+            },
+        };
         let mut ddl = Vec::new();
         if meta.includes_ddl {
-            ddl.push(self.named(format!("{base}.sql"))?);
+            let definition = self.named(format!("{base}.sql"));
+            ddl.extend(self.unless_damaged(Part::Schema, (name, "", base), definition)?);
             for part in ["libraries", "routines", "events"] {
                 let file = format!("{base}.{part}.sql");
                 if meta.multifile_ddl && self.sizes.contains_key(&file) {
@@ -362,45 +429,25 @@ impl Reading<'_> {
         let mut tables = Vec::new();
         for table in &meta.tables {
             let base = base_of(table);
-            match (self.table(&meta, name, table, &base), &mut self.damaged) {
-                (Err(error @ ArchiveError::Damaged { .. }), Some(damaged)) => {
-                    damaged.push(DamagedTable {
-                        schema: name.to_owned(),
-                        table: table.clone(),
-                        view: false,
-                        error,
-                        base,
-                    });
-                }
-                (read, _) => tables.push(read?),
-            }
+            let read = self.table(&meta, name, table, &base);
+            tables.extend(self.unless_damaged(Part::Table, (name, table, &base), read)?);
         }
         let mut views = Vec::new();
         if meta.views_ddl() {
             for view in &meta.views {
                 let base = base_of(view);
-                match (self.view(name, view, &base), &mut self.damaged) {
-                    (Err(error @ ArchiveError::Damaged { .. }), Some(damaged)) => {
-                        damaged.push(DamagedTable {
-                            schema: name.to_owned(),
-                            table: view.clone(),
-                            view: true,
-                            error,
-                            base,
-                        });
-                    }
-                    (read, _) => views.push(read?),
-                }
+                let read = self.view(name, view, &base);
+                views.extend(self.unless_damaged(Part::View, (name, view, &base), read)?);
             }
         }
-        Ok(Schema {
+        Ok(Some(Schema {
             name: name.to_owned(),
             meta_file,
             ddl,
             tables,
             views,
             meta,
-        })
+        }))
     }
 
     fn view(&self, schema: &str, name: &str, base: &str) -> Result<View> {
@@ -425,9 +472,13 @@ impl Reading<'_> {
         let ddl = has_ddl
             .then(|| self.named(format!("{base}.sql")))
             .transpose()?;
-        let triggers = (has_ddl && !meta.triggers.is_empty())
-            .then(|| self.named(format!("{base}.triggers.sql")))
-            .transpose()?;
+        let triggers = match has_ddl && !meta.triggers.is_empty() {
+            true => {
+                let file = self.named(format!("{base}.triggers.sql"));
+                self.unless_damaged(Part::Triggers, (schema, name, base), file)?
+            }
+            false => None,
+        };
         let mut chunks = Vec::new();
         if of.includes_data && meta.includes_data {
             if meta.basenames.is_empty() {

@@ -52,9 +52,18 @@ pub fn quote(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// `@.sql` and `@.post.sql`: a header and nothing else.
+/// `@.post.sql`: a header and nothing else.
 pub fn empty_sql(header: &Header<'_>) -> String {
     header.text("", "")
+}
+
+/// `@.sql`, which is run before all else: a header, and these statements.
+pub fn before_sql(header: &Header<'_>, statements: &[String]) -> String {
+    let mut out = header.text("", "");
+    for statement in statements {
+        let _ = writeln!(out, "{statement};");
+    }
+    out
 }
 
 /// `S.sql`: the schema, its events, and its routines. `create_database` is

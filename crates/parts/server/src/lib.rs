@@ -15,6 +15,7 @@ pub mod position;
 pub mod privileges;
 pub mod quote;
 pub mod session;
+pub mod tablespaces;
 
 mod ask;
 

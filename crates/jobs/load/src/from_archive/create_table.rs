@@ -2,8 +2,8 @@
 //!
 //! A definition that the target refuses does not end the load: the table is named, and everything else is loaded.
 
-use super::LoadPlan;
 use super::prepare::{DEFER_FROM, ForeignKeys, Prepared, adapted, sql};
+use super::{LoadPlan, in_tablespace};
 use crate::script::{self, Allowed};
 use crate::{DeferIndexes, MethodPlan, Target};
 use archive::open::Table;
@@ -98,6 +98,7 @@ pub(super) fn table(
                 };
                 later.created = created;
                 if !later.created {
+                    in_tablespace::move_into(t, table, &text)?;
                     // The interrupted load may have created it with other indexes.
                     let existing = t.indexes(table)?;
                     later.keys = ddl::missing_keys(all_keys, &existing);
@@ -164,9 +165,8 @@ fn attempt(t: &mut Target<'_>, name: &str, text: &str, has_rows: bool) -> Result
         }
         NO_TABLESPACE => match ddl::without_tablespaces(text) {
             Some(text) => {
-                let what = format!(
-                    "table {name} has a file of its own, for the target does not have its general tablespace ({refusal})"
-                );
+                t.report.repairable = true;
+                let what = in_tablespace::has_own_file(name, &refusal.to_string());
                 Some((t.create(&text, &doing)?, what, true))
             }
             None => None,

@@ -3,6 +3,8 @@
 
 pub mod create_table;
 mod definers;
+mod generated;
+mod in_tablespace;
 mod load_statement;
 pub mod objects;
 mod plan;
@@ -10,8 +12,10 @@ pub mod precheck;
 pub mod prepare;
 mod rows;
 mod skip_damaged;
+mod tablespaces;
+mod unselected;
 
-pub use plan::{LoadPlan, SchemaSelection, raw_bytes};
+pub use plan::{LeftOut, LoadPlan, SchemaSelection, raw_bytes};
 
 use crate::completion::Completion;
 use crate::journal;
@@ -61,7 +65,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
 fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let mut target = Target::open(run, options)?;
     for damaged in &plan.damaged {
-        target.refused(damaged.clone());
+        target.refused(damaged.what.clone());
     }
     if !plan.archive.has_manifest() {
         run.observer.note(format!(
@@ -121,6 +125,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let (rows_seconds, bottleneck) = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     let phase = run.phase("creating foreign keys, routines, views", 1);
     let outcome = objects::create(&mut target, plan, &prepared.foreign);
+    let outcome = outcome.and_then(|()| unselected::triggers(&mut target, plan));
     outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     drop(phase);
     // The comparison only reads: it does not have to wait for durability.
@@ -142,16 +147,8 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
                 !plan.is_emptied(t) && !target.kept.contains(&name)
             })
             .collect();
-        let (archive, server) = (&plan.archive, &options.target);
-        let differ = verify::against_archive::loaded_generated_columns(
-            target.run,
-            archive,
-            &all,
-            server,
-            options.threads,
-        );
-        let differ = differ.map_err(|e| input.partial_load_hint(e, &target))?;
-        target.report.exceptions.extend(differ);
+        let compared = generated::compare(&mut target, plan, &all);
+        compared.map_err(|e| input.partial_load_hint(e, &target))?;
     }
     let existing = match target.report.exceptions.is_empty() {
         true => ExistingObjects::default(),
@@ -164,8 +161,8 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     if emptied == 0 {
         let identity = journal::identity(plan)?;
         let refused = plan.refused.get().is_some_and(|r| !r.is_empty());
-        if target.report.repairable || refused {
-            let noted = Repairable::note(&target, &identity, existing);
+        if target.report.repairable || refused || !plan.damaged.is_empty() {
+            let noted = Repairable::note(&target, &identity, existing, &plan.damaged);
             target.report.remarks.push(match noted {
                 Ok(()) => "when the reason of the exceptions is gone, the same command creates what is missing, and leaves what is there as it is".into(),
                 Err(why) => format!("the same command cannot create what is missing ({why}): create it yourself from the archive's .sql files, or drop what was loaded, and load again"),
@@ -359,10 +356,7 @@ fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<P
                     "what an earlier load left out is only created beside what it loaded itself: drop what is there, and load again, or create the rest yourself from the archive's .sql files",
                 ));
             }
-            let gone = existing
-                .missing
-                .iter()
-                .find(|m| !earlier.missing.contains(m));
+            let gone = existing.missing.iter().find(|m| !earlier.left_out(m));
             match gone {
                 None => {
                     repair(t, &existing);

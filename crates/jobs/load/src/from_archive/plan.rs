@@ -21,8 +21,20 @@ pub struct LoadPlan {
     pub refused: OnceLock<BTreeSet<String>>,
     /// Tables whose rows the target refused, quoted and qualified: known once all rows were tried.
     pub emptied: OnceLock<BTreeSet<String>>,
-    /// Tables that are damaged and therefore left out, in words.
-    pub damaged: Vec<String>,
+    /// What is damaged and therefore left out.
+    pub damaged: Vec<LeftOut>,
+    /// Files that are damaged and that nothing reads.
+    pub unread: BTreeSet<String>,
+}
+
+/// Something of the archive that is damaged and therefore left out.
+pub struct LeftOut {
+    /// What is not loaded and why, in words.
+    pub what: String,
+    /// Its schema.
+    pub schema: String,
+    /// The table or view that is not loaded.
+    pub object: Option<String>,
 }
 
 /// The selected part of one schema.

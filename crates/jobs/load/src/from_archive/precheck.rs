@@ -70,6 +70,7 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         refused: std::sync::OnceLock::new(),
         emptied: std::sync::OnceLock::new(),
         damaged,
+        unread: BTreeSet::new(),
     })
 }
 
@@ -423,24 +424,30 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
         run.observer.warn(archive::stray_warning(&name));
     }
     let of_views = |v: &archive::open::View| [v.pre.clone(), v.ddl.clone()];
-    let all_views = plan.archive.schemas().iter().flat_map(|s| &s.views);
-    let of_tables: BTreeSet<String> = plan
+    let of_schema = |s: &archive::open::Schema| [&[s.meta_file.clone()], &s.ddl[..]].concat();
+    let schemas = plan.archive.schemas();
+    let all_views = schemas.iter().flat_map(|s| &s.views);
+    let all: BTreeSet<String> = plan
         .archive
         .tables()
         .flat_map(files_of)
         .chain(all_views.flat_map(of_views))
+        .chain(schemas.iter().flat_map(of_schema))
         .collect();
+    let selected = plan.schemas.iter().map(|part| &schemas[part.at]);
     let wanted: BTreeSet<String> = plan
         .tables()
         .flat_map(files_of)
         .chain(plan.selected_views().flat_map(of_views))
+        .chain(selected.flat_map(of_schema))
         .collect();
-    // What belongs to no table or view, and the files of those that are loaded: damage to another's files does
-    // not keep the others from being restored.
+    // What belongs to no object, and the files of those that are loaded: damage to another's files does not keep
+    // the others from being restored.
     let list: Vec<_> = manifest
         .files
         .iter()
-        .filter(|(name, _)| !of_tables.contains(*name) || wanted.contains(*name))
+        .filter(|(name, _)| !all.contains(*name) || wanted.contains(*name))
+        .filter(|(name, _)| !plan.unread.contains(*name))
         .filter(|(name, _)| !plan.archive.damaged().iter().any(|d| d.has(name)))
         .collect();
     let list = if store.link().is_some() {

@@ -4,7 +4,7 @@
 //! A load that resumes an interrupted one does all of it again: objects that exist already were created by
 //! that load (see `journal`), and are left unchanged.
 
-use super::{LoadPlan, create_table};
+use super::{LoadPlan, create_table, tablespaces};
 use crate::journal::{self, Journal};
 use crate::script::{self, Allowed};
 use crate::{MethodPlan, Target};
@@ -54,6 +54,7 @@ pub fn create(
     mut journal: Option<Journal>,
     methods: &MethodPlan,
 ) -> Result<Prepared> {
+    tablespaces::create(t, plan)?;
     let mut foreign = Vec::new();
     let mut keys = HashMap::new();
     let mut refused = BTreeSet::new();
@@ -301,9 +302,25 @@ fn create_database(
 }
 
 pub(super) fn adapted(t: &Target<'_>, plan: &LoadPlan, text: &str) -> (String, Vec<String>) {
-    match &plan.source {
+    let (text, mut notes) = match &plan.source {
         Some(source) => ddl::adapt(text, source, &t.id),
         None => (text.to_owned(), Vec::new()),
+    };
+    let why = match t.options.strip_tablespaces {
+        true => "--strip-tablespaces",
+        false if !t.id.is_mysql() => "MariaDB has none",
+        false => return (text, notes),
+    };
+    let space = ddl::general_tablespace(&text);
+    match space.zip(ddl::without_tablespaces(&text)) {
+        Some((space, without)) => {
+            let space = quote::ident(&space);
+            notes.push(format!(
+                "has a file of its own, and is not in the general tablespace {space}: {why}"
+            ));
+            (without, notes)
+        }
+        None => (text, notes),
     }
 }
 

@@ -1,12 +1,12 @@
 //! After a load.
 
 use super::shared::{
-    duration_with_rows, exceptions_sentence, not_in_archives, objects, rate, rows, things,
-    throughput,
+    duration_with_rows, exceptions_sentence, indexes_not_compared, not_in_archives, objects, rate,
+    rows, some, things, throughput,
 };
 use super::{Item, Summary, tuning};
 use crate::record::Better;
-use base::units::{bytes, count, printable, rounded, seconds};
+use base::units::{bytes, count, rounded, seconds};
 use serde_json::json;
 
 /// Describes a load that is complete but for its exceptions.
@@ -28,6 +28,11 @@ pub fn load(d: &load::Summary) -> Summary {
     add_amounts(&mut s, d);
     s.add(verified(d));
     s.add(not_compared(&d.not_compared));
+    let indexes = d
+        .verified
+        .iter()
+        .flat_map(|v| v.indexes_not_compared.clone());
+    s.add(indexes_not_compared(&indexes.collect::<Vec<_>>()));
     s.add(accounts(&d.accounts));
     add_import(&mut s, &d.import);
     s.add(data_directory(d.managed.as_ref()));
@@ -151,16 +156,6 @@ fn accounts(accounts: &[String]) -> Item {
         things(accounts.len() as u64, "account"),
         some(accounts)
     ))
-}
-
-/// The first of a list, and how many more there are.
-fn some(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(3).map(|n| printable(n)).collect();
-    let more = match names.len().saturating_sub(3) {
-        0 => String::new(),
-        n => format!(" and {n} more"),
-    };
-    format!("{}{more}", shown.join(", "))
 }
 
 /// Tables imported as tablespaces, and why the others were not.

@@ -2,7 +2,7 @@
 
 use super::{Item, Summary};
 use crate::record::{Bar, Bars, Better, Section};
-use base::units::{bytes, count, rounded, seconds};
+use base::units::{bytes, count, printable, rounded, seconds};
 use run::bottleneck::{self, Suggestion};
 use run::throttle;
 use serde_json::{Map, Value, json};
@@ -252,4 +252,28 @@ pub(super) fn not_in_archives() -> Item {
     Item::new("not included")
         .line(NOT_IN_ARCHIVES.join("; "))
         .key("not_included", NOT_IN_ARCHIVES)
+}
+
+/// The first of a list, and how many more there are.
+pub(super) fn some(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(3).map(|n| printable(n)).collect();
+    let more = match names.len().saturating_sub(3) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// Indexes with computed values that could not be compared.
+pub(super) fn indexes_not_compared(indexes: &[String]) -> Item {
+    let item = Item::new("not compared").key("indexes_not_compared", indexes);
+    match indexes.len() as u64 {
+        0 => item,
+        n => item.line(format!(
+            "the values in {} index{} ({}): on an expression or a part of a virtual column, which no statement reads",
+            count(n),
+            if n == 1 { "" } else { "es" },
+            some(indexes)
+        )),
+    }
 }

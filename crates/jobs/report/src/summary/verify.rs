@@ -1,6 +1,6 @@
 //! After a verification.
 
-use super::shared::{duration_at, rate, rows, several, things};
+use super::shared::{duration_at, indexes_not_compared, rate, rows, several, things};
 use super::{Item, Summary};
 use crate::record::Better;
 use base::units::{bytes, count, seconds};
@@ -109,6 +109,7 @@ pub fn compared(d: &verify::Comparison) -> Summary {
         let what = "the archive's files: its recorded digests were compared; penstock verify DIR reads them";
         s.add(Item::new("not read").shown(what).key("chunks_read", false));
     }
+    s.add(indexes_not_compared(&d.indexes_not_compared));
     s.add_dumped_with(&d.dumped_with);
     s.add(Item::keys().key("equal", true));
     s

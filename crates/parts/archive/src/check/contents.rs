@@ -20,7 +20,7 @@ pub(super) fn agree(content: &Content, manifest: &Manifest, report: &mut Report)
         content
             .damaged
             .iter()
-            .map(|d| (d.schema.as_str(), d.table.as_str())),
+            .map(|d| (d.schema.as_str(), d.object.as_str())),
     );
     for t in &manifest.tables {
         if !seen.contains(&(t.schema.as_str(), t.table.as_str())) {

@@ -63,6 +63,7 @@ fn build(store: &dyn Store, dumper: &str) -> Result<Manifest> {
             row_digest: String::new(),
             chunks: Vec::new(),
             generated: Vec::new(),
+            indexes_without_digest: Vec::new(),
         };
         for n in 0..chunks {
             let at = if n + 1 == chunks { "@@" } else { "@" };

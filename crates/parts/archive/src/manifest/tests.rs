@@ -28,6 +28,7 @@ fn sample() -> Manifest {
             to: None,
         }],
         generated: Vec::new(),
+        indexes_without_digest: Vec::new(),
     });
     m.tables[0].sum_up();
     m.sum_up();

@@ -26,14 +26,18 @@ pub fn has_data_directory(create: &str) -> bool {
     has_word(&tail(create), "DATA")
 }
 
-/// The general tablespace that a table, or a partition of it, is in, in backticks; none for InnoDB's own ones.
-pub fn general_tablespace(create: &str) -> Option<&str> {
+/// The general tablespace that a table, or a partition of it, is in; none for InnoDB's own ones.
+pub fn general_tablespace(create: &str) -> Option<String> {
     let list = tail(create);
     let at = list
         .iter()
         .position(|w| w.eq_ignore_ascii_case("TABLESPACE"))?;
     let name = list.get(at + 1)?.trim_end_matches("*/").trim_end();
-    (!name.starts_with("`innodb_")).then_some(name)
+    let name = name
+        .strip_prefix('`')?
+        .strip_suffix('`')?
+        .replace("``", "`");
+    (!name.starts_with("innodb_")).then_some(name)
 }
 
 /// The definition without the tablespaces that it names.

@@ -1,0 +1,107 @@
+//! `dump` and `backup`.
+
+use super::connection::CONNECTION;
+use super::{Call, Considered, EVERYWHERE, Verb, always};
+
+pub const VERBS: &[Verb] = &[
+    Verb {
+        name: "dump",
+        calls: &[
+            "dump --to {new} -S /s --no-defaults",
+            "dump --to {new} -S /s",
+            "dump --to {new} -h db --no-defaults",
+            "dump --to {new} -h db --ssl-mode required --no-defaults",
+            "dump mysql://u@h/ --to {new} --no-defaults",
+            "dump --to - -S /s --no-defaults",
+            "dump --to s3://b/x -S /s --no-defaults",
+            "dump --to {new} -S /s --consistency none --no-defaults",
+            "dump --to {new} -S /s --max-lag 2s --no-defaults",
+            "dump --to {new} -S /s --max-impact 5% --no-defaults",
+            "dump --to {new} -S /s --encrypt-to {to} --no-defaults",
+            "dump --to {new} --from-files /srv/d --no-defaults",
+            "dump --to {new} --from-files /srv/d --recover",
+        ],
+        options: &[
+            EVERYWHERE,
+            &[("to", "--to {new}", always)],
+            FILES,
+            DUMPING,
+            SELECTION,
+            CONNECTION,
+        ],
+    },
+    Verb {
+        name: "backup",
+        calls: &[
+            "backup shop --repository /r -S /s --no-defaults",
+            "backup shop --repository /r -S /s",
+            "backup shop mysql://u@h/ --repository s3://b/x --no-defaults",
+            "backup shop --repository /r -S /s --consistency none --no-defaults",
+            "backup shop --repository /r -h db --max-lag 2s --no-defaults",
+            "backup shop --repository /r -h db --max-impact 5% --no-defaults",
+        ],
+        options: &[
+            EVERYWHERE,
+            super::repository::WHERE,
+            DUMPING,
+            SELECTION,
+            CONNECTION,
+        ],
+    },
+];
+
+fn files(c: &Call) -> bool {
+    c.has("--from-files")
+}
+
+fn server(c: &Call) -> bool {
+    !files(c)
+}
+
+const FILES: &[Considered] = &[
+    // Without an address the calls of other lines could be of files; those with one could not.
+    ("from-files", "--from-files /srv/d", |c| {
+        !c.has_any(&["-S", "-h", "--max-lag", "--max-impact"]) && !c.uri()
+    }),
+    ("recover", "--recover", files),
+    ("scratch", "--scratch /s", files),
+    ("mysqld", "--mysqld /m", files),
+    ("mysqld-option", "--mysqld-option innodb_page_size=8k", files),
+];
+
+const DUMPING: &[Considered] = &[
+    ("threads", "--threads 2", always),
+    ("compression", "--compression none", always),
+    ("chunk-size", "--chunk-size 1M", always),
+    // A call with this option is in the list; here are the wait for the lock that it does not take, and the rest.
+    ("consistency", "--consistency none", server),
+    ("lock-wait", "--lock-wait 5", |c| !c.has("none") && server(c)),
+    ("no-routines", "--no-routines", always),
+    ("no-events", "--no-events", always),
+    ("no-triggers", "--no-triggers", always),
+    ("require-all", "--require-all", always),
+    ("record", "--record /tmp/r.json", always),
+    ("max-rate", "--max-rate 20M", always),
+    ("max-rate-disk", "--max-rate-disk 20M", always),
+    ("max-impact", "--max-impact 5%", server),
+    ("min-rate", "--min-rate 1M", |c| c.has("--max-impact")),
+    ("max-lag", "--max-lag 2s", server),
+    ("replica", "--replica mysql://r/", |c| c.has("--max-lag")),
+    ("max-threads-running", "--max-threads-running 9", server),
+    ("max-history-list", "--max-history-list 9", server),
+    ("abort-if", "--abort-if history-list=9", server),
+    ("limit-timeout", "--limit-timeout 1m", |c| {
+        c.has_any(&["--max-impact", "--max-lag"])
+    }),
+    ("encrypt-to", "--encrypt-to {to}", always),
+    ("passphrase-file", "--passphrase-file {passphrase}", |c| {
+        !c.has("--encrypt-to")
+    }),
+];
+
+pub const SELECTION: &[Considered] = &[
+    ("include-schemas", "--include-schemas a", always),
+    ("exclude-schemas", "--exclude-schemas a", always),
+    ("include-tables", "--include-tables a.b", always),
+    ("exclude-tables", "--exclude-tables a.b", always),
+];

@@ -1,0 +1,123 @@
+//! `load` and `restore`.
+
+use super::connection::CONNECTION;
+use super::{Call, Considered, EVERYWHERE, Verb, always};
+
+pub const VERBS: &[Verb] = &[
+    Verb {
+        name: "load",
+        calls: &[
+            "load {archive} -S /s --no-defaults",
+            "load {archive} -S /s",
+            "load {archive} -h db --no-defaults",
+            "load {archive} --into mysql://u@h/ --no-defaults",
+            "load s3://b/x -S /s --no-defaults",
+            "load {shell} -S /s --no-defaults",
+            "load {script} -S /s --no-defaults",
+            "load -:archive -S /s --no-defaults",
+            "load -:script -S /s --no-defaults",
+            "load {archive} --datadir {new} --no-defaults",
+            "load {shell} --datadir {new} --no-defaults",
+            "load {script} --datadir {new} --no-defaults",
+            "load {archive} -S /s --import-mode sql --no-defaults",
+            "load {archive} -S /s --import-mode tablespace --no-defaults",
+            "load {archive} -S /s --import-mode offline --server-command x --no-defaults",
+            "load {archive} -S /s --tune max --no-defaults",
+            "load {archive} -S /s --tune max --server-command x --server-config /c --no-defaults",
+            "load {script} -S /s --tune max --server-command x --server-config /c --no-defaults",
+        ],
+        options: &[
+            EVERYWHERE,
+            LOADING,
+            &[
+                ("schema", "--schema x", of_others),
+                ("skip-unsupported", "--skip-unsupported", of_others),
+                ("scratch", "--scratch /var/tmp", |c| c.has("-:archive")),
+            ],
+            CONNECTION,
+        ],
+    },
+    Verb {
+        name: "restore",
+        calls: &[
+            "restore --repository /r -S /s --no-defaults",
+            "restore --repository /r -S /s",
+            "restore --repository s3://b/x --into mysql://u@h/ --no-defaults",
+            "restore --repository /r --datadir {new} --no-defaults",
+            "restore --repository /r -S /s --import-mode sql --no-defaults",
+            "restore --repository /r -S /s --import-mode offline --server-command x --no-defaults",
+            "restore --repository /r -S /s --tune max --no-defaults",
+        ],
+        options: &[
+            EVERYWHERE,
+            super::repository::WHERE,
+            super::repository::OF_SERVER,
+            LOADING,
+            CONNECTION,
+        ],
+    },
+];
+
+const LOADING: &[Considered] = &[
+    ("into", "--into mysql://h/", |c| {
+        !c.has_any(&["-S", "-h", "--datadir"])
+    }),
+    ("threads", "--threads 2", always),
+    ("resume", "--resume", |c| {
+        !c.has_any(&["-:archive", "-:script"])
+    }),
+    ("no-verify", "--no-verify", always),
+    ("allow-same-server", "--allow-same-server", |c| {
+        with_manifest(c) && !c.has("--datadir")
+    }),
+    ("skip-damaged", "--skip-damaged", of_archives),
+    ("strip-tablespaces", "--strip-tablespaces", of_archives),
+    ("skip-binlog", "--skip-binlog", |c| !c.has("--datadir")),
+    ("record", "--record /tmp/r.json", always),
+    // It names the tables that cannot be imported so; where none could be, it is refused.
+    ("import-mode", "--import-mode tablespace", with_manifest),
+    ("sort-memory", "--sort-memory 1M", |c| {
+        with_manifest(c) && !c.has("sql")
+    }),
+    ("defer-indexes", "--defer-indexes all", always),
+    ("tune", "--tune off", |c| {
+        // Without settings to change there is nothing to restart the server for.
+        c.has("offline") || !c.has("--server-command")
+    }),
+    // It needs something to restart the server for.
+    ("server-command", "--server-command x", |_| false),
+    ("server-config", "--server-config /c", |_| false),
+    ("datadir", "--datadir {new}", |c| {
+        !c.has_any(&["-S", "-h", "--into", "--server-command"])
+    }),
+    ("mysqld", "--mysqld /bin/x", |c| c.has("--datadir")),
+    (
+        "mysqld-option",
+        "--mysqld-option lower_case_table_names=1",
+        |c| c.has("--datadir"),
+    ),
+    ("include-schemas", "--include-schemas a", of_archives),
+    ("exclude-schemas", "--exclude-schemas a", of_archives),
+    ("include-tables", "--include-tables a.b", of_archives),
+    ("exclude-tables", "--exclude-tables a.b", of_archives),
+    ("max-rate", "--max-rate 20M", always),
+    ("identity", "--identity {key}", of_archives),
+    (
+        "passphrase-file",
+        "--passphrase-file {passphrase}",
+        of_archives,
+    ),
+];
+
+fn of_others(c: &Call) -> bool {
+    c.has_any(&["{script}", "-:script"])
+}
+
+fn of_archives(c: &Call) -> bool {
+    !of_others(c)
+}
+
+/// Whether it is an archive that may have a manifest: of one that is opened later it is not known yet.
+fn with_manifest(c: &Call) -> bool {
+    of_archives(c) && !c.has("{shell}")
+}

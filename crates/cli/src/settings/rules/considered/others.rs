@@ -1,0 +1,175 @@
+//! All other commands.
+
+use super::connection::CONNECTION;
+use super::{Considered, EVERYWHERE, Verb, always};
+
+const PID: &[Considered] = &[("pid", "--pid 1", always)];
+
+pub const VERBS: &[Verb] = &[
+    Verb {
+        name: "copy",
+        calls: &[
+            "copy {archive} {new}",
+            "copy {archive} s3://b/x",
+            "copy {archive} -",
+            "copy - {new}",
+        ],
+        options: &[
+            EVERYWHERE,
+            &[
+                ("threads", "--threads 2", |c| !c.line.starts_with("copy - ")),
+                ("max-rate-disk", "--max-rate-disk 20M", always),
+            ],
+        ],
+    },
+    Verb {
+        name: "config check",
+        calls: &["config check"],
+        options: &[EVERYWHERE],
+    },
+    Verb {
+        name: "status",
+        calls: &["status"],
+        options: &[EVERYWHERE, PID],
+    },
+    Verb {
+        name: "set",
+        calls: &["set max-rate=1M"],
+        options: &[EVERYWHERE, PID],
+    },
+    Verb {
+        name: "pause",
+        calls: &["pause"],
+        options: &[EVERYWHERE, PID],
+    },
+    Verb {
+        name: "resume",
+        calls: &["resume"],
+        options: &[EVERYWHERE, PID],
+    },
+    Verb {
+        name: "stop",
+        calls: &["stop"],
+        options: &[EVERYWHERE, PID],
+    },
+    Verb {
+        name: "doctor",
+        calls: &[
+            "doctor --no-defaults",
+            "doctor",
+            "doctor -S /s --no-defaults",
+            "doctor mysql://u@h/ --no-defaults",
+        ],
+        options: &[
+            EVERYWHERE,
+            &[("revert", "--revert", |c| c.has("-S") || c.uri())],
+            CONNECTION,
+        ],
+    },
+    Verb {
+        name: "bench tpcc load",
+        calls: &[
+            "bench tpcc load -w 1 -S /s --no-defaults",
+            "bench tpcc load mysql://u@h/ -w 1 --no-defaults",
+        ],
+        options: &[
+            EVERYWHERE,
+            &[
+                ("warehouses", "--warehouses 2", always),
+                ("schema", "--schema x", always),
+                ("threads", "--threads 2", always),
+                ("seed", "--seed 2", always),
+                ("foreign-keys", "--foreign-keys", always),
+                ("skip-binlog", "--skip-binlog", always),
+                ("tune", "--tune off", always),
+            ],
+            CONNECTION,
+        ],
+    },
+    Verb {
+        name: "bench tpcc run",
+        calls: &["bench tpcc run -S /s --no-defaults"],
+        options: &[
+            EVERYWHERE,
+            &[
+                ("schema", "--schema x", always),
+                ("connections", "--connections 2", always),
+                ("ramp", "--ramp 1s", always),
+                ("measure", "--measure 1s", always),
+                ("rate", "--rate 9", always),
+                ("seed", "--seed 2", always),
+            ],
+            CONNECTION,
+        ],
+    },
+    Verb {
+        name: "bench tpcc check",
+        calls: &["bench tpcc check -S /s --no-defaults"],
+        options: &[
+            EVERYWHERE,
+            &[
+                ("schema", "--schema x", always),
+                ("threads", "--threads 2", always),
+            ],
+            CONNECTION,
+        ],
+    },
+    Verb {
+        name: "bench impact",
+        calls: &[
+            "bench impact -S /s --no-defaults",
+            "bench impact -S /s -m alone --no-defaults",
+            "bench impact -S /s -m mysqldump --no-defaults",
+            "bench impact -S /s -m mydumper --no-defaults",
+            "bench impact -S /s -m penstock --no-defaults",
+            "bench impact -S /s -m replica --replica mysql://r/ --no-defaults",
+        ],
+        options: &[
+            EVERYWHERE,
+            &[
+                ("to", "--to /tmp/d", always),
+                ("method", "--method alone", always),
+                ("replica", "--replica mysql://r/", |c| !c.has("-m")),
+                ("warehouses", "--warehouses 2", always),
+                ("connections", "--connections 2", always),
+                ("ramp", "--ramp 1s", always),
+                ("alone", "--alone 1s", always),
+                ("measure", "--measure 1s", always),
+                ("longest", "--longest 1m", |c| !c.has("alone")),
+                ("runs", "--runs 2", always),
+                ("threads", "--threads 2", |c| {
+                    !c.has_any(&["alone", "mysqldump"])
+                }),
+                ("schema", "--schema x", always),
+                ("mysqldump", "--mysqldump x", |c| {
+                    !c.has("-m") || c.has("mysqldump")
+                }),
+                ("mydumper", "--mydumper x", |c| {
+                    !c.has("-m") || c.has("mydumper")
+                }),
+                ("scratch", "--scratch /var/tmp", |c| !c.has("alone")),
+            ],
+            CONNECTION,
+        ],
+    },
+    Verb {
+        name: "report",
+        calls: &[
+            "report a.json",
+            "report a.json --to b.html",
+            "report a.json --to -",
+        ],
+        options: &[
+            EVERYWHERE,
+            &[
+                ("to", "--to b.html", always),
+                ("force", "--force", |c| !c.has("-")),
+            ],
+        ],
+    },
+    Verb {
+        name: "completions",
+        calls: &["completions bash"],
+        options: &[EVERYWHERE],
+    },
+];
