@@ -41,6 +41,7 @@ mod samples;
 mod secrets;
 mod server_limits;
 mod shell_archive;
+mod stored_values;
 mod stores;
 mod streams;
 mod tablespace;

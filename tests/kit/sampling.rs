@@ -36,7 +36,7 @@ pub fn few<T: Clone>(kind: Kind, count: usize, cases: &[T]) -> Vec<T> {
     clippy::print_stderr,
     reason = "the harness shows it where a test fails, which is where it is needed"
 )]
-fn seed() -> u64 {
+pub fn seed() -> u64 {
     static SEED: OnceLock<u64> = OnceLock::new();
     let seed = *SEED.get_or_init(|| match std::env::var("PENSTOCK_SEED") {
         Ok(text) if !text.is_empty() => text.parse().expect("PENSTOCK_SEED: a number"),

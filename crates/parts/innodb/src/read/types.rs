@@ -202,7 +202,7 @@ impl Type {
                 if stored.len() != usize::from(*bytes) {
                     return Err(Broken("number of this length"));
                 }
-                float::cell(stored, *zerofill, out)
+                float::put(stored, *zerofill, out)
             }
             Form::Year { short } => time::year(stored, *short, out),
             Form::OldTime(digits) => time::old_time(stored, *digits, out),

@@ -28,6 +28,14 @@ pub fn put(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
+/// Appends a number as a cell, with zeros before it up to so many digits (ZEROFILL).
+pub fn zerofill(number: &[u8], digits: u8, out: &mut Vec<u8>) {
+    let zeros = usize::from(digits).saturating_sub(number.len());
+    length(zeros + number.len(), out);
+    out.resize(out.len() + zeros, b'0');
+    out.extend_from_slice(number);
+}
+
 /// Appends the length of a cell.
 pub fn length(bytes: usize, out: &mut Vec<u8>) {
     let bytes = bytes as u64;

@@ -4,7 +4,7 @@
 //! after the point, and at most 15 digits are before it or there are digits after it; with an exponent otherwise.
 
 use super::Broken;
-use super::cell::Short;
+use super::cell::{self, Short};
 
 /// Digits before the point (negative: zeros after it) that are written out, `MAX_DECPT_FOR_F_FORMAT` of the servers.
 const PLAIN: i32 = 15;
@@ -14,7 +14,7 @@ pub type Text = Short<40>;
 
 /// Appends a FLOAT or DOUBLE as a cell; `digits` of ZEROFILL, or 0.
 #[inline]
-pub fn cell(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(), Broken> {
+pub fn put(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(), Broken> {
     let mut text = Text::new();
     let value = match *stored {
         [a, b, c, d] => f32::from_le_bytes([a, b, c, d]).into(),
@@ -22,13 +22,9 @@ pub fn cell(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(), Broken> 
         _ => return Err(Broken("DOUBLE of this length")),
     };
     write(value, &mut text)?;
-    let written = text.text().len();
-    if written >= usize::from(digits) {
-        text.put(out);
-    } else {
-        out.push(digits);
-        out.resize(out.len() + usize::from(digits) - written, b'0');
-        out.extend_from_slice(text.text());
+    match digits {
+        0 => text.put(out),
+        _ => cell::zerofill(text.text(), digits, out),
     }
     Ok(())
 }
@@ -138,7 +134,7 @@ mod tests {
 
     fn written(value: f64) -> String {
         let mut out = Vec::new();
-        cell(&value.to_le_bytes(), 0, &mut out).expect("finite");
+        put(&value.to_le_bytes(), 0, &mut out).expect("finite");
         String::from_utf8(out[1..].to_vec()).expect("ASCII")
     }
 
@@ -165,8 +161,8 @@ mod tests {
         ] {
             assert_eq!(written(value), wanted, "{value:e}");
         }
-        assert!(cell(&f64::NAN.to_le_bytes(), 0, &mut Vec::new()).is_err());
-        assert!(cell(&f32::INFINITY.to_le_bytes(), 0, &mut Vec::new()).is_err());
-        assert!(cell(&[0; 3], 0, &mut Vec::new()).is_err());
+        assert!(put(&f64::NAN.to_le_bytes(), 0, &mut Vec::new()).is_err());
+        assert!(put(&f32::INFINITY.to_le_bytes(), 0, &mut Vec::new()).is_err());
+        assert!(put(&[0; 3], 0, &mut Vec::new()).is_err());
     }
 }

@@ -6,7 +6,7 @@
 //! turned round.
 
 use super::Broken;
-use super::cell::Short;
+use super::cell::{self, Short};
 
 /// Bytes for zero to nine digits.
 const BYTES: [u8; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
@@ -50,14 +50,12 @@ pub fn integer(
         return Err(Broken("whole number of this length"));
     }
     let raw = big_endian(stored);
+    let mut text = Short::<24>::new();
     if digits > 0 {
-        let mut text = Short::<{ super::cell::SHORT }>::new();
-        let needed = raw.checked_ilog10().map_or(1, |n| n as usize + 1);
-        text.padded(raw, needed.max(usize::from(digits)));
-        text.put(out);
+        text.number(raw);
+        cell::zerofill(text.text(), digits, out);
         return Ok(());
     }
-    let mut text = Short::<24>::new();
     if unsigned {
         text.number(raw);
     } else {
