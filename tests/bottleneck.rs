@@ -186,7 +186,8 @@ fn a_small_redo_log_is_named(pair: &Pair) {
             "root",
             "-t",
             "2",
-            "--no-verify",
+            "--verify",
+            "none",
             "--import-mode",
             "sql",
         ])
@@ -247,7 +248,7 @@ fn a_metadata_lock_is_named(pair: &Pair) {
             .arg(pair.path("a"))
             .arg("-S")
             .arg(pair.target().socket());
-        tool.args(["-u", "root", "-t", "1", "--json", "--no-verify"])
+        tool.args(["-u", "root", "-t", "1", "--json", "--verify", "none"])
     };
     let run = load()
         .env("PENSTOCK_STOP_AT", "a table is created#1")

@@ -79,7 +79,10 @@ impl Scene {
         let one = |t: &Value| {
             let text = |key: &str| t[key].as_str().expect("a text").to_owned();
             let rows = t["rows"].as_u64().expect("a number");
-            (format!("{}.{}", text("schema"), text("table")), (rows, text("row_digest")))
+            (
+                format!("{}.{}", text("schema"), text("table")),
+                (rows, text("row_digest")),
+            )
         };
         tables.iter().map(one).collect()
     }
@@ -87,12 +90,17 @@ impl Scene {
     /// The definitions, by file, without the comments that begin each.
     fn definitions(&self, name: &str) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
-        for entry in std::fs::read_dir(self.path(name)).expect("an archive").flatten() {
+        for entry in std::fs::read_dir(self.path(name))
+            .expect("an archive")
+            .flatten()
+        {
             let file = entry.file_name().to_string_lossy().into_owned();
             if file.ends_with(".sql") {
                 let text = std::fs::read_to_string(entry.path()).expect("a text");
+                // A server that starts takes the next AUTO_INCREMENT from the file; a running one may have given more away.
                 let text = text.lines().filter(|l| !l.starts_with("--"));
-                all.insert(file, text.collect::<Vec<_>>().join("\n"));
+                let text: Vec<String> = text.map(without_auto_increment).collect();
+                all.insert(file, text.join("\n"));
             }
         }
         all
@@ -115,6 +123,16 @@ impl Scene {
     }
 }
 
+fn without_auto_increment(line: &str) -> String {
+    match line.split_once(" AUTO_INCREMENT=") {
+        Some((before, behind)) => {
+            let rest = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+            format!("{before}{rest}")
+        }
+        None => line.to_owned(),
+    }
+}
+
 /// Every file below a directory, with its bytes' digest and when it was changed.
 fn state(directory: &Path) -> BTreeMap<PathBuf, (u64, std::time::SystemTime)> {
     use std::hash::{DefaultHasher, Hash, Hasher};
@@ -127,7 +145,9 @@ fn state(directory: &Path) -> BTreeMap<PathBuf, (u64, std::time::SystemTime)> {
                 open.push(entry.path());
             } else if meta.is_file() {
                 let mut digest = DefaultHasher::new();
-                std::fs::read(entry.path()).expect("bytes").hash(&mut digest);
+                std::fs::read(entry.path())
+                    .expect("bytes")
+                    .hash(&mut digest);
                 let changed = meta.modified().expect("a time");
                 all.insert(entry.path(), (digest.finish(), changed));
             }
@@ -154,7 +174,7 @@ CREATE TABLE words (w VARCHAR(30) COLLATE utf8mb4_general_ci, n DECIMAL(12,4), d
 INSERT INTO words SELECT CONCAT('wörd', id), id * 1.25, '2026-01-02 03:04:05.678' FROM changed;
 CREATE TABLE old (a INT PRIMARY KEY, b CHAR(10) CHARACTER SET utf8mb4, c TEXT) ROW_FORMAT=REDUNDANT;
 INSERT INTO old SELECT id, 'å', REPEAT('z', id % 10000) FROM changed WHERE id < 2000;
-CREATE TABLE empty (a INT PRIMARY KEY);
+CREATE TABLE nothing (a INT PRIMARY KEY);
 CREATE TABLE emptied (a INT PRIMARY KEY, b CHAR(200)); INSERT INTO emptied SELECT id, 'x' FROM changed; DELETE FROM emptied;
 CREATE TABLE packed (a INT PRIMARY KEY, b TEXT) ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=8;
 INSERT INTO packed SELECT id, REPEAT('p', 500) FROM changed WHERE id < 3000;
@@ -163,7 +183,9 @@ CREATE TABLE other (a INT) ENGINE=MyISAM; INSERT INTO other VALUES (1), (2);
 
 each_kind!(the_archive_is_that_of_sql; mysql, mariadb, mariadb118);
 fn the_archive_is_that_of_sql(kind: Kind) {
-    let Some(mut scene) = Scene::new(kind) else { return };
+    let Some(mut scene) = Scene::new(kind) else {
+        return;
+    };
     for script in all_tables_scripts(kind) {
         scene.fill(&script);
     }
@@ -173,21 +195,35 @@ fn the_archive_is_that_of_sql(kind: Kind) {
     let before = state(&scene.server.datadir());
     let done = scene.from_files("files", &[]).ok();
     let after = state(&scene.server.datadir());
-    let changed: Vec<_> = after.iter().filter(|(k, v)| before.get(*k) != Some(v)).collect();
-    assert!(changed.is_empty() && after.len() == before.len(), "{changed:?}");
+    let changed: Vec<_> = after
+        .iter()
+        .filter(|(k, v)| before.get(*k) != Some(v))
+        .collect();
+    assert!(
+        changed.is_empty() && after.len() == before.len(),
+        "{changed:?}"
+    );
     scene.nothing_is_left();
 
     assert_eq!(scene.digests("files"), scene.digests("sql"));
     assert_eq!(scene.definitions("files"), scene.definitions("sql"));
     let position = |name: &str| scene.manifest(name)["position"].clone();
     assert_eq!(position("files"), position("sql"));
-    assert_eq!(scene.manifest("files")["consistency"]["exceptions"], serde_json::json!([]));
+    assert_eq!(
+        scene.manifest("files")["consistency"]["exceptions"],
+        serde_json::json!([])
+    );
 
     // Whatever is read by SQL is named, with the reason.
     let summary = done.summary();
     let by_sql = summary["read_by_sql"].as_array().expect("a list");
     let by_sql: Vec<&str> = by_sql.iter().filter_map(Value::as_str).collect();
-    assert!(by_sql.iter().any(|t| t.starts_with("`h`.`other`: engine MyISAM")), "{by_sql:#?}");
+    assert!(
+        by_sql
+            .iter()
+            .any(|t| t.starts_with("`h`.`other`: engine MyISAM")),
+        "{by_sql:#?}"
+    );
     let files = summary["tables_from_files"].as_u64().expect("a number");
     let all = scene.digests("files").len() as u64;
     assert_eq!(files + by_sql.len() as u64, all, "{by_sql:#?}");
@@ -202,21 +238,28 @@ fn the_archive_is_that_of_sql(kind: Kind) {
 
 each_kind!(a_killed_server_is_recovered_in_a_copy; mysql, mariadb);
 fn a_killed_server_is_recovered_in_a_copy(kind: Kind) {
-    let Some(mut scene) = Scene::new(kind) else { return };
+    let Some(mut scene) = Scene::new(kind) else {
+        return;
+    };
     scene.fill(HISTORY);
     // An open transaction, which must not be in the archive.
     let mut open = scene.server.conn().expect("a connection");
     open.execute("BEGIN").expect("it begins");
-    open.execute("UPDATE h.changed SET added = -1").expect("it updates");
+    open.execute("UPDATE h.changed SET added = -1")
+        .expect("it updates");
     open.execute("DELETE FROM h.words").expect("it deletes");
-    open.execute("INSERT INTO h.empty VALUES (1)").expect("it inserts");
+    open.execute("INSERT INTO h.nothing VALUES (1)")
+        .expect("it inserts");
     let busy = scene.from_files("busy", &[]).code(11);
     busy.says(&["a server uses the data directory"]);
     // Another transaction is committed, and makes the open one durable.
     scene.fill("INSERT INTO h.other VALUES (3); CREATE TABLE h.last (a INT PRIMARY KEY); INSERT INTO h.last VALUES (1)");
     scene.server.kill9().expect("it is killed");
     let before = state(&scene.server.datadir());
-    scene.from_files("unclean", &[]).code(1).says(&["--recover"]);
+    scene
+        .from_files("unclean", &[])
+        .code(1)
+        .says(&["--recover"]);
     assert!(!scene.path("unclean").exists());
     scene.from_files("recovered", &["--recover"]).ok();
     assert_eq!(state(&scene.server.datadir()), before);
@@ -230,7 +273,9 @@ fn a_killed_server_is_recovered_in_a_copy(kind: Kind) {
 
 each_kind!(a_damaged_file_is_named_and_the_rest_is_dumped; mysql, mariadb);
 fn a_damaged_file_is_named_and_the_rest_is_dumped(kind: Kind) {
-    let Some(mut scene) = Scene::new(kind) else { return };
+    let Some(mut scene) = Scene::new(kind) else {
+        return;
+    };
     scene.fill(HISTORY);
     scene.server.stop().expect("it shuts down");
     let path = scene.server.datadir().join("h/changed.ibd");
@@ -241,7 +286,8 @@ fn a_damaged_file_is_named_and_the_rest_is_dumped(kind: Kind) {
     let is_index = |n: &usize| page(*n)[24..26] == [0x45, 0xbf];
     let root = (3..pages).find(is_index).expect("a root");
     let id = page(root)[66..74].to_owned();
-    let is_leaf = |n: &usize| is_index(n) && page(*n)[64..66] == [0, 0] && page(*n)[66..74] == id[..];
+    let is_leaf =
+        |n: &usize| is_index(n) && page(*n)[64..66] == [0, 0] && page(*n)[66..74] == id[..];
     let leaf = (root + 1..pages).find(is_leaf).expect("a leaf");
     bytes[leaf * 16384 + 5000] ^= 1;
     std::fs::write(&path, bytes).expect("it is written");
@@ -253,7 +299,9 @@ fn a_damaged_file_is_named_and_the_rest_is_dumped(kind: Kind) {
 
 each_kind!(what_is_no_data_directory_is_refused; mysql, mariadb);
 fn what_is_no_data_directory_is_refused(kind: Kind) {
-    let Some(scene) = Scene::new(kind) else { return };
+    let Some(scene) = Scene::new(kind) else {
+        return;
+    };
     let refused = |directory: &Path, more: &[&str]| {
         Tool::new(["dump", "--from-files"])
             .arg(directory)
@@ -262,9 +310,15 @@ fn what_is_no_data_directory_is_refused(kind: Kind) {
             .args(more.iter().copied())
             .run()
     };
-    refused(scene.directory.path(), &[]).code(2).says(&["no data directory", "ibdata1"]);
-    refused(&scene.path("missing"), &[]).code(8).says(&["missing"]);
+    refused(scene.directory.path(), &[])
+        .code(2)
+        .says(&["no data directory", "ibdata1"]);
+    refused(&scene.path("missing"), &[])
+        .code(8)
+        .says(&["missing"]);
     refused(&scene.server.datadir(), &["--socket", "/x"]).code(2);
-    refused(&scene.server.datadir(), &["--max-lag", "1s"]).code(2).says(&["--from-files"]);
+    refused(&scene.server.datadir(), &["--max-lag", "1s"])
+        .code(2)
+        .says(&["--from-files"]);
     assert!(!scene.path("never").exists());
 }

@@ -69,7 +69,7 @@ fn failpoints(pair: &Pair, load: Tool) -> u64 {
 fn killed_anywhere(pair: &Pair, first: u64) {
     fill(pair);
     pair.dump("a", SMALL).ok();
-    let killed = || loading(pair, &["--threads", "2", "--no-verify"]);
+    let killed = || loading(pair, &["--threads", "2", "--verify", "none"]);
     let count = failpoints(pair, killed());
     assert!(count > 40, "there are more failpoints than {count}");
     // Another run may pass a few more.
@@ -172,7 +172,7 @@ fn killed_after_the_last_step(pair: &Pair) {
         .code(10)
         .says(&["already holds"]);
     // Without a comparison nothing is taken for granted.
-    loading(pair, &["--resume", "--no-verify"])
+    loading(pair, &["--resume", "--verify", "none"])
         .run()
         .code(10)
         .says(&["already holds"]);
@@ -390,7 +390,7 @@ fn a_target_that_was_changed_before_the_resume(pair: &Pair) {
     pair.target()
         .client(&format!("DROP TABLE a1.{table}"))
         .expect("dropped");
-    loading(pair, &["--resume", "--no-verify"]).run().ok();
+    loading(pair, &["--resume", "--verify", "none"]).run().ok();
     as_if_never_killed(pair, 0);
     // Rows that differ are found, and the hint is not --resume again.
     killed_with(pair, "a", "chunk:a1@");

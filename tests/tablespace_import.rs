@@ -155,9 +155,9 @@ fn auto_imports_big_tables_and_says_why_not_the_others(pair: &Pair) {
         "equal: 10,001 rows in 2 tables",
     ]);
     equal(pair, pair.target(), "auto");
-    // What does not fit into memory is sorted on disk. --no-verify does not skip the verification
+    // What does not fit into memory is sorted on disk. --verify none does not skip the verification
     // of a tablespace.
-    load(&["--skip-binlog", "--sort-memory", "1M", "--no-verify"])
+    load(&["--skip-binlog", "--sort-memory", "1M", "--verify", "none"])
         .says(&["as tablespaces", "equal: 10,000 rows in 1 table"]);
     equal(pair, pair.target(), "little memory");
     let rows = load(&["--skip-binlog", "--import-mode", "sql"]);

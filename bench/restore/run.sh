@@ -95,8 +95,8 @@ restore_archive() {
     record bytes "$group" "$bytes"
     for level in off safe max; do
         installed_target
-        load_run "$group" "penstock --tune=$level --no-verify" "$schema" \
-            penstock load "$WORK/dump-zstd" "${TO_TARGET[@]}" --import-mode sql --tune "$level" --no-verify
+        load_run "$group" "penstock --tune=$level --verify none" "$schema" \
+            penstock load "$WORK/dump-zstd" "${TO_TARGET[@]}" --import-mode sql --tune "$level" --verify none
     done
     installed_target
     load_run "$group" 'penstock --tune=max' "$schema" \
@@ -109,8 +109,8 @@ restore_archive() {
 
 restore_archive_goals() {
     local group='SQL import of an archive'
-    record goal "$group" 'penstock --tune=max --no-verify' 0.625 'myloader, best settings'
-    record goal "$group" 'penstock --tune=max' 1.15 'penstock --tune=max --no-verify'
+    record goal "$group" 'penstock --tune=max --verify none' 0.625 'myloader, best settings'
+    record goal "$group" 'penstock --tune=max' 1.15 'penstock --tune=max --verify none'
 }
 
 restore_script() {
@@ -140,11 +140,11 @@ restore_keys() {
     load_run "$group" "${CLIENT[-1]##*/} <" five_keys "${FED_FROM[@]}"
     best_target
     load_run "$group" 'penstock --defer-indexes off, 1 worker' five_keys \
-        penstock load "$WORK/dump-five" "${TARGET_AT[@]}" --threads 1 --import-mode sql --defer-indexes off --no-verify
+        penstock load "$WORK/dump-five" "${TARGET_AT[@]}" --threads 1 --import-mode sql --defer-indexes off --verify none
     for n in 1 2; do
         best_target
         load_run "$group" "penstock, $n worker$( ((n == 1)) || echo s)" five_keys \
-            penstock load "$WORK/dump-five" "${TARGET_AT[@]}" --threads "$n" --import-mode sql --no-verify
+            penstock load "$WORK/dump-five" "${TARGET_AT[@]}" --threads "$n" --import-mode sql --verify none
     done
 }
 

@@ -106,7 +106,7 @@ rows_load() {
     load_run "$group" 'limit: LOAD DATA of the same chunks' "$schema" \
         testkit stock-load "$FLAVOUR" --socket "$TARGET_SOCKET" --schema "$schema" --archive "$WORK/dump-none"
     best_target
-    load_run "$group" 'penstock load --no-verify' "$schema" penstock load "$WORK/dump-zstd" "${TO_TARGET[@]}" --import-mode sql --no-verify
+    load_run "$group" 'penstock load --verify none' "$schema" penstock load "$WORK/dump-zstd" "${TO_TARGET[@]}" --import-mode sql --verify none
     best_target
     load_run "$group" 'penstock load, verified' "$schema" penstock load "$WORK/dump-zstd" "${TO_TARGET[@]}" --import-mode sql
     best_target
@@ -137,5 +137,5 @@ rows_goals() {
     record goal "dump of $big alone" 'penstock zstd:1, 2 workers' 0.6 'penstock zstd:1, 1 worker'
     record goal 'verify, 2 workers' 'penstock verify --against' 1.5 "$limit"
     record goal "$load" 'penstock load, verified' 1 "${IMPORT[-1]##*/} --use-threads=2"
-    record goal "$load" 'penstock load --no-verify' 1 "${IMPORT[-1]##*/} --use-threads=2"
+    record goal "$load" 'penstock load --verify none' 1 "${IMPORT[-1]##*/} --use-threads=2"
 }

@@ -67,7 +67,7 @@ fn every_way_of_calling_the_flavours_own_tool(pair: &Pair) {
             .ok()
             .says(&["Load complete", "counted: the server stored every row"]);
         assert!(
-            !done.said().contains("NOT VERIFIED (--no-verify)"),
+            !done.said().contains("NOT VERIFIED (--verify none)"),
             "{}",
             done.said()
         );

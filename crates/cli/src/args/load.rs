@@ -3,7 +3,7 @@
 use super::connection::Connection;
 use super::encryption::Opening;
 use super::limits::Limits;
-use super::values::{DeferIndexes, ImportMode, Tune, mysqld_option, sort_memory};
+use super::values::{DeferIndexes, ImportMode, Tune, VerifyMode, mysqld_option, sort_memory};
 use super::{Selection, report};
 use clap::Args;
 use std::path::PathBuf;
@@ -49,9 +49,9 @@ pub struct Loading {
     /// Resume an interrupted load of the same archive; what was loaded is not loaded again
     #[arg(long)]
     pub resume: bool,
-    /// Do not compare the loaded rows with the archive at the end
-    #[arg(long)]
-    pub no_verify: bool,
+    /// How the loaded rows are compared with the archive
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub verify: VerifyMode,
     /// Allow to load into the server that the archive was dumped from
     #[arg(long)]
     pub allow_same_server: bool,

@@ -15,6 +15,19 @@ pub enum Consistency {
     None,
 }
 
+/// `--verify`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerifyMode {
+    /// Tables that were imported as tablespaces: from their files, and a sample from the server; the others by SQL
+    Auto,
+    /// All tables by SQL
+    Sql,
+    /// Only tables that were imported as tablespaces, as with auto; the others are not compared
+    Files,
+    /// As files: tablespaces are never used without a comparison
+    None,
+}
+
 /// `--tune`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tune {

@@ -69,10 +69,16 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
     let options = settings::dump(a)?;
     // Others may not look into it; the account of the server needs to reach what is below.
     let scratch = match &a.files.from_files {
-        Some(_) => Some(Scratch::new(a.files.scratch.as_deref(), "penstock-files-", 0o711)?),
+        Some(_) => Some(Scratch::new(
+            a.files.scratch.as_deref(),
+            "penstock-files-",
+            0o711,
+        )?),
         None => None,
     };
-    let directory = scratch.as_ref().map(|s| settings::data_directory(&a.files, s.path()));
+    let directory = scratch
+        .as_ref()
+        .map(|s| settings::data_directory(&a.files, s.path()));
     if *options.to == Location::Stream {
         settings::rules::to_stdout("--to -", json)?;
         screen.leave_stdout();

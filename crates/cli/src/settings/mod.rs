@@ -20,7 +20,7 @@ use crate::args::limits::{Limits, StoreLimits};
 use crate::args::load::{Load, Loading, OtherDumps};
 use crate::args::repository::Drill;
 use crate::args::throttle::Throttle;
-use crate::args::values::{Consistency, DeferIndexes, ImportMode, Tune};
+use crate::args::values::{Consistency, DeferIndexes, ImportMode, Tune, VerifyMode};
 use crate::args::verify::Verify;
 use crate::args::{Selection, connection::Connection, doctor::Doctor};
 use base::units::printable;
@@ -129,7 +129,7 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
         from: Place::new(from, keys::opening(&a.encryption)?),
         target: wire::Options::new(wire::Endpoint::Unix(managed::socket(datadir)), "root"),
         threads: threads(a.threads),
-        verify: true,
+        verify: load::Verification::Auto,
         allow_same_server: false,
         skip_binlog: false,
         resume: false,
@@ -197,7 +197,12 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         from: Place::new(from, keys::opening(&a.encryption)?),
         target: target(a)?,
         threads: threads(a.threads),
-        verify: !a.no_verify,
+        verify: match a.verify {
+            VerifyMode::Auto => load::Verification::Auto,
+            VerifyMode::Sql => load::Verification::Sql,
+            VerifyMode::Files => load::Verification::Files,
+            VerifyMode::None => load::Verification::None,
+        },
         allow_same_server: a.allow_same_server,
         skip_binlog: a.skip_binlog,
         resume: a.resume,

@@ -235,7 +235,9 @@ impl Dump<'_> {
                 &table_versions::read_versions(control, catalog)?,
             )?;
         }
-        let moving = |t: &&Arc<tables::TableState>| !t.table.transactional && options.consistency != Consistency::Unused;
+        let moving = |t: &&Arc<tables::TableState>| {
+            !t.table.transactional && options.consistency != Consistency::Unused
+        };
         for t in tables.iter().filter(moving) {
             exceptions.push(format!(
             "table {} uses {}, which has no snapshots: its rows are as they were when they were read",

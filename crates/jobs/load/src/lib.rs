@@ -27,7 +27,7 @@ mod target;
 
 pub use from_archive::{LoadPlan, SchemaSelection};
 pub use load_report::BatchSize;
-pub use options::{DeferIndexes, Options, WhenLoaded};
+pub use options::{DeferIndexes, Options, Verification, WhenLoaded};
 pub use other_dumps::is_archive;
 pub use sql::{bulk_insert, schedule};
 pub use summary::Summary;

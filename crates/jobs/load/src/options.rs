@@ -7,6 +7,41 @@ use server::Filter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// How loaded rows are compared with the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verification {
+    /// Tablespaces that were built: from their files, with a sample from the server. Other tables: by SQL.
+    Auto,
+    /// All tables by SQL.
+    Sql,
+    /// Only tablespaces that were built, as with [`Verification::Auto`].
+    Files,
+    /// As with [`Verification::Files`]: a tablespace that was built is never used without it.
+    None,
+}
+
+impl Verification {
+    /// Whether tables that are loaded by SQL are compared.
+    pub fn compares_sql(self) -> bool {
+        matches!(self, Verification::Auto | Verification::Sql)
+    }
+
+    /// Whether tablespaces that were built are compared from their files.
+    pub fn reads_files(self) -> bool {
+        self != Verification::Sql
+    }
+
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verification::Auto => "auto",
+            Verification::Sql => "sql",
+            Verification::Files => "files",
+            Verification::None => "none",
+        }
+    }
+}
+
 /// What to load, and where.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -16,8 +51,8 @@ pub struct Options {
     pub target: wire::Options,
     /// Connections that load rows.
     pub threads: usize,
-    /// Compare the target's rows with the archive at the end.
-    pub verify: bool,
+    /// How the target's rows are compared with the archive.
+    pub verify: Verification,
     /// Load into the server that the archive came from.
     pub allow_same_server: bool,
     /// Keep the load out of the binary log.

@@ -34,6 +34,10 @@ pub struct Comparison {
     pub seconds: f64,
     /// Whether one side is an archive: its digests were compared, its chunks were not read.
     pub chunks_unread: bool,
+    /// How many of the tables were compared in the files that were built for them.
+    pub from_files: u64,
+    /// Rows of those that were also read from the server.
+    pub sampled_rows: u64,
     /// Indexes whose values were not compared: those on expressions, quoted, with their tables.
     pub indexes_not_compared: Vec<String>,
     /// What the archive lacks, where one side is an archive: the exceptions of its dump.
@@ -50,6 +54,8 @@ impl Comparison {
                 rows: self.rows + e.rows,
                 bytes: self.bytes + e.bytes,
                 seconds: self.seconds + e.seconds,
+                from_files: self.from_files + e.from_files,
+                sampled_rows: self.sampled_rows + e.sampled_rows,
                 indexes_not_compared: [e.indexes_not_compared, self.indexes_not_compared].concat(),
                 ..self
             },

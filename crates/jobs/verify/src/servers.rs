@@ -163,6 +163,8 @@ pub fn servers(
         bytes: outcome.bytes,
         seconds: start.elapsed().as_secs_f64(),
         chunks_unread: false,
+        from_files: 0,
+        sampled_rows: 0,
         indexes_not_compared: generated::not_compared(
             unread
                 .iter()

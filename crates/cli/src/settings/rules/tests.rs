@@ -56,7 +56,7 @@ fn what_goes_with_what_is_loaded() {
         ("--import-mode auto", both),
         ("--import-mode sql", both),
         ("--defer-indexes all", both),
-        ("--no-verify", both),
+        ("--verify none", both),
         ("--resume", both),
         ("--skip-binlog", both),
         ("--max-rate 1M", both),

@@ -71,7 +71,13 @@ mod tests {
     fn files_are_found_by_the_names_that_servers_write() {
         let dir = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(dir.path().join("a@002db")).expect("a schema");
-        for name in ["t.ibd", "t@0020x.ibd", "q#P#p0.ibd", "q#P#p1.ibd", "q2#P#p0.ibd"] {
+        for name in [
+            "t.ibd",
+            "t@0020x.ibd",
+            "q#P#p0.ibd",
+            "q#P#p1.ibd",
+            "q2#P#p0.ibd",
+        ] {
             std::fs::write(dir.path().join("a@002db").join(name), "").expect("a file");
         }
         let of = |table, partition| of_table(dir.path(), "a-b", table, partition).map(|f| f.len());

@@ -68,7 +68,8 @@ impl Readers<'_> {
                 self.counters.rows.add(rows - shown_rows);
                 self.counters.bytes.add(raw - shown);
                 (shown_rows, shown) = (rows, raw);
-                let more = end < leaves.end || !std::ptr::eq(file, &piece.parts[piece.parts.len() - 1].0);
+                let more =
+                    end < leaves.end || !std::ptr::eq(file, &piece.parts[piece.parts.len() - 1].0);
                 if raw >= self.max_chunk_bytes && !task.single && more {
                     self.finish(task, chunk, number)?;
                     number = table.next_number();

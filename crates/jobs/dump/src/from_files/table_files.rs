@@ -99,7 +99,8 @@ pub fn open(
                 .table(space.id)
                 .ok_or("its file does not describe it")?
                 .map_err(said)?;
-            let leaves = Leaves::of(&space, &definition.clustered, definition.redundant).map_err(said)?;
+            let leaves =
+                Leaves::of(&space, &definition.clustered, definition.redundant).map_err(said)?;
             (definition, leaves)
         };
         let column = |name: &String| {
@@ -107,7 +108,11 @@ pub fn open(
                 .column(name)
                 .ok_or_else(|| format!("its file has no column {}", printable(name)))
         };
-        let columns = plan.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        let columns = plan
+            .columns
+            .iter()
+            .map(column)
+            .collect::<Result<Vec<_>, _>>()?;
         {
             // Types that are not read here are known now.
             let space = Tablespace::open(&file).map_err(said)?;
@@ -216,7 +221,11 @@ impl TableFile {
         for (column, field) in key.columns.iter().zip(&index.fields) {
             let place = self.table.column(&column.name)?;
             let is_read_as_it_is = column.is_plain() || column.kind == Kind::Float;
-            if field.column != Some(place) || field.prefix != 0 || column.nullable || !is_read_as_it_is {
+            if field.column != Some(place)
+                || field.prefix != 0
+                || column.nullable
+                || !is_read_as_it_is
+            {
                 return None;
             }
             columns.push(place);
@@ -225,7 +234,12 @@ impl TableFile {
     }
 
     /// The key of the first row from a leaf on; `None` if there is none.
-    fn first_key(&self, space: &Tablespace<'_>, key: &[usize], leaf: usize) -> Result<Option<Bound>, Error> {
+    fn first_key(
+        &self,
+        space: &Tablespace<'_>,
+        key: &[usize],
+        leaf: usize,
+    ) -> Result<Option<Bound>, Error> {
         /// Ends the scan.
         enum End {
             Found,
@@ -276,7 +290,9 @@ fn cells(payload: &[u8]) -> Bound {
     let mut rest = payload;
     while let [first, more @ ..] = rest {
         let (length, behind) = match (first, more) {
-            (0xfc, [low, high, behind @ ..]) => (usize::from(u16::from_le_bytes([*low, *high])), behind),
+            (0xfc, [low, high, behind @ ..]) => {
+                (usize::from(u16::from_le_bytes([*low, *high])), behind)
+            }
             (&NULL, behind) => (0, behind),
             (n, behind) => (usize::from(*n), behind),
         };

@@ -34,7 +34,9 @@ fn at_top(name: &str, is_directory: bool, logs: &[String]) -> Treat {
     } else if begins(&["#", ".", "lost+found", "ibtmp", "ib_buffer_pool", "tc.log"])
         || logs.iter().any(|l| l == name)
         || !is_directory
-            && ends(&[".pid", ".err", ".log", ".index", ".pem", ".lock", ".state", ".info", ".cnf~"])
+            && ends(&[
+                ".pid", ".err", ".log", ".index", ".pem", ".lock", ".state", ".info", ".cnf~",
+            ])
     {
         Treat::LeaveOut
     } else if !is_directory
@@ -62,7 +64,11 @@ fn in_schema(schema: &str, name: &str) -> Treat {
 pub(super) fn create(run: &Run, original: &Original, to: &Path, user: Option<u32>) -> Result<u64> {
     let from = original.path();
     let logs = logs(from).map_err(|e| storage("read", from, &e))?;
-    let mut made = Maker { run, user, bytes: 0 };
+    let mut made = Maker {
+        run,
+        user,
+        bytes: 0,
+    };
     made.directory(to)?;
     for (name, path, is_directory) in entries(from)? {
         let there = to.join(&name);
@@ -166,10 +172,19 @@ impl Maker<'_> {
 
 /// Copies all of a data directory, for a server that will recover it. Of the binary logs it gets the last: which
 /// transactions that were prepared are to be committed stands there.
-pub(super) fn copy_all(run: &Run, original: &Original, to: &Path, user: Option<u32>) -> Result<u64> {
+pub(super) fn copy_all(
+    run: &Run,
+    original: &Original,
+    to: &Path,
+    user: Option<u32>,
+) -> Result<u64> {
     let from = original.path();
     let logs = logs(from).map_err(|e| storage("read", from, &e))?;
-    let mut made = Maker { run, user, bytes: 0 };
+    let mut made = Maker {
+        run,
+        user,
+        bytes: 0,
+    };
     made.directory(to)?;
     for (name, path, is_directory) in entries(from)? {
         let there = to.join(&name);
@@ -183,7 +198,9 @@ pub(super) fn copy_all(run: &Run, original: &Original, to: &Path, user: Option<u
             _ => made.copy(&path, &there)?,
         }
     }
-    if let (Some(index), Some((last, _))) = (original.binary_log_index()?, original.binary_log_end()?) {
+    if let (Some(index), Some((last, _))) =
+        (original.binary_log_index()?, original.binary_log_end()?)
+    {
         let copied = to.join(index.file_name().unwrap_or_default());
         fs::write(&copied, format!("./{last}\n")).map_err(|e| storage("create", &copied, &e))?;
         made.own(&copied)?;
@@ -195,7 +212,11 @@ pub(super) fn copy_all(run: &Run, original: &Original, to: &Path, user: Option<u
 impl Maker<'_> {
     fn copy_directory(&mut self, from: &Path, to: &Path) -> Result<()> {
         self.directory(to)?;
-        let schema = from.file_name().unwrap_or(OsStr::new("")).to_string_lossy().into_owned();
+        let schema = from
+            .file_name()
+            .unwrap_or(OsStr::new(""))
+            .to_string_lossy()
+            .into_owned();
         for (name, path, is_directory) in entries(from)? {
             let there = to.join(&name);
             match in_schema(&schema, &name.to_string_lossy()) {
@@ -219,10 +240,28 @@ mod tests {
     fn innodb_is_linked_logs_stay_and_the_rest_is_copied() {
         let logs = ["binlog.000007".to_owned()];
         let top = |name: &str, directory: bool| at_top(name, directory, &logs);
-        for name in ["ibdata1", "ibdata2", "undo_001", "undo001", "ib_logfile0", "mysql.ibd", "ts.ibd", "more.ibu"] {
+        for name in [
+            "ibdata1",
+            "ibdata2",
+            "undo_001",
+            "undo001",
+            "ib_logfile0",
+            "mysql.ibd",
+            "ts.ibd",
+            "more.ibu",
+        ] {
             assert_eq!(top(name, false), Treat::Link, "{name}");
         }
-        for name in ["binlog.000007", "binlog.index", "ib_buffer_pool", "ibtmp1", "x.pid", "x.err", "#ib_16384_0.dblwr", ".penstock-load"] {
+        for name in [
+            "binlog.000007",
+            "binlog.index",
+            "ib_buffer_pool",
+            "ibtmp1",
+            "x.pid",
+            "x.err",
+            "#ib_16384_0.dblwr",
+            ".penstock-load",
+        ] {
             assert_eq!(top(name, false), Treat::LeaveOut, "{name}");
         }
         assert_eq!(top("#innodb_temp", true), Treat::Empty);

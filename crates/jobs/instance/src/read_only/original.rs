@@ -48,7 +48,8 @@ impl Original {
         match rustix::fs::fcntl_lock(&system, FlockOperation::NonBlockingLockShared) {
             Ok(()) => {}
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => {
-                let owner = rustix::process::fcntl_getlk(&system, &Flock::from(FlockType::ReadLock));
+                let owner =
+                    rustix::process::fcntl_getlk(&system, &Flock::from(FlockType::ReadLock));
                 let pid = owner.ok().flatten().and_then(|lock| lock.pid);
                 let who = pid.map(|pid| format!(": process {}", pid.as_raw_nonzero()));
                 return Err(Error::new(
@@ -97,7 +98,9 @@ impl Original {
     pub(super) fn binary_log(&self, name: &str) -> Result<PathBuf> {
         let index = self.binary_log_index()?.unwrap_or_default();
         let list = fs::read_to_string(&index).map_err(|e| storage("read", &index, &e))?;
-        let listed = list.lines().find(|l| Path::new(l).file_name().is_some_and(|n| n == name));
+        let listed = list
+            .lines()
+            .find(|l| Path::new(l).file_name().is_some_and(|n| n == name));
         Ok(self.path.join(listed.unwrap_or(name)))
     }
 
@@ -124,7 +127,9 @@ impl Original {
             let path = entry.map_err(|e| unread(&e))?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             // Those of relay logs are called so on both, unless somebody names them otherwise.
-            let relay = ["relay-bin", "relay-log", "relay_log"].iter().any(|r| name.contains(r));
+            let relay = ["relay-bin", "relay-log", "relay_log"]
+                .iter()
+                .any(|r| name.contains(r));
             if name.ends_with(".index") && !relay {
                 return Ok(Some(path));
             }
@@ -150,7 +155,10 @@ mod tests {
 
     #[test]
     fn the_last_line_of_a_domain_counts() {
-        assert_eq!(last_of_each_domain("0-2-7\n0-1-9\n3-1-4\n").as_deref(), Some("0-1-9,3-1-4"));
+        assert_eq!(
+            last_of_each_domain("0-2-7\n0-1-9\n3-1-4\n").as_deref(),
+            Some("0-1-9,3-1-4")
+        );
         assert_eq!(last_of_each_domain(""), None);
     }
 

@@ -67,7 +67,8 @@ impl Process {
         options: &Options,
         purpose: Purpose<'_>,
     ) -> Result<Process> {
-        let (program, mariadb) = program::find(options.program.as_deref(), Some(original.is_mariadb()))?;
+        let (program, mariadb) =
+            program::find(options.program.as_deref(), Some(original.is_mariadb()))?;
         if mariadb != original.is_mariadb() {
             let name = |mariadb| if mariadb { "MariaDB" } else { "MySQL" };
             let what = format!(
@@ -76,7 +77,9 @@ impl Process {
                 name(mariadb),
                 name(!mariadb)
             );
-            return Err(Error::new(Kind::Usage, printable(&what)).hint("name a program of that flavour"));
+            return Err(
+                Error::new(Kind::Usage, printable(&what)).hint("name a program of that flavour")
+            );
         }
         let user = user(original)?;
         let temporary = directory.join(TEMPORARY);
@@ -88,7 +91,9 @@ impl Process {
         let output = File::create(&log).map_err(|e| storage("create", &log, &e))?;
         let failed = |e| storage("run", &program, &e);
         let child = Command::new(&program)
-            .args(arguments(datadir, directory, mariadb, user, options, purpose))
+            .args(arguments(
+                datadir, directory, mariadb, user, options, purpose,
+            ))
             .env_remove("PENSTOCK_PASSWORD")
             .env_remove("MYSQL_PWD")
             .current_dir(directory)
@@ -107,7 +112,13 @@ impl Process {
         Ok(process)
     }
 
-    fn wait(&mut self, log: &Path, program: &Path, datadir: &Path, purpose: Purpose<'_>) -> Result<()> {
+    fn wait(
+        &mut self,
+        log: &Path,
+        program: &Path,
+        datadir: &Path,
+        purpose: Purpose<'_>,
+    ) -> Result<()> {
         let end = Instant::now() + START;
         loop {
             if UnixStream::connect(self.directory.join(SOCKET)).is_ok() {
@@ -116,7 +127,12 @@ impl Process {
             let ended = self.child.try_wait().is_ok_and(|status| status.is_some());
             if ended || Instant::now() > end {
                 let text = fs::read(log).unwrap_or_default();
-                return Err(not_started(&String::from_utf8_lossy(&text), program, datadir, purpose));
+                return Err(not_started(
+                    &String::from_utf8_lossy(&text),
+                    program,
+                    datadir,
+                    purpose,
+                ));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -126,7 +142,10 @@ impl Process {
     pub(super) fn stop(mut self) -> Result<()> {
         let pid = rustix::process::Pid::from_child(&self.child);
         let failed = |why: String| {
-            Error::new(Kind::Failed, format!("the temporary server does not shut down: {why}"))
+            Error::new(
+                Kind::Failed,
+                format!("the temporary server does not shut down: {why}"),
+            )
         };
         rustix::process::kill_process(pid, rustix::process::Signal::TERM)
             .map_err(|e| failed(e.to_string()))?;
@@ -191,9 +210,14 @@ fn arguments(
         .map(OsString::from),
     );
     match purpose {
-        Purpose::Read => list.extend(["--innodb-read-only=1", "--skip-log-bin"].map(OsString::from)),
+        Purpose::Read => {
+            list.extend(["--innodb-read-only=1", "--skip-log-bin"].map(OsString::from))
+        }
         Purpose::Recover(Some(index)) => {
-            list.push(option("--log-bin=", &datadir.join(index.with_extension(""))));
+            list.push(option(
+                "--log-bin=",
+                &datadir.join(index.with_extension("")),
+            ));
             list.push(option("--log-bin-index=", &datadir.join(index)));
         }
         Purpose::Recover(None) => list.push("--skip-log-bin".into()),
@@ -224,7 +248,12 @@ fn not_started(log: &str, program: &Path, datadir: &Path, purpose: Purpose<'_>) 
         datadir.display(),
         error_lines(log)
     );
-    let unclean = ["prevents crash recovery", "initiate database recovery", "not shut down cleanly", "read-only mode. Can't"];
+    let unclean = [
+        "prevents crash recovery",
+        "initiate database recovery",
+        "not shut down cleanly",
+        "read-only mode. Can't",
+    ];
     let error = Error::new(Kind::Failed, printable(&text));
     if purpose == Purpose::Read && unclean.iter().any(|u| log.contains(u)) {
         return error.hint("the data directory was not shut down cleanly: --recover has a copy of it recovered in the scratch directory, and reads that; or start the server once and shut it down");
@@ -247,7 +276,13 @@ impl ReadOnlyServer {
         let _phase = run.phase("starting a temporary server", 1);
         let datadir = options.scratch.join(DATA);
         let copied = directory::create(run, &original, &datadir, user(&original)?)?;
-        let process = Process::start(&original, &datadir, &options.scratch, options, Purpose::Read)?;
+        let process = Process::start(
+            &original,
+            &datadir,
+            &options.scratch,
+            options,
+            Purpose::Read,
+        )?;
         Ok(ReadOnlyServer {
             process,
             original,

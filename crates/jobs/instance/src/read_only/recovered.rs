@@ -48,7 +48,13 @@ pub fn recover(run: &Run, original: &Original, options: &Options) -> Result<Reco
     made.map_err(|e| run::state::storage("create", &directory, &e))?;
     let index = original.binary_log_index()?;
     let index = index.as_deref().and_then(Path::file_name).map(Path::new);
-    let process = Process::start(original, &copy, &directory, options, Purpose::Recover(index))?;
+    let process = Process::start(
+        original,
+        &copy,
+        &directory,
+        options,
+        Purpose::Recover(index),
+    )?;
     let mut conn = connect::untracked(&process.wire())?;
     wait_for_rollback(run, &mut conn)?;
     conn.quit();
@@ -80,9 +86,14 @@ fn wait_for_rollback(run: &Run, conn: &mut Conn) -> Result<()> {
             .hint("only the application knows which they are to be: start the server, see XA RECOVER, end them with XA COMMIT or XA ROLLBACK, and shut it down"));
         }
         let open = conn
-            .fetch("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0")
+            .fetch(
+                "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0",
+            )
             .map_err(failed)?;
-        let none = open.first().and_then(|row| row.first()).is_some_and(|cell| cell.as_deref() == Some(b"0"));
+        let none = open
+            .first()
+            .and_then(|row| row.first())
+            .is_some_and(|cell| cell.as_deref() == Some(b"0"));
         if none {
             return Ok(());
         }

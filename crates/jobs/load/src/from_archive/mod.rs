@@ -139,7 +139,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         .collect();
     let verified = compare(&target, plan, &by_sql, imported)
         .map_err(|e| input.partial_load_hint(e, &target))?;
-    if options.verify {
+    if options.verify.compares_sql() {
         let all: Vec<&Table> = plan
             .tables()
             .filter(|t| {
@@ -211,7 +211,7 @@ fn compare(
     imported: Option<Comparison>,
 ) -> Result<Option<Comparison>> {
     let options = target.options;
-    if !options.verify || by_sql.is_empty() && imported.is_some() {
+    if !options.verify.compares_sql() || by_sql.is_empty() && imported.is_some() {
         return Ok(imported);
     }
     let digest = |t: &loaders::Table| *base::lock(&t.digest);
@@ -231,7 +231,7 @@ fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) 
     let tables: Vec<_> = plan.tables().map(|t| (t, RowDigest::new())).collect();
     let (target, options) = (&t.options.target, t.options);
     let (archive, digests) = (&plan.archive, plan.archive.has_manifest());
-    let compared = (options.verify && digests)
+    let compared = (options.verify.compares_sql() && digests)
         .then(|| verify::against_archive::loaded(t.run, archive, &tables, target, options.threads));
     let verified = match compared.transpose() {
         Ok(verified) => verified,
@@ -327,7 +327,7 @@ fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<P
     journal::name_is_free(plan)?;
     let identity = journal::identity(plan)?;
     let key = (journal::home(plan), identity.as_str());
-    let comparable = t.options.verify && plan.archive.has_manifest();
+    let comparable = t.options.verify.compares_sql() && plan.archive.has_manifest();
     PreviousLoad::find(t, input, key, comparable, |t, completion| {
         let existing = ExistingObjects::look(t, plan)?;
         if completion.is_some_and(|c| existing.is_all_but(&c.missing)) {

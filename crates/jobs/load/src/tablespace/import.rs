@@ -6,6 +6,7 @@
 
 use super::MethodPlan;
 use super::build::{BuildError, Source};
+use super::compare_file::FileComparison;
 use super::cpu_slots::CpuSlots;
 use super::datadir::{Datadir, remove_if_exists, storage_error};
 use super::drop_table::drop_target;
@@ -46,6 +47,8 @@ pub struct Importer<'a> {
     pub counters: &'a Counters,
     /// Threads that build a table at once.
     pub threads: usize,
+    /// Whether tables are compared in their files.
+    pub reads_files: bool,
     /// Memory for sorting, for each table.
     pub memory: usize,
     /// Gets an event when a table is done.
@@ -187,6 +190,20 @@ impl Importer<'_> {
                 .sync(&file)
                 .map_err(|e| storage_error("write", path, &e))?;
         }
+        if self.reads_files {
+            let comparison = FileComparison {
+                threads: self.threads,
+                cpu_slots: &self.cpu_slots,
+                rank,
+                stop,
+                counters: self.counters,
+            };
+            if let Err(what) = comparison.run(target, path, !target.online)? {
+                let what = format!("the tablespace that was built for it differs: {what}");
+                return Ok(Verdict::suspect(what));
+            }
+            failpoint::reached("a file is compared");
+        }
         Ok(Verdict::Ready(BuiltTablespace {
             file: build_file,
             bytes,
@@ -295,7 +312,8 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Compares the rows of an imported table with the archive's.
+    /// Compares the rows of an imported table with the archive's: all of them, or a sample where all were compared in its
+    /// files.
     pub fn verify(
         &self,
         conn: &mut Conn,
@@ -306,7 +324,11 @@ impl Importer<'_> {
         // comparison a phase to itself.
         let own = Counters::default();
         let counters = if target.online { &own } else { self.counters };
-        let (compared, difference) = self.verifier.table(target.table, counters)?;
+        let (compared, difference) = if self.reads_files {
+            self.verifier.sample(target.table, counters)?
+        } else {
+            self.verifier.table(target.table, counters)?
+        };
         if let Some(difference) = difference {
             return Ok(Verdict::Rejected(Rejection::Differs(difference)));
         }

@@ -18,6 +18,7 @@
 
 mod build;
 mod choose;
+mod compare_file;
 mod conclude;
 mod cpu_slots;
 mod datadir;
@@ -331,6 +332,7 @@ impl<'a, 't> PhysicalLoad<'a, 't> {
             cpu_slots: CpuSlots::new(threads),
             counters,
             threads,
+            reads_files: self.target.options.verify.reads_files(),
             memory: self.target.options.sort_memory / at_once.max(1),
             observer: &*self.target.run.observer,
         }

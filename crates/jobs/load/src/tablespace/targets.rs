@@ -40,6 +40,8 @@ pub struct ImportTarget<'p> {
     pub empty: EmptyTablespace,
     /// The columns of the archive, in its order.
     pub columns: Vec<(String, Column)>,
+    /// The same for the reader of tablespaces.
+    pub read: Vec<innodb::read::Column>,
     /// Whether the running server imports the tablespace; otherwise it is stopped for it.
     pub online: bool,
     /// Whether a row id has to be used up after the import, because the server would give the last row's

@@ -12,6 +12,8 @@ use archive::open::Table;
 use base::{Error, Kind, Result, failpoint};
 use innodb::bulk::Template;
 use innodb::layout::Order;
+use innodb::read::Values;
+use innodb::read::types::{Server, Type};
 use innodb::value::{self, Kind as Column};
 use innodb::{Exported, Layout};
 use run::failure;
@@ -44,7 +46,7 @@ pub fn prepare<'p>(
         Verdict::Ready(empty) => empty,
         Verdict::Rejected(why) => return Ok(Verdict::Rejected(why)),
     };
-    let columns = match columns(&mut t.conn, table, &name)? {
+    let (columns, read) = match columns(&mut t.conn, table, &name, t.id.is_mariadb())? {
         Verdict::Ready(columns) => columns,
         Verdict::Rejected(why) => return Ok(Verdict::Rejected(why)),
     };
@@ -84,6 +86,7 @@ pub fn prepare<'p>(
         build_path,
         empty,
         columns,
+        read,
         online,
         uses_up_row_id,
         partition: partition.map(|p| p.0),
@@ -204,7 +207,17 @@ fn read_exported(datadir: &Datadir, paths: &TablePaths) -> io::Result<ExportedFi
 }
 
 /// The types of the columns that the archive has, in its order.
-fn columns(conn: &mut Conn, table: &Table, name: &str) -> Result<Verdict<Vec<(String, Column)>>> {
+fn columns(
+    conn: &mut Conn,
+    table: &Table,
+    name: &str,
+    mariadb: bool,
+) -> Result<Verdict<(Vec<(String, Column)>, Vec<innodb::read::Column>)>> {
+    let server = if mariadb {
+        Server::MariaDb
+    } else {
+        Server::MySql
+    };
     let sql = format!(
         "SELECT column_name, column_type, character_set_name FROM information_schema.columns \
          WHERE table_schema = {} AND table_name = {} AND extra NOT LIKE '%VIRTUAL%'",
@@ -222,7 +235,7 @@ fn columns(conn: &mut Conn, table: &Table, name: &str) -> Result<Verdict<Vec<(St
         .iter()
         .filter_map(|r| Some((text(r.first())?, (text(r.get(1))?, text(r.get(2))))))
         .collect();
-    let mut list = Vec::new();
+    let (mut list, mut read) = (Vec::new(), Vec::new());
     for column in &table.meta.options.columns {
         let Some((column_type, charset)) = types.remove(column) else {
             return Ok(Verdict::use_sql(
@@ -234,6 +247,14 @@ fn columns(conn: &mut Conn, table: &Table, name: &str) -> Result<Verdict<Vec<(St
             Some(members) => Some(encoded(conn, name, &members, set.unwrap_or("binary"))?),
             None => None,
         };
+        read.push(innodb::read::Column {
+            name: column.clone(),
+            values: match Type::of(&column_type, set, members.clone(), server) {
+                Ok(of) => Values::Stored(of),
+                Err(why) => Values::Unread(why.to_string()),
+            },
+            hidden: false,
+        });
         match Column::of(&column_type, set, members) {
             Ok(kind) => list.push((column.clone(), kind)),
             Err(why) => {
@@ -246,7 +267,7 @@ fn columns(conn: &mut Conn, table: &Table, name: &str) -> Result<Verdict<Vec<(St
         }
     }
     Ok(if types.is_empty() {
-        Verdict::Ready(list)
+        Verdict::Ready((list, read))
     } else {
         Verdict::use_sql("they have columns that the archive has no values of")
     })

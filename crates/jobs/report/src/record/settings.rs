@@ -55,7 +55,7 @@ pub fn load(o: &load::Options) -> Record {
     setting(&mut r, "from", &o.from);
     setting(&mut r, "target", &o.target.endpoint);
     setting(&mut r, "workers", o.threads);
-    setting(&mut r, "verify at the end", yes(o.verify));
+    setting(&mut r, "verify", o.verify.name());
     setting(&mut r, "tuning of the server", o.tune.level.name());
     setting(
         &mut r,

@@ -8,6 +8,7 @@ use super::{Item, Summary, tuning};
 use crate::record::Better;
 use base::units::{bytes, count, rounded, seconds};
 use serde_json::json;
+use verify::Comparison;
 
 /// Describes a load that is complete but for its exceptions.
 pub fn load(d: &load::Summary) -> Summary {
@@ -107,24 +108,35 @@ fn add_amounts(s: &mut Summary, d: &load::Summary) {
 const COUNTED: &str = "counted: the server stored every row that was sent, without a warning; a dump like this has no digests to compare with";
 
 /// What was not done.
-const NOT_VERIFIED: &str =
-    "NOT VERIFIED (--no-verify): the target's rows were not compared with the archive";
+const NOT_VERIFIED: &str = "NOT VERIFIED (--verify none or files): the rows that were loaded by SQL were not compared with the archive";
 
 /// Whether the target has the archive's rows.
 fn verified(d: &load::Summary) -> Item {
     let item = Item::new("verified").key("digests", d.digests).key(
         "verified",
-        d.verified
-            .as_ref()
-            .map(|v| json!({"tables": v.tables, "rows": v.rows, "duration": rounded(v.seconds)})),
+        d.verified.as_ref().map(|v| {
+            json!({
+                "tables": v.tables, "rows": v.rows, "duration": rounded(v.seconds),
+                "tables_from_files": v.from_files, "sampled_rows": v.sampled_rows,
+            })
+        }),
     );
+    let from_files = |v: &Comparison| match v.from_files {
+        0 => String::new(),
+        n => format!(
+            "; {} of them in the files that were built, with all indexes, and {} of these also through the server",
+            things(n, "table"),
+            things(v.sampled_rows, "row")
+        ),
+    };
     match &d.verified {
         Some(v) => item
             .line(format!(
-                "equal: {} in {} have the archive's digests ({})",
+                "equal: {} in {} have the archive's digests ({}){}",
                 things(v.rows, "row"),
                 things(v.tables, "table"),
-                seconds(v.seconds)
+                seconds(v.seconds),
+                from_files(v)
             ))
             .figure_with_note(v.seconds, "s", Better::Lower, "at the end"),
         None if !d.digests => item.line(COUNTED),
@@ -249,7 +261,7 @@ fn story(d: &load::Summary) -> Vec<String> {
     };
     let verified = match &d.verified {
         Some(v) => format!(
-            "Verified: the rows of {} were read back from the server and have the archive's digests.",
+            "Verified: the rows of {} were read back and have the archive's digests.",
             match v.tables {
                 1 => "the one table".to_owned(),
                 n => format!("all {} tables", count(n)),

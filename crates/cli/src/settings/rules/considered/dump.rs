@@ -66,7 +66,11 @@ const FILES: &[Considered] = &[
     ("recover", "--recover", files),
     ("scratch", "--scratch /s", files),
     ("mysqld", "--mysqld /m", files),
-    ("mysqld-option", "--mysqld-option innodb_page_size=8k", files),
+    (
+        "mysqld-option",
+        "--mysqld-option innodb_page_size=8k",
+        files,
+    ),
 ];
 
 const DUMPING: &[Considered] = &[
@@ -75,7 +79,9 @@ const DUMPING: &[Considered] = &[
     ("chunk-size", "--chunk-size 1M", always),
     // A call with this option is in the list; here are the wait for the lock that it does not take, and the rest.
     ("consistency", "--consistency none", server),
-    ("lock-wait", "--lock-wait 5", |c| !c.has("none") && server(c)),
+    ("lock-wait", "--lock-wait 5", |c| {
+        !c.has("none") && server(c)
+    }),
     ("no-routines", "--no-routines", always),
     ("no-events", "--no-events", always),
     ("no-triggers", "--no-triggers", always),

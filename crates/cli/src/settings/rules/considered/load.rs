@@ -66,7 +66,7 @@ const LOADING: &[Considered] = &[
     ("resume", "--resume", |c| {
         !c.has_any(&["-:archive", "-:script"])
     }),
-    ("no-verify", "--no-verify", always),
+    ("verify", "--verify none", always),
     ("allow-same-server", "--allow-same-server", |c| {
         with_manifest(c) && !c.has("--datadir")
     }),
