@@ -175,7 +175,7 @@ pub fn from_files(a: &Dump) -> Result<()> {
     }
     if a.how.consistency == Consistency::None || a.how.lock_wait.is_some() {
         return refuse(
-            "--consistency and --lock-wait do not apply to --from-files: nobody writes to the data directory",
+            "--consistency and --lock-wait do not apply to --from-files: no server writes to the data directory",
             "leave them out",
         );
     }

@@ -3,6 +3,7 @@
 use super::tables::{Series, TableState};
 use super::unreadable;
 use crate::SourceFiles;
+use crate::from_files::sample;
 use crate::from_files::table_files::{self, Piece};
 use base::{Counters, Result};
 use crossbeam_channel::Sender;
@@ -36,6 +37,9 @@ impl Task {
         &self.table.series[self.series]
     }
 }
+
+/// Rows of a table in files that are compared with those that the server reads.
+const SAMPLE: u64 = 200;
 
 /// Rows are assumed to be at least this long, so that a table without statistics is still cut.
 const SHORTEST_ROW: u64 = 20;
@@ -109,7 +113,7 @@ fn divide(
             table.begin_task();
             tasks.send(task).map_err(|_| readers_stopped())
         };
-        if let Some(pieces) = from_files(table, n, files, chunk_bytes, run) {
+        if let Some(pieces) = from_files(conn, id, table, n, files, chunk_bytes, run)? {
             let single = pieces.len() == 1;
             for piece in pieces {
                 send_task(piece.range.clone(), Some(piece), single)?;
@@ -146,33 +150,48 @@ fn divide(
 
 /// The pieces of a series in its files; `None`: its rows are read by SQL.
 fn from_files(
+    conn: &mut Conn,
+    id: &Identity,
     table: &TableState,
     series: usize,
     files: Option<&SourceFiles>,
     chunk_bytes: u64,
     run: &Run,
-) -> Option<Vec<Piece>> {
+) -> Result<Option<Vec<Piece>>> {
+    let Some(files) = files else { return Ok(None) };
     let of = &table.series[series];
     let opened = table_files::open(
-        &files?.read_from,
+        &files.read_from,
         &table.table,
         of.partition.as_deref(),
         &of.plan,
         &run.limiter,
+        id.is_mariadb(),
     );
     let pieces = opened.and_then(|files| {
         let leaves = table_files::leaves(&files);
         // With long values, which lie outside of the leaves.
         let each = (of.data_bytes / leaves.max(1)).max(1);
-        table_files::divide(&files, &of.plan, chunk_bytes, each).map_err(|e| e.to_string())
+        let first = files.first().map(|f| f.first_rows(SAMPLE)).transpose();
+        let first = first.map_err(|e| e.to_string())?.unwrap_or_default();
+        let mut plan = of.plan.clone();
+        // A server that reads all rows reads them in the order of the clustered index.
+        plan.key
+            .take_if(|key| !files.iter().all(|f| f.is_in_order_of(key)));
+        let pieces = table_files::divide(&files, &of.plan, chunk_bytes, each);
+        Ok((first, plan, files.len(), pieces.map_err(|e| e.to_string())?))
     });
-    match pieces {
-        Ok(pieces) => Some(pieces),
-        Err(why) => {
-            table.read_by_sql(&why);
-            None
-        }
-    }
+    let why = match pieces {
+        // Of several partitions in one series the server reads them in another order.
+        Ok((first, plan, 1, pieces)) => match sample::has_first_rows(conn, &plan, &first)? {
+            true => return Ok(Some(pieces)),
+            false => "its first rows are not those that the server reads".to_owned(),
+        },
+        Ok((_, _, _, pieces)) => return Ok(Some(pieces)),
+        Err(why) => why,
+    };
+    table.read_by_sql(&why);
+    Ok(None)
 }
 
 /// Readers that failed have closed the channel; theirs is the error to show.

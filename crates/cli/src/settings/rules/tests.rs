@@ -128,11 +128,11 @@ fn what_does_not() {
         ),
         (
             "dump --to d --from-files /srv/d --consistency none",
-            "nobody writes",
+            "no server writes",
         ),
         (
             "dump --to d --from-files /srv/d --lock-wait 5",
-            "nobody writes",
+            "no server writes",
         ),
         (
             "dump --to d --from-files /srv/d --connect-timeout 5",

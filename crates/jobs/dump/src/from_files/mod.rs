@@ -6,7 +6,9 @@
 //! Invariant: nothing in the data directory is written to, and no server starts on it meanwhile. What it does not
 //! do: take the snapshot whose directory this is.
 
+mod definition;
 pub(crate) mod paths;
+pub(crate) mod sample;
 pub(crate) mod scan;
 pub(crate) mod table_files;
 

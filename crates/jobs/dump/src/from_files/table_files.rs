@@ -3,12 +3,14 @@
 //! A table whose files are not read here (their format, a type, an index that is damaged above its leaves) is read by
 //! SQL, and why is said; only rows that turn out to be damaged are given up.
 
-use super::paths;
+use super::{definition, paths};
+use archive::RowDigest;
 use archive::row::NULL;
 use base::RateLimiter;
 use base::units::printable;
 use innodb::read::sdi::Sdi;
 use innodb::read::{Bytes, Error, Leaf, Leaves, Rows, Table, Tablespace};
+use innodb::read::{instant, mariadb};
 use rows::key_ranges::{Bound, ChunkKey, KeyRange, Kind};
 use rows::table_plan::TablePlan;
 use std::fs::File;
@@ -67,27 +69,18 @@ pub fn open(
     partition: Option<&str>,
     plan: &TablePlan,
     limiter: &Arc<RateLimiter>,
+    mariadb: bool,
 ) -> Result<Vec<Arc<TableFile>>, String> {
     if !table.engine.eq_ignore_ascii_case("InnoDB") {
         return Err(format!("engine {}", table.engine));
     }
     let paths = paths::of_table(datadir, &table.schema, &table.name, partition)?;
-    // MySQL describes all partitions in the file of the first.
-    let all = if partition.is_some() {
-        paths::of_table(datadir, &table.schema, &table.name, None)?
+    let definition = if mariadb {
+        Described::Defined(definition::of_mariadb(table)?)
     } else {
-        paths.clone()
-    };
-    let mut described = None;
-    for path in &all {
-        let sdi = with_file(path, limiter, |space| Sdi::read(space))?;
-        if !sdi.json().is_empty() {
-            described = Some(sdi);
-            break;
-        }
-    }
-    let Some(described) = described else {
-        return Err("its file does not describe it".to_owned());
+        Described::InFile(dictionary_information(
+            datadir, table, partition, &paths, limiter,
+        )?)
     };
     let mut files = Vec::new();
     for path in paths {
@@ -95,10 +88,17 @@ pub fn open(
         let said = |e: Error| format!("{}: {e}", printable(&path.display().to_string()));
         let (definition, leaves) = {
             let space = Tablespace::open(&file).map_err(said)?;
-            let definition = described
-                .table(space.id)
-                .ok_or("its file does not describe it")?
-                .map_err(said)?;
+            let definition = match &definition {
+                Described::InFile(sdi) => sdi
+                    .table(space.id)
+                    .ok_or("its file does not describe it")?
+                    .map_err(said)?,
+                Described::Defined(definition) => {
+                    let mut table = mariadb::table(definition.clone()).map_err(said)?;
+                    instant::apply(&space, &mut table).map_err(said)?;
+                    table
+                }
+            };
             let leaves =
                 Leaves::of(&space, &definition.clustered, definition.redundant).map_err(said)?;
             (definition, leaves)
@@ -127,6 +127,35 @@ pub fn open(
         }));
     }
     Ok(files)
+}
+
+/// Where the definition of a table is from.
+enum Described {
+    /// MySQL: its file.
+    InFile(Sdi),
+    /// MariaDB: the server's catalog.
+    Defined(mariadb::Definition),
+}
+
+/// MySQL describes all partitions in the file of the first.
+fn dictionary_information(
+    datadir: &Path,
+    table: &server::catalog::Table,
+    partition: Option<&str>,
+    paths: &[PathBuf],
+    limiter: &Arc<RateLimiter>,
+) -> Result<Sdi, String> {
+    let all = match partition {
+        Some(_) => paths::of_table(datadir, &table.schema, &table.name, None)?,
+        None => paths.to_owned(),
+    };
+    for path in &all {
+        let sdi = with_file(path, limiter, |space| Sdi::read(space))?;
+        if !sdi.json().is_empty() {
+            return Ok(sdi);
+        }
+    }
+    Err("its file does not describe it".to_owned())
 }
 
 fn open_file(path: &Path, limiter: &Arc<RateLimiter>) -> Result<Limited, String> {
@@ -264,6 +293,41 @@ impl TableFile {
             }
         }
         Ok(None)
+    }
+
+    /// Whether its rows lie in the order of this key.
+    pub fn is_in_order_of(&self, key: &ChunkKey) -> bool {
+        key.index == self.table.clustered.name
+    }
+
+    /// The digest of the rows of its first leaf with any, and how many they are: at most `most` of them.
+    pub fn first_rows(&self, most: u64) -> Result<RowDigest, Error> {
+        /// Ends the scan.
+        enum End {
+            Enough,
+            Failed(Error),
+        }
+        impl From<Error> for End {
+            fn from(e: Error) -> End {
+                End::Failed(e)
+            }
+        }
+        let mut digest = RowDigest::new();
+        for leaf in 0..self.leaves.all.len() {
+            let outcome = self.scan(leaf..leaf + 1, |payload| {
+                digest.add(payload);
+                match digest.rows() < most {
+                    true => Ok(()),
+                    false => Err(End::Enough),
+                }
+            });
+            match outcome {
+                Err(End::Failed(e)) => return Err(e),
+                _ if digest.rows() > 0 => break,
+                _ => {}
+            }
+        }
+        Ok(digest)
     }
 
     /// Where it is.

@@ -20,6 +20,7 @@ pub mod exported;
 mod file;
 pub mod instant;
 mod leaves;
+pub mod mariadb;
 mod outside;
 mod prefix;
 mod record;
