@@ -40,6 +40,7 @@ mod samples;
 mod secrets;
 mod server_limits;
 mod shell_archive;
+mod snapshots;
 mod stores;
 mod streams;
 mod tablespace;

@@ -60,7 +60,9 @@ pub(crate) struct Rules {
 }
 
 /// Names that are left out wherever the server is.
-const OWN: [&str; 7] = [
+const OWN: [&str; 8] = [
+    // MariaDB's BACKUP STAGE writes it, for the tool that has locked.
+    "ddl.log",
     "auto.cnf",
     "ibtmp1",
     "#innodb_temp",

@@ -15,8 +15,27 @@ use wire::Conn;
 /// The file that every server holds a lock on.
 pub(crate) const SYSTEM: &str = "ibdata1";
 
-/// The process that has a data directory in use; the outer `None` if it cannot be known.
+/// The process that has a data directory in use: by its lock, or by its open files. The kernel drops the lock of a server
+/// that closes another descriptor of the file, as MySQL does when it clones itself.
 pub(crate) fn owner(datadir: &Path) -> Result<Option<i32>> {
+    let locked = locked_by(datadir)?;
+    Ok(locked.or_else(|| opened_by(datadir)))
+}
+
+/// Another process that has the system tablespace open, among those whose files this account may see.
+pub(crate) fn opened_by(datadir: &Path) -> Option<i32> {
+    let path = datadir.join(SYSTEM);
+    let processes = fs::read_dir("/proc").ok()?.flatten();
+    let mut numbers = processes.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
+    let own = i32::try_from(std::process::id()).ok();
+    numbers.find(|pid| {
+        let files = fs::read_dir(format!("/proc/{pid}/fd"));
+        let mut files = files.into_iter().flatten().flatten();
+        Some(*pid) != own && files.any(|f| fs::read_link(f.path()).is_ok_and(|to| to == path))
+    })
+}
+
+fn locked_by(datadir: &Path) -> Result<Option<i32>> {
     let path = datadir.join(SYSTEM);
     let file = File::open(&path).map_err(|e| {
         let error = storage("read", &path, &e);

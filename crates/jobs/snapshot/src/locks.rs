@@ -111,6 +111,8 @@ impl<'a> Locks<'a> {
 
     /// Keeps commits out, and writes to tables without transactions; what was committed is on the disk then.
     pub(crate) fn lock_commits(&mut self) -> Result<()> {
+        // What is flushed now is not waited for by others later.
+        self.flush_logs()?;
         let asked = Instant::now();
         let run = self.run;
         if self.definitions.is_some() && self.staged() {
@@ -131,6 +133,10 @@ impl<'a> Locks<'a> {
         self.commits = Some(Instant::now());
         failpoint::reached("commits are locked");
         // With innodb_flush_log_at_trx_commit other than 1 the last commits may not be in the log file yet.
+        self.flush_logs()
+    }
+
+    fn flush_logs(&mut self) -> Result<()> {
         self.lock
             .execute("FLUSH NO_WRITE_TO_BINLOG ENGINE LOGS")
             .map_err(|e| failure::wire("cannot flush the redo log", e))?;

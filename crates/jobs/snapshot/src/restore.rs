@@ -71,12 +71,18 @@ pub fn restore(run: &Run, options: &RestoreOptions) -> Result<Outcome> {
         .iter()
         .filter(|(name, _)| of_flavour(name, manifest.is_mariadb()));
     let settings = settings.map(|(name, value)| format!("{name}={value}"));
+    // What the files say of their position is shown by the plugin that wrote them; it is not loaded by itself where no
+    // privileges are read.
+    let plugin = (manifest.method == "clone").then(|| "plugin-load-add=mysql_clone.so".to_owned());
     let restored = Restored {
         datadir: new.clone(),
         program: options.program.clone(),
         mariadb: manifest.is_mariadb(),
         version: manifest.source.version.clone(),
-        options: settings.chain(options.options.iter().cloned()).collect(),
+        options: settings
+            .chain(plugin)
+            .chain(options.options.iter().cloned())
+            .collect(),
     };
     // Before anything is created.
     let mut server = restored.server()?;

@@ -90,7 +90,11 @@ pub(crate) fn mariadb_backup(
     let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     let mut text = format!("[mariadb-backup]\nuser={}\n", quoted(&server.user));
     match &server.endpoint {
-        Endpoint::Unix(path) => text += &format!("socket={}\n", quoted(&path.to_string_lossy())),
+        // The tool works in another directory.
+        Endpoint::Unix(path) => {
+            let path = std::path::absolute(path).map_err(|e| storage("use", path, &e))?;
+            text += &format!("socket={}\n", quoted(&path.to_string_lossy()));
+        }
         Endpoint::Tcp(host, port) => text += &format!("host={}\nport={port}\n", quoted(host)),
     }
     if let Some(password) = &server.password {

@@ -41,7 +41,8 @@ impl Stopped {
             storage("read", &path, &e)
                 .hint("--datadir names the data directory of a server that does not run")
         })?;
-        if rustix::fs::fcntl_lock(&system, FlockOperation::NonBlockingLockShared).is_err() {
+        let locked = rustix::fs::fcntl_lock(&system, FlockOperation::NonBlockingLockShared);
+        if locked.is_err() || local::opened_by(&datadir).is_some() {
             let what = format!("a server runs on {}", datadir.display());
             return Err(Error::new(Kind::Target, printable(&what))
                 .hint("connect to it instead of naming --datadir, or shut it down first"));
