@@ -16,7 +16,6 @@ fn times() -> usize {
 
 /// Under writes, restored, proven, and carried on from its position to equality with its source.
 fn under_writes(scene: &mut Scene, method: &str) {
-    scene.fill();
     for _ in 0..times() {
         let writes = Writes::begin(&scene.server);
         writes.until_they_move();
@@ -36,6 +35,7 @@ fn under_writes(scene: &mut Scene, method: &str) {
 each_kind!(files_that_are_cloned_are_of_one_moment; mysql, mariadb, mariadb118);
 fn files_that_are_cloned_are_of_one_moment(kind: Kind) {
     if let Some(mut scene) = Scene::on("xfs", kind, false) {
+        scene.fill();
         under_writes(&mut scene, "reflink");
     }
 }
@@ -57,12 +57,14 @@ fn a_redo_log_that_is_written_over_meanwhile_is_noticed(kind: Kind) {
             .restart_with(&["--innodb-log-file-size=4M"])
             .expect("a restart"),
     }
+    scene.fill();
     under_writes(&mut scene, "reflink");
 }
 
 each_kind!(a_subvolume_is_of_one_moment; mysql, mariadb);
 fn a_subvolume_is_of_one_moment(kind: Kind) {
     if let Some(mut scene) = Scene::on("btrfs", kind, true) {
+        scene.fill();
         under_writes(&mut scene, "btrfs");
     }
 }
@@ -74,6 +76,12 @@ fn a_clone_of_the_plugin_shows_its_position_when_it_is_recovered() {
         e.says(&["INSTALL PLUGIN clone"]);
         let sql = "INSTALL PLUGIN clone SONAME 'mysql_clone.so'";
         scene.server.client(sql).expect("the plugin");
+        scene.fill();
+        let done = scene.take("clone", "to", &[]).run().code(3);
+        done.says(&["table `shop`.`w` uses MyISAM"]);
+        std::fs::remove_dir_all(scene.path("to")).expect("removed");
+        let sql = "ALTER TABLE shop.w ENGINE = InnoDB";
+        scene.server.client(sql).expect("another engine");
         under_writes(&mut scene, "clone");
     }
 }
@@ -85,6 +93,7 @@ fn a_copy_of_mariadb_backup_is_prepared() {
         return;
     }
     if let Some(mut scene) = Scene::anywhere(Kind::MariaDb) {
+        scene.fill();
         under_writes(&mut scene, "copy");
     }
 }

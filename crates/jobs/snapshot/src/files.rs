@@ -73,13 +73,13 @@ const OWN: [&str; 8] = [
 ];
 
 impl Rules {
-    /// For a server that runs.
-    pub(crate) fn of(id: &Identity) -> Rules {
+    /// For a server that runs; `root` is its data directory without links, which its variables may name by one.
+    pub(crate) fn of(id: &Identity, root: &Path) -> Rules {
         let mut rules = Rules::of_files();
-        let root = Path::new(&id.datadir);
         let path = |name: &str| {
-            let value = id.variable(name).filter(|v| !v.is_empty())?;
-            Some(root.join(value))
+            let value = Path::new(id.variable(name).filter(|v| !v.is_empty())?);
+            let below = value.strip_prefix(&id.datadir).unwrap_or(value);
+            Some(root.join(below))
         };
         let single = [
             "pid_file",

@@ -133,7 +133,37 @@ impl<'a> Locks<'a> {
         self.commits = Some(Instant::now());
         failpoint::reached("commits are locked");
         // With innodb_flush_log_at_trx_commit other than 1 the last commits may not be in the log file yet.
-        self.flush_logs()
+        self.flush_logs()?;
+        self.until_written()
+    }
+
+    /// Waits until everything that was logged before is in the log's file. With `innodb_flush_log_at_trx_commit = 0`
+    /// MariaDB does nothing when it is told to flush its log, and writes it once a second
+    /// (`innodb_flush_log_at_timeout`).
+    fn until_written(&mut self) -> Result<()> {
+        const MOST: Duration = Duration::from_secs(10);
+        let (current, flushed) = match self.id.is_mariadb() {
+            true => ("Innodb_lsn_current", "Innodb_lsn_flushed"),
+            false => (
+                "Innodb_redo_log_current_lsn",
+                "Innodb_redo_log_flushed_to_disk_lsn",
+            ),
+        };
+        let Some(wanted) = self.status(current)? else {
+            return Ok(());
+        };
+        let end = Instant::now() + MOST;
+        while self.status(flushed)?.is_some_and(|lsn| lsn < wanted) {
+            self.run.check()?;
+            if Instant::now() > end {
+                let what = "the server does not write its redo log while commits are locked";
+                return Err(Error::new(Kind::Lock, what).hint(
+                    "nothing is locked any more; set innodb_flush_log_at_trx_commit to 1 or 2, and innodb_flush_log_at_timeout to 1",
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
     }
 
     fn flush_logs(&mut self) -> Result<()> {

@@ -47,6 +47,28 @@ pub(crate) fn can_clone(conn: &mut Conn, id: &server::Identity) -> Result<()> {
     Ok(())
 }
 
+/// Tables whose rows the plugin does not copy: it knows InnoDB alone.
+pub(crate) fn not_cloned(conn: &mut Conn) -> Result<Vec<String>> {
+    let sql = "SELECT table_schema, table_name, engine FROM information_schema.tables \
+               WHERE table_type = 'BASE TABLE' AND engine <> 'InnoDB' \
+               AND table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')";
+    let rows = conn
+        .fetch(sql)
+        .map_err(|e| failure::wire("cannot look for tables of other engines", e))?;
+    let text = |cell: Option<&Option<Vec<u8>>>| {
+        let bytes = cell.and_then(Option::as_deref).unwrap_or_default();
+        String::from_utf8_lossy(bytes).into_owned()
+    };
+    let named = |r: &Vec<Option<Vec<u8>>>| {
+        let table = server::quote::qualified(&text(r.first()), &text(r.get(1)));
+        printable(&format!(
+            "table {table} uses {}: the CLONE plugin copies it without rows",
+            text(r.get(2))
+        ))
+    };
+    Ok(rows.iter().map(named).collect())
+}
+
 /// Has the server write a copy to `directory/data`.
 pub(crate) fn clone(conn: &mut Conn, id: &server::Identity, directory: &Path) -> Result<()> {
     let owner =

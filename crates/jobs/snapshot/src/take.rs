@@ -101,10 +101,7 @@ fn running(
     let datadir = local::datadir(&conn, &id)?;
     manifest.source = manifest::source(&id);
     manifest.settings = manifest::settings(&id);
-    let mut rules = Rules::of(&Identity {
-        datadir: datadir.display().to_string(),
-        ..id.clone()
-    });
+    let mut rules = Rules::of(&id, &datadir);
     let begin = manifest.created.begin.clone();
     let plan = Plan {
         id: &manifest.id.clone(),
@@ -127,6 +124,7 @@ fn running(
     let made = match options.method {
         Method::Clone => {
             server_copy::can_clone(&mut conn, &id)?;
+            manifest.exceptions = server_copy::not_cloned(&mut conn)?;
             let made = Made::begin(run, &plan, None, root)?;
             server_copy::clone(&mut conn, &id, &made.directory())?;
             "the server's CLONE plugin".clone_into(&mut manifest.locks.mode);
@@ -306,7 +304,8 @@ fn outside(conn: &mut Conn, id: &Identity, datadir: &Path) -> Result<Vec<String>
     let paths = paths.map(|p| String::from_utf8_lossy(&p).into_owned());
     let is_outside = |p: &String| {
         let path = Path::new(p);
-        p.starts_with("../") || path.is_absolute() && !path.starts_with(datadir)
+        p.starts_with("../")
+            || path.is_absolute() && !path.starts_with(datadir) && !path.starts_with(&id.datadir)
     };
     Ok(paths.filter(is_outside).collect())
 }

@@ -180,7 +180,8 @@ impl Volume {
                 &format!("it is on {}, which is no logical volume", mounted.source),
             ));
         }
-        let words = lvs("vg_name,lv_name,pool_lv", &mounted.source)?;
+        let words = lvs("vg_name,lv_name,pool_lv", &mounted.source)
+            .map_err(|e| refused(datadir, &format!("it is on no logical volume ({})", e.what)))?;
         let [group, origin, pool] = words.as_slice() else {
             return Err(refused(datadir, "lvs does not know its volume"));
         };
