@@ -4,9 +4,16 @@
 
 use base::units::printable;
 use base::{Error, Kind, Result};
+use run::Run;
 use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// How often it is looked whether a program has ended.
+const POLL: Duration = Duration::from_millis(5);
 
 /// Where such programs are besides the directories of PATH.
 const DIRECTORIES: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
@@ -32,32 +39,69 @@ pub(crate) fn run<S: AsRef<OsStr>>(
 ) -> Result<String> {
     let mut command = Command::new(find(name, package)?);
     command.args(arguments);
-    output(command)
+    output(command, None)
 }
 
-/// The same for a command that is put together already.
-pub(crate) fn output(mut command: Command) -> Result<String> {
+/// The same for a command that is put together already; with a run, a stop of it ends the program.
+///
+/// The terminal's Ctrl-C does not reach it: what is being removed is removed. If this process is killed, the program ends
+/// with the next line that it says, because nobody reads it.
+pub(crate) fn output(mut command: Command, stops: Option<&Run>) -> Result<String> {
     let shown = shown(&command);
-    let out = command
+    let cannot =
+        |e: io::Error| Error::new(Kind::Failed, printable(&format!("cannot run {shown}: {e}")));
+    let mut child = command
         .env("LC_ALL", "C")
         .env_remove("PENSTOCK_PASSWORD")
         .env_remove("MYSQL_PWD")
+        .process_group(0)
         .stdin(Stdio::null())
-        .output()
-        .map_err(|e| Error::new(Kind::Failed, printable(&format!("cannot run {shown}: {e}"))))?;
-    if out.status.success() {
-        return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(cannot)?;
+    let (out, said) = (child.stdout.take(), child.stderr.take());
+    let (status, out, said) = std::thread::scope(|scope| {
+        let out = scope.spawn(|| text(out));
+        let said = scope.spawn(|| text(said));
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break Ok(status),
+                Ok(None) => {}
+                Err(e) => break Err(cannot(e)),
+            }
+            if let Some(run) = stops.filter(|run| run.cancel.is_raised()) {
+                let _ = child.kill();
+                let _ = child.wait();
+                break Err(run.interrupted());
+            }
+            std::thread::sleep(POLL);
+        };
+        let joined = |t: std::thread::ScopedJoinHandle<'_, String>| t.join().unwrap_or_default();
+        (status, joined(out), joined(said))
+    });
+    let status = status?;
+    if status.success() {
+        return Ok(out);
     }
-    let said = [out.stderr, out.stdout].concat();
-    let said = String::from_utf8_lossy(&said);
+    let said = said + &out;
     let lines: Vec<&str> = said.lines().filter(|l| !l.trim().is_empty()).collect();
     let said = lines[lines.len().saturating_sub(3)..].join("; ");
     let kind = match run::failure::says_full(&said) {
         true => Kind::Storage,
         false => Kind::Failed,
     };
-    let what = format!("{shown}: {} ({})", said.trim(), out.status);
+    let what = format!("{shown}: {} ({status})", said.trim());
     Err(Error::new(kind, printable(&what)))
+}
+
+/// All that a program writes.
+fn text(from: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(mut from) = from {
+        let _ = from.read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn shown(command: &Command) -> String {

@@ -138,14 +138,14 @@ pub(crate) fn mariadb_backup(
         .arg("--backup")
         .arg(format!("--parallel={threads}"))
         .arg(target("--target-dir="));
-    program::output(command)?;
+    program::output(command, Some(run))?;
     run.check()?;
     let mut command = Command::new(&tool);
     command
         .arg(&defaults)
         .arg("--prepare")
         .arg(target("--target-dir="));
-    program::output(command)?;
+    program::output(command, Some(run))?;
     let info = BINLOG_INFO
         .iter()
         .find_map(|name| fs::read_to_string(data.join(name)).ok());
