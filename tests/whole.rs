@@ -42,6 +42,7 @@ mod secrets;
 mod server_limits;
 mod shell_archive;
 mod stored_values;
+mod snapshots;
 mod stores;
 mod streams;
 mod tablespace;

@@ -9,6 +9,7 @@ pub mod chromium;
 pub mod fixtures;
 pub mod imported;
 pub mod managed;
+pub mod mounted;
 pub mod pair;
 pub mod proxied;
 pub mod same;

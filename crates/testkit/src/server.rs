@@ -35,6 +35,7 @@ pub struct Setup {
     tcp: bool,
     extra: Vec<OsString>,
     datadir: Option<PathBuf>,
+    within: Option<PathBuf>,
 }
 
 impl Setup {
@@ -45,6 +46,7 @@ impl Setup {
             tcp: false,
             extra: Vec::new(),
             datadir: None,
+            within: None,
         })
     }
 
@@ -62,6 +64,13 @@ impl Setup {
         self
     }
 
+    /// In a directory of its own below this one, as on a file system of its own.
+    #[must_use]
+    pub fn within(mut self, directory: &Path) -> Setup {
+        self.within = Some(directory.to_owned());
+        self
+    }
+
     /// Adds arguments of the server; they override the ones chosen here.
     #[must_use]
     pub fn args<S: Into<OsString>>(mut self, extra: impl IntoIterator<Item = S>) -> Setup {
@@ -73,7 +82,7 @@ impl Setup {
     pub fn start(self) -> Result<Server> {
         static SWEPT: Once = Once::new();
         SWEPT.call_once(sweep);
-        let directory = temp_directory()?;
+        let directory = temp_directory(self.within.as_deref())?;
         let instance = Instance::create(&self, directory.path())?;
         let child = start(&instance, process::spawn_bound)?;
         Ok(Server {
@@ -413,9 +422,9 @@ impl Drop for Server {
     }
 }
 
-fn temp_directory() -> Result<tempfile::TempDir> {
+fn temp_directory(within: Option<&Path>) -> Result<tempfile::TempDir> {
     let prefix = format!("{PREFIX}{}-", std::process::id());
-    let mut home = std::env::temp_dir();
+    let mut home = within.map_or_else(std::env::temp_dir, Path::to_owned);
     // Room for the prefix, the random part and the socket's own name.
     if home.as_os_str().len() + prefix.len() + 16 >= SOCKET_MAX {
         home = PathBuf::from("/tmp");

@@ -17,6 +17,7 @@ pub mod limits;
 pub mod load;
 pub mod report;
 pub mod repository;
+pub mod snapshot;
 pub mod throttle;
 pub mod values;
 pub mod verify;
@@ -112,6 +113,9 @@ pub enum Command {
     Restore(repository::Restore),
     /// Remove the backups that the rules do not keep
     Prune(repository::Prune),
+    /// Take, store and restore snapshots of a server's files
+    #[command(subcommand)]
+    Snapshot(snapshot::Snapshot),
     /// Read the configuration, and say what it means
     #[command(subcommand)]
     Config(config::Config),

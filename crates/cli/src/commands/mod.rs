@@ -7,6 +7,7 @@ mod control;
 mod each;
 mod report;
 mod repository;
+mod snapshot;
 
 pub use each::run_all;
 
@@ -43,6 +44,7 @@ fn run(cli: &Cli, config: Option<&Config>, screen: &Arc<Screen>, cancel: &Cancel
         Command::Drill(a) => repository::drill(a, config, &run, screen),
         Command::Restore(a) => repository::restore(a, &run, screen),
         Command::Prune(a) => repository::prune(a, config, &run, screen),
+        Command::Snapshot(a) => snapshot::snapshot(a, &run, screen),
         Command::Config(args::config::Config::Check(_)) => config::check(config, screen),
         Command::Rekey(a) => repository::rekey(a, screen),
         Command::Doctor(a) => doctor(a, &run, screen),

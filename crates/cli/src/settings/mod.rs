@@ -12,6 +12,7 @@ mod optionfile;
 pub mod place;
 pub mod rules;
 pub mod scratch;
+pub mod snapshot;
 pub mod state;
 pub mod words;
 

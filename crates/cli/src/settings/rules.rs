@@ -12,6 +12,7 @@ use crate::args::encryption::Rekey;
 use crate::args::load::{Load, Loading};
 use crate::args::report::Report;
 use crate::args::repository::{Check, List};
+use crate::args::snapshot::{Method as SnapshotMethod, Take};
 use crate::args::throttle::Throttle;
 use crate::args::values::{Consistency, ImportMode, Tune};
 use crate::args::verify::Verify;
@@ -183,6 +184,53 @@ pub fn from_files(a: &Dump) -> Result<()> {
         return refuse(
             "limits on the impact on other sessions do not apply to --from-files: its server has none",
             "leave them out; --max-rate limits how fast files are read, --max-rate-disk how fast the archive is written",
+        );
+    }
+    Ok(())
+}
+
+/// `penstock snapshot take`.
+pub fn snapshot(a: &Take) -> Result<()> {
+    let method = a.method;
+    if a.datadir.is_some() && method != SnapshotMethod::Copy {
+        return refuse(
+            "--datadir is for a server that does not run, whose files are copied",
+            "name the running server, or use --method copy",
+        );
+    }
+    if a.datadir.is_some() && (a.keep || a.at.is_some() || a.lock_wait.is_some()) {
+        return refuse(
+            "--keep, --at and --lock-wait are for a server that runs",
+            "leave them out, and name a place with --to",
+        );
+    }
+    if a.datadir.is_some() && a.connection.names_a_server() {
+        return refuse(
+            "--datadir names the files of a server that does not run, and the connection options one that runs",
+            "leave one of the two out",
+        );
+    }
+    if a.snapshot_size.is_some() && method != SnapshotMethod::Lvm {
+        return refuse(
+            "--snapshot-size is the room of an LVM snapshot that has room of its own",
+            "leave it out, or use --method lvm",
+        );
+    }
+    let by_server = matches!(method, SnapshotMethod::Clone | SnapshotMethod::Copy);
+    if by_server && a.lock_wait.is_some() {
+        return refuse(
+            "--lock-wait does not apply: the server, or mariadb-backup, locks by itself",
+            "leave it out",
+        );
+    }
+    let stores = a.max_rate.is_some()
+        || a.store_limits.max_rate_disk.is_some()
+        || !a.encryption.encrypt_to.is_empty()
+        || a.encryption.passphrase_file.is_some();
+    if a.keep && stores {
+        return refuse(
+            "--keep stores nothing, so no rate and no key applies",
+            "leave them out, or name a place with --to",
         );
     }
     Ok(())

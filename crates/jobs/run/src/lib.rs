@@ -11,6 +11,7 @@ pub mod failure;
 pub mod host;
 pub mod memory;
 mod phase;
+pub mod read_lock;
 mod run;
 mod run_status;
 pub mod server_counters;

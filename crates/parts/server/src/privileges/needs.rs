@@ -67,6 +67,11 @@ impl Privileges {
         self.missing(&dump(identity, needs))
     }
 
+    /// The GRANT statements that are missing for a snapshot of the server's files.
+    pub fn missing_for_snapshot(&self, identity: &Identity) -> Vec<String> {
+        self.missing(&snapshot(identity))
+    }
+
     /// The GRANT statements that are missing for a load.
     pub fn missing_for_load(&self, identity: &Identity, needs: &LoadNeeds) -> Vec<String> {
         self.missing(&load(identity, needs))
@@ -84,6 +89,22 @@ impl Privileges {
             None => Some(format!("GRANT SUPER ON *.* TO {}", self.account)),
         }
     }
+}
+
+fn snapshot(identity: &Identity) -> Needs {
+    // For the read lock, and to flush the redo log under it.
+    let mut list: Needs = vec![(Scope::Global, vec!["RELOAD"])];
+    if identity.mysql_at_least(8, 0, 0) {
+        list.push((Scope::Global, vec!["BACKUP_ADMIN"]));
+    }
+    // Long statements are looked for before the lock is requested, and tablespaces by their paths.
+    if !identity.mariadb_at_least(10, 4, 1) {
+        list.push((Scope::Global, vec!["PROCESS"]));
+    }
+    if identity.log_bin {
+        list.push((Scope::Global, vec![position::needed(identity), "SUPER"]));
+    }
+    list
 }
 
 fn dump(identity: &Identity, needs: &DumpNeeds) -> Needs {

@@ -1,0 +1,60 @@
+//! `penstock snapshot`.
+
+use super::{control, exceptions, show};
+use crate::args::snapshot::{Restore, Snapshot, Take};
+use crate::screen::Screen;
+use crate::settings;
+use ::report::summary;
+use base::{Kind, Result};
+use run::Run;
+
+/// Runs one of its commands.
+pub fn snapshot(command: &Snapshot, run: &Run, screen: &Screen) -> Result<u8> {
+    match command {
+        Snapshot::Take(a) => take(a, run, screen),
+        Snapshot::Restore(a) => restore(a, run, screen),
+        Snapshot::List(_) => {
+            let found = snapshot::list(&settings::snapshot::records()?)?;
+            screen.summary(&summary::snapshots(&found));
+            Ok(0)
+        }
+        Snapshot::Clean(a) => {
+            let options = settings::snapshot::clean(a);
+            let done = snapshot::clean(run, &settings::snapshot::records()?, &options)?;
+            screen.summary(&summary::snapshot_clean(&done));
+            Ok(exceptions(&done.left))
+        }
+    }
+}
+
+fn take(a: &Take, run: &Run, screen: &Screen) -> Result<u8> {
+    let options = settings::snapshot::take(a)?;
+    run.limiter.set_rate(a.max_rate);
+    settings::limit_disk(run, &a.store_limits);
+    let about = match &options.to {
+        Some(to) => settings::about("into", to),
+        None => "which is kept".to_owned(),
+    };
+    let _listens = control::listen(run, "snapshot take", about);
+    let done = snapshot::take(run, &options)?;
+    show(run, screen, &mut summary::snapshot_take(&done));
+    Ok(exceptions(&done.manifest.exceptions))
+}
+
+fn restore(a: &Restore, run: &Run, screen: &Screen) -> Result<u8> {
+    let options = settings::snapshot::restore(a)?;
+    run.limiter.set_rate(a.max_rate);
+    let _listens = control::listen(
+        run,
+        "snapshot restore",
+        settings::about("of", &options.from),
+    );
+    let done = snapshot::restore(run, &options)?;
+    show(run, screen, &mut summary::snapshot_restore(&done));
+    let unchecked = done.proof.as_ref().is_some_and(|p| !p.unchecked.is_empty());
+    Ok(if unchecked {
+        Kind::Exceptions.exit_code()
+    } else {
+        0
+    })
+}

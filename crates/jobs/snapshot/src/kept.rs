@@ -1,0 +1,139 @@
+//! Snapshots that are on this host: those that were kept, and what killed runs left.
+//!
+//! Invariant: a snapshot that a run is making or reading is never removed.
+
+use crate::made::undo;
+use crate::record::{Content, Found, Record};
+use base::units::printable;
+use base::{Error, Kind, Result};
+use run::Run;
+use std::path::Path;
+
+/// What a snapshot on this host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It was kept.
+    Kept,
+    /// A run is making or reading it.
+    InUse,
+    /// A killed run left it, or a part of it.
+    Leftover,
+}
+
+/// A snapshot on this host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// What its record says; `None` of a record that a run was killed before it had written.
+    pub content: Option<Content>,
+    /// What it is.
+    pub state: State,
+}
+
+/// Everything that is recorded in this directory.
+pub fn list(state: &Path) -> Result<Vec<Listed>> {
+    let found = Record::all(state)?;
+    let listed = found.into_iter().map(|found| match found {
+        Found::Busy(path) => Listed {
+            content: Record::peek(&path),
+            state: State::InUse,
+        },
+        Found::Empty(_) => Listed {
+            content: None,
+            state: State::Leftover,
+        },
+        Found::Free(record) => Listed {
+            state: if record.content.kept {
+                State::Kept
+            } else {
+                State::Leftover
+            },
+            content: Some(record.content),
+        },
+    });
+    Ok(listed.collect())
+}
+
+/// What to remove.
+#[derive(Clone, Debug, Default)]
+pub struct CleanOptions {
+    /// Kept snapshots with these identifiers, besides all leftovers.
+    pub ids: Vec<String>,
+    /// All kept snapshots.
+    pub all: bool,
+    /// Only say what would be removed.
+    pub dry_run: bool,
+}
+
+/// What was removed, or would be.
+#[derive(Clone, Debug, Default)]
+pub struct Cleaned {
+    /// Removed.
+    pub removed: Vec<Listed>,
+    /// Left: why.
+    pub left: Vec<String>,
+    /// Whether nothing was done.
+    pub dry_run: bool,
+}
+
+/// Removes leftovers, and the kept snapshots that are named.
+pub fn clean(run: &Run, state: &Path, options: &CleanOptions) -> Result<Cleaned> {
+    let found = Record::all(state)?;
+    let known = |id: &String| {
+        found.iter().any(|f| match f {
+            Found::Free(r) => r.content.id == *id,
+            Found::Busy(path) => Record::peek(path).is_some_and(|c| c.id == *id),
+            Found::Empty(_) => false,
+        })
+    };
+    if let Some(unknown) = options.ids.iter().find(|id| !known(id)) {
+        let what = format!("there is no snapshot {} on this host", printable(unknown));
+        return Err(
+            Error::new(Kind::Usage, what).hint("penstock snapshot list shows what there is")
+        );
+    }
+    let mut done = Cleaned {
+        dry_run: options.dry_run,
+        ..Cleaned::default()
+    };
+    for found in found {
+        run.check()?;
+        match found {
+            Found::Busy(path) => {
+                let name = Record::peek(&path).map_or_else(|| path.display().to_string(), |c| c.id);
+                done.left
+                    .push(printable(&format!("{name}: a run is making or reading it")));
+            }
+            Found::Empty(file) => {
+                if !options.dry_run {
+                    file.remove().map_err(run::state::Failure::error)?;
+                }
+                done.removed.push(Listed {
+                    content: None,
+                    state: State::Leftover,
+                });
+            }
+            Found::Free(record) => {
+                let content = record.content.clone();
+                let state = if content.kept {
+                    State::Kept
+                } else {
+                    State::Leftover
+                };
+                if content.kept && !options.all && !options.ids.contains(&content.id) {
+                    continue;
+                }
+                if !options.dry_run
+                    && let Err(e) = undo(&content).and_then(|()| record.forget())
+                {
+                    done.left.push(format!("{}: {}", content.id, e.what));
+                    continue;
+                }
+                done.removed.push(Listed {
+                    content: Some(content),
+                    state,
+                });
+            }
+        }
+    }
+    Ok(done)
+}

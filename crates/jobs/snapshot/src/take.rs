@@ -1,0 +1,388 @@
+//! Takes a snapshot, and stores its files or keeps it.
+
+use crate::files::{Listing, Rules, all_inside};
+use crate::locks::Locks;
+use crate::made::{Made, Plan};
+use crate::manifest::{self, MANIFEST, Manifest};
+use crate::options::{Method, Server, TakeOptions};
+use crate::send::Sending;
+use crate::stopped::Stopped;
+use crate::volume::Volume;
+use crate::{clone, local, place, reflink, server_copy, space};
+use archive::chunk::Compression;
+use base::{Error, Kind, Result, failpoint};
+use run::state::storage;
+use run::{Run, connect, failure};
+use server::Identity;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+use store::Store;
+use wire::Conn;
+
+/// What was taken.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// What the manifest says.
+    pub manifest: Manifest,
+    /// The server.
+    pub from: String,
+    /// Where the files are stored; `None` if the snapshot was kept.
+    pub to: Option<String>,
+    /// Where the files of a kept snapshot are.
+    pub kept: Option<PathBuf>,
+    /// Seconds it took, and those of storing the files.
+    pub seconds: (f64, f64),
+    /// Pieces at the same time.
+    pub threads: usize,
+}
+
+/// Takes a snapshot.
+pub fn take(run: &Run, options: &TakeOptions) -> Result<Taken> {
+    let start = Instant::now();
+    let id = new_id();
+    let manifest = Manifest::new(&id, options.method.name());
+    // The place is reached before the server is disturbed.
+    let target = options
+        .to
+        .as_ref()
+        .map(|to| place::Target::begin(run, to))
+        .transpose()?;
+    let outcome = match &options.server {
+        Server::Running(server) => running(run, options, server, manifest, target.as_ref()),
+        Server::Stopped(datadir) => stopped(run, options, datadir, manifest, target.as_ref()),
+    };
+    let outcome = outcome.and_then(|mut taken| {
+        if let Some(target) = &target {
+            run.check()?;
+            taken.manifest.created.end = jiff::Timestamp::now().to_string();
+            target.finish(&taken.manifest)?;
+        }
+        Ok(taken)
+    });
+    match outcome {
+        Ok(mut taken) => {
+            taken.seconds.0 = start.elapsed().as_secs_f64();
+            Ok(taken)
+        }
+        Err(e) => {
+            if let Some(target) = target {
+                target.give_up();
+            }
+            Err(if run.cancel.is_raised() {
+                run.interrupted()
+            } else {
+                e
+            })
+        }
+    }
+}
+
+/// An identifier as those of a repository: the time, and four random digits.
+fn new_id() -> String {
+    use std::hash::{BuildHasher, Hasher};
+    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    format!("{now}-{:04x}", hasher.finish() & 0xffff)
+}
+
+fn running(
+    run: &Run,
+    options: &TakeOptions,
+    server: &wire::Options,
+    mut manifest: Manifest,
+    target: Option<&place::Target>,
+) -> Result<Taken> {
+    let (mut conn, id) = connect::open(run, server)?;
+    let from = format!("{id} at {}", server.endpoint);
+    run.observer.note(format!("source: {from}"));
+    let datadir = local::datadir(&conn, &id)?;
+    manifest.source = manifest::source(&id);
+    manifest.settings = manifest::settings(&id);
+    let mut rules = Rules::of(&id, &datadir);
+    let begin = manifest.created.begin.clone();
+    let plan = Plan {
+        id: &manifest.id.clone(),
+        method: options.method,
+        begin: &begin,
+        server: from.clone(),
+        datadir: &datadir,
+        state: &options.state,
+        at: options.at.as_deref(),
+    };
+    let directory = plan.directory()?;
+    let (volume, root) = match options.method {
+        Method::Btrfs => with(Volume::btrfs(&datadir, &directory)?),
+        Method::Lvm => with(Volume::lvm(&datadir, &directory, plan.id, false)?),
+        Method::LvmThin => with(Volume::lvm(&datadir, &directory, plan.id, true)?),
+        Method::Zfs => with(Volume::zfs(&datadir, plan.id)?),
+        Method::Reflink | Method::Clone | Method::Copy => (None, directory.join("data")),
+    };
+    let phase = run.phase("taking the snapshot", 1);
+    let made = match options.method {
+        Method::Clone => {
+            server_copy::can_clone(&mut conn, &id)?;
+            manifest.exceptions = server_copy::not_cloned(&mut conn)?;
+            let made = Made::begin(run, &plan, None, root)?;
+            server_copy::clone(&mut conn, &id, &made.directory())?;
+            "the server's CLONE plugin".clone_into(&mut manifest.locks.mode);
+            manifest.position_remark = Some(
+                "it is in the cloned files: a restore shows it when the server has recovered them"
+                    .to_owned(),
+            );
+            rules = Rules::of_files();
+            made
+        }
+        Method::Copy if id.is_mariadb() => {
+            let made = Made::begin(run, &plan, None, root)?;
+            manifest.position =
+                server_copy::mariadb_backup(run, server, &made.directory(), options.threads)?;
+            "those of mariadb-backup".clone_into(&mut manifest.locks.mode);
+            rules = Rules::of_files();
+            made
+        }
+        Method::Copy => {
+            let what = "--method copy of a running server is for MariaDB, by mariadb-backup";
+            return Err(Error::new(Kind::Usage, what)
+                .hint("use --method clone, or shut the server down and name its data directory with --datadir"));
+        }
+        method => {
+            if method == Method::Reflink {
+                reflink::supported(&id)?;
+            }
+            all_inside(&id, &outside(&mut conn, &id, &datadir)?)?;
+            space::check(&datadir, None, options.keep_free)?;
+            let made = Made::begin(run, &plan, volume, root)?;
+            let mut locks = Locks::new(run, conn, &id, server, options.lock_wait)?;
+            let position = if method == Method::Reflink {
+                probe(&rules, &datadir, &made.directory())?;
+                reflink::take(run, &mut locks, &rules, &datadir, &made.directory())?
+            } else {
+                at_once(&mut locks, &made, &datadir, options)?
+            };
+            let mode = locks.mode(method == Method::Reflink);
+            manifest.locks = manifest::Locked {
+                mode,
+                ..locks.locked.clone()
+            };
+            manifest.position = manifest::position(&position);
+            if let Some(grant) = &position.sources_hidden {
+                manifest.exceptions.push(format!(
+                    "the place in the logs of this replica's sources is not visible to the account: {grant}"
+                ));
+            }
+            made
+        }
+    };
+    drop(phase);
+    failpoint::reached("a snapshot is made");
+    manifest.left_out.clone_from(&rules.words);
+    let root = made.root();
+    let volume = made.volume().cloned();
+    let shares = options.method.shares_blocks();
+    let sent = match target {
+        None => None,
+        Some(target) => {
+            let begin = Instant::now();
+            let mut work = || {
+                if let Some(volume) = &volume {
+                    volume.mount()?;
+                }
+                failpoint::reached("a snapshot is mounted");
+                let listing = rules.moved(&datadir, &root).list(&root)?;
+                send(
+                    run,
+                    options,
+                    &root,
+                    &listing,
+                    target.store(),
+                    None,
+                    &mut manifest,
+                )
+            };
+            match shares {
+                true => {
+                    space::watched(run, &datadir, volume.as_ref(), options.keep_free, &mut work)?
+                }
+                false => work()?,
+            }
+            Some(begin.elapsed().as_secs_f64())
+        }
+    };
+    let mut taken = Taken {
+        from,
+        to: options.to.as_ref().map(|to| to.absolute()),
+        kept: None,
+        seconds: (0.0, sent.unwrap_or_default()),
+        threads: options.threads,
+        manifest,
+    };
+    if target.is_some() {
+        made.remove()?;
+    } else {
+        if let Some(volume) = made.volume() {
+            volume.mount()?;
+        }
+        taken.manifest.created.end = jiff::Timestamp::now().to_string();
+        let below = root.strip_prefix(made.directory()).unwrap_or(&root);
+        taken.manifest.root = Some(below.display().to_string());
+        let file = made.directory().join(MANIFEST);
+        fs::write(&file, taken.manifest.to_text()).map_err(|e| storage("write", &file, &e))?;
+        taken.kept = Some(root);
+        made.keep()?;
+    }
+    Ok(taken)
+}
+
+fn with((volume, root): (Volume, PathBuf)) -> (Option<Volume>, PathBuf) {
+    (Some(volume), root)
+}
+
+/// A snapshot of all files at one moment.
+fn at_once(
+    locks: &mut Locks<'_>,
+    made: &Made<'_>,
+    datadir: &Path,
+    options: &TakeOptions,
+) -> Result<server::Position> {
+    let Some(volume) = made.volume() else {
+        return Err(Error::new(
+            Kind::Internal,
+            "there is no volume to take a snapshot of",
+        ));
+    };
+    // What is dirty now is written before anybody waits for it.
+    reflink::sync(datadir)?;
+    let outcome = locks.lock_commits().and_then(|()| {
+        let position = locks.position()?;
+        volume.make(datadir, options.size)?;
+        failpoint::reached("all files are in the snapshot");
+        Ok(position)
+    });
+    let released = locks.release();
+    let position = outcome?;
+    released?;
+    Ok(position)
+}
+
+/// Whether files can be cloned at all, before anything is locked.
+fn probe(rules: &Rules, datadir: &Path, directory: &Path) -> Result<()> {
+    let size = |path: &str| fs::metadata(datadir.join(path)).map_or(u64::MAX, |m| m.len().max(1));
+    let listing = rules.list(datadir)?;
+    if listing.directories.iter().any(|d| d == "#rocksdb") {
+        return Err(Error::new(
+            Kind::Usage,
+            "--method reflink is for InnoDB, Aria and MyISAM, and this server has RocksDB",
+        )
+        .hint("--method btrfs, lvm and zfs take all files at one moment, whatever the engine"));
+    }
+    let Some(smallest) = listing.files.iter().min_by_key(|f| size(&f.path)) else {
+        return Ok(());
+    };
+    let tried = directory.join("probe");
+    clone::clone_file(&datadir.join(&smallest.path), &tried)?;
+    clone::remove(&tried)
+}
+
+/// MySQL's tablespaces outside of its data directory. MariaDB leaves a `.isl` file for each.
+fn outside(conn: &mut Conn, id: &Identity, datadir: &Path) -> Result<Vec<String>> {
+    if !id.mysql_at_least(8, 0, 0) {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT path FROM information_schema.innodb_datafiles";
+    let rows = match conn.fetch(sql) {
+        Ok(rows) => rows,
+        Err(e) if e.code() == Some(1227) => {
+            let what = "the account may not see where tablespaces are";
+            return Err(Error::new(Kind::Privilege, what).hint("GRANT PROCESS ON *.*"));
+        }
+        Err(e) => return Err(failure::wire("cannot see where tablespaces are", e)),
+    };
+    let paths = rows.into_iter().flatten().flatten();
+    let paths = paths.map(|p| String::from_utf8_lossy(&p).into_owned());
+    let is_outside = |p: &String| {
+        let path = Path::new(p);
+        p.starts_with("../")
+            || path.is_absolute() && !path.starts_with(datadir) && !path.starts_with(&id.datadir)
+    };
+    Ok(paths.filter(is_outside).collect())
+}
+
+fn stopped(
+    run: &Run,
+    options: &TakeOptions,
+    datadir: &Path,
+    mut manifest: Manifest,
+    target: Option<&place::Target>,
+) -> Result<Taken> {
+    let Some(target) = target else {
+        return Err(Error::new(
+            Kind::Usage,
+            "the files of a stopped server are stored, and not kept in place",
+        )
+        .hint("name a place with --to"));
+    };
+    let held = Stopped::hold(datadir)?;
+    held.describe(&mut manifest)?;
+    let rules = Rules::of_files().with_logs(held.logs.iter().cloned());
+    let listing = rules.list(&held.datadir)?;
+    manifest.left_out.clone_from(&rules.words);
+    let from = format!(
+        "{} {} in {}, which does not run",
+        manifest.source.flavour,
+        manifest.source.version,
+        held.datadir.display()
+    );
+    run.observer
+        .note(base::units::printable(&format!("source: {from}")));
+    let begin = Instant::now();
+    let system = Some((local::SYSTEM, Arc::clone(&held.system)));
+    send(
+        run,
+        options,
+        &held.datadir,
+        &listing,
+        target.store(),
+        system,
+        &mut manifest,
+    )?;
+    Ok(Taken {
+        from,
+        to: options.to.as_ref().map(|to| to.absolute()),
+        kept: None,
+        seconds: (0.0, begin.elapsed().as_secs_f64()),
+        threads: options.threads,
+        manifest,
+    })
+}
+
+/// Stores the files, and enters them in the manifest.
+fn send(
+    run: &Run,
+    options: &TakeOptions,
+    root: &Path,
+    listing: &Listing,
+    store: &dyn Store,
+    held: Option<(&str, Arc<fs::File>)>,
+    manifest: &mut Manifest,
+) -> Result<()> {
+    let phase = run.phase("storing the files", options.threads);
+    let sending = Sending {
+        root,
+        listing,
+        store,
+        compression: options.compression,
+        threads: options.threads,
+        held,
+    };
+    manifest.files = sending.run(run, &phase.counters)?;
+    manifest.directories.clone_from(&listing.directories);
+    manifest.compression = match options.compression {
+        Compression::None => "none".to_owned(),
+        c => c.to_string(),
+    };
+    failpoint::reached("all pieces are written");
+    Ok(())
+}

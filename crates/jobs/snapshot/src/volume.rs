@@ -1,0 +1,384 @@
+//! Snapshots that a file system or a volume manager makes: all files at one moment.
+//!
+//! | method | made by | files are read at | removed by |
+//! |---|---|---|---|
+//! | btrfs | `btrfs subvolume snapshot -r` | the new subvolume | `btrfs subvolume delete` |
+//! | lvm, lvm-thin | `lvcreate --snapshot` | a read-only mount of it | `umount`, `lvremove` |
+//! | zfs | `zfs snapshot` | `.zfs/snapshot/NAME` | `zfs destroy` |
+//!
+//! Invariants: each has the snapshot's identifier in its name; removing one that is not there, or only half made, is no
+//! error, and nothing else is ever removed. The manuals of the tools are the source: btrfs-subvolume(8), lvcreate(8),
+//! lvs(8), lvremove(8), mount(8), zfs-snapshot(8), zfs-destroy(8).
+
+use crate::program;
+use base::units::printable;
+use base::{Error, Kind, Result};
+use run::state::storage;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+const BTRFS: (&str, &str) = ("btrfs", "btrfs-progs");
+const LVM: &str = "lvm2";
+const ZFS: (&str, &str) = ("zfs", "zfsutils-linux");
+
+/// `BTRFS_SUPER_MAGIC` of linux/magic.h.
+const BTRFS_MAGIC: u64 = 0x9123_683e;
+
+/// The inode of every subvolume's root (`BTRFS_FIRST_FREE_OBJECTID`).
+const SUBVOLUME: u64 = 256;
+
+/// A snapshot outside of ordinary files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Volume {
+    /// A read-only subvolume.
+    Btrfs {
+        /// Where it is.
+        subvolume: PathBuf,
+    },
+    /// A logical volume.
+    Lvm {
+        /// Volume group.
+        group: String,
+        /// The volume whose snapshot it is.
+        origin: String,
+        /// Its own name.
+        name: String,
+        /// Whether it shares the room of a pool, so that it has no size of its own.
+        thin: bool,
+        /// Type of the file system.
+        file_system: String,
+        /// Where it is mounted.
+        mount: PathBuf,
+    },
+    /// A snapshot of a dataset.
+    Zfs {
+        /// `pool/dataset@name`.
+        name: String,
+    },
+}
+
+/// A mounted file system.
+#[derive(Debug)]
+struct Mounted {
+    point: PathBuf,
+    /// What of the file system is mounted: `/`, but for binds and subvolumes.
+    root: String,
+    kind: String,
+    source: String,
+}
+
+/// Reads /proc/self/mountinfo: proc_pid_mountinfo(5).
+fn mounts() -> Result<Vec<Mounted>> {
+    let file = Path::new("/proc/self/mountinfo");
+    let text = fs::read_to_string(file).map_err(|e| storage("read", file, &e))?;
+    Ok(text.lines().filter_map(parse_mount).collect())
+}
+
+fn parse_mount(line: &str) -> Option<Mounted> {
+    let (first, second) = line.split_once(" - ")?;
+    let mut first = first.split(' ');
+    let mut second = second.split(' ');
+    let root = first.nth(3)?;
+    let point = first.next()?;
+    Some(Mounted {
+        point: PathBuf::from(unescaped(point)),
+        root: unescaped(root),
+        kind: second.next()?.to_owned(),
+        source: unescaped(second.next()?),
+    })
+}
+
+/// Blanks, tabs, newlines and backslashes are written as `\ooo`.
+fn unescaped(text: &str) -> String {
+    let mut out = text.to_owned();
+    for (code, letter) in [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ] {
+        out = out.replace(code, letter);
+    }
+    out
+}
+
+/// The file system that a directory is on.
+fn mount_of(path: &Path) -> Result<Mounted> {
+    let found = mounts()?
+        .into_iter()
+        .filter(|m| path.starts_with(&m.point))
+        // Of several on one point the last one is visible.
+        .max_by_key(|m| m.point.components().count());
+    found.ok_or_else(|| refused(path, "its file system is not among the mounts of this host"))
+}
+
+fn refused(path: &Path, why: &str) -> Error {
+    let what = format!("{}: {why}", path.display());
+    Error::new(Kind::Usage, printable(&what))
+}
+
+/// What lvs says of a volume, fields separated by commas.
+fn lvs(fields: &str, volume: &str) -> Result<Vec<String>> {
+    let text = program::run(
+        ("lvs", LVM),
+        [
+            "--noheadings",
+            "--separator",
+            ",",
+            "--units",
+            "b",
+            "--nosuffix",
+            "-o",
+            fields,
+            volume,
+        ],
+    )?;
+    let line = text.lines().find(|l| !l.trim().is_empty());
+    let words = line.unwrap_or_default().trim().split(',');
+    Ok(words.map(|w| w.trim().to_owned()).collect())
+}
+
+impl Volume {
+    /// A snapshot of the subvolume `datadir`, not yet made; and where its files will be.
+    pub(crate) fn btrfs(datadir: &Path, directory: &Path) -> Result<(Volume, PathBuf)> {
+        program::find(BTRFS.0, BTRFS.1)?;
+        let kind = rustix::fs::statfs(datadir).map_err(|e| storage("read", datadir, &e.into()))?;
+        let inode = fs::metadata(datadir)
+            .map_err(|e| storage("read", datadir, &e))?
+            .ino();
+        if u64::try_from(kind.f_type).ok().map(|t| t & 0xffff_ffff) != Some(BTRFS_MAGIC) {
+            return Err(refused(datadir, "it is not on btrfs")
+                .hint("--method btrfs needs a data directory that is a subvolume"));
+        }
+        if inode != SUBVOLUME {
+            return Err(refused(datadir, "it is a directory, and not a subvolume")
+                .hint("--method reflink works there too; or move the data directory into a subvolume of its own"));
+        }
+        let subvolume = directory.join("data");
+        Ok((
+            Volume::Btrfs {
+                subvolume: subvolume.clone(),
+            },
+            subvolume,
+        ))
+    }
+
+    /// A snapshot of the logical volume under `datadir`.
+    pub(crate) fn lvm(
+        datadir: &Path,
+        directory: &Path,
+        id: &str,
+        thin: bool,
+    ) -> Result<(Volume, PathBuf)> {
+        let mounted = mount_of(datadir)?;
+        if !mounted.source.starts_with("/dev/") || mounted.root != "/" {
+            return Err(refused(
+                datadir,
+                &format!("it is on {}, which is no logical volume", mounted.source),
+            ));
+        }
+        let words = lvs("vg_name,lv_name,pool_lv", &mounted.source)
+            .map_err(|e| refused(datadir, &format!("it is on no logical volume ({})", e.what)))?;
+        let [group, origin, pool] = words.as_slice() else {
+            return Err(refused(datadir, "lvs does not know its volume"));
+        };
+        if thin == pool.is_empty() {
+            let (is, other) = match thin {
+                true => ("not in a thin pool", "lvm"),
+                false => ("in a thin pool", "lvm-thin"),
+            };
+            return Err(
+                refused(datadir, &format!("its volume {group}/{origin} is {is}"))
+                    .hint(format!("use --method {other}")),
+            );
+        }
+        let mount = directory.join("mnt");
+        let inside = datadir
+            .strip_prefix(&mounted.point)
+            .unwrap_or(Path::new(""));
+        let root = mount.join(inside);
+        let volume = Volume::Lvm {
+            group: group.clone(),
+            origin: origin.clone(),
+            name: format!("penstock-{id}"),
+            thin,
+            file_system: mounted.kind,
+            mount,
+        };
+        Ok((volume, root))
+    }
+
+    /// A snapshot of the dataset of `datadir`.
+    pub(crate) fn zfs(datadir: &Path, id: &str) -> Result<(Volume, PathBuf)> {
+        program::find(ZFS.0, ZFS.1)?;
+        let mounted = mount_of(datadir)?;
+        if mounted.kind != "zfs" {
+            return Err(refused(datadir, "it is not on ZFS"));
+        }
+        let name = format!("penstock-{id}");
+        let inside = datadir
+            .strip_prefix(&mounted.point)
+            .unwrap_or(Path::new(""));
+        let root = mounted.point.join(".zfs/snapshot").join(&name).join(inside);
+        let name = format!("{}@{name}", mounted.source);
+        Ok((Volume::Zfs { name }, root))
+    }
+
+    /// Makes it: this is the moment that it shows. `size` is the room of an LVM snapshot, in bytes.
+    pub(crate) fn make(&self, datadir: &Path, size: Option<u64>) -> Result<()> {
+        let full = |e: Error| e.context("cannot take the snapshot");
+        match self {
+            Volume::Btrfs { subvolume } => {
+                let words = ["subvolume", "snapshot", "-r"].map(PathBuf::from);
+                let paths = [datadir.to_owned(), subvolume.clone()];
+                program::run(BTRFS, words.iter().chain(&paths)).map_err(full)?;
+            }
+            Volume::Lvm {
+                group,
+                origin,
+                name,
+                thin,
+                ..
+            } => {
+                let of = format!("{group}/{origin}");
+                let mut words = vec!["--snapshot", "--name", name, "--addtag", "penstock"];
+                let size = size.map(|s| format!("{s}b"));
+                match (thin, &size) {
+                    (true, _) => words.extend(["--setactivationskip", "n"]),
+                    (false, Some(size)) => words.extend(["--size", size]),
+                    (false, None) => words.extend(["--extents", "20%ORIGIN"]),
+                }
+                words.push(&of);
+                program::run(("lvcreate", LVM), words).map_err(full)?;
+            }
+            Volume::Zfs { name } => {
+                let property = "penstock:snapshot=yes";
+                program::run(ZFS, ["snapshot", "-o", property, name]).map_err(full)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes its files visible, read-only.
+    pub(crate) fn mount(&self) -> Result<()> {
+        let Volume::Lvm {
+            group,
+            name,
+            file_system,
+            mount,
+            ..
+        } = self
+        else {
+            return Ok(());
+        };
+        fs::create_dir(mount).map_err(|e| storage("create", mount, &e))?;
+        // The copy has the UUID of the original, and its journal was emptied by the freeze.
+        let options = match file_system.as_str() {
+            "xfs" => "ro,nouuid",
+            "ext3" | "ext4" => "ro,noload",
+            _ => "ro",
+        };
+        let device = format!("/dev/{group}/{name}");
+        let words = ["-t", file_system, "-o", options, &device].map(PathBuf::from);
+        program::run(("mount", "mount"), words.iter().chain([mount])).map(drop)
+    }
+
+    /// Removes it, with its mount, if it is there.
+    pub(crate) fn remove(&self) -> Result<()> {
+        match self {
+            Volume::Btrfs { subvolume } => {
+                if !subvolume.exists() {
+                    return Ok(());
+                }
+                let words = ["subvolume", "delete"].map(PathBuf::from);
+                program::run(BTRFS, words.iter().chain([subvolume])).map(drop)
+            }
+            Volume::Lvm {
+                group, name, mount, ..
+            } => {
+                while mounts()?.iter().any(|m| m.point == *mount) {
+                    program::run(("umount", "mount"), [mount])?;
+                }
+                let all = program::run(
+                    ("lvs", LVM),
+                    [
+                        "--noheadings",
+                        "-o",
+                        "lv_name",
+                        "--select",
+                        "lv_tags=penstock",
+                        group,
+                    ],
+                )?;
+                if all.lines().any(|l| l.trim() == name) {
+                    let volume = format!("{group}/{name}");
+                    program::run(("lvremove", LVM), ["--force", "--yes", &volume])?;
+                }
+                Ok(())
+            }
+            Volume::Zfs { name } => {
+                let of = name.split('@').next().unwrap_or_default();
+                let all = ["list", "-H", "-t", "snapshot", "-o", "name", of];
+                if program::run(ZFS, all)?.lines().any(|l| l.trim() == name) {
+                    program::run(ZFS, ["destroy", name])?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The share of its room that is used, where it has room of its own: 0 to 1.
+    pub(crate) fn used(&self) -> Result<Option<f64>> {
+        let Volume::Lvm {
+            group,
+            origin,
+            name,
+            thin,
+            ..
+        } = self
+        else {
+            return Ok(None);
+        };
+        let words = if *thin {
+            let pool = lvs("pool_lv", &format!("{group}/{origin}"))?;
+            let pool = pool.first().cloned().unwrap_or_default();
+            lvs("data_percent", &format!("{group}/{pool}"))?
+        } else {
+            lvs("data_percent", &format!("{group}/{name}"))?
+        };
+        let percent = words.first().and_then(|w| w.parse::<f64>().ok());
+        // A snapshot that overflowed is invalid, and shows nothing.
+        Ok(Some(percent.unwrap_or(100.0) / 100.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_read() {
+        let line =
+            r"36 35 98:0 / /mnt\040a rw,noatime master:1 - xfs /dev/mapper/vg-data rw,nouuid";
+        let m = parse_mount(line).unwrap();
+        assert_eq!(m.point, Path::new("/mnt a"));
+        assert_eq!((m.root.as_str(), m.kind.as_str()), ("/", "xfs"));
+        assert_eq!(m.source, "/dev/mapper/vg-data");
+        assert!(parse_mount("nothing").is_none());
+        assert!(!mounts().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_no_subvolume_or_volume_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for outcome in [
+            Volume::btrfs(dir.path(), dir.path()),
+            Volume::zfs(dir.path(), "x"),
+        ] {
+            assert_eq!(outcome.expect_err("refused").kind, Kind::Usage);
+        }
+    }
+}

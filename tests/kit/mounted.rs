@@ -1,0 +1,75 @@
+//! File systems in files, on loop devices: for tests that need what the machine's own cannot do.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A file system that is unmounted, and its file removed, when it is dropped.
+pub struct Mounted {
+    directory: Option<tempfile::TempDir>,
+    point: PathBuf,
+}
+
+/// Its size in bytes: the file is sparse.
+const SIZE: u64 = 4 << 30;
+
+impl Mounted {
+    /// `xfs` or `btrfs`; `None` where this machine cannot make or mount one, which counts as a skip.
+    pub fn new(kind: &str) -> Option<Mounted> {
+        if !rustix::process::geteuid().is_root() {
+            testkit::skip(kind, format!("mounting {kind} needs root"));
+            return None;
+        }
+        let directory = tempfile::Builder::new()
+            .prefix("penstock-fs-")
+            .tempdir_in("/tmp")
+            .expect("a directory");
+        let image = directory.path().join("image");
+        let file = std::fs::File::create(&image).expect("a file");
+        file.set_len(SIZE).expect("its size");
+        let made = run(Command::new(format!("/usr/sbin/mkfs.{kind}"))
+            .arg("-q")
+            .arg(&image));
+        if let Err(why) = made {
+            testkit::skip(kind, format!("no {kind} can be made: {why}"));
+            return None;
+        }
+        let point = directory.path().join("m");
+        std::fs::create_dir(&point).expect("a directory");
+        if let Err(why) = run(Command::new("mount")
+            .args(["-o", "loop"])
+            .args([&image, &point]))
+        {
+            testkit::skip(kind, format!("no {kind} can be mounted: {why}"));
+            return None;
+        }
+        Some(Mounted {
+            directory: Some(directory),
+            point,
+        })
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        &self.point
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = run(Command::new("umount").arg(&self.point));
+        let directory = self.directory.take();
+        // Never through a mount that could not be undone.
+        let mounted = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        if mounted.contains(&self.point.display().to_string()) {
+            let _kept = directory.map(tempfile::TempDir::keep);
+        }
+    }
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let out = command.output().map_err(|e| e.to_string())?;
+    match out.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&out.stderr).trim().to_owned()),
+    }
+}
