@@ -92,6 +92,9 @@ fn damaged_chunks_are_named(pair: &Pair) {
         refused(pair, "long", &[victim]);
 
         fs::remove_file(copy(pair, "gone").join(victim)).expect("removed");
+        let said = pair.verify("gone").said();
+        let times = said.lines().filter(|l| l.contains(&format!("{victim}:")));
+        assert_eq!(times.count(), 1, "named once:\n{said}");
         refused(pair, "gone", &[victim]);
 
         let directory = copy(pair, "swapped");

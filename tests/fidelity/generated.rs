@@ -103,6 +103,40 @@ fn indexes_whose_values_no_statement_reads_are_named(pair: &Pair) {
     assert_eq!(list(&pair.verify_servers(&["--json"]).ok()), named);
 }
 
+/// Settings of a server, until this is dropped, also when the test fails.
+struct Global<'a> {
+    server: &'a testkit::Server,
+    before: Vec<String>,
+}
+
+impl<'a> Global<'a> {
+    fn set(server: &'a testkit::Server, settings: &[(&str, &str)]) -> Global<'a> {
+        let mut before = Vec::new();
+        for (name, value) in settings {
+            let was = server.client(&format!("SELECT QUOTE(@@GLOBAL.{name})"));
+            let was = was.expect("a value").remove(0).remove(0).expect("a value");
+            before.push(format!("SET GLOBAL {name} = {was}"));
+            let set = format!("SET GLOBAL {name} = {value}");
+            server.client(&set).expect("a setting");
+        }
+        // A number is not taken as a text.
+        for set in &mut before {
+            if set.contains("increment") {
+                *set = set.replace('\'', "");
+            }
+        }
+        Global { server, before }
+    }
+}
+
+impl Drop for Global<'_> {
+    fn drop(&mut self) {
+        for set in &self.before {
+            let _ = self.server.client(set);
+        }
+    }
+}
+
 both!(values_computed_under_the_servers_settings_come_back);
 fn values_computed_under_the_servers_settings_come_back(pair: &Pair) {
     let settings = [
@@ -110,39 +144,25 @@ fn values_computed_under_the_servers_settings_come_back(pair: &Pair) {
         ("div_precision_increment", "8"),
         ("lc_time_names", "'de_DE'"),
     ];
-    let source = pair.source();
-    let before: Vec<String> = settings
-        .iter()
-        .map(|(name, value)| {
-            let was = source.value(&format!("SELECT @@GLOBAL.{name}"));
-            source
-                .client(&format!("SET GLOBAL {name} = {value}"))
-                .expect("a setting");
-            was.expect("a value")
-        })
-        .collect();
+    let global = Global::set(pair.source(), &settings);
     let session: Vec<String> = settings
         .iter()
         .map(|(name, value)| format!("SET SESSION {name} = {value};"))
         .collect();
+    // MariaDB takes no name of a month in such a column.
+    let month = match pair.is_mysql() {
+        true => "DATE_FORMAT(ts, '%M')",
+        false => "'März'",
+    };
     pair.fill(&format!(
-        "CREATE DATABASE gs; USE gs; {}
+        "SET NAMES utf8mb4; CREATE DATABASE gs; USE gs; {}
 CREATE TABLE t (id INT PRIMARY KEY, ts TIMESTAMP NULL, n INT, d DATE AS (DATE(ts)) STORED, \
-  third DECIMAL(30,12) AS (n / 3) STORED, m VARCHAR(20) AS (DATE_FORMAT(ts, '%M')) STORED, KEY (d));
+  third DECIMAL(30,12) AS (n / 3) STORED, m VARCHAR(20) AS ({month}) STORED, KEY (d)) CHARACTER SET utf8mb4;
 INSERT INTO t (id, ts, n) VALUES (1, '2024-03-01 03:00:00', 10), (2, '2024-05-31 23:00:00', 11), (3, NULL, NULL);",
         session.concat()
     ));
     let dump = pair.dump("a", &[]);
-    for ((name, _), was) in settings.iter().zip(&before) {
-        let was = if *name == "div_precision_increment" {
-            was.clone()
-        } else {
-            format!("'{was}'")
-        };
-        source
-            .client(&format!("SET GLOBAL {name} = {was}"))
-            .expect("a setting");
-    }
+    drop(global);
     dump.ok();
     let load = pair.load("a", &[]).ok();
     load.says(&[

@@ -390,10 +390,10 @@ fn sizes<'a>(
     for (name, record) in &list {
         let size = found.get(name.as_str()).copied();
         archive::file::verify_size(name, size, record).map_err(|e| {
-            failure::archive(
+            super::skip_damaged::or(failure::archive(
                 "nothing was loaded: the archive was changed after it was written",
                 &e,
-            )
+            ))
         })?;
     }
     // With the index of each, which only MySQL Shell reads.
@@ -478,10 +478,10 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
             let Err(e) = outcome else {
                 continue;
             };
-            let e = failure::archive(
+            let e = super::skip_damaged::or(failure::archive(
                 "nothing was loaded: the archive was changed after it was written",
                 &e,
-            );
+            ));
             next.fetch_max(list.len(), Ordering::Relaxed);
             let mut first = base::lock(&first);
             if first.as_ref().is_none_or(|f| at < f.0) {

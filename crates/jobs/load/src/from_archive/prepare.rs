@@ -4,7 +4,7 @@
 //! A load that resumes an interrupted one does all of it again: objects that exist already were created by
 //! that load (see `journal`), and are left unchanged.
 
-use super::{LoadPlan, create_table, tablespaces};
+use super::{LoadPlan, create_table, skip_damaged, tablespaces};
 use crate::journal::{self, Journal};
 use crate::script::{self, Allowed};
 use crate::{MethodPlan, Target};
@@ -205,7 +205,7 @@ fn start_again(
 pub fn sql(plan: &LoadPlan, file: &str) -> Result<String> {
     plan.archive
         .sql(file)
-        .map_err(|e| failure::archive("cannot read a definition", &e))
+        .map_err(|e| skip_damaged::or(failure::archive("cannot read a definition", &e)))
 }
 
 /// Creates a schema; false if it existed.

@@ -10,8 +10,8 @@ use super::plan::LeftOut;
 use crate::Options;
 use archive::open::{Part, Table};
 use archive::{Archive, ArchiveError};
-use base::Result;
 use base::units::printable;
+use base::{Error, Kind, Result};
 use run::{Run, failure};
 use server::quote;
 use std::collections::BTreeMap;
@@ -20,6 +20,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The hint for an archive of which a part may be whole.
 const HINT: &str = "penstock verify DIR lists everything that is wrong with an archive; --skip-damaged loads what is whole";
+
+/// An error of a damaged archive, with the way out.
+pub(super) fn or(e: Error) -> Error {
+    match e.kind {
+        Kind::Archive => e.hint(HINT),
+        _ => e,
+    }
+}
 
 /// What the metadata already shows as damaged; an error if that is selected and may not be skipped.
 pub(super) fn of_metadata(run: &Run, options: &Options, archive: &Archive) -> Result<Vec<LeftOut>> {
