@@ -17,6 +17,7 @@ mod declared;
 mod error;
 pub mod exported;
 mod file;
+pub mod frm;
 pub mod instant;
 mod leaves;
 mod outside;
