@@ -18,6 +18,7 @@ mod damage;
 mod drill;
 mod encryption;
 mod fidelity;
+mod frm;
 mod hostile;
 mod interrupts;
 mod managed_instance;

@@ -77,14 +77,14 @@ impl Frm {
                 collation::charset(collation)
             );
         }
-        let row = self.system_time.filter(|_| column.visible == Visible::Yes);
-        let place = |n: usize| self.columns.get(n).is_some_and(|c| c.name == column.name);
-        match row {
-            Some((start, _)) if place(start) => sql += " GENERATED ALWAYS AS ROW START",
-            Some((_, end)) if place(end) => sql += " GENERATED ALWAYS AS ROW END",
-            _ => {}
-        }
-        if let Some(generated) = &column.generated {
+        let row = self.system_time.and_then(|(start, end)| {
+            let place = |n: usize| self.columns.get(n).is_some_and(|c| c.name == column.name);
+            let end = place(end).then_some("END");
+            end.or(place(start).then_some("START"))
+        });
+        if let Some(row) = row {
+            let _ = write!(sql, " GENERATED ALWAYS AS ROW {row}");
+        } else if let Some(generated) = &column.generated {
             let kind = if generated.stored {
                 "STORED"
             } else {
@@ -102,11 +102,12 @@ impl Frm {
             sql += " NULL";
         }
         if let Default::Sql(value) = &column.default {
-            match value.starts_with(['\'', '_']) || value.starts_with("x'") || value == "NULL" {
+            let literal =
+                value.starts_with(['\'', '_']) || value.starts_with("x'") || value == "NULL";
+            let _ = match literal || *value == column.now() {
                 true => write!(sql, " DEFAULT {value}"),
                 false => write!(sql, " DEFAULT ({value})"),
-            }
-            .unwrap_or_default();
+            };
         }
         if column.on_update_now {
             let _ = write!(sql, " ON UPDATE {}", column.now());

@@ -12,6 +12,9 @@ mod create;
 mod defaults;
 mod keys;
 
+#[cfg(test)]
+mod tests;
+
 use crate::read::Error;
 use bytes::{Part, damaged, utf8};
 
@@ -95,6 +98,7 @@ impl Frm {
             return Err(Error::Definition("not a .frm file".into()));
         }
         let header = file.part(0, HEADER)?;
+        let file = file.part(0, header.u32(10)? as usize)?;
         let version = header.u32(51)?;
         if version < OLDEST {
             let (a, b, c) = (version / 10_000, version / 100 % 100, version % 100);

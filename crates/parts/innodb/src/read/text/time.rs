@@ -313,9 +313,9 @@ pub fn old_time(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(), Brok
             ..Parts::of_digits(number % 10_000)
         }
     } else {
-        // Counted from the lowest TIME, -838:59:59.
+        // Counted from a second before the lowest TIME, -838:59:59.
         let unit = UNITS[usize::from(digits)] as i64;
-        let number = big_endian(stored) as i64 - (((838 * 60 + 59) * 60 + 59) * unit + unit - 1);
+        let number = big_endian(stored) as i64 - 839 * 3600 * unit;
         if number < 0 {
             text.byte(b'-');
         }
