@@ -6,7 +6,10 @@ use crate::kit::{each_kind, own_server};
 use innodb::Exported;
 use innodb::read::sdi::Sdi;
 use innodb::read::types::{Server as Flavour, Type};
-use innodb::read::{Column, Error, Leaves, Rows, Table, Tablespace, Values, exported, instant};
+use innodb::read::{
+    Column, Cut, Entries, Error, Field, Index, Leaves, Rows, Table, Tablespace, Values, exported,
+    instant,
+};
 use std::path::Path;
 use testkit::Kind;
 use wire::Conn;
@@ -53,17 +56,32 @@ fn in_rows(table: &Table) -> Vec<usize> {
     (0..table.columns.len()).filter(is_stored).collect()
 }
 
-/// The rows of a file, sorted.
+/// The rows of a file, sorted; every secondary index is compared with them.
 fn of_file(space: &Tablespace<'_>, table: &Table) -> Result<Vec<Vec<u8>>, Error> {
     let leaves = Leaves::of(space, &table.clustered, table.redundant)?;
     let mut all = Vec::new();
     let mut rows = Rows::new(space, table, leaves.id, &in_rows(table))?;
+    let comparable = |i: &&Index| {
+        let unknown = |f: &Field| f.prefix > 0 && f.cut == Cut::Unknown;
+        !i.fields.iter().any(unknown)
+    };
+    rows = rows.deriving(table.secondary.iter().filter(comparable))?;
     // In two pieces, as threads would take them.
     for piece in leaves.pieces(2) {
         rows.scan(piece, |row| {
             all.push(row.to_vec());
             Ok::<_, Error>(())
         })?;
+    }
+    for (index, wanted) in rows.derived() {
+        let leaves = Leaves::of(space, index, table.redundant)?;
+        let mut found = Entries::default();
+        for piece in leaves.pieces(3) {
+            let part = Entries::of_index(space, table, index, leaves.id, piece)?;
+            found.merge(&part);
+        }
+        assert_eq!(found, wanted, "index {}", index.name);
+        assert_eq!(found.count, all.len() as u64, "index {}", index.name);
     }
     all.sort_unstable();
     Ok(all)

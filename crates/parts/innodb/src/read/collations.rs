@@ -1,6 +1,6 @@
 //! The character sets of collations, by number.
 //!
-//! The numbers are those of MySQL 9.7 (`information_schema.collations`); MariaDB has others besides, which no file names.
+//! The numbers are those of MySQL 9.7 (`information_schema.collations`); MariaDB's are told from these.
 
 use std::ops::RangeInclusive;
 
@@ -69,8 +69,17 @@ const ALL: [Line; 41] = [
     ),
 ];
 
-/// The name of the character set that MySQL's collation of this number is of.
+/// The name of the character set that the collation of this number is of; those of binary values are no text.
 pub(super) fn charset(number: u32) -> Option<&'static str> {
+    // MariaDB: NO PAD collations are 1024 above those of old; from 2048 on there are 256 for each of five sets.
+    let number = match number {
+        1024..2048 => number - 1024,
+        2048.. => {
+            let sets = ["utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32"];
+            return sets.get((number as usize - 2048) / 256).copied();
+        }
+        _ => number,
+    };
     let is_of = |l: &&Line| l.1.iter().any(|r| r.contains(&number));
     ALL.iter().find(is_of).map(|l| l.0)
 }

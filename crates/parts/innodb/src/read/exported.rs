@@ -4,7 +4,9 @@
 //! The description has the fields of each index as records hold them. MariaDB's says nothing of an instant ALTER:
 //! [`super::instant`] reads that from the file itself.
 
+use super::collations;
 use super::error::Error;
+use super::prefix::Cut;
 use super::table::{Column, Field, History, Index, Table, Values};
 use super::types::Server;
 use crate::cfg::{self, Exported};
@@ -90,6 +92,7 @@ fn field(exported: &Exported, columns: &[Column], f: &cfg::Field) -> Result<Fiel
             f.name
         )));
     }
+    let charset = collations::charset(column.collation());
     Ok(Field {
         column: place,
         stored,
@@ -97,6 +100,7 @@ fn field(exported: &Exported, columns: &[Column], f: &cfg::Field) -> Result<Fiel
         nullable: column.is_nullable(),
         big: column.length > 255 || LONG.contains(&column.main),
         prefix: f.prefix,
+        cut: Cut::of(charset),
         ..Field::default()
     })
 }

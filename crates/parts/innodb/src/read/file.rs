@@ -64,7 +64,7 @@ pub struct Tablespace<'f> {
 }
 
 /// Most pages that are read at once.
-const AT_ONCE: u32 = 64;
+pub const AT_ONCE: u32 = 64;
 
 /// Pages that were read together, not checked yet.
 #[derive(Default)]

@@ -5,7 +5,7 @@
 
 use super::chain::Chain;
 use super::error::Error;
-use super::file::{Tablespace, Window};
+use super::file::{AT_ONCE, Tablespace, Window};
 use super::record::{Records, Span};
 use super::table::Index;
 use crate::page::{NONE, fil, index, kind, u16_at, u32_at, u64_at};
@@ -121,6 +121,32 @@ impl Leaves {
         all.sort_unstable_by_key(|l| l.page);
         all
     }
+}
+
+/// Reads the pages of leaves, in their order, those together that lie one after another in the file; each page's
+/// neighbours must be its leaf's.
+pub(super) fn pages<E: From<Error>>(
+    space: &Tablespace<'_>,
+    window: &mut Window,
+    leaves: &[Leaf],
+    mut each: impl FnMut(&Leaf, &[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let follows = |a: &Leaf, b: &Leaf| a.page.checked_add(1) == Some(b.page);
+    for run in leaves.chunk_by(follows) {
+        for run in run.chunks(AT_ONCE as usize) {
+            space.load(window, run[0].page, run.len() as u32)?;
+            for leaf in run {
+                let page = space.page(window, leaf.page)?;
+                if u32_at(page, fil::PREV) != leaf.previous || u32_at(page, fil::NEXT) != leaf.next
+                {
+                    let what = "its neighbours are others than the level above says";
+                    return Err(Error::damaged(leaf.page, what).into());
+                }
+                each(leaf, page)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The number and the level of an index.

@@ -4,14 +4,14 @@
 //! again from row to row; what a row needs depends on its own length only.
 
 use super::chain::{Chain, info};
+use super::entries::{Derived, Entries};
 use super::error::Error;
 use super::file::{Tablespace, Window};
-use super::leaves::{Leaf, is_of};
+use super::leaves::{self, Leaf};
 use super::outside::Outside;
 use super::record::{Found, Records, Span};
 use super::table::{Absent, Index, Table, Values};
 use super::types::Type;
-use crate::page::{fil, u32_at};
 
 /// The cell of NULL in the text protocol.
 const NULL: u8 = 0xfb;
@@ -25,6 +25,7 @@ pub struct Rows<'t> {
     records: Records,
     cells: Vec<Cell<'t>>,
     deleted: bool,
+    derived: Vec<Derived<'t>>,
     spans: Vec<Span>,
     payload: Vec<u8>,
     long: Vec<u8>,
@@ -75,6 +76,7 @@ impl<'t> Rows<'t> {
             id,
             cells: columns.iter().map(cell).collect::<Result<_, _>>()?,
             deleted: false,
+            derived: Vec::new(),
             spans: records.spans(),
             records,
             payload: Vec::new(),
@@ -90,6 +92,19 @@ impl<'t> Rows<'t> {
         self
     }
 
+    /// Also counts and digests the entries that the rows should have in these indexes.
+    pub fn deriving(mut self, indexes: impl IntoIterator<Item = &'t Index>) -> Result<Self, Error> {
+        for index in indexes {
+            self.derived.push(Derived::of(self.table, index)?);
+        }
+        Ok(self)
+    }
+
+    /// The entries of the rows that were read, for each index of [`Self::deriving`].
+    pub fn derived(&self) -> impl Iterator<Item = (&'t Index, Entries)> {
+        self.derived.iter().map(Derived::entries)
+    }
+
     /// The rows of these leaves, in their order; returns how many. Leaves that lie one after another in the file are read
     /// together.
     pub fn scan<E: From<Error>>(
@@ -97,35 +112,14 @@ impl<'t> Rows<'t> {
         leaves: &[Leaf],
         mut each: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<u64, E> {
+        let mut window = std::mem::take(&mut self.window);
         let mut rows = 0;
-        let follows = |a: &Leaf, b: &Leaf| a.page.checked_add(1) == Some(b.page);
-        for run in leaves.chunk_by(follows) {
-            for run in run.chunks(64) {
-                let mut window = std::mem::take(&mut self.window);
-                self.space
-                    .load(&mut window, run[0].page, run.len() as u32)?;
-                for leaf in run {
-                    let page = self.space.page(&mut window, leaf.page)?;
-                    rows += self.leaf(leaf, page, &mut each)?;
-                }
-                self.window = window;
-            }
-        }
+        leaves::pages(self.space, &mut window, leaves, |leaf, page| {
+            rows += self.page(leaf.page, page, &mut each)?;
+            Ok::<_, E>(())
+        })?;
+        self.window = window;
         Ok(rows)
-    }
-
-    /// The rows of one leaf whose page has been read and checked; the page's neighbours must be the leaf's.
-    fn leaf<E: From<Error>>(
-        &mut self,
-        leaf: &Leaf,
-        page: &[u8],
-        each: &mut impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<u64, E> {
-        if u32_at(page, fil::PREV) != leaf.previous || u32_at(page, fil::NEXT) != leaf.next {
-            let what = "its neighbours are others than the level above says";
-            return Err(Error::damaged(leaf.page, what).into());
-        }
-        self.page(leaf.page, page, each)
     }
 
     /// The rows of a page, which has been read and checked; returns how many.
@@ -135,7 +129,7 @@ impl<'t> Rows<'t> {
         page: &[u8],
         each: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<u64, E> {
-        is_of(page, number, self.id, 0, self.table.redundant)?;
+        leaves::is_of(page, number, self.id, 0, self.table.redundant)?;
         let mut chain = Chain::of(page);
         let mut rows = 0;
         while let Some(at) = chain.next().map_err(|why| Error::damaged(number, why))? {
@@ -192,6 +186,16 @@ impl<'t> Rows<'t> {
                     &why,
                 ));
             }
+        }
+        for d in &mut self.derived {
+            d.add(
+                self.space,
+                self.table,
+                number,
+                page,
+                &self.spans,
+                &mut self.outside,
+            )?;
         }
         Ok(())
     }

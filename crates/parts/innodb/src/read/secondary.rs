@@ -34,8 +34,7 @@ pub(super) fn index(name: String, root: u32, key: Vec<Field>, clustered: &Index)
     let mut fields: Vec<Field> = key.into_iter().map(strip).collect();
     let own = fields.len();
     for f in &clustered.fields[..clustered.branch] {
-        // The row's own number is no column.
-        let has = |o: &Field| o.prefix == 0 && o.column.is_some() && o.column == f.column;
+        let has = |o: &Field| o.prefix == 0 && o.stored == f.stored;
         if !fields[..own].iter().any(has) {
             fields.push(strip(f.clone()));
         }

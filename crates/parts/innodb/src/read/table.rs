@@ -3,6 +3,7 @@
 //! Made from one of three sources (`exported`, `sdi`, `mariadb`); whoever made it, the rest of the reader takes it as
 //! possibly wrong, and says so where records contradict it.
 
+use super::prefix::Cut;
 use super::types::{Server, Type};
 
 /// A table.
@@ -66,7 +67,7 @@ pub struct Index {
 pub struct Field {
     /// The place of its column in [`Table::columns`]; `None`: of the system, or dropped.
     pub column: Option<usize>,
-    /// The place of its column among those in rows, as InnoDB counts them; `None`: dropped.
+    /// The place of its column as InnoDB counts them, those of the system included; `None`: dropped.
     pub stored: Option<usize>,
     /// Bytes that it always has in COMPACT and DYNAMIC; `None`: the record says.
     pub fixed: Option<usize>,
@@ -76,6 +77,8 @@ pub struct Field {
     pub big: bool,
     /// Bytes at most of the column that it holds; 0: all.
     pub prefix: u32,
+    /// How values of its column are cut where there is a prefix.
+    pub cut: Cut,
     /// MySQL: the version of rows that brought it; 0: there from the first.
     pub added: u8,
     /// MySQL: the version of rows from which on it is not in records. MariaDB: that its column was dropped.

@@ -4,6 +4,7 @@ use super::kinds::{self, Storage, is_of_system};
 use super::private;
 use crate::read::collations;
 use crate::read::error::Error;
+use crate::read::prefix::Cut;
 use crate::read::secondary::{self, Key};
 use crate::read::table::{Absent, Column, Field, History, Index, Table, Values};
 use crate::read::types::{Server, Type};
@@ -63,11 +64,14 @@ pub(super) fn table(json: &Value, space: u32) -> Result<Option<Table>, Error> {
         };
         Ok(Field {
             column: place(n),
-            stored: None,
+            stored: Some(n),
             fixed: storage.fixed,
             nullable: json["is_nullable"] == true,
             big: storage.big,
             prefix: 0,
+            cut: Cut::of(collations::charset(
+                json["collation_id"].as_u64().unwrap_or(0) as u32,
+            )),
             added: version("version_added")?.unwrap_or(0),
             dropped: version("version_dropped")?,
             absent,
