@@ -7,10 +7,10 @@ mod cases;
 
 use crate::kit::{each_kind, own_server};
 use cases::Case;
+use innodb::Exported;
 use innodb::page::SIZE;
-use innodb::read::types::{Server as Flavour, Type, Unsupported};
+use innodb::read::types::{self, Server as Flavour, Type, Unsupported};
 use innodb::record;
-use innodb::{Exported, value};
 use std::path::Path;
 use testkit::{Kind, Server};
 use wire::Conn;
@@ -65,7 +65,7 @@ impl Column {
             let set = Some(c[2].as_str()).filter(|c| !c.is_empty());
             let of = match Type::of(&c[1], set, None, flavour) {
                 Err(Unsupported::Members(..)) => {
-                    let members = value::to_encode(&c[1], set).expect("members");
+                    let members = types::members(&c[1]).expect("members");
                     let members = encoded(conn, &members, &c[2]);
                     Type::of(&c[1], set, Some(members), flavour)
                 }

@@ -19,6 +19,7 @@ mod drill;
 mod encryption;
 mod fidelity;
 mod from_files;
+mod frm;
 mod hostile;
 mod interrupts;
 mod managed_instance;

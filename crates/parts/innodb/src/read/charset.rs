@@ -14,6 +14,10 @@ pub struct Charset {
     little: bool,
     /// Whether text in UTF-8 is stored as it is.
     pub utf8: bool,
+    /// latin1, which is Windows' code page 1252.
+    latin1: bool,
+    /// Whether ASCII is stored as it is; otherwise only letters, digits and a few more are (sjis, swe7).
+    ascii: bool,
 }
 
 impl Charset {
@@ -38,6 +42,8 @@ impl Charset {
             most,
             little: name == "utf16le",
             utf8: matches!(name, "utf8mb4" | "utf8" | "utf8mb3"),
+            latin1: name == "latin1",
+            ascii: least == 1 && !matches!(name, "sjis" | "swe7"),
         })
     }
 
@@ -59,10 +65,56 @@ impl Charset {
         text
     }
 
+    /// Bytes as text, to be shown: characters that need tables are replaced, but for those of latin1.
+    pub fn decode(self, bytes: &[u8]) -> String {
+        /// Code page 1252 from 0x80 on; what it leaves open, latin1 has as control characters.
+        const FROM_80: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
+        let unit = |pair: &[u8]| match pair {
+            [a, b] if self.little => u16::from_le_bytes([*a, *b]),
+            [a, b] => u16::from_be_bytes([*a, *b]),
+            _ => 0xfffd,
+        };
+        match self.least {
+            1 if self.latin1 => bytes
+                .iter()
+                .map(|b| match b {
+                    0x80..0xa0 => FROM_80
+                        .chars()
+                        .nth(usize::from(b - 0x80))
+                        .unwrap_or('\u{fffd}'),
+                    b => char::from(*b),
+                })
+                .collect(),
+            1 if self.utf8 => String::from_utf8_lossy(bytes).into_owned(),
+            1 => bytes
+                .iter()
+                .map(|b| {
+                    if b.is_ascii() {
+                        char::from(*b)
+                    } else {
+                        '\u{fffd}'
+                    }
+                })
+                .collect(),
+            2 => char::decode_utf16(bytes.chunks(2).map(unit))
+                .map(|c| c.unwrap_or('\u{fffd}'))
+                .collect(),
+            _ => bytes
+                .chunks(4)
+                .map(|four| {
+                    let n = four.iter().fold(0, |n, b| n << 8 | u32::from(*b));
+                    char::from_u32(n).unwrap_or('\u{fffd}')
+                })
+                .collect(),
+        }
+    }
+
     /// Text in these bytes, where that can be said without tables: ASCII and Unicode.
     pub fn encode(self, text: &str) -> Option<Vec<u8>> {
         if self.least == 1 {
-            return (self.utf8 || text.is_ascii()).then(|| text.as_bytes().to_vec());
+            let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b' ' | b',' | b'.' | b'-');
+            let same = self.utf8 || self.ascii && text.is_ascii() || text.bytes().all(plain);
+            return same.then(|| text.as_bytes().to_vec());
         }
         let unit = |unit: u16| {
             if self.little {
@@ -103,10 +155,27 @@ mod tests {
     fn text_is_encoded_where_no_table_is_needed() {
         let of = |name, text| Charset::of(name).expect("known").encode(text);
         assert_eq!(of("latin1", "é"), None);
+        assert_eq!(of("sjis", "\\"), None);
+        assert_eq!(of("swe7", "a, 0").as_deref(), Some(&b"a, 0"[..]));
         assert_eq!(of("gbk", "0").as_deref(), Some(&b"0"[..]));
         assert_eq!(of("utf16le", "é").as_deref(), Some(&b"\xe9\0"[..]));
         assert_eq!(of("ucs2", "😀"), None);
         assert_eq!(of("utf16", "😀").as_deref(), Some(&b"\xd8\x3d\xde\0"[..]));
         assert_eq!(of("utf32", "0").as_deref(), Some(&b"\0\0\x000"[..]));
+        for (set, text) in [
+            ("latin1", "Ü€"),
+            ("ucs2", "漢"),
+            ("utf16le", "😀"),
+            ("utf32", "ж"),
+            ("utf8mb3", "ö"),
+        ] {
+            let set = Charset::of(set).expect("known");
+            let bytes = if set.latin1 {
+                vec![0xdc, 0x80]
+            } else {
+                set.encode(text).expect("text")
+            };
+            assert_eq!(set.decode(&bytes), text);
+        }
     }
 }

@@ -18,6 +18,7 @@ mod entries;
 mod error;
 pub mod exported;
 mod file;
+pub mod frm;
 pub mod instant;
 mod leaves;
 pub mod mariadb;

@@ -29,7 +29,7 @@ pub enum Unsupported {
     /// Its character set.
     #[error("character set {0}")]
     Charset(String),
-    /// Members of ENUM or SET that are not ASCII, in a character set that is not Unicode: their bytes have to be given.
+    /// Members of ENUM or SET whose bytes are not told by the words in this character set: they have to be given ([`members`]).
     #[error("members of {0} in character set {1}")]
     Members(String, String),
 }
@@ -404,6 +404,11 @@ impl Type {
         });
         Ok(Type::fixed_form(bytes, Form::Enum(cells.collect())))
     }
+}
+
+/// The members of an ENUM or SET in words, whose bytes [`Type::of`] wants to be given if it says [`Unsupported::Members`].
+pub fn members(column_type: &str) -> Option<Vec<String>> {
+    Declared::of(column_type)?.members
 }
 
 /// The members of a SET, in their order, with commas between them.

@@ -143,6 +143,14 @@ impl Parts {
         }
     }
 
+    /// A TIMESTAMP. Nothing at all is the zero date; MariaDB stores fractions of the first second.
+    fn of_timestamp(seconds: u64, fraction: u64) -> Parts {
+        match (seconds, fraction) {
+            (0, 0) => Parts::default(),
+            _ => Parts::of_seconds(seconds),
+        }
+    }
+
     /// Seconds since 1970 in UTC; the calendar's 400 years have 146,097 days, counted from March.
     fn of_seconds(seconds: u64) -> Parts {
         let (days, time) = split(seconds, 86_400);
@@ -256,14 +264,9 @@ pub fn date_time(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(), Bro
 pub fn timestamp(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(), Broken> {
     let (seconds, fraction) = halves(stored, 4, digits)?;
     let mut text = Text::new();
-    let parts = match seconds {
-        // No second of 1970, but the zero date.
-        0 => Parts::default(),
-        _ => Parts::of_seconds(seconds),
-    };
     Parts {
         fraction: in_digits(fraction, digits),
-        ..parts
+        ..Parts::of_timestamp(seconds, fraction)
     }
     .date_time(digits, &mut text)?;
     text.put(out);
@@ -310,9 +313,9 @@ pub fn old_time(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(), Brok
             ..Parts::of_digits(number % 10_000)
         }
     } else {
-        // Counted from the lowest TIME, -838:59:59.
+        // Counted from a second before the lowest TIME, -838:59:59.
         let unit = UNITS[usize::from(digits)] as i64;
-        let number = big_endian(stored) as i64 - (((838 * 60 + 59) * 60 + 59) * unit + unit - 1);
+        let number = big_endian(stored) as i64 - 839 * 3600 * unit;
         if number < 0 {
             text.byte(b'-');
         }
@@ -353,10 +356,7 @@ pub fn old_date_time(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(),
 pub fn old_timestamp(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(), Broken> {
     let (seconds, fraction) = halves(stored, 4, digits)?;
     let mut text = Text::new();
-    let parts = match seconds {
-        0 => Parts::default(),
-        _ => Parts::of_seconds(seconds),
-    };
+    let parts = Parts::of_timestamp(seconds, fraction);
     Parts { fraction, ..parts }.date_time(digits, &mut text)?;
     text.put(out);
     Ok(())
