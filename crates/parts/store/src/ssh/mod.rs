@@ -40,6 +40,8 @@ pub struct SshDirectory(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
+    /// Whether the directory was made when it was opened.
+    made: bool,
     shown: String,
     host: String,
     limiter: Option<Arc<RateLimiter>>,
@@ -250,6 +252,10 @@ impl Store for SshDirectory {
     fn sync(&self) -> Result<()> {
         self.0.finishing.wait();
         self.0.finishing.failed()
+    }
+
+    fn made_place(&self) -> bool {
+        self.0.made
     }
 
     fn remove_place(&self) -> Result<()> {
