@@ -4,7 +4,7 @@
 //! user's, and a changed host key is refused as everywhere. What ssh says goes into the error of a connection
 //! that fails. The variable `PENSTOCK_SSH` names another program, or options for it, e.g. `ssh -F FILE`.
 
-use super::{Inner, SshDirectory, SshPlace, io_error};
+use super::{Inner, SshDirectory, SshPlace, Unsettled, io_error};
 use crate::error::Far;
 use crate::remote::{Finishing, runtime, wait};
 use crate::{Error, Result};
@@ -144,6 +144,7 @@ pub(super) fn connect(
         limiter: limiter.cloned(),
         link: Arc::default(),
         finishing: Finishing::default(),
+        unsettled: Unsettled::default(),
         session,
     };
     let made = wait(async {
