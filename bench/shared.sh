@@ -28,13 +28,14 @@ options() {
 
 # ---------------------------------------------------------------- one measured run
 
-# Processor time of a process so far, in hundredths of a second.
+# Processor time of a process so far, with that of its children that have ended, in hundredths of a second.
 ticks() {
     local stat
     stat=$(<"/proc/$1/stat")
-    # The program's name is in parentheses; counted after it, user and system time are fields 12 and 13.
+    # The program's name is in parentheses; counted after it, user and system time are fields 12 and 13, and those of
+    # the children are the next two.
     read -ra stat <<<"${stat##*) }"
-    printf '%s' $((stat[11] + stat[12]))
+    printf '%s' $((stat[11] + stat[12] + stat[13] + stat[14]))
 }
 
 # record KIND FIELD… writes one line for `testkit report`.

@@ -212,6 +212,81 @@ fn hooks_and_heartbeats_that_fail(pair: &Pair) {
     assert_eq!(listed(&config).len(), 3);
 }
 
+both!(a_restore_has_hooks);
+fn a_restore_has_hooks(pair: &Pair) {
+    pair.fill(ROWS);
+    let (before, before_said) = hook(pair, "before", 0);
+    let (after, after_said) = hook(pair, "after", 0);
+    let (failed, failed_said) = hook(pair, "failed", 0);
+    let beat = pair.path("beat-{command}-{server}");
+    let text = format!(
+        "[servers.a]\nsource = '{}'\n[hooks]\nbefore = '{before}'\nafter = '{after}'\nfailed = '{failed}'\n\
+         [heartbeat]\nfile = '{}'\n",
+        pair.source().uri(),
+        beat.display()
+    );
+    let config = configured(pair, &text);
+    penstock(&["backup"], &config).run().ok();
+    for said in [&before_said, &after_said] {
+        std::fs::remove_file(said).expect("a hook has run");
+    }
+    let metrics = pair.path("penstock.prom");
+    let restore = |more: &[&str]| -> Done {
+        let into = ["restore", "--into", &pair.target().uri()];
+        let tool = penstock(&[&into[..], more].concat(), &config);
+        tool.args(["--metrics-file".into(), metrics.clone()]).run()
+    };
+    // A command that is wrong runs no hook.
+    restore(&["--identity", "/nonexistent"]).code(2);
+    assert_eq!(lines(&before_said).len(), 0);
+    restore(&["--server-name", "a"]).ok();
+    let (begun, done) = (lines(&before_said), lines(&after_said));
+    assert_eq!((begun.len(), done.len()), (1, 1));
+    for (key, value) in [("event", "after"), ("command", "restore"), ("server", "a")] {
+        assert_eq!(done[0][key], value, "{done:?}");
+    }
+    assert_eq!(begun[0]["event"], "before");
+    assert_eq!(done[0]["code"], 0);
+    assert_eq!(done[0]["summary"]["job"], "load");
+    assert_eq!(done[0]["summary"]["rows"], 3);
+    assert!(pair.path("beat-restore-a").exists());
+    assert!(metrics.exists());
+    // What is there already is not replaced, and whoever waits for it is told.
+    restore(&[]).code(10);
+    let failures = lines(&failed_said);
+    assert_eq!(failures.len(), 1);
+    assert_eq!(
+        (&failures[0]["code"], &failures[0]["server"]),
+        (&10.into(), &Value::Null)
+    );
+    assert!(failures[0]["error"].is_string(), "{failures:?}");
+    assert_eq!(lines(&after_said).len(), 1);
+}
+
+both!(an_empty_name_of_a_configuration_is_none);
+fn an_empty_name_of_a_configuration_is_none(pair: &Pair) {
+    let config = configured(pair, "");
+    let repo = pair.path("repo");
+    let list = |value: &str| {
+        let tool = Tool::new(["list".into(), "--repository".into(), repo.clone()]);
+        tool.env("PENSTOCK_CONFIG", value).run()
+    };
+    list("").ok().says(&["No backups"]);
+    list("/nonexistent.toml").code(2);
+    let named = config.display().to_string();
+    list(&named).ok();
+    // Neither is there one to check, unless this host has the usual one.
+    if !Path::new("/etc/penstock/penstock.toml").exists() {
+        Tool::new(["config", "check"])
+            .env("PENSTOCK_CONFIG", "")
+            .run()
+            .code(2)
+            .says(&["there is no configuration", "/etc/penstock/penstock.toml"]);
+    }
+    // On the command line it is a slip.
+    Tool::new(["list", "--config", ""]).run().code(2);
+}
+
 /// A name that is not there is no server on this host, and a wrong server keeps all from being backed up.
 #[test]
 fn a_server_that_is_not_there_is_refused_before_anything_is_done() {

@@ -127,6 +127,38 @@ fn shown_as_a_page(pair: &Pair, failed: &str, proven: &str) {
     assert!(opened.dom.matches("<svg class=\"plot\"").count() >= 3);
 }
 
+/// A drill counts by its contents: a name alone proves nothing.
+fn what_counts(pair: &Pair) {
+    let drills = pair.path("repo/drills");
+    let names = || -> Vec<String> {
+        let all = std::fs::read_dir(&drills).expect("drills").flatten();
+        all.map(|e| e.file_name().to_string_lossy().into_owned())
+            .collect()
+    };
+    let before = (listed(pair), names());
+    let failed = before.1.iter().find(|n| n.ends_with("@failed.json"));
+    let failed = failed.expect("a failed drill");
+    let (failed, proven) = (drills.join(failed), failed.replace("@failed", "@proven"));
+    let summary = || verb(pair, &["list", "--json"]).run().ok().summary();
+    std::fs::rename(&failed, drills.join(&proven)).expect("renamed");
+    assert_eq!(summary()["damaged_drills"], serde_json::json!([proven]));
+    verb(pair, &["list"])
+        .run()
+        .ok()
+        .says(&[&proven, "does not count"]);
+    assert_eq!(listed(pair), before.0);
+    std::fs::rename(drills.join(&proven), &failed).expect("renamed");
+    assert_eq!(summary()["damaged_drills"], serde_json::json!([]));
+    // The only proof, emptied.
+    let proof = before.1.iter().find(|n| n.ends_with("@proven.json"));
+    let proof = drills.join(proof.expect("a proof"));
+    let bytes = std::fs::read(&proof).expect("read");
+    std::fs::write(&proof, "").expect("written");
+    assert!(listed(pair).iter().all(|b| b["proven"].is_null()));
+    std::fs::write(&proof, bytes).expect("written");
+    assert_eq!(listed(pair), before.0);
+}
+
 both!(proven_and_not_proven);
 fn proven_and_not_proven(pair: &Pair) {
     pair.fill(ROWS);
@@ -187,6 +219,27 @@ fn proven_and_not_proven(pair: &Pair) {
         "{written:?}"
     );
     shown_as_a_page(pair, &first, &second);
+    what_counts(pair);
+    // A check that takes longer than it may is not true, and the next ones are asked all the same.
+    let slow = ["--check", "SELECT SLEEP(1000) + 1", "--check", "SELECT 1"];
+    let late = drill(
+        pair,
+        &[&[&second[..], "--check-timeout", "1s"], &slow[..]].concat(),
+    );
+    late.code(4).says(&[
+        "NOT TRUE",
+        "it did not end within 1.00 s",
+        "1 check is true",
+    ]);
+    drill(pair, &[&second, "--check-timeout", "1s"])
+        .code(2)
+        .says(&["there is none"]);
+    drill(
+        pair,
+        &[&[&second[..], "--check-timeout", "0"], &slow[..]].concat(),
+    )
+    .code(2)
+    .says(&["--check-timeout is 0"]);
     // A check that takes long is stopped, and proves nothing.
     let slow = drilling(pair, &[&second, "--check", "SELECT SLEEP(1000) + 1"]).start();
     let began = std::time::Instant::now();

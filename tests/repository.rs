@@ -3,6 +3,7 @@
 
 use crate::kit::{Done, Pair, Small, Tool, both, few};
 use crate::stores::{Access, s3, s3_access, sshd, tool};
+use rustix::process::Signal;
 use serde_json::Value;
 use testkit::stores::Maker;
 
@@ -271,7 +272,7 @@ fn a_backup_in_use_is_not_removed(pair: &Pair) {
         .run()
         .ok()
         .says(&["in use", "No backup to remove"]);
-    restore.signal(rustix::process::Signal::CONT);
+    restore.signal(Signal::CONT);
     restore.wait().ok();
     repo.verb(&["prune", "--keep-last", "1"])
         .run()
@@ -290,7 +291,7 @@ fn a_backup_in_use_is_not_removed(pair: &Pair) {
         .run()
         .ok()
         .says(&["No backup to remove"]);
-    backup.signal(rustix::process::Signal::CONT);
+    backup.signal(Signal::CONT);
     backup.wait().ok();
     assert_eq!(repo.list().0.len(), 2);
 }
@@ -393,11 +394,24 @@ fn a_full_place(pair: &Pair) {
             .expect("a directory")
             .count()
     };
-    let refused = repo
+    // What only reads needs none. It is locked all the same.
+    let restore = repo
         .verb(&["restore", "--into", &pair.target().uri()])
+        .env("PENSTOCK_STOP_AT", "1")
+        .start();
+    restore.until_stopped();
+    assert_eq!(locks(), 1);
+    repo.verb(&["prune", "--keep-last", "1", "--dry-run"])
         .run()
-        .code(8);
-    refused.says(&["make room", "penstock load"]);
+        .ok()
+        .says(&["2 backups would be removed"]);
+    restore.signal(Signal::CONT);
+    restore.wait().ok();
+    pair.same_checksums();
+    repo.verb(&["check"]).run().ok();
+    assert_eq!(locks(), 0);
+    // What writes says so.
+    repo.backup().run().code(8).says(&["make room"]);
     assert_eq!(locks(), 0);
     repo.verb(&["prune", "--keep-last", "1", "--force"])
         .run()
@@ -405,6 +419,38 @@ fn a_full_place(pair: &Pair) {
     assert_eq!(repo.list().0.len(), 1);
     assert_eq!(locks(), 0);
     repo.verb(&["check"]).run().ok();
+}
+
+both!(a_place_that_is_read_only);
+/// A repository that cannot be written is read, and what that means is said.
+fn a_place_that_is_read_only(pair: &Pair) {
+    let Some(small) = Small::mount(pair, "16m") else {
+        return;
+    };
+    pair.fill(ROWS);
+    let repo = Repo {
+        url: pair.path("small/repo").display().to_string(),
+        ..Repo::local(pair)
+    };
+    repo.init().ok();
+    let id = repo.backed_up();
+    small.read_only();
+    let not_locked = format!("shop@{id} is not locked");
+    repo.verb(&["check"])
+        .run()
+        .ok()
+        .says(&["read-only", &not_locked]);
+    repo.verb(&["restore", "--into", &pair.target().uri()])
+        .run()
+        .ok()
+        .says(&["read-only", &not_locked, "equal:"]);
+    pair.same_checksums();
+    // What writes more than a lock does not begin.
+    repo.verb(&["drill"])
+        .run()
+        .code(8)
+        .says(&["make room there, or make it writable"]);
+    repo.verb(&["prune", "--keep-last", "1"]).run().code(8);
 }
 
 both!(a_clock_that_jumps);
@@ -499,7 +545,7 @@ fn a_backup_while_a_prune_removes_another(pair: &Pair) {
     assert_eq!(repo.list().0, [second.clone(), third.clone()]);
     let pid = format!("process {} on", prune.pid());
     repo.verb(&last).run().code(11).says(&["another run", &pid]);
-    prune.signal(rustix::process::Signal::CONT);
+    prune.signal(Signal::CONT);
     prune.wait().ok().says(&["1 backup removed", &first]);
     assert_eq!(repo.list(), (vec![second, third.clone()], Vec::new()));
     repo.verb(&["check"]).run().ok();
@@ -513,7 +559,7 @@ fn a_backup_while_a_prune_removes_another(pair: &Pair) {
     for lock in locks.flatten() {
         std::fs::remove_file(lock.path()).expect("removed");
     }
-    prune.signal(rustix::process::Signal::CONT);
+    prune.signal(Signal::CONT);
     prune.wait().code(11).says(&["was removed"]);
     assert_eq!(repo.list().0.len(), 2);
     repo.verb(&last).run().ok();
@@ -560,10 +606,10 @@ fn a_place_that_goes_away_is_not_damage(pair: &Pair) {
     let children = std::fs::read_to_string(children).expect("children");
     for child in children.split_whitespace() {
         let pid = rustix::process::Pid::from_raw(child.parse().expect("a number"));
-        let kill = rustix::process::Signal::KILL;
+        let kill = Signal::KILL;
         rustix::process::kill_process(pid.expect("a process"), kill).expect("killed");
     }
-    check.signal(rustix::process::Signal::CONT);
+    check.signal(Signal::CONT);
     check
         .wait()
         .code(8)

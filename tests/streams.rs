@@ -2,6 +2,7 @@
 
 use crate::kit::pair::schemas;
 use crate::kit::{Done, Pair, Tool, both};
+use crate::stores::{sshd, tool};
 use rustix::process::Signal;
 use std::path::Path;
 use std::process::Stdio;
@@ -66,11 +67,24 @@ fn an_archive_goes_through_a_pipe(pair: &Pair) {
         .run()
         .ok();
     let into = ["load", "-", "--into", &pair.target().uri()];
-    reading(&[&into[..], &within].concat(), stream)
-        .run()
+    let loaded = reading(&[&into[..], &within].concat(), stream).run();
+    assert!(
+        !loaded.said().contains("penstock-stream-"),
+        "{}",
+        loaded.said()
+    );
+    loaded
         .ok()
-        .says(&["Load complete", "equal:"]);
+        .says(&["Load complete", "equal:", "standard input"]);
     pair.same_checksums();
+    // Where it was unpacked is nothing that anybody could look at.
+    let again = reading(&[&into[..], &within, &["--json"]].concat(), stream).run();
+    let again = again.code(10);
+    assert!(
+        !again.said().contains("penstock-stream-"),
+        "{}",
+        again.said()
+    );
     assert_eq!(entries(&scratch), [""; 0]);
     // What is in a directory becomes a stream as well.
     let again = Tool::new(["copy", text(&copy), "-"]).run().ok();
@@ -155,6 +169,42 @@ fn a_stream_that_is_cut(pair: &Pair) {
         .says(&["damaged"]);
     assert_eq!(entries(&scratch), [""; 0]);
     assert_eq!(schemas(pair.target()), [""; 0]);
+}
+
+both!(what_was_begun_on_another_host_is_removed);
+/// The directory too, if it was made for the copy.
+fn what_was_begun_on_another_host_is_removed(pair: &Pair) {
+    let Some(sshd) = sshd() else { return };
+    pair.fill(ROWS);
+    let access = vec![("PENSTOCK_SSH", sshd.ssh())];
+    let stream = streaming(pair, &[]).run().ok().bytes;
+    let (new, there) = (pair.path("far/new"), pair.path("far/there"));
+    std::fs::create_dir_all(&there).expect("made");
+    let cut = &stream[..stream.len() / 2];
+    for place in [&new, &there] {
+        tool(&["copy", "-", &sshd.url(place)], &access)
+            .input(cut)
+            .run()
+            .code(5);
+    }
+    assert!(!new.exists());
+    assert_eq!(entries(&there), [""; 0]);
+    pair.dump("one", &["--chunk-size", "64k"]).ok();
+    let (one, source, url) = (pair.path("one"), pair.source().uri(), sshd.url(&new));
+    for words in [
+        &["copy", text(&one), &url, "--max-rate-disk", "1k"][..],
+        &["dump", &source, "--to", &url, "--max-rate-disk", "1k"],
+    ] {
+        let writing = tool(words, &access).start();
+        let began = Instant::now();
+        while !new.join("penstock.incomplete").exists() {
+            assert!(began.elapsed() < Duration::from_secs(60), "{words:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        writing.signal(Signal::TERM);
+        writing.wait().code(9);
+        assert!(!new.exists(), "{words:?}");
+    }
 }
 
 both!(what_a_stream_cannot_do_is_refused);

@@ -27,6 +27,15 @@ impl Small {
     }
 }
 
+impl Small {
+    /// From now on nothing can be written there.
+    pub fn read_only(&self) {
+        let options = ["-o", "remount,ro"];
+        let done = Command::new("mount").args(options).arg(&self.0).status();
+        assert!(done.expect("mount").success());
+    }
+}
+
 impl Drop for Small {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(&self.0).status();

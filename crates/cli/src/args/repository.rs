@@ -3,7 +3,7 @@
 use super::dump::Dumping;
 use super::encryption::Opening;
 use super::load::Loading;
-use super::values::{mysqld_option, period};
+use super::values::{duration, mysqld_option, period};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -175,6 +175,10 @@ pub struct Drill {
     /// A file of such statements, one on each line
     #[arg(long, value_name = "FILE")]
     pub check_file: Option<PathBuf>,
+    /// How long each of these statements may take; one that takes longer is not true: 30s, 10m
+    /// [default: as long as it takes]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub check_timeout: Option<Duration>,
     /// Connections that load rows [default: one per core, at least 2 and at most 8]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,

@@ -11,6 +11,7 @@ mod snapshot;
 
 pub use each::run_all;
 
+use self::around::Outcome;
 use crate::args::load::Loading;
 use crate::args::{self, Cli, Command, Completions};
 use crate::screen::Screen;
@@ -21,6 +22,7 @@ use ::report::record::{self, settings as recorded};
 use ::report::summary::{self, Summary};
 use base::{Cancel, Kind, Result};
 use clap::CommandFactory;
+use encryption::Place;
 use instance::doctor;
 use run::Run;
 use run::control::Request;
@@ -42,7 +44,7 @@ fn run(cli: &Cli, config: Option<&Config>, screen: &Arc<Screen>, cancel: &Cancel
         Command::List(a) => repository::list(a, cli.json, screen),
         Command::Check(a) => repository::check(a, config, &run, screen),
         Command::Drill(a) => repository::drill(a, config, &run, screen),
-        Command::Restore(a) => repository::restore(a, &run, screen),
+        Command::Restore(a) => repository::restore(a, config, &run, screen),
         Command::Prune(a) => repository::prune(a, config, &run, screen),
         Command::Snapshot(a) => snapshot::snapshot(a, &run, screen),
         Command::Config(args::config::Config::Check(_)) => config::check(config, screen),
@@ -113,9 +115,9 @@ fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
         None
     };
     if let Some(unpacked) = &unpacked {
-        options.from = options.from.moved(unpacked.location());
+        options.from = unpacked.place(&options.from);
     }
-    let done = run_load(run, screen, &options, &a.how);
+    let done = run_load(run, screen, &options, &a.how).map(|done| done.code);
     done.map_err(|e| match &unpacked {
         Some(_) if e.hint.as_deref().is_some_and(|h| h.contains("--resume")) => e.hint(
             "a load from a stream cannot be resumed: unpack the archive with penstock copy - DIR, and load that with --resume",
@@ -128,8 +130,10 @@ fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
 struct Unpacked(Scratch);
 
 impl Unpacked {
-    fn location(&self) -> Location {
-        Location::Directory(self.0.path().join("archive"))
+    /// Its place, with the keys of the stream.
+    fn place(&self, of: &Place) -> Place {
+        let archive = Location::Directory(self.0.path().join("archive"));
+        of.moved(archive).called("standard input")
     }
 }
 
@@ -154,7 +158,7 @@ fn copy(a: &args::copy::Copy, json: bool, run: &Run, screen: &Screen) -> Result<
 }
 
 /// Loads, and shows what was done.
-fn run_load(run: &Run, screen: &Screen, options: &load::Options, a: &Loading) -> Result<u8> {
+fn run_load(run: &Run, screen: &Screen, options: &load::Options, a: &Loading) -> Result<Outcome> {
     settings::limit(run, &a.limits, None);
     let mut kept = record::keep(
         run,
@@ -167,7 +171,9 @@ fn run_load(run: &Run, screen: &Screen, options: &load::Options, a: &Loading) ->
     if !screen.lost_output() {
         kept.done.acknowledged();
     }
-    Ok(report::code(&kept, exceptions(&kept.done.exceptions), run))
+    let summary = kept.summary.json();
+    let code = report::code(&kept, exceptions(&kept.done.exceptions), run);
+    Ok(Outcome { code, summary })
 }
 
 fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
@@ -183,12 +189,12 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
             .map_or_else(String::new, |f| format!("of {}", f.display())),
     };
     let _listens = control::listen(run, "verify", about);
-    let unpacked = match &mut v.of {
+    let _unpacked = match &mut v.of {
         Compared::Archive { directory, .. } | Compared::Against(directory, _)
             if **directory == Location::Stream =>
         {
             let unpacked = unpacked(run, a.scratch.as_deref())?;
-            *directory = directory.moved(unpacked.location());
+            *directory = unpacked.place(directory);
             Some(unpacked)
         }
         _ => None,
@@ -203,13 +209,7 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
         }
         Compared::Archive { directory, rows } => {
             let begins = || begins(&[directory.to_string()]);
-            let job = |run: &Run| {
-                let mut done = verify::offline(run, directory, v.threads, *rows)?;
-                if unpacked.is_some() {
-                    "standard input".clone_into(&mut done.path);
-                }
-                Ok(done)
-            };
+            let job = |run: &Run| verify::offline(run, directory, v.threads, *rows);
             let kept = record::keep(run, file, begins, job, summary::offline)?;
             screen.summary(&kept.summary);
             return Ok(report::code(&kept, 0, run));

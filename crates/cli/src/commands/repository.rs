@@ -211,6 +211,7 @@ fn drill_one(
             a,
         )?,
         checks: checks.to_vec(),
+        check_timeout: a.check_timeout,
     };
     let done = repository::drill(&run.below(), repository, entry, &options)?;
     if let Some(e) = repository::drill_failure(&done) {
@@ -259,19 +260,33 @@ fn with_metrics(place: &Where, outcome: Result<u8>) -> Result<u8> {
 }
 
 /// `penstock restore`.
-pub fn restore(a: &Restore, run: &Run, screen: &Screen) -> Result<u8> {
-    let repository = open(&a.place)?;
-    let entry = repository.find(server(a.server_name.as_ref())?.as_ref(), &a.backup)?;
-    let _lock = repository.lock(&entry, Purpose::Restore)?;
-    let place = repository.place_of(&entry)?;
-    run.observer.note(format!(
-        "restoring {}@{}, of {}",
-        entry.server, entry.id, entry.begin
-    ));
-    let options = settings::restore(place, &a.how)?;
-    let about = format!("of {}@{}", entry.server, entry.id);
-    let _listens = super::control::listen(run, "load", about);
-    super::run_load(run, screen, &options, &a.how)
+pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen) -> Result<u8> {
+    let server = server(a.server_name.as_ref())?;
+    let place = place::location("--repository", &a.place.repository)?;
+    // Which archive is known later; whether the options are sound does not depend on it.
+    let options = settings::restore(place.clone(), &a.how)?;
+    let job = Job {
+        command: "restore",
+        server: a.server_name.as_deref(),
+        repository: &place.to_string(),
+    };
+    let outcome = around(config, job, || {
+        let repository = Repository::open(&place)?;
+        let entry = repository.find(server.as_ref(), &a.backup)?;
+        let _lock = repository.lock(&*run.observer, &entry, Purpose::Restore)?;
+        run.observer.note(format!(
+            "restoring {}@{}, of {}",
+            entry.server, entry.id, entry.begin
+        ));
+        let options = load::Options {
+            from: options.from.moved(repository.place_of(&entry)?),
+            ..options
+        };
+        let about = format!("of {}@{}", entry.server, entry.id);
+        let _listens = super::control::listen(run, "load", about);
+        super::run_load(run, screen, &options, &a.how)
+    });
+    with_metrics(&a.place, outcome)
 }
 
 /// `penstock rekey`.
@@ -295,7 +310,7 @@ pub fn rekey(a: &Rekey, screen: &Screen) -> Result<u8> {
         let repository = Repository::open(&place::location("--repository", place)?)?;
         let (entries, _) = repository.entries(server(a.server_name.as_ref())?.as_ref())?;
         for entry in entries.iter().filter(|e| e.encrypted) {
-            let _lock = repository.lock(entry, Purpose::Check)?;
+            let _lock = repository.lock(screen, entry, Purpose::Check)?;
             rekeyed(repository.place_of(entry)?).map_err(|e| {
                 let n = done.len();
                 Error {

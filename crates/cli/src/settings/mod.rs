@@ -176,6 +176,14 @@ pub fn checks(a: &Drill) -> Result<Vec<String>> {
             return Err(Error::new(Kind::Usage, printable(&what)).hint("write one on each line"));
         }
     }
+    if a.check_timeout.is_some_and(|limit| limit.is_zero()) {
+        let what = "--check-timeout is 0, and no check takes less";
+        return Err(Error::new(Kind::Usage, what).hint("write a longer time, such as 10m"));
+    }
+    if a.check_timeout.is_some() && checks.is_empty() {
+        let what = "--check-timeout limits the time of checks, and there is none";
+        return Err(Error::new(Kind::Usage, what).hint("add --check SQL or --check-file FILE"));
+    }
     Ok(checks)
 }
 

@@ -75,14 +75,13 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         }
         _ => Some(files::Source::open(from)?),
     };
-    let made = to.path().is_some_and(|path| !path.exists());
     let store = to
         .create(Some(&run.disk_limiter))
         .map_err(|e| new_archive::create_error(to, &e.into()))?;
     match archive::marker::set(&*store, env!("CARGO_PKG_VERSION")) {
         Err(archive::ArchiveError::Store(e)) if e.busy() => return Err(new_archive::busy(to)),
         Err(e) => {
-            new_archive::clear(&*store, made);
+            new_archive::clear(&*store);
             return Err(failure::archive("cannot begin the copy", &e));
         }
         Ok(()) => {}
@@ -101,7 +100,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let (files, bytes) = match done {
         Ok(done) => done,
         Err(e) => {
-            new_archive::clear(&*store, made);
+            new_archive::clear(&*store);
             return Err(named(to, e));
         }
     };

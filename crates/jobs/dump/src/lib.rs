@@ -136,7 +136,6 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         &source.id,
         options.threads,
     )?;
-    let made = options.to.path().is_some_and(|path| !path.exists());
     let store = reached.map_or_else(create, Ok)?;
     let outcome = match archive::marker::set(&*store, env!("CARGO_PKG_VERSION")) {
         // Another dump owns the directory, so nothing in it may be removed.
@@ -163,7 +162,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             Ok(summary)
         }
         Err(e) => {
-            new_archive::clear(&*store, made);
+            new_archive::clear(&*store);
             if run.cancel.is_raised() {
                 return Err(run.interrupted());
             }

@@ -3,6 +3,7 @@
 use crate::load_report::BatchSize;
 use crate::tablespace;
 use crate::target::Target;
+use encryption::Place;
 use instance::{managed, tune};
 use run::bottleneck;
 use std::path::PathBuf;
@@ -106,8 +107,8 @@ impl Summary {
 }
 
 /// What is loaded from, for the user.
-fn display_name(from: &Location) -> String {
-    if *from == Location::Stream {
+fn display_name(from: &Place) -> String {
+    if **from == Location::Stream {
         return "standard input".to_owned();
     }
     from.absolute()

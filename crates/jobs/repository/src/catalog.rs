@@ -165,6 +165,29 @@ impl Entry {
 pub(crate) struct Copies {
     version: u32,
     pub(crate) entries: Vec<Copy>,
+    /// The files of drills that were read, and say what their names say.
+    #[serde(default)]
+    drills: Vec<Seen>,
+}
+
+/// A file that was read.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Seen {
+    name: String,
+    /// Its size.
+    bytes: u64,
+    /// When it was written, by the clock of the place: nanoseconds since 1970.
+    modified: Option<u128>,
+}
+
+impl Seen {
+    pub(crate) fn new(file: &store::Entry) -> Seen {
+        Seen {
+            name: file.name.clone(),
+            bytes: file.size,
+            modified: nanoseconds(file),
+        }
+    }
 }
 
 /// The copy of an entry, and which file it was.
@@ -198,19 +221,29 @@ fn nanoseconds(file: &store::Entry) -> Option<u128> {
 }
 
 impl Copies {
-    pub(crate) fn new(entries: Vec<Copy>) -> Copies {
+    pub(crate) fn new(entries: Vec<Copy>, mut drills: Vec<Seen>) -> Copies {
+        drills.sort();
         Copies {
             version: COPIES_VERSION,
             entries,
+            drills,
         }
+    }
+
+    /// Whether this file of a drill was read, and is as it was then.
+    pub(crate) fn has_seen(&self, file: &store::Entry) -> bool {
+        let seen = Seen::new(file);
+        seen.modified.is_some() && self.drills.binary_search(&seen).is_ok()
     }
 
     /// What can be believed of these bytes.
     pub(crate) fn parse(bytes: &[u8]) -> Copies {
         let copies: Option<Copies> = serde_json::from_slice(bytes).ok();
-        copies
+        let mut copies = copies
             .filter(|c| c.version == COPIES_VERSION)
-            .unwrap_or_default()
+            .unwrap_or_default();
+        copies.drills.sort();
+        copies
     }
 
     pub(crate) fn to_text(&self) -> String {

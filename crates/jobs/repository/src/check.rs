@@ -50,7 +50,7 @@ pub fn check(
     for entry in entries {
         run.check()?;
         let (server, id) = names(entry)?;
-        let Some(_lock) = repository.lock_if_there(entry, Purpose::Check)? else {
+        let Some(_lock) = repository.lock_if_there(&*run.observer, entry, Purpose::Check)? else {
             run.observer
                 .note(format!("{server}@{id} was removed meanwhile"));
             continue;

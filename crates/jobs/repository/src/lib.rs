@@ -5,7 +5,7 @@
 //! and the entry is written after the archive is whole; the catalog can be made again from the archives (`recover`).
 //! What is in use is locked (`lock`). `backup` adds one, `prune` removes what the policy (`retention`) does
 //! not keep, `check` reads backups through,
-//! `drill` restores one for proof.
+//! `drill` restores one for proof (`question` asks it, `proof` is what is written down).
 //!
 //! Invariant: killed at any moment, each of these leaves only backups that are whole and listed, and
 //! leftovers that are neither listed nor mistaken for a backup.
@@ -17,20 +17,22 @@ mod drill;
 mod layout;
 mod listing;
 mod lock;
+mod proof;
 mod prune;
+mod question;
 mod recover;
 mod repo;
 mod retention;
+mod small_files;
 
 pub use backup::{Backup, Planned, backup};
 pub use catalog::Entry;
 pub use check::{Checked, check};
-pub use drill::{
-    Drilled, Options as DrillOptions, Proof, candidates, drill, failure as drill_failure,
-};
+pub use drill::{Drilled, Options as DrillOptions, candidates, drill, failure as drill_failure};
 pub use layout::{BackupId, ServerName};
 pub use listing::{Listing, Unlisted};
 pub use lock::{Lock, Purpose};
+pub use proof::Proof;
 pub use prune::{Pruned, Removal, prune};
 pub use repo::Repository;
 pub use retention::{Keep, Policies, Policy};

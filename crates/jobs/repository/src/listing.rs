@@ -1,10 +1,11 @@
 //! What a repository holds: the catalog, read in one or a few requests, and what lies beside it.
 
 use crate::catalog::{Copies, Copy, Entry};
-use crate::drill::Proof;
 use crate::layout::{BACKUPS, BackupId, COPIES, ServerName, entry_name, parse_entry_name};
 use crate::lock;
+use crate::proof::Proof;
 use crate::repo::{Repository, storage};
+use crate::small_files::read_each;
 use base::{Error, Kind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -12,9 +13,6 @@ use store::{EntryKind, Location};
 
 /// An entry of the catalog larger than this is none, in bytes.
 const ENTRY_LIMIT: u64 = 16 << 20;
-
-/// Small files that are read at a time.
-const READERS: usize = 16;
 
 /// What a repository holds.
 #[derive(Debug, Default)]
@@ -27,6 +25,8 @@ pub struct Listing {
     pub unlisted: Vec<Unlisted>,
     /// Drills, the oldest first.
     pub proofs: Vec<Proof>,
+    /// Files of drills that say something else than their names, and do not count.
+    pub damaged_drills: Vec<String>,
 }
 
 impl Listing {
@@ -52,7 +52,15 @@ pub struct Unlisted {
 impl Repository {
     /// The backups in the catalog, of one server or of all, and the names of entries that cannot be read.
     pub fn entries(&self, server: Option<&ServerName>) -> Result<(Vec<Entry>, Vec<String>)> {
-        let (copies, damaged) = self.read_catalog(server)?;
+        self.entries_with(server, self.copies())
+    }
+
+    fn entries_with(
+        &self,
+        server: Option<&ServerName>,
+        copies: Copies,
+    ) -> Result<(Vec<Entry>, Vec<String>)> {
+        let (copies, damaged) = self.read_catalog(server, copies)?;
         let mut entries: Vec<Entry> = copies.into_iter().map(|c| c.entry).collect();
         entries.sort_by(|a, b| (&a.server, a.order()).cmp(&(&b.server, b.order())));
         Ok((entries, damaged))
@@ -60,8 +68,10 @@ impl Repository {
 
     /// Writes the copies of the catalog again. They only save time, so a failure is none.
     pub(crate) fn copy_catalog(&self) {
-        if let Ok((copies, _)) = self.read_catalog(None) {
-            let text = Copies::new(copies).to_text();
+        let proofs = self.proofs(None, &self.copies());
+        if let Ok((copies, _)) = self.read_catalog(None, self.copies()) {
+            let drills = proofs.map(|p| p.seen).unwrap_or_default();
+            let text = Copies::new(copies, drills).to_text();
             let _ = self.root.put(COPIES, text.as_bytes());
         }
     }
@@ -80,7 +90,11 @@ impl Repository {
     }
 
     /// Reads the entries; those that were copied, and have not been written again since, from the copies.
-    fn read_catalog(&self, server: Option<&ServerName>) -> Result<(Vec<Copy>, Vec<String>)> {
+    fn read_catalog(
+        &self,
+        server: Option<&ServerName>,
+        copies: Copies,
+    ) -> Result<(Vec<Copy>, Vec<String>)> {
         let listed = self
             .catalog
             .list()
@@ -93,10 +107,6 @@ impl Repository {
             })
             .map(|e| (e.name.clone(), e))
             .collect();
-        let copies = match self.root.read_all(COPIES, 1 << 30) {
-            Ok(bytes) => Copies::parse(&bytes),
-            Err(_) => Copies::default(),
-        };
         let mut entries = Vec::new();
         for copy in copies.entries {
             let name = match (
@@ -111,51 +121,33 @@ impl Repository {
                 entries.push(copy);
             }
         }
-        let left = Mutex::new(wanted.into_values().collect::<Vec<store::Entry>>());
-        let read = Mutex::new((Vec::new(), Vec::new(), None));
-        std::thread::scope(|scope| {
-            let readers = READERS.min(base::lock(&left).len());
-            for _ in 0..readers {
-                scope.spawn(|| {
-                    loop {
-                        let Some(file) = base::lock(&left).pop() else {
-                            return;
-                        };
-                        let bytes = self.catalog.read_all(&file.name, ENTRY_LIMIT);
-                        let mut read = base::lock(&read);
-                        match bytes {
-                            Ok(bytes) => match Entry::parse(&bytes) {
-                                Some(entry) => read.0.push(Copy::new(entry, &file)),
-                                None => read.1.push(file.name),
-                            },
-                            // Pruned since it was listed.
-                            Err(e) if e.not_found() => {}
-                            Err(e) => {
-                                read.2 = Some(e);
-                                return;
-                            }
-                        }
-                    }
-                });
+        let read = Mutex::new((Vec::new(), Vec::new()));
+        let left = wanted.into_values().collect();
+        read_each(&*self.catalog, left, ENTRY_LIMIT, |file, bytes| {
+            let mut read = base::lock(&read);
+            match Entry::parse(&bytes) {
+                Some(entry) => read.0.push(Copy::new(entry, file)),
+                None => read.1.push(file.name.clone()),
             }
-        });
-        let (fresh, damaged, failed) = base::lock::into_inner(read);
-        if let Some(e) = failed {
-            return Err(storage("cannot read the catalog", &e));
-        }
+        })
+        .map_err(|e| storage("cannot read the catalog", &e))?;
+        let (fresh, damaged) = base::lock::into_inner(read);
         entries.extend(fresh);
         Ok((entries, damaged))
     }
 
     /// Everything, with what is not in the catalog.
     pub fn list(&self, server: Option<&ServerName>) -> Result<Listing> {
-        let (entries, damaged) = self.entries(server)?;
+        let copies = self.copies();
+        let proofs = self.proofs(server, &copies)?;
+        let (entries, damaged) = self.entries_with(server, copies)?;
         let unlisted = self.unlisted(server, &entries)?;
         Ok(Listing {
             entries,
             damaged,
             unlisted,
-            proofs: self.proofs(server)?,
+            proofs: proofs.counted,
+            damaged_drills: proofs.damaged,
         })
     }
 

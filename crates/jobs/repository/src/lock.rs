@@ -41,6 +41,11 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    /// Whether nothing is written into the place but the lock.
+    fn only_reads(self) -> bool {
+        matches!(self, Purpose::Restore | Purpose::Check)
+    }
+
     fn word(self) -> &'static str {
         match self {
             Purpose::Backup => "backup",
@@ -122,6 +127,8 @@ fn started(pid: u32) -> Option<u64> {
 pub struct Lock {
     store: Arc<dyn Store>,
     name: String,
+    /// Whether there is a file: in a place that is read-only there is none.
+    written: bool,
     stop: Option<Sender<()>>,
     keeper: Option<JoinHandle<()>>,
 }
@@ -144,7 +151,23 @@ impl Lock {
     ) -> Result<Lock> {
         let word = purpose.word();
         let run = format!("{:04x}{:04x}", random(), random());
-        Lock::write(store, format!("{server}@{id}@{word}@{run}.json")).map_err(|e| failed(&e))
+        let name = format!("{server}@{id}@{word}@{run}.json");
+        match Lock::write(store, name.clone(), purpose.only_reads()) {
+            // Nobody can remove a backup through this file system.
+            Err(e) if purpose.only_reads() && is_read_only(&e) => Ok(Lock {
+                store: Arc::clone(store),
+                name,
+                written: false,
+                stop: None,
+                keeper: None,
+            }),
+            written => written.map_err(|e| failed(&e)),
+        }
+    }
+
+    /// Whether others can see it.
+    pub(crate) fn is_written(&self) -> bool {
+        self.written
     }
 
     /// The lock under which backups are removed, or listed again.
@@ -158,7 +181,7 @@ impl Lock {
                 return Err(busy(store, &other));
             }
             let name = format!("{CATALOG}{:04x}{:04x}.json", random(), random());
-            let lock = Lock::write(store, name).map_err(|e| failed(&e))?;
+            let lock = Lock::write(store, name, false).map_err(|e| failed(&e))?;
             failpoint::reached("the catalog is locked");
             match other_catalog_lock(store, &lock.name)? {
                 None => return Ok(lock),
@@ -183,9 +206,15 @@ impl Lock {
         }
     }
 
-    fn write(store: &Arc<dyn Store>, name: String) -> store::Result<Lock> {
+    /// `or_empty`: without its owner if there is no room for that. A lock that cannot be read is a lock all the same.
+    fn write(store: &Arc<dyn Store>, name: String, or_empty: bool) -> store::Result<Lock> {
         let text = serde_json::to_string(&Owner::me()).unwrap_or_default();
-        store.put_new(&name, text.as_bytes())?;
+        store
+            .put_new(&name, text.as_bytes())
+            .or_else(|e| match or_empty && e.full() {
+                true => store.put_new(&name, b""),
+                false => Err(e),
+            })?;
         let (stop, stopped) = channel::<()>();
         let (kept, again) = (Arc::clone(store), name.clone());
         let keeper = std::thread::Builder::new()
@@ -197,12 +226,16 @@ impl Lock {
                         return;
                     }
                     // A store that is away for a moment: the next time will do.
-                    let _ = kept.put(&again, text.as_bytes());
+                    let put = kept.put(&again, text.as_bytes());
+                    if put.is_err_and(|e| e.full()) {
+                        let _ = kept.put(&again, b"");
+                    }
                 }
             });
         Ok(Lock {
             store: Arc::clone(store),
             name,
+            written: true,
             stop: Some(stop),
             keeper: keeper.ok(),
         })
@@ -215,15 +248,21 @@ impl Drop for Lock {
         if let Some(keeper) = self.keeper.take() {
             let _ = keeper.join();
         }
-        // If it stays it becomes stale.
-        let _ = self.store.remove(&self.name);
+        if self.written {
+            // If it stays it becomes stale.
+            let _ = self.store.remove(&self.name);
+        }
     }
+}
+
+fn is_read_only(e: &store::Error) -> bool {
+    e.source.kind() == std::io::ErrorKind::ReadOnlyFilesystem
 }
 
 fn failed(e: &store::Error) -> Error {
     let error = failure::store(format_args!("cannot lock in the repository ({LOCKS}/)"), e);
-    let written = e.full() || e.source.kind() == std::io::ErrorKind::ReadOnlyFilesystem;
-    if !written {
+    let refused = e.source.kind() == std::io::ErrorKind::PermissionDenied;
+    if !e.full() && !is_read_only(e) && !refused {
         return error;
     }
     error.hint(format!(

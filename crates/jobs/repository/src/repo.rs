@@ -1,11 +1,11 @@
 //! Making and opening a repository, and the two steps that change its catalog.
 
-use crate::catalog::Entry;
+use crate::catalog::{Copies, Entry};
 use crate::layout::{
-    self, BACKUPS, BackupId, CATALOG, DRILLS, LOCKS, REPOSITORY, ServerName, entry_name,
+    self, BACKUPS, BackupId, CATALOG, COPIES, DRILLS, LOCKS, REPOSITORY, ServerName, entry_name,
 };
 use crate::lock::{Lock, Purpose};
-use base::{Error, Kind, Result, failpoint};
+use base::{Error, Kind, Observer, Result, failpoint};
 use run::failure;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -146,6 +146,14 @@ impl Repository {
         &self.place
     }
 
+    /// The copies of the catalog, as far as they can be believed.
+    pub(crate) fn copies(&self) -> Copies {
+        match self.root.read_all(COPIES, 1 << 30) {
+            Ok(bytes) => Copies::parse(&bytes),
+            Err(_) => Copies::default(),
+        }
+    }
+
     /// Where a backup's archive is.
     pub fn backup_place(&self, server: &ServerName, id: &BackupId) -> Location {
         layout::backup_place(&self.place, server, id)
@@ -158,8 +166,9 @@ impl Repository {
     }
 
     /// Locks a backup that is about to be read, and makes sure that it is still there.
-    pub fn lock(&self, entry: &Entry, purpose: Purpose) -> Result<Lock> {
-        self.lock_if_there(entry, purpose)?.ok_or_else(|| {
+    pub fn lock(&self, observer: &dyn Observer, entry: &Entry, purpose: Purpose) -> Result<Lock> {
+        let lock = self.lock_if_there(observer, entry, purpose)?;
+        lock.ok_or_else(|| {
             let what = format!(
                 "the backup {}@{} has just been removed",
                 entry.server, entry.id
@@ -169,9 +178,20 @@ impl Repository {
     }
 
     /// The same; `None` if a prune has removed it.
-    pub(crate) fn lock_if_there(&self, entry: &Entry, purpose: Purpose) -> Result<Option<Lock>> {
+    pub(crate) fn lock_if_there(
+        &self,
+        observer: &dyn Observer,
+        entry: &Entry,
+        purpose: Purpose,
+    ) -> Result<Option<Lock>> {
         let (server, id) = names(entry)?;
         let lock = Lock::take(&self.locks, (&server, &id), purpose)?;
+        if !lock.is_written() {
+            observer.warn(format!(
+                "{} is read-only here, so {server}@{id} is not locked: a prune by another host could remove it while it is read",
+                self.place
+            ));
+        }
         // A prune looks for locks after it has taken the entry away: one of the two sees the other.
         let there = self
             .catalog

@@ -20,7 +20,7 @@ pub fn open_tolerant(from: &Place) -> Result<Archive> {
 }
 
 /// Opens an archive whose place is open already.
-pub fn open_in(from: &Location, store: Arc<dyn Store>) -> Result<Archive> {
+pub fn open_in(from: &Place, store: Arc<dyn Store>) -> Result<Archive> {
     Archive::open(Arc::clone(&store)).map_err(|e| {
         nothing(from, &*store)
             .unwrap_or_else(|| failure::archive(format_args!("cannot use {from}"), &e))
@@ -28,7 +28,7 @@ pub fn open_in(from: &Location, store: Arc<dyn Store>) -> Result<Archive> {
 }
 
 /// The error of a place that holds nothing at all.
-pub fn nothing(from: &Location, store: &dyn Store) -> Option<Error> {
+pub fn nothing(from: &impl std::fmt::Display, store: &dyn Store) -> Option<Error> {
     let empty = store.list().is_ok_and(|all| all.is_empty());
     empty.then(|| {
         Error::new(

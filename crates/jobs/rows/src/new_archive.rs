@@ -10,7 +10,7 @@ use store::{Location, Store};
 /// last, so that what remains after a second failure is still marked.
 ///
 /// A directory that this dump has made goes too.
-pub fn clear(store: &dyn Store, made: bool) {
+pub fn clear(store: &dyn Store) {
     let Ok(entries) = store.list() else { return };
     for e in entries
         .iter()
@@ -19,7 +19,7 @@ pub fn clear(store: &dyn Store, made: bool) {
         let _ = store.remove(&e.name);
     }
     let _ = store.remove(archive::marker::INCOMPLETE);
-    if made {
+    if store.made_place() {
         let _ = store.remove_place();
     }
 }

@@ -18,6 +18,8 @@ type Opened = (Vec<u8>, Identity);
 #[derive(Clone)]
 pub struct Place {
     location: Location,
+    /// What it is called for the user, if not by its location.
+    called: Option<&'static str>,
     keys: Arc<Keys>,
     /// The file of the key that was opened last, and the key: opening with a passphrase takes a second.
     opened: Arc<Mutex<Option<Opened>>>,
@@ -28,6 +30,7 @@ impl Place {
     pub fn new(location: Location, keys: Keys) -> Place {
         Place {
             location,
+            called: None,
             keys: Arc::new(keys),
             opened: Arc::default(),
         }
@@ -38,6 +41,23 @@ impl Place {
         Place {
             location,
             ..self.clone()
+        }
+    }
+
+    /// The same place, called this for the user: where a file is kept for a while says nothing to anybody.
+    #[must_use]
+    pub fn called(self, name: &'static str) -> Place {
+        Place {
+            called: Some(name),
+            ..self
+        }
+    }
+
+    /// The place in words that mean the same from everywhere.
+    pub fn absolute(&self) -> String {
+        match self.called {
+            Some(name) => name.to_owned(),
+            None => self.location.absolute(),
         }
     }
 
@@ -134,6 +154,9 @@ impl fmt::Debug for Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.location.fmt(f)
+        match self.called {
+            Some(name) => f.write_str(name),
+            None => self.location.fmt(f),
+        }
     }
 }

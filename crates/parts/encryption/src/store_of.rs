@@ -241,6 +241,10 @@ impl Store for Encrypted {
         self.inner.describe()
     }
 
+    fn made_place(&self) -> bool {
+        self.inner.made_place()
+    }
+
     fn remove_place(&self) -> store::Result<()> {
         self.inner.remove_place()
     }

@@ -30,6 +30,8 @@ pub struct Directory(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
+    /// Whether it was made when it was opened.
+    made: bool,
     fd: OwnedFd,
     /// Finished without being synced; [`Store::sync`] does it.
     unsynced: Mutex<Vec<String>>,
@@ -52,6 +54,7 @@ impl Directory {
             .ancestors()
             .take_while(|p| !p.as_os_str().is_empty() && !p.exists())
             .collect();
+        let made = missing.first() == Some(&path);
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -60,7 +63,7 @@ impl Directory {
         for made in missing {
             sync_parent(made).map_err(|e| Error::new("sync the parent directory", &shown, e))?;
         }
-        let dir = Self::open(path)?;
+        let dir = Self::opened(path, made)?;
         // Before reading it: of two processes that find it empty at the same time only one may continue.
         if let Err(e @ rustix::io::Errno::WOULDBLOCK) =
             rfs::flock(&dir.0.fd, rfs::FlockOperation::NonBlockingLockExclusive)
@@ -79,12 +82,16 @@ impl Directory {
 
     /// An existing directory, to read from or add to.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
+        Self::opened(path.as_ref(), false)
+    }
+
+    fn opened(path: &Path, made: bool) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rfs::open(path, flags, Mode::empty())
             .map_err(|e| Error::new("open directory", &path.display().to_string(), e))?;
         Ok(Self(Arc::new(Inner {
             path: path.to_path_buf(),
+            made,
             fd,
             unsynced: Mutex::default(),
             lost: AtomicBool::new(false),
@@ -244,6 +251,10 @@ impl Store for Directory {
             self.0.lost.store(true, Ordering::SeqCst);
         }
         synced
+    }
+
+    fn made_place(&self) -> bool {
+        self.0.made
     }
 
     fn remove_place(&self) -> Result<()> {

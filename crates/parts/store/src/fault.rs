@@ -141,6 +141,10 @@ impl Store for Fault {
         self.inner.put_new(name, bytes)
     }
 
+    fn made_place(&self) -> bool {
+        self.inner.made_place()
+    }
+
     fn remove_place(&self) -> Result<()> {
         self.step("remove", "the store")?;
         self.inner.remove_place()

@@ -111,6 +111,11 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
+    /// Whether the place itself was made when this store was created: it then goes with what was written there.
+    fn made_place(&self) -> bool {
+        false
+    }
+
     /// Writes a small object that must not exist yet, durably: of several writers exactly one succeeds, the
     /// others get [`Error::busy`]. Unlike others it may be visible before it is whole; one that could not be written
     /// is removed again.

@@ -96,7 +96,18 @@ pub fn list(r: &Repository, l: &Listing) -> Summary {
             .list(&damaged)
             .key("damaged", &l.damaged),
     );
+    let drills: Vec<String> = l.damaged_drills.iter().map(damaged_drill).collect();
+    s.add(
+        Item::new("damaged drills")
+            .list(&drills)
+            .key("damaged_drills", &l.damaged_drills),
+    );
     s
+}
+
+/// What is said of the file of a drill that does not count.
+fn damaged_drill(name: &String) -> String {
+    format!("{name} in drills/ says something else than its name, and does not count")
 }
 
 fn cells(e: &Entry, proof: Option<&Proof>) -> Vec<String> {

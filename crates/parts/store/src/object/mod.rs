@@ -397,7 +397,7 @@ impl Writer for Upload {
         if durable {
             finish()?;
         } else {
-            inner.finishing.begin(&inner.link, finish);
+            inner.finishing.begin(&inner.link, taken, finish);
         }
         Ok(taken)
     }

@@ -13,13 +13,17 @@ use std::io;
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 
-/// Files that are being finished at a time.
-const MOST: usize = 4;
+/// Files that are being finished at a time: so many small ones, or a quarter of that of large ones.
+const MOST: usize = 16;
+
+/// A file of no more bytes is small: of many such files, each costs its answers and no bandwidth.
+const SMALL: u64 = 64 << 10;
 
 /// The files of a store that are being finished.
 #[derive(Default)]
 pub(crate) struct Finishing {
-    threads: Mutex<VecDeque<JoinHandle<Result<()>>>>,
+    /// Each with its share of [`MOST`], the oldest first.
+    threads: Mutex<VecDeque<(usize, JoinHandle<Result<()>>)>>,
     failed: Mutex<Option<Failed>>,
 }
 
@@ -32,16 +36,28 @@ struct Failed {
 }
 
 impl Finishing {
-    /// Finishes a file elsewhere; waits if too many are on their way.
-    pub(crate) fn begin(&self, link: &Link, finish: impl FnOnce() -> Result<()> + Send + 'static) {
-        let oldest = {
+    /// Finishes a file of this size elsewhere; waits if too many are on their way.
+    pub(crate) fn begin(
+        &self,
+        link: &Link,
+        bytes: u64,
+        finish: impl FnOnce() -> Result<()> + Send + 'static,
+    ) {
+        let share = if bytes <= SMALL { 1 } else { 4 };
+        let mut before = Vec::new();
+        {
             let mut threads = base::lock(&self.threads);
-            let full = threads.len() >= MOST;
-            threads.push_back(std::thread::spawn(finish));
-            if full { threads.pop_front() } else { None }
-        };
-        if let Some(oldest) = oldest {
-            link.waiting(|| self.ended(oldest));
+            let mut all: usize = threads.iter().map(|(share, _)| share).sum();
+            while all + share > MOST
+                && let Some((oldest, thread)) = threads.pop_front()
+            {
+                all -= oldest;
+                before.push(thread);
+            }
+            threads.push_back((share, std::thread::spawn(finish)));
+        }
+        for thread in before {
+            link.waiting(|| self.ended(thread));
         }
     }
 
@@ -51,19 +67,24 @@ impl Finishing {
             Err(Error::new("write", "a file", why))
         });
         if let Err(e) = done {
-            base::lock(&self.failed).get_or_insert_with(|| Failed {
-                far: e.is_far(),
-                kind: e.source.kind(),
-                text: e.source.to_string(),
-                name: e.name,
-            });
+            self.fail(&e);
         }
+    }
+
+    /// From now on every sync says this.
+    pub(crate) fn fail(&self, e: &Error) {
+        base::lock(&self.failed).get_or_insert_with(|| Failed {
+            far: e.is_far(),
+            kind: e.source.kind(),
+            text: e.source.to_string(),
+            name: e.name.clone(),
+        });
     }
 
     /// Waits for all of them.
     pub(crate) fn wait(&self) {
         loop {
-            let Some(next) = base::lock(&self.threads).pop_front() else {
+            let Some((_, next)) = base::lock(&self.threads).pop_front() else {
                 return;
             };
             self.ended(next);

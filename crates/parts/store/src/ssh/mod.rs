@@ -1,7 +1,7 @@
 //! A directory of another host as a store, through ssh and SFTP.
 //!
-//! The order of a write is that of a local directory: a file under its partial name, its bytes made durable
-//! where the far side can (`fsync@openssh.com`), then renamed. Partial names are created exclusively, so two
+//! The order of a write is that of a local directory (`partial`): a file under its partial name, its bytes made
+//! durable where the far side can (`fsync@openssh.com`), then renamed. Partial names are created exclusively, so two
 //! writers never share one.
 //!
 //! The connection is one, shared by all threads and by all directories of the same host; requests of all files
@@ -10,21 +10,24 @@
 //!
 //! What it does not do: follow links in names (the far side decides; SFTP cannot forbid it), or lock.
 
+mod partial;
 mod place;
 mod session;
 
 pub use place::SshPlace;
 
+use partial::{Partial, Unsettled};
+
 use crate::error::Far;
-use crate::name::{PARTIAL_SUFFIX, check_name, check_new_name};
-use crate::remote::{Finishing, Link, ReadAhead, Task, WriteBehind, wait};
+use crate::name::{check_name, check_new_name};
+use crate::remote::{Finishing, Link, ReadAhead, Task, wait};
 use crate::{Entry, EntryKind, Error, Result, Store, Writer};
 use base::RateLimiter;
 use bytes::{Bytes, BytesMut};
 use openssh_sftp_client::error::{Error as SftpError, SftpErrorKind};
 use openssh_sftp_client::file::File;
 use openssh_sftp_client::fs::DirEntry;
-use std::io::{self, Read, SeekFrom, Write};
+use std::io::{self, Read, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::io::AsyncSeekExt as _;
@@ -40,11 +43,15 @@ pub struct SshDirectory(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
+    /// Whether the directory was made when it was opened.
+    made: bool,
     shown: String,
     host: String,
     limiter: Option<Arc<RateLimiter>>,
     link: Arc<Link>,
     finishing: Finishing,
+    /// Small files that are there and not yet durable.
+    unsettled: Unsettled,
     session: Arc<session::Session>,
 }
 
@@ -118,10 +125,15 @@ impl Inner {
     }
 
     async fn synced(&self, file: &mut File) -> std::result::Result<(), SftpError> {
-        if self.session.sftp.support_fsync() {
-            return file.sync_all().await;
-        }
-        Ok(())
+        synced(file, self.session.sftp.support_fsync()).await
+    }
+}
+
+/// Makes what was written to a file durable, if the far side can.
+async fn synced(file: &mut File, can: bool) -> std::result::Result<(), SftpError> {
+    match can {
+        true => file.sync_all().await,
+        false => Ok(()),
     }
 }
 
@@ -129,15 +141,7 @@ impl Store for SshDirectory {
     fn create(&self, name: &str) -> Result<Box<dyn Writer>> {
         check_new_name("create", name)?;
         self.0.finishing.failed()?;
-        let partial = format!("{name}{PARTIAL_SUFFIX}");
-        let file = self.0.link.waiting(|| self.0.open_new(&partial))?;
-        Ok(Box::new(Partial {
-            bytes: WriteBehind::new(&self.0.link, self.0.limiter.clone(), (PIECE, DEPTH)),
-            inner: Arc::clone(&self.0),
-            name: name.to_owned(),
-            partial,
-            file: Some(file),
-        }))
+        Ok(Box::new(Partial::create(&self.0, name)?))
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
@@ -245,11 +249,16 @@ impl Store for SshDirectory {
             .map_err(|e| self.0.fail("remove", name, &e))
     }
 
-    /// Files are made durable when they are finished. SFTP cannot make names durable: for that the far side's
-    /// file system is trusted.
+    /// SFTP cannot make names durable: for that the far side's file system is trusted.
     fn sync(&self) -> Result<()> {
         self.0.finishing.wait();
-        self.0.finishing.failed()
+        self.0.finishing.failed()?;
+        let settled = self.0.unsettled.settle(&self.0);
+        settled.inspect_err(|e| self.0.finishing.fail(e))
+    }
+
+    fn made_place(&self) -> bool {
+        self.0.made
     }
 
     fn remove_place(&self) -> Result<()> {
@@ -289,118 +298,6 @@ struct Explained(ReadAhead, Arc<Inner>);
 impl Read for Explained {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         self.0.read(out).map_err(|e| self.1.explained(e))
-    }
-}
-
-/// A file being written under its partial name.
-struct Partial {
-    // The file is closed before the connection.
-    bytes: WriteBehind,
-    file: Option<File>,
-    inner: Arc<Inner>,
-    name: String,
-    partial: String,
-}
-
-fn send(file: &File, piece: Bytes, offset: u64) -> io::Result<Task<()>> {
-    let mut file = file.clone();
-    Ok(Box::pin(async move {
-        file.seek(SeekFrom::Start(offset)).await?;
-        file.write_all(&piece).await.map_err(|e| io_error(&e))
-    }))
-}
-
-impl Partial {
-    fn complete(&mut self, file: &mut File) -> io::Result<()> {
-        let (last, offset) = self.bytes.finish()?;
-        wait(send(file, last, offset)?)?;
-        let done = wait(async {
-            self.inner.synced(file).await?;
-            let size = file.metadata().await?.len();
-            let mut fs = self.inner.session.sftp.fs();
-            if size == Some(self.bytes.taken()) {
-                fs.rename(self.inner.at(&self.partial), self.inner.at(&self.name))
-                    .await?;
-                return Ok(None);
-            }
-            Ok(size)
-        });
-        match done.map_err(|e: SftpError| io_error(&e))? {
-            None => Ok(()),
-            Some(size) => Err(io::Error::other(format!(
-                "the far side holds {size} bytes of the {} that were sent",
-                self.bytes.taken()
-            ))),
-        }
-    }
-}
-
-impl Write for Partial {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(file) = &self.file else {
-            return Err(io::Error::other("the file is closed"));
-        };
-        let n = self
-            .bytes
-            .write(bytes, |piece, offset| send(file, piece, offset));
-        n.map_err(|e| self.inner.explained(e))
-    }
-
-    /// Does nothing: pieces go when they are full, the rest with `finish`.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Writer for Partial {
-    fn finish(mut self: Box<Self>, durable: bool) -> Result<u64> {
-        let taken = self.bytes.taken();
-        if durable {
-            self.end()?;
-        } else {
-            self.bytes.uncounted();
-            let inner = Arc::clone(&self.inner);
-            inner.finishing.begin(&inner.link, move || self.end());
-        }
-        Ok(taken)
-    }
-}
-
-impl Partial {
-    fn end(mut self: Box<Self>) -> Result<()> {
-        let Some(mut file) = self.file.take() else {
-            return Err(Error::new(
-                "finish",
-                &self.name,
-                io::Error::other("the file is closed"),
-            ));
-        };
-        let done = self.complete(&mut file);
-        if let Err(e) = done {
-            // Removed by Drop.
-            self.file = Some(file);
-            return Err(Error::new("write", &self.name, self.inner.explained(e)));
-        }
-        // Renamed: nothing is left to remove. A close that fails changes nothing of what is durable.
-        let _ = wait(file.close());
-        Ok(())
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        let Some(file) = self.file.take() else { return };
-        self.bytes.abort();
-        // Best effort: the caller that dropped it is already failing for a better reason.
-        let _ = wait(async {
-            let _ = file.close().await;
-            self.inner
-                .session
-                .sftp
-                .fs()
-                .remove_file(self.inner.at(&self.partial))
-                .await
-        });
     }
 }
 

@@ -4,7 +4,7 @@
 //! user's, and a changed host key is refused as everywhere. What ssh says goes into the error of a connection
 //! that fails. The variable `PENSTOCK_SSH` names another program, or options for it, e.g. `ssh -F FILE`.
 
-use super::{Inner, SshDirectory, SshPlace, io_error};
+use super::{Inner, SshDirectory, SshPlace, Unsettled, io_error};
 use crate::error::Far;
 use crate::remote::{Finishing, runtime, wait};
 use crate::{Error, Result};
@@ -136,27 +136,27 @@ pub(super) fn connect(
     let shown = place.to_string();
     let fail = |e: io::Error| Error::new("reach", &shown, e);
     let session = session(place).map_err(fail)?;
-    let inner = Inner {
+    let mut inner = Inner {
         path: PathBuf::from(place.remote_path()),
+        made: false,
         shown: shown.clone(),
         host: place.host_words(),
         limiter: limiter.cloned(),
         link: Arc::default(),
         finishing: Finishing::default(),
+        unsettled: Unsettled::default(),
         session,
     };
-    wait(async {
-        if create {
-            make(&inner.session.sftp, &inner.path).await?;
-        }
+    let made = wait(async {
+        let made = create && make(&inner.session.sftp, &inner.path).await?;
         let mut fs = inner.session.sftp.fs();
         let meta = fs.metadata(&inner.path).await.map_err(|e| io_error(&e))?;
         match meta.file_type() {
             Some(t) if !t.is_dir() => Err(io::Error::from(io::ErrorKind::NotADirectory)),
-            _ => Ok(()),
+            _ => Ok(made),
         }
-    })
-    .map_err(|e| {
+    });
+    inner.made = made.map_err(|e| {
         Error::new(
             if create { "create" } else { "open" },
             &shown,
@@ -206,8 +206,8 @@ async fn start(place: &SshPlace) -> io::Result<Session> {
     }
 }
 
-/// Makes a directory that only its owner can enter, and what is missing above it.
-async fn make(sftp: &Sftp, path: &Path) -> io::Result<()> {
+/// Makes a directory that only its owner can enter, and what is missing above it; whether it was not there before.
+async fn make(sftp: &Sftp, path: &Path) -> io::Result<bool> {
     let mut fs = sftp.fs();
     let mut missing = Vec::new();
     for above in path.ancestors().filter(|p| !p.as_os_str().is_empty()) {
@@ -219,6 +219,7 @@ async fn make(sftp: &Sftp, path: &Path) -> io::Result<()> {
             },
         }
     }
+    let is_new = !missing.is_empty();
     for path in missing.into_iter().rev() {
         let made = {
             let mut mode = openssh_sftp_client::metadata::Permissions::new();
@@ -235,5 +236,5 @@ async fn make(sftp: &Sftp, path: &Path) -> io::Result<()> {
             }
         }
     }
-    Ok(())
+    Ok(is_new)
 }

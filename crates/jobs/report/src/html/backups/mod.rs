@@ -168,6 +168,11 @@ fn troubles(p: &mut Page, l: &Listing, servers: &[Server<'_>]) {
             .iter()
             .map(|n| format!("{n} in the catalog cannot be read")),
     );
+    all.extend(
+        l.damaged_drills.iter().map(|n| {
+            format!("{n} in drills/ says something else than its name, and does not count")
+        }),
+    );
     if all.is_empty() {
         return;
     }
