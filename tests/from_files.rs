@@ -207,8 +207,11 @@ fn the_archive_is_that_of_sql(kind: Kind) {
 
     assert_eq!(scene.digests("files"), scene.digests("sql"));
     assert_eq!(scene.definitions("files"), scene.definitions("sql"));
-    let position = |name: &str| scene.manifest(name)["position"].clone();
-    assert_eq!(position("files"), position("sql"));
+    // A server that shuts down ends its log with an event of 23 bytes (`STOP_EVENT`, with its checksum).
+    let mut position = scene.manifest("sql")["position"].clone();
+    let end = position["binlog_position"].as_u64().expect("a number") + 23;
+    position["binlog_position"] = end.into();
+    assert_eq!(scene.manifest("files")["position"], position);
     assert_eq!(
         scene.manifest("files")["consistency"]["exceptions"],
         serde_json::json!([])
@@ -288,8 +291,12 @@ fn a_damaged_file_is_named_and_the_rest_is_dumped(kind: Kind) {
     let id = page(root)[66..74].to_owned();
     let is_leaf =
         |n: &usize| is_index(n) && page(*n)[64..66] == [0, 0] && page(*n)[66..74] == id[..];
-    let leaf = (root + 1..pages).find(is_leaf).expect("a leaf");
-    bytes[leaf * 16384 + 5000] ^= 1;
+    // Some of them may be free by now.
+    let leaves: Vec<usize> = (root + 1..pages).filter(is_leaf).collect();
+    assert!(leaves.len() > 1, "{pages}");
+    for leaf in leaves {
+        bytes[leaf * 16384 + 5000] ^= 1;
+    }
     std::fs::write(&path, bytes).expect("it is written");
     let done = scene.from_files("damaged", &[]).code(3);
     done.says(&["changed.ibd", "its checksum is wrong", "none of its rows"]);

@@ -432,10 +432,21 @@ fn changes_right_after_the_import_survive_a_crash(kind: Kind) {
 
 /// Stops a load at a failpoint, does something there, and lets it continue.
 fn meanwhile(pair: &Pair, failpoint: &str, what: impl FnOnce()) -> crate::kit::Done {
+    meanwhile_with(pair, &[], failpoint, what)
+}
+
+/// The same with more options.
+fn meanwhile_with(
+    pair: &Pair,
+    more: &[&str],
+    failpoint: &str,
+    what: impl FnOnce(),
+) -> crate::kit::Done {
     pair.target()
         .script(b"DROP DATABASE IF EXISTS f; DROP DATABASE IF EXISTS `a-f`")
         .expect("an empty target");
     let run = loading(pair, &["--threads", "1"])
+        .args(more.iter().copied())
         .env("PENSTOCK_STOP_AT", failpoint)
         .start();
     run.until_stopped();
@@ -479,13 +490,25 @@ fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
         "dropped and loaded by SQL",
     ]);
     equal(pair, pair.target(), "a damaged page");
+    // Found in the file that was built, when it is read again.
+    let done = meanwhile(pair, "a file is built#1", || damage(4 * 16384 + 200));
+    done.code(3).says(&[
+        "the tablespace that was built for it differs: page 4: its checksum is wrong",
+        "dropped and loaded by SQL",
+    ]);
+    equal(
+        pair,
+        pair.target(),
+        "a file that was damaged after it was built",
+    );
     // Found by the server.
     let done = meanwhile(pair, "a file is about to be handed over#1", || damage(60));
     done.code(3)
         .says(&["IMPORT TABLESPACE failed", "dropped and loaded by SQL"]);
     equal(pair, pair.target(), "a file that was refused");
-    // Found by the comparison.
-    let done = meanwhile(pair, "a file is entered#1", || {
+    // Found by the comparison of all rows on the server.
+    let sql = &["--verify", "sql"];
+    let done = meanwhile_with(pair, sql, "a file is entered#1", || {
         // Any of them may be the first, and only that one is sure to exist.
         for change in [
             "f.a SET v = 'other' WHERE id = 77",

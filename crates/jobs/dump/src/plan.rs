@@ -4,7 +4,7 @@ use super::tables::{Series, TableState};
 use super::unreadable;
 use crate::SourceFiles;
 use crate::from_files::sample;
-use crate::from_files::table_files::{self, Piece};
+use crate::from_files::table_files::{self, Piece, Unread};
 use base::{Counters, Result};
 use crossbeam_channel::Sender;
 use rows::key_ranges::{KeyRange, Splitter, split};
@@ -169,26 +169,33 @@ fn from_files(
         id.is_mariadb(),
     );
     let pieces = opened.and_then(|files| {
+        let [first, ..] = &files[..] else {
+            return Err("it has no file".into());
+        };
         let leaves = table_files::leaves(&files);
         // With long values, which lie outside of the leaves.
         let each = (of.data_bytes / leaves.max(1)).max(1);
-        let first = files.first().map(|f| f.first_rows(SAMPLE)).transpose();
-        let first = first.map_err(|e| e.to_string())?.unwrap_or_default();
+        let sample = first.first_rows(SAMPLE).map_err(|e| first.unread(e))?;
         let mut plan = of.plan.clone();
         // A server that reads all rows reads them in the order of the clustered index.
         plan.key
             .take_if(|key| !files.iter().all(|f| f.is_in_order_of(key)));
         let pieces = table_files::divide(&files, &of.plan, chunk_bytes, each);
-        Ok((first, plan, files.len(), pieces.map_err(|e| e.to_string())?))
+        let pieces = pieces.map_err(|e| first.unread(e))?;
+        Ok((sample, plan, files.len(), pieces))
     });
     let why = match pieces {
         // Of several partitions in one series the server reads them in another order.
-        Ok((first, plan, 1, pieces)) => match sample::has_first_rows(conn, &plan, &first)? {
+        Ok((sample, plan, 1, pieces)) => match sample::has_first_rows(conn, &plan, &sample)? {
             true => return Ok(Some(pieces)),
             false => "its first rows are not those that the server reads".to_owned(),
         },
         Ok((_, _, _, pieces)) => return Ok(Some(pieces)),
-        Err(why) => why,
+        Err(Unread::Damaged(why)) => {
+            unreadable::give_up(table, &why, &*run.observer);
+            return Ok(Some(Vec::new()));
+        }
+        Err(Unread::BySql(why)) => why,
     };
     table.read_by_sql(&why);
     Ok(None)

@@ -9,7 +9,7 @@ use archive::row::NULL;
 use base::RateLimiter;
 use base::units::printable;
 use innodb::read::sdi::Sdi;
-use innodb::read::{Bytes, Error, Leaf, Leaves, Rows, Table, Tablespace};
+use innodb::read::{Bytes, Error, Leaf, Leaves, Rows, Table, Tablespace, Window};
 use innodb::read::{instant, mariadb};
 use rows::key_ranges::{Bound, ChunkKey, KeyRange, Kind};
 use rows::table_plan::TablePlan;
@@ -53,6 +53,40 @@ impl std::fmt::Debug for TableFile {
     }
 }
 
+/// Why the files of a table are not read.
+pub enum Unread {
+    /// They have something that is not read here: the server may.
+    BySql(String),
+    /// A page is damaged: a server that reads it may end.
+    Damaged(String),
+}
+
+impl From<String> for Unread {
+    fn from(why: String) -> Unread {
+        Unread::BySql(why)
+    }
+}
+
+impl From<&str> for Unread {
+    fn from(why: &str) -> Unread {
+        Unread::BySql(why.to_owned())
+    }
+}
+
+/// Why a file is not read. A page whose checksum is right and that is not understood is no damage.
+fn unread(path: &Path, bytes: &Limited, e: Error) -> Unread {
+    let what = format!("{}: {e}", printable(&path.display().to_string()));
+    let Error::Damaged { page, .. } = e else {
+        return Unread::BySql(what);
+    };
+    let is_whole =
+        Tablespace::open(bytes).is_ok_and(|space| space.page(&mut Window::default(), page).is_ok());
+    match is_whole {
+        true => Unread::BySql(what),
+        false => Unread::Damaged(what),
+    }
+}
+
 /// Rows that are read together.
 #[derive(Clone, Debug)]
 pub struct Piece {
@@ -70,9 +104,9 @@ pub fn open(
     plan: &TablePlan,
     limiter: &Arc<RateLimiter>,
     mariadb: bool,
-) -> Result<Vec<Arc<TableFile>>, String> {
+) -> Result<Vec<Arc<TableFile>>, Unread> {
     if !table.engine.eq_ignore_ascii_case("InnoDB") {
-        return Err(format!("engine {}", table.engine));
+        return Err(format!("engine {}", table.engine).into());
     }
     let paths = paths::of_table(datadir, &table.schema, &table.name, partition)?;
     let definition = if mariadb {
@@ -85,7 +119,7 @@ pub fn open(
     let mut files = Vec::new();
     for path in paths {
         let file = open_file(&path, limiter)?;
-        let said = |e: Error| format!("{}: {e}", printable(&path.display().to_string()));
+        let said = |e: Error| unread(&path, &file, e);
         let (definition, leaves) = {
             let space = Tablespace::open(&file).map_err(said)?;
             let definition = match &definition {
@@ -144,7 +178,7 @@ fn dictionary_information(
     partition: Option<&str>,
     paths: &[PathBuf],
     limiter: &Arc<RateLimiter>,
-) -> Result<Sdi, String> {
+) -> Result<Sdi, Unread> {
     let all = match partition {
         Some(_) => paths::of_table(datadir, &table.schema, &table.name, None)?,
         None => paths.to_owned(),
@@ -155,7 +189,7 @@ fn dictionary_information(
             return Ok(sdi);
         }
     }
-    Err("its file does not describe it".to_owned())
+    Err("its file does not describe it".into())
 }
 
 fn open_file(path: &Path, limiter: &Arc<RateLimiter>) -> Result<Limited, String> {
@@ -173,9 +207,9 @@ fn with_file<T>(
     path: &Path,
     limiter: &Arc<RateLimiter>,
     of: impl FnOnce(&Tablespace<'_>) -> Result<T, Error>,
-) -> Result<T, String> {
+) -> Result<T, Unread> {
     let file = open_file(path, limiter)?;
-    let said = |e: Error| format!("{}: {e}", printable(&path.display().to_string()));
+    let said = |e: Error| unread(path, &file, e);
     let space = Tablespace::open(&file).map_err(said)?;
     of(&space).map_err(said)
 }
@@ -293,6 +327,11 @@ impl TableFile {
             }
         }
         Ok(None)
+    }
+
+    /// Why it is not read.
+    pub fn unread(&self, e: Error) -> Unread {
+        unread(&self.path, &self.bytes, e)
     }
 
     /// Whether its rows lie in the order of this key.
