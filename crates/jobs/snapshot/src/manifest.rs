@@ -232,6 +232,7 @@ pub fn source(id: &server::Identity) -> Source {
         port: id.port,
         socket: id.socket.clone(),
         datadir: id.datadir.clone(),
+        settings: Default::default(),
     }
 }
 

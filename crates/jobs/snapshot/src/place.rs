@@ -12,27 +12,24 @@ use store::Store;
 /// A place that is being filled.
 pub(crate) struct Target {
     store: Arc<dyn Store>,
-    /// Whether the directory was not there before.
-    made: bool,
 }
 
 impl Target {
     /// Marks an empty place as one that is not finished.
     pub(crate) fn begin(run: &Run, to: &Place) -> Result<Target> {
-        let made = to.path().is_some_and(|path| !path.exists());
         let store = to
             .create(Some(&run.disk_limiter))
             .map_err(|e| new_archive::create_error(to, &e))?;
         match marker::set(&*store, env!("CARGO_PKG_VERSION")) {
             Err(ArchiveError::Store(e)) if e.busy() => return Err(new_archive::busy(to)),
             Err(e) => {
-                new_archive::clear(&*store, made);
+                new_archive::clear(&*store);
                 return Err(failure::archive("cannot begin to store the snapshot", &e));
             }
             Ok(()) => {}
         }
         failpoint::reached("a place is marked");
-        Ok(Target { store, made })
+        Ok(Target { store })
     }
 
     /// Its store.
@@ -55,7 +52,7 @@ impl Target {
 
     /// Removes what was written.
     pub(crate) fn give_up(self) {
-        new_archive::clear(&*self.store, self.made);
+        new_archive::clear(&*self.store);
     }
 }
 
