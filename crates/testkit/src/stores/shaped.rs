@@ -67,6 +67,8 @@ pub fn shaped(target: u16, rate: u64) -> Result<u16> {
             let Ok(server) = TcpStream::connect(("127.0.0.1", target)) else {
                 continue;
             };
+            // A link passes small messages on at once.
+            let _ = (client.set_nodelay(true), server.set_nodelay(true));
             let (Ok(from), Ok(to)) = (client.try_clone(), server.try_clone()) else {
                 continue;
             };

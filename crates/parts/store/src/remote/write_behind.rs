@@ -88,14 +88,8 @@ impl WriteBehind {
             }
         }
         if self.filling.capacity() < self.filling.len() + n {
-            // A file that has filled a piece fills more of them; until then, doubling beyond a piece would waste
-            // memory in every writer.
-            let is_first = self.taken == self.filling.len() as u64;
-            let least = self.filling.len() + n;
-            let want = match is_first {
-                true => (self.filling.capacity() * 2).clamp(least, self.piece),
-                false => self.piece,
-            };
+            // Doubling beyond a piece would waste memory in every writer.
+            let want = (self.filling.capacity() * 2).clamp(self.filling.len() + n, self.piece);
             self.filling.reserve_exact(want - self.filling.len());
         }
         self.filling.extend_from_slice(&bytes[..n]);
