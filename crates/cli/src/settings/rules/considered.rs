@@ -72,8 +72,9 @@ fn always(_: &Call) -> bool {
 
 const EVERYWHERE: &[Considered] = &[
     ("json", "--json", |c| {
-        !(c.has("completions") || c.line.contains("--to -") || c.line.contains("--html -"))
-            && !c.line.starts_with("copy {archive} -")
+        let to_stdout = ["--to - ", "--html - ", "copy {archive} - "];
+        let line = format!("{} ", c.line);
+        !c.has("completions") && !to_stdout.iter().any(|to| line.contains(to))
     }),
     ("quiet", "--quiet", always),
     ("config", "--config c.toml", |c| {

@@ -424,7 +424,8 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
         run.observer.warn(archive::stray_warning(&name));
     }
     let of_views = |v: &archive::open::View| [v.pre.clone(), v.ddl.clone()];
-    let of_schema = |s: &archive::open::Schema| [&[s.meta_file.clone()], &s.ddl[..]].concat();
+    let of_schema =
+        |s: &archive::open::Schema| [std::slice::from_ref(&s.meta_file), &s.ddl].concat();
     let schemas = plan.archive.schemas();
     let all_views = schemas.iter().flat_map(|s| &s.views);
     let all: BTreeSet<String> = plan
