@@ -11,6 +11,7 @@ use innodb::Exported;
 use innodb::page::SIZE;
 use innodb::read::sdi::Sdi;
 use innodb::read::types::{self, Server as Flavour, Type, Unsupported};
+use innodb::read::{Error, Leaves, Rows, Tablespace};
 use innodb::record;
 use std::path::Path;
 use testkit::{Kind, Server};
@@ -320,8 +321,8 @@ fn long_documents_are_those_that_the_server_sends() {
     // NULL where there is none is stored as nothing.
     run(&mut conn, "UPDATE IGNORE t.v SET j = NULL WHERE id = 1");
     let wanted = conn.fetch("SELECT j FROM t.v ORDER BY id").expect("rows");
-    let file = std::fs::read(export(&server, &mut conn)).expect("the file");
-    let space = Tablespace::open(&&file[..]).expect("a tablespace");
+    let file = std::fs::File::open(export(&server, &mut conn)).expect("the file");
+    let space = Tablespace::open(&file).expect("a tablespace");
     let table = Sdi::read(&space)
         .expect("a dictionary")
         .table(space.id)
