@@ -9,7 +9,9 @@ use crate::kit::{each_kind, own_server};
 use cases::Case;
 use innodb::Exported;
 use innodb::page::SIZE;
+use innodb::read::sdi::Sdi;
 use innodb::read::types::{self, Server as Flavour, Type, Unsupported};
+use innodb::read::{Error, Leaves, Rows, Tablespace};
 use innodb::record;
 use std::path::Path;
 use testkit::{Kind, Server};
@@ -283,3 +285,83 @@ fn values_are_those_that_the_server_sends(kind: Kind) {
     }
 }
 each_kind!(values_are_those_that_the_server_sends; mysql, mariadb, mariadb118);
+
+/// Documents beyond what a page holds: numbers and offsets of four bytes, and changes in place.
+#[test]
+fn long_documents_are_those_that_the_server_sends() {
+    let Some(server) = own_server(Kind::MySql, &[]) else {
+        return;
+    };
+    let mut conn = session(&server);
+    run(&mut conn, "CREATE DATABASE t");
+    run(
+        &mut conn,
+        "CREATE TABLE t.v (id INT PRIMARY KEY, j JSON NOT NULL)",
+    );
+    for (n, document) in cases::documents().iter().enumerate() {
+        run(
+            &mut conn,
+            &format!("INSERT INTO t.v VALUES ({}, '{document}')", n + 1),
+        );
+    }
+    // What is shorter than before is changed where it is, and gaps stay.
+    run(&mut conn, "INSERT INTO t.v SELECT id + 100, j FROM t.v");
+    run(
+        &mut conn,
+        "UPDATE t.v SET j = JSON_REPLACE(j, '$[3]', 'x', '$[5]', 1) WHERE id > 100",
+    );
+    run(
+        &mut conn,
+        "UPDATE t.v SET j = JSON_REMOVE(j, '$[7]', '$.k7') WHERE id > 100",
+    );
+    run(
+        &mut conn,
+        "UPDATE t.v SET j = JSON_SET(j, '$.k9', 'short', '$.k11', NULL) WHERE id > 100",
+    );
+    // NULL where there is none is stored as nothing.
+    run(&mut conn, "UPDATE IGNORE t.v SET j = NULL WHERE id = 1");
+    let wanted = conn.fetch("SELECT j FROM t.v ORDER BY id").expect("rows");
+    let file = std::fs::File::open(export(&server, &mut conn)).expect("the file");
+    let space = Tablespace::open(&file).expect("a tablespace");
+    let table = Sdi::read(&space)
+        .expect("a dictionary")
+        .table(space.id)
+        .expect("a table")
+        .expect("it is read");
+    let leaves = Leaves::of(&space, &table.clustered, table.redundant).expect("leaves");
+    let mut rows = Rows::new(&space, &table, leaves.id, &[1]).expect("rows");
+    let mut found = Vec::new();
+    for piece in leaves.pieces(1) {
+        let scanned = rows.scan(piece, |row| {
+            found.push(
+                wire::Row(row)
+                    .cells()
+                    .next()
+                    .expect("a cell")
+                    .expect("a cell")
+                    .map(<[u8]>::to_vec),
+            );
+            Ok::<_, Error>(())
+        });
+        scanned.expect("rows");
+    }
+    assert_eq!(found.len(), wanted.len());
+    for (n, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
+        let (found, wanted) = (
+            found.as_ref().expect("a value"),
+            wanted[0].as_ref().expect("a value"),
+        );
+        let at = found.iter().zip(wanted).position(|(a, b)| a != b);
+        let near = |all: &[u8]| {
+            let from = at.unwrap_or(0).saturating_sub(40);
+            String::from_utf8_lossy(&all[from.min(all.len())..all.len().min(from + 80)])
+                .into_owned()
+        };
+        assert!(
+            found == wanted,
+            "document {n}: read …{}…, sent …{}…",
+            near(found),
+            near(wanted)
+        );
+    }
+}

@@ -608,3 +608,38 @@ fn json(all: &mut Vec<Case>, random: &mut Random) {
         }),
     ));
 }
+
+/// Documents of up to a megabyte.
+pub fn documents() -> Vec<String> {
+    let list = |count: usize, of: &dyn Fn(usize) -> String| {
+        let all: Vec<_> = (0..count).map(of).collect();
+        format!("[{}]", all.join(","))
+    };
+    let object = |count: usize, of: &dyn Fn(usize) -> String| {
+        let all: Vec<_> = (0..count).map(|n| format!("\"k{n}\":{}", of(n))).collect();
+        format!("{{{}}}", all.join(","))
+    };
+    let mixed = |n: usize| match n % 7 {
+        0 => n.to_string(),
+        1 => (n as i64 * -70_001).to_string(),
+        2 => format!("\"{}\"", "ä".repeat(n % 300)),
+        3 => format!("{}.25", n * 3),
+        4 => (n as u64 * 1_000_000_007_000).to_string(),
+        5 => format!("{{\"a\": [{n}, null], \"bb\": true}}"),
+        _ => "\"\\\\n\\\\u0001\"".to_owned(),
+    };
+    vec![
+        list(20_000, &|n| n.to_string()),
+        list(30_000, &|n| (n as i64 * -99_991).to_string()),
+        list(3_000, &mixed),
+        object(3_000, &mixed),
+        format!("\"{}\"", "x".repeat(100_000)),
+        format!("[\"{}\"]", "\\\\\"".repeat(40_000)),
+        format!("[{}, 1]", list(9_000, &mixed)),
+        // Small ones in large ones, at the limit of two bytes.
+        list(20, &|n| list(n * 900, &|m| (m * 77).to_string())),
+        object(300, &|n| format!("\"{}\"", "y".repeat(n))),
+        list(16_000, &|_| "1".to_owned()),
+        list(13_100, &|_| "70000".to_owned()),
+    ]
+}

@@ -11,6 +11,9 @@ pub mod json;
 pub mod number;
 pub mod time;
 
+#[cfg(test)]
+mod tests;
+
 /// Bytes that are no value of their column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("bytes that are no {0}")]
