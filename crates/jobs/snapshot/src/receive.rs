@@ -91,6 +91,7 @@ impl Receiving<'_> {
             .open_once(&piece.object)
             .map_err(|e| gone(&piece.object, e))?;
         let mut input = Hashed {
+            failed: false,
             inner: input,
             hasher: blake3::Hasher::new(),
         };
@@ -135,20 +136,12 @@ impl Receiving<'_> {
         }
         let data = match read {
             Ok(data) => data,
-            Err(e)
-                if e.kind() == io::ErrorKind::InvalidData
-                    || e.kind() == io::ErrorKind::UnexpectedEof
-                    || e.raw_os_error().is_none()
-                        && e.get_ref().is_none_or(|i| !i.is::<store::Error>()) =>
-            {
-                return Err(damaged(&piece.object, &e.to_string()));
+            // What the store itself could not read is not known to be damaged, unless it says so.
+            Err(e) if input.failed && e.kind() != io::ErrorKind::InvalidData => {
+                let e = store::Error::new("read", &piece.object, e);
+                return Err(gone(&piece.object, e));
             }
-            Err(e) => {
-                return Err(gone(
-                    &piece.object,
-                    store::Error::new("read", &piece.object, e),
-                ));
-            }
+            Err(e) => return Err(damaged(&piece.object, &e.to_string())),
         };
         // Behind the last frame there may be bytes that nobody has read yet.
         io::copy(&mut input, &mut io::sink())
@@ -203,14 +196,18 @@ fn damaged(object: &str, why: &str) -> Error {
 }
 
 /// An object, with the digest of its bytes.
-pub(crate) struct Hashed {
-    pub(crate) inner: Box<dyn Read + Send>,
-    pub(crate) hasher: blake3::Hasher,
+struct Hashed {
+    inner: Box<dyn Read + Send>,
+    hasher: blake3::Hasher,
+    /// Whether the object could not be read.
+    failed: bool,
 }
 
 impl Read for Hashed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.inner.read(buffer)?;
+        let read = self.inner.read(buffer);
+        self.failed |= matches!(&read, Err(e) if e.kind() != io::ErrorKind::Interrupted);
+        let n = read?;
         self.hasher.update(&buffer[..n]);
         Ok(n)
     }
