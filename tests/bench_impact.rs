@@ -9,10 +9,17 @@ use std::path::Path;
 use testkit::Server;
 
 fn impact(server: &Server, scratch: &Path) -> Tool {
+    short(server).arg("--scratch").arg(scratch)
+}
+
+/// The same where no backup is taken, so that there is nothing to put anywhere.
+fn alone(server: &Server) -> Tool {
+    short(server).args(["--method", "alone"])
+}
+
+fn short(server: &Server) -> Tool {
     Tool::new(["bench", "impact", "--user", "root", "--socket"])
         .arg(server.socket())
-        .arg("--scratch")
-        .arg(scratch)
         .args(["--warehouses", "1", "--connections", "2", "--ramp", "0s"])
         .args(["--alone", "1s", "--runs", "1"])
 }
@@ -86,9 +93,7 @@ fn an_existing_schema_is_not_touched(pair: &Pair) {
         "CREATE DATABASE penstock_impact; CREATE TABLE penstock_impact.t (a INT); \
         INSERT INTO penstock_impact.t VALUES (7)",
     );
-    let done = impact(server, &std::env::temp_dir())
-        .args(["--method", "alone"])
-        .run();
+    let done = alone(server).run();
     done.code(10)
         .says(&["`penstock_impact` is there already", "--schema"]);
     assert_eq!(
@@ -165,7 +170,7 @@ fn failures_are_reported_and_cleaned_up(pair: &Pair) {
         "\"lead\"",
     ]);
     // Ctrl-C while the initial tables are made.
-    let run = impact(server, &scratch).args(["--method", "alone"]).start();
+    let run = alone(server).start();
     until("a schema is made", || !schemas(server).is_empty());
     run.signal(Signal::INT);
     let done = run.wait().code(9);
