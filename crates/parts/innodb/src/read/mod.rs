@@ -20,6 +20,7 @@ pub mod exported;
 mod file;
 pub mod instant;
 mod leaves;
+pub mod mariadb;
 mod outside;
 mod prefix;
 mod record;
@@ -30,6 +31,9 @@ mod sums;
 mod table;
 mod text;
 pub mod types;
+
+#[cfg(test)]
+mod tests;
 
 pub use entries::Entries;
 pub use error::Error;
