@@ -1,6 +1,6 @@
 //! How the rows of a table of MariaDB lie, from the server's catalog.
 
-use innodb::read::mariadb::Definition;
+use innodb::read::mariadb::{self, Defined, Definition, KeyKind};
 use innodb::read::types::{Server, Type};
 use innodb::read::{Column, Values};
 use server::catalog::{Key, Table};
@@ -19,22 +19,42 @@ pub fn of_mariadb(table: &Table) -> Result<Definition, String> {
                 Err(why) => Values::Unread(why.to_string()),
             }
         };
-        let column = Column {
-            name: c.name.clone(),
-            values,
-            hidden: false,
-        };
-        (column, c.nullable)
+        Defined {
+            column: Column {
+                name: c.name.clone(),
+                values,
+                hidden: false,
+            },
+            nullable: c.nullable,
+            charset: c.charset.clone(),
+        }
     });
-    let key = clustered(table)?;
+    let mut keys = Vec::new();
+    if let Some(key) = clustered(table)? {
+        let place = |name: &str| table.columns.iter().position(|c| c.name == name);
+        let parts = key.columns().map(|name| Some((place(name)?, 0)));
+        keys.push(mariadb::Key {
+            name: key.name.clone(),
+            kind: match key.primary {
+                true => KeyKind::Primary,
+                false => KeyKind::Unique,
+            },
+            parts: parts
+                .collect::<Option<_>>()
+                .ok_or("its key has a column that it lacks")?,
+        });
+    }
+    // It makes a column of its own.
+    let full_text = |k: &&Key| k.index_type.eq_ignore_ascii_case("FULLTEXT");
+    keys.extend(table.keys.iter().find(full_text).map(|k| mariadb::Key {
+        name: k.name.clone(),
+        kind: KeyKind::FullText,
+        parts: Vec::new(),
+    }));
     Ok(Definition {
         name: table.qualified(),
         columns: columns.collect(),
-        key: key
-            .map(|k| k.columns().map(str::to_owned).collect())
-            .unwrap_or_default(),
-        key_name: key.map(|k| k.name.clone()).unwrap_or_default(),
-        redundant: table.row_format.eq_ignore_ascii_case("Redundant"),
+        keys,
     })
 }
 

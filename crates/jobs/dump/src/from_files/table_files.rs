@@ -8,9 +8,9 @@ use archive::RowDigest;
 use archive::row::NULL;
 use base::RateLimiter;
 use base::units::printable;
+use innodb::read::mariadb;
 use innodb::read::sdi::Sdi;
 use innodb::read::{Bytes, Error, Leaf, Leaves, Rows, Table, Tablespace, Window};
-use innodb::read::{instant, mariadb};
 use rows::key_ranges::{Bound, ChunkKey, KeyRange, Kind};
 use rows::table_plan::TablePlan;
 use std::fs::File;
@@ -128,9 +128,7 @@ pub fn open(
                     .ok_or("its file does not describe it")?
                     .map_err(said)?,
                 Described::Defined(definition) => {
-                    let mut table = mariadb::table(definition.clone()).map_err(said)?;
-                    instant::apply(&space, &mut table).map_err(said)?;
-                    table
+                    mariadb::table(&space, definition).map_err(said)?
                 }
             };
             let leaves =

@@ -1,93 +1,181 @@
-//! A table of MariaDB from its definition: in which order rows hold its columns. Its files do not say that.
+//! A table of MariaDB from its definition alone: columns and keys in the order of the `.frm` file or of CREATE TABLE.
 //!
-//! Rows hold the key, two columns of the system, and then all other columns that are stored, in the order of the table
-//! (`dict_index_build_internal_clust`, dict0dict.cc). What instant ALTERs left is in the file: [`super::instant`] reads
-//! it. What this does not do: secondary indexes, whose roots only the dictionary knows.
+//! The order of fields in records is derived as InnoDB derives it (`dict_index_build_internal_clust`, dict0dict.cc):
+//! the key, the columns of the system, all other columns that are in rows. What an instant ALTER changed is in
+//! the file. Where the other indexes have their roots is in MariaDB's dictionary only, so they are not read.
 
 use super::error::Error;
+use super::file::Tablespace;
+use super::instant;
+use super::prefix::Cut;
+use super::secondary;
 use super::table::{Column, Field, History, Index, Table, Values};
 use super::types::Server;
+use crate::page::index;
 
-/// The root of the first index of a file (`FSP_FIRST_INODE_PAGE_NO` + 1, fsp0types.h).
+/// Where the first index of a file has its root, which is the one of the rows.
 const ROOT: u32 = 3;
 
-/// What a definition says.
+/// A definition.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// Its name.
+    /// The table's name.
     pub name: String,
-    /// Its columns in their order, each with whether it may be NULL.
-    pub columns: Vec<(Column, bool)>,
-    /// The columns of the key that rows lie in the order of, by name: the primary key, or the first unique key without
-    /// NULL; none: rows have numbers of their own.
-    pub key: Vec<String>,
-    /// The key's name.
-    pub key_name: String,
-    /// Whether rows are of the format REDUNDANT.
-    pub redundant: bool,
+    /// All columns in their order, virtual and invisible ones too.
+    pub columns: Vec<Defined>,
+    /// All keys in their order; of those that are not unique only the kind and the name matter.
+    pub keys: Vec<Key>,
 }
 
-/// Makes the table.
-pub fn table(definition: Definition) -> Result<Table, Error> {
-    let columns = &definition.columns;
-    let field = |n: usize| -> Result<Field, Error> {
-        let (column, nullable) = &columns[n];
-        match &column.values {
-            Values::Stored(of) => Ok(Field {
-                column: Some(n),
-                stored: Some(n),
-                fixed: of.fixed(),
-                nullable: *nullable,
-                big: of.is_big(),
-                ..Field::default()
-            }),
-            Values::Unread(why) => Err(Error::Unsupported(format!(
-                "column {}, {why},",
-                column.name
-            ))),
-            Values::Virtual => Err(Error::Definition(format!(
-                "column {} is virtual, and in the key of rows",
-                column.name
-            ))),
-        }
-    };
-    let system = |bytes| Field {
+/// A column of a definition.
+#[derive(Clone, Debug)]
+pub struct Defined {
+    /// Its name and type.
+    pub column: Column,
+    /// Whether it may be NULL.
+    pub nullable: bool,
+    /// Its character set; `None`: no text.
+    pub charset: Option<String>,
+}
+
+/// A key of a definition.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Its name; that of the primary key is `PRIMARY`.
+    pub name: String,
+    /// What it is.
+    pub kind: KeyKind,
+    /// The places of its columns, and for each how many bytes of it are in the key; 0: all.
+    pub parts: Vec<(usize, u32)>,
+}
+
+/// Kinds of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyKind {
+    /// The primary key.
+    Primary,
+    /// A unique one.
+    Unique,
+    /// Any other one, but for those that follow.
+    Plain,
+    /// FULLTEXT.
+    FullText,
+    /// SPATIAL.
+    Spatial,
+}
+
+/// Makes the table, and completes it by what its file says of instant ALTERs.
+pub fn table(space: &Tablespace<'_>, of: &Definition) -> Result<Table, Error> {
+    let name = &of.name;
+    let mut window = Default::default();
+    let redundant = index::is_redundant(space.page(&mut window, ROOT)?);
+    // Columns in rows, numbered as InnoDB does.
+    let mut fields: Vec<Option<Field>> = Vec::new();
+    let mut stored = 0;
+    for (place, defined) in of.columns.iter().enumerate() {
+        let column = &defined.column;
+        let of = match &column.values {
+            Values::Virtual => {
+                fields.push(None);
+                continue;
+            }
+            Values::Unread(why) => {
+                return Err(Error::Unsupported(format!(
+                    "column {}, {why},",
+                    column.name
+                )));
+            }
+            Values::Stored(of) => of,
+        };
+        fields.push(Some(Field {
+            column: Some(place),
+            stored: Some(stored),
+            fixed: of.fixed(),
+            nullable: defined.nullable,
+            big: of.is_big(),
+            cut: Cut::of(defined.charset.as_deref()),
+            ..Field::default()
+        }));
+        stored += 1;
+    }
+    let fixed = |stored: usize, bytes| Field {
+        stored: Some(stored),
         fixed: Some(bytes),
         ..Field::default()
     };
-    let mut fields = Vec::new();
-    for name in &definition.key {
-        let place = columns.iter().position(|(c, _)| c.name == *name);
-        let place =
-            place.ok_or_else(|| Error::Definition(format!("the key has no column {name}")))?;
-        fields.push(field(place)?);
+    // A full text index needs a number of each row, a column that is made where it is not there.
+    let is_full_text = |k: &Key| k.kind == KeyKind::FullText;
+    let has_number = of.columns.iter().any(|c| c.column.name == "FTS_DOC_ID");
+    if of.keys.iter().any(is_full_text) && !has_number {
+        fields.push(Some(fixed(stored, 8)));
+        stored += 1;
     }
-    if fields.is_empty() {
-        // DB_ROW_ID.
-        fields.push(system(6));
+    let key = key_of_rows(of);
+    let mut all = Vec::new();
+    match key {
+        Some(key) => {
+            for (place, prefix) in &key.parts {
+                let field = fields.get(*place).cloned().flatten();
+                let field = field.ok_or_else(|| {
+                    Error::Definition(format!(
+                        "the key of table {name} is on a column that rows lack"
+                    ))
+                })?;
+                all.push(secondary::cut(field, *prefix));
+            }
+        }
+        None => all.push(fixed(stored, 6)),
     }
-    let branch = fields.len();
-    // DB_TRX_ID and DB_ROLL_PTR.
-    fields.extend([system(6), system(7)]);
-    for (n, (column, _)) in columns.iter().enumerate() {
-        let in_key = fields[..branch].iter().any(|f| f.column == Some(n));
-        if !in_key && !matches!(column.values, Values::Virtual) {
-            fields.push(field(n)?);
+    let branch = all.len();
+    all.extend([fixed(stored + 1, 6), fixed(stored + 2, 7)]);
+    for field in fields.into_iter().flatten() {
+        let is_whole = |f: &Field| f.prefix == 0 && f.stored == field.stored;
+        if !all[..branch].iter().any(is_whole) {
+            all.push(field);
         }
     }
-    Ok(Table {
-        name: definition.name,
+    let others = of
+        .keys
+        .iter()
+        .filter(|k| !key.is_some_and(|key| std::ptr::eq(key, *k)));
+    let unread = others.map(|k| {
+        let why = match k.kind {
+            KeyKind::FullText => "a full text index",
+            KeyKind::Spatial => "a spatial index",
+            _ => "its root page is not known",
+        };
+        (k.name.clone(), why.to_owned())
+    });
+    let mut table = Table {
+        name: name.clone(),
         server: Server::MariaDb,
-        redundant: definition.redundant,
-        columns: definition.columns.into_iter().map(|(c, _)| c).collect(),
+        redundant,
         clustered: Index {
-            name: definition.key_name,
+            name: key.map_or("GEN_CLUST_INDEX", |k| &k.name).to_owned(),
             root: ROOT,
-            fields,
+            fields: all,
             branch,
             history: History::Same,
         },
         secondary: Vec::new(),
-        unread: Vec::new(),
-    })
+        unread: unread.collect(),
+        columns: of.columns.iter().map(|c| c.column.clone()).collect(),
+    };
+    instant::apply(space, &mut table)?;
+    Ok(table)
+}
+
+/// The primary key, or the first unique one of whole columns that are never NULL, which takes its place.
+fn key_of_rows(of: &Definition) -> Option<&Key> {
+    let can = |k: &&Key| {
+        let never_null = |(place, prefix): &(usize, u32)| {
+            let column = of.columns.get(*place);
+            *prefix == 0
+                && column
+                    .is_some_and(|c| !c.nullable && !matches!(c.column.values, Values::Virtual))
+        };
+        k.kind == KeyKind::Unique && k.parts.iter().all(never_null)
+    };
+    let primary = of.keys.iter().find(|k| k.kind == KeyKind::Primary);
+    primary.or_else(|| of.keys.iter().find(can))
 }

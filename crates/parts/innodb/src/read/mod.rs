@@ -33,6 +33,9 @@ mod table;
 mod text;
 pub mod types;
 
+#[cfg(test)]
+mod tests;
+
 pub use entries::Entries;
 pub use error::Error;
 pub use file::{Bytes, Tablespace, Window};
