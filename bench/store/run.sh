@@ -128,10 +128,12 @@ store_link() {
         penstock dump --user root --socket "$SOURCE_SOCKET" --schemas "$schema" --to "$WORK/raw" --threads 2 --compression none >"$WORK/out" 2>&1
         stored=$(du -sb "$WORK/raw" | cut -f 1)
         LEAST=$(as_hundredths $((stored / (LINK / 100))))
+    fi
+    record run "$group" 'limit: the bytes at the speed of the link' "$LEAST" - - -
+    if ((RUN == 1)); then
         put_by_sftp "$group" 'sftp, the same files from a directory' "$SSH_LINK_PORT" "$WORK/raw"
         rm -rf "$WORK/raw" "$WORK/ssh"
     fi
-    record run "$group" 'limit: the bytes at the speed of the link' "$LEAST" - - -
     dump_to "$group" 'S3' "${S3_LINK/NAME/raw}" --threads 2 --compression none
     dump_to "$group" 'ssh' "$SSH_LINK/raw" --threads 2 --compression none
 }
