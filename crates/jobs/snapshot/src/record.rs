@@ -55,7 +55,7 @@ pub(crate) struct Record {
 #[derive(Debug)]
 pub(crate) enum Found {
     /// No run has it.
-    Free(Record),
+    Free(Box<Record>),
     /// A run is at work.
     Busy(PathBuf),
     /// It cannot be read: a run was killed before it had written it, and nothing was made yet.
@@ -98,7 +98,7 @@ impl Record {
                 None | Some(Opened::Removed) => {}
                 Some(Opened::Busy(_)) => found.push(Found::Busy(path)),
                 Some(Opened::Ours(file)) => found.push(match file.read_json(SIZE as u64) {
-                    Ok(content) => Found::Free(Record { file, content }),
+                    Ok(content) => Found::Free(Box::new(Record { file, content })),
                     Err(_) => Found::Empty(file),
                 }),
             }

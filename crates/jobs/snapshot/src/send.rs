@@ -204,7 +204,7 @@ impl Write for Hashed {
 
 /// Compressed or not.
 enum Out {
-    Plain(Hashed),
+    Plain(Box<Hashed>),
     Zstd(Box<zstd::stream::write::Encoder<'static, Hashed>>),
 }
 
@@ -214,13 +214,13 @@ impl Out {
             Compression::Zstd(level) => {
                 Out::Zstd(Box::new(zstd::stream::write::Encoder::new(out, level)?))
             }
-            Compression::None | Compression::Gzip => Out::Plain(out),
+            Compression::None | Compression::Gzip => Out::Plain(Box::new(out)),
         })
     }
 
     fn finish(self) -> io::Result<Hashed> {
         match self {
-            Out::Plain(out) => Ok(out),
+            Out::Plain(out) => Ok(*out),
             Out::Zstd(out) => out.finish(),
         }
     }
