@@ -4,6 +4,7 @@ use super::random::{Made, Random};
 use super::{encoded, export, run, session, table_numbers, text};
 use crate::kit::{each_kind, own_server};
 use innodb::Exported;
+use innodb::read::mariadb::{self, Defined, Definition, Key, KeyKind};
 use innodb::read::sdi::Sdi;
 use innodb::read::types::{Server as Flavour, Type};
 use innodb::read::{
@@ -45,6 +46,51 @@ fn columns(conn: &mut Conn, table: &str, flavour: Flavour) -> Vec<Column> {
         }
     })
     .collect()
+}
+
+/// A table of MariaDB as a definition has it.
+fn definition(conn: &mut Conn, table: &str) -> Definition {
+    let sql = format!(
+        "SELECT is_nullable = 'YES' FROM information_schema.columns WHERE table_schema = 't' \
+        AND table_name = '{table}' ORDER BY ordinal_position"
+    );
+    let nullable = text(conn, &sql);
+    let charsets = catalog(conn, table);
+    let columns = columns(conn, table, Flavour::MariaDb);
+    let each = columns.iter().zip(nullable).zip(charsets);
+    let defined: Vec<Defined> = each
+        .map(|((column, nullable), [_, _, charset, ..])| Defined {
+            column: column.clone(),
+            nullable: nullable[0] == "1",
+            charset: Some(charset).filter(|c| c != "NULL"),
+        })
+        .collect();
+    let sql = format!(
+        "SELECT index_name, MIN(non_unique), GROUP_CONCAT(column_name, ' ', IFNULL(sub_part, 0) \
+        ORDER BY seq_in_index) FROM information_schema.statistics WHERE table_schema = 't' \
+        AND table_name = '{table}' GROUP BY index_name"
+    );
+    let part = |p: &str| {
+        let (name, prefix) = p.split_once(' ').expect("a part of a key");
+        let place = columns.iter().position(|c| c.name == name);
+        (place.expect("a column"), prefix.parse().expect("a number"))
+    };
+    let key = |[name, not_unique, parts]: [String; 3]| Key {
+        kind: match (name.as_str(), not_unique.as_str()) {
+            ("PRIMARY", _) => KeyKind::Primary,
+            (_, "0") => KeyKind::Unique,
+            _ => KeyKind::Plain,
+        },
+        parts: parts.split(',').map(part).collect(),
+        name,
+    };
+    let keys = text(conn, &sql).into_iter();
+    let keys = keys.map(|k| key(k.try_into().expect("three columns")));
+    Definition {
+        name: table.to_owned(),
+        keys: keys.collect(),
+        columns: defined,
+    }
 }
 
 /// Numbers of the columns that rows have.
@@ -163,6 +209,9 @@ fn compare(
         let mut made = exported::table(&e, columns).unwrap_or_else(|e| panic!("{when}: {e}"));
         instant::apply(&space, &mut made).unwrap_or_else(|e| panic!("{when}: {e}"));
         tables.push(made);
+        let defined = definition(conn, table);
+        let made = mariadb::table(&space, &defined).unwrap_or_else(|e| panic!("{when}: {e}"));
+        tables.push(made);
     }
     for table in tables {
         let found = of_file(&space, &table).unwrap_or_else(|e| panic!("{when}: {e}\n{table:#?}"));
@@ -235,7 +284,6 @@ fn again(conn: &mut Conn, random: &mut Random) -> String {
     let value = |n: &String| match n.as_str() {
         "id" => format!("`id` + {shift}"),
         "u" => "NULL".to_owned(),
-        "n_long" => unreachable!("no such column"),
         n if n.starts_with('n') && shift % 2 == 0 => format!("IF(`id` % 2, `{n}`, DEFAULT(`{n}`))"),
         n => format!("`{n}`"),
     };

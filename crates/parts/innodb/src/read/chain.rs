@@ -42,7 +42,8 @@ impl<'p> Chain<'p> {
             page,
             at,
             end,
-            left: usize::from(u16_at(page, index::RECORDS)),
+            // Not more than fit, each with its header.
+            left: usize::from(u16_at(page, index::RECORDS)).min(page.len() / 6),
             redundant,
         }
     }

@@ -73,6 +73,12 @@ impl Leaves {
                 return Err(Error::damaged(first, what));
             }
             children(page, first, &records, &mut spans, |c| all.push(c))?;
+            if all.len() > space.pages() as usize {
+                return Err(Error::damaged(
+                    first,
+                    "it leads to more pages than there are",
+                ));
+            }
             previous = first;
             first = u32_at(page, fil::NEXT);
         }

@@ -21,6 +21,7 @@ mod file;
 pub mod frm;
 pub mod instant;
 mod leaves;
+pub mod mariadb;
 mod outside;
 mod prefix;
 mod record;
@@ -31,6 +32,9 @@ mod sums;
 mod table;
 mod text;
 pub mod types;
+
+#[cfg(test)]
+mod tests;
 
 pub use entries::Entries;
 pub use error::Error;

@@ -18,10 +18,10 @@ use crate::page::u32_at;
 use serde_json::Value;
 use std::io::Read;
 
-/// Extents before the place of the root's number, whatever they are: bytes of a header and of what is kept for
-/// encryption (`fsp_header_get_sdi_offset`).
+/// Bytes of page 0 before the place of the root's number (`fsp_header_get_sdi_offset`): the header, extent descriptors (a
+/// head, and two bits for each page), what is kept for encryption.
 const HEAD: usize = 150;
-const DESCRIPTOR: usize = 40;
+const DESCRIPTOR: usize = 24;
 const ENCRYPTION: usize = 115;
 
 /// What records are of (`SDI` types: 1 a table, 2 a tablespace).
@@ -105,7 +105,8 @@ fn root(space: &Tablespace<'_>) -> Result<Option<u32>, Error> {
     // As many extent descriptors as a page of this size has.
     let size = space.page_size();
     let in_extent = (1 << 20) / size.min(1 << 14);
-    let at = HEAD + DESCRIPTOR * (size / in_extent) + ENCRYPTION;
+    let descriptor = DESCRIPTOR + in_extent / 4;
+    let at = HEAD + descriptor * (size / in_extent) + ENCRYPTION;
     let mut window = Window::default();
     let page = space.page(&mut window, 0)?;
     // A version, and the page.

@@ -13,8 +13,6 @@ pub enum Sums {
     Full,
     /// Sums at both ends of a page.
     Ends,
-    /// Pages of ROW_FORMAT=COMPRESSED: one sum, in front.
-    Front,
 }
 
 /// What stands in place of a sum under `none` (`BUF_NO_CHECKSUM_MAGIC`).
@@ -48,16 +46,6 @@ impl Sums {
                                 .wrapping_add(fold(&page[fil::BODY..size - 8]))
                             && back == fold(&page[..fil::FLUSH_LSN]))
             }
-            Sums::Front => {
-                let parts = [
-                    &page[fil::NUMBER..fil::LSN],
-                    &page[fil::TYPE..fil::FLUSH_LSN],
-                    &page[fil::SPACE..],
-                ];
-                front == parts.iter().fold(0, |sum, p| sum ^ crc32c::crc32c(p))
-                    || front == NONE
-                    || front == adler(&parts)
-            }
         }
     }
 }
@@ -69,15 +57,4 @@ fn fold(bytes: &[u8]) -> u32 {
         let mixed = ((sum ^ b ^ 1_653_893_711) << 8).wrapping_add(sum);
         (mixed ^ 1_463_735_687).wrapping_add(b)
     })
-}
-
-/// Adler-32 of the parts one after another, begun with 0 as InnoDB does (`page_zip_calc_checksum`).
-fn adler(parts: &[&[u8]]) -> u32 {
-    const MODULUS: u32 = 65_521;
-    let (mut a, mut b) = (0u32, 0u32);
-    for byte in parts.iter().copied().flatten() {
-        a = (a + u32::from(*byte)) % MODULUS;
-        b = (b + a) % MODULUS;
-    }
-    (b << 16) | a
 }

@@ -3,6 +3,9 @@
 //! A short text is put together in an array whose first byte is kept for the length: copying a fixed number of
 //! bytes and cutting the rest off takes fewer instructions than copying as many as there are.
 
+use super::Broken;
+use std::borrow::BorrowMut;
+
 /// Bytes that a length in one byte can say.
 pub const SHORT: usize = 250;
 
@@ -51,11 +54,66 @@ pub fn length(bytes: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// A short text while it is put together.
+/// Eight digits of a number below 10^8, the first one in the low byte, each as a number.
+#[inline]
+pub fn eight_digits(n: u32) -> u64 {
+    // Halves of four digits, then pairs, then digits, all at once; the products are exact for what they divide.
+    let halves = u64::from(n / 10_000) | u64::from(n % 10_000) << 32;
+    let hundreds = ((halves * 10_486) >> 20) & 0x7f_0000_007f;
+    let pairs = hundreds | (halves - hundreds * 100) << 16;
+    let tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | (pairs - tens * 10) << 8
+}
+
+/// Zeros as text in every byte.
+pub const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// The text of a number below 10^8, first digit in the low byte, and how many digits it has; without a branch, because
+/// numbers of a column differ in length from row to row.
+#[inline]
+pub fn small_number(n: u32) -> (u64, u32) {
+    let digits = eight_digits(n);
+    let zeros = (digits.trailing_zeros() / 8).min(7);
+    ((digits | ZEROS) >> (8 * zeros), 8 - zeros)
+}
+
+/// Appends a cell of at most 15 bytes that are in one number, the first one lowest.
+#[inline]
+pub fn word(text: u128, length: u32, out: &mut Vec<u8>) {
+    let end = out.len() + 1 + length as usize;
+    let cell = text << 8 | u128::from(length);
+    out.extend_from_slice(&cell.to_le_bytes());
+    out.truncate(end);
+}
+
+/// A short text while it is put together, in its own bytes or at the end of what it is appended to.
 #[derive(Debug)]
-pub struct Short<const N: usize> {
-    bytes: [u8; N],
+pub struct Short<const N: usize, B: BorrowMut<[u8; N]> = [u8; N]> {
+    bytes: B,
     end: usize,
+}
+
+/// Appends a short text as a cell, put together in its place: to copy it right after it was written byte by byte would
+/// make the processor wait for those bytes. After an error, nothing has been appended.
+#[inline]
+pub fn in_place<const N: usize>(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Short<N, &mut [u8; N]>) -> Result<(), Broken>,
+) -> Result<(), Broken> {
+    let start = out.len();
+    out.extend_from_slice(&[b'0'; N]);
+    let Some(bytes) = out[start..].first_chunk_mut::<N>() else {
+        return Err(Broken("text of this length"));
+    };
+    let mut text = Short { bytes, end: 1 };
+    if let Err(broken) = write(&mut text) {
+        out.truncate(start);
+        return Err(broken);
+    }
+    let end = text.end;
+    text.bytes[0] = (end - 1) as u8;
+    out.truncate(start + end);
+    Ok(())
 }
 
 impl<const N: usize> Short<N> {
@@ -69,17 +127,33 @@ impl<const N: usize> Short<N> {
         }
     }
 
+    /// The text so far.
+    pub fn text(&self) -> &[u8] {
+        &self.bytes[1..self.end]
+    }
+
+    /// Appends it as a cell.
+    #[inline]
+    pub fn put(mut self, out: &mut Vec<u8>) {
+        self.bytes[0] = (self.end - 1) as u8;
+        let end = out.len() + self.end;
+        out.extend_from_slice(&self.bytes);
+        out.truncate(end);
+    }
+}
+
+impl<const N: usize, B: BorrowMut<[u8; N]>> Short<N, B> {
     /// Adds a byte.
     #[inline]
     pub fn byte(&mut self, byte: u8) {
-        self.bytes[self.end] = byte;
+        self.bytes.borrow_mut()[self.end] = byte;
         self.end += 1;
     }
 
     /// Adds bytes.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
-        self.bytes[self.end..self.end + bytes.len()].copy_from_slice(bytes);
+        self.bytes.borrow_mut()[self.end..self.end + bytes.len()].copy_from_slice(bytes);
         self.end += bytes.len();
     }
 
@@ -96,11 +170,11 @@ impl<const N: usize> Short<N> {
         let mut at = end;
         while at >= self.end + 2 {
             at -= 2;
-            self.bytes[at..at + 2].copy_from_slice(&PAIRS[(n % 100) as usize]);
+            self.bytes.borrow_mut()[at..at + 2].copy_from_slice(&PAIRS[(n % 100) as usize]);
             n /= 100;
         }
         if at > self.end {
-            self.bytes[self.end] = b'0' + (n % 10) as u8;
+            self.bytes.borrow_mut()[self.end] = b'0' + (n % 10) as u8;
         }
         self.end = end;
     }
@@ -122,27 +196,13 @@ impl<const N: usize> Short<N> {
         let mut at = end;
         while at >= self.end + 2 {
             at -= 2;
-            self.bytes[at..at + 2].copy_from_slice(&PAIRS[(n % 100) as usize]);
+            self.bytes.borrow_mut()[at..at + 2].copy_from_slice(&PAIRS[(n % 100) as usize]);
             n /= 100;
         }
         if at > self.end {
-            self.bytes[self.end] = b'0' + n as u8;
+            self.bytes.borrow_mut()[self.end] = b'0' + n as u8;
         }
         self.end = end;
-    }
-
-    /// The text so far.
-    pub fn text(&self) -> &[u8] {
-        &self.bytes[1..self.end]
-    }
-
-    /// Appends it as a cell.
-    #[inline]
-    pub fn put(mut self, out: &mut Vec<u8>) {
-        self.bytes[0] = (self.end - 1) as u8;
-        let end = out.len() + self.end;
-        out.extend_from_slice(&self.bytes);
-        out.truncate(end);
     }
 }
 
@@ -164,6 +224,24 @@ mod tests {
             put(&vec![b'x'; bytes], &mut out);
             assert_eq!(&out[..wanted.len()], wanted);
             assert_eq!(out.len(), wanted.len() + bytes);
+        }
+    }
+
+    #[test]
+    fn small_numbers_are_written_as_others_are() {
+        for n in (0..100_000_000u32)
+            .step_by(7919)
+            .chain([9, 10, 99, 100, 9_999_999, 10_000_000, 99_999_999])
+        {
+            let mut out = vec![b'x'];
+            let (text, length) = small_number(n);
+            word(text.into(), length, &mut out);
+            assert_eq!(
+                out[1..],
+                [&[length as u8], n.to_string().as_bytes()].concat()[..]
+            );
+            let all = (eight_digits(n) | ZEROS).to_le_bytes();
+            assert_eq!(all, format!("{n:08}").as_bytes());
         }
     }
 

@@ -7,6 +7,7 @@
 
 use super::Broken;
 use super::cell::{self, Short};
+use std::borrow::BorrowMut;
 
 /// Bytes for zero to nine digits.
 const BYTES: [u8; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
@@ -50,26 +51,38 @@ pub fn integer(
         return Err(Broken("whole number of this length"));
     }
     let raw = big_endian(stored);
-    let mut text = Short::<24>::new();
     if digits > 0 {
+        let mut text = Short::<24>::new();
         text.number(raw);
         cell::zerofill(text.text(), digits, out);
         return Ok(());
     }
-    if unsigned {
-        text.number(raw);
-    } else {
-        // The sign bit turned round is an offset of half the range.
-        let value = raw as i128 - (1i128 << (8 * bytes - 1));
-        let value = value as i64;
-        if value < 0 {
+    // The sign bit turned round is an offset of half the range.
+    let offset = if unsigned { 0 } else { 1 << (8 * bytes - 1) };
+    let negative = raw < offset;
+    let value = if negative { offset - raw } else { raw - offset };
+    if value < SMALL {
+        let (digits, length) = cell::small_number(value as u32);
+        let shift = 8 * u32::from(negative);
+        let sign = u128::from(b'-') & ((1 << shift) - 1);
+        cell::word(
+            u128::from(digits) << shift | sign,
+            length + u32::from(negative),
+            out,
+        );
+        return Ok(());
+    }
+    cell::in_place::<24>(out, |text| {
+        if negative {
             text.byte(b'-');
         }
-        text.number(value.unsigned_abs());
-    }
-    text.put(out);
-    Ok(())
+        text.number(value);
+        Ok(())
+    })
 }
+
+/// Numbers below have at most eight digits.
+const SMALL: u64 = 100_000_000;
 
 /// How the digits of a DECIMAL lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,30 +121,52 @@ impl Decimal {
     /// Appends a value as a cell.
     #[inline]
     pub fn cell(self, stored: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
-        if self.whole + self.fraction <= 1 {
-            let mut text = Short::<32>::new();
-            self.write(stored, &mut text)?;
-            text.put(out);
-        } else {
-            let mut text = Short::<104>::new();
-            self.write(stored, &mut text)?;
-            text.put(out);
+        if self.whole + self.fraction == 0 && self.lead <= 8 && self.rest <= 4 && !self.zerofill {
+            return self.small(stored, out);
         }
+        if self.whole + self.fraction <= 1 {
+            cell::in_place::<32>(out, |text| self.write(stored, text))
+        } else {
+            cell::in_place::<104>(out, |text| self.write(stored, text))
+        }
+    }
+
+    /// The same of a few digits: at most eight before the point and four after it.
+    #[inline]
+    fn small(self, stored: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
+        let (mut groups, negative) = Groups::of(stored)?;
+        let whole = match self.lead {
+            0 => 0,
+            lead => groups.next(lead)?,
+        };
+        let (digits, mut length) = cell::small_number(whole);
+        let mut text = u128::from(digits);
+        if self.rest > 0 {
+            let rest = groups.next(self.rest)?;
+            let rest = (cell::eight_digits(rest) | cell::ZEROS) >> (8 * (8 - u32::from(self.rest)));
+            text |= (u128::from(b'.') | u128::from(rest) << 8) << (8 * length);
+            length += 1 + u32::from(self.rest);
+        }
+        if !groups.stored.is_empty() {
+            return Err(Broken("DECIMAL of this length"));
+        }
+        if negative {
+            text = text << 8 | u128::from(b'-');
+            length += 1;
+        }
+        cell::word(text, length, out);
         Ok(())
     }
 
     /// Writes a value.
     #[inline]
-    pub fn write<const N: usize>(self, stored: &[u8], text: &mut Short<N>) -> Result<(), Broken> {
-        let Some(first) = stored.first() else {
-            return Err(Broken("DECIMAL"));
-        };
-        let mut groups = Groups {
-            stored,
-            flip: if first & 0x80 == 0 { u32::MAX } else { 0 },
-            first: 0x80,
-        };
-        if groups.flip != 0 {
+    pub fn write<const N: usize, B: BorrowMut<[u8; N]>>(
+        self,
+        stored: &[u8],
+        text: &mut Short<N, B>,
+    ) -> Result<(), Broken> {
+        let (mut groups, negative) = Groups::of(stored)?;
+        if negative {
             text.byte(b'-');
         }
         let mut begun = self.zerofill;
@@ -184,6 +219,21 @@ struct Groups<'a> {
 }
 
 impl Groups<'_> {
+    /// Of a value, and whether it is negative.
+    #[inline]
+    fn of(stored: &[u8]) -> Result<(Groups<'_>, bool), Broken> {
+        let Some(first) = stored.first() else {
+            return Err(Broken("DECIMAL"));
+        };
+        let negative = first & 0x80 == 0;
+        let groups = Groups {
+            stored,
+            flip: if negative { u32::MAX } else { 0 },
+            first: 0x80,
+        };
+        Ok((groups, negative))
+    }
+
     /// The next group, of so many digits.
     #[inline]
     fn next(&mut self, digits: u8) -> Result<u32, Broken> {

@@ -6,8 +6,9 @@
 //! Days are not checked against months: servers keep `2024-02-30` where `ALLOW_INVALID_DATES` is set.
 
 use super::Broken;
-use super::cell::Short;
+use super::cell::{self, Short};
 use super::number::big_endian;
+use std::borrow::BorrowMut;
 
 /// Powers of ten: units of a second's fraction by its digits.
 const UNITS: [u64; 7] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
@@ -45,7 +46,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn date(self, text: &mut Text) -> Result<(), Broken> {
+    fn date<B: BorrowMut<[u8; 40]>>(self, text: &mut Short<40, B>) -> Result<(), Broken> {
         if self.year > 9999 || self.month > 12 || self.day > 31 {
             return Err(Broken("date"));
         }
@@ -59,7 +60,12 @@ impl Parts {
     }
 
     /// The time of day; of TIME, hours may be three digits.
-    fn time(self, hours: u64, digits: u8, text: &mut Text) -> Result<(), Broken> {
+    fn time<B: BorrowMut<[u8; 40]>>(
+        self,
+        hours: u64,
+        digits: u8,
+        text: &mut Short<40, B>,
+    ) -> Result<(), Broken> {
         if self.hour > hours || self.minute > 59 || self.second > 59 {
             return Err(Broken("time"));
         }
@@ -82,7 +88,11 @@ impl Parts {
         Ok(())
     }
 
-    fn date_time(self, digits: u8, text: &mut Text) -> Result<(), Broken> {
+    fn date_time<B: BorrowMut<[u8; 40]>>(
+        self,
+        digits: u8,
+        text: &mut Short<40, B>,
+    ) -> Result<(), Broken> {
         self.date(text)?;
         text.byte(b' ');
         self.time(23, digits, text)
@@ -213,10 +223,7 @@ pub fn date(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
         day: bits & 0x1f,
         ..Parts::default()
     };
-    let mut text = Text::new();
-    parts.date(&mut text)?;
-    text.put(out);
-    Ok(())
+    cell::in_place(out, |text| parts.date(text))
 }
 
 /// TIME with so many digits of a fraction.
@@ -249,28 +256,22 @@ pub fn date_time(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(), Bro
     let Some(bits) = whole.checked_sub(0x80_0000_0000) else {
         return Err(Broken("DATETIME: negative"));
     };
-    let mut text = Text::new();
-    Parts {
+    let parts = Parts {
         fraction: in_digits(fraction, digits),
         ..Parts::of_date_bits(bits)
-    }
-    .date_time(digits, &mut text)?;
-    text.put(out);
-    Ok(())
+    };
+    cell::in_place(out, |text| parts.date_time(digits, text))
 }
 
 /// TIMESTAMP with so many digits of a fraction, in UTC.
 #[inline]
 pub fn timestamp(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(), Broken> {
     let (seconds, fraction) = halves(stored, 4, digits)?;
-    let mut text = Text::new();
-    Parts {
+    let parts = Parts {
         fraction: in_digits(fraction, digits),
         ..Parts::of_timestamp(seconds, fraction)
-    }
-    .date_time(digits, &mut text)?;
-    text.put(out);
-    Ok(())
+    };
+    cell::in_place(out, |text| parts.date_time(digits, text))
 }
 
 /// YEAR; of two digits where `short`, which the canonical SELECT completes.
@@ -355,16 +356,20 @@ pub fn old_date_time(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(),
 /// TIMESTAMP of before MySQL 5.6, in UTC: the fraction has its own digits, not pairs of them.
 pub fn old_timestamp(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(), Broken> {
     let (seconds, fraction) = halves(stored, 4, digits)?;
-    let mut text = Text::new();
-    let parts = Parts::of_timestamp(seconds, fraction);
-    Parts { fraction, ..parts }.date_time(digits, &mut text)?;
-    text.put(out);
-    Ok(())
+    let parts = Parts {
+        fraction,
+        ..Parts::of_timestamp(seconds, fraction)
+    };
+    cell::in_place(out, |text| parts.date_time(digits, text))
 }
 
 /// A date or time inside a JSON document: the servers' packed number of eight bytes, the low one first; always with
 /// six digits of a fraction. Writes it without a length.
-pub fn packed(stored: &[u8], kind: Packed, text: &mut Text) -> Result<(), Broken> {
+pub fn packed<B: BorrowMut<[u8; 40]>>(
+    stored: &[u8],
+    kind: Packed,
+    text: &mut Short<40, B>,
+) -> Result<(), Broken> {
     let Ok(bytes) = <[u8; 8]>::try_from(stored) else {
         return Err(Broken("JSON: a time of another length"));
     };

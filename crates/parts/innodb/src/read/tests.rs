@@ -1,0 +1,253 @@
+//! Small files that servers wrote, with pages of all sizes and checksums of all kinds, and damage in them.
+//!
+//! `fixtures/rows`: `my…` of MySQL 9.7, `ma…` of MariaDB 10.11. All but one have a table
+//! `f (id INT PRIMARY KEY, v VARCHAR(100), n BIGINT UNSIGNED, l LONGTEXT, KEY k (v(10))) CHARSET latin1` with 300 rows,
+//! then instantly a column `a INT DEFAULT 42` and 50 rows, then without `n` and 50 rows; every row with an
+//! `id` that ends in 3 is deleted. `myjson` has JSON documents that were updated in part.
+
+use super::mariadb::{Defined, Definition, Key, KeyKind};
+use super::sdi::Sdi;
+use super::types::{Server, Type};
+use super::{Column, Entries, Error, Leaves, Rows, Table, Tablespace, Values, mariadb};
+use crate::Format;
+use crate::page::SIZE;
+use proptest::prelude::*;
+use std::io::Read;
+
+macro_rules! fixture {
+    ($name:literal) => {
+        (
+            $name,
+            include_bytes!(concat!("../../fixtures/rows/", $name, ".ibd.gz")) as &[u8],
+        )
+    };
+}
+
+const FILES: [(&str, &[u8]); 10] = [
+    fixture!("my4k"),
+    fixture!("my8k"),
+    fixture!("my32k"),
+    fixture!("my64k"),
+    fixture!("mynone"),
+    fixture!("myinno"),
+    fixture!("ma4k"),
+    fixture!("ma16"),
+    fixture!("ma64k"),
+    fixture!("macrc"),
+];
+
+fn unpacked(packed: &[u8]) -> Vec<u8> {
+    let mut file = Vec::new();
+    let read = flate2::read::GzDecoder::new(packed).read_to_end(&mut file);
+    read.expect("a fixture");
+    file
+}
+
+/// The table as MariaDB defines it: after the ALTERs.
+fn definition() -> Definition {
+    let of = |name: &str, words: &str, nullable, text: bool| {
+        let charset = text.then_some("latin1");
+        let of = Type::of(words, charset, None, Server::MariaDb).expect("a type");
+        Defined {
+            column: Column {
+                name: name.into(),
+                values: Values::Stored(of),
+                hidden: false,
+            },
+            nullable,
+            charset: charset.map(Into::into),
+        }
+    };
+    let key = |name: &str, kind, parts: &[(usize, u32)]| Key {
+        name: name.into(),
+        kind,
+        parts: parts.to_vec(),
+    };
+    Definition {
+        name: "f".into(),
+        columns: vec![
+            of("id", "int(11)", false, false),
+            of("v", "varchar(100)", true, true),
+            of("l", "longtext", true, true),
+            of("a", "int(11)", true, false),
+        ],
+        keys: vec![
+            key("PRIMARY", KeyKind::Primary, &[(0, 0)]),
+            key("k", KeyKind::Plain, &[(1, 10)]),
+        ],
+    }
+}
+
+fn table(space: &Tablespace<'_>, of_maria: bool) -> Result<Table, Error> {
+    if of_maria {
+        return mariadb::table(space, &definition());
+    }
+    let sdi = Sdi::read(space)?;
+    let none = || Error::Definition("no table".into());
+    sdi.table(space.id).ok_or_else(none)?
+}
+
+/// All rows of a file, and every index against them.
+fn read(file: &Vec<u8>, of_maria: bool) -> Result<Vec<Vec<u8>>, Error> {
+    let space = Tablespace::open(file)?;
+    let table = table(&space, of_maria)?;
+    let leaves = Leaves::of(&space, &table.clustered, table.redundant)?;
+    let columns: Vec<usize> = (0..table.columns.len()).collect();
+    let mut rows = Rows::new(&space, &table, leaves.id, &columns)?.deriving(&table.secondary)?;
+    let mut all = Vec::new();
+    rows.scan(&leaves.all, |row| {
+        all.push(row.to_vec());
+        Ok::<_, Error>(())
+    })?;
+    for (index, wanted) in rows.derived() {
+        let leaves = Leaves::of(&space, index, table.redundant)?;
+        let found = Entries::of_index(&space, &table, index, leaves.id, &leaves.all)?;
+        if found != wanted {
+            return Err(Error::Definition(format!("index {} differs", index.name)));
+        }
+    }
+    Ok(all)
+}
+
+fn cell(text: &[u8], row: &mut Vec<u8>) {
+    if text.len() < 251 {
+        row.push(text.len() as u8);
+    } else {
+        row.push(0xfc);
+        row.extend((text.len() as u16).to_le_bytes());
+    }
+    row.extend(text);
+}
+
+/// The rows that were put in, in the order of their key.
+fn wanted() -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for id in (0..400usize).filter(|id| id % 10 != 3) {
+        let mut row = Vec::new();
+        cell(id.to_string().as_bytes(), &mut row);
+        let letter = [b'a' + (id % 26) as u8];
+        match id {
+            ..300 => cell(&letter.repeat(id % 50), &mut row),
+            300..350 => cell(b"later", &mut row),
+            _ => cell(b"last", &mut row),
+        }
+        if id < 300 && id % 50 == 0 {
+            // Its spaces at the end are part of the text.
+            cell(&b"long ".repeat(1200 + id), &mut row);
+        } else {
+            row.push(0xfb);
+        }
+        match id {
+            ..300 => cell(b"42", &mut row),
+            300..350 => cell((id - 300).to_string().as_bytes(), &mut row),
+            _ => row.push(0xfb),
+        }
+        all.push(row);
+    }
+    all
+}
+
+#[test]
+fn files_of_all_page_sizes_and_checksums_are_read() {
+    for (name, packed) in FILES {
+        let rows = read(&unpacked(packed), name.starts_with("ma"));
+        let rows = rows.unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(rows.len(), 360, "{name}");
+        assert!(rows == wanted(), "{name}");
+    }
+}
+
+#[test]
+fn the_newest_version_of_an_updated_document_is_read() {
+    let (_, packed) = fixture!("myjson");
+    let rows = read(&unpacked(packed), false).expect("rows");
+    let document = |m: &str, a: u8, z: &[u8]| {
+        let text = [
+            b"{\"a\": \"",
+            &[a].repeat(30_000)[..],
+            b"\", \"m\": \"",
+            m.as_bytes(),
+            b"\", \"z\": \"",
+            z,
+            b"\"}",
+        ];
+        text.concat()
+    };
+    for (row, (id, wanted)) in rows.iter().zip([
+        (b'1', document("four", b'x', b"short")),
+        (b'2', document("fixed", b'v', &[b'w'].repeat(30_000))),
+    ]) {
+        let mut all = Vec::new();
+        cell(&[id], &mut all);
+        cell(&wanted, &mut all);
+        assert!(*row == all, "{}", id as char);
+    }
+    assert_eq!(rows.len(), 2);
+}
+
+/// A flipped bit in a page that has a checksum is an error, or is where no row and no entry is affected.
+#[test]
+fn flipped_bits_are_noticed_or_harmless() {
+    for (name, packed) in [fixture!("my4k"), fixture!("ma4k"), fixture!("myinno")] {
+        let mut file = unpacked(packed);
+        let wanted = wanted();
+        let of_maria = name.starts_with("ma");
+        assert!(read(&file, of_maria).expect("rows") == wanted, "{name}");
+        let mut noticed = 0;
+        for at in (0..file.len()).step_by(97) {
+            let bit = 1 << (at % 8);
+            file[at] ^= bit;
+            match read(&file, of_maria) {
+                Ok(rows) => assert!(rows == wanted, "{name}: byte {at}"),
+                Err(_) => noticed += 1,
+            }
+            file[at] ^= bit;
+        }
+        assert!(noticed > 100, "{name}: {noticed}");
+    }
+}
+
+#[test]
+fn what_is_not_read_is_refused_by_name() {
+    let file = unpacked(FILES[7].1);
+    let flags = crate::format::FLAGS;
+    for (value, says) in [
+        (0x4029u32, "ROW_FORMAT=COMPRESSED"),
+        (0x6021, "an encrypted tablespace"),
+        (0x35, "page compression"),
+        (0x1_0021, "page compression"),
+        (0x12, "flags 0x12"),
+        (0x8000_0021, "flags 0x80000021"),
+    ] {
+        let mut file = file.clone();
+        file[flags..flags + 4].copy_from_slice(&value.to_be_bytes());
+        let error = Tablespace::open(&file).err().expect("an error");
+        assert!(error.to_string().contains(says), "{error}");
+    }
+    let short = file[..100].to_vec();
+    assert!(Tablespace::open(&short).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Damage whose sum is right: told or not, it is never the end of the program.
+    #[test]
+    fn no_damage_ends_the_program(
+        places in proptest::collection::vec((0usize..1 << 20, any::<u8>()), 1..12),
+        maria in any::<bool>(),
+        near in any::<bool>(),
+    ) {
+        let (at, format) = if maria { (7, Format::MariaDb) } else { (4, Format::MySql) };
+        let mut file = unpacked(FILES[at].1);
+        for (at, byte) in places {
+            // In the headers of pages, or anywhere.
+            let at = if near { at / SIZE * SIZE + at % 300 } else { at };
+            let at = at % file.len();
+            file[at] = byte;
+            let page = at / SIZE * SIZE;
+            format.seal(&mut file[page..page + SIZE]);
+        }
+        let _ = read(&file, maria);
+    }
+}
