@@ -12,11 +12,13 @@ mod dump;
 mod load;
 mod others;
 mod repository;
+mod snapshot;
 mod verify;
 
 use super::Loaded;
 use crate::args::bench::{Bench, Tpcc};
 use crate::args::config::Config;
+use crate::args::snapshot::Snapshot;
 use crate::args::{Cli, Command, errors};
 use crate::settings;
 use base::{Error, Kind, Result};
@@ -88,6 +90,7 @@ fn verbs() -> impl Iterator<Item = &'static Verb> {
         load::VERBS,
         verify::VERBS,
         repository::VERBS,
+        snapshot::VERBS,
         others::VERBS,
     ];
     all.into_iter().flatten()
@@ -197,7 +200,10 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
         Command::Bench(Bench::Tpcc(Tpcc::Load(a))) => settings::bench::tpcc_load(a).map(drop),
         Command::Bench(Bench::Tpcc(Tpcc::Run(a))) => settings::bench::tpcc_run(a).map(drop),
         Command::Bench(Bench::Tpcc(Tpcc::Check(a))) => settings::bench::tpcc_check(a).map(drop),
-        Command::Init(_)
+        Command::Snapshot(Snapshot::Take(a)) => settings::snapshot::take(a).map(drop),
+        Command::Snapshot(Snapshot::Restore(a)) => settings::snapshot::restore(a).map(drop),
+        Command::Snapshot(Snapshot::List(_) | Snapshot::Clean(_))
+        | Command::Init(_)
         | Command::Prune(_)
         | Command::Config(Config::Check(_))
         | Command::Status(_)

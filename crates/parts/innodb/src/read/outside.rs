@@ -17,8 +17,8 @@ mod lob {
     pub const DATA_PAGE: u16 = 23;
     /// First page: the list of entries (`OFFSET_INDEX_LIST`).
     pub const LIST: usize = 64;
-    /// First page: entries, then bytes of the value (`first_page_t::LOB_PAGE_DATA`).
-    pub const ENTRIES: usize = 96;
+    /// First page: bytes of the value, after ten entries whatever the size of a page (`first_page_t::node_count`).
+    pub const FIRST_DATA: usize = 96 + 10 * ENTRY;
     /// A data page's bytes (`data_page_t::LOB_PAGE_DATA`).
     pub const DATA: usize = 49;
     /// An entry (`index_entry_t`): the next one, older versions of it, page, bytes, version, length of all that.
@@ -135,8 +135,6 @@ impl Outside {
         end: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        // As many entries as the first page of this size has (`first_page_t::node_count`).
-        let in_first = lob::ENTRIES + nodes(space.page_size()) * lob::ENTRY;
         let first = space.page(&mut self.entries, r.page)?;
         let mut at = address(first, lob::LIST + 4);
         while at.0 != NONE && out.len() < end {
@@ -166,7 +164,7 @@ impl Outside {
             }
             let page = space.page(&mut self.data, entry.page)?;
             let from = match u16_at(page, fil::TYPE) {
-                kind::LOB_FIRST if entry.page == r.page => in_first,
+                kind::LOB_FIRST if entry.page == r.page => lob::FIRST_DATA,
                 lob::DATA_PAGE => lob::DATA,
                 _ => return Err(Error::damaged(entry.page, "it holds no long value")),
             };
@@ -214,17 +212,6 @@ struct Entry {
     page: u32,
     length: usize,
     version: u32,
-}
-
-/// Entries in a first page (`first_page_t::node_count`).
-fn nodes(page_size: usize) -> usize {
-    match page_size {
-        4096 => 2,
-        8192 => 5,
-        16384 => 10,
-        32768 => 20,
-        _ => 40,
-    }
 }
 
 /// A file address: page and byte.

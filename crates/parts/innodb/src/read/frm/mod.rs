@@ -57,7 +57,7 @@ pub struct Frm {
     pub row_format: Option<&'static str>,
     /// KEY_BLOCK_SIZE in KiB; 0: none.
     pub key_block_size: u16,
-    /// Options of the engine, by name in lower case: `page_compressed`, `encrypted`, `encryption_key_id`.
+    /// Options of the engine by name, as they were written: `PAGE_COMPRESSED`, `encrypted` ([`Frm::option`]).
     pub options: Vec<(String, String)>,
     /// The comment.
     pub comment: String,
@@ -87,6 +87,15 @@ struct Extra<'f> {
 }
 
 impl Frm {
+    /// An option of the engine, in whatever case it was written.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        let named = self
+            .options
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| value.as_str())
+    }
+
     /// Reads a file.
     pub fn read(file: &[u8]) -> Result<Frm, Error> {
         let file = Part(file);
@@ -234,7 +243,7 @@ fn options(from: &mut Part<'_>) -> Result<Vec<(String, String)>, Error> {
         if length == 0 {
             break;
         }
-        let name = utf8(from.take(length.into())?).to_lowercase();
+        let name = utf8(from.take(length.into())?);
         let length = from.take_u16()? & !QUOTED;
         all.push((name, utf8(from.take(length.into())?)));
     }

@@ -54,7 +54,8 @@ fn tables_are_told() {
     let hashed = Frm::read(file!("hashed")).expect("a table");
     assert_eq!(hashed.keys[0].kind, KeyKind::UniqueHash);
     let paged = Frm::read(file!("paged")).expect("a table");
-    assert_eq!(paged.options[0], ("page_compressed".into(), "1".into()));
+    assert_eq!(paged.option("page_compressed"), Some("1"));
+    assert_eq!(paged.options[0].0, "PAGE_COMPRESSED");
 }
 
 #[test]

@@ -94,7 +94,7 @@ pub struct Short<const N: usize, B: BorrowMut<[u8; N]> = [u8; N]> {
 }
 
 /// Appends a short text as a cell, put together in its place: to copy it right after it was written byte by byte would
-/// make the processor wait for those bytes. After an error, something may have been appended.
+/// make the processor wait for those bytes. After an error, nothing has been appended.
 #[inline]
 pub fn in_place<const N: usize>(
     out: &mut Vec<u8>,
@@ -106,7 +106,10 @@ pub fn in_place<const N: usize>(
         return Err(Broken("text of this length"));
     };
     let mut text = Short { bytes, end: 1 };
-    write(&mut text)?;
+    if let Err(broken) = write(&mut text) {
+        out.truncate(start);
+        return Err(broken);
+    }
     let end = text.end;
     text.bytes[0] = (end - 1) as u8;
     out.truncate(start + end);

@@ -15,6 +15,9 @@ use super::{Broken, cell, float};
 /// Objects and arrays in each other, at most (`JSON_DOCUMENT_MAX_DEPTH` of the server).
 const DEPTH: u32 = 100;
 
+/// Bytes in a line of Base64: 76 letters (`base64_encode` of the server).
+const BASE64_LINE: usize = 57;
+
 /// Types of values.
 mod kind {
     pub const SMALL_OBJECT: u8 = 0;
@@ -286,7 +289,13 @@ impl Document<'_> {
                 self.out.extend_from_slice(b"\"base64:type");
                 number(self.out, kind.into());
                 self.out.push(b':');
-                base64_simd::STANDARD.encode_append(value, self.out);
+                // In lines, whose ends are escaped as in any text.
+                for (n, line) in value.chunks(BASE64_LINE).enumerate() {
+                    if n > 0 {
+                        self.out.extend_from_slice(b"\\n");
+                    }
+                    base64_simd::STANDARD.encode_append(line, self.out);
+                }
                 self.out.push(b'"');
                 return Ok(());
             }

@@ -356,10 +356,11 @@ pub fn old_date_time(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(),
 /// TIMESTAMP of before MySQL 5.6, in UTC: the fraction has its own digits, not pairs of them.
 pub fn old_timestamp(stored: &[u8], digits: u8, out: &mut Vec<u8>) -> Result<(), Broken> {
     let (seconds, fraction) = halves(stored, 4, digits)?;
-    let parts = Parts::of_timestamp(seconds, fraction);
-    cell::in_place(out, |text| {
-        Parts { fraction, ..parts }.date_time(digits, text)
-    })
+    let parts = Parts {
+        fraction,
+        ..Parts::of_timestamp(seconds, fraction)
+    };
+    cell::in_place(out, |text| parts.date_time(digits, text))
 }
 
 /// A date or time inside a JSON document: the servers' packed number of eight bytes, the low one first; always with
