@@ -229,7 +229,7 @@ fn proven_and_not_proven(pair: &Pair) {
     late.code(4).says(&[
         "NOT TRUE",
         "it did not end within 1.00 s",
-        "1 check is true",
+        "4 rows, 2 checks",
     ]);
     drill(pair, &[&second, "--check-timeout", "1s"])
         .code(2)
