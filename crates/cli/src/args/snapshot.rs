@@ -103,9 +103,9 @@ pub struct Take {
     /// Room of the snapshot, for --method lvm [default: 20 % of the volume's]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub snapshot_size: Option<u64>,
-    /// Compression of the files
-    #[arg(long, value_name = "METHOD", default_value = "zstd:1", value_parser = Compression)]
-    pub compression: dump::Compression,
+    /// Compression of the files [default: zstd:1]
+    #[arg(long, value_name = "METHOD", value_parser = Compression)]
+    pub compression: Option<dump::Compression>,
     /// Files that are read and stored at a time [default: one per core, at least 2 and at most 8]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,

@@ -5,6 +5,7 @@
 
 use super::place;
 use crate::args::bench::Impact;
+use crate::args::connection::Connection;
 use crate::args::copy::Copy;
 use crate::args::doctor::Doctor;
 use crate::args::dump::{Dump, Dumping};
@@ -162,31 +163,86 @@ pub fn dump(a: &Dumping) -> Result<()> {
     limits(&a.throttle)
 }
 
-/// What does not apply to a dump of a data directory.
+/// The first of these options that was given.
+fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
+    let given = options.iter().find(|(_, given)| *given);
+    given.map(|(option, _)| *option)
+}
+
+/// What does not apply to a dump of a data directory, or to any other.
 pub fn from_files(a: &Dump) -> Result<()> {
-    if a.files.from_files.is_none() {
-        return Ok(());
+    let f = &a.files;
+    if f.from_files.is_none() {
+        let only_there = first_given(&[
+            ("--recover", f.recover),
+            ("--scratch", f.scratch.is_some()),
+            ("--mysqld", f.mysqld.is_some()),
+            ("--mysqld-option", !f.mysqld_option.is_empty()),
+        ]);
+        return match only_there {
+            Some(option) => refuse(
+                format!("{option} is for the temporary server of --from-files"),
+                "leave it out, or name a data directory with --from-files",
+            ),
+            None => Ok(()),
+        };
     }
     let c = &a.how.connection;
-    if c.says_how() || c.ssl_mode.is_some() || c.ssl_ca.is_some() {
+    if let Some(option) = connects(c) {
         return refuse(
-            "options on how to connect do not apply to the temporary server of --from-files",
-            "leave out --ssl-…, --get-server-public-key and --connect-timeout",
+            format!("{option} does not apply to the temporary server of --from-files"),
+            "leave it out",
         );
     }
-    if a.how.consistency == Consistency::None || a.how.lock_wait.is_some() {
+    let locks = [
+        ("--consistency none", a.how.consistency == Consistency::None),
+        ("--lock-wait", a.how.lock_wait.is_some()),
+    ];
+    if let Some(option) = first_given(&locks) {
         return refuse(
-            "--consistency and --lock-wait do not apply to --from-files: no server writes to the data directory",
-            "leave them out",
+            format!(
+                "{option} does not apply to --from-files: no server writes to the data directory"
+            ),
+            "leave it out",
         );
     }
-    if is_limited(&a.how.throttle) {
+    let t = &a.how.throttle;
+    let impact = [
+        ("--max-impact", t.max_impact.is_some()),
+        ("--max-lag", t.max_lag.is_some()),
+        ("--max-threads-running", t.max_threads_running.is_some()),
+        ("--max-history-list", t.max_history_list.is_some()),
+        ("--abort-if", !t.abort_if.is_empty()),
+    ];
+    if let Some(option) = first_given(&impact) {
         return refuse(
-            "limits on the impact on other sessions do not apply to --from-files: its server has none",
-            "leave them out; --max-rate limits how fast files are read, --max-rate-disk how fast the archive is written",
+            format!("{option} does not apply to --from-files: its server has no other sessions"),
+            "leave it out; --max-rate limits how fast files are read, --max-rate-disk how fast the archive is written",
         );
     }
     Ok(())
+}
+
+/// The first option that says to which server to connect, or how.
+fn connects(c: &Connection) -> Option<&'static str> {
+    first_given(&[
+        ("--host", c.host.is_some()),
+        ("--port", c.port.is_some()),
+        ("--socket", c.socket.is_some()),
+        ("--user", c.user.is_some()),
+        ("--password", c.password.is_some()),
+        ("--password-fd", c.password_fd.is_some()),
+        ("--ssl-mode", c.ssl_mode.is_some()),
+        ("--ssl-ca", c.ssl_ca.is_some()),
+        (
+            "--ssl-cert with --ssl-key",
+            c.ssl_cert.is_some() && c.ssl_key.is_some(),
+        ),
+        ("--ssl-cert", c.ssl_cert.is_some()),
+        ("--ssl-key", c.ssl_key.is_some()),
+        ("--get-server-public-key", c.get_server_public_key),
+        ("--connect-timeout", c.connect_timeout.is_some()),
+    ])
 }
 
 /// `penstock snapshot take`.
@@ -204,9 +260,19 @@ pub fn snapshot(a: &Take) -> Result<()> {
             "leave them out, and name a place with --to",
         );
     }
-    if a.datadir.is_some() && a.connection.names_a_server() {
+    let c = &a.connection;
+    let files = [
+        ("--defaults-file", c.defaults_file.is_some()),
+        ("--defaults-extra-file", c.defaults_extra_file.is_some()),
+        ("--defaults-group-suffix", c.defaults_group_suffix.is_some()),
+    ];
+    if a.datadir.is_some()
+        && let Some(option) = connects(c).or_else(|| first_given(&files))
+    {
         return refuse(
-            "--datadir names the files of a server that does not run, and the connection options one that runs",
+            format!(
+                "{option} is for a server that runs, and --datadir names the files of one that does not"
+            ),
             "leave one of the two out",
         );
     }
@@ -223,14 +289,20 @@ pub fn snapshot(a: &Take) -> Result<()> {
             "leave it out",
         );
     }
-    let stores = a.max_rate.is_some()
-        || a.store_limits.max_rate_disk.is_some()
-        || !a.encryption.encrypt_to.is_empty()
-        || a.encryption.passphrase_file.is_some();
-    if a.keep && stores {
+    let stores = [
+        ("--compression", a.compression.is_some()),
+        ("--threads", a.threads.is_some()),
+        ("--max-rate", a.max_rate.is_some()),
+        ("--max-rate-disk", a.store_limits.max_rate_disk.is_some()),
+        ("--encrypt-to", !a.encryption.encrypt_to.is_empty()),
+        ("--passphrase-file", a.encryption.passphrase_file.is_some()),
+    ];
+    if a.keep
+        && let Some(option) = first_given(&stores)
+    {
         return refuse(
-            "--keep stores nothing, so no rate and no key applies",
-            "leave them out, or name a place with --to",
+            format!("--keep stores nothing, so {option} does not apply"),
+            "leave it out, or name a place with --to",
         );
     }
     Ok(())

@@ -51,7 +51,7 @@ pub fn take(a: &Take) -> Result<TakeOptions> {
         state: records()?,
         lock_wait: Duration::from_secs(a.lock_wait.unwrap_or(LOCK_WAIT).max(1)),
         threads: threads(a.threads),
-        compression: a.compression,
+        compression: a.compression.unwrap_or(dump::Compression::Zstd(1)),
         keep_free: a.keep_free,
         size: a.snapshot_size,
     })

@@ -124,7 +124,7 @@ fn what_does_not() {
         ("dump --to d --limit-timeout 5s", "no limit is set"),
         (
             "dump --to d --from-files /srv/d --max-lag 2s",
-            "its server has none",
+            "has no other sessions",
         ),
         (
             "dump --to d --from-files /srv/d --consistency none",

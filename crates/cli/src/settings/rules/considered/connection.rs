@@ -25,7 +25,8 @@ fn existing(c: &Call) -> bool {
 
 fn files(c: &Call) -> bool {
     // A dump of files takes the group penstock of an option file, too.
-    !c.has("--no-defaults") && (not_for_files(c) || c.has("--from-files"))
+    let stopped = c.has("snapshot") && c.has("--datadir");
+    !c.has("--no-defaults") && !stopped && (not_for_files(c) || c.has("--from-files"))
 }
 
 pub const CONNECTION: &[Considered] = &[
@@ -38,7 +39,10 @@ pub const CONNECTION: &[Considered] = &[
         existing(c) && (uris == 0 || by_uri < uris)
     }),
     ("password", "--password", existing),
-    ("password-fd", "--password-fd {fd}", not_for_files),
+    ("password-fd", "--password-fd {fd}", |c| {
+        // A load into a new data directory gives it to root.
+        not_for_files(c) && !(c.has("snapshot") && c.has("--datadir"))
+    }),
     ("defaults-file", "--defaults-file {cnf}", files),
     ("defaults-extra-file", "--defaults-extra-file {cnf}", files),
     ("defaults-group-suffix", "--defaults-group-suffix _x", files),

@@ -67,6 +67,9 @@ pub const VERBS: &[Verb] = &[
                 ("scratch", "--scratch /var/tmp", always),
                 ("check", "--check SELECT~1", always),
                 ("check-file", "--check-file {checks}", always),
+                ("check-timeout", "--check-timeout 5m", |c| {
+                    c.has_any(&["--check", "--check-file"])
+                }),
                 ("threads", "--threads 2", always),
                 ("mysqld", "--mysqld /bin/x", always),
                 (

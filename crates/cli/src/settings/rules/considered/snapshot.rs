@@ -50,7 +50,7 @@ const TAKE: &[Considered] = &[
     ("method", "--method reflink", always),
     ("to", "--to {new}", stores),
     ("keep", "--keep", |c| !c.has("--to")),
-    ("at", "--at /srv", |c| runs(c) && !c.has("clone")),
+    ("at", "--at /srv", runs),
     ("datadir", "--datadir /srv/d", |c| c.has("copy")),
     ("lock-wait", "--lock-wait 5", |c| {
         !c.has_any(&["clone", "copy"])
