@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Subcommand, Debug)]
 pub enum Snapshot {
     /// Take a snapshot of a server's files, and store it or keep it where it was made
-    Take(Take),
+    Take(Box<Take>),
     /// List the snapshots on this host: those that were kept, and what killed runs left
     List(List),
     /// Restore a snapshot into a new data directory: every digest is checked, a temporary server
