@@ -187,6 +187,10 @@ fn definitions_are_those_of_the_server(kind: Kind) {
                 FROM information_schema.statistics WHERE {place} ORDER BY index_name, seq_in_index"
             ),
         );
+        // Of a spatial key it shows the bytes of a box as its prefix.
+        for part in wanted.iter_mut().filter(|k| k[4] == "SPATIAL") {
+            part[3].clear();
+        }
         let mut found = keys(&frm);
         // In a stable order: their columns stay as they are.
         found.sort_by(|a, b| a[0].cmp(&b[0]));

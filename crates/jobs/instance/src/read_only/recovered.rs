@@ -20,8 +20,9 @@ const COPY: &str = "recovered";
 /// Where the recovering server has its socket.
 const RECOVERING: &str = "recovering";
 
-/// How often it is looked whether all transactions are rolled back.
-const POLL: Duration = Duration::from_millis(50);
+/// How often it is looked whether all transactions are rolled back. The server makes its list again only when no session has
+/// read it for a tenth of a second (`CACHE_MIN_IDLE_TIME_NS`, trx0i_s.cc).
+const POLL: Duration = Duration::from_millis(250);
 
 /// A copy that is recovered.
 #[derive(Debug)]
