@@ -293,10 +293,10 @@ fn a_damaged_file_is_named_and_the_rest_is_dumped(kind: Kind) {
     let id = page(root)[66..74].to_owned();
     let is_leaf =
         |n: &usize| is_index(n) && page(*n)[64..66] == [0, 0] && page(*n)[66..74] == id[..];
-    // Some of them may be free by now.
+    // Some of them may be free by now. Without the first one MariaDB does not open a table that was altered instantly.
     let leaves: Vec<usize> = (root + 1..pages).filter(is_leaf).collect();
-    assert!(leaves.len() > 1, "{pages}");
-    for leaf in leaves {
+    assert!(leaves.len() > 2, "{pages}");
+    for leaf in &leaves[1..] {
         bytes[leaf * 16384 + 5000] ^= 1;
     }
     std::fs::write(&path, bytes).expect("it is written");

@@ -143,6 +143,13 @@ fn part(entry: Part<'_>, columns: &[Column]) -> Result<KeyPart, Error> {
         .map_or(1, |set| set.most.into());
     // Only these have prefixes; a long one is 0 long in a key that hashes it.
     let whole = match of.number {
+        // UUID and addresses are kept shorter than they are written.
+        254 if ["uuid", "inet"]
+            .iter()
+            .any(|t| of.column_type.starts_with(t)) =>
+        {
+            true
+        }
         15 | 254 => length == of.length || length == 0,
         249..=252 => length == 0,
         _ => true,
