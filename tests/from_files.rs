@@ -46,7 +46,7 @@ impl Scene {
             .run()
     }
 
-    fn from_files(&self, name: &str, more: &[&str]) -> Done {
+    fn dump_files(&self, name: &str, more: &[&str]) -> Done {
         Tool::new(["dump", "--json", "--chunk-size", "64k", "--from-files"])
             .arg(self.server.datadir())
             .arg("--to")
@@ -193,7 +193,7 @@ fn the_archive_is_that_of_sql(kind: Kind) {
     scene.by_sql("sql").code(3);
     scene.server.stop().expect("it shuts down");
     let before = state(&scene.server.datadir());
-    let done = scene.from_files("files", &[]).ok();
+    let done = scene.dump_files("files", &[]).ok();
     let after = state(&scene.server.datadir());
     let changed: Vec<_> = after
         .iter()
@@ -253,7 +253,7 @@ fn a_killed_server_is_recovered_in_a_copy(kind: Kind) {
     open.execute("DELETE FROM h.words").expect("it deletes");
     open.execute("INSERT INTO h.nothing VALUES (1)")
         .expect("it inserts");
-    let busy = scene.from_files("busy", &[]).code(11);
+    let busy = scene.dump_files("busy", &[]).code(11);
     busy.says(&["a server uses the data directory"]);
     // Another transaction is committed, and makes the open one durable.
     scene.fill("INSERT INTO h.other VALUES (3); CREATE TABLE h.last (a INT PRIMARY KEY); INSERT INTO h.last VALUES (1)");
@@ -264,7 +264,7 @@ fn a_killed_server_is_recovered_in_a_copy(kind: Kind) {
         .code(1)
         .says(&["--recover"]);
     assert!(!scene.path("unclean").exists());
-    scene.from_files("recovered", &["--recover"]).ok();
+    scene.dump_files("recovered", &["--recover"]).ok();
     assert_eq!(state(&scene.server.datadir()), before);
     scene.nothing_is_left();
     drop(open);
@@ -300,7 +300,7 @@ fn a_damaged_file_is_named_and_the_rest_is_dumped(kind: Kind) {
         bytes[leaf * 16384 + 5000] ^= 1;
     }
     std::fs::write(&path, bytes).expect("it is written");
-    let done = scene.from_files("damaged", &[]).code(3);
+    let done = scene.dump_files("damaged", &[]).code(3);
     done.says(&["changed.ibd", "its checksum is wrong", "none of its rows"]);
     assert!(!scene.digests("damaged").contains_key("h.changed"));
     assert!(scene.digests("damaged").contains_key("h.words"));

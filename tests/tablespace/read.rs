@@ -284,7 +284,9 @@ fn again(conn: &mut Conn, random: &mut Random) -> String {
     let value = |n: &String| match n.as_str() {
         "id" => format!("`id` + {shift}"),
         "u" => "NULL".to_owned(),
-        n if n.starts_with('n') && shift % 2 == 0 => format!("IF(`id` % 2, `{n}`, DEFAULT(`{n}`))"),
+        n if n.starts_with('n') && shift.is_multiple_of(2) => {
+            format!("IF(`id` % 2, `{n}`, DEFAULT(`{n}`))")
+        }
         n => format!("`{n}`"),
     };
     let values: Vec<String> = names.iter().map(value).collect();

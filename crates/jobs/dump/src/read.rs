@@ -73,7 +73,7 @@ impl Readers<'_> {
             return self.generated(conn, task, stop);
         }
         if let Some(piece) = &task.piece {
-            return self.from_files(task, piece, scratch, stop);
+            return self.read_piece(task, piece, scratch, stop);
         }
         let table = task.series();
         let name = &table.plan.name;

@@ -27,7 +27,7 @@ impl From<innodb::read::Error> for End {
 
 impl Readers<'_> {
     /// Reads the rows of a piece. Rows that cannot be read are given up with all others of their table.
-    pub fn from_files(
+    pub fn read_piece(
         &self,
         task: &Task,
         piece: &Piece,

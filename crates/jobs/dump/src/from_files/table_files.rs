@@ -182,7 +182,7 @@ fn dictionary_information(
         None => paths.to_owned(),
     };
     for path in &all {
-        let sdi = with_file(path, limiter, |space| Sdi::read(space))?;
+        let sdi = with_file(path, limiter, Sdi::read)?;
         if !sdi.json().is_empty() {
             return Ok(sdi);
         }
@@ -246,10 +246,10 @@ pub fn divide(
         return Ok((0..starts.len()).map(|n| whole(of(n))).collect());
     };
     let mut pieces: Vec<Piece> = Vec::new();
-    for n in 0..starts.len() {
+    for (n, start) in starts.iter().enumerate() {
         let first = match n {
             0 => None,
-            _ => file.first_key(&space, &key, starts[n])?,
+            _ => file.first_key(&space, &key, *start)?,
         };
         match (first, pieces.last_mut()) {
             (Some(bound), Some(before)) => {

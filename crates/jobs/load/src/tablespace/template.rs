@@ -206,13 +206,11 @@ fn read_exported(datadir: &Datadir, paths: &TablePaths) -> io::Result<ExportedFi
     })
 }
 
+/// Types of columns, for what builds a tablespace and for what reads it again.
+type Types = (Vec<(String, Column)>, Vec<innodb::read::Column>);
+
 /// The types of the columns that the archive has, in its order.
-fn columns(
-    conn: &mut Conn,
-    table: &Table,
-    name: &str,
-    mariadb: bool,
-) -> Result<Verdict<(Vec<(String, Column)>, Vec<innodb::read::Column>)>> {
+fn columns(conn: &mut Conn, table: &Table, name: &str, mariadb: bool) -> Result<Verdict<Types>> {
     let server = if mariadb {
         Server::MariaDb
     } else {

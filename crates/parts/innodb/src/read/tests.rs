@@ -88,7 +88,7 @@ fn table(space: &Tablespace<'_>, of_maria: bool) -> Result<Table, Error> {
 }
 
 /// All rows of a file, and every index against them.
-fn read(file: &Vec<u8>, of_maria: bool) -> Result<Vec<Vec<u8>>, Error> {
+fn read(file: &impl super::Bytes, of_maria: bool) -> Result<Vec<Vec<u8>>, Error> {
     let space = Tablespace::open(file)?;
     let table = table(&space, of_maria)?;
     let leaves = Leaves::of(&space, &table.clustered, table.redundant)?;

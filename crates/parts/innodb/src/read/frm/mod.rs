@@ -168,10 +168,10 @@ impl Frm {
         if extra.period {
             not_told.push("an application-time period".to_owned());
         }
-        if let Some((start, end)) = extra.system_time {
-            if start.max(end) >= read.columns.len() {
-                return Err(damaged("system versioning of a column that is not there"));
-            }
+        if let Some((start, end)) = extra.system_time
+            && start.max(end) >= read.columns.len()
+        {
+            return Err(damaged("system versioning of a column that is not there"));
         }
         Ok(Frm {
             version,
@@ -223,7 +223,7 @@ impl<'f> Extra<'f> {
                         all.types.push((column, utf8(part.take(length)?)));
                     }
                 }
-                extra::IMPORTANT.. => {
+                unknown if unknown >= extra::IMPORTANT => {
                     return Err(Error::Unsupported(format!("a .frm file with part {kind}")));
                 }
                 _ => {}
