@@ -162,7 +162,7 @@ fn definitions_are_those_of_the_server(kind: Kind) {
         let wanted: Vec<Vec<String>> = wanted
             .into_iter()
             .map(|mut c| {
-                if c[2] == "cp1251" {
+                if matches!(c[2].as_str(), "cp1251" | "koi8r") {
                     c[1] = c[1]
                         .chars()
                         .map(|c| if c.is_ascii() { c } else { '\u{fffd}' })

@@ -260,7 +260,7 @@ fn a_killed_server_is_recovered_in_a_copy(kind: Kind) {
     scene.server.kill9().expect("it is killed");
     let before = state(&scene.server.datadir());
     scene
-        .from_files("unclean", &[])
+        .dump_files("unclean", &[])
         .code(1)
         .says(&["--recover"]);
     assert!(!scene.path("unclean").exists());
