@@ -97,8 +97,16 @@ impl Scene {
 
     /// Stops a load at a failpoint, does something there, and lets it continue.
     fn meanwhile(&self, failpoint: &str, what: impl FnOnce()) -> Done {
+        self.meanwhile_with(&[], failpoint, what)
+    }
+
+    /// The same with more options.
+    fn meanwhile_with(&self, more: &[&str], failpoint: &str, what: impl FnOnce()) -> Done {
         self.empty();
-        let run = self.offline(&[]).env("PENSTOCK_STOP_AT", failpoint).start();
+        let run = self
+            .offline(more)
+            .env("PENSTOCK_STOP_AT", failpoint)
+            .start();
         run.until_stopped();
         what();
         run.signal(Signal::CONT);
@@ -401,8 +409,9 @@ fn interrupted_while_the_server_is_stopped(s: &mut Scene) {
         .ok()
         .says(&["as tablespaces", "equal:"]);
     s.equal("idle");
-    // Tables that differ are loaded again by SQL.
-    let done = s.meanwhile("a file is entered#1", || {
+    // Tables that differ are loaded again by SQL; all rows are read from the server here, not only a sample.
+    let sql = &["--verify", "sql"];
+    let done = s.meanwhile_with(sql, "a file is entered#1", || {
         for change in [
             "f.a SET v = 'other' WHERE id = 77",
             "f.b SET v = 'other' WHERE id = 77",
