@@ -1,0 +1,153 @@
+//! What goes with files of a server: a dump of them, and snapshots.
+
+use super::refuse;
+use crate::args::connection::Connection;
+use crate::args::dump::Dump;
+use crate::args::snapshot::{Method as SnapshotMethod, Take};
+use crate::args::values::Consistency;
+use base::Result;
+
+/// The first of these options that was given.
+fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
+    let given = options.iter().find(|(_, given)| *given);
+    given.map(|(option, _)| *option)
+}
+
+/// What does not apply to a dump of a data directory, or to any other.
+pub fn from_files(a: &Dump) -> Result<()> {
+    let f = &a.files;
+    if f.from_files.is_none() {
+        let only_there = first_given(&[
+            ("--recover", f.recover),
+            ("--scratch", f.scratch.is_some()),
+            ("--mysqld", f.mysqld.is_some()),
+            ("--mysqld-option", !f.mysqld_option.is_empty()),
+        ]);
+        return match only_there {
+            Some(option) => refuse(
+                format!("{option} is for the temporary server of --from-files"),
+                "leave it out, or name a data directory with --from-files",
+            ),
+            None => Ok(()),
+        };
+    }
+    let c = &a.how.connection;
+    if let Some(option) = connects(c) {
+        return refuse(
+            format!("{option} does not apply to the temporary server of --from-files"),
+            "leave it out",
+        );
+    }
+    let locks = [
+        ("--consistency none", a.how.consistency == Consistency::None),
+        ("--lock-wait", a.how.lock_wait.is_some()),
+    ];
+    if let Some(option) = first_given(&locks) {
+        return refuse(
+            format!(
+                "{option} does not apply to --from-files: no server writes to the data directory"
+            ),
+            "leave it out",
+        );
+    }
+    let t = &a.how.throttle;
+    let impact = [
+        ("--max-impact", t.max_impact.is_some()),
+        ("--max-lag", t.max_lag.is_some()),
+        ("--max-threads-running", t.max_threads_running.is_some()),
+        ("--max-history-list", t.max_history_list.is_some()),
+        ("--abort-if", !t.abort_if.is_empty()),
+    ];
+    if let Some(option) = first_given(&impact) {
+        return refuse(
+            format!("{option} does not apply to --from-files: its server has no other sessions"),
+            "leave it out; --max-rate limits how fast files are read, --max-rate-disk how fast the archive is written",
+        );
+    }
+    Ok(())
+}
+
+/// The first option that says to which server to connect, or how.
+fn connects(c: &Connection) -> Option<&'static str> {
+    first_given(&[
+        ("--host", c.host.is_some()),
+        ("--port", c.port.is_some()),
+        ("--socket", c.socket.is_some()),
+        ("--user", c.user.is_some()),
+        ("--password", c.password.is_some()),
+        ("--password-fd", c.password_fd.is_some()),
+        ("--ssl-mode", c.ssl_mode.is_some()),
+        ("--ssl-ca", c.ssl_ca.is_some()),
+        (
+            "--ssl-cert with --ssl-key",
+            c.ssl_cert.is_some() && c.ssl_key.is_some(),
+        ),
+        ("--ssl-cert", c.ssl_cert.is_some()),
+        ("--ssl-key", c.ssl_key.is_some()),
+        ("--get-server-public-key", c.get_server_public_key),
+        ("--connect-timeout", c.connect_timeout.is_some()),
+    ])
+}
+
+/// `penstock snapshot take`.
+pub fn snapshot(a: &Take) -> Result<()> {
+    let method = a.method;
+    if a.datadir.is_some() && method != SnapshotMethod::Copy {
+        return refuse(
+            "--datadir is for a server that does not run, whose files are copied",
+            "name the running server, or use --method copy",
+        );
+    }
+    if a.datadir.is_some() && (a.keep || a.at.is_some() || a.lock_wait.is_some()) {
+        return refuse(
+            "--keep, --at and --lock-wait are for a server that runs",
+            "leave them out, and name a place with --to",
+        );
+    }
+    let c = &a.connection;
+    let files = [
+        ("--defaults-file", c.defaults_file.is_some()),
+        ("--defaults-extra-file", c.defaults_extra_file.is_some()),
+        ("--defaults-group-suffix", c.defaults_group_suffix.is_some()),
+    ];
+    if a.datadir.is_some()
+        && let Some(option) = connects(c).or_else(|| first_given(&files))
+    {
+        return refuse(
+            format!(
+                "{option} is for a server that runs, and --datadir names the files of one that does not"
+            ),
+            "leave one of the two out",
+        );
+    }
+    if a.snapshot_size.is_some() && method != SnapshotMethod::Lvm {
+        return refuse(
+            "--snapshot-size is the room of an LVM snapshot that has room of its own",
+            "leave it out, or use --method lvm",
+        );
+    }
+    let by_server = matches!(method, SnapshotMethod::Clone | SnapshotMethod::Copy);
+    if by_server && a.lock_wait.is_some() {
+        return refuse(
+            "--lock-wait does not apply: the server, or mariadb-backup, locks by itself",
+            "leave it out",
+        );
+    }
+    let stores = [
+        ("--compression", a.compression.is_some()),
+        ("--threads", a.threads.is_some()),
+        ("--max-rate", a.max_rate.is_some()),
+        ("--max-rate-disk", a.store_limits.max_rate_disk.is_some()),
+        ("--encrypt-to", !a.encryption.encrypt_to.is_empty()),
+        ("--passphrase-file", a.encryption.passphrase_file.is_some()),
+    ];
+    if a.keep
+        && let Some(option) = first_given(&stores)
+    {
+        return refuse(
+            format!("--keep stores nothing, so {option} does not apply"),
+            "leave it out, or name a place with --to",
+        );
+    }
+    Ok(())
+}
