@@ -4,7 +4,6 @@ use super::original::Original;
 use base::Result;
 use run::Run;
 use run::state::storage;
-use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, lchown, symlink};
@@ -60,25 +59,38 @@ fn in_schema(schema: &str, name: &str) -> Treat {
     }
 }
 
-/// Makes the directory `to` for a server that runs as `user`. Returns how many bytes were copied.
+/// Makes the directory `to` for a server that runs as `user` and only reads. Returns how many bytes were copied.
 pub(super) fn create(run: &Run, original: &Original, to: &Path, user: Option<u32>) -> Result<u64> {
+    make(run, original, to, user, false)
+}
+
+fn make(
+    run: &Run,
+    original: &Original,
+    to: &Path,
+    user: Option<u32>,
+    recovers: bool,
+) -> Result<u64> {
     let from = original.path();
     let logs = logs(from).map_err(|e| storage("read", from, &e))?;
     let mut made = Maker {
         run,
         user,
+        links: !recovers,
         bytes: 0,
     };
     made.directory(to)?;
     for (name, path, is_directory) in entries(from)? {
         let there = to.join(&name);
         let shown = name.to_string_lossy();
+        // What recovery needs besides: pages that were written twice, and the list of prepared transactions.
+        let needed = recovers && (shown.starts_with("#ib_") || shown == "tc.log");
         match at_top(&shown, is_directory, &logs) {
-            Treat::LeaveOut => {}
-            Treat::Link => made.link(&path, &there)?,
+            Treat::LeaveOut if !needed => {}
+            Treat::Link if made.links => made.link(&path, &there)?,
             Treat::Empty => made.directory(&there)?,
-            Treat::Copy if !is_directory => made.copy(&path, &there)?,
-            Treat::Copy => made.schema(&shown, &path, &there)?,
+            _ if is_directory => made.schema(&shown, &path, &there)?,
+            _ => made.copy(&path, &there)?,
         }
     }
     Ok(made.bytes)
@@ -121,6 +133,8 @@ fn entries(directory: &Path) -> Result<Vec<(std::ffi::OsString, std::path::PathB
 struct Maker<'a> {
     run: &'a Run,
     user: Option<u32>,
+    /// Whether InnoDB's files are links.
+    links: bool,
     bytes: u64,
 }
 
@@ -158,7 +172,7 @@ impl Maker<'_> {
             match in_schema(schema, &shown) {
                 // No server has directories here; whatever it is, it is not needed.
                 _ if is_directory => {}
-                Treat::Link => self.link(&path, &there)?,
+                Treat::Link if self.links => self.link(&path, &there)?,
                 Treat::Empty => {
                     File::create_new(&there).map_err(|e| storage("create", &there, &e))?;
                     self.own(&there)?;
@@ -178,26 +192,13 @@ pub(super) fn copy_all(
     to: &Path,
     user: Option<u32>,
 ) -> Result<u64> {
-    let from = original.path();
-    let logs = logs(from).map_err(|e| storage("read", from, &e))?;
+    let bytes = make(run, original, to, user, true)?;
     let mut made = Maker {
         run,
         user,
-        bytes: 0,
+        links: false,
+        bytes,
     };
-    made.directory(to)?;
-    for (name, path, is_directory) in entries(from)? {
-        let there = to.join(&name);
-        let shown = name.to_string_lossy();
-        // What recovery needs besides: pages that were written twice, and the list of prepared transactions.
-        let recovers = shown.starts_with("#ib_") || shown == "tc.log";
-        match at_top(&shown, is_directory, &logs) {
-            Treat::LeaveOut if !recovers => {}
-            Treat::Empty => made.directory(&there)?,
-            _ if is_directory => made.copy_directory(&path, &there)?,
-            _ => made.copy(&path, &there)?,
-        }
-    }
     if let (Some(index), Some((last, _))) =
         (original.binary_log_index()?, original.binary_log_end()?)
     {
@@ -207,29 +208,6 @@ pub(super) fn copy_all(
         made.copy(&original.binary_log(&last)?, &to.join(&last))?;
     }
     Ok(made.bytes)
-}
-
-impl Maker<'_> {
-    fn copy_directory(&mut self, from: &Path, to: &Path) -> Result<()> {
-        self.directory(to)?;
-        let schema = from
-            .file_name()
-            .unwrap_or(OsStr::new(""))
-            .to_string_lossy()
-            .into_owned();
-        for (name, path, is_directory) in entries(from)? {
-            let there = to.join(&name);
-            match in_schema(&schema, &name.to_string_lossy()) {
-                _ if is_directory => {}
-                Treat::Empty => {
-                    File::create_new(&there).map_err(|e| storage("create", &there, &e))?;
-                    self.own(&there)?;
-                }
-                _ => self.copy(&path, &there)?,
-            }
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
