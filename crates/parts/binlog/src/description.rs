@@ -26,19 +26,17 @@ pub struct Description {
     fixed: Vec<u8>,
 }
 
-impl Default for Description {
-    /// What is assumed of a stream before its first event.
-    fn default() -> Self {
+impl Description {
+    /// What is assumed of a stream before its first event: nothing but how the server checks its events now.
+    pub fn of_stream(checksum: Checksum) -> Description {
         Description {
             server_version: String::new(),
             created: 0,
-            checksum: Checksum::None,
+            checksum,
             fixed: Vec::new(),
         }
     }
-}
 
-impl Description {
     /// Reads one: all bytes of the event. Its checksum is not verified here, see [`crate::Event::parse`].
     pub fn parse(bytes: &[u8]) -> Result<Description> {
         let header = Header::parse(bytes)?;

@@ -1,7 +1,7 @@
 //! Walks a file of a binary log from front to back.
 
 use crate::event::{HEADER, MAGIC, MAGIC_ENCRYPTED};
-use crate::{Description, Error, Event, Header, Result, kind};
+use crate::{Checksum, Description, Error, Event, Header, Result, kind};
 use std::io::{self, Read};
 
 /// Longest event that is read. A server's packets end at 1 GiB, and events of rows at about the same.
@@ -57,7 +57,7 @@ impl<R: Read> File<R> {
         Ok(File {
             from,
             bytes: Vec::new(),
-            description: Description::default(),
+            description: Description::of_stream(Checksum::None),
             at: MAGIC.len() as u64,
         })
     }

@@ -56,6 +56,23 @@ impl Boundaries {
         Boundaries::default()
     }
 
+    /// Inside a transaction whose first events are known already; `until_end`: an event of its own ends it.
+    pub fn resume(transaction: Transaction, until_end: bool) -> Boundaries {
+        Boundaries {
+            open: Some(Open {
+                transaction,
+                until_end,
+            }),
+            ended: Transaction::default(),
+        }
+    }
+
+    /// What [`Boundaries::resume`] needs to go on from here.
+    pub fn open(&self) -> Option<(&Transaction, bool)> {
+        let open = self.open.as_ref()?;
+        Some((&open.transaction, open.until_end))
+    }
+
     /// Whether a transaction has begun and not ended.
     pub fn is_inside(&self) -> bool {
         self.open.is_some()

@@ -238,6 +238,12 @@ impl Conn {
         self.stream.shutdown();
     }
 
+    /// Ends a stream of events, which nothing but the end of the connection ends.
+    pub(crate) fn quit_stream(&mut self) {
+        self.state = State::Closed;
+        self.stream.shutdown();
+    }
+
     /// A handle that another thread can use to break this connection.
     pub fn closer(&self) -> Result<Closer> {
         let socket = self.stream.socket().ok_or_else(closed)?.try_clone()?;

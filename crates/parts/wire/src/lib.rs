@@ -19,6 +19,7 @@ mod load;
 mod login;
 pub mod options;
 mod payload;
+pub mod replication;
 #[cfg(any(test, feature = "rogue"))]
 pub mod rogue;
 pub mod rows;

@@ -88,6 +88,11 @@ impl Position {
         self.domains.insert(gtid.domain, gtid);
     }
 
+    /// Each domain as far as either has come.
+    pub fn add_all(&mut self, other: &Position) {
+        other.domains.values().for_each(|gtid| self.add(*gtid));
+    }
+
     /// The last one of a domain.
     pub fn of(&self, domain: u32) -> Option<Gtid> {
         self.domains.get(&domain).copied()

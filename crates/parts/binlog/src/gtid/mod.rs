@@ -80,6 +80,15 @@ impl Executed {
         }
     }
 
+    /// Adds all of `other`.
+    pub fn add_all(&mut self, other: &Executed) {
+        match (self, other) {
+            (Executed::MySql(a), Executed::MySql(b)) => a.add_all(b),
+            (Executed::MariaDb(a), Executed::MariaDb(b)) => a.add_all(b),
+            _ => {}
+        }
+    }
+
     /// Whether all of these are among `other`.
     pub fn is_within(&self, other: &Executed) -> bool {
         match (self, other) {

@@ -1,0 +1,163 @@
+//! Follows a server's log, and stores it.
+
+mod session;
+mod state;
+
+use crate::kept::Kept;
+use base::{Error, Kind, Result};
+use binlog::gtid::Executed;
+use run::Run;
+use session::{Ended, Session};
+use state::State;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use store::Store;
+
+/// Longest wait before another try to connect.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// What to follow, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Servers with the same transactions; the first that answers is followed as long as it does.
+    pub sources: Vec<wire::Options>,
+    /// Where to begin if nothing is kept yet.
+    pub start: Start,
+    /// What came is stored at least this often: what could be lost with the server.
+    pub max_age: Duration,
+    /// A segment that is this long is stored at once, in bytes of the log.
+    pub max_segment: u64,
+    /// End when everything that the server has is stored.
+    pub once: bool,
+    /// Number as a replica; no other replica may have it.
+    pub server_id: u32,
+}
+
+/// Where a first timeline begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With the oldest file that the server has.
+    Oldest,
+    /// With the file that the server writes now.
+    Newest,
+    /// With this file.
+    File(String),
+    /// With this file, or the oldest one after it: a backup needs it.
+    Backup(String),
+}
+
+/// What was stored.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// The last source.
+    pub source: String,
+    /// The last timeline.
+    pub timeline: u32,
+    /// Segments that were stored.
+    pub segments: u64,
+    /// Bytes of the log in them.
+    pub bytes: u64,
+    /// Bytes of the objects.
+    pub stored: u64,
+    /// Transactions.
+    pub transactions: u64,
+    /// Where the first byte came from.
+    pub from: Option<(String, u64)>,
+    /// Where the archive ends now.
+    pub to: Option<(String, u64)>,
+    /// When the last transaction was committed: microseconds since 1970.
+    pub last_time: Option<u64>,
+    /// Connections that were lost and made again.
+    pub reconnects: u64,
+    /// What is missing, and what the archive holds that the server lost.
+    pub exceptions: Vec<String>,
+    /// Seconds it ran.
+    pub seconds: f64,
+}
+
+/// Follows the log until a stop is requested, or with [`Options::once`] until its end. A stop is no failure: everything that
+/// came is stored then.
+pub fn archive(run: &Run, store: &Arc<dyn Store>, options: &Options) -> Result<Summary> {
+    let begin = Instant::now();
+    let kept = Kept::open(Arc::clone(store))?;
+    for name in &kept.others {
+        let name = base::units::printable(name);
+        run.observer.warn(format!(
+            "{name} is nothing of the binary logs, and left alone"
+        ));
+    }
+    let phase = run.phase("binary log", 1);
+    let mut state = State::new(run, Arc::clone(store), options, &phase.counters, kept)?;
+    let mut at = 0;
+    let mut pause = Duration::ZERO;
+    loop {
+        let ended = Session::open(run, &options.sources[at], &state)
+            .and_then(|session| session.follow(run, &mut state));
+        if state.took_something() {
+            pause = Duration::ZERO;
+        }
+        let e = match ended {
+            Ok(Ended::Stopped | Ended::AtEnd) => break,
+            // The next session decides what that means.
+            Ok(Ended::Changed) => {
+                state.changed = true;
+                continue;
+            }
+            _ if run.cancel.is_raised() => break,
+            Err(e) => e,
+        };
+        let first = state.summary.segments == 0 && state.summary.reconnects == 0;
+        if options.once || !can_pass(&e) || first && options.sources.len() == 1 && !state.resumed {
+            state.flush()?;
+            return Err(e);
+        }
+        state.flush()?;
+        state.summary.reconnects += 1;
+        at = (at + 1) % options.sources.len();
+        if state.summary.reconnects == 1 || pause.is_zero() {
+            run.observer.warn(format!("{}; trying again", e.what));
+        }
+        run.observer
+            .event(base::Event::Waiting(Some("the server".to_owned())));
+        pause = (pause * 2).clamp(Duration::from_millis(250), LONGEST_PAUSE);
+        // Nothing is lost by waiting: the server keeps what was not read.
+        if wait(run, pause) {
+            break;
+        }
+        run.observer.event(base::Event::Waiting(None));
+    }
+    state.flush()?;
+    let mut summary = state.summary;
+    summary.seconds = begin.elapsed().as_secs_f64();
+    Ok(summary)
+}
+
+/// Whether the same may go well the next time.
+fn can_pass(e: &Error) -> bool {
+    // Shutdown in progress, too many connections, aborted.
+    const PASSING: [u16; 6] = [1040, 1053, 1077, 1152, 1158, 1927];
+    match e.server_error {
+        Some(code) => PASSING.contains(&code),
+        None => e.kind == Kind::Connection,
+    }
+}
+
+/// Waits; whether a stop was requested meanwhile.
+fn wait(run: &Run, time: Duration) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        if run.cancel.is_raised() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20).min(time));
+    }
+    run.cancel.is_raised()
+}
+
+/// Whether anything of `executed` is known.
+fn words(executed: &Executed) -> String {
+    match executed.is_empty() {
+        true => "nothing".to_owned(),
+        false => executed.to_string(),
+    }
+}

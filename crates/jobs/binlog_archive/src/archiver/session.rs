@@ -1,0 +1,418 @@
+//! One connection: where the archive and the server's log fit together, and the stream from there.
+
+use super::state::State;
+use super::{Start, words};
+use crate::layout::order;
+use crate::source::{Source, is_made_for_stream, of_log, stated};
+use crate::timeline::{Follows, Timeline};
+use base::{Error, Kind, Result};
+use binlog::body::Rotate;
+use binlog::event::IN_USE;
+use binlog::{Description, Event, Header, MAGIC, Mark, kind};
+use run::{Run, failure};
+use std::time::Duration;
+use wire::replication::LogRequest;
+
+/// How often a source shows that it lives while it has nothing to send.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// A source that sends neither events nor heartbeats for this long is lost.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// How a session ended, if not by an error.
+pub(crate) enum Ended {
+    /// A stop was requested.
+    Stopped,
+    /// All that the server has is here.
+    AtEnd,
+    /// The server's log is not the one that was followed.
+    Changed,
+}
+
+pub(crate) struct Session<'o> {
+    source: Source,
+    options: &'o wire::Options,
+}
+
+/// Where to go on.
+enum Plan {
+    /// Behind the last byte.
+    Resume(String, u64),
+    /// In another timeline.
+    Begin(Box<Timeline>),
+}
+
+impl<'o> Session<'o> {
+    pub(crate) fn open(run: &Run, options: &'o wire::Options, state: &State<'_>) -> Result<Self> {
+        let mut source = Source::open(run, options)?;
+        source.prepare(heartbeat(state))?;
+        Ok(Session { source, options })
+    }
+
+    /// Takes events until something ends it.
+    pub(crate) fn follow(mut self, run: &Run, state: &mut State<'_>) -> Result<Ended> {
+        state.summary.source = self.options.endpoint.to_string();
+        let (mut file, position) = match self.plan(run, state)? {
+            Plan::Resume(file, position) => (file, position),
+            Plan::Begin(timeline) => {
+                let file = timeline.file.clone();
+                state.begin_timeline(*timeline)?;
+                (file, 0)
+            }
+        };
+        if position == 0 {
+            state.begin_file(&file)?;
+        }
+        let asked = u32::try_from(position.max(MAGIC.len() as u64)).map_err(|_| {
+            let what = format!("{file} is longer than 4 GiB, and cannot be read on from offset {position}");
+            Error::new(Kind::Failed, what).hint(
+                "the protocol has no larger offsets; remove that file's segments from the repository: it is then archived from its beginning",
+            )
+        })?;
+        let request = LogRequest {
+            server_id: state.options.server_id,
+            file: file.clone(),
+            position: asked,
+            follow: !state.options.once,
+            silence: Some(SILENCE),
+        };
+        let mut description = Description::of_stream(self.source.checksum);
+        let doing = format!("the stream of the binary log ended in {file}");
+        let conn = &mut self.source.conn;
+        conn.register_replica(request.server_id, "penstock")
+            .map_err(privileges)?;
+        let mut events = conn.binary_log(&request, false).map_err(privileges)?;
+        loop {
+            if run.cancel.is_raised() {
+                state.flush()?;
+                return Ok(Ended::Stopped);
+            }
+            let bytes = match events.next() {
+                Ok(Some(received)) => received.bytes,
+                Ok(None) => {
+                    state.flush()?;
+                    return Ok(Ended::AtEnd);
+                }
+                Err(e) => return Err(privileges(e).context(&doing)),
+            };
+            if !take(state, &mut file, &mut description, bytes)? {
+                return Ok(Ended::Changed);
+            }
+            state.flush_if_due(heartbeat(state))?;
+        }
+    }
+
+    /// Compares what is archived with what the server has.
+    fn plan(&mut self, run: &Run, state: &State<'_>) -> Result<Plan> {
+        let Some(timeline) = &state.timeline else {
+            return self.first(run, state);
+        };
+        if self.source.identity.is_mariadb() != timeline.is_mariadb() {
+            let what = format!(
+                "the archive holds the log of a {} server, and {} is none",
+                timeline.flavour, self.options.endpoint
+            );
+            return Err(Error::new(Kind::Usage, what).hint("archive it under another NAME"));
+        }
+        let Some((file, position, _)) = state.place() else {
+            // A run was killed between the timeline and its first segment.
+            let there = self.source.file(&timeline.file).is_some();
+            return match there && self.is_same_server(timeline) {
+                true => Ok(Plan::Resume(timeline.file.clone(), 0)),
+                false => self.first(run, state),
+            };
+        };
+        if !self.is_same_server(timeline) {
+            return self.other_server(run, state);
+        }
+        if state.changed {
+            let first = self.source.files.first().map(|f| f.name.clone());
+            return self.reset(run, state, first.unwrap_or_default(), &file, position);
+        }
+        if let Some(found) = self.source.file(&file) {
+            if found.size >= position {
+                return Ok(Plan::Resume(file, position));
+            }
+            // It was begun again under the same name, or a crash has taken its end.
+            let size = found.size;
+            return self.shorter(run, state, &file, position, size);
+        }
+        let first = self.source.files.first().map(|f| f.name.clone());
+        match first {
+            Some(first) if order(&first) > order(&file) => {
+                let missing = format!("from {file}:{position} to {first}:0");
+                let reason = "the server removed files that were not archived yet";
+                self.begin(run, state, first, reason, None, Some(missing))
+            }
+            // Names that count from the beginning again.
+            Some(first) => self.reset(run, state, first, &file, position),
+            None => Err(Error::new(Kind::Failed, "the server's log has no files")),
+        }
+    }
+
+    fn is_same_server(&self, timeline: &Timeline) -> bool {
+        let identity = &self.source.identity;
+        match (&identity.uuid, &timeline.server_uuid) {
+            (Some(a), Some(b)) => a == b,
+            _ => identity.server_id == timeline.server_id,
+        }
+    }
+
+    /// The first timeline of all.
+    fn first(&mut self, run: &Run, state: &State<'_>) -> Result<Plan> {
+        let files = &self.source.files;
+        let none = || Error::new(Kind::Failed, "the server's log has no files");
+        let oldest = files.first().ok_or_else(none)?.name.clone();
+        let newest = files.last().ok_or_else(none)?.name.clone();
+        let file = match &state.options.start {
+            Start::Oldest => oldest,
+            Start::Newest => newest,
+            Start::File(file) => match self.source.file(file) {
+                Some(found) => found.name.clone(),
+                None => {
+                    let what = format!("the server's log has no file {file}");
+                    let hint = format!("it has {oldest} to {newest}");
+                    return Err(Error::new(Kind::Usage, base::units::printable(&what))
+                        .hint(base::units::printable(&hint)));
+                }
+            },
+            Start::Backup(file) => {
+                let there = files.iter().find(|f| order(&f.name) >= order(file));
+                there.map_or(newest, |f| f.name.clone())
+            }
+        };
+        let missing = match &state.options.start {
+            Start::Backup(needed) if *needed != file => Some(format!(
+                "from {needed}, where the oldest backup begins, to {file}:0"
+            )),
+            _ => None,
+        };
+        self.begin(run, state, file, "the first", None, missing)
+    }
+
+    fn reset(
+        &mut self,
+        run: &Run,
+        state: &State<'_>,
+        first: String,
+        file: &str,
+        position: u64,
+    ) -> Result<Plan> {
+        let missing =
+            format!("whatever came behind {file}:{position} before the server's log was reset");
+        let reason = "the server's log was reset";
+        self.begin(run, state, first, reason, None, Some(missing))
+    }
+
+    /// The server's file is shorter than what is archived of it.
+    fn shorter(
+        &mut self,
+        run: &Run,
+        state: &State<'_>,
+        file: &str,
+        position: u64,
+        size: u64,
+    ) -> Result<Plan> {
+        let names: Vec<String> = self.source.files.iter().map(|f| f.name.clone()).collect();
+        let next = names.iter().find(|n| order(n) > order(file)).cloned();
+        let number = state.timeline.as_ref().map_or(0, |t| t.number);
+        if let Some(next) = next {
+            let before = self.before(run, state, &next)?;
+            // What the archive has, the server after its crash has not.
+            let ahead = state.archived.as_ref().map(|a| a.without(&before));
+            let ahead = ahead.filter(|a| !a.is_empty());
+            let reason = format!(
+                "the server lost the end of {file} in a crash: it has {size} bytes of it, the archive {position}{}",
+                ahead.map_or_else(String::new, |a| format!("; only the archive has {a}"))
+            );
+            run.observer.warn(reason.clone());
+            let follows = Follows {
+                timeline: number,
+                file: file.to_owned(),
+                position: Some(size),
+            };
+            return self.begin(run, state, next, &reason, Some(follows), None);
+        }
+        let first = names.first().cloned().unwrap_or_else(|| file.to_owned());
+        self.reset(run, state, first, file, position)
+    }
+
+    /// Another server of the same replication: where its log goes on, by GTIDs.
+    fn other_server(&mut self, run: &Run, state: &State<'_>) -> Result<Plan> {
+        let names: Vec<String> = self.source.files.iter().map(|f| f.name.clone()).collect();
+        let reason = format!("another server is followed: {}", self.options.endpoint);
+        let Some(archived) = state.archived.clone().filter(|a| !a.is_empty()) else {
+            let first = names.first().cloned().unwrap_or_default();
+            let missing =
+                "what came between the two servers' logs is not known: they have no GTIDs"
+                    .to_owned();
+            return self.begin(run, state, first, &reason, None, Some(missing));
+        };
+        for name in names.iter().rev() {
+            let before = self.before(run, state, name)?;
+            if before.is_within(&archived) {
+                let follows = Follows {
+                    timeline: state.timeline.as_ref().map_or(0, |t| t.number),
+                    file: state.place().map_or_else(String::new, |p| p.0),
+                    position: None,
+                };
+                return self.begin(run, state, name.clone(), &reason, Some(follows), None);
+            }
+        }
+        let first = names.first().cloned().unwrap_or_default();
+        let before = self.before(run, state, &first)?;
+        let missing = format!("the transactions {}", before.without(&archived));
+        self.begin(run, state, first, &reason, None, Some(missing))
+    }
+
+    fn before(
+        &mut self,
+        run: &Run,
+        state: &State<'_>,
+        file: &str,
+    ) -> Result<binlog::gtid::Executed> {
+        self.source
+            .executed_before(run, self.options, state.options.server_id, file)
+    }
+
+    fn begin(
+        &mut self,
+        run: &Run,
+        state: &State<'_>,
+        file: String,
+        reason: &str,
+        follows: Option<Follows>,
+        missing: Option<String>,
+    ) -> Result<Plan> {
+        let before = self.before(run, state, &file)?;
+        let identity = &self.source.identity;
+        run.observer.note(base::units::printable(&format!(
+            "a timeline begins with {file} ({reason}); executed before it: {}",
+            words(&before)
+        )));
+        Ok(Plan::Begin(Box::new(Timeline {
+            version: Timeline::VERSION,
+            number: 0,
+            flavour: self.source.flavour().to_owned(),
+            server_version: identity.version_text.clone(),
+            server_uuid: identity.uuid.clone(),
+            server_id: identity.server_id,
+            file,
+            began: jiff::Timestamp::now()
+                .strftime("%Y-%m-%dT%H:%M:%SZ")
+                .to_string(),
+            reason: reason.to_owned(),
+            executed_before: Some(before.to_string()),
+            follows,
+            missing,
+        })))
+    }
+}
+
+fn heartbeat(state: &State<'_>) -> Duration {
+    HEARTBEAT
+        .min(state.options.max_age / 2)
+        .max(Duration::from_millis(10))
+}
+
+/// Takes one event of the stream; `false` if the server's file is not the one that is archived under its name.
+fn take(
+    state: &mut State<'_>,
+    file: &mut String,
+    description: &mut Description,
+    bytes: &[u8],
+) -> Result<bool> {
+    let wrong = |e: &binlog::Error, file: &str| of_log(file, e);
+    let header = Header::parse(bytes).map_err(|e| wrong(&e, file))?;
+    let event = Event::parse(bytes, description).map_err(|e| wrong(&e, file))?;
+    let at = state.place().filter(|p| p.0 == *file);
+    let (at, created) = at.map_or((0, 0), |p| (p.1, p.2));
+    if header.kind == kind::FORMAT_DESCRIPTION {
+        *description = Description::parse(bytes).map_err(|e| wrong(&e, file))?;
+        if at == 0 {
+            return begin_file(state, file, description, &header, bytes).map(|()| true);
+        }
+        // Sent again in front of a stream from the middle of a file.
+        return Ok(created == header.timestamp);
+    }
+    if is_made_for_stream(&header, bytes.len()) {
+        if header.kind == kind::ROTATE {
+            let rotate = Rotate::parse(event.body()).map_err(|e| wrong(&e, file))?;
+            if rotate.file != *file {
+                state.begin_file(&rotate.file)?;
+                *file = rotate.file;
+            }
+        }
+        return Ok(true);
+    }
+    let end = at + bytes.len() as u64;
+    if header.end != end as u32 {
+        let what = format!(
+            "the stream of {file} has a {} event that ends at {}, and what came before it ends at {at}: bytes are missing",
+            event.kind_name(),
+            header.end
+        );
+        return Err(Error::new(Kind::Failed, base::units::printable(&what))
+            .hint("the server does not send its log as it is; a proxy or an encrypted log may be the reason"));
+    }
+    match header.kind {
+        kind::START_ENCRYPTION => return Err(wrong(&binlog::Error::Encrypted, file)
+            .hint("MariaDB sends an encrypted log changed, so it cannot be archived byte for byte; set encrypt_binlog=OFF")),
+        kind::INCIDENT => state.run.observer.warn(format!(
+            "the server noted an incident at {file}:{at}: its log lacks something there"
+        )),
+        _ => {}
+    }
+    let mark = state
+        .boundaries
+        .take(at, &event)
+        .map_err(|e| wrong(&e, file))?;
+    let ended = (mark == Mark::End).then(|| state.boundaries.ended().clone());
+    let before = stated(&event).map_err(|e| wrong(&e, file))?;
+    state.count(bytes.len());
+    let segment = state.segment(file)?;
+    segment.push(bytes)?;
+    if let Some(before) = before {
+        segment.executed_before(&before);
+    }
+    if mark == Mark::Between {
+        segment.whole();
+    }
+    if let Some(ended) = ended {
+        state.add(&ended);
+    }
+    Ok(true)
+}
+
+/// The first bytes of a file, as they are once the server has closed it.
+fn begin_file(
+    state: &mut State<'_>,
+    file: &str,
+    description: &Description,
+    header: &Header,
+    bytes: &[u8],
+) -> Result<()> {
+    let mut bytes = bytes.to_vec();
+    // The flags of an open file; the checksum is that of a closed one.
+    let flags = (header.flags & !IN_USE).to_le_bytes();
+    bytes[17..19].copy_from_slice(&flags);
+    state.count(MAGIC.len() + bytes.len());
+    let segment = state.segment(file)?;
+    segment.described(header.timestamp, &description.server_version);
+    segment.push(&MAGIC)?;
+    segment.push(&bytes)?;
+    segment.whole();
+    Ok(())
+}
+
+/// What a server refuses for want of a privilege.
+fn privileges(e: wire::Error) -> Error {
+    let code = e.code();
+    let e = failure::wire("cannot follow the binary log", e);
+    match code {
+        Some(1227 | 1045) => Error {
+            kind: Kind::Privilege,
+            ..e.hint("GRANT REPLICATION SLAVE ON *.* TO the account")
+        },
+        _ => e,
+    }
+}

@@ -1,0 +1,237 @@
+//! What is archived so far, and the segment that is being filled.
+
+use super::{Options, Summary};
+use crate::kept::Kept;
+use crate::layout::Name;
+use crate::segment::{Head, Segment};
+use crate::timeline::Timeline;
+use base::{Counters, Result};
+use binlog::gtid::Executed;
+use binlog::{Boundaries, Transaction};
+use run::{Run, failure};
+use std::sync::Arc;
+use store::Store;
+
+pub(crate) struct State<'r> {
+    pub(crate) run: &'r Run,
+    pub(crate) options: &'r Options,
+    store: Arc<dyn Store>,
+    counters: &'r Counters,
+    pub(crate) summary: Summary,
+    /// The newest timeline.
+    pub(crate) timeline: Option<Timeline>,
+    /// The heads of the file that is being followed.
+    heads: Vec<Head>,
+    segment: Option<Segment>,
+    pub(crate) boundaries: Boundaries,
+    /// Everything that all timelines together hold, and what was executed before the first.
+    pub(crate) archived: Option<Executed>,
+    /// Whether there was something before this run.
+    pub(crate) resumed: bool,
+    /// The server's file is not the one that is archived under its name.
+    pub(crate) changed: bool,
+    /// Bytes when [`State::took_something`] was asked last.
+    asked: u64,
+}
+
+impl<'r> State<'r> {
+    pub(crate) fn new(
+        run: &'r Run,
+        store: Arc<dyn Store>,
+        options: &'r Options,
+        counters: &'r Counters,
+        kept: Kept,
+    ) -> Result<State<'r>> {
+        let newest = kept.newest();
+        let file = newest.and_then(|t| t.files.last());
+        if let Some(gap) = file.and_then(|f| f.gap) {
+            let name = file.map_or("", |f| &f.name);
+            let what =
+                format!("a segment of {name} that begins at {gap} is missing in the repository");
+            return Err(base::Error::new(base::Kind::Archive, what)
+                .hint("restore it from a copy of the repository, or remove the segments of that file behind it: they are then archived again"));
+        }
+        let heads = file.map_or_else(Vec::new, |f| f.segments.clone());
+        let boundaries = heads.last().and_then(|h| h.open.as_ref());
+        Ok(State {
+            boundaries: boundaries.map_or_else(Boundaries::new, |open| open.boundaries()),
+            archived: archived(&kept),
+            timeline: newest.map(|t| t.timeline.clone()),
+            resumed: !heads.is_empty(),
+            heads,
+            segment: None,
+            run,
+            store,
+            options,
+            counters,
+            summary: Summary::default(),
+            changed: false,
+            asked: 0,
+        })
+    }
+
+    /// Whether anything came since this was asked last.
+    pub(crate) fn took_something(&mut self) -> bool {
+        let bytes = self.counters.bytes.get();
+        std::mem::replace(&mut self.asked, bytes) != bytes
+    }
+
+    /// Where the archive ends: the file, the offset in it, and when the file was begun. `None` before the first byte of a timeline.
+    pub(crate) fn place(&self) -> Option<(String, u64, u32)> {
+        if let Some(segment) = &self.segment {
+            let head = segment.head();
+            return Some((head.file.clone(), head.end, head.created));
+        }
+        let last = self.heads.last()?;
+        Some(match &last.next {
+            Some(next) => (next.clone(), 0, 0),
+            None => (last.file.clone(), last.end, last.created),
+        })
+    }
+
+    pub(crate) fn is_mariadb(&self) -> bool {
+        self.timeline.as_ref().is_some_and(Timeline::is_mariadb)
+    }
+
+    /// Begins a timeline; from here on everything belongs to it.
+    pub(crate) fn begin_timeline(&mut self, mut timeline: Timeline) -> Result<()> {
+        self.flush()?;
+        timeline.number = self.timeline.as_ref().map_or(0, |t| t.number) + 1;
+        let name = Name::Timeline(timeline.number).to_string();
+        self.store
+            .put(&name, timeline.to_text().as_bytes())
+            .and_then(|()| self.store.sync())
+            .map_err(|e| failure::store("cannot store the binary log", &e))?;
+        base::failpoint::reached("a timeline of the binary log is begun");
+        if let Some(missing) = &timeline.missing {
+            let what = format!("missing in the archive: {missing} ({})", timeline.reason);
+            self.run.observer.warn(what.clone());
+            self.summary.exceptions.push(what);
+        }
+        if self.archived.is_none() {
+            let before = timeline.executed_before.as_deref().unwrap_or_default();
+            self.archived = Executed::parse(timeline.is_mariadb(), before);
+        }
+        self.heads.clear();
+        self.segment = None;
+        self.changed = false;
+        self.boundaries = Boundaries::new();
+        self.timeline = Some(timeline);
+        Ok(())
+    }
+
+    /// Goes on with another file: the one before it has ended.
+    pub(crate) fn begin_file(&mut self, file: &str) -> Result<()> {
+        let here = self.heads.last().is_some_and(|h| h.file == file);
+        if here || self.segment.as_ref().is_some_and(|s| s.head().file == file) {
+            return Ok(());
+        }
+        self.store_segment(Some(file))?;
+        // Its last segment may have been stored before its end was known.
+        if let Some(last) = self.heads.last_mut() {
+            last.next = Some(file.to_owned());
+        }
+        Kept::join(&*self.store, &self.heads)
+            .map_err(|e| failure::store("cannot store the binary log", &e))?;
+        let (timeline, version) = self.of_timeline();
+        self.heads.clear();
+        self.boundaries = Boundaries::new();
+        let before = Head {
+            timeline,
+            file: file.to_owned(),
+            server_version: version,
+            ..Head::default()
+        };
+        self.segment = Some(Segment::new(&before, self.is_mariadb())?);
+        Ok(())
+    }
+
+    fn of_timeline(&self) -> (u32, String) {
+        let timeline = self.timeline.as_ref();
+        let version = timeline.map_or_else(String::new, |t| t.server_version.clone());
+        (timeline.map_or(0, |t| t.number), version)
+    }
+
+    /// The segment that is being filled; a new one behind the last.
+    pub(crate) fn segment(&mut self, file: &str) -> Result<&mut Segment> {
+        let segment = match self.segment.take() {
+            Some(segment) => segment,
+            None => {
+                let (timeline, server_version) = self.of_timeline();
+                let first = Head {
+                    timeline,
+                    file: file.to_owned(),
+                    server_version,
+                    ..Head::default()
+                };
+                let before = self.heads.last().filter(|h| h.file == file);
+                Segment::new(before.unwrap_or(&first), self.is_mariadb())?
+            }
+        };
+        Ok(self.segment.insert(segment))
+    }
+
+    /// A transaction that ended with the last bytes.
+    pub(crate) fn add(&mut self, transaction: &Transaction) {
+        if let (Some(archived), Some(gtid)) = (&mut self.archived, &transaction.gtid) {
+            archived.add(gtid);
+        }
+        if let Some(segment) = &mut self.segment {
+            segment.add(transaction);
+        }
+        self.counters.rows.add(1);
+    }
+
+    pub(crate) fn count(&self, bytes: usize) {
+        self.counters.bytes.add(bytes as u64);
+    }
+
+    /// Stores the segment if it is due.
+    pub(crate) fn flush_if_due(&mut self, heartbeat: std::time::Duration) -> Result<()> {
+        // The next look at the clock comes with the next event or heartbeat.
+        let oldest = self.options.max_age.saturating_sub(heartbeat);
+        let due = self.segment.as_ref().is_some_and(|s| {
+            !s.is_empty() && (s.len() >= self.options.max_segment || s.since.elapsed() >= oldest)
+        });
+        if due { self.flush() } else { Ok(()) }
+    }
+
+    /// Stores everything that came.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.store_segment(None)
+    }
+
+    fn store_segment(&mut self, next: Option<&str>) -> Result<()> {
+        let Some(segment) = self.segment.take_if(|s| !s.is_empty()) else {
+            return Ok(());
+        };
+        let from = (segment.head().file.clone(), segment.head().start);
+        let head = segment.finish(&*self.store, &self.boundaries, next)?;
+        let summary = &mut self.summary;
+        summary.segments += 1;
+        summary.bytes += head.end - head.start;
+        summary.stored += head.stored;
+        summary.transactions += head.transactions;
+        summary.from.get_or_insert(from);
+        summary.to = Some((head.file.clone(), head.end));
+        summary.last_time = summary.last_time.max(head.last_time);
+        summary.timeline = head.timeline;
+        self.counters.stored.add(head.stored);
+        self.heads.push(head);
+        Ok(())
+    }
+}
+
+/// Everything that all timelines hold together.
+fn archived(kept: &Kept) -> Option<Executed> {
+    let first = kept.timelines.first()?;
+    let mariadb = first.timeline.is_mariadb();
+    let before = first.timeline.executed_before.as_deref().unwrap_or("");
+    let mut all = Executed::parse(mariadb, before)?;
+    for timeline in &kept.timelines {
+        for head in timeline.files.iter().flat_map(|f| &f.segments) {
+            all.add_all(&Executed::parse(mariadb, &head.gtids)?);
+        }
+    }
+    Some(all)
+}

@@ -1,0 +1,197 @@
+//! What is kept of a server's binary log.
+
+use crate::layout::{Name, order};
+use crate::segment::{self, Head};
+use crate::timeline::Timeline;
+use base::{Error, Kind, Result};
+use run::failure;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use store::{EntryKind, PARTIAL_SUFFIX, Store};
+
+/// The heads of a whole file are at most this long, in bytes.
+const HEADS_LIMIT: u64 = 1 << 30;
+
+/// Everything in a place.
+#[derive(Clone)]
+pub struct Kept {
+    pub(crate) store: Arc<dyn Store>,
+    /// In their order.
+    pub timelines: Vec<KeptTimeline>,
+    /// Names that mean nothing here, and segments whose timeline is not there.
+    pub others: Vec<String>,
+}
+
+/// A timeline with its files.
+#[derive(Clone, Debug)]
+pub struct KeptTimeline {
+    /// What was written down when it began.
+    pub timeline: Timeline,
+    /// In the order of the log.
+    pub files: Vec<KeptFile>,
+}
+
+/// A file of a log.
+#[derive(Clone, Debug)]
+pub struct KeptFile {
+    /// Its name.
+    pub name: String,
+    /// Its segments, in their order; their offsets follow each other.
+    pub segments: Vec<Head>,
+    /// An offset at which bytes are missing.
+    pub gap: Option<u64>,
+}
+
+impl KeptFile {
+    /// Offset behind the last byte that is kept without a gap.
+    pub fn end(&self) -> u64 {
+        self.segments.last().map_or(0, |s| s.end)
+    }
+
+    /// Whether it is kept to its end.
+    pub fn is_complete(&self) -> bool {
+        self.gap.is_none() && self.segments.last().is_some_and(|s| s.next.is_some())
+    }
+
+    /// Bytes of its objects.
+    pub fn stored(&self) -> u64 {
+        self.segments.iter().map(|s| s.stored).sum()
+    }
+}
+
+impl KeptTimeline {
+    /// The newest segment.
+    pub fn last(&self) -> Option<&Head> {
+        self.files.last().and_then(|f| f.segments.last())
+    }
+
+    /// The first segment.
+    pub fn first(&self) -> Option<&Head> {
+        self.files.first().and_then(|f| f.segments.first())
+    }
+}
+
+impl Kept {
+    /// Reads what lies in this place.
+    pub fn open(store: Arc<dyn Store>) -> Result<Kept> {
+        let cannot = |e: store::Error| failure::store("cannot read the binary logs", &e);
+        let mut timelines: BTreeMap<u32, Timeline> = BTreeMap::new();
+        let mut segments: BTreeMap<(u32, String), BTreeMap<u64, u64>> = BTreeMap::new();
+        let mut joined: BTreeSet<(u32, String)> = BTreeSet::new();
+        let mut others = Vec::new();
+        for entry in store.list().map_err(cannot)? {
+            if entry.name.ends_with(PARTIAL_SUFFIX) {
+                continue;
+            }
+            let name = match entry.kind {
+                EntryKind::File => Name::parse(&entry.name),
+                EntryKind::Other => None,
+            };
+            match name {
+                Some(Name::Timeline(number)) => {
+                    let bytes = store.read_all(&entry.name, 1 << 20).map_err(cannot)?;
+                    let timeline = Timeline::parse(&bytes).filter(|t| t.number == number);
+                    let timeline = timeline.ok_or_else(|| {
+                        let what = format!("{} of the binary logs cannot be read", entry.name);
+                        Error::new(Kind::Archive, what)
+                            .hint("restore it from a copy of the repository, or use a newer version of penstock")
+                    })?;
+                    timelines.insert(number, timeline);
+                }
+                Some(Name::Segment {
+                    timeline,
+                    file,
+                    start,
+                }) => {
+                    let of_file = segments.entry((timeline, file)).or_default();
+                    of_file.insert(start, entry.size);
+                }
+                Some(Name::Heads { timeline, file }) => {
+                    joined.insert((timeline, file));
+                }
+                None => others.push(entry.name),
+            }
+        }
+        let mut kept = Kept {
+            store,
+            timelines: Vec::new(),
+            others,
+        };
+        for (number, timeline) in timelines {
+            let of_this = segments.iter().filter(|((t, _), _)| *t == number);
+            let mut files = Vec::new();
+            for ((_, file), found) in of_this {
+                let is_joined = joined.contains(&(number, file.clone()));
+                files.push(kept.file(number, file, found, is_joined)?);
+            }
+            files.sort_by(|a, b| order(&a.name).cmp(&order(&b.name)));
+            kept.timelines.push(KeptTimeline { timeline, files });
+        }
+        Ok(kept)
+    }
+
+    fn file(
+        &self,
+        timeline: u32,
+        file: &str,
+        found: &BTreeMap<u64, u64>,
+        joined: bool,
+    ) -> Result<KeptFile> {
+        let mut known: BTreeMap<u64, Head> = BTreeMap::new();
+        if joined {
+            let name = Name::Heads {
+                timeline,
+                file: file.to_owned(),
+            };
+            // They can all be read again from the segments.
+            if let Ok(bytes) = self.store.read_all(&name.to_string(), HEADS_LIMIT) {
+                let heads: Vec<Head> = serde_json::from_slice(&bytes).unwrap_or_default();
+                known = heads.into_iter().map(|h| (h.start, h)).collect();
+            }
+        }
+        let mut segments: Vec<Head> = Vec::new();
+        let mut gap = None;
+        for (&start, &stored) in found {
+            let end = segments.last().map_or(0, |s: &Head| s.end);
+            if start != end {
+                gap = Some(end);
+                break;
+            }
+            let head = match known.remove(&start).filter(|h| h.stored == stored) {
+                Some(head) => head,
+                None => {
+                    let name = Name::Segment {
+                        timeline,
+                        file: file.to_owned(),
+                        start,
+                    };
+                    segment::read_head(&*self.store, &name.to_string(), stored)?
+                }
+            };
+            segments.push(head);
+        }
+        Ok(KeptFile {
+            name: file.to_owned(),
+            segments,
+            gap,
+        })
+    }
+
+    /// The newest timeline.
+    pub fn newest(&self) -> Option<&KeptTimeline> {
+        self.timelines.last()
+    }
+
+    /// Writes the heads of a file that has ended into one object, so that they are read at once.
+    pub(crate) fn join(store: &dyn Store, heads: &[Head]) -> store::Result<()> {
+        let Some(first) = heads.first() else {
+            return Ok(());
+        };
+        let name = Name::Heads {
+            timeline: first.timeline,
+            file: first.file.clone(),
+        };
+        let text = serde_json::to_vec(heads).unwrap_or_default();
+        store.put(&name.to_string(), &text)
+    }
+}

@@ -1,0 +1,259 @@
+//! A segment: some bytes of one file of the log, compressed, behind a line that describes them.
+//!
+//! The first line of the object is a JSON text, the rest is zstd: `tail -n +2 SEGMENT | zstd -d` gives the server's own bytes.
+//! All segments of a file, one after the other, are that file.
+
+use base::{Error, Kind, Result};
+use binlog::gtid::{Executed, Gtid};
+use binlog::{Boundaries, Transaction};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read, Write};
+use store::Store;
+
+use crate::layout::Name;
+
+const VERSION: u32 = 1;
+/// The line that describes a segment is no longer than this, in bytes.
+const HEAD_LIMIT: u64 = 16 << 20;
+/// What is fast enough to follow any server, and as small as the levels above it nearly are.
+const LEVEL: i32 = 1;
+
+/// What is known of a segment without its bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// Of this format.
+    pub version: u32,
+    /// Number of its timeline.
+    pub timeline: u32,
+    /// File of the log.
+    pub file: String,
+    /// Offset of its first byte in that file.
+    pub start: u64,
+    /// Offset behind its last byte.
+    pub end: u64,
+    /// When the server began the file: seconds since 1970. It tells a file from another of the same name.
+    pub created: u32,
+    /// Version of the server that wrote the file.
+    pub server_version: String,
+    /// Offset behind the last event of it that ends a transaction, or stands between two. `start` if there is none.
+    pub whole_to: u64,
+    /// Transactions that end here.
+    pub transactions: u64,
+    /// Commit of the first of them, microseconds since 1970.
+    pub first_time: Option<u64>,
+    /// The latest commit among them.
+    pub last_time: Option<u64>,
+    /// Their GTIDs: a set, or of MariaDB the last one of each domain.
+    pub gtids: String,
+    /// What was executed before the file began, as the file itself says; in its first segment only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executed_before: Option<String>,
+    /// The transaction that has begun and not ended where this segment ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<Open>,
+    /// The file ends here, and the log goes on in this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// BLAKE3 of the bytes.
+    pub blake3: String,
+    /// Length of the object.
+    #[serde(default)]
+    pub stored: u64,
+}
+
+/// A transaction that has begun.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Open {
+    start: u64,
+    gtid: Option<String>,
+    time: u64,
+    exact: bool,
+    until_end: bool,
+}
+
+impl Open {
+    fn of(boundaries: &Boundaries) -> Option<Open> {
+        let (transaction, until_end) = boundaries.open()?;
+        Some(Open {
+            start: transaction.start,
+            gtid: transaction.gtid.as_ref().map(Gtid::to_string),
+            time: transaction.time,
+            exact: transaction.exact,
+            until_end,
+        })
+    }
+
+    pub(crate) fn boundaries(&self) -> Boundaries {
+        let transaction = Transaction {
+            start: self.start,
+            end: self.start,
+            gtid: self.gtid.as_deref().and_then(Gtid::parse),
+            time: self.time,
+            exact: self.exact,
+        };
+        Boundaries::resume(transaction, self.until_end)
+    }
+}
+
+impl Head {
+    /// Its name in the store.
+    pub(crate) fn name(&self) -> String {
+        let name = Name::Segment {
+            timeline: self.timeline,
+            file: self.file.clone(),
+            start: self.start,
+        };
+        name.to_string()
+    }
+
+    fn parse(line: &[u8]) -> Option<Head> {
+        let head: Head = serde_json::from_slice(line).ok()?;
+        (head.version == VERSION && head.start <= head.whole_to && head.whole_to <= head.end)
+            .then_some(head)
+    }
+}
+
+/// A segment that is being filled.
+pub struct Segment {
+    head: Head,
+    gtids: Executed,
+    bytes: zstd::stream::write::Encoder<'static, Vec<u8>>,
+    hasher: blake3::Hasher,
+    /// When its first byte came.
+    pub(crate) since: std::time::Instant,
+}
+
+impl Segment {
+    /// An empty one, which goes on where `before` says: its timeline, file, offset, and what is known of the file.
+    pub(crate) fn new(before: &Head, mariadb: bool) -> Result<Segment> {
+        let encoder = zstd::stream::write::Encoder::new(Vec::new(), LEVEL);
+        let bytes = encoder.map_err(|e| Error::new(Kind::Internal, e.to_string()))?;
+        Ok(Segment {
+            head: Head {
+                version: VERSION,
+                start: before.end,
+                end: before.end,
+                whole_to: before.end,
+                timeline: before.timeline,
+                file: before.file.clone(),
+                created: before.created,
+                server_version: before.server_version.clone(),
+                ..Head::default()
+            },
+            gtids: Executed::empty(mariadb),
+            bytes,
+            hasher: blake3::Hasher::new(),
+            since: std::time::Instant::now(),
+        })
+    }
+
+    /// Adds bytes of the log.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.is_empty() {
+            self.since = std::time::Instant::now();
+        }
+        self.hasher.update(bytes);
+        self.head.end += bytes.len() as u64;
+        self.bytes
+            .write_all(bytes)
+            .map_err(|e| Error::new(Kind::Internal, e.to_string()))
+    }
+
+    /// Everything before this offset is whole: no transaction is open there.
+    pub(crate) fn whole(&mut self) {
+        self.head.whole_to = self.head.end;
+    }
+
+    /// A transaction has ended.
+    pub(crate) fn add(&mut self, transaction: &Transaction) {
+        self.whole();
+        let head = &mut self.head;
+        head.transactions += 1;
+        head.first_time.get_or_insert(transaction.time);
+        head.last_time = head.last_time.max(Some(transaction.time));
+        if let Some(gtid) = &transaction.gtid {
+            self.gtids.add(gtid);
+        }
+    }
+
+    /// What the file says about itself.
+    pub(crate) fn described(&mut self, created: u32, server_version: &str) {
+        self.head.created = created;
+        self.head.server_version = server_version.to_owned();
+    }
+
+    /// What was executed before the file.
+    pub(crate) fn executed_before(&mut self, executed: &Executed) {
+        self.head.executed_before = Some(executed.to_string());
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.start == self.head.end
+    }
+
+    /// Bytes of the log in it.
+    pub(crate) fn len(&self) -> u64 {
+        self.head.end - self.head.start
+    }
+
+    pub(crate) fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Writes it, durably. `next`: the file ends, and the log goes on in that one.
+    pub(crate) fn finish(
+        self,
+        store: &dyn Store,
+        boundaries: &Boundaries,
+        next: Option<&str>,
+    ) -> Result<Head> {
+        let mut head = self.head;
+        head.gtids = self.gtids.to_string();
+        head.open = Open::of(boundaries);
+        head.next = next.map(str::to_owned);
+        head.blake3 = self.hasher.finalize().to_hex().to_string();
+        let bytes = self.bytes.finish();
+        let bytes = bytes.map_err(|e| Error::new(Kind::Internal, e.to_string()))?;
+        let mut object = serde_json::to_vec(&head).unwrap_or_default();
+        object.push(b'\n');
+        object.extend_from_slice(&bytes);
+        head.stored = object.len() as u64;
+        let name = head.name();
+        base::failpoint::reached("a segment of the binary log is complete");
+        store
+            .put(&name, &object)
+            .and_then(|()| store.sync())
+            .map_err(|e| run::failure::store("cannot store the binary log", &e))?;
+        base::failpoint::reached("a segment of the binary log is stored");
+        Ok(head)
+    }
+}
+
+/// Reads what stands in front of a segment's bytes.
+pub(crate) fn read_head(store: &dyn Store, name: &str, stored: u64) -> Result<Head> {
+    let (head, _) = open(store, name)?;
+    Ok(Head { stored, ..head })
+}
+
+/// Opens a segment: its head, and its bytes.
+pub(crate) fn open(store: &dyn Store, name: &str) -> Result<(Head, Box<dyn Read + Send>)> {
+    let object = store
+        .open(name)
+        .map_err(|e| run::failure::store("cannot read the binary log", &e))?;
+    let mut object = BufReader::new(object);
+    let mut line = Vec::new();
+    let read = (&mut object).take(HEAD_LIMIT).read_until(b'\n', &mut line);
+    read.map_err(|e| damaged(name, &e.to_string()))?;
+    let head = Head::parse(&line).filter(|h| h.name() == name);
+    let head = head.ok_or_else(|| damaged(name, "it does not begin as a segment does"))?;
+    let bytes = zstd::stream::read::Decoder::with_buffer(object);
+    let bytes = bytes.map_err(|e| damaged(name, &e.to_string()))?;
+    Ok((head, Box::new(bytes)))
+}
+
+/// A segment that is not what was written.
+pub(crate) fn damaged(name: &str, why: &str) -> Error {
+    let what = format!("the segment {name} of the binary log is damaged: {why}");
+    Error::new(Kind::Archive, base::units::printable(&what))
+        .hint("restore it from a copy of the repository; without it the log has a gap there")
+}
