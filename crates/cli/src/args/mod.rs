@@ -5,6 +5,7 @@
 //! one plain sentence that names the unit and the default.
 
 pub mod bench;
+pub mod binlog;
 pub mod config;
 pub mod connection;
 pub mod control;
@@ -113,6 +114,9 @@ pub enum Command {
     Restore(repository::Restore),
     /// Remove the backups that the rules do not keep
     Prune(repository::Prune),
+    /// Keep the binary log of a server
+    #[command(subcommand)]
+    Binlog(binlog::Binlog),
     /// Take, store and restore snapshots of a server's files
     #[command(subcommand)]
     Snapshot(snapshot::Snapshot),

@@ -2,6 +2,7 @@
 
 mod around;
 mod bench;
+mod binlog;
 mod config;
 mod control;
 mod each;
@@ -46,6 +47,7 @@ fn run(cli: &Cli, config: Option<&Config>, screen: &Arc<Screen>, cancel: &Cancel
         Command::Drill(a) => repository::drill(a, config, &run, screen),
         Command::Restore(a) => repository::restore(a, config, &run, screen),
         Command::Prune(a) => repository::prune(a, config, &run, screen),
+        Command::Binlog(a) => binlog::binlog(a, config, &run, screen),
         Command::Snapshot(a) => snapshot::snapshot(a, &run, screen),
         Command::Config(args::config::Config::Check(_)) => config::check(config, screen),
         Command::Rekey(a) => repository::rekey(a, screen),

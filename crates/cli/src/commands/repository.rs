@@ -22,7 +22,7 @@ fn open(place: &Where) -> Result<Repository> {
     Repository::open(&place::location("--repository", &place.repository)?)
 }
 
-fn server(name: Option<&String>) -> Result<Option<ServerName>> {
+pub(super) fn server(name: Option<&String>) -> Result<Option<ServerName>> {
     name.map(|n| ServerName::parse(n)).transpose()
 }
 
@@ -222,7 +222,7 @@ fn drill_one(
 }
 
 /// Writes the metrics, whatever came of the command.
-fn with_metrics(place: &Where, outcome: Result<u8>) -> Result<u8> {
+pub(super) fn with_metrics(place: &Where, outcome: Result<u8>) -> Result<u8> {
     let Some(file) = &place.metrics_file else {
         return outcome;
     };

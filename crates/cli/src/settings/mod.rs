@@ -4,6 +4,7 @@
 //! Invariant: jobs get options, never flags. What this does not do: run anything.
 
 pub mod bench;
+pub mod binlog;
 pub mod config;
 pub mod connection;
 pub mod filed;

@@ -132,6 +132,13 @@ pub fn archive(run: &Run, store: &Arc<dyn Store>, options: &Options) -> Result<S
     Ok(summary)
 }
 
+/// A number that other replicas hardly have, and that is the same for the same text each time.
+pub fn replica_number(text: &str) -> u32 {
+    let mut bytes = [0; 4];
+    bytes.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..4]);
+    0x4000_0000 | u32::from_le_bytes(bytes) >> 2
+}
+
 /// Whether the same may go well the next time.
 fn can_pass(e: &Error) -> bool {
     // Shutdown in progress, too many connections, aborted.

@@ -16,7 +16,7 @@ mod segment;
 mod source;
 mod timeline;
 
-pub use archiver::{Options, Start, Summary, archive};
+pub use archiver::{Options, Start, Summary, archive, replica_number};
 pub use kept::{Kept, KeptFile, KeptTimeline};
 pub use reading::FileBytes;
 pub use segment::{Head, Segment};

@@ -8,6 +8,7 @@
 //! locks/catalog@RUN.json             one run at a time removes backups or lists them again
 //! drills/SERVER@ID@TIME@OUTCOME.json what came of restoring a backup for proof
 //! backups/SERVER/ID/                 the archive
+//! binlogs/SERVER/                    the binary log: see binlog_archive::layout
 //! ```
 //!
 //! Invariant: a name that is parsed here can be a file name, a key and a part of a URL, and is shown as it is.
@@ -28,6 +29,8 @@ pub(crate) const LOCKS: &str = "locks";
 pub(crate) const DRILLS: &str = "drills";
 /// Where the archives are.
 pub(crate) const BACKUPS: &str = "backups";
+/// Where the binary logs are.
+pub(crate) const BINLOGS: &str = "binlogs";
 
 /// Under which name a server's backups are kept.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -11,6 +11,7 @@
 //! leftovers that are neither listed nor mistaken for a backup.
 
 mod backup;
+mod binlogs;
 mod catalog;
 mod check;
 mod drill;
@@ -26,6 +27,7 @@ mod retention;
 mod small_files;
 
 pub use backup::{Backup, Planned, backup};
+pub use binlogs::archive_binlog;
 pub use catalog::Entry;
 pub use check::{Checked, check};
 pub use drill::{Drilled, Options as DrillOptions, candidates, drill, failure as drill_failure};

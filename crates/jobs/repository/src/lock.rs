@@ -24,6 +24,9 @@ const STALE: Duration = Duration::from_secs(600);
 /// How the lock of the catalog begins, which one run has at a time: a prune, or a run that lists backups again.
 const CATALOG: &str = "catalog@";
 
+/// How the lock of a server's binary log begins.
+const BINLOG: &str = "binlog@";
+
 /// How often two runs that want that lock at the same moment make way for each other.
 const TRIES: u32 = 5;
 
@@ -176,16 +179,29 @@ impl Lock {
     /// moment at least one sees the other. A run that sees another takes its lock back. So nobody ever takes
     /// a lock of others away, which two could do at once.
     pub(crate) fn catalog(store: &Arc<dyn Store>) -> Result<Lock> {
+        let busy = "another run is removing backups, or listing them again";
+        let lock = Lock::alone(store, CATALOG, busy)?;
+        failpoint::reached("the catalog is locked");
+        Ok(lock)
+    }
+
+    /// The lock under which a server's binary log is archived.
+    pub(crate) fn binlog(store: &Arc<dyn Store>, server: &ServerName) -> Result<Lock> {
+        let busy = format!("another run archives the binary log of {server}");
+        Lock::alone(store, &format!("{BINLOG}{server}@"), &busy)
+    }
+
+    /// A lock whose name begins with this, while there is no other such.
+    fn alone(store: &Arc<dyn Store>, begins: &str, what: &str) -> Result<Lock> {
         for tried in 1.. {
-            if let Some(other) = other_catalog_lock(store, "")? {
-                return Err(busy(store, &other));
+            if let Some(other) = other_lock(store, begins, "")? {
+                return Err(busy(store, &other, what));
             }
-            let name = format!("{CATALOG}{:04x}{:04x}.json", random(), random());
+            let name = format!("{begins}{:04x}{:04x}.json", random(), random());
             let lock = Lock::write(store, name, false).map_err(|e| failed(&e))?;
-            failpoint::reached("the catalog is locked");
-            match other_catalog_lock(store, &lock.name)? {
+            match other_lock(store, begins, &lock.name)? {
                 None => return Ok(lock),
-                Some(other) if tried == TRIES => return Err(busy(store, &other)),
+                Some(other) if tried == TRIES => return Err(busy(store, &other, what)),
                 Some(_) => {}
             }
             drop(lock);
@@ -277,18 +293,18 @@ fn owner(store: &dyn Store, name: &str) -> Option<Owner> {
 }
 
 /// A living lock of the catalog other than `mine`.
-fn other_catalog_lock(store: &Arc<dyn Store>, mine: &str) -> Result<Option<String>> {
+fn other_lock(store: &Arc<dyn Store>, begins: &str, mine: &str) -> Result<Option<String>> {
     let mut found = all(store)?;
-    found.retain(|f| f.name.starts_with(CATALOG) && f.name != mine);
+    found.retain(|f| f.name.starts_with(begins) && f.name != mine);
     Ok(live(store, found)?.into_iter().next().map(|f| f.name))
 }
 
-fn busy(store: &Arc<dyn Store>, name: &str) -> Error {
+fn busy(store: &Arc<dyn Store>, name: &str, what: &str) -> Error {
     let who = match owner(&**store, name) {
         Some(owner) if !owner.host.is_empty() => owner.words(),
         _ => format!("the owner of {LOCKS}/{name}"),
     };
-    let what = format!("another run is removing backups, or listing them again: {who}");
+    let what = format!("{what}: {who}");
     Error::new(Kind::Lock, what)
         .hint("wait for it; a lock that is not renewed for ten minutes counts no more")
 }

@@ -15,7 +15,15 @@ use toml::de::{DeTable, DeValue};
 const LARGEST: u64 = 1 << 20;
 
 /// Commands that have no table: what they do is said when they are called.
-const WITHOUT_TABLE: [&str; 6] = ["help", "config", "completions", "bench", "init", "snapshot"];
+const WITHOUT_TABLE: [&str; 7] = [
+    "help",
+    "config",
+    "completions",
+    "bench",
+    "init",
+    "snapshot",
+    "binlog",
+];
 
 /// Tables that a server can have of its own.
 const OF_A_SERVER: [&str; 5] = ["backup", "check", "drill", "prune", "restore"];

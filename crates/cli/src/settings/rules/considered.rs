@@ -7,6 +7,7 @@
 //! "Applies" means that it changes what is done, or that what it asks for is so. What only the server can show (that
 //! it has no binary log, say) is no circumstance of a command line.
 
+mod binlog;
 mod connection;
 mod dump;
 mod load;
@@ -17,6 +18,7 @@ mod verify;
 
 use super::Loaded;
 use crate::args::bench::{Bench, Tpcc};
+use crate::args::binlog::Binlog;
 use crate::args::config::Config;
 use crate::args::snapshot::Snapshot;
 use crate::args::{Cli, Command, errors};
@@ -91,6 +93,7 @@ fn verbs() -> impl Iterator<Item = &'static Verb> {
         verify::VERBS,
         repository::VERBS,
         snapshot::VERBS,
+        binlog::VERBS,
         others::VERBS,
     ];
     all.into_iter().flatten()
@@ -200,6 +203,7 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
         Command::Bench(Bench::Tpcc(Tpcc::Load(a))) => settings::bench::tpcc_load(a).map(drop),
         Command::Bench(Bench::Tpcc(Tpcc::Run(a))) => settings::bench::tpcc_run(a).map(drop),
         Command::Bench(Bench::Tpcc(Tpcc::Check(a))) => settings::bench::tpcc_check(a).map(drop),
+        Command::Binlog(Binlog::Archive(a)) => settings::binlog::archive(a, &place()?).map(drop),
         Command::Snapshot(Snapshot::Take(a)) => settings::snapshot::take(a).map(drop),
         Command::Snapshot(Snapshot::Restore(a)) => settings::snapshot::restore(a).map(drop),
         Command::Snapshot(Snapshot::List(_) | Snapshot::Clean(_))

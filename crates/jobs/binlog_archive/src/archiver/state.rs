@@ -179,7 +179,6 @@ impl<'r> State<'r> {
         if let Some(segment) = &mut self.segment {
             segment.add(transaction);
         }
-        self.counters.rows.add(1);
     }
 
     pub(crate) fn count(&self, bytes: usize) {

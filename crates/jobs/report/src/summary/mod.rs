@@ -4,6 +4,7 @@
 //! Invariant: a figure is formatted in one place, so the three cannot disagree. What this module does
 //! not do: measure or judge; the job has done that.
 
+mod binlog;
 mod configuration;
 mod copy;
 mod doctor;
@@ -19,6 +20,7 @@ mod traffic;
 mod tuning;
 mod verify;
 
+pub use binlog::binlog_archive;
 pub use configuration::{Completed, Configuration, configuration, servers};
 pub use copy::copy;
 pub use doctor::doctor;
