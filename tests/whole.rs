@@ -8,6 +8,7 @@ mod kit;
 
 mod bench_impact;
 mod bench_tpcc;
+mod binlog;
 mod bottleneck;
 mod by_hand;
 mod chunking;

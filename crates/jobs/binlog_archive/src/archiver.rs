@@ -79,7 +79,8 @@ pub struct Summary {
 /// came is stored then.
 pub fn archive(run: &Run, store: &Arc<dyn Store>, options: &Options) -> Result<Summary> {
     let begin = Instant::now();
-    let kept = Kept::open(Arc::clone(store))?;
+    let mut kept = Kept::open(Arc::clone(store))?;
+    kept.remove_unfinished()?;
     for name in &kept.others {
         let name = base::units::printable(name);
         run.observer.warn(format!(

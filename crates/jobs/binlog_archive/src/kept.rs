@@ -20,6 +20,8 @@ pub struct Kept {
     pub timelines: Vec<KeptTimeline>,
     /// Names that mean nothing here, and segments whose timeline is not there.
     pub others: Vec<String>,
+    /// What killed runs were writing.
+    unfinished: Vec<String>,
 }
 
 /// A timeline with its files.
@@ -78,9 +80,12 @@ impl Kept {
         let mut timelines: BTreeMap<u32, Timeline> = BTreeMap::new();
         let mut segments: BTreeMap<(u32, String), BTreeMap<u64, u64>> = BTreeMap::new();
         let mut joined: BTreeSet<(u32, String)> = BTreeSet::new();
-        let mut others = Vec::new();
+        let (mut others, mut unfinished) = (Vec::new(), Vec::new());
         for entry in store.list().map_err(cannot)? {
-            if entry.name.ends_with(PARTIAL_SUFFIX) {
+            if let Some(whole) = entry.name.strip_suffix(PARTIAL_SUFFIX) {
+                if Name::parse(whole).is_some() {
+                    unfinished.push(entry.name);
+                }
                 continue;
             }
             let name = match entry.kind {
@@ -115,6 +120,7 @@ impl Kept {
         let mut kept = Kept {
             store,
             timelines: Vec::new(),
+            unfinished,
             others,
         };
         for (number, timeline) in timelines {
@@ -175,6 +181,16 @@ impl Kept {
             segments,
             gap,
         })
+    }
+
+    /// Removes what killed runs were writing; only the one run that writes may do that.
+    pub(crate) fn remove_unfinished(&mut self) -> Result<()> {
+        for name in self.unfinished.drain(..) {
+            self.store
+                .remove(&name)
+                .map_err(|e| failure::store("cannot store the binary log", &e))?;
+        }
+        Ok(())
     }
 
     /// The newest timeline.

@@ -2,7 +2,7 @@
 
 use base::{Error, Kind, Result};
 use binlog::gtid::{Executed, mariadb, mysql};
-use binlog::{Checksum, Description, Event, HEADER, Header, kind};
+use binlog::{Checksum, Description, Event, Header, kind};
 use run::{Run, failure};
 use server::Identity;
 use std::time::Duration;
@@ -176,10 +176,9 @@ fn files(conn: &mut Conn, identity: &Identity) -> Result<Vec<LogFile>> {
         .collect())
 }
 
-/// Whether an event was made for the stream and stands in no file. The header of a Rotate that a source makes has no time; other
-/// such events have no place.
-pub(crate) fn is_made_for_stream(header: &Header, length: usize) -> bool {
+/// Whether an event was made for the stream and stands in no file. The header of a Rotate that a source makes has no time.
+pub(crate) fn is_made_for_stream(header: &Header) -> bool {
     let heartbeat = matches!(header.kind, kind::HEARTBEAT | kind::HEARTBEAT_V2);
     let rotate = header.kind == kind::ROTATE && header.timestamp == 0;
-    heartbeat || rotate || header.is_artificial() || header.end == 0 || length < HEADER
+    heartbeat || rotate || header.is_artificial()
 }

@@ -1,0 +1,6 @@
+//! The binary log of a server, archived: what is stored is, byte for byte, what the server has, or the gap is named.
+
+mod archive;
+mod breaks;
+mod kit;
+mod timelines;
