@@ -1,0 +1,13 @@
+//! What single kinds of events hold.
+
+pub mod begin;
+pub mod payload;
+pub mod query;
+pub mod rotate;
+pub mod table;
+
+pub use begin::Begin;
+pub use payload::Payload;
+pub use query::Query;
+pub use rotate::Rotate;
+pub use table::Table;
