@@ -4,7 +4,6 @@
 //! differently. What is not recognized gets an error: a replica that needs an answer says so, and one that does not
 //! continues.
 
-use super::events::Checksum;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The server that the replica believes to read from.
@@ -14,8 +13,8 @@ pub struct Profile {
     pub version: String,
     /// Its number; must not be the replica's.
     pub server_id: u32,
-    /// The checksums of its log.
-    pub checksum: Checksum,
+    /// How the events of its log are protected, in the servers' own word: `NONE` or `CRC32`.
+    pub checksum: &'static str,
     /// Its global variables that replicas ask for, with names in lower case.
     pub variables: Vec<(&'static str, String)>,
 }
@@ -95,9 +94,7 @@ fn select(profile: &Profile, what: &str) -> Answer {
         };
     }
     match lower.as_str() {
-        "@master_binlog_checksum" | "@source_binlog_checksum" => {
-            row(profile.checksum.name().to_owned())
-        }
+        "@master_binlog_checksum" | "@source_binlog_checksum" => row(profile.checksum.to_owned()),
         _ => Answer::Refused,
     }
 }
@@ -105,7 +102,7 @@ fn select(profile: &Profile, what: &str) -> Answer {
 fn variable(profile: &Profile, name: &str) -> Option<String> {
     match name {
         "server_id" => Some(profile.server_id.to_string()),
-        "binlog_checksum" => Some(profile.checksum.name().to_owned()),
+        "binlog_checksum" => Some(profile.checksum.to_owned()),
         _ => profile
             .variables
             .iter()
@@ -195,7 +192,7 @@ mod tests {
         let profile = Profile {
             version: "9.7.4".into(),
             server_id: 77,
-            checksum: Checksum::Crc32,
+            checksum: "CRC32",
             variables: vec![("gtid_mode", "ON".into())],
         };
         let mut wishes = Wishes::default();

@@ -3,18 +3,16 @@
 //!
 //! A [`Listener`] accepts replicas of one address, with one account whose name and password are made for it alone.
 //! A [`Session`] answers their questions from a [`Profile`] until the replica asks for events; from then on its
-//! owner sends them, through a [`Sender`]: events as they are stored, and those that a source makes itself (a
-//! rotation to the file that follows, heartbeats, a format description for a start within a file).
+//! owner sends them, through a [`Sender`].
 //!
 //! Invariants: nothing is served before the login; a statement that no replica needs gets an error and is kept for
 //! the log of the run ([`Session::refused`]); nothing is sent but what the owner passes. There is no TLS: the
 //! listener is meant for the loopback address.
 //!
-//! It does not know where a log is kept, where to stop, or which transactions there are. Formats: MySQL source
+//! It does not know what an event holds, where a log is kept, or where to stop. Formats: MySQL source
 //! documentation, "Replication Protocol"; MariaDB knowledge base, "Replication Protocol".
 
 mod answers;
-pub mod events;
 mod listener;
 mod login;
 mod pipe;
@@ -24,7 +22,6 @@ mod session;
 mod tests;
 
 pub use answers::Profile;
-pub use events::{Checksum, FormatDescription};
 pub use listener::{Account, Listener};
 pub use sender::Sender;
 pub use session::{Dump, Session};

@@ -1,7 +1,6 @@
 //! One connection of a replica, from its login to its request for events.
 
 use super::answers::{Answer, Profile, Wishes, answer};
-use super::events::Checksum;
 use super::listener::Account;
 use super::login;
 use super::pipe::Pipe;
@@ -101,8 +100,8 @@ impl Session {
     }
 
     /// Sends events from here on.
-    pub fn into_sender(self, checksum: Checksum) -> Sender {
-        Sender::new(self.pipe, self.profile.server_id, checksum)
+    pub fn into_sender(self) -> Sender {
+        Sender::new(self.pipe)
     }
 
     /// Ends a request for events with an error of the source, which replicas take for final.
@@ -118,7 +117,7 @@ impl Session {
             Ok((offset, c.u32()?))
         };
         let (offset, replica_id) = fixed().map_err(io::Error::other)?;
-        if self.profile.checksum == Checksum::Crc32 && !self.wishes.checksums {
+        if self.profile.checksum != "NONE" && !self.wishes.checksums {
             self.fail("the log has checksums, which this replica does not know")?;
             return Err(io::Error::other(
                 "the replica does not know checksums of events",
