@@ -4,7 +4,7 @@ use crate::channel::{self, Source};
 use crate::feed::Feed;
 use crate::log::{NamedPlace, Place, named};
 use crate::options::{Listen, Options, Request, Summary};
-use crate::precheck::{self, Names};
+use crate::precheck;
 use crate::state::State;
 use crate::target::Target;
 use crate::watch::Watch;
@@ -41,6 +41,9 @@ pub fn replay(run: &Run, options: &Options, request: &Request<'_>) -> Result<Sum
     let names = reading::names(log, request.from)?;
     precheck::check(&target.id, description.is_mariadb(), names)?;
 
+    if request.to <= request.from {
+        return nothing(&mut target, request);
+    }
     let workers = options
         .workers
         .unwrap_or_else(|| settings::workers(run::host::cores()))
@@ -55,7 +58,6 @@ pub fn replay(run: &Run, options: &Options, request: &Request<'_>) -> Result<Sum
         options,
         request,
         description: &description,
-        names,
         server_id,
         target_id,
         workers,
@@ -65,6 +67,43 @@ pub fn replay(run: &Run, options: &Options, request: &Request<'_>) -> Result<Sum
     let mut summary = outcome?;
     summary.settings = settings;
     Ok(summary)
+}
+
+/// The target stands where it should already.
+fn nothing(target: &mut Target<'_>, request: &Request<'_>) -> Result<Summary> {
+    let Request { log, from, to, .. } = *request;
+    if to < from {
+        let text = format!(
+            "the stop, {}, is before the beginning, {}",
+            named(log, to),
+            named(log, from)
+        );
+        return Err(Error::new(Kind::Usage, text));
+    }
+    Ok(Summary {
+        from: named(log, from),
+        to: named(log, to),
+        bytes: 0,
+        transactions: 0,
+        skipped: 0,
+        seconds: 0.0,
+        workers: 0,
+        last: None,
+        next: reading::next(log, to)?,
+        gtids: gtids(&mut target.conn, &target.id)?,
+        settings: tune::Report::default(),
+    })
+}
+
+/// MySQL's executed transactions, or MariaDB's last applied one of each domain.
+fn gtids(conn: &mut Conn, id: &Identity) -> Result<String> {
+    let name = if id.is_mariadb() {
+        "gtid_slave_pos"
+    } else {
+        "gtid_executed"
+    };
+    let text = cell(conn, &format!("SELECT @@GLOBAL.{name}"))?;
+    Ok(text.replace(['\n', ' '], ""))
 }
 
 /// A replay that was killed left its channel: no other has it, or the lock would not be ours.
@@ -119,7 +158,6 @@ struct Part<'a> {
     options: &'a Options,
     request: &'a Request<'a>,
     description: &'a Description,
-    names: Names,
     server_id: u32,
     target_id: u32,
     workers: u32,
@@ -146,7 +184,7 @@ impl Part<'_> {
             ahead: self.options.ahead,
             cancel: &stop,
         };
-        let profile = Arc::new(self.profile()?);
+        let profile = Arc::new(self.profile(&target.id));
         let checksum = self.description.checksum;
         let watch = Watch {
             run: self.run,
@@ -208,6 +246,7 @@ impl Part<'_> {
             .run
             .cancel
             .delay_exit("the target's replication is being stopped and removed");
+        watch.state.set_ending();
         let stopped = target.stop();
         // What the workers have finished since.
         let verified = stopped
@@ -221,7 +260,7 @@ impl Part<'_> {
                 )),
                 None => Ok(()),
             });
-        let gtids = self.gtids(&mut target.conn, &target.id);
+        let gtids = gtids(&mut target.conn, &target.id);
         let removed = target.remove();
         applied.and(verified).and(removed)?;
         let (applied, sent) = (watch.state.applied(), watch.state.sent());
@@ -267,16 +306,6 @@ impl Part<'_> {
         }
     }
 
-    fn gtids(&self, conn: &mut Conn, id: &Identity) -> Result<String> {
-        let name = if id.is_mariadb() {
-            "gtid_slave_pos"
-        } else {
-            "gtid_executed"
-        };
-        let text = cell(conn, &format!("SELECT @@GLOBAL.{name}"))?;
-        Ok(text.replace(['\n', ' '], ""))
-    }
-
     /// Says where the target stands after an error.
     fn with_place(&self, mut e: Error, state: &State) -> Error {
         let log = self.request.log;
@@ -320,13 +349,12 @@ impl Part<'_> {
     }
 
     /// The server that the target believes to read from: the log's own, but with numbers of this replay.
-    fn profile(&self) -> Result<Profile> {
-        let mode = match self.names {
-            Names::Gtids => "ON",
-            Names::Anonymous | Names::Other => "OFF",
-        };
+    fn profile(&self, id: &Identity) -> Profile {
+        // The mode says what a source writes from now on, which is nothing. A target compares it with its own, and takes
+        // none that is far from it, although it may take the log.
+        let mode = id.variable("gtid_mode").unwrap_or("OFF");
         let version = &self.description.server_version;
-        Ok(Profile {
+        Profile {
             version: if self.description.is_mariadb() {
                 // Replicas take a version that begins with 10 for a server older than themselves without this.
                 format!("5.5.5-{version}")
@@ -345,7 +373,7 @@ impl Part<'_> {
                 ("collation_server", "utf8mb4_general_ci".to_owned()),
                 ("time_zone", "SYSTEM".to_owned()),
             ],
-        })
+        }
     }
 }
 

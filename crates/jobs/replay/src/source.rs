@@ -28,7 +28,7 @@ pub(crate) fn run(
         };
         match one(session, feed, checksum) {
             Ok(()) => {}
-            Err(Ended::Connection(e)) if feed.cancel.is_raised() => drop(e),
+            Err(Ended::Connection(_)) if feed.cancel.is_raised() || feed.state.is_ending() => {}
             // The replica connects again, and what it says about it is in its status.
             Err(Ended::Connection(e)) => {
                 observer.note(printable(&format!("the target's connection ended: {e}")));

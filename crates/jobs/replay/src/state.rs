@@ -35,6 +35,8 @@ struct Inner {
     /// Why the log cannot be served.
     failure: Option<Error>,
     refused: Vec<String>,
+    /// The target is being detached: what ends its connection is no news.
+    ending: bool,
 }
 
 impl State {
@@ -53,6 +55,7 @@ impl State {
             applied: from,
             failure: None,
             refused: Vec::new(),
+            ending: false,
         }))
     }
 
@@ -127,6 +130,14 @@ impl State {
 
     pub(crate) fn failure(&self) -> Option<Error> {
         lock(&self.0).failure.clone()
+    }
+
+    pub(crate) fn set_ending(&self) {
+        lock(&self.0).ending = true;
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        lock(&self.0).ending
     }
 
     pub(crate) fn refused(&self, statements: &[String]) {

@@ -29,6 +29,8 @@ pub(super) enum Answer {
     Nothing(Vec<String>),
     /// Error 1193, which replicas expect from servers that lack a variable.
     UnknownVariable(String),
+    /// Error 1305, which MariaDB's replicas expect from servers that lack a function.
+    UnknownFunction(&'static str),
     /// Not known here.
     Refused,
 }
@@ -85,6 +87,9 @@ fn select(profile: &Profile, what: &str) -> Answer {
     }
     if lower == "version()" {
         return row(profile.version.clone());
+    }
+    if lower.starts_with("binlog_gtid_pos(") {
+        return Answer::UnknownFunction("binlog_gtid_pos");
     }
     if let Some(name) = lower.strip_prefix("@@") {
         let name = name.strip_prefix("global.").unwrap_or(name);

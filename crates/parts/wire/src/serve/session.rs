@@ -143,6 +143,10 @@ impl Session {
                 let text = format!("Unknown system variable '{name}'");
                 self.pipe.reply(&[error(1193, &text)])
             }
+            Answer::UnknownFunction(name) => {
+                let text = format!("FUNCTION {name} does not exist");
+                self.pipe.reply(&[error(1305, &text)])
+            }
             Answer::Refused => self.refuse(sql, "this server serves a binary log and nothing else"),
         }
     }
