@@ -269,7 +269,7 @@ impl Install {
     }
 
     /// How to call a stock program of this server. `role` is `client`, `dump`,
-    /// `import` or `install-db`, or else a program's own name.
+    /// `import`, `binlog` or `install-db`, or else a program's own name.
     pub fn program(&self, role: &str) -> Result<Vec<OsString>> {
         let names: &[&str] = match (self.kind, role) {
             (Kind::MariaDb | Kind::MariaDb118 | Kind::MySql55, "client") => &["mariadb", "mysql"],
@@ -282,6 +282,8 @@ impl Install {
             (Kind::MariaDb | Kind::MariaDb118, "install-db") => {
                 &["mariadb-install-db", "mysql_install_db"]
             }
+            (Kind::MariaDb | Kind::MariaDb118, "binlog") => &["mariadb-binlog", "mysqlbinlog"],
+            (Kind::MySql, "binlog") => &["mysqlbinlog"],
             (Kind::MySql, "client") => &["mysql"],
             (Kind::MySql, "dump") => &["mysqldump"],
             (Kind::MySql, "import") => &["mysqlimport"],

@@ -94,6 +94,11 @@ impl Description {
         self.server_version.to_ascii_lowercase().contains("mariadb")
     }
 
+    /// Whether the server that wrote it knows checksums, whether or not it uses them.
+    pub(crate) fn knows_checksums(&self) -> bool {
+        knows_checksums(&self.server_version)
+    }
+
     /// Length of the fixed part of a kind of event; 0 where the file does not say.
     pub fn fixed_length(&self, kind: kind::Kind) -> usize {
         let at = usize::from(kind).checked_sub(1);

@@ -15,7 +15,7 @@ pub const HEADER: usize = 19;
 pub(crate) const SUM: usize = 4;
 
 /// Where the flags of a header are.
-const FLAGS: usize = 17;
+pub(crate) const FLAGS: usize = 17;
 /// The file was not closed; set in the description of the file that a server writes.
 pub const IN_USE: u16 = 0x0001;
 /// Made for the stream; not in the file.

@@ -2,7 +2,7 @@
 //!
 //! `event` finds events and checks their sums, `description` is what the first event of a file says about the others,
 //! `body` reads what single events hold, `gtid` is about GTIDs and sets of them, `transaction` finds where transactions
-//! begin and end, `file` walks a file from front to back.
+//! begin and end, `file` walks a file from front to back, `made` makes the few events that a source adds to its stream.
 //!
 //! Invariants: no length is trusted; an event of an unknown kind is a header and bytes, never an error, because
 //! archiving needs no more than that; nothing here changes a byte.
@@ -17,6 +17,7 @@ mod fields;
 pub mod file;
 pub mod gtid;
 pub mod kind;
+pub mod made;
 pub mod transaction;
 
 pub use description::{Checksum, Description};

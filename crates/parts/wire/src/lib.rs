@@ -8,6 +8,9 @@
 //! What it does not do: prepared statements, pooling, async, reconnecting. A
 //! connection that failed is closed; whoever owns the work decides what next.
 //!
+//! [`serve`] is another thing: the server half of the replication protocol, which
+//! the replay of a binary log needs.
+//!
 //! The feature `rogue` adds a scripted server half for tests, `wire::rogue`.
 
 mod auth;
@@ -18,12 +21,14 @@ pub mod limited;
 mod load;
 mod login;
 pub mod options;
+mod packets;
 mod payload;
 pub mod replication;
 #[cfg(any(test, feature = "rogue"))]
 pub mod rogue;
 pub mod rows;
 mod rsa;
+pub mod serve;
 mod socket;
 mod state;
 mod statement;

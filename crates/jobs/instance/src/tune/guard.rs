@@ -64,6 +64,31 @@ pub fn begin<'a>(
     Ok(tuning)
 }
 
+/// Changes the settings of this list, for a job that needs just these; the same guard reverts them.
+pub fn begin_with<'a>(
+    run: &'a Run,
+    state: &std::path::Path,
+    wire: &wire::Options,
+    id: &Identity,
+    changes: Vec<(&'static str, String)>,
+) -> Result<Tuning<'a>> {
+    let mut tuning = begin(run, &Options::default(), wire, id, &LoadProfile::default())?;
+    tuning.state = state.to_owned();
+    let conn = tuning.conn.insert(identity::connect(wire, id)?);
+    let granted = Privileges::read(conn, id)
+        .map_err(|e| failure::server("cannot read the account's privileges", e))?;
+    match tuning.journal(state)? {
+        Ok(journal) => tuning.journal = Some(journal),
+        Err(busy) => {
+            return Err(
+                Error::new(Kind::Target, busy).hint("wait until it has finished, then start again")
+            );
+        }
+    }
+    tuning.set_each(id, &granted, changes)?;
+    Ok(tuning)
+}
+
 impl Tuning<'_> {
     fn change(&mut self, options: &Options, work: &LoadProfile) -> Result<()> {
         let state = options.state.as_ref().ok_or_else(|| {
@@ -88,23 +113,23 @@ impl Tuning<'_> {
                 .hint("load with --tune=safe, which changes sessions only"));
             }
         }
-        let Some(journal) = self.journal(state)? else {
-            return self.can_load();
-        };
-        self.journal = Some(journal);
+        match self.journal(state)? {
+            Ok(journal) => self.journal = Some(journal),
+            Err(busy) => {
+                self.tune_safely(busy);
+                return self.can_load();
+            }
+        }
         self.apply(options, &granted, work)?;
         self.can_load()
     }
 
-    /// The journal of this server, and the server's own lock; `None` if another load has either.
-    fn journal(&mut self, state: &std::path::Path) -> Result<Option<Journal>> {
+    /// The journal of this server, and the server's own lock; the reason if another run has either.
+    fn journal(&mut self, state: &std::path::Path) -> Result<std::result::Result<Journal, String>> {
         let key = server_id(&self.id);
         let mut journal = match journal::create(state, &key)? {
             Opened::Ours(journal) => journal,
-            Opened::Busy(pid) => {
-                self.tune_safely(journal::busy(pid));
-                return Ok(None);
-            }
+            Opened::Busy(pid) => return Ok(Err(journal::busy(pid))),
         };
         journal::belongs(&journal, &key)?;
         if !journal.is_settled() {
@@ -121,10 +146,9 @@ impl Tuning<'_> {
         // A load from another host has its journal there; only the server's own lock shows it.
         if !lock(conn)? {
             journal.remove()?;
-            self.tune_safely(
+            return Ok(Err(
                 "a load from another host has changed settings of this server".to_owned(),
-            );
-            return Ok(None);
+            ));
         }
         journal.add(journal::begin(journal::Server {
             id: key,
@@ -132,7 +156,7 @@ impl Tuning<'_> {
             endpoint: self.wire.endpoint.to_string(),
             started: variables::server_start(conn)?,
         }))?;
-        Ok(Some(journal))
+        Ok(Ok(journal))
     }
 
     fn tune_safely(&mut self, why: String) {
@@ -149,55 +173,10 @@ impl Tuning<'_> {
             self.run.check()?;
             (now, plan) = self.plan(granted, work)?;
         }
-        let (Some(conn), Some(journal)) = (&mut self.conn, &mut self.journal) else {
-            return Err(lost());
-        };
-        let phase = self.run.phase("tuning the server", 1);
         self.report.not_changed.extend(plan.not_changed);
         self.report.restart = plan.restart;
-        for change in plan.changes {
-            self.run.check()?;
-            let Some(before) = variables::read(conn, change.name)? else {
-                continue;
-            };
-            if same(&before, &change.wanted) {
-                continue;
-            }
-            journal.add(Record::Change {
-                setting: change.name.to_owned(),
-                before: before.clone(),
-                wanted: change.wanted.clone(),
-            })?;
-            match variables::set(conn, change.name, &change.wanted) {
-                Ok(()) => {
-                    let during = variables::settled_value(conn, change.name, &change.wanted)?;
-                    journal.add(Record::Set {
-                        setting: change.name.to_owned(),
-                        during: during.clone(),
-                    })?;
-                    self.report.changes.push(ChangedSetting {
-                        name: change.name.to_owned(),
-                        before,
-                        during,
-                        after: None,
-                    });
-                }
-                Err(wire::Error::Server(e)) => {
-                    journal.add(Record::Settled {
-                        setting: change.name.to_owned(),
-                        found: before,
-                    })?;
-                    let why = if matches!(e.code, 1044 | 1142 | 1227) {
-                        settings::denied(&now, change.name, &granted.account)
-                    } else {
-                        printable(&format!("{}: {e}", change.name))
-                    };
-                    self.report.not_changed.push(why);
-                }
-                Err(e) => return Err(failure::wire("cannot tune the server", e)),
-            }
-        }
-        drop(phase);
+        let changes = plan.changes.into_iter().map(|c| (c.name, c.wanted));
+        self.set_each(&now, granted, changes.collect())?;
         let list: Vec<String> = self
             .report
             .changes
@@ -208,6 +187,62 @@ impl Tuning<'_> {
             self.run
                 .observer
                 .note(printable(&format!("for this load: {}", list.join(", "))));
+        }
+        Ok(())
+    }
+
+    /// Gives settings their values, each after the journal has its old one. What the server refuses is reported.
+    fn set_each(
+        &mut self,
+        now: &Identity,
+        granted: &Privileges,
+        changes: Vec<(&'static str, String)>,
+    ) -> Result<()> {
+        let (Some(conn), Some(journal)) = (&mut self.conn, &mut self.journal) else {
+            return Err(lost());
+        };
+        let _phase = self.run.phase("tuning the server", 1);
+        for (name, wanted) in changes {
+            self.run.check()?;
+            let Some(before) = variables::read(conn, name)? else {
+                continue;
+            };
+            if same(&before, &wanted) {
+                continue;
+            }
+            journal.add(Record::Change {
+                setting: name.to_owned(),
+                before: before.clone(),
+                wanted: wanted.clone(),
+            })?;
+            match variables::set(conn, name, &wanted) {
+                Ok(()) => {
+                    let during = variables::settled_value(conn, name, &wanted)?;
+                    journal.add(Record::Set {
+                        setting: name.to_owned(),
+                        during: during.clone(),
+                    })?;
+                    self.report.changes.push(ChangedSetting {
+                        name: name.to_owned(),
+                        before,
+                        during,
+                        after: None,
+                    });
+                }
+                Err(wire::Error::Server(e)) => {
+                    journal.add(Record::Settled {
+                        setting: name.to_owned(),
+                        found: before,
+                    })?;
+                    let why = if matches!(e.code, 1044 | 1142 | 1227) {
+                        settings::denied(now, name, &granted.account)
+                    } else {
+                        printable(&format!("{name}: {e}"))
+                    };
+                    self.report.not_changed.push(why);
+                }
+                Err(e) => return Err(failure::wire("cannot tune the server", e)),
+            }
         }
         Ok(())
     }

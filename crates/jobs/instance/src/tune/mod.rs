@@ -16,6 +16,6 @@ mod replicas;
 pub(crate) mod revert;
 mod settings;
 
-pub use guard::{Tuning, begin};
+pub use guard::{Tuning, begin, begin_with};
 pub use options::{ChangedSetting, Level, LoadProfile, Options, Report, Restart, local_infile_off};
 pub use recover::recover;

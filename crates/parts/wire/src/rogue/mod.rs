@@ -10,10 +10,9 @@
 //! It knows no TLS and checks no password: clients connect with `SslMode::Disabled`
 //! or over a unix socket. Only compiled for tests (feature `rogue`).
 
-mod packets;
 mod session;
 
-pub use packets::{capabilities, column, error, frame, greeting, ok, row};
+pub use crate::packets::{capabilities, column, error, frame, greeting, ok, row};
 
 use crate::{Endpoint, Options, SslMode};
 use mysql_common::constants::CapabilityFlags as Caps;

@@ -1,8 +1,8 @@
 //! One connection of the rogue: alone, or between a client and a real server.
 
-use super::packets::{column, error, frame, ok, row};
 use super::{Reply, Script};
 use crate::Endpoint;
+use crate::packets::{column, error, frame, ok, row};
 use crate::payload::put_lenenc;
 use mysql_common::constants::CapabilityFlags as Caps;
 use std::io::{self, Read, Write};

@@ -1,9 +1,11 @@
-//! Payloads and frames as a server makes them, for scripts that need one slightly wrong.
+//! Payloads and frames as a server makes them, for the server half that replicas read from (`serve`) and for the
+//! scripted one of tests (`rogue`).
 
 use crate::payload::{put_lenenc, put_text};
 use mysql_common::constants::CapabilityFlags as Caps;
 
 /// The capabilities that a plain server without TLS announces.
+#[cfg(any(test, feature = "rogue"))]
 pub fn capabilities() -> Caps {
     Caps::CLIENT_LONG_PASSWORD
         | Caps::CLIENT_LONG_FLAG
@@ -16,21 +18,35 @@ pub fn capabilities() -> Caps {
         | Caps::CLIENT_CONNECT_ATTRS
 }
 
-/// A greeting's payload.
+/// A greeting's payload, always with the same scramble: for scripts.
+#[cfg(any(test, feature = "rogue"))]
 pub fn greeting(version: &str, plugin: &str, caps: Caps) -> Vec<u8> {
+    greeting_of(version, plugin, caps, 7, b"abcdefghijklmnopqrst")
+}
+
+/// A greeting's payload; `id` is the number of the connection.
+pub(crate) fn greeting_of(
+    version: &str,
+    plugin: &str,
+    caps: Caps,
+    id: u32,
+    scramble: &[u8; 20],
+) -> Vec<u8> {
     let caps = caps.bits().to_le_bytes();
     let mut out = vec![10];
     out.extend_from_slice(version.as_bytes());
     out.push(0);
-    out.extend_from_slice(&7u32.to_le_bytes());
-    out.extend_from_slice(b"abcdefgh\0");
+    out.extend_from_slice(&id.to_le_bytes());
+    out.extend_from_slice(&scramble[..8]);
+    out.push(0);
     out.extend_from_slice(&caps[..2]);
     out.push(45);
     out.extend_from_slice(&2u16.to_le_bytes());
     out.extend_from_slice(&caps[2..]);
     out.push(21);
     out.extend_from_slice(&[0; 10]);
-    out.extend_from_slice(b"ijklmnopqrst\0");
+    out.extend_from_slice(&scramble[8..]);
+    out.push(0);
     out.extend_from_slice(plugin.as_bytes());
     out.push(0);
     out

@@ -1,0 +1,1 @@
+//! The server half against our own client half, without a server.
