@@ -1,6 +1,6 @@
 //! A file of the log, read out of its segments.
 
-use crate::kept::KeptFile;
+use crate::kept::{Kept, KeptFile};
 use crate::segment;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -25,9 +25,15 @@ struct Current {
     length: u64,
 }
 
+impl Kept {
+    /// The bytes of a file from an offset on.
+    pub fn bytes(&self, file: &KeptFile, from: u64) -> FileBytes {
+        FileBytes::new(&self.store, file, from)
+    }
+}
+
 impl FileBytes {
-    /// From this offset on.
-    pub fn new(store: &Arc<dyn Store>, file: &KeptFile, from: u64) -> FileBytes {
+    fn new(store: &Arc<dyn Store>, file: &KeptFile, from: u64) -> FileBytes {
         let all = file.segments.iter().filter(|s| s.end > from);
         let mut left: Vec<(String, u64)> = all.map(|s| (s.name(), s.start)).collect();
         left.reverse();

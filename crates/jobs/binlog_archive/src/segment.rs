@@ -83,6 +83,11 @@ impl Open {
         })
     }
 
+    /// Offset of its first event.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
     pub(crate) fn boundaries(&self) -> Boundaries {
         let transaction = Transaction {
             start: self.start,

@@ -147,7 +147,8 @@ impl Entry {
         self.begin.parse().ok()
     }
 
-    fn end(&self) -> Option<jiff::Timestamp> {
+    /// When it ended.
+    pub fn end(&self) -> Option<jiff::Timestamp> {
         self.end.parse().ok()
     }
 

@@ -18,6 +18,7 @@ mod drill;
 mod layout;
 mod listing;
 mod lock;
+mod point_in_time;
 mod proof;
 mod prune;
 mod question;
@@ -34,6 +35,7 @@ pub use drill::{Drilled, Options as DrillOptions, candidates, drill, failure as 
 pub use layout::{BackupId, ServerName};
 pub use listing::{Listing, Unlisted};
 pub use lock::{Lock, Purpose};
+pub use point_in_time::{Plan, carry_on, plan};
 pub use proof::Proof;
 pub use prune::{Pruned, Removal, prune};
 pub use repo::Repository;

@@ -96,7 +96,12 @@ impl Log {
         let mut read = read.spawn().expect("it runs");
         let mut client = server.install().command("client").expect("the client");
         client
-            .args(["--no-defaults", "--user=root", "--binary-mode", "--local-infile=1"])
+            .args([
+                "--no-defaults",
+                "--user=root",
+                "--binary-mode",
+                "--local-infile=1",
+            ])
             .arg("--max-allowed-packet=1G")
             .arg(format!("--socket={}", server.socket().display()))
             .stdin(read.stdout.take().expect("a pipe"));

@@ -1,0 +1,292 @@
+//! The way through the timelines from a backup to the state that is asked for.
+
+use crate::kept::{Kept, KeptTimeline};
+use crate::layout::order;
+use crate::walk::Place;
+use base::{Error, Kind, Result};
+use binlog::Transaction;
+use binlog::gtid::{Executed, Gtid};
+use std::ops::ControlFlow;
+
+/// The state that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Everything that is archived.
+    Latest,
+    /// Every transaction that was committed until then: microseconds since 1970.
+    Time(u64),
+    /// Everything up to this transaction, and it.
+    After(Gtid),
+    /// Everything before this transaction.
+    Before(Gtid),
+    /// Everything before this place.
+    Position(Place),
+}
+
+/// A part of one timeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leg {
+    /// Which timeline, by its place in [`Kept::timelines`].
+    pub timeline: usize,
+    /// Where it begins.
+    pub from: Place,
+    /// Where it ends: between two transactions.
+    pub to: Place,
+}
+
+/// The parts, in their order.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// At least one.
+    pub legs: Vec<Leg>,
+    /// Bytes of the log.
+    pub bytes: u64,
+    /// The transaction that comes next and is left out, and its file, where that is known.
+    pub next: Option<(String, Transaction)>,
+    /// What is missing on the way.
+    pub missing: Vec<String>,
+}
+
+/// Why a backup is not a beginning.
+pub enum NoRoute {
+    /// The state that is asked for is older than the backup.
+    TooNew,
+    /// What is looked for does not come after it.
+    NotFound(Error),
+}
+
+impl Kept {
+    /// The timeline that a backup's place is in; `taken`: when the backup was made, in seconds since 1970. After a reset of the log
+    /// names of files come again: then it is the newest that had begun by that time.
+    pub fn timeline_of(&self, place: &Place, taken: i64) -> Option<usize> {
+        // Clocks of two hosts differ.
+        const TOLERANCE: i64 = 60;
+        let holding = self.timelines.iter().enumerate();
+        let holding = holding.filter_map(|(i, t)| {
+            let file = t.file(&place.file).filter(|_| t.holds(place))?;
+            Some((i, i64::from(file.segments.first()?.created)))
+        });
+        let in_time = holding.filter(|(_, created)| *created <= taken + TOLERANCE);
+        in_time
+            .max_by_key(|(i, created)| (*created, *i))
+            .map(|(i, _)| i)
+    }
+
+    /// The way from a place of a timeline.
+    pub fn route(
+        &self,
+        timeline: usize,
+        from: &Place,
+        target: &Target,
+    ) -> Result<std::result::Result<Route, NoRoute>> {
+        if let Target::Time(time) = target
+            && let Some(before) = self.last_time_before(&self.timelines[timeline], from)?
+            && before > *time
+        {
+            return Ok(Err(NoRoute::TooNew));
+        }
+        let mut route = Route {
+            legs: Vec::new(),
+            bytes: 0,
+            next: None,
+            missing: Vec::new(),
+        };
+        let (mut at, mut from) = (timeline, from.clone());
+        loop {
+            let kept = &self.timelines[at];
+            let next = self.timelines.get(at + 1);
+            // What comes behind the place where the next timeline branches off happened on this one only.
+            let branch = next.and_then(|n| {
+                let follows = n.timeline.follows.as_ref();
+                let follows = follows.filter(|f| f.timeline == kept.timeline.number)?;
+                Some(Place {
+                    file: follows.file.clone(),
+                    offset: follows.position?,
+                })
+            });
+            let end = kept.end().unwrap_or_else(|| from.clone());
+            let end = branch.filter(|b| b.order() < end.order()).unwrap_or(end);
+            if let Some((file, stop, found)) = self.stop(kept, &from, &end, target)? {
+                let to = Place { file, offset: stop };
+                self.add(&mut route, at, from, to);
+                route.next = found;
+                return Ok(Ok(route));
+            }
+            let file_gap = kept.files.iter().find_map(|f| Some((f, f.gap?)));
+            if let Some((file, gap)) = file_gap {
+                route
+                    .missing
+                    .push(format!("{}:{gap} and what follows in that file", file.name));
+            }
+            self.add(&mut route, at, from.clone(), end.clone());
+            let Some(next) = next else {
+                return Ok(match target {
+                    Target::Latest => Ok(route),
+                    other => Err(NoRoute::NotFound(self.not_found(other, kept))),
+                });
+            };
+            if let Some(missing) = &next.timeline.missing {
+                route.missing.push(missing.clone());
+            } else if next.timeline.follows.is_none() {
+                route.missing.push(format!(
+                    "what came between timeline {} and {}",
+                    kept.timeline.number, next.timeline.number
+                ));
+            }
+            let Some(begin) = next.begin() else {
+                return Ok(match target {
+                    Target::Latest => Ok(route),
+                    other => Err(NoRoute::NotFound(self.not_found(other, kept))),
+                });
+            };
+            at += 1;
+            from = begin;
+        }
+    }
+
+    fn add(&self, route: &mut Route, timeline: usize, from: Place, to: Place) {
+        for head in self.timelines[timeline]
+            .files
+            .iter()
+            .flat_map(|f| &f.segments)
+        {
+            let start = match head.file == from.file {
+                true => head.start.max(from.offset),
+                false if order(&head.file) < order(&from.file) => continue,
+                false => head.start,
+            };
+            let end = match head.file == to.file {
+                true => head.end.min(to.offset),
+                false if order(&head.file) > order(&to.file) => continue,
+                false => head.end,
+            };
+            route.bytes += end.saturating_sub(start);
+        }
+        route.legs.push(Leg { timeline, from, to });
+    }
+
+    /// Where to stop in this timeline: the file, the offset, and the transaction that is left out.
+    #[allow(clippy::type_complexity)]
+    fn stop(
+        &self,
+        kept: &KeptTimeline,
+        from: &Place,
+        end: &Place,
+        target: &Target,
+    ) -> Result<Option<(String, u64, Option<(String, Transaction)>)>> {
+        let mut found = None;
+        let (mut inside, mut following) = (None, None);
+        let mariadb = kept.timeline.is_mariadb();
+        let may_hold = |head: &crate::Head, gtid: &Gtid| {
+            Executed::parse(mariadb, &head.gtids).is_none_or(|e| e.contains(gtid))
+        };
+        self.walk(
+            kept,
+            from,
+            |head| match target {
+                Target::Latest => false,
+                Target::Time(time) => head.last_time.is_none_or(|last| last > *time),
+                Target::After(gtid) | Target::Before(gtid) => may_hold(head, gtid),
+                Target::Position(place) => head.file == place.file && head.end >= place.offset,
+            },
+            |file, transaction| {
+                let here = Place {
+                    file: file.to_owned(),
+                    offset: transaction.end,
+                };
+                if here.order() > end.order() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                let left_out = || Some((file.to_owned(), transaction.clone()));
+                let stop = match target {
+                    Target::Latest => None,
+                    Target::Time(time) => {
+                        (transaction.time > *time).then(|| (transaction.start, left_out()))
+                    }
+                    Target::After(gtid) => {
+                        (transaction.gtid.as_ref() == Some(gtid)).then_some((transaction.end, None))
+                    }
+                    Target::Before(gtid) => (transaction.gtid.as_ref() == Some(gtid))
+                        .then(|| (transaction.start, left_out())),
+                    Target::Position(place) => {
+                        if transaction.end <= place.offset {
+                            return Ok(ControlFlow::Continue(()));
+                        }
+                        if transaction.start < place.offset {
+                            inside = Some(transaction.clone());
+                        } else {
+                            following = left_out();
+                        }
+                        return Ok(ControlFlow::Break(()));
+                    }
+                };
+                Ok(match stop {
+                    None => ControlFlow::Continue(()),
+                    Some((at, next)) => {
+                        found = Some((file.to_owned(), at, next));
+                        ControlFlow::Break(())
+                    }
+                })
+            },
+        )?;
+        let Target::Position(place) = target else {
+            return Ok(found);
+        };
+        if let Some(transaction) = inside {
+            let what = format!(
+                "{place} is inside a transaction, from {} to {}",
+                transaction.start, transaction.end
+            );
+            return Err(Error::new(Kind::Usage, what)
+                .hint("name one of these two offsets: before it, or behind it"));
+        }
+        let file = kept.file(&place.file);
+        if following.is_none()
+            && let Some(open) = file.and_then(|f| f.segments.last()?.open.as_ref())
+            && open.start() < place.offset
+        {
+            let what = format!(
+                "{place} is inside a transaction that begins at {} and whose end is not archived",
+                open.start()
+            );
+            return Err(Error::new(Kind::Usage, what).hint("name that offset: before it"));
+        }
+        let there =
+            kept.holds(place) && from.order() <= place.order() && place.order() <= end.order();
+        Ok(there.then(|| (place.file.clone(), place.offset, following)))
+    }
+
+    fn not_found(&self, target: &Target, last: &KeptTimeline) -> Error {
+        let end = last.end().map_or_else(String::new, |p| format!(" ({p})"));
+        let time = last.last().and_then(|h| h.last_time);
+        let until = time.map_or_else(|| "nothing".to_owned(), shown_time);
+        let (what, hint) = match target {
+            Target::Time(time) => (
+                format!(
+                    "no transaction after {} is archived, so what happened until then is not known to be complete",
+                    shown_time(*time)
+                ),
+                format!(
+                    "the archive's last transaction is of {until}{end}; restore everything that there is with --latest"
+                ),
+            ),
+            Target::After(gtid) | Target::Before(gtid) => (
+                format!("the transaction {gtid} is not in the archive"),
+                format!("the archive ends with {until}{end}; penstock binlog find searches it"),
+            ),
+            Target::Position(place) => (
+                format!("{place} is not in the archive"),
+                format!("the archive ends with {until}{end}"),
+            ),
+            Target::Latest => ("nothing is archived".to_owned(), String::new()),
+        };
+        Error::new(Kind::Usage, what).hint(hint)
+    }
+}
+
+/// A time of the log, in UTC.
+pub fn shown_time(micros: u64) -> String {
+    let time = i64::try_from(micros).ok();
+    let time = time.and_then(|t| jiff::Timestamp::from_microsecond(t).ok());
+    time.map_or_else(|| micros.to_string(), |t| t.to_string())
+}

@@ -1,0 +1,246 @@
+//! A server's state at a moment: a backup, and the binary log behind it.
+//!
+//! `plan` finds the newest backup from which the archived log leads to the state that is asked for. The backup is restored as any
+//! other; `carry_on` has the restored server apply the log.
+
+use crate::catalog::Entry;
+use crate::layout::ServerName;
+use crate::repo::Repository;
+use base::{Error, Kind, Result};
+use binlog::gtid::Executed;
+use binlog_archive::{Kept, Leg, NoRoute, Place, Route, Target};
+use replay::{LogFile, LogFiles};
+use run::{Run, failure};
+use std::io::{self, Read};
+
+/// How a state is reached.
+pub struct Plan {
+    /// The backup to begin with.
+    pub backup: Entry,
+    /// What is kept of the log.
+    pub kept: Kept,
+    /// The parts of it that lead from the backup to the state.
+    pub route: Route,
+}
+
+/// Finds the way to a state of a server. `backup`: begin with this one.
+pub fn plan(
+    repository: &Repository,
+    server: &ServerName,
+    backup: Option<&Entry>,
+    target: &Target,
+    across_gap: bool,
+) -> Result<Plan> {
+    let kept = repository.binlogs(server)?.ok_or_else(|| {
+        let what = format!(
+            "no binary log of {server} is kept in {}",
+            repository.place()
+        );
+        Error::new(Kind::Usage, what).hint(format!(
+            "penstock binlog archive {server} keeps it; without one a backup is restored as it is"
+        ))
+    })?;
+    let mut entries = match backup {
+        Some(entry) => vec![entry.clone()],
+        None => repository.entries(Some(server))?.0,
+    };
+    entries.sort_by(|a, b| b.order().cmp(&a.order()));
+    if entries.is_empty() {
+        let what = format!("there is no backup of {server} in {}", repository.place());
+        return Err(Error::new(Kind::Usage, what).hint("penstock list shows what there is"));
+    }
+    let mut why = Vec::new();
+    for entry in entries {
+        let name = format!("{}@{}", entry.server, entry.id);
+        match way(&kept, &entry, target)? {
+            Ok(route) if route.missing.is_empty() || across_gap => {
+                return Ok(Plan {
+                    backup: entry,
+                    kept,
+                    route,
+                });
+            }
+            Ok(route) => why.push(format!(
+                "behind {name} is missing: {}",
+                route.missing.join("; ")
+            )),
+            Err(reason) => why.push(format!("{name} {reason}")),
+        }
+    }
+    let what = format!(
+        "no backup of {server} leads to that state:\n{}",
+        why.join("\n")
+    );
+    let e = Error::new(
+        Kind::Usage,
+        base::units::printable(&what).replace("\\n", "\n"),
+    );
+    Err(e.hint("penstock list shows from when to when a server can be restored; --across-gap applies the log in spite of what is missing"))
+}
+
+/// The way from one backup, or in words why there is none.
+fn way(kept: &Kept, entry: &Entry, target: &Target) -> Result<std::result::Result<Route, String>> {
+    let position = &entry.position;
+    if entry.encrypted && position.binlog_file.is_none() {
+        return Ok(Err(
+            "is encrypted, and its place in the log is not known".into()
+        ));
+    }
+    let (Some(file), Some(offset)) = (&position.binlog_file, position.binlog_position) else {
+        return Ok(Err("has no place in the binary log".into()));
+    };
+    let from = Place {
+        file: file.clone(),
+        offset,
+    };
+    let (begin, end) = (entry.begin(), entry.end());
+    let seconds = |t: Option<jiff::Timestamp>| t.map_or(i64::MAX, |t| t.as_second());
+    if let (Target::Time(time), Some(begin)) = (target, begin)
+        && begin.as_microsecond() > i64::try_from(*time).unwrap_or(i64::MAX)
+    {
+        return Ok(Err(format!("is newer: it began at {begin}")));
+    }
+    let Some(timeline) = kept.timeline_of(&from, seconds(end)) else {
+        return Ok(Err(format!(
+            "ends at {from}, and the log is not archived from there"
+        )));
+    };
+    Ok(match kept.route(timeline, &from, target)? {
+        Ok(route) => Ok(route),
+        Err(NoRoute::TooNew) => Err("holds later transactions already".to_owned()),
+        Err(NoRoute::NotFound(e)) => {
+            let hint = e.hint.map_or_else(String::new, |h| format!(" ({h})"));
+            Err(format!("leads not there: {}{hint}", e.what))
+        }
+    })
+}
+
+/// The log of one timeline, as it is replayed.
+struct Log<'k> {
+    kept: &'k Kept,
+    timeline: usize,
+    files: Vec<LogFile>,
+}
+
+impl<'k> Log<'k> {
+    fn new(kept: &'k Kept, timeline: usize) -> Log<'k> {
+        let files = kept.timelines[timeline].files.iter();
+        Log {
+            kept,
+            timeline,
+            files: files
+                .map(|f| LogFile {
+                    name: f.name.clone(),
+                    length: Some(f.end()),
+                })
+                .collect(),
+        }
+    }
+
+    fn place(&self, place: &Place) -> replay::Place {
+        let file = self.files.iter().position(|f| f.name == place.file);
+        replay::Place {
+            file: file.unwrap_or(0),
+            offset: place.offset,
+        }
+    }
+}
+
+impl LogFiles for Log<'_> {
+    fn files(&self) -> &[LogFile] {
+        &self.files
+    }
+
+    fn open(&self, file: usize, offset: u64) -> io::Result<Box<dyn Read + Send + '_>> {
+        let kept = &self.kept.timelines[self.timeline];
+        let file = kept.files.get(file).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(self.kept.bytes(file, offset)))
+    }
+}
+
+/// Has a server that holds the backup apply the log behind it.
+pub fn carry_on(run: &Run, plan: &Plan, options: &replay::Options) -> Result<Vec<replay::Summary>> {
+    seed(run, plan, &options.wire)?;
+    let mut done = Vec::new();
+    let mut executed: Option<Executed> = None;
+    for leg in &plan.route.legs {
+        let log = Log::new(&plan.kept, leg.timeline);
+        let request = replay::Request {
+            log: &log,
+            from: log.place(&leg.from),
+            to: log.place(&leg.to),
+            executed: executed.as_ref(),
+        };
+        done.push(replay::replay(run, options, &request)?);
+        // The next timeline may hold some of these again.
+        executed = Some(executed_after(plan, leg, executed.take()));
+    }
+    Ok(done)
+}
+
+fn executed_after(plan: &Plan, leg: &Leg, before: Option<Executed>) -> Executed {
+    let timeline = &plan.kept.timelines[leg.timeline];
+    let mariadb = timeline.timeline.is_mariadb();
+    let mut all = before.unwrap_or_else(|| of_backup(&plan.backup, mariadb));
+    for head in timeline.files.iter().flat_map(|f| &f.segments) {
+        if let Some(gtids) = Executed::parse(mariadb, &head.gtids) {
+            all.add_all(&gtids);
+        }
+    }
+    all
+}
+
+fn of_backup(entry: &Entry, mariadb: bool) -> Executed {
+    let position = &entry.position;
+    let text = match mariadb {
+        true => position.gtid_binlog_pos.as_deref(),
+        false => position.gtid_executed.as_deref(),
+    };
+    let executed = Executed::parse(mariadb, text.unwrap_or_default());
+    executed.unwrap_or_else(|| Executed::empty(mariadb))
+}
+
+/// Says to the server which transactions the backup holds, so that it can follow others later; refuses one that believes to
+/// have transactions of the log already, because its applier would pass over them in silence.
+fn seed(run: &Run, plan: &Plan, options: &wire::Options) -> Result<()> {
+    let (mut conn, identity) = run::connect::open(run, options)?;
+    let mut ask = |sql: &str| -> Result<String> {
+        let rows = conn
+            .fetch(sql)
+            .map_err(|e| failure::wire("cannot prepare the target for the binary log", e))?;
+        let cell = rows.into_iter().next().and_then(|r| r.into_iter().next());
+        Ok(String::from_utf8_lossy(&cell.flatten().unwrap_or_default()).replace(['\n', ' '], ""))
+    };
+    let mariadb = identity.is_mariadb();
+    let held = of_backup(&plan.backup, mariadb);
+    if mariadb {
+        if !held.is_empty() && ask("SELECT @@GLOBAL.gtid_slave_pos")?.is_empty() {
+            ask(&format!("SET GLOBAL gtid_slave_pos = '{held}'"))?;
+        }
+        return Ok(());
+    }
+    if identity.variable("gtid_mode") != Some("ON") {
+        return Ok(());
+    }
+    let mut log = Executed::empty(false);
+    for leg in &plan.route.legs {
+        log.add_all(&executed_after(plan, leg, None));
+    }
+    let log = log.without(&held);
+    let theirs = ask("SELECT @@GLOBAL.gtid_executed")?;
+    let theirs = Executed::parse(false, &theirs).unwrap_or_else(|| Executed::empty(false));
+    let twice = log.without(&log.without(&theirs));
+    if !twice.is_empty() {
+        let what = format!(
+            "the target has executed transactions of the log already, as it says, and would pass over them: {twice}"
+        );
+        return Err(Error::new(Kind::Target, what).hint(
+            "RESET BINARY LOGS AND GTIDS on it, if it is to be a new server, and restore again",
+        ));
+    }
+    let missing = held.without(&theirs);
+    if !missing.is_empty() {
+        ask(&format!("SET GLOBAL gtid_purged = '+{missing}'"))?;
+    }
+    Ok(())
+}
