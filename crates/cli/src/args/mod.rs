@@ -16,6 +16,7 @@ pub mod encryption;
 pub mod errors;
 pub mod limits;
 pub mod load;
+pub mod point_in_time;
 pub mod report;
 pub mod repository;
 pub mod snapshot;

@@ -3,6 +3,7 @@
 use super::dump::Dumping;
 use super::encryption::Opening;
 use super::load::Loading;
+use super::point_in_time::PointInTime;
 use super::values::{duration, mysqld_option, period};
 use clap::Args;
 use std::path::PathBuf;
@@ -120,6 +121,7 @@ pub struct Check {
 Examples:
   penstock restore --repository /backup/repo --into mysql://root@newdb:3306/ -p
   penstock restore 20261125T02 --server-name shop --repository s3://backups/mysql --datadir /srv/mysql-new
+  penstock restore --repository /backup/repo --datadir /srv/mysql-new --to-time '2026-11-21 12:00:00+09:00'
 
 Exit codes: as of penstock load: 0 restored and verified, 3 restored with exceptions, 4 the rows differ,
 10 the target holds the objects already; the others are listed by penstock --help"
@@ -137,6 +139,8 @@ pub struct Restore {
     /// The server whose backup it is
     #[arg(long, value_name = "NAME")]
     pub server_name: Option<String>,
+    #[command(flatten)]
+    pub moment: PointInTime,
     #[command(flatten)]
     pub how: Loading,
 }

@@ -181,6 +181,41 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     })
 }
 
+/// A time, as microseconds since 1970; without a zone it is in that of this host.
+pub fn moment(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let stamp = text.parse::<jiff::Timestamp>().ok().or_else(|| {
+        let civil = text.parse::<jiff::civil::DateTime>().ok()?;
+        let zoned = civil.to_zoned(jiff::tz::TimeZone::system()).ok()?;
+        Some(zoned.timestamp())
+    });
+    let micros = stamp.and_then(|t| u64::try_from(t.as_microsecond()).ok());
+    micros.ok_or_else(|| {
+        format!("{text:?} is not a time; write it like 2026-11-21 12:00:00+09:00 or 2026-11-21T03:00:00Z")
+    })
+}
+
+/// The name of a transaction.
+pub fn gtid(text: &str) -> Result<binlog::gtid::Gtid, String> {
+    binlog::gtid::Gtid::parse(text).ok_or_else(|| {
+        format!(
+            "{text:?} is not a GTID; write UUID:NUMBER, UUID:TAG:NUMBER or DOMAIN-SERVER-NUMBER"
+        )
+    })
+}
+
+/// A place in a binary log.
+pub fn log_place(text: &str) -> Result<binlog_archive::Place, String> {
+    let place = text.rsplit_once(':').and_then(|(file, offset)| {
+        let offset = offset.parse().ok().filter(|_| !file.is_empty())?;
+        Some(binlog_archive::Place {
+            file: file.to_owned(),
+            offset,
+        })
+    });
+    place.ok_or_else(|| format!("{text:?} is not a place in a binary log; write binlog.000012:345"))
+}
+
 /// `5%`: a share above 0 and below 1.
 pub fn share(text: &str) -> Result<f64, String> {
     run::throttle::limits::percent(text)

@@ -16,6 +16,7 @@ use encryption::Place;
 use repository::{Planned, Policies, Purpose, Repository, ServerName};
 use run::{Run, failure};
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use store::Location;
 
 fn open(place: &Where) -> Result<Repository> {
@@ -261,6 +262,7 @@ pub(super) fn with_metrics(place: &Where, outcome: Result<u8>) -> Result<u8> {
 
 /// `penstock restore`.
 pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen) -> Result<u8> {
+    settings::point_in_time::check(&a.moment, &a.how)?;
     let server = server(a.server_name.as_ref())?;
     let place = place::location("--repository", &a.place.repository)?;
     // Which archive is known later; whether the options are sound does not depend on it.
@@ -272,7 +274,24 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
     };
     let outcome = around(config, job, || {
         let repository = Repository::open(&place)?;
-        let entry = repository.find(server.as_ref(), &a.backup)?;
+        let mut entry = repository.find(server.as_ref(), &a.backup)?;
+        let plan = match settings::point_in_time::target(&a.moment) {
+            None => None,
+            Some(target) => {
+                let of = ServerName::parse(&entry.server)?;
+                let asked = (a.backup != "latest").then_some(&entry);
+                let gap = a.moment.across_gap;
+                let plan = repository::plan(&repository, &of, asked, &target, gap)?;
+                entry = plan.backup.clone();
+                Some(plan)
+            }
+        };
+        if let Some(plan) = plan.as_ref().filter(|_| a.moment.dry_run) {
+            let shown = summary::plan(plan);
+            screen.summary(&shown);
+            let summary = shown.json();
+            return Ok(Outcome { code: 0, summary });
+        }
         let _lock = repository.lock(&*run.observer, &entry, Purpose::Restore)?;
         run.observer.note(format!(
             "restoring {}@{}, of {}",
@@ -284,9 +303,65 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
         };
         let about = format!("of {}@{}", entry.server, entry.id);
         let _listens = super::control::listen(run, "load", about);
-        super::run_load(run, screen, &options, &a.how)
+        match plan {
+            None => super::run_load(run, screen, &options, &a.how),
+            Some(plan) => to_point_in_time(a, run, screen, options, plan),
+        }
     });
     with_metrics(&a.place, outcome)
+}
+
+/// Loads a backup, and has the server apply the log behind it.
+fn to_point_in_time(
+    a: &Restore,
+    run: &Run,
+    screen: &Screen,
+    mut options: load::Options,
+    plan: repository::Plan,
+) -> Result<Outcome> {
+    let plan = Arc::new(plan);
+    let applied: Arc<Mutex<Option<Result<Vec<replay::Summary>>>>> = Arc::default();
+    let carry_on = {
+        let (applied, plan, run, how) = (
+            Arc::clone(&applied),
+            Arc::clone(&plan),
+            run.clone(),
+            a.how.clone(),
+        );
+        move |server: &wire::Options| {
+            let done = settings::point_in_time::replay(server.clone(), &how)
+                .and_then(|options| repository::carry_on(&run, &plan, &options));
+            *base::lock(&applied) = Some(done);
+        }
+    };
+    if let Some(managed) = &mut options.managed {
+        if plan.backup.flavour != "mariadb" {
+            let with_gtids = plan.backup.position.gtid_executed.is_some();
+            let more = settings::point_in_time::server_options(with_gtids);
+            managed.options.extend(more);
+        }
+        options.when_loaded = Some(load::WhenLoaded(Arc::new(carry_on.clone())));
+    }
+    let loaded = super::run_load(run, screen, &options, &a.how)?;
+    if options.managed.is_none() {
+        carry_on(&options.target);
+    }
+    let applied = base::lock(&applied).take();
+    let applied = applied.ok_or_else(|| {
+        Error::new(
+            Kind::Internal,
+            "the backup is loaded, and the log was not applied",
+        )
+    })??;
+    let shown = summary::replayed(&plan, &applied);
+    screen.summary(&shown);
+    Ok(Outcome {
+        code: match plan.route.missing.is_empty() {
+            true => loaded.code,
+            false => Kind::Exceptions.exit_code(),
+        },
+        summary: shown.json(),
+    })
 }
 
 /// `penstock rekey`.

@@ -11,6 +11,7 @@ pub mod filed;
 pub mod keys;
 mod optionfile;
 pub mod place;
+pub mod point_in_time;
 pub mod rules;
 pub mod scratch;
 pub mod snapshot;

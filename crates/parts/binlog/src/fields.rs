@@ -51,6 +51,10 @@ impl<'a> Fields<'a> {
         Ok(self.number::<2>()? as u16)
     }
 
+    pub(crate) fn u24(&mut self) -> Result<u32> {
+        Ok(self.number::<3>()? as u32)
+    }
+
     pub(crate) fn u32(&mut self) -> Result<u32> {
         Ok(self.number::<4>()? as u32)
     }

@@ -192,7 +192,10 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
             settings::checks(a)?;
             settings::drill(place()?, Path::new("/data"), a).map(drop)
         }
-        Command::Restore(a) => settings::restore(place()?, &a.how).map(drop),
+        Command::Restore(a) => {
+            settings::point_in_time::check(&a.moment, &a.how)?;
+            settings::restore(place()?, &a.how).map(drop)
+        }
         Command::Rekey(a) => {
             super::rekey(a)?;
             settings::keys::rekey(a).map(drop)

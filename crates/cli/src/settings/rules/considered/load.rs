@@ -47,9 +47,12 @@ pub const VERBS: &[Verb] = &[
             "restore --repository /r -S /s --import-mode sql --no-defaults",
             "restore --repository /r -S /s --import-mode offline --server-command x --no-defaults",
             "restore --repository /r -S /s --tune max --no-defaults",
+            "restore --repository /r -S /s --latest --no-defaults",
+            "restore --repository /r --datadir {new} --to-time 2026-11-21T12:00:00Z --no-defaults",
         ],
         options: &[
             EVERYWHERE,
+            MOMENT,
             super::repository::WHERE,
             super::repository::OF_SERVER,
             LOADING,
@@ -58,19 +61,38 @@ pub const VERBS: &[Verb] = &[
     },
 ];
 
+fn to_a_moment(c: &Call) -> bool {
+    c.has_any(&["--latest", "--to-time"])
+}
+
+/// One moment at a time; none of these goes with a part of the tables.
+const MOMENT: &[Considered] = &[
+    ("to-time", "--to-time 2026-11-21T12:00:00Z", |c| {
+        !to_a_moment(c)
+    }),
+    ("to-gtid", "--to-gtid 0-1-7", |c| !to_a_moment(c)),
+    ("before-gtid", "--before-gtid 0-1-7", |c| !to_a_moment(c)),
+    ("to-position", "--to-position b.000001:4", |c| {
+        !to_a_moment(c)
+    }),
+    ("latest", "--latest", |c| !to_a_moment(c)),
+    ("across-gap", "--across-gap", to_a_moment),
+    ("dry-run", "--dry-run", to_a_moment),
+];
+
 const LOADING: &[Considered] = &[
     ("into", "--into mysql://h/", |c| {
         !c.has_any(&["-S", "-h", "--datadir"])
     }),
     ("threads", "--threads 2", always),
     ("resume", "--resume", |c| {
-        !c.has_any(&["-:archive", "-:script"])
+        !c.has_any(&["-:archive", "-:script"]) && !to_a_moment(c)
     }),
     ("verify", "--verify none", always),
     ("allow-same-server", "--allow-same-server", |c| {
         with_manifest(c) && !c.has("--datadir")
     }),
-    ("skip-damaged", "--skip-damaged", of_archives),
+    ("skip-damaged", "--skip-damaged", of_parts),
     ("strip-tablespaces", "--strip-tablespaces", of_archives),
     ("skip-binlog", "--skip-binlog", |c| !c.has("--datadir")),
     ("record", "--record /tmp/r.json", always),
@@ -96,10 +118,10 @@ const LOADING: &[Considered] = &[
         "--mysqld-option lower_case_table_names=1",
         |c| c.has("--datadir"),
     ),
-    ("include-schemas", "--include-schemas a", of_archives),
-    ("exclude-schemas", "--exclude-schemas a", of_archives),
-    ("include-tables", "--include-tables a.b", of_archives),
-    ("exclude-tables", "--exclude-tables a.b", of_archives),
+    ("include-schemas", "--include-schemas a", of_parts),
+    ("exclude-schemas", "--exclude-schemas a", of_parts),
+    ("include-tables", "--include-tables a.b", of_parts),
+    ("exclude-tables", "--exclude-tables a.b", of_parts),
     ("max-rate", "--max-rate 20M", always),
     ("identity", "--identity {key}", of_archives),
     (
@@ -111,6 +133,10 @@ const LOADING: &[Considered] = &[
 
 fn of_others(c: &Call) -> bool {
     c.has_any(&["{script}", "-:script"])
+}
+
+fn of_parts(c: &Call) -> bool {
+    of_archives(c) && !to_a_moment(c)
 }
 
 fn of_archives(c: &Call) -> bool {
