@@ -3,4 +3,5 @@
 mod archive;
 mod breaks;
 mod kit;
+mod point_in_time;
 mod timelines;

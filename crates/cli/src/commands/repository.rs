@@ -335,7 +335,7 @@ fn to_point_in_time(
         }
     };
     if let Some(managed) = &mut options.managed {
-        if plan.backup.flavour != "mariadb" {
+        if !plan.is_mariadb() {
             let with_gtids = plan.backup.position.gtid_executed.is_some();
             let more = settings::point_in_time::server_options(with_gtids);
             managed.options.extend(more);

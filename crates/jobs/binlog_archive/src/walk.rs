@@ -6,7 +6,7 @@ use crate::segment::Head;
 use crate::source::of_log;
 use base::Result;
 use binlog::file::File;
-use binlog::{Boundaries, Checksum, Description, Mark, Transaction};
+use binlog::{Boundaries, Checksum, Description, Event, Mark, Transaction};
 use std::io::Read;
 use std::ops::ControlFlow;
 
@@ -65,6 +65,20 @@ impl KeptTimeline {
     }
 }
 
+/// An event, where it stands, and what it is to its transaction.
+pub struct Walked<'e> {
+    /// Its file.
+    pub file: &'e str,
+    /// Its offset.
+    pub at: u64,
+    /// The event.
+    pub event: &'e Event<'e>,
+    /// What it is to its transaction.
+    pub mark: Mark,
+    /// The transaction that is open, or has just ended.
+    pub boundaries: &'e Boundaries,
+}
+
 impl Kept {
     /// Calls `each` with the transactions that end behind `from`, in segments that `wanted` wants; returns whether it said that it
     /// has enough.
@@ -72,8 +86,23 @@ impl Kept {
         &self,
         timeline: &KeptTimeline,
         from: &Place,
-        mut wanted: impl FnMut(&Head) -> bool,
+        wanted: impl FnMut(&Head) -> bool,
         mut each: impl FnMut(&str, &Transaction) -> Result<ControlFlow<()>>,
+    ) -> Result<bool> {
+        self.walk_events(timeline, from, wanted, |e| match e.mark {
+            Mark::End => each(e.file, e.boundaries.ended()),
+            _ => Ok(ControlFlow::Continue(())),
+        })
+    }
+
+    /// The same with every event of these transactions, from the first on. A transaction that began in a segment that was not wanted is
+    /// read from its beginning.
+    pub fn walk_events(
+        &self,
+        timeline: &KeptTimeline,
+        from: &Place,
+        mut wanted: impl FnMut(&Head) -> bool,
+        mut each: impl FnMut(&Walked<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<bool> {
         for file in &timeline.files {
             if order(&file.name) < order(&from.file) {
@@ -83,32 +112,49 @@ impl Kept {
                 true => from.offset,
                 false => 0,
             };
+            let wrong = |e: binlog::Error| of_log(&file.name, &e);
             let mut description = None;
             let mut open = None;
+            // Where the segment before was left.
+            let mut left: Option<(u64, Boundaries)> = None;
             for head in &file.segments {
                 let before = std::mem::replace(&mut open, head.open.as_ref());
-                if head.end <= begin || head.transactions == 0 || !wanted(head) {
+                // The next one may end what is open here.
+                let is_wanted = head.transactions > 0 && wanted(head);
+                let goes_on = left.as_ref().is_some_and(|(end, _)| *end == head.start);
+                if head.end <= begin || !is_wanted && !(goes_on && head.transactions == 0) {
                     continue;
                 }
-                let wrong = |e: binlog::Error| of_log(&file.name, &e);
                 let described = match &mut description {
                     Some(known) => known,
                     none => none.insert(self.description(file)?),
                 };
-                let length = head.end - head.start.max(binlog::MAGIC.len() as u64);
-                let start = head.end - length;
-                let bytes = self.bytes(file, start).take(length);
+                let (start, mut boundaries) = match left.take().filter(|_| goes_on) {
+                    Some((end, boundaries)) => (end, boundaries),
+                    None => {
+                        let first = head.start.max(binlog::MAGIC.len() as u64);
+                        (before.map_or(first, |o| o.start()), Boundaries::new())
+                    }
+                };
+                let bytes = self.bytes(file, start).take(head.end - start);
                 let mut events = File::from(bytes, start, Description::clone(described));
-                let mut boundaries = before.map_or_else(Boundaries::new, |o| o.boundaries());
                 while let Some((at, event)) = events.next().map_err(wrong)? {
-                    if boundaries.take(at, &event).map_err(wrong)? != Mark::End {
+                    let mark = boundaries.take(at, &event).map_err(wrong)?;
+                    if at + event.bytes().len() as u64 <= begin {
                         continue;
                     }
-                    let ended = boundaries.ended();
-                    if ended.end > begin && each(&file.name, ended)?.is_break() {
+                    let walked = Walked {
+                        file: &file.name,
+                        at,
+                        event: &event,
+                        mark,
+                        boundaries: &boundaries,
+                    };
+                    if each(&walked)?.is_break() {
                         return Ok(true);
                     }
                 }
+                left = Some((head.end, boundaries));
             }
         }
         Ok(false)

@@ -23,6 +23,14 @@ pub struct Plan {
     pub route: Route,
 }
 
+impl Plan {
+    /// Whether the server is MariaDB.
+    pub fn is_mariadb(&self) -> bool {
+        let first = self.route.legs.first();
+        first.is_some_and(|leg| self.kept.timelines[leg.timeline].timeline.is_mariadb())
+    }
+}
+
 /// Finds the way to a state of a server. `backup`: begin with this one.
 pub fn plan(
     repository: &Repository,
