@@ -128,7 +128,7 @@ fn remove_left(run: &Run, target: &mut Target<'_>) -> Result<Option<NamedPlace>>
     }
     target.begin();
     target.stop()?;
-    let left = status::ours(&mut target.conn, &target.id)?.map(|s| NamedPlace {
+    let left = status::at_end(&mut target.conn, &target.id)?.map(|s| NamedPlace {
         file: s.file,
         offset: s.offset,
     });
@@ -189,8 +189,9 @@ impl Part<'_> {
     fn apply(&self, target: &mut Target<'_>) -> Result<Summary> {
         let Request { log, from, to, .. } = *self.request;
         let state = State::new(from);
-        // Only this part of the work ends with it: the run's own flag is for the user.
-        let stop = self.run.cancel.below();
+        // Not the run's own flag: when the user stops the run, the applier still gets the rest of its transaction, for
+        // which it would wait otherwise.
+        let stop = Cancel::new();
         let listener = self.listen(&stop)?;
         let address = listener
             .address()
@@ -272,7 +273,7 @@ impl Part<'_> {
         let stopped = target.stop();
         // What the workers have finished since.
         let verified = stopped
-            .and_then(|()| watch.look(&mut target.conn))
+            .and_then(|()| watch.look_at_end(&mut target.conn))
             .and_then(|status| match status.apply_error {
                 Some((number, text)) => Err(Error::new(
                     Kind::Failed,
