@@ -226,6 +226,8 @@ impl Link<'_, '_> {
             from = to;
         }
         self.held.clear();
+        // A huge event may have made it huge.
+        self.held.shrink_to(2 * HELD);
         self.sent = end;
         self.feed.state.sent_event(end);
         Ok(())
