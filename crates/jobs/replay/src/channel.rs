@@ -81,14 +81,18 @@ pub(crate) fn start(conn: &mut Conn, id: &Identity) -> Result<()> {
     execute(conn, &sql, "cannot start the channel of the replay")
 }
 
-/// Stops both threads; waits until what the applier is at is finished.
+/// Stops both threads, the applier first: it finishes the transactions that it has begun, and may need what is received
+/// meanwhile.
 pub(crate) fn stop(conn: &mut Conn, id: &Identity) -> Result<()> {
-    let sql = if id.is_mariadb() {
-        format!("STOP SLAVE '{CHANNEL}'")
-    } else {
-        format!("STOP REPLICA FOR CHANNEL '{CHANNEL}'")
-    };
-    execute(conn, &sql, "cannot stop the channel of the replay")
+    for thread in ["SQL_THREAD", "IO_THREAD"] {
+        let sql = if id.is_mariadb() {
+            format!("STOP SLAVE '{CHANNEL}' {thread}")
+        } else {
+            format!("STOP REPLICA {thread} FOR CHANNEL '{CHANNEL}'")
+        };
+        execute(conn, &sql, "cannot stop the channel of the replay")?;
+    }
+    Ok(())
 }
 
 /// Removes the channel and its relay logs.

@@ -19,6 +19,9 @@ const MOMENT: Duration = Duration::from_millis(10);
 const SILENCE: Duration = Duration::from_secs(1);
 /// What is read at once.
 const READ: usize = 1 << 20;
+/// A transaction up to this size is sent only when it is whole. MySQL's applier waits a minute for the rest of one that
+/// it has begun.
+const HELD: usize = 16 << 20;
 
 /// What is sent, and how.
 pub(crate) struct Feed<'a> {
@@ -66,6 +69,9 @@ struct Link<'a, 'b> {
     sent: Place,
     spoke: Instant,
     silence: Duration,
+    /// Events of a transaction that is not whole yet, and where each ends.
+    held: Vec<u8>,
+    ends: Vec<usize>,
 }
 
 impl Feed<'_> {
@@ -84,6 +90,8 @@ impl Feed<'_> {
             sent: from,
             spoke: Instant::now(),
             silence: heartbeat.map_or(SILENCE, |h| (h / 2).min(SILENCE)),
+            held: Vec::new(),
+            ends: Vec::new(),
         };
         for file in from.file..=self.to.file {
             let start = if file == from.file {
@@ -179,11 +187,14 @@ impl Link<'_, '_> {
                     made::description(&description, false).map_err(|e| fail(FIRST, &e))?;
                 self.sender.event(&description)?;
             }
-            self.sender.event(event.bytes())?;
-            self.sent = at(end);
-            match mark {
-                Mark::End => state.sent_transaction(at(end), boundaries.ended()),
-                Mark::Inside | Mark::Between => state.sent_event(at(end)),
+            self.held.extend_from_slice(event.bytes());
+            self.ends.push(self.held.len());
+            if mark == Mark::Inside && self.held.len() < HELD {
+                continue;
+            }
+            self.release(at(end))?;
+            if mark == Mark::End {
+                state.sent_transaction(at(end), boundaries.ended());
             }
         }
         let end = file.position();
@@ -204,6 +215,21 @@ impl Link<'_, '_> {
             return Err(fail(end, &why));
         }
         self.sender.flush()?;
+        Ok(())
+    }
+
+    /// Sends the events that are held, of which the last ends here.
+    fn release(&mut self, end: Place) -> Result<(), Ended> {
+        let mut from = 0;
+        for to in self.ends.drain(..) {
+            self.sender.event(&self.held[from..to])?;
+            from = to;
+        }
+        self.held.clear();
+        // A huge event may have made it huge.
+        self.held.shrink_to(2 * HELD);
+        self.sent = end;
+        self.feed.state.sent_event(end);
         Ok(())
     }
 

@@ -28,6 +28,6 @@ mod target;
 mod watch;
 
 pub use crate::log::{FIRST, LogFile, LogFiles, NamedPlace, Place};
-pub use crate::replay::replay;
+pub use crate::replay::{clear, replay};
 pub use directory::Directory;
 pub use options::{AHEAD, Listen, Options, Request, Summary};

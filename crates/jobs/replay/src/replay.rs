@@ -29,14 +29,7 @@ pub fn replay(run: &Run, options: &Options, request: &Request<'_>) -> Result<Sum
     let log = request.log;
     let mut target = Target::connect(run, &options.wire)?;
     remove_left(run, &mut target)?;
-    let recover = tune::Options {
-        level: tune::Level::Max,
-        state: Some(options.state.clone()),
-        restart: None,
-    };
-    let id = target.id.clone();
-    target.id = tune::recover(run, &recover, &options.wire, &mut target.conn, id)?;
-
+    recover(run, options, &mut target)?;
     let description = reading::description(log, request.from.file)?;
     let names = reading::names(log, request.from)?;
     precheck::check(&target.id, description.is_mariadb(), names)?;
@@ -106,17 +99,46 @@ fn gtids(conn: &mut Conn, id: &Identity) -> Result<String> {
     Ok(text.replace(['\n', ' '], ""))
 }
 
-/// A replay that was killed left its channel: no other has it, or the lock would not be ours.
-fn remove_left(run: &Run, target: &mut Target<'_>) -> Result<()> {
-    let Some(left) = channel::found(&mut target.conn, &target.id)? else {
-        return Ok(());
+/// Removes what a replay that was killed left on a server: its channel, and settings that it changed. Returns how far that
+/// replay has applied its log; `None` if nothing was left.
+pub fn clear(run: &Run, options: &Options) -> Result<Option<NamedPlace>> {
+    let mut target = Target::connect(run, &options.wire)?;
+    let left = remove_left(run, &mut target)?;
+    recover(run, options, &mut target)?;
+    Ok(left)
+}
+
+/// Reverts settings that an earlier run left changed.
+fn recover(run: &Run, options: &Options, target: &mut Target<'_>) -> Result<()> {
+    let recover = tune::Options {
+        level: tune::Level::Max,
+        state: Some(options.state.clone()),
+        restart: None,
     };
-    run.observer.warn(printable(&format!(
-        "an earlier replay, which did not end by itself, left its channel on the target; it has applied the log up to {}:{} and is removed",
-        left.file, left.offset
-    )));
+    let id = target.id.clone();
+    target.id = tune::recover(run, &recover, &options.wire, &mut target.conn, id)?;
+    Ok(())
+}
+
+/// No living replay has the channel, or the lock would not be ours. The applier continues without us with what it has
+/// received, so only after a stop it is known where it stands.
+fn remove_left(run: &Run, target: &mut Target<'_>) -> Result<Option<NamedPlace>> {
+    if channel::found(&mut target.conn, &target.id)?.is_none() {
+        return Ok(None);
+    }
     target.begin();
-    target.remove()
+    target.stop()?;
+    let left = status::at_end(&mut target.conn, &target.id)?.map(|s| NamedPlace {
+        file: s.file,
+        offset: s.offset,
+    });
+    target.remove()?;
+    if let Some(left) = &left {
+        run.observer.warn(printable(&format!(
+            "an earlier replay, which did not end by itself, had left its channel on the target, and had applied its log up to {left}; the channel was removed"
+        )));
+    }
+    Ok(left)
 }
 
 /// Two different numbers of servers, of which neither is likely in any log.
@@ -167,8 +189,9 @@ impl Part<'_> {
     fn apply(&self, target: &mut Target<'_>) -> Result<Summary> {
         let Request { log, from, to, .. } = *self.request;
         let state = State::new(from);
-        // Only this part of the work ends with it: the run's own flag is for the user.
-        let stop = self.run.cancel.below();
+        // Not the run's own flag: when the user stops the run, the applier still gets the rest of its transaction, for
+        // which it would wait otherwise.
+        let stop = Cancel::new();
         let listener = self.listen(&stop)?;
         let address = listener
             .address()
@@ -250,7 +273,7 @@ impl Part<'_> {
         let stopped = target.stop();
         // What the workers have finished since.
         let verified = stopped
-            .and_then(|()| watch.look(&mut target.conn))
+            .and_then(|()| watch.look_at_end(&mut target.conn))
             .and_then(|status| match status.apply_error {
                 Some((number, text)) => Err(Error::new(
                     Kind::Failed,

@@ -46,6 +46,30 @@ pub(crate) fn ours(conn: &mut Conn, id: &Identity) -> Result<Option<Status>> {
     Ok(all(conn, id)?.into_iter().find(|s| s.channel == CHANNEL))
 }
 
+/// As [`ours`] after a stop, exact also where an error ended the applier: MySQL's workers note what they have committed
+/// with the commit itself, and commit in the log's order. An account that may not read these notes sees a place that may
+/// be too early.
+pub(crate) fn at_end(conn: &mut Conn, id: &Identity) -> Result<Option<Status>> {
+    let Some(mut status) = ours(conn, id)? else {
+        return Ok(None);
+    };
+    if id.is_mysql() {
+        let sql = format!(
+            "SELECT Master_log_name AS file, Master_log_pos AS offset FROM mysql.slave_worker_info WHERE Channel_name = '{CHANNEL}'"
+        );
+        for row in rows(conn, &sql).unwrap_or_default() {
+            let cell = |name: &str| row.get(name).cloned().unwrap_or_default();
+            let (file, offset) = (cell("file"), cell("offset").parse().unwrap_or(0));
+            // A longer name has a higher number.
+            let order = |file: &str, offset: u64| (file.len(), file.to_owned(), offset);
+            if order(&file, offset) > order(&status.file, status.offset) {
+                (status.file, status.offset) = (file, offset);
+            }
+        }
+    }
+    Ok(Some(status))
+}
+
 type Row = BTreeMap<String, String>;
 
 /// All rows, cells by the names of their columns in lower case; NULL is "".

@@ -1,7 +1,6 @@
 //! Watches the applier until everything that was to be applied is, or it fails.
 
-use crate::log::{LogFiles, Place};
-use crate::reading;
+use crate::log::LogFiles;
 use crate::state::State;
 use crate::status::{self, Status};
 use base::{Error, Kind, Result, units::printable};
@@ -38,7 +37,7 @@ impl Watch<'_> {
             let bytes = self.state.bytes(applied).saturating_sub(self.first);
             phase.counters.bytes.set(bytes);
             if let Some((number, text)) = &status.apply_error {
-                return Err(self.apply_error(*number, text, applied));
+                return Err(apply_error(*number, text));
             }
             // What cannot be served ends the replay only when everything before it is applied: then it is known where
             // the target stands.
@@ -66,7 +65,11 @@ impl Watch<'_> {
 
     /// Reads the status and notes how far everything is applied.
     pub(crate) fn look(&self, conn: &mut Conn) -> Result<Status> {
-        let status = status::ours(conn, self.id)?.ok_or_else(|| {
+        self.note(status::ours(conn, self.id)?)
+    }
+
+    fn note(&self, found: Option<Status>) -> Result<Status> {
+        let status = found.ok_or_else(|| {
             Error::new(
                 Kind::Failed,
                 "another session has removed the channel of the replay",
@@ -92,32 +95,21 @@ impl Watch<'_> {
         Ok(matches!(rows.first().and_then(|r| r.first()), Some(Some(v)) if v == b"1"))
     }
 
-    /// The server's own words, with the transaction that it could not apply.
-    fn apply_error(&self, number: u64, text: &str, applied: Place) -> Error {
-        let mut what = "the target could not apply a transaction".to_owned();
-        if let Ok(Some(next)) = reading::next(self.log, applied) {
-            let at = Place {
-                offset: next.start,
-                ..applied
-            };
-            let at = crate::log::named(self.log, at);
-            what = match next.gtid {
-                Some(gtid) => format!(
-                    "the target could not apply transaction {gtid} ({at}) or one soon after it"
-                ),
-                None => format!(
-                    "the target could not apply the transaction at {at} or one soon after it"
-                ),
-            };
-        }
-        let mut e = Error::new(
-            Kind::Failed,
-            printable(&format!("{what}: {text} (error {number})")),
-        )
-        .hint("the target's data is not what the log begins with, or the log was not written by one server alone; everything before the transaction is applied, and nothing after it");
-        e.server_error = u16::try_from(number).ok();
-        e
+    /// As [`Watch::look`], once the channel is stopped: then the place is exact.
+    pub(crate) fn look_at_end(&self, conn: &mut Conn) -> Result<Status> {
+        self.note(status::at_end(conn, self.id)?)
     }
+}
+
+/// The server's own words. Where the target stands is added once it is stopped: the transaction that follows is the one
+/// that failed.
+fn apply_error(number: u64, text: &str) -> Error {
+    let text = format!("the target could not apply a transaction: {text} (error {number})");
+    let mut e = Error::new(Kind::Failed, printable(&text)).hint(
+        "the target's data is not what the log begins with, or not only one server wrote the log; everything before the transaction is applied, and nothing after it",
+    );
+    e.server_error = u16::try_from(number).ok();
+    e
 }
 
 fn stopped(status: &Status) -> Error {
