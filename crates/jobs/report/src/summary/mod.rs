@@ -21,7 +21,7 @@ mod traffic;
 mod tuning;
 mod verify;
 
-pub use binlog::binlog_archive;
+pub use binlog::{binlog_archive, binlog_find};
 pub use configuration::{Completed, Configuration, configuration, servers};
 pub use copy::copy;
 pub use doctor::doctor;
