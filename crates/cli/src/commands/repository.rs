@@ -3,7 +3,7 @@
 use super::around::{Job, Outcome, around};
 use super::{exceptions, show};
 use crate::args::encryption::Rekey;
-use crate::args::repository::{Backup, Check, Drill, Init, List, Prune, Restore, Where};
+use crate::args::repository::{Backup, Check, Drill, Init, List, OfKind, Prune, Restore, Where};
 use crate::screen::Screen;
 use crate::settings::config::Config;
 use crate::settings::scratch::Scratch;
@@ -13,13 +13,21 @@ use ::report::record::{self, settings as recorded};
 use ::report::summary;
 use base::{Error, Kind, Result};
 use encryption::Place;
-use repository::{Planned, Policies, Purpose, Repository, ServerName};
+use repository::{BackupKind, How, Planned, Policies, Purpose, Repository, ServerName};
 use run::{Run, failure};
 use std::collections::BTreeMap;
 use store::Location;
 
 fn open(place: &Where) -> Result<Repository> {
     Repository::open(&place::location("--repository", &place.repository)?)
+}
+
+fn is_of(wanted: Option<OfKind>, entry: &repository::Entry) -> bool {
+    kind(wanted).is_none_or(|kind| kind == entry.kind)
+}
+
+fn kind(kind: Option<OfKind>) -> Option<BackupKind> {
+    kind.map(BackupKind::from)
 }
 
 fn server(name: Option<&String>) -> Result<Option<ServerName>> {
@@ -43,7 +51,8 @@ pub fn backup(a: &Backup, config: Option<&Config>, run: &Run, screen: &Screen) -
     let name = ServerName::parse(name)?;
     let place = place::location("--repository", &a.place.repository)?;
     let planned = Planned::new(&place, &name);
-    let options = settings::dump_to(planned.place().clone(), a.source.as_deref(), &a.how)?;
+    let id = planned.id().to_string();
+    let how = settings::backup(planned.place().clone(), Some(id), a)?;
     settings::limit(run, &a.how.limits, Some(&a.how.store_limits));
     let job = Job {
         command: "backup",
@@ -54,15 +63,25 @@ pub fn backup(a: &Backup, config: Option<&Config>, run: &Run, screen: &Screen) -
         let repository = Repository::open(&place)?;
         let about = format!("of {name} into {place}");
         let _listens = super::control::listen(run, "backup", about);
-        let mut kept = record::keep(
-            run,
-            a.how.recording.record.as_deref(),
-            || recorded::dump(&options),
-            |run| repository::backup(run, &repository, &planned, &options),
-            summary::backup,
-        )?;
+        let file = a.how.recording.record.as_deref();
+        let job = |run: &Run| repository::backup(run, &repository, &planned, &how);
+        let mut kept = match &how {
+            How::Dump(options) => {
+                record::keep(run, file, || recorded::dump(options), job, summary::backup)?
+            }
+            How::Snapshot(_) => {
+                let done = job(run).map_err(|e| settings::in_words_of_backup(a, e))?;
+                let summary = summary::backup(&done);
+                let lost = None;
+                record::Kept {
+                    done,
+                    summary,
+                    lost,
+                }
+            }
+        };
         show(run, screen, &mut kept.summary);
-        let code = exceptions(&kept.done.dump.exceptions);
+        let code = exceptions(kept.done.made.exceptions());
         let summary = kept.summary.json();
         let code = super::report::code(&kept, code, run);
         Ok(Outcome { code, summary })
@@ -74,7 +93,10 @@ pub fn backup(a: &Backup, config: Option<&Config>, run: &Run, screen: &Screen) -
 pub fn list(a: &List, json: bool, screen: &Screen) -> Result<u8> {
     settings::rules::list(a, json)?;
     let repository = open(&a.place)?;
-    let listing = repository.list(server(a.server_name.as_ref())?.as_ref())?;
+    let mut listing = repository.list(server(a.server_name.as_ref())?.as_ref())?;
+    if let Some(kind) = kind(a.kind) {
+        listing.only(kind);
+    }
     if let Some(file) = &a.html {
         let page = html::of_repository(&repository.place().absolute(), &listing);
         if file.as_os_str() == "-" {
@@ -101,9 +123,13 @@ pub fn check(a: &Check, config: Option<&Config>, run: &Run, screen: &Screen) -> 
     let outcome = around(config, job, || {
         let repository = Repository::open(&place)?;
         let (entries, damaged) = match &a.backup {
-            Some(name) => (vec![repository.find(server.as_ref(), name)?], Vec::new()),
+            Some(name) => {
+                let of = (server.as_ref(), kind(a.kind));
+                (vec![repository.find(of, name)?], Vec::new())
+            }
             None => repository.entries(server.as_ref())?,
         };
+        let entries: Vec<_> = entries.into_iter().filter(|e| is_of(a.kind, e)).collect();
         for name in &damaged {
             run.observer.warn(base::units::printable(&format!(
                 "the catalog's entry {name} cannot be read, so its backup is not checked; remove that file: the next backup or prune lists the archive again"
@@ -147,9 +173,10 @@ pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> 
     let outcome = around(config, job, || {
         let repository = Repository::open(&place)?;
         let entries = match &a.backup {
-            Some(name) => vec![repository.find(server.as_ref(), name)?],
+            Some(name) => vec![repository.find((server.as_ref(), kind(a.kind)), name)?],
             None => {
-                let (entries, _) = repository.entries(server.as_ref())?;
+                let (mut entries, _) = repository.entries(server.as_ref())?;
+                entries.retain(|e| is_of(a.kind, e));
                 repository::candidates(&entries, a.random)
             }
         };
@@ -204,12 +231,20 @@ fn drill_one(
     let name = format!("{}@{}", entry.server, entry.id);
     run.observer.note(format!("restoring {name} for proof"));
     let directory = Scratch::new(a.scratch.as_deref(), "penstock-drill-", 0o711)?;
+    let load = settings::drill(
+        repository.place_of(entry)?,
+        &directory.path().join("data"),
+        a,
+    )?;
+    let restore =
+        match repository::kind(entry, &load.from)? {
+            BackupKind::Snapshot => repository::Restore::Snapshot(Box::new(
+                settings::snapshot::drill(load.from, &directory.path().join("data"), a),
+            )),
+            _ => repository::Restore::Load(Box::new(load)),
+        };
     let options = repository::DrillOptions {
-        load: settings::drill(
-            repository.place_of(entry)?,
-            &directory.path().join("data"),
-            a,
-        )?,
+        restore,
         checks: checks.to_vec(),
         check_timeout: a.check_timeout,
     };
@@ -272,17 +307,31 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
     };
     let outcome = around(config, job, || {
         let repository = Repository::open(&place)?;
-        let entry = repository.find(server.as_ref(), &a.backup)?;
+        let entry = repository.find((server.as_ref(), kind(a.kind)), &a.backup)?;
+        let from = options.from.moved(repository.place_of(&entry)?);
+        let is_snapshot = repository::kind(&entry, &from)? == BackupKind::Snapshot;
+        let of_snapshot = match is_snapshot {
+            true => Some(settings::snapshot::of_repository(
+                repository.place_of(&entry)?,
+                a,
+            )?),
+            false => {
+                settings::rules::restored_archive(a)?;
+                None
+            }
+        };
         let _lock = repository.lock(&*run.observer, &entry, Purpose::Restore)?;
         run.observer.note(format!(
             "restoring {}@{}, of {}",
             entry.server, entry.id, entry.begin
         ));
-        let options = load::Options {
-            from: options.from.moved(repository.place_of(&entry)?),
-            ..options
-        };
         let about = format!("of {}@{}", entry.server, entry.id);
+        if let Some(options) = of_snapshot {
+            let _listens = super::control::listen(run, "snapshot restore", about);
+            settings::limit(run, &a.how.limits, None);
+            return super::snapshot::restored(run, screen, &options);
+        }
+        let options = load::Options { from, ..options };
         let _listens = super::control::listen(run, "load", about);
         super::run_load(run, screen, &options, &a.how)
     });
@@ -357,7 +406,8 @@ pub fn prune(a: &Prune, config: Option<&Config>, run: &Run, screen: &Screen) -> 
     let outcome = around(config, job, || {
         let repository = Repository::open(&place)?;
         let (dry_run, force) = (a.dry_run, a.force);
-        let done = repository::prune(run, &repository, server.as_ref(), &policies, dry_run, force)?;
+        let of = (server.as_ref(), kind(a.kind));
+        let done = repository::prune(run, &repository, of, &policies, dry_run, force)?;
         let shown = summary::prune(&done);
         screen.summary(&shown);
         let summary = shown.json();

@@ -5,7 +5,7 @@
 
 mod files;
 
-pub use files::{from_files, snapshot};
+pub use files::{from_files, restored_archive, restored_snapshot, snapshot};
 
 use super::place;
 use crate::args::bench::Impact;

@@ -18,6 +18,7 @@ mod verify;
 use super::Loaded;
 use crate::args::bench::{Bench, Tpcc};
 use crate::args::config::Config;
+use crate::args::repository::OfKind;
 use crate::args::snapshot::Snapshot;
 use crate::args::{Cli, Command, errors};
 use crate::settings;
@@ -180,7 +181,7 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
             }
             settings::copy(a).map(drop)
         }
-        Command::Backup(a) => settings::dump_to(place()?, a.source.as_deref(), &a.how).map(drop),
+        Command::Backup(a) => settings::backup(place()?, None, a).map(drop),
         Command::List(a) => super::list(a, cli.json),
         Command::Check(a) => {
             super::check(a).and_then(|()| settings::keys::opening(&a.encryption).map(drop))
@@ -189,7 +190,15 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
             settings::checks(a)?;
             settings::drill(place()?, Path::new("/data"), a).map(drop)
         }
-        Command::Restore(a) => settings::restore(place()?, &a.how).map(drop),
+        // Which it is, only the catalog shows.
+        Command::Restore(a) if a.kind == Some(OfKind::Snapshot) => {
+            settings::restore(place()?, &a.how)?;
+            settings::snapshot::of_repository(place()?, a).map(drop)
+        }
+        Command::Restore(a) => {
+            super::restored_archive(a)?;
+            settings::restore(place()?, &a.how).map(drop)
+        }
         Command::Rekey(a) => {
             super::rekey(a)?;
             settings::keys::rekey(a).map(drop)

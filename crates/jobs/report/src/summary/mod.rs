@@ -5,6 +5,7 @@
 //! not do: measure or judge; the job has done that.
 
 mod configuration;
+mod continues;
 mod copy;
 mod doctor;
 mod dump;
