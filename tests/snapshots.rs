@@ -1,5 +1,6 @@
 //! Snapshots of a server's files: what is restored is of one moment, its position is exact, and nothing stays behind.
 
+mod backups;
 mod kills;
 mod refusals;
 mod scene;

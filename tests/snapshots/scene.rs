@@ -79,6 +79,11 @@ impl Scene {
         }
     }
 
+    /// The server's program, as one file.
+    pub fn program(&self) -> PathBuf {
+        self.program.clone()
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }

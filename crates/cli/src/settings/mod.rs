@@ -127,6 +127,7 @@ pub fn restore(from: Location, a: &Loading) -> Result<load::Options> {
 
 /// How a backup into this place is made; `id` is its identifier.
 pub fn backup(to: Location, id: Option<String>, a: &Backup) -> Result<How> {
+    rules::backup(a)?;
     let made = match a.snapshot.snapshot {
         Some(method) => {
             snapshot::backup(to, id, a, method).map(|options| How::Snapshot(Box::new(options)))

@@ -3,7 +3,7 @@
 use super::refuse;
 use crate::args::connection::Connection;
 use crate::args::dump::Dump;
-use crate::args::repository::Restore;
+use crate::args::repository::{Backup, Restore};
 use crate::args::snapshot::{Method as SnapshotMethod, Take};
 use crate::args::values::{Consistency, DeferIndexes, ImportMode, Tune, VerifyMode};
 use base::{Error, Kind, Result};
@@ -152,6 +152,24 @@ pub fn snapshot(a: &Take) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// `penstock backup`: clap does not ask for a --snapshot that another option excludes.
+pub fn backup(a: &Backup) -> Result<()> {
+    let of = &a.snapshot;
+    let given = first_given(&[
+        ("--at", of.at.is_some()),
+        ("--datadir", of.datadir.is_some()),
+        ("--keep-free", of.keep_free.is_some()),
+        ("--snapshot-size", of.snapshot_size.is_some()),
+    ]);
+    match given.filter(|_| of.snapshot.is_none()) {
+        Some(option) => refuse(
+            format!("{option} is for a snapshot, and the backup is a dump"),
+            "leave it out, or add --snapshot METHOD",
+        ),
+        None => Ok(()),
+    }
 }
 
 /// A backup that turned out to be a snapshot: what is for rows does not apply to it. Returns its data directory.

@@ -27,7 +27,7 @@ pub use dump::dump;
 pub use impact::impact;
 pub use load::load;
 pub use repository::{backup, check, drill, init, list, prune, rekey};
-pub use snapshot::{snapshot_clean, snapshot_restore, snapshot_take, snapshots};
+pub use snapshot::{snapshot_check, snapshot_clean, snapshot_restore, snapshot_take, snapshots};
 pub use text::lines;
 pub use tpcc::{tpcc_check, tpcc_load, tpcc_run};
 pub use traffic::traffic;

@@ -169,7 +169,8 @@ fn entry_json(e: &Entry) -> Value {
     json!({
         "server": e.server, "id": e.id, "kind": e.kind.name(), "method": e.method, "sequence": e.sequence, "begin": e.begin, "end": e.end,
         "duration": base::units::rounded(e.seconds()), "flavour": e.flavour, "server_version": e.server_version,
-        "server_uuid": e.server_uuid, "lock_ms": e.lock_ms, "definitions_lock_ms": e.definitions_lock_ms,
+        "server_uuid": e.server_uuid, "lock_ms": e.lock_ms.map(base::units::rounded),
+        "definitions_lock_ms": e.definitions_lock_ms.map(base::units::rounded),
         "tables": e.tables, "rows": e.rows, "raw_bytes": e.raw_bytes, "stored_bytes": e.stored_bytes,
         "files": e.files, "position": e.position, "exceptions": e.exceptions, "encrypted": e.encrypted,
         "impact": e.impact,

@@ -5,8 +5,9 @@ use super::shared::{duration_at, rate, several, things};
 use super::{Item, Summary};
 use archive::manifest::Position;
 use base::units::{bytes, count, printable, seconds};
+use encryption::Place;
 use serde_json::json;
-use snapshot::{Cleaned, Listed, Manifest, Outcome, State, Taken};
+use snapshot::{Checked, Cleaned, Listed, Manifest, Outcome, State, Taken};
 
 /// Describes a snapshot that was taken.
 pub fn snapshot_take(d: &Taken) -> Summary {
@@ -147,6 +148,33 @@ fn position(p: &Position, remark: Option<&str>) -> Vec<Item> {
         sources = sources.shown(printable(&text));
     }
     vec![binlog, gtid, sources]
+}
+
+/// Describes a stored snapshot that was read through.
+pub fn snapshot_check(d: &Checked, place: &Place) -> Summary {
+    let m = &d.manifest;
+    let mut s = Summary::new("verify", "The snapshot is intact");
+    let path = place.absolute();
+    s.add(Item::new("archive").shown(&path).key("archive", &path));
+    s.add(Item::new("snapshot").line(&m.id).key("id", &m.id));
+    let (size, ..) = m.sizes();
+    s.add(
+        Item::new("files")
+            .line(format!(
+                "{}, {}; every digest fits",
+                things(m.files.len() as u64, "file"),
+                bytes(size)
+            ))
+            .key("files", m.files.len())
+            .key("bytes", size),
+    );
+    for item in position(&m.position, m.position_remark.as_deref()) {
+        s.add(item);
+    }
+    let [duration, throughput] = duration_at(d.seconds, d.bytes, " as stored");
+    s.add(duration);
+    s.add(throughput);
+    s
 }
 
 /// Describes a restored snapshot.
