@@ -5,17 +5,17 @@
 # serial line; the last line is "PASSED" or "FAILED".
 set -uo pipefail
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root
-mount -t proc proc /proc
-mount -t sysfs sysfs /sys
-mount -t devtmpfs devtmpfs /dev 2>/dev/null
+# What the initial ram disk has mounted stays.
+mounted() { mountpoint -q "${@: -1}" || mount "$@"; }
+mounted -t proc proc /proc
+mounted -t sysfs sysfs /sys
+mounted -t devtmpfs devtmpfs /dev
 mkdir -p /dev/pts /dev/shm
-mount -t devpts devpts /dev/pts
-mount -t tmpfs tmpfs /run
-mount -t tmpfs tmpfs /dev/shm
-mount -o remount,rw /
+mounted -t devpts devpts /dev/pts
+mounted -t tmpfs tmpfs /run
+mounted -t tmpfs tmpfs /dev/shm
 exec </dev/null >/dev/ttyS0 2>&1
-mkdir -p /payload /run/lock /srv/db /work
-mount -o ro /dev/vdb /payload
+mkdir -p /run/lock /srv/db /work
 ip link set lo up
 hostname lvmguest
 echo "127.0.0.1 localhost lvmguest" >/etc/hosts
