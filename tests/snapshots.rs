@@ -4,6 +4,7 @@ mod backups;
 mod kills;
 mod refusals;
 mod scene;
+mod tpcc;
 
 use crate::kit::{each_kind, thorough};
 use scene::{Scene, Writes};

@@ -209,7 +209,8 @@ method() {
         rm -rf /work/stored
     done
     # A mount that was killed in the middle of reading it.
-    penstock snapshot take --method "$method" "$uri" --to /work/stored --max-rate 1M --json -q >/work/killed.json 2>&1 &
+    # The program itself, and no shell around it.
+    /payload/penstock snapshot take --method "$method" "$uri" --to /work/stored --max-rate 1M --json -q >/work/killed.json 2>&1 &
     i=$!
     until_so 'pieces' compgen -G '/work/stored/*.zst'
     kill -9 "$i"

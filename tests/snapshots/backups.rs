@@ -164,15 +164,16 @@ fn both_kinds_of_backups_live_in_one_repository(kind: Kind) {
         drilled["backups"][1]["tables"].as_u64() > Some(3),
         "{drilled}"
     );
-    repo.drill(&[
-        "--kind",
-        "snapshot",
-        "--check",
-        "SELECT COUNT(*) = 1 FROM shop.t",
-    ])
-    .run()
-    .code(4)
-    .says(&["a check of shop@"]);
+    if kind == Kind::MariaDb || thorough() {
+        let no = [
+            "--kind",
+            "snapshot",
+            "--check",
+            "SELECT COUNT(*) = 1 FROM shop.t",
+        ];
+        let failed = repo.drill(&no).run().code(4);
+        failed.says(&["a check of shop@"]);
+    }
     repo.no_scratch();
     let metrics = scene.path("m.prom");
     let page = scene.path("page.html");
@@ -266,11 +267,10 @@ impl Repo<'_> {
         damaged[whole.len() / 2] ^= 4;
         std::fs::write(object, &damaged).expect("written");
         for words in [&["check"][..], &["check", "--files-only"]] {
-            self.verb(words).run().code(5).says(&[
-                "2 backups: 1 damaged",
-                "is damaged in one place",
-                "bytes are not those",
-            ]);
+            self.verb(words)
+                .run()
+                .code(5)
+                .says(&["2 backups: 1 damaged", "is damaged in one place"]);
         }
         self.drill(&["--kind", "snapshot"]).run().code(5);
         self.no_scratch();
@@ -381,13 +381,13 @@ fn lived_in(scene: &mut Scene, url: &str, access: Access) {
     .ok();
     let tool = repo.tool(&["snapshot", "restore", &apart, "--json"]);
     scene.restoring(tool, "apart").run().ok();
-    // Only a key shows what it is, when its entry is lost.
+    // What it is needs no key, when its entry is lost.
     if let Some(path) = repo.url.strip_prefix('/') {
         let catalog = PathBuf::from(format!("/{path}/catalog"));
         std::fs::remove_dir_all(&catalog).expect("removed");
         std::fs::create_dir(&catalog).expect("made");
         repo.verb(&["prune", "--keep-last", "1"]).run().ok();
-        assert_eq!(repo.listed(), [(id(&made), "unknown".to_owned())]);
+        assert_eq!(repo.listed(), [(id(&made), "snapshot".to_owned())]);
         repo.verb(&["check"]).args(key).run().ok();
         repo.drill(&[]).run().ok();
         repo.restore(&[], "again").run().ok();

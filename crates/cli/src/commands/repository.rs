@@ -237,11 +237,11 @@ fn drill_one(
         a,
     )?;
     let restore =
-        match repository::kind(entry, &load.from)? {
+        match entry.kind {
             BackupKind::Snapshot => repository::Restore::Snapshot(Box::new(
                 settings::snapshot::drill(load.from, &directory.path().join("data"), a),
             )),
-            _ => repository::Restore::Load(Box::new(load)),
+            BackupKind::Logical => repository::Restore::Load(Box::new(load)),
         };
     let options = repository::DrillOptions {
         restore,
@@ -309,13 +309,12 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
         let repository = Repository::open(&place)?;
         let entry = repository.find((server.as_ref(), kind(a.kind)), &a.backup)?;
         let from = options.from.moved(repository.place_of(&entry)?);
-        let is_snapshot = repository::kind(&entry, &from)? == BackupKind::Snapshot;
-        let of_snapshot = match is_snapshot {
-            true => Some(settings::snapshot::of_repository(
+        let of_snapshot = match entry.kind {
+            BackupKind::Snapshot => Some(settings::snapshot::of_repository(
                 repository.place_of(&entry)?,
                 a,
             )?),
-            false => {
+            BackupKind::Logical => {
                 settings::rules::restored_archive(a)?;
                 None
             }

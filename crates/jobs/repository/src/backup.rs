@@ -1,7 +1,7 @@
 //! One backup: a dump, or a snapshot of the server's files, into a place of its own, and its entry in the catalog as
 //! the last step.
 
-use crate::catalog::{BackupKind, Entry};
+use crate::catalog::Entry;
 use crate::layout::{BackupId, ServerName, backup_place, random};
 use crate::lock::{Lock, Purpose};
 use crate::repo::Repository;
@@ -55,13 +55,6 @@ impl Made {
         match self {
             Made::Dump(done) => &done.exceptions,
             Made::Snapshot(done) => &done.manifest.exceptions,
-        }
-    }
-
-    fn kind(&self) -> BackupKind {
-        match self {
-            Made::Dump(_) => BackupKind::Logical,
-            Made::Snapshot(_) => BackupKind::Snapshot,
         }
     }
 }
@@ -125,13 +118,12 @@ pub fn backup(run: &Run, repository: &Repository, planned: &Planned, how: &How) 
         }
     };
     failpoint::reached("the backup is whole");
-    let entry = repository.entry_of(server, id)?.ok_or_else(|| {
+    let mut entry = repository.entry_of(server, id)?.ok_or_else(|| {
         base::Error::new(
             base::Kind::Internal,
             "the backup has ended, and it is not whole",
         )
     })?;
-    let mut entry = entry.of_kind(made.kind());
     if let Made::Dump(dump) = &made {
         entry.impact = dump.impact.as_ref().and_then(|report| report.effect);
     }

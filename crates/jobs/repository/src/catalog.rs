@@ -14,7 +14,7 @@ use std::time::SystemTime;
 /// Version of the entry of a logical backup.
 const VERSION: u32 = 1;
 
-/// Of any other. Who knows only logical backups then says that it cannot read the entry, and leaves the backup alone.
+/// Of a snapshot. Who knows only logical backups then says that it cannot read the entry, and leaves the backup alone.
 const VERSION_WITH_KIND: u32 = 2;
 
 /// Version of the copies; others are not read.
@@ -31,8 +31,6 @@ pub enum BackupKind {
     Logical,
     /// The files of the server.
     Snapshot,
-    /// It is encrypted, and its entry was lost: only a key shows what it is.
-    Unknown,
 }
 
 impl BackupKind {
@@ -41,7 +39,6 @@ impl BackupKind {
         match self {
             BackupKind::Logical => "logical",
             BackupKind::Snapshot => "snapshot",
-            BackupKind::Unknown => "unknown",
         }
     }
 
@@ -118,7 +115,7 @@ impl Entry {
         stored: archive::FileRecord,
     ) -> Entry {
         Entry {
-            version: VERSION,
+            version: version_of(BackupKind::Logical),
             server: server.to_string(),
             id: id.to_string(),
             kind: BackupKind::Logical,
@@ -153,7 +150,7 @@ impl Entry {
         let (_, data, bytes) = manifest.sizes();
         let pieces = manifest.files.iter().map(|f| f.pieces.len() as u64);
         Entry {
-            version: VERSION_WITH_KIND,
+            version: version_of(BackupKind::Snapshot),
             server: server.to_string(),
             id: id.to_string(),
             kind: BackupKind::Snapshot,
@@ -179,17 +176,7 @@ impl Entry {
         }
     }
 
-    /// The same backup, of which it is known what it is.
-    pub(crate) fn of_kind(mut self, kind: BackupKind) -> Entry {
-        self.version = match kind {
-            BackupKind::Logical => VERSION,
-            _ => VERSION_WITH_KIND,
-        };
-        self.kind = kind;
-        self
-    }
-
-    /// What is known of an encrypted backup without a key: not even what it is made of.
+    /// What is known of an encrypted backup without a key.
     pub(crate) fn of_encrypted(
         (server, id): (&ServerName, &BackupId),
         listed: encryption::Listed,
@@ -199,11 +186,15 @@ impl Entry {
             .written
             .and_then(|t| jiff::Timestamp::try_from(t).ok());
         let text = |t: jiff::Timestamp| t.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let kind = match listed.snapshot {
+            true => BackupKind::Snapshot,
+            false => BackupKind::Logical,
+        };
         Entry {
-            version: VERSION_WITH_KIND,
+            version: version_of(kind),
             server: server.to_string(),
             id: id.to_string(),
-            kind: BackupKind::Unknown,
+            kind,
             method: None,
             sequence: 0,
             flavour: String::new(),
@@ -231,11 +222,8 @@ impl Entry {
         let entry: Entry = serde_json::from_slice(bytes).ok()?;
         let names =
             ServerName::parse(&entry.server).is_ok() && BackupId::parse(&entry.id).is_some();
-        let version = match entry.kind {
-            BackupKind::Logical => VERSION,
-            _ => VERSION_WITH_KIND,
-        };
-        (entry.version == version && names && entry.begin().is_some()).then_some(entry)
+        (entry.version == version_of(entry.kind) && names && entry.begin().is_some())
+            .then_some(entry)
     }
 
     pub(crate) fn to_text(&self) -> String {
@@ -269,6 +257,13 @@ impl Entry {
             (Some(begin), Some(end)) => end.duration_since(begin).as_secs_f64().max(0.0),
             _ => 0.0,
         }
+    }
+}
+
+fn version_of(kind: BackupKind) -> u32 {
+    match kind {
+        BackupKind::Logical => VERSION,
+        BackupKind::Snapshot => VERSION_WITH_KIND,
     }
 }
 

@@ -108,11 +108,8 @@ fn read_through(
     rows: bool,
 ) -> Result<Intact> {
     // Without a key all that is known of an encrypted backup are its files.
-    let is_snapshot = match entry.encrypted && !rows {
-        true => false,
-        false => kind(entry, place)? == BackupKind::Snapshot,
-    };
-    if is_snapshot {
+    let only_files = entry.encrypted && !rows;
+    if entry.kind == BackupKind::Snapshot && !only_files {
         let done = snapshot::check(run, place, threads, rows)?;
         return Ok(Intact {
             files: done.objects,
@@ -128,15 +125,6 @@ fn read_through(
         rows: done.rows,
         seconds: done.seconds,
     })
-}
-
-/// What a backup is made of; of an encrypted one whose entry was lost only the key shows that.
-pub fn kind(entry: &Entry, place: &Place) -> Result<BackupKind> {
-    match entry.kind {
-        BackupKind::Unknown if snapshot::holds_one(place)? => Ok(BackupKind::Snapshot),
-        BackupKind::Unknown => Ok(BackupKind::Logical),
-        known => Ok(known),
-    }
 }
 
 /// Whether the archive is the one that was listed.

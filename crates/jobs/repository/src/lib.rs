@@ -27,7 +27,7 @@ mod small_files;
 
 pub use backup::{Backup, How, Made, Planned, backup};
 pub use catalog::{BackupKind, Entry};
-pub use check::{Checked, Intact, check, kind};
+pub use check::{Checked, Intact, check};
 pub use drill::{
     Drilled, Options as DrillOptions, Restore, Restored, candidates, drill,
     failure as drill_failure,

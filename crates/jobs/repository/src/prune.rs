@@ -108,7 +108,6 @@ pub fn prune(
             let kind = match kind {
                 BackupKind::Logical => "",
                 BackupKind::Snapshot => "snapshot ",
-                BackupKind::Unknown => "encrypted ",
             };
             let what = format!(
                 "{going} of the {} {kind}backups of {name} would be removed at once",

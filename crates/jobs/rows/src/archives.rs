@@ -30,12 +30,9 @@ pub fn open_in(from: &Place, store: Arc<dyn Store>) -> Result<Archive> {
     })
 }
 
-/// The manifest of a snapshot of a server's files: a place that has it holds no archive.
-pub const SNAPSHOT: &str = "penstock-snapshot.json";
-
 /// The error of a place that holds nothing at all, or a snapshot of files.
 pub fn nothing(from: &impl std::fmt::Display, store: &dyn Store) -> Option<Error> {
-    if matches!(store.size(SNAPSHOT), Ok(Some(_))) {
+    if matches!(store.size(archive::SNAPSHOT), Ok(Some(_))) {
         let what = format!(
             "{from} is a snapshot of a server's files, and holds no rows to load or compare"
         );

@@ -56,7 +56,7 @@ pub fn is_archive(from: &Location) -> Result<bool> {
         return part_of_archive(from).map_or(Ok(false), Err);
     }
     // Opening it says what it is.
-    if from.join(rows::archives::SNAPSHOT).is_file() {
+    if from.join(archive::SNAPSHOT).is_file() {
         return Ok(true);
     }
     match dumps::directory::detect(from) {

@@ -230,7 +230,6 @@ fn kind_title(kind: BackupKind) -> &'static str {
     match kind {
         BackupKind::Logical => "Logical backups",
         BackupKind::Snapshot => "Snapshots",
-        BackupKind::Unknown => "Encrypted backups of unknown kind",
     }
 }
 
