@@ -170,7 +170,7 @@ fn running(
                 reflink::supported(&id)?;
             }
             all_inside(&id, &outside(&mut conn, &id, &datadir)?)?;
-            space::check(&datadir, None, options.keep_free)?;
+            space::check(&datadir, options.keep_free)?;
             let made = Made::begin(run, &plan, volume, root)?;
             let mut locks = Locks::new(run, conn, &id, server, options.lock_wait)?;
             let position = if method == Method::Reflink {
