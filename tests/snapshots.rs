@@ -2,7 +2,9 @@
 
 mod backups;
 mod kills;
+mod places;
 mod refusals;
+mod repo;
 mod scene;
 mod tpcc;
 

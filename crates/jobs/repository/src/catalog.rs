@@ -18,7 +18,7 @@ const VERSION: u32 = 1;
 const VERSION_WITH_KIND: u32 = 2;
 
 /// Version of the copies; others are not read.
-const COPIES_VERSION: u32 = 2;
+const COPIES_VERSION: u32 = 3;
 
 /// What a backup is made of.
 #[derive(

@@ -1,7 +1,7 @@
 //! Takes a snapshot, and stores its files or keeps it.
 
 use crate::files::{Listing, Rules, all_inside};
-use crate::kept::{self, State};
+use crate::kept;
 use crate::locks::Locks;
 use crate::made::{Made, Plan};
 use crate::manifest::{self, MANIFEST, Manifest};
@@ -43,7 +43,7 @@ pub struct Taken {
 pub fn take(run: &Run, options: &TakeOptions) -> Result<Taken> {
     let start = Instant::now();
     let id = options.id.clone().unwrap_or_else(new_id);
-    leftovers(run, options);
+    kept::warn_of_leftovers(run, &options.state);
     let manifest = Manifest::new(&id, options.method.name());
     // The place is reached before the server is disturbed.
     let target = options
@@ -78,21 +78,6 @@ pub fn take(run: &Run, options: &TakeOptions) -> Result<Taken> {
                 e
             })
         }
-    }
-}
-
-/// What killed runs left takes room, and an LVM snapshot slows the server: whoever takes the next one should know.
-fn leftovers(run: &Run, options: &TakeOptions) {
-    let found = kept::list(&options.state).unwrap_or_default();
-    let left = found.iter().filter(|l| l.state == State::Leftover).count();
-    if left > 0 {
-        let what = match left {
-            1 => "a snapshot of a killed run is".to_owned(),
-            n => format!("{n} snapshots of killed runs are"),
-        };
-        run.observer.warn(format!(
-            "{what} left on this host; penstock snapshot clean removes what they hold"
-        ));
     }
 }
 
