@@ -47,32 +47,27 @@ fn both_kinds_of_backups_live_in_one_repository(kind: Kind) {
         .says(&["2 backups: intact"]);
     repo.verb(&["check", "--files-only"]).run().ok();
 
-    // A drill proves both, and its questions are asked of both.
-    let drilled = repo
-        .drill(&["--check", "SELECT COUNT(*) FROM shop.t"])
-        .run()
-        .ok()
-        .summary();
-    let kinds: Vec<&Value> = drilled["backups"]
-        .as_array()
-        .expect("drills")
-        .iter()
-        .map(|b| &b["kind"])
-        .collect();
-    assert_eq!(kinds, ["logical", "snapshot"]);
-    assert!(
-        drilled["backups"][1]["tables"].as_u64() > Some(3),
-        "{drilled}"
-    );
-    if kind == Kind::MariaDb || thorough() {
-        let no = [
-            "--kind",
-            "snapshot",
-            "--check",
-            "SELECT COUNT(*) = 1 FROM shop.t",
-        ];
-        let failed = repo.drill(&no).run().code(4);
-        failed.says(&["a check of shop@"]);
+    // A drill proves both kinds, and its questions are asked of both. A new data directory takes MySQL long: there only
+    // a thorough run makes one.
+    let question = ["--check", "SELECT COUNT(*) FROM shop.t"];
+    let wanted: &[&str] = match kind == Kind::MariaDb || thorough() {
+        true => &["logical", "snapshot"],
+        false => &["snapshot"],
+    };
+    let only: &[&str] = match wanted.len() {
+        1 => &["--kind", "snapshot"],
+        _ => &[],
+    };
+    let drill = repo.drill(&[&question[..], only].concat());
+    let drilled = drill.run().ok().summary();
+    let drilled = drilled["backups"].as_array().expect("drills");
+    let kinds: Vec<&Value> = drilled.iter().map(|b| &b["kind"]).collect();
+    assert_eq!(kinds, wanted);
+    assert!(drilled.last().expect("a drill")["tables"].as_u64() > Some(3));
+    if wanted.len() > 1 {
+        let no = ["--check", "SELECT COUNT(*) = 1 FROM shop.t"];
+        let failed = repo.drill(&[&no[..], &["--kind", "snapshot"]].concat());
+        failed.run().code(4).says(&["a check of shop@"]);
     }
     repo.no_scratch();
     let metrics = scene.path("m.prom");
@@ -86,7 +81,7 @@ fn both_kinds_of_backups_live_in_one_repository(kind: Kind) {
     let metrics = std::fs::read_to_string(metrics).expect("metrics");
     for line in [
         "penstock_backups_by_kind{server=\"shop\",kind=\"snapshot\"} 1",
-        "penstock_last_proven_backup_by_kind_timestamp_seconds{server=\"shop\",kind=\"logical\"} ",
+        "penstock_last_proven_backup_by_kind_timestamp_seconds{server=\"shop\",kind=\"snapshot\"} ",
         "penstock_last_backup_by_kind_lock_seconds{server=\"shop\",kind=\"snapshot\"} ",
     ] {
         assert!(metrics.contains(line), "{line}\n{metrics}");

@@ -140,7 +140,7 @@ fn a_killed_backup_of_files_is_settled(kind: Kind) {
     let repo = Repo::local(&scene);
     repo.init();
     let mut whole = vec![id(&repo.snapshot("reflink").run().ok().summary())];
-    for place in few(kind, 3, &MAKING) {
+    for place in few(kind, 2, &MAKING) {
         let killed = repo
             .snapshot("reflink")
             .env("PENSTOCK_KILL_AT", place)
