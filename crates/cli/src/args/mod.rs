@@ -17,6 +17,7 @@ pub mod limits;
 pub mod load;
 pub mod report;
 pub mod repository;
+pub mod rescue;
 pub mod snapshot;
 pub mod throttle;
 pub mod values;
@@ -97,6 +98,8 @@ pub enum Command {
     Load(load::Load),
     /// Check an archive offline, or compare an archive with a server, or two servers
     Verify(verify::Verify),
+    /// Take tables out of InnoDB files without a server, also damaged ones, as an archive
+    Rescue(rescue::Rescue),
     /// Copy an archive to another place, out of a stream, or into one
     Copy(copy::Copy),
     /// Make a repository: a place for backups of many servers

@@ -10,6 +10,7 @@ pub mod filed;
 pub mod keys;
 mod optionfile;
 pub mod place;
+pub mod rescue;
 pub mod rules;
 pub mod scratch;
 pub mod snapshot;

@@ -180,6 +180,7 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
             }
             settings::copy(a).map(drop)
         }
+        Command::Rescue(a) => settings::rescue::rescue(a).map(drop),
         Command::Backup(a) => settings::dump_to(place()?, a.source.as_deref(), &a.how).map(drop),
         Command::List(a) => super::list(a, cli.json),
         Command::Check(a) => {

@@ -11,7 +11,7 @@ use super::leaves::{self, Leaf};
 use super::outside::Outside;
 use super::record::{Found, Records, Span};
 use super::table::{Absent, Index, Table, Values};
-use super::types::Type;
+use super::types::{Broken, Type};
 
 /// The cell of NULL in the text protocol.
 const NULL: u8 = 0xfb;
@@ -145,46 +145,163 @@ impl<'t> Rows<'t> {
         Ok(rows)
     }
 
+    /// What can be had of the rows of a leaf whatever it is worth: of each row the payload, or why there is none.
+    ///
+    /// Only errors of reading the file, and those of `each`, end it.
+    pub fn salvage<E: From<Error>>(
+        &mut self,
+        number: u32,
+        each: &mut impl FnMut(Salvaged<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut window = std::mem::take(&mut self.window);
+        let outcome = self.salvage_page(number, &mut window, each);
+        self.window = window;
+        outcome
+    }
+
+    fn salvage_page<E: From<Error>>(
+        &mut self,
+        number: u32,
+        window: &mut Window,
+        each: &mut impl FnMut(Salvaged<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let page = match self.space.page(window, number) {
+            Ok(page) => page,
+            Err(e) => return each(Salvaged::Page(e.not_io()?)),
+        };
+        if let Err(e) = leaves::is_of(page, number, self.id, 0, self.table.redundant) {
+            return each(Salvaged::Page(e));
+        }
+        let mut chain = Chain::of(page);
+        loop {
+            let at = match chain.next() {
+                Ok(Some(at)) => at,
+                Ok(None) => return Ok(()),
+                Err(why) => return each(Salvaged::Rest(Error::damaged(number, why))),
+            };
+            let flags = chain.info(at);
+            if flags & info::LEAST != 0 || (flags & info::DELETED != 0) != self.deleted {
+                continue;
+            }
+            match self.fill::<true>(number, page, at) {
+                Ok(None) => each(Salvaged::Row(&self.payload))?,
+                Ok(Some(e)) => each(Salvaged::Partial(&self.payload, e))?,
+                Err(e) => each(Salvaged::Record(e.not_io()?))?,
+            }
+        }
+    }
+
+    /// The deleted rows that a leaf no longer lists, but still has the bytes of: records that were marked as deleted, and
+    /// whose place is free since. What cannot be read of them is left out; returns how many.
+    pub fn purged<E: From<Error>>(
+        &mut self,
+        number: u32,
+        each: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let mut window = std::mem::take(&mut self.window);
+        let outcome = self.purged_of(number, &mut window, each);
+        self.window = window;
+        outcome
+    }
+
+    fn purged_of<E: From<Error>>(
+        &mut self,
+        number: u32,
+        window: &mut Window,
+        each: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let mut unread = 0;
+        let page = match self.space.page(window, number) {
+            Ok(page) => page,
+            Err(e) => {
+                e.not_io()?;
+                return Ok(0);
+            }
+        };
+        if leaves::is_of(page, number, self.id, 0, self.table.redundant).is_err() {
+            return Ok(0);
+        }
+        let mut chain = Chain::of_free(page);
+        while let Some(at) = chain.next_free() {
+            let flags = chain.info(at);
+            // Others were moved to another page, or replaced by a longer version.
+            if flags & info::DELETED == 0 || flags & info::LEAST != 0 {
+                continue;
+            }
+            match self.fill::<false>(number, page, at) {
+                Ok(_) => each(&self.payload)?,
+                Err(e) => {
+                    e.not_io()?;
+                    unread += 1;
+                }
+            }
+        }
+        Ok(unread)
+    }
+
     /// Makes the payload of a record.
     #[inline]
     fn row(&mut self, number: u32, page: &[u8], at: usize) -> Result<(), Error> {
+        self.fill::<false>(number, page, at).map(|_| ())
+    }
+
+    /// The same; where it is lenient, NULL takes the place of values that cannot be read, and the first reason is returned.
+    #[inline]
+    fn fill<const LENIENT: bool>(
+        &mut self,
+        number: u32,
+        page: &[u8],
+        at: usize,
+    ) -> Result<Option<Error>, Error> {
         if let Err(why) = self.records.leaf(page, at, &mut self.spans) {
             return Err(of_record(number, at, why));
         }
         self.payload.clear();
+        let mut first = None;
         for cell in &self.cells {
-            let written = match self.spans[cell.field].of(page) {
-                Found::Whole(bytes) => cell.of.cell(bytes, &mut self.payload),
-                Found::Null => {
-                    self.payload.push(NULL);
-                    Ok(())
-                }
-                Found::Outside(local) => {
-                    self.long.clear();
-                    self.outside
-                        .value(self.space, number, local, &mut self.long)?;
-                    cell.of.cell(&self.long, &mut self.payload)
-                }
-                Found::Absent => match &self.table.clustered.fields[cell.field].absent {
-                    Absent::Bytes(bytes) => cell.of.cell(bytes, &mut self.payload),
-                    Absent::Null => {
-                        self.payload.push(NULL);
-                        Ok(())
-                    }
-                    Absent::Never => {
-                        return Err(of_record(number, at, "lacks a column"));
-                    }
-                },
-            };
-            if let Err(why) = written {
-                return Err(broken(
+            let before = self.payload.len();
+            let broken = |why: Broken| {
+                broken(
                     self.table,
                     &self.table.clustered,
                     cell.field,
                     number,
                     at,
                     &why,
-                ));
+                )
+            };
+            let written = match self.spans[cell.field].of(page) {
+                Found::Whole(bytes) => cell.of.cell(bytes, &mut self.payload).map_err(broken),
+                Found::Null => {
+                    self.payload.push(NULL);
+                    Ok(())
+                }
+                Found::Outside(local) => {
+                    self.long.clear();
+                    let read = self
+                        .outside
+                        .value(self.space, number, local, &mut self.long);
+                    match read {
+                        Ok(()) => cell.of.cell(&self.long, &mut self.payload).map_err(broken),
+                        Err(e) => Err(e),
+                    }
+                }
+                Found::Absent => match &self.table.clustered.fields[cell.field].absent {
+                    Absent::Bytes(bytes) => cell.of.cell(bytes, &mut self.payload).map_err(broken),
+                    Absent::Null => {
+                        self.payload.push(NULL);
+                        Ok(())
+                    }
+                    Absent::Never => Err(of_record(number, at, "lacks a column")),
+                },
+            };
+            if let Err(e) = written {
+                if !LENIENT {
+                    return Err(e);
+                }
+                first.get_or_insert(e.not_io()?);
+                self.payload.truncate(before);
+                self.payload.push(NULL);
             }
         }
         for d in &mut self.derived {
@@ -197,8 +314,23 @@ impl<'t> Rows<'t> {
                 &mut self.outside,
             )?;
         }
-        Ok(())
+        Ok(first)
     }
+}
+
+/// What is left of a row.
+#[derive(Debug)]
+pub enum Salvaged<'p> {
+    /// All of it.
+    Row(&'p [u8]),
+    /// A part: values that cannot be read are NULL in the payload; why.
+    Partial(&'p [u8], Error),
+    /// Nothing of one row.
+    Record(Error),
+    /// Nothing of the rows of the page that follow.
+    Rest(Error),
+    /// Nothing of the page.
+    Page(Error),
 }
 
 fn of_record(page: u32, at: usize, why: &str) -> Error {
@@ -212,7 +344,7 @@ fn broken(
     field: usize,
     page: u32,
     at: usize,
-    why: &super::types::Broken,
+    why: &Broken,
 ) -> Error {
     let column = index.fields[field].column;
     let name = column.map_or("", |n| table.columns[n].name.as_str());

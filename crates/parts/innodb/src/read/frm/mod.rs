@@ -11,6 +11,7 @@ mod columns;
 mod create;
 mod defaults;
 mod keys;
+mod layout;
 
 #[cfg(test)]
 mod tests;
