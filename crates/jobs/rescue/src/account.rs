@@ -63,7 +63,11 @@ impl Account {
 
     /// All that is named, each line with the table's name before it.
     pub fn lines(&self, table: &str) -> Vec<String> {
-        let mut all: Vec<String> = self.notes.iter().map(|n| format!("table {table}: {n}")).collect();
+        let mut all: Vec<String> = self
+            .notes
+            .iter()
+            .map(|n| format!("table {table}: {n}"))
+            .collect();
         for (list, what) in [
             (&self.pages, "pages"),
             (&self.rows, "rows"),
@@ -71,7 +75,10 @@ impl Account {
         ] {
             all.extend(list.named.iter().map(|n| format!("table {table}: {n}")));
             if list.more > 0 {
-                all.push(format!("table {table}: and {} more {what}", count(list.more)));
+                all.push(format!(
+                    "table {table}: and {} more {what}",
+                    count(list.more)
+                ));
             }
         }
         all
@@ -92,7 +99,10 @@ mod tests {
         assert_eq!(account.counts(), [NAMED as u64 + 7, 0, 0]);
         let lines = account.lines("`t`");
         assert_eq!(lines[0], "table `t`: a\\u{7}note");
-        assert_eq!(lines.last().map(String::as_str), Some("table `t`: and 7 more pages"));
+        assert_eq!(
+            lines.last().map(String::as_str),
+            Some("table `t`: and 7 more pages")
+        );
         assert_eq!(lines.len(), NAMED + 2);
     }
 }

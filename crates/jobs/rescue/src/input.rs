@@ -50,7 +50,10 @@ pub fn find(places: &[PathBuf]) -> Result<Found> {
             if found.files.len() == before {
                 return Err(Error::new(
                     Kind::Usage,
-                    format!("{} has no file of a table (*.ibd), nor has a directory in it", shown()),
+                    format!(
+                        "{} has no file of a table (*.ibd), nor has a directory in it",
+                        shown()
+                    ),
                 )
                 .hint("name files, the directory of a schema, or a data directory"));
             }
@@ -61,7 +64,9 @@ pub fn find(places: &[PathBuf]) -> Result<Found> {
             for above in directory.ancestors().take(2) {
                 unused(above, &mut found)?;
             }
-            let schema = directory.file_name().map(|n| of_file_name(&n.to_string_lossy()));
+            let schema = directory
+                .file_name()
+                .map(|n| of_file_name(&n.to_string_lossy()));
             found.files.push(input(&path, schema));
             found.places.push(directory);
         }
@@ -102,7 +107,11 @@ fn directory(path: &Path, found: &mut Found) -> Result<()> {
         }
     }
     for path in below {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if SYSTEM.contains(&&*name) || name.starts_with('#') {
             continue;
         }
@@ -153,9 +162,7 @@ fn add(path: &Path, schema: Option<String>, found: &mut Found) {
 fn is_of_full_text(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let rest = lower.strip_prefix("fts_").map(str::as_bytes);
-    rest.is_some_and(|r| {
-        r.len() > 17 && r[..16].iter().all(u8::is_ascii_hexdigit) && r[16] == b'_'
-    })
+    rest.is_some_and(|r| r.len() > 17 && r[..16].iter().all(u8::is_ascii_hexdigit) && r[16] == b'_')
 }
 
 #[cfg(test)]
@@ -188,14 +195,20 @@ mod tests {
             .iter()
             .map(|f| (f.schema.as_deref(), &*f.table))
             .collect();
-        assert_eq!(names, [(Some("a-b"), "q"), (Some("a-b"), "t"), (None, "space")]);
+        assert_eq!(
+            names,
+            [(Some("a-b"), "q"), (Some("a-b"), "t"), (None, "space")]
+        );
         assert_eq!(found.left_out.len(), 1);
         // The directory of a schema, and a file.
         let found = find(&[at("a@002db")]).expect("files");
         assert_eq!(found.files[0].schema.as_deref(), Some("a-b"));
         let found = find(&[at("a@002db/t.ibd"), at("a@002db/t.ibd")]).expect("a file");
         assert_eq!((found.files.len(), &*found.files[0].stem), (1, "t"));
-        assert_eq!(find(&[at("#innodb_temp/x")]).expect_err("none").kind, Kind::Storage);
+        assert_eq!(
+            find(&[at("#innodb_temp/x")]).expect_err("none").kind,
+            Kind::Storage
+        );
         assert!(is_of_full_text("fts_000000000000042a_being_deleted.ibd"));
         assert!(!is_of_full_text("fts_x.ibd"));
     }

@@ -187,11 +187,16 @@ fn nothing(described: &described::All) -> Error {
     let what = match all.as_slice() {
         [] => "there is no table in the files".to_owned(),
         [one] => one.clone(),
-        [first, ..] => format!("none of {} files can be read; the first: {first}", all.len()),
+        [first, ..] => format!(
+            "none of {} files can be read; the first: {first}",
+            all.len()
+        ),
     };
     let e = Error::new(Kind::Archive, what);
     if described.undescribed {
-        return e.hint("write the table's CREATE TABLE into a file, and name that with --definition FILE.sql");
+        return e.hint(
+            "write the table's CREATE TABLE into a file, and name that with --definition FILE.sql",
+        );
     }
     e
 }

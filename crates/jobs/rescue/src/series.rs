@@ -57,8 +57,7 @@ impl<'a> Series<'a> {
     pub fn finish(&mut self, chunk: ChunkWriter<'_>) -> Result<()> {
         if chunk.rows() > 0 {
             let record = chunk.finish();
-            let record =
-                record.map_err(|e| failure::archive("cannot finish a data file", &e))?;
+            let record = record.map_err(|e| failure::archive("cannot finish a data file", &e))?;
             self.records.push(record);
         }
         Ok(())

@@ -100,7 +100,14 @@ impl Reader<'_> {
         let mut incomplete: Vec<Vec<u32>> = vec![Vec::new(); files.len()];
         let mut own = Series::new(self.store, self.options, &t.names.own.base);
         for (file, pages) in files.iter().zip(&mut incomplete) {
-            self.whole(t, &plan, file, &mut own, scratch, (&mut account, &mut history, pages))?;
+            self.whole(
+                t,
+                &plan,
+                file,
+                &mut own,
+                scratch,
+                (&mut account, &mut history, pages),
+            )?;
         }
         let rows = own.rows();
         let mut done = Done {
@@ -119,13 +126,27 @@ impl Reader<'_> {
         }
         if incomplete.iter().any(|p| !p.is_empty()) {
             let pages: Vec<&[u32]> = incomplete.iter().map(Vec::as_slice).collect();
-            done.partial =
-                self.beside(t, &plan, &files, &pages, What::Partial, &t.names.partial, scratch)?;
+            done.partial = self.beside(
+                t,
+                &plan,
+                &files,
+                &pages,
+                What::Partial,
+                &t.names.partial,
+                scratch,
+            )?;
         }
         if self.options.deleted {
             let pages: Vec<&[u32]> = files.iter().map(|f| f.found.leaves.as_slice()).collect();
-            done.deleted =
-                self.beside(t, &plan, &files, &pages, What::Deleted, &t.names.deleted, scratch)?;
+            done.deleted = self.beside(
+                t,
+                &plan,
+                &files,
+                &pages,
+                What::Deleted,
+                &t.names.deleted,
+                scratch,
+            )?;
         }
         if self.options.old_pages {
             let pages: Vec<&[u32]> = files.iter().map(|f| f.found.old.as_slice()).collect();
@@ -215,31 +236,46 @@ impl Reader<'_> {
             .iter()
             .filter_map(|k| plan.columns.iter().position(|c| c == k))
             .collect();
-        self.pass(plan, file, &file.found.leaves, What::Whole, series, scratch, |page, row, chunk| {
-            let shown = &file.shown;
-            match row {
-                Salvaged::Row(payload) => match current(t, payload, plan.columns.len()) {
-                    Some(payload) => push(plan, chunk, payload)?,
-                    None => *history += 1,
-                },
-                Salvaged::Partial(payload, e) => {
-                    account.partial(|| {
-                        format!("{shown}: the row {} lacks values: {e}", key_text(payload, &key))
-                    });
-                    if incomplete.last() != Some(&page) {
-                        incomplete.push(page);
+        self.pass(
+            plan,
+            file,
+            &file.found.leaves,
+            What::Whole,
+            series,
+            scratch,
+            |page, row, chunk| {
+                let shown = &file.shown;
+                match row {
+                    Salvaged::Row(payload) => match current(t, payload, plan.columns.len()) {
+                        Some(payload) => push(plan, chunk, payload)?,
+                        None => *history += 1,
+                    },
+                    Salvaged::Partial(payload, e) => {
+                        account.partial(|| {
+                            format!(
+                                "{shown}: the row {} lacks values: {e}",
+                                key_text(payload, &key)
+                            )
+                        });
+                        if incomplete.last() != Some(&page) {
+                            incomplete.push(page);
+                        }
                     }
+                    Salvaged::Record(e) => account.row(|| format!("{shown}: {e}")),
+                    Salvaged::Rest(e) => account
+                        .page(|| format!("{shown}: {e}; the rows that follow on it are lost")),
+                    Salvaged::Page(e) => account.page(|| format!("{shown}: {e}")),
                 }
-                Salvaged::Record(e) => account.row(|| format!("{shown}: {e}")),
-                Salvaged::Rest(e) => account.page(|| format!("{shown}: {e}; the rows that follow on it are lost")),
-                Salvaged::Page(e) => account.page(|| format!("{shown}: {e}")),
-            }
-            Ok(())
-        })
+                Ok(())
+            },
+        )
     }
 
     /// Rows that go into a table of their own; nothing where there are none.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of what is read or where it goes")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "each is a part of what is read or where it goes"
+    )]
     fn beside(
         &self,
         t: &described::Table,
@@ -252,17 +288,28 @@ impl Reader<'_> {
     ) -> Result<Vec<ChunkRecord>> {
         let mut series = Series::new(self.store, self.options, &names.base);
         for (file, pages) in files.iter().zip(pages) {
-            self.pass(plan, file, pages, what, &mut series, scratch, |_, row, chunk| {
-                let payload = match (what, &row) {
-                    (What::Partial, Salvaged::Partial(payload, _))
-                    | (What::Deleted | What::Old, Salvaged::Row(payload) | Salvaged::Partial(payload, _)) => payload,
-                    _ => return Ok(()),
-                };
-                match without_row_end(t, payload, plan.columns.len()) {
-                    Some(payload) => push(plan, chunk, payload),
-                    None => Ok(()),
-                }
-            })?;
+            self.pass(
+                plan,
+                file,
+                pages,
+                what,
+                &mut series,
+                scratch,
+                |_, row, chunk| {
+                    let payload = match (what, &row) {
+                        (What::Partial, Salvaged::Partial(payload, _))
+                        | (
+                            What::Deleted | What::Old,
+                            Salvaged::Row(payload) | Salvaged::Partial(payload, _),
+                        ) => payload,
+                        _ => return Ok(()),
+                    };
+                    match without_row_end(t, payload, plan.columns.len()) {
+                        Some(payload) => push(plan, chunk, payload),
+                        None => Ok(()),
+                    }
+                },
+            )?;
         }
         if series.rows() == 0 {
             return Ok(Vec::new());
@@ -271,7 +318,10 @@ impl Reader<'_> {
     }
 
     /// Reads pages of a file, and cuts what is written into chunks.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of what is read or where it goes")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "each is a part of what is read or where it goes"
+    )]
     fn pass(
         &self,
         plan: &TablePlan,
@@ -302,7 +352,9 @@ impl Reader<'_> {
             let mut outcome = rows.salvage(*page, &mut |row| each(*page, row, &mut chunk));
             if what == What::Deleted && outcome.is_ok() {
                 outcome = rows
-                    .purged(*page, &mut |payload| each(*page, Salvaged::Row(payload), &mut chunk))
+                    .purged(*page, &mut |payload| {
+                        each(*page, Salvaged::Row(payload), &mut chunk)
+                    })
                     .map(drop);
             }
             match outcome {
@@ -339,7 +391,10 @@ fn cut(
     };
     if says > has {
         account.page(|| {
-            format!("{shown}: it ends after page {}, and had {says} pages", i64::from(has) - 1)
+            format!(
+                "{shown}: it ends after page {}, and had {says} pages",
+                i64::from(has) - 1
+            )
         });
     } else if space.cut_off()? > 0 {
         account.page(|| format!("{shown}: it ends within page {has}"));
@@ -353,7 +408,12 @@ fn push(
     payload: &[u8],
 ) -> std::result::Result<(), End> {
     let pushed = chunk.push(&plan.rows, payload);
-    pushed.map_err(|e| End::Other(failure::archive(format_args!("cannot write rows of {}", plan.name), &e)))
+    pushed.map_err(|e| {
+        End::Other(failure::archive(
+            format_args!("cannot write rows of {}", plan.name),
+            &e,
+        ))
+    })
 }
 
 /// The cells of a row.
@@ -375,7 +435,10 @@ fn cells(payload: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
             0 => (usize::from(bytes[0]), &bytes[1..]),
             n => {
                 let (digits, behind) = bytes.split_at_checked(n)?;
-                let number = digits.iter().rev().fold(0usize, |n, b| n << 8 | usize::from(*b));
+                let number = digits
+                    .iter()
+                    .rev()
+                    .fold(0usize, |n, b| n << 8 | usize::from(*b));
                 (number, behind)
             }
         };
@@ -436,7 +499,10 @@ pub fn nothing(done: &[Done]) -> bool {
 /// The error of that.
 pub fn nothing_error(lines: &[String]) -> Error {
     let first = lines.first().map_or("", String::as_str);
-    Error::new(Kind::Archive, format!("nothing can be read of the files; the first reason: {first}"))
+    Error::new(
+        Kind::Archive,
+        format!("nothing can be read of the files; the first reason: {first}"),
+    )
 }
 
 #[cfg(test)]
@@ -450,7 +516,10 @@ mod tests {
         payload.push(0);
         let all: Vec<_> = cells(&payload).collect();
         assert_eq!(all.len(), 4);
-        assert_eq!((all[0], all[1], all[3]), (Some(&b"ab"[..]), None, Some(&b""[..])));
+        assert_eq!(
+            (all[0], all[1], all[3]),
+            (Some(&b"ab"[..]), None, Some(&b""[..]))
+        );
         assert_eq!(all[2].map(<[u8]>::len), Some(256));
         // What ends early has fewer.
         assert_eq!(cells(&payload[..100]).count(), 2);

@@ -110,9 +110,13 @@ pub fn finish(
         summaries.push(writer.table(table, one).map_err(wrong)?);
     }
     let root = writer.schemas(first, &tool, begin).map_err(wrong)?;
-    writer.put(meta::ROOT, &meta::to_json(&root)).map_err(wrong)?;
+    writer
+        .put(meta::ROOT, &meta::to_json(&root))
+        .map_err(wrong)?;
     let (header, empty) = (writer.header, sqlfile::empty_sql(&writer.header));
-    writer.put("@.sql", &sqlfile::before_sql(&header, &[])).map_err(wrong)?;
+    writer
+        .put("@.sql", &sqlfile::before_sql(&header, &[]))
+        .map_err(wrong)?;
     writer.put("@.post.sql", &empty).map_err(wrong)?;
     writer.done.end = meta::time_text(jiff::Timestamp::now());
     let done = meta::to_json(&writer.done);
@@ -124,12 +128,18 @@ pub fn finish(
         ..
     } = writer;
     manifest.files.extend(files);
-    manifest.tables.sort_by(|a, b| (&a.schema, &a.table).cmp(&(&b.schema, &b.table)));
+    manifest
+        .tables
+        .sort_by(|a, b| (&a.schema, &a.table).cmp(&(&b.schema, &b.table)));
     manifest.created = manifest::Created {
         begin: begin.to_string(),
         end: jiff::Timestamp::now().to_string(),
     };
-    let places: Vec<String> = options.from.iter().map(|p| p.display().to_string()).collect();
+    let places: Vec<String> = options
+        .from
+        .iter()
+        .map(|p| p.display().to_string())
+        .collect();
     manifest.source = manifest::Source {
         flavour: first.flavour.to_string(),
         version,
@@ -164,7 +174,8 @@ pub fn finish(
 }
 
 /// How the rows belong together: not at all.
-const MODE: &str = "rescued from files, as they were: no position, and no promise that tables are of one moment";
+const MODE: &str =
+    "rescued from files, as they were: no position, and no promise that tables are of one moment";
 
 impl Writer<'_> {
     fn put(&mut self, file: &str, text: &str) -> archive::Result<()> {
@@ -257,14 +268,23 @@ impl Writer<'_> {
         self.done.data_bytes += bytes;
         let of_schema = self.done.table_rows.entry(schema.clone()).or_default();
         of_schema.insert(names.table.clone(), record.rows);
-        let of_schema = self.done.table_data_bytes.entry(schema.clone()).or_default();
+        let of_schema = self
+            .done
+            .table_data_bytes
+            .entry(schema.clone())
+            .or_default();
         of_schema.insert(names.table.clone(), bytes);
         self.manifest.tables.push(record);
         Ok(())
     }
 
     /// Writes the schemas; what the root says of all.
-    fn schemas(&mut self, first: &Table, tool: &str, begin: jiff::Timestamp) -> archive::Result<Root> {
+    fn schemas(
+        &mut self,
+        first: &Table,
+        tool: &str,
+        begin: jiff::Timestamp,
+    ) -> archive::Result<Root> {
         let mut names = Basenames::new();
         let mut root = Root {
             dumper: tool.to_owned(),
@@ -276,8 +296,10 @@ impl Writer<'_> {
             ..Root::default()
         };
         root.options.insert("rescued".into(), json!(true));
-        root.options
-            .insert("compression".into(), json!(self.options.compression.to_string()));
+        root.options.insert(
+            "compression".into(),
+            json!(self.options.compression.to_string()),
+        );
         for (name, meta) in self.schemas.clone() {
             let base = names.schema(&name);
             let create = format!("CREATE DATABASE {}", server::quote::ident(&name));

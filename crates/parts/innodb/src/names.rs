@@ -115,7 +115,16 @@ mod tests {
 
     #[test]
     fn names_come_back_from_file_names() {
-        for name in ["order_line2", "a-shop", "#x. $/", "受注_1", "größe", "Äß×÷", "CON", "a@b"] {
+        for name in [
+            "order_line2",
+            "a-shop",
+            "#x. $/",
+            "受注_1",
+            "größe",
+            "Äß×÷",
+            "CON",
+            "a@b",
+        ] {
             let written = file_name(name, false).expect("a file name");
             assert_eq!(of_file_name(&written), name, "{written}");
         }

@@ -9,7 +9,10 @@ use std::path::Path;
 pub fn rescue(a: &Rescue) -> Result<()> {
     if a.chunk_size < LEAST_CHUNK {
         return refuse(
-            format!("--chunk-size is {} bytes, and the least is 64k", a.chunk_size),
+            format!(
+                "--chunk-size is {} bytes, and the least is 64k",
+                a.chunk_size
+            ),
             "add --chunk-size 64k, or more",
         );
     }

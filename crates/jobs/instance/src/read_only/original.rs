@@ -146,9 +146,14 @@ fn lock(system: &File, directory: &Path) -> Result<()> {
             let shown = printable(&directory.display().to_string());
             Err(Error::new(
                 Kind::Lock,
-                format!("a server uses the data directory {shown}{}", who.unwrap_or_default()),
+                format!(
+                    "a server uses the data directory {shown}{}",
+                    who.unwrap_or_default()
+                ),
             )
-            .hint("shut the server down cleanly first, or name a snapshot or a copy of its directory"))
+            .hint(
+                "shut the server down cleanly first, or name a snapshot or a copy of its directory",
+            ))
         }
         Err(e) => Err(storage("lock", &directory.join(SYSTEM), &e.into())),
     }

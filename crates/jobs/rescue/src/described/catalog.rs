@@ -19,7 +19,9 @@ pub fn column(name: &str, column_type: &str, collation: Option<&str>) -> Column 
 
 /// A table of InnoDB.
 pub fn table(schema: &str, name: &str, collation: &str, columns: Vec<Column>) -> Table {
-    let columns = (1..).zip(columns).map(|(ordinal, c)| Column { ordinal, ..c });
+    let columns = (1..)
+        .zip(columns)
+        .map(|(ordinal, c)| Column { ordinal, ..c });
     Table {
         schema: schema.to_owned(),
         name: name.to_owned(),

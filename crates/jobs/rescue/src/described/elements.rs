@@ -194,7 +194,11 @@ fn options(words: &mut Words<'_>, table: &mut Created) {
 /// A column or a key.
 fn element(words: &mut Words<'_>, table: &mut Created) -> Option<Result<(), String>> {
     const OTHERS: [&str; 5] = ["FOREIGN", "CHECK", "PERIOD", "LIKE", "EXCLUDE"];
-    if words.accept("CONSTRAINT") && !["PRIMARY", "UNIQUE", "FOREIGN", "CHECK"].iter().any(|w| words.is(w)) {
+    if words.accept("CONSTRAINT")
+        && !["PRIMARY", "UNIQUE", "FOREIGN", "CHECK"]
+            .iter()
+            .any(|w| words.is(w))
+    {
         words.take();
     }
     if OTHERS.iter().any(|w| words.is(w)) {
@@ -361,35 +365,57 @@ mod tests {
 
     #[test]
     fn definitions_are_taken_apart() {
-        let table = of("CREATE TABLE IF NOT EXISTS s.`t``x` (id INTEGER UNSIGNED NOT NULL PRIMARY KEY, \
+        let table = of(
+            "CREATE TABLE IF NOT EXISTS s.`t``x` (id INTEGER UNSIGNED NOT NULL PRIMARY KEY, \
             v CHARACTER VARYING(20) CHARACTER SET latin1 COLLATE latin1_bin DEFAULT 'a, b' COMMENT 'NOT NULL', \
             e ENUM('a','it''s') NOT NULL, d NUMERIC(5) NULL, g INT GENERATED ALWAYS AS (id + (1)) STORED, \
             w INT AS (id) VIRTUAL, b BOOL DEFAULT NULL, c DOUBLE PRECISION, t TIMESTAMP DEFAULT CURRENT_TIMESTAMP(3), \
             UNIQUE KEY u (v(5), d DESC) USING BTREE, CONSTRAINT f FOREIGN KEY (d) REFERENCES x (y), KEY ((id + 1)), \
             CONSTRAINT CHECK (id > 0)) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE utf8mb4_bin \
-            PARTITION BY HASH (id) PARTITIONS 2");
+            PARTITION BY HASH (id) PARTITIONS 2",
+        );
         assert_eq!(table.schema.as_deref(), Some("s"));
         assert_eq!(table.name, "t`x");
         let types: Vec<&str> = table.columns.iter().map(|c| &*c.column_type).collect();
         assert_eq!(
             types,
             [
-                "int unsigned", "varchar(20)", "enum('a','it''s')", "decimal(5,0)", "int", "int",
-                "tinyint(1)", "double", "timestamp"
+                "int unsigned",
+                "varchar(20)",
+                "enum('a','it''s')",
+                "decimal(5,0)",
+                "int",
+                "int",
+                "tinyint(1)",
+                "double",
+                "timestamp"
             ]
         );
         let nullable: Vec<_> = table.columns.iter().map(|c| c.nullable).collect();
         let none = None;
         assert_eq!(
             nullable,
-            [Some(false), none, Some(false), Some(true), none, none, none, none, none]
+            [
+                Some(false),
+                none,
+                Some(false),
+                Some(true),
+                none,
+                none,
+                none,
+                none,
+                none
+            ]
         );
         assert_eq!(table.columns[4].generated, Some(true));
         assert_eq!(table.columns[5].generated, Some(false));
         assert_eq!(table.columns[1].charset.as_deref(), Some("latin1"));
         assert_eq!(table.charset.as_deref(), Some("utf8mb4"));
         assert_eq!(table.keys[0].kind, KeyKind::Primary);
-        assert_eq!(table.keys[1].parts, [("v".to_owned(), Some(5)), ("d".to_owned(), None)]);
+        assert_eq!(
+            table.keys[1].parts,
+            [("v".to_owned(), Some(5)), ("d".to_owned(), None)]
+        );
         assert_eq!(table.keys.len(), 3);
     }
 

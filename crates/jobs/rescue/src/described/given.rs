@@ -32,7 +32,8 @@ impl Given {
         let mut all = Vec::new();
         for path in scripts {
             let shown = printable(&path.display().to_string());
-            let wrong = |what: String| Error::new(Kind::Usage, printable(&format!("{shown}: {what}")));
+            let wrong =
+                |what: String| Error::new(Kind::Usage, printable(&format!("{shown}: {what}")));
             let file = File::open(path).map_err(|e| storage("read", path, &e))?;
             let mut script = Script::new(file).allow_unterminated(true);
             let before = all.len();
@@ -75,7 +76,12 @@ impl Given {
         };
         let one = self.0.iter_mut().find(fits)?;
         one.used = true;
-        let schema = one.created.schema.as_deref().or(schema).unwrap_or("rescued");
+        let schema = one
+            .created
+            .schema
+            .as_deref()
+            .or(schema)
+            .unwrap_or("rescued");
         Some(one.table(schema, opened))
     }
 
@@ -99,7 +105,11 @@ impl One {
     fn table(&self, schema: &str, opened: &Opened) -> std::result::Result<Table, String> {
         let created = &self.created;
         let mysql = opened.is_mysql();
-        let server = if mysql { Server::MySql } else { Server::MariaDb };
+        let server = if mysql {
+            Server::MySql
+        } else {
+            Server::MariaDb
+        };
         let primary = created.keys.iter().find(|k| k.kind == KeyKind::Primary);
         let is_primary = |name: &str| {
             primary.is_some_and(|k| k.parts.iter().any(|p| p.0.eq_ignore_ascii_case(name)))
@@ -109,10 +119,14 @@ impl One {
         for c in &created.columns {
             let collation = c.collation.clone();
             let of_collation = |c: &Option<String>| {
-                c.as_deref().map(|c| c.split('_').next().unwrap_or(c).to_owned())
+                c.as_deref()
+                    .map(|c| c.split('_').next().unwrap_or(c).to_owned())
             };
             let charset = c.charset.clone().or_else(|| of_collation(&collation));
-            let of_table = created.charset.clone().or_else(|| of_collation(&created.collation));
+            let of_table = created
+                .charset
+                .clone()
+                .or_else(|| of_collation(&created.collation));
             let charset = charset.or(of_table).map(|c| c.to_ascii_lowercase());
             let values = if c.generated == Some(false) {
                 Values::Virtual
@@ -131,7 +145,14 @@ impl One {
             let nullable = c.nullable.unwrap_or(!is_old_timestamp) && !is_primary(&c.name);
             let is_text = matches!(
                 c.column_type.split('(').next().unwrap_or_default(),
-                "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" | "set"
+                "char"
+                    | "varchar"
+                    | "tinytext"
+                    | "text"
+                    | "mediumtext"
+                    | "longtext"
+                    | "enum"
+                    | "set"
             );
             let charset = charset.filter(|_| is_text);
             columns.push(Column {
@@ -155,8 +176,11 @@ impl One {
         for key in &created.keys {
             let mut parts = Vec::new();
             for (name, length) in &key.parts {
-                let at = columns.iter().position(|c| c.name.eq_ignore_ascii_case(name));
-                let at = at.ok_or_else(|| format!("its key is on column {name}, which it lacks"))?;
+                let at = columns
+                    .iter()
+                    .position(|c| c.name.eq_ignore_ascii_case(name));
+                let at =
+                    at.ok_or_else(|| format!("its key is on column {name}, which it lacks"))?;
                 let widest = match columns[at].charset.as_deref() {
                     Some("utf8mb4" | "utf16" | "utf16le" | "utf32" | "gb18030") => 4,
                     Some("utf8" | "utf8mb3" | "ujis" | "eucjpms") => 3,
@@ -186,11 +210,14 @@ impl One {
             head: &head,
             ..shape
         };
-        let flavour = if mysql { Flavour::MySql } else { Flavour::MariaDb };
+        let flavour = if mysql {
+            Flavour::MySql
+        } else {
+            Flavour::MariaDb
+        };
         Ok(Table {
-            primary: primary.map_or_else(Vec::new, |k| {
-                k.parts.iter().map(|p| p.0.clone()).collect()
-            }),
+            primary: primary
+                .map_or_else(Vec::new, |k| k.parts.iter().map(|p| p.0.clone()).collect()),
             create: create.join(&elements),
             catalog: catalog::table(
                 schema,

@@ -76,7 +76,12 @@ pub fn table(file: &Input, opened: &Opened) -> Result<Option<Table>, String> {
         }),
         create,
         flavour: Flavour::MariaDb,
-        version: Some(format!("{}.{}.{}-MariaDB", v / 10_000, v / 100 % 100, v % 100)),
+        version: Some(format!(
+            "{}.{}.{}-MariaDB",
+            v / 10_000,
+            v / 100 % 100,
+            v % 100
+        )),
         by: ".frm file",
         layout: Layout::Defined(Box::new(frm.definition(&file.table))),
         row_end,

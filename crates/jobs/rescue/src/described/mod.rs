@@ -107,7 +107,10 @@ pub fn all(run: &Run, options: &Options, found: &Found) -> Result<All> {
     let mut groups: BTreeMap<(std::path::PathBuf, &str), Vec<&Input>> = BTreeMap::new();
     for file in &found.files {
         let directory = file.path.parent().map(|p| p.to_owned()).unwrap_or_default();
-        groups.entry((directory, &file.stem)).or_default().push(file);
+        groups
+            .entry((directory, &file.stem))
+            .or_default()
+            .push(file);
     }
     let only = groups.len() == 1;
     for files in groups.into_values() {
@@ -117,6 +120,9 @@ pub fn all(run: &Run, options: &Options, found: &Found) -> Result<All> {
     given.check_used(&all)?;
     Ok(all)
 }
+
+/// What helps where nothing describes a table.
+const WAY_OUT: &str = "; its CREATE TABLE can be named with --definition";
 
 /// The tables of files that have one name.
 fn group(options: &Options, given: &mut Given, files: &[&Input], only: bool, all: &mut All) {
@@ -131,7 +137,9 @@ fn group(options: &Options, given: &mut Given, files: &[&Input], only: bool, all
     for file in files {
         match Opened::new(&file.path) {
             Ok(opened) => usable.push(((*file).clone(), opened)),
-            Err(e) => all.exceptions.push(format!("{} is not read: {e}", shown(file))),
+            Err(e) => all
+                .exceptions
+                .push(format!("{} is not read: {e}", shown(file))),
         }
     }
     let Some((_, opened)) = usable.first() else {
@@ -140,30 +148,35 @@ fn group(options: &Options, given: &mut Given, files: &[&Input], only: bool, all
     let mut tables = match given.of(schema, &first.table, only, opened) {
         Some(Ok(table)) => vec![table],
         Some(Err(why)) => {
-            all.exceptions.push(printable(&format!("{}: {why}", shown(first))));
+            all.exceptions
+                .push(printable(&format!("{}: {why}", shown(first))));
             return;
         }
         None => {
-            let mut tables = mysql::tables(&usable, first);
-            if tables.is_empty() {
+            let by_file = mysql::tables(&usable, first);
+            let why = by_file.as_ref().err().cloned();
+            let mut tables = by_file.unwrap_or_default();
+            if let Some(why) = why {
                 match mariadb::table(first, opened) {
                     Ok(Some(table)) => tables.push(table),
                     Ok(None) => {
-                        all.undescribed = true;
-                        let why = if opened.is_mysql() {
-                            "its dictionary information is missing or damaged"
-                        } else {
-                            "there is no .frm file beside it"
+                        let why = match opened.is_mysql() {
+                            true => why.as_str(),
+                            false => "there is no .frm file beside it",
                         };
-                        all.exceptions.push(format!(
-                            "{} is not read: nothing describes its table ({why}); its CREATE TABLE can be named with --definition",
+                        // A definition does not help with pages that are not read.
+                        let helps = !why.ends_with("is not supported");
+                        all.undescribed |= helps;
+                        let hint = if helps { WAY_OUT } else { "" };
+                        all.exceptions.push(printable(&format!(
+                            "{} is not read: nothing describes its table: {why}{hint}",
                             shown(first)
-                        ));
+                        )));
                     }
                     Err(why) => {
                         all.undescribed = true;
                         all.exceptions.push(printable(&format!(
-                            "{} is not read: its .frm file: {why}; its CREATE TABLE can be named with --definition",
+                            "{} is not read: its .frm file: {why}{WAY_OUT}",
                             shown(first)
                         )));
                     }
@@ -180,14 +193,16 @@ fn group(options: &Options, given: &mut Given, files: &[&Input], only: bool, all
             table.files = usable.iter().map(|u| u.0.clone()).collect();
         }
     }
-    let taken = |t: &Table| options.filter.schema(&t.catalog.schema) && options.filter.table(&t.catalog.schema, &t.catalog.name);
+    let taken = |t: &Table| {
+        options.filter.schema(&t.catalog.schema)
+            && options.filter.table(&t.catalog.schema, &t.catalog.name)
+    };
     all.tables.extend(tables.into_iter().filter(taken));
 }
 
 /// Whether the table of a file may be among those that are selected; those of a shared tablespace are known later.
 fn may_be_selected(options: &Options, schema: Option<&str>, file: &Input) -> bool {
     schema.is_none_or(|s| {
-        file.schema.is_none()
-            || options.filter.schema(s) && options.filter.table(s, &file.table)
+        file.schema.is_none() || options.filter.schema(s) && options.filter.table(s, &file.table)
     })
 }

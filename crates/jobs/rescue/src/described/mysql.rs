@@ -3,6 +3,7 @@
 use super::opened::Opened;
 use super::{Layout, Table, catalog};
 use crate::input::Input;
+use innodb::read::Error;
 use innodb::read::sdi::Sdi;
 use innodb::read::sdi::create::Created;
 use server::Flavour;
@@ -10,18 +11,32 @@ use server::catalog::Column;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The tables that the files describe, each with those of the files that have rows of it.
-pub fn tables(files: &[(Input, Opened)], first: &Input) -> Vec<Table> {
+/// The tables that the files describe, each with those of the files that have rows of it. The error says why there is no
+/// description.
+pub fn tables(files: &[(Input, Opened)], first: &Input) -> Result<Vec<Table>, String> {
     let mut tables: Vec<Table> = Vec::new();
-    let own = files.iter().filter_map(|(_, opened)| of_file(opened));
-    let mut all: Vec<Arc<Sdi>> = own.collect();
+    let mut all: Vec<Arc<Sdi>> = Vec::new();
+    let mut why = "its dictionary information is not in it".to_owned();
+    for (_, opened) in files {
+        match of_file(opened) {
+            Ok(sdi) => all.extend(sdi),
+            Err(e) => why = format!("its dictionary information cannot be read: {e}"),
+        }
+    }
     if all.is_empty() && files[0].1.is_mysql() {
         // Only the first partition describes the table.
         all.extend(of_siblings(first));
     }
+    if all.is_empty() {
+        return Err(why);
+    }
     for sdi in all {
         for (n, created) in sdi.created().into_iter().enumerate() {
-            if created.engine != "InnoDB" || tables.iter().any(|t| t.catalog.name == created.name && t.catalog.schema == created.schema) {
+            if created.engine != "InnoDB"
+                || tables
+                    .iter()
+                    .any(|t| t.catalog.name == created.name && t.catalog.schema == created.schema)
+            {
                 continue;
             }
             let has_rows = |opened: &Opened| {
@@ -38,18 +53,28 @@ pub fn tables(files: &[(Input, Opened)], first: &Input) -> Vec<Table> {
             }
         }
     }
-    tables
+    Ok(tables)
 }
 
-/// The information in a file, by its tree or by its pages.
-fn of_file(opened: &Opened) -> Option<Arc<Sdi>> {
-    let space = opened.space().ok()?;
+/// The information in a file, by its tree or by its pages; `None`: it has none.
+fn of_file(opened: &Opened) -> Result<Option<Arc<Sdi>>, Error> {
     if !opened.is_mysql() {
-        return None;
+        return Ok(None);
     }
-    let by_tree = Sdi::read(&space).ok().filter(|s| !s.json().is_empty());
-    let sdi = by_tree.or_else(|| Sdi::salvage(&space).ok());
-    sdi.filter(|s| !s.json().is_empty()).map(Arc::new)
+    let space = opened.space()?;
+    let sdi = Sdi::read(&space);
+    let sdi = match sdi {
+        Ok(sdi) if !sdi.json().is_empty() => sdi,
+        Ok(_) => Sdi::salvage(&space)?,
+        Err(e) => {
+            let found = Sdi::salvage(&space)?;
+            if found.json().is_empty() {
+                return Err(e);
+            }
+            found
+        }
+    };
+    Ok(Some(sdi).filter(|s| !s.json().is_empty()).map(Arc::new))
 }
 
 /// That in the file of another partition.
@@ -66,7 +91,7 @@ fn of_siblings(first: &Input) -> Option<Arc<Sdi>> {
     all.sort();
     all.iter()
         .filter_map(|path| Opened::new(path).ok())
-        .find_map(|opened| of_file(&opened))
+        .find_map(|opened| of_file(&opened).ok().flatten())
 }
 
 fn table(created: Created, layout: Layout, files: Vec<Input>) -> Table {

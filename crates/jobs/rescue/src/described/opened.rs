@@ -1,9 +1,9 @@
 //! A file that is open for reading, with what it is, also where its first page is damaged.
 
+use innodb::page::index;
 use innodb::read::mariadb::{self, Definition};
 use innodb::read::types::Server;
 use innodb::read::{Error, Table, Tablespace, Window, guess, instant};
-use innodb::page::index;
 use std::fs::File;
 use std::path::Path;
 

@@ -338,14 +338,7 @@ fn of_record(page: u32, at: usize, why: &str) -> Error {
 }
 
 #[cold]
-fn broken(
-    table: &Table,
-    index: &Index,
-    field: usize,
-    page: u32,
-    at: usize,
-    why: &Broken,
-) -> Error {
+fn broken(table: &Table, index: &Index, field: usize, page: u32, at: usize, why: &Broken) -> Error {
     let column = index.fields[field].column;
     let name = column.map_or("", |n| table.columns[n].name.as_str());
     Error::damaged(

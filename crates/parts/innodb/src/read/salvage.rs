@@ -153,12 +153,7 @@ struct Scan {
 }
 
 impl Scan {
-    fn of(
-        space: &Tablespace<'_>,
-        of: &Index,
-        redundant: bool,
-        id: u64,
-    ) -> Result<Scan, Error> {
+    fn of(space: &Tablespace<'_>, of: &Index, redundant: bool, id: u64) -> Result<Scan, Error> {
         let records = Records::of(of, redundant);
         let mut spans = records.spans();
         let mut scan = Scan {
@@ -267,7 +262,11 @@ impl Scan {
         let mut named: BTreeSet<u32> = self.led_to;
         for page in &live {
             let leaf = &self.seen[page];
-            named.extend([leaf.previous, leaf.next].into_iter().filter(|n| *n != NONE));
+            named.extend(
+                [leaf.previous, leaf.next]
+                    .into_iter()
+                    .filter(|n| *n != NONE),
+            );
         }
         let known: BTreeSet<u32> = self.lost.iter().map(|l| l.page).collect();
         found.lost = self.lost;
@@ -277,7 +276,9 @@ impl Scan {
             } else if page >= space.pages() {
                 found.lost.push(lost(page, "the file ends before it"));
             } else if !self.seen.contains_key(&page) && !known.contains(&page) {
-                found.lost.push(lost(page, "it is no page of the index any more"));
+                found
+                    .lost
+                    .push(lost(page, "it is no page of the index any more"));
             }
         }
         found.lost.sort_by_key(|l| l.page);
@@ -334,7 +335,10 @@ impl Free {
             return false;
         }
         let at = number - self.first;
-        let (extent, n) = ((at / self.in_extent) as usize, (at % self.in_extent) as usize);
+        let (extent, n) = (
+            (at / self.in_extent) as usize,
+            (at % self.in_extent) as usize,
+        );
         let length = BITMAP + self.in_extent as usize / 4;
         let byte = DESCRIPTORS + extent * length + BITMAP + n / 4;
         // An extent without a state was never used.

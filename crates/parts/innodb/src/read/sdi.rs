@@ -132,9 +132,7 @@ fn of_page(
         packed.clear();
         match spans[6].of(page) {
             Found::Whole(bytes) => packed.extend_from_slice(bytes),
-            Found::Outside(local) => {
-                Outside::default().value(space, number, local, &mut packed)?
-            }
+            Found::Outside(local) => Outside::default().value(space, number, local, &mut packed)?,
             _ => return Err(damaged("a table's description is missing")),
         }
         let mut json = Vec::new();

@@ -1,8 +1,8 @@
 //! How the rows of a `.frm` file's table lie.
 
+use super::Frm;
 use super::columns::{Column, Visible};
 use super::keys::{Key, KeyKind};
-use super::Frm;
 use crate::read::charset::Charset;
 use crate::read::mariadb::{self, Defined, Definition};
 use crate::read::{self, Values};

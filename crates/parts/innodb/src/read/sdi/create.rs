@@ -149,9 +149,8 @@ fn at<'v>(columns: &'v [Value], element: &Value) -> Option<&'v Value> {
 fn described(json: &Value, not_told: &mut Vec<String>) -> CreatedColumn {
     let words = text(json, "column_type_utf8");
     let bare = words.split(['(', ' ']).next().unwrap_or_default();
-    let has_text = bare.ends_with("char")
-        || bare.ends_with("text")
-        || matches!(bare, "enum" | "set");
+    let has_text =
+        bare.ends_with("char") || bare.ends_with("text") || matches!(bare, "enum" | "set");
     let collation = json["collation_id"].as_u64().unwrap_or(0);
     let known = COLLATIONS.get(&collation).map(|c| (*c).to_owned());
     let title = text(json, "name");

@@ -16,10 +16,7 @@ const LIST_COLUMNS: u64 = 10;
 /// The clause as a comment that servers read; `None`: no partitions. The error says what is not known.
 pub(super) fn clause(object: &Value) -> Option<Result<String, String>> {
     let kind = object["partition_type"].as_u64().filter(|k| *k > 0)?;
-    let Some(by) = by(
-        kind,
-        text(object, "partition_expression_utf8"),
-    ) else {
+    let Some(by) = by(kind, text(object, "partition_expression_utf8")) else {
         return Some(Err(format!("its partitions, of kind {kind}")));
     };
     let mut sql = format!("PARTITION BY {by}");

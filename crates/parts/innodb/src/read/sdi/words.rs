@@ -23,4 +23,3 @@ pub(super) fn quoted(text: &str) -> String {
     let text = text.replace('\0', "\\0").replace('\n', "\\n");
     format!("'{}'", text.replace('\r', "\\r"))
 }
-
