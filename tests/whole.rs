@@ -37,6 +37,7 @@ mod repair;
 mod replica_position;
 mod report;
 mod repository;
+mod rescue;
 mod resume;
 mod samples;
 mod secrets;

@@ -109,7 +109,14 @@ pub fn finish(
         let table = &described.tables[one.table];
         summaries.push(writer.table(table, one).map_err(wrong)?);
     }
-    let root = writer.schemas(first, &tool, begin).map_err(wrong)?;
+    let of_schemas = described.tables.iter().filter_map(|t| {
+        let collation = t.schema_collation.as_deref()?;
+        Some((t.catalog.schema.as_str(), collation))
+    });
+    let collations: HashMap<&str, &str> = of_schemas.collect();
+    let root = writer
+        .schemas(first, &collations, &tool, begin)
+        .map_err(wrong)?;
     writer
         .put(meta::ROOT, &meta::to_json(&root))
         .map_err(wrong)?;
@@ -282,6 +289,7 @@ impl Writer<'_> {
     fn schemas(
         &mut self,
         first: &Table,
+        collations: &HashMap<&str, &str>,
         tool: &str,
         begin: jiff::Timestamp,
     ) -> archive::Result<Root> {
@@ -302,8 +310,13 @@ impl Writer<'_> {
         );
         for (name, meta) in self.schemas.clone() {
             let base = names.schema(&name);
-            let create = format!("CREATE DATABASE {}", server::quote::ident(&name));
-            let text = sqlfile::schema_sql(&self.header, &name, &create, "", &[], &[]);
+            let mut create = format!("CREATE DATABASE {}", server::quote::ident(&name));
+            let collation = collations.get(name.as_str()).copied().unwrap_or_default();
+            if !collation.is_empty() {
+                let set = collation.split('_').next().unwrap_or(collation);
+                create += &format!(" DEFAULT CHARACTER SET {set} COLLATE {collation}");
+            }
+            let text = sqlfile::schema_sql(&self.header, &name, &create, collation, &[], &[]);
             self.put(&format!("{base}.sql"), &text)?;
             self.put(&format!("{base}.json"), &meta::to_json(&meta))?;
             root.schemas.push(name.clone());

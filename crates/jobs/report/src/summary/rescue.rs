@@ -11,7 +11,7 @@ use serde_json::json;
 const NOT_IN_FILES: [&str; 3] = [
     "views, triggers, routines and events",
     "accounts, roles and their grants",
-    "foreign keys of MariaDB, and what the default collation of a schema was",
+    "foreign keys of MariaDB; the default collation of a schema of MySQL",
 ];
 
 /// What a server that ended without shutting down keeps to itself.

@@ -233,6 +233,7 @@ impl One {
                 columns: defined,
                 keys,
             })),
+            schema_collation: None,
             row_end: None,
             files: Vec::new(),
             not_told: Vec::new(),

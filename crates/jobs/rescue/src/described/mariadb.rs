@@ -9,7 +9,8 @@ use innodb::read::frm::{Frm, KeyKind, Visible};
 use innodb::read::mariadb;
 use server::Flavour;
 use server::catalog::{Column, TableKind};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
 
 /// The longest `.frm` file that is read, in bytes: far more than a definition takes.
 const LONGEST: u64 = 64 << 20;
@@ -84,11 +85,27 @@ pub fn table(file: &Input, opened: &Opened) -> Result<Option<Table>, String> {
         )),
         by: ".frm file",
         layout: Layout::Defined(Box::new(frm.definition(&file.table))),
+        schema_collation: of_schema(&path.with_file_name("db.opt")),
         row_end,
         files: Vec::new(),
         not_told: frm.not_told,
         names: Default::default(),
     }))
+}
+
+/// The default collation of a schema, by the file of its options.
+fn of_schema(path: &Path) -> Option<String> {
+    /// Far more than its options take, in bytes.
+    const LONGEST: u64 = 1 << 16;
+    let mut text = String::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(LONGEST).read_to_string(&mut text).ok()?;
+    let name = text
+        .lines()
+        .find_map(|l| l.strip_prefix("default-collation="))?;
+    let is_name =
+        |n: &&str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    Some(name).filter(is_name).map(str::to_owned)
 }
 
 /// The next AUTO_INCREMENT value: MariaDB keeps the last one in the root of the index of rows (`PAGE_ROOT_AUTO_INC`).

@@ -40,6 +40,8 @@ pub struct Table {
     pub by: &'static str,
     /// How rows lie.
     pub layout: Layout,
+    /// The default collation of its schema, where a file says it.
+    pub schema_collation: Option<String>,
     /// The column that says whether a row is a current one, of a system-versioned table.
     pub row_end: Option<String>,
     /// Its files: its own, one for each partition, or a tablespace that it shares.

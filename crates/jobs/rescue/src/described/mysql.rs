@@ -122,6 +122,7 @@ fn table(created: Created, layout: Layout, files: Vec<Input>) -> Table {
         version: Some(format!("{}.{}.{}", v / 10_000, v / 100 % 100, v % 100)),
         by: "dictionary information",
         layout,
+        schema_collation: None,
         row_end: None,
         files,
         not_told,

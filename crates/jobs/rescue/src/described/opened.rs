@@ -1,9 +1,9 @@
 //! A file that is open for reading, with what it is, also where its first page is damaged.
 
-use innodb::page::index;
+use innodb::page::{fil, index, kind};
 use innodb::read::mariadb::{self, Definition};
 use innodb::read::types::Server;
-use innodb::read::{Error, Table, Tablespace, Window, guess, instant};
+use innodb::read::{Bytes, Error, Table, Tablespace, Window, guess, instant};
 use std::fs::File;
 use std::path::Path;
 
@@ -25,6 +25,9 @@ impl Opened {
         let damaged = match Tablespace::open(&file) {
             Ok(_) => None,
             Err(Error::Damaged { what, .. }) => Some(what),
+            Err(Error::Unsupported(_)) if !is_first_page(&file)? => {
+                Some("it is not the first page of a tablespace".to_owned())
+            }
             Err(e) => return Err(e),
         };
         let mut opened = Opened {
@@ -50,6 +53,28 @@ impl Opened {
     }
 }
 
+/// Whether the file begins as every tablespace does, so that its flags can be believed: the page's number and kind, and
+/// the tablespace's number at both places where it is.
+fn is_first_page(file: &File) -> Result<bool, Error> {
+    let mut head = [0; 64];
+    if file.length()? < head.len() as u64 {
+        return Ok(false);
+    }
+    file.read_at(0, &mut head)?;
+    let number = innodb::page::u32_at(&head, fil::NUMBER);
+    let of = innodb::page::u16_at(&head, fil::TYPE);
+    Ok(number == 0
+        && of == kind::FSP_HEADER
+        && head[fil::SPACE..fil::BODY] == head[fil::BODY..fil::BODY + 4])
+}
+
+fn is_of_index(page: &[u8]) -> bool {
+    matches!(
+        innodb::page::u16_at(page, fil::TYPE),
+        kind::INDEX | kind::INSTANT
+    )
+}
+
 /// The table of a file whose rows lie as a definition says. The second part says why it is not known what an instant ALTER
 /// left.
 pub fn defined(
@@ -65,7 +90,7 @@ pub fn defined(
     let mut of_root = None;
     for number in std::iter::once(root).chain(root + 1..space.pages()) {
         match space.page(&mut window, number) {
-            Ok(page) if matches!(innodb::page::u16_at(page, 24), 17855 | 18) => {
+            Ok(page) if is_of_index(page) => {
                 of_root = Some(index::is_redundant(page));
                 break;
             }

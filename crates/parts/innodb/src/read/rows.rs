@@ -229,6 +229,8 @@ impl<'t> Rows<'t> {
                 continue;
             }
             match self.fill::<false>(number, page, at) {
+                // MariaDB overwrites what it purges with zeros.
+                Ok(_) if self.is_overwritten(page) => unread += 1,
                 Ok(_) => each(&self.payload)?,
                 Err(e) => {
                     e.not_io()?;
@@ -237,6 +239,15 @@ impl<'t> Rows<'t> {
             }
         }
         Ok(unread)
+    }
+
+    /// Whether the record that was read last has no `DB_ROLL_PTR`, as none has that was ever written.
+    fn is_overwritten(&self, page: &[u8]) -> bool {
+        let field = self.table.clustered.branch + 1;
+        match self.spans.get(field).map(|s| s.of(page)) {
+            Some(Found::Whole(bytes)) => bytes.iter().all(|b| *b == 0),
+            _ => true,
+        }
     }
 
     /// Makes the payload of a record.

@@ -76,6 +76,10 @@ impl Found {
             };
             found.id = id;
             Scan::of(space, of, redundant, id)?.sort_out(space, &mut found)?;
+            // A root that is not the only page has no rows.
+            if !found.leaves.is_empty() {
+                found.lost.retain(|l| l.page != of.root);
+            }
         } else if all {
             let scan = Scan::of(space, of, redundant, found.id)?;
             let own: BTreeSet<u32> = found.leaves.iter().copied().collect();
