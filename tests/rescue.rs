@@ -88,18 +88,21 @@ fn files_alone_have_what_the_server_had(kind: Kind) {
     ];
     wanted.retain(|name, _| !unread.contains(&name.as_str()));
     assert_eq!(scene.digests("files"), wanted);
-    Tool::new(["verify"]).arg(scene.path("files")).run().ok();
+    Tool::new(["verify"]).arg(scene.archive("files")).run().ok();
 
     // An empty server gets them.
     let target = own_server(kind, &[]).expect("a server");
     scene
         .load("files", &target)
-        .code(3)
+        .ok()
         .says(&["verified", "equal"]);
     let loaded = definitions(&target, kind);
     for (name, create) in &loaded {
         assert_eq!(Some(create), shown.get(name), "{name}");
     }
+    let counted = target.field("SHOW CREATE TABLE h.counted", "Create Table");
+    let counted = counted.expect("a definition").expect("a text");
+    assert!(counted.contains("AUTO_INCREMENT=71"), "{counted}");
     let lacking: Vec<_> = shown
         .keys()
         .filter(|n| !loaded.contains_key(*n) && !unread.contains(&n.as_str()))
@@ -232,13 +235,13 @@ fn deleted_rows_are_kept_apart(kind: Kind) {
         )
         .ok();
     assert_eq!(scene.ids("deleted", "t"), wanted);
-    let gone: Vec<u64> = (0..3000).filter(|n| n % 10 == 3 || *n == 2999).collect();
-    let summary = done.summary();
-    assert_eq!(summary["deleted_rows"], gone.len(), "{summary}");
-    // Another table has the name already.
-    assert_eq!(scene.ids("deleted", "t__deleted1"), gone);
+    // How many of them a server has overwritten by then is its own affair. Another table has the name already.
+    let gone = |id: &u64| id % 10 == 3 || *id == 2999;
+    let found = scene.ids("deleted", "t__deleted1");
+    assert!(found.len() > 50 && found.iter().all(gone), "{found:?}");
+    assert_eq!(done.summary()["deleted_rows"], found.len());
     let target = own_server(kind, &[]).expect("a server");
     scene.load("deleted", &target).ok();
     let count = target.value("SELECT COUNT(*) FROM d.t__deleted1 WHERE v LIKE '%xx'");
-    assert_eq!(count.expect("a count"), gone.len().to_string());
+    assert_eq!(count.expect("a count"), found.len().to_string());
 }

@@ -35,7 +35,7 @@ impl Scene {
     }
 
     /// The archives are outside of what is read.
-    fn archive(&self, name: &str) -> PathBuf {
+    pub fn archive(&self, name: &str) -> PathBuf {
         self.server.datadir().with_file_name("archives").join(name)
     }
 
@@ -195,10 +195,9 @@ pub fn definitions(server: &Server, kind: Kind) -> BTreeMap<String, Vec<String>>
             let l = l
                 .trim_end_matches(',')
                 .replace(" /*!50100 TABLESPACE `rescued_gts` */", "");
-            // MySQL's files have the number of when the table was made or altered.
+            // A running server may have given more numbers away than the file says.
             let words = l.split(' ');
-            let words = words
-                .filter(|w| kind.flavour() != Kind::MySql || !w.starts_with("AUTO_INCREMENT="));
+            let words = words.filter(|w| !w.starts_with("AUTO_INCREMENT="));
             words.collect::<Vec<_>>().join(" ")
         };
         all.insert(format!("{schema}.{name}"), lines.map(line).collect());

@@ -124,7 +124,10 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     }
     let mut names = write::Names::default();
     for table in &mut described.tables {
-        names.give(table, options);
+        names.own(table);
+    }
+    for table in &mut described.tables {
+        names.beside(table, options);
     }
     let outcome = rows_of(run, options, &*store, &described)
         .and_then(|done| write::finish(run, options, &*store, &described, done, begin));

@@ -25,32 +25,51 @@ pub struct Names {
 }
 
 impl Names {
-    /// Gives a table and those beside it their names; one whose name is taken gets another one.
-    pub fn give(&mut self, table: &mut Table, options: &Options) {
-        let schema = table.catalog.schema.clone();
-        let taken = self.taken.entry(schema.clone()).or_default();
-        let own = side::name(&table.catalog.name, "", taken);
+    /// Gives a table its name; one whose name is taken gets another one.
+    pub fn own(&mut self, table: &mut Table) {
+        let own = self.free(table, "");
         if own != table.catalog.name {
             table.not_told.push(format!(
-                "its name: there is another table of the name {}, so it becomes {}",
-                table.catalog.name, own
+                "its name: there is another table of the name {}, so it becomes {own}",
+                table.catalog.name
             ));
             let old = server::quote::ident(&table.catalog.name);
             let new = server::quote::ident(&own);
             table.create = table.create.replacen(&old, &new, 1);
             table.catalog.name.clone_from(&own);
         }
-        let mut named = |name: String| Named {
-            base: self.bases.table(&schema, &name),
-            table: name,
-        };
-        table.names.own = named(own.clone());
-        table.names.partial = named(side::name(&own, side::PARTIAL, taken));
-        if options.deleted {
-            table.names.deleted = named(side::name(&own, side::DELETED, taken));
+        table.names.own = self.named(table, own);
+    }
+
+    /// Gives those beside a table their names, after all tables have theirs.
+    pub fn beside(&mut self, table: &mut Table, options: &Options) {
+        for (suffix, wanted) in [
+            (side::PARTIAL, true),
+            (side::DELETED, options.deleted),
+            (side::OLD, options.old_pages),
+        ] {
+            if !wanted {
+                continue;
+            }
+            let name = self.free(table, suffix);
+            let named = self.named(table, name);
+            *match suffix {
+                side::PARTIAL => &mut table.names.partial,
+                side::DELETED => &mut table.names.deleted,
+                _ => &mut table.names.old,
+            } = named;
         }
-        if options.old_pages {
-            table.names.old = named(side::name(&own, side::OLD, taken));
+    }
+
+    fn free(&mut self, table: &Table, suffix: &str) -> String {
+        let taken = self.taken.entry(table.catalog.schema.clone()).or_default();
+        side::name(&table.catalog.name, suffix, taken)
+    }
+
+    fn named(&mut self, table: &Table, name: String) -> Named {
+        Named {
+            base: self.bases.table(&table.catalog.schema, &name),
+            table: name,
         }
     }
 }

@@ -88,7 +88,7 @@ impl Given {
     /// Fails if a definition is of no file: it is probably a typo.
     pub fn check_used(&self, all: &All) -> Result<()> {
         match self.0.iter().find(|o| !o.used) {
-            Some(one) if all.exceptions.is_empty() || all.tables.is_empty() => Err(Error::new(
+            Some(one) if all.exceptions.is_empty() => Err(Error::new(
                 Kind::Usage,
                 format!(
                     "--definition has table {}, and none of the files is called so",

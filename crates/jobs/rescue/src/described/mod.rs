@@ -119,7 +119,10 @@ pub fn all(run: &Run, options: &Options, found: &Found) -> Result<All> {
         run.check()?;
         group(options, &mut given, &files, only, &mut all);
     }
-    given.check_used(&all)?;
+    // One of a table that is not selected is not used either.
+    if options.filter.takes_all() {
+        given.check_used(&all)?;
+    }
     Ok(all)
 }
 
