@@ -54,6 +54,11 @@ impl Sdi {
         Ok(Sdi { tables })
     }
 
+    /// The information that these descriptions are.
+    pub fn of(tables: Vec<Value>) -> Sdi {
+        Sdi { tables }
+    }
+
     /// Reads what whole pages have of it, for a file whose first page or whose tree is damaged.
     pub fn salvage(space: &Tablespace<'_>) -> Result<Sdi, Error> {
         let mut tables = Vec::new();
