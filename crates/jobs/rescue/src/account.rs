@@ -6,7 +6,7 @@ use base::units::{count, printable};
 const NAMED: usize = 50;
 
 /// Losses of one kind, and how many more there are.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct List {
     named: Vec<String>,
     more: u64,
@@ -27,7 +27,7 @@ impl List {
 }
 
 /// What is lost of a table.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Account {
     pages: List,
     rows: List,

@@ -63,6 +63,16 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
+    /// Removes what was written; what follows takes the same names.
+    pub fn remove(self) {
+        for record in &self.records {
+            let index = record.index.as_ref().map(|i| &i.0);
+            for file in std::iter::once(&record.file).chain(index) {
+                let _ = self.store.remove(file);
+            }
+        }
+    }
+
     /// The last file carries the mark that ends the series; it has no rows.
     pub fn end(mut self, scratch: &mut Scratch) -> Result<Vec<ChunkRecord>> {
         let last = self.open(&self.file("@@"), scratch)?.finish();

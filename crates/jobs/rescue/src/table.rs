@@ -7,8 +7,9 @@ use crate::{Options, side};
 use archive::chunk::{ChunkRecord, ChunkWriter, Scratch};
 use base::units::printable;
 use base::{Counters, Error, Event, Kind, Result};
+use innodb::page::NONE;
 use innodb::read::salvage::Found;
-use innodb::read::{self, Rows, Salvaged, Window};
+use innodb::read::{self, Rows, Salvaged, Window, versions};
 use rows::table_plan::TablePlan;
 use run::state::storage;
 use run::{Run, Stop, failure};
@@ -49,6 +50,54 @@ struct File {
     table: read::Table,
     found: Found,
     columns: Vec<usize>,
+    /// Rows that a newer page of it has.
+    older: versions::Older,
+}
+
+/// The rows of a table that are there.
+struct Own<'a> {
+    series: Series<'a>,
+    account: Account,
+    /// Rows of the history of a system-versioned table.
+    history: u64,
+    /// Rows that a newer page has, too.
+    older: u64,
+    /// Pages with rows that lack values, by file.
+    incomplete: Vec<Vec<u32>>,
+    /// Whether leaves name other neighbours than the level above.
+    doubtful: bool,
+}
+
+impl File {
+    /// Finds the leaves again, by all pages.
+    fn look_at_all(&mut self) -> Result<()> {
+        let why = "its leaves name other neighbours".to_owned();
+        let found = self.opened.space().and_then(|space| {
+            let (table, id) = (&self.table, Some(self.found.id));
+            Found::by_pages(&space, &table.clustered, table.redundant, id, why)
+        });
+        self.found = found.map_err(|e| unread(&self.shown, e))?;
+        Ok(())
+    }
+
+    /// Finds the rows that are in it twice.
+    fn compare(&mut self) -> Result<()> {
+        let older = self.opened.space().and_then(|space| {
+            let index = &self.table.clustered;
+            let found = &self.found;
+            versions::older(&space, index, self.table.redundant, found.id, &found.leaves)
+        });
+        self.older = older.map_err(|e| unread(&self.shown, e))?;
+        Ok(())
+    }
+}
+
+fn unread(shown: &str, e: read::Error) -> Error {
+    let e = match e {
+        read::Error::Io(e) => e,
+        e => io::Error::other(e.to_string()),
+    };
+    storage("read", Path::new(shown), &e)
 }
 
 /// What is read of leaves.
@@ -96,19 +145,36 @@ impl Reader<'_> {
                 Err(e) => account.page(|| format!("{shown}: none of its rows: {e}")),
             }
         }
-        let mut history = 0;
-        let mut incomplete: Vec<Vec<u32>> = vec![Vec::new(); files.len()];
-        let mut own = Series::new(self.store, self.options, &t.names.own.base);
-        for (file, pages) in files.iter().zip(&mut incomplete) {
-            self.whole(
-                t,
-                &plan,
-                file,
-                &mut own,
-                scratch,
-                (&mut account, &mut history, pages),
-            )?;
+        for file in files.iter_mut().filter(|f| f.found.broken.is_some()) {
+            file.compare()?;
         }
+        let before = account.clone();
+        let mut read = self.own(t, &plan, &files, account, scratch)?;
+        if read.doubtful {
+            // Some pages are older than others: rows may be there twice, or on pages that those above do not know yet. Once
+            // more, by all pages, with the keys compared.
+            for file in &mut files {
+                file.look_at_all()?;
+                file.compare()?;
+            }
+            read.series.remove();
+            let mut before = before;
+            for file in &files {
+                name_lost(&file.found, &file.shown, &mut before);
+            }
+            read = self.own(t, &plan, &files, before, scratch)?;
+            read.account.note(
+                "its pages are of different moments, as after a crash: rows may be missing, or older than others".to_owned(),
+            );
+        }
+        let Own {
+            series: own,
+            account,
+            history,
+            older,
+            incomplete,
+            ..
+        } = read;
         let rows = own.rows();
         let mut done = Done {
             table: n,
@@ -119,6 +185,11 @@ impl Reader<'_> {
             account,
             unread: files.is_empty(),
         };
+        if older > 0 {
+            done.account.note(format!(
+                "{older} rows are in two pages: those of the page that was changed last are in the archive"
+            ));
+        }
         if history > 0 {
             done.account.note(format!(
                 "it is system-versioned: its history ({history} rows) is not rescued"
@@ -175,7 +246,7 @@ impl Reader<'_> {
             let space = opened.space()?;
             if let Some(why) = &opened.damaged {
                 account.page(|| {
-                    format!("{shown}: page 0: {why}; what it says was told from other pages")
+                    format!("{shown}: page 0: {why}; what it says is taken from other pages")
                 });
             }
             cut(&space, opened.damaged.is_some(), shown, account)?;
@@ -192,15 +263,7 @@ impl Reader<'_> {
                     format!("{shown}: the index of the rows is damaged ({why}): its leaves were looked for in all pages")
                 });
             }
-            for lost in &found.lost {
-                account.page(|| {
-                    let records = match lost.records {
-                        Some(n) => format!("it had {n} rows, as what is left of it says"),
-                        None => "it may have had rows".to_owned(),
-                    };
-                    format!("{shown}: page {}: {}; {records}", lost.page, lost.why)
-                });
-            }
+            name_lost(&found, shown, account);
             let mut columns = Vec::new();
             for name in plan.columns.iter().chain(&t.row_end) {
                 let column = table.column(name);
@@ -218,57 +281,77 @@ impl Reader<'_> {
             table,
             found,
             columns,
+            older: versions::Older::new(),
         })
     }
 
-    /// The whole rows of a file; pages with others are noted.
-    fn whole(
-        &self,
-        t: &described::Table,
+    /// The rows of all files that are there and whole.
+    fn own<'a>(
+        &'a self,
+        t: &'a described::Table,
         plan: &TablePlan,
-        file: &File,
-        series: &mut Series<'_>,
+        files: &[File],
+        account: Account,
         scratch: &mut Scratch,
-        (account, history, incomplete): (&mut Account, &mut u64, &mut Vec<u32>),
-    ) -> Result<()> {
+    ) -> Result<Own<'a>> {
+        let mut own = Own {
+            series: Series::new(self.store, self.options, &t.names.own.base),
+            account,
+            history: 0,
+            older: 0,
+            incomplete: Vec::new(),
+            doubtful: false,
+        };
         let key: Vec<usize> = t
             .primary
             .iter()
             .filter_map(|k| plan.columns.iter().position(|c| c == k))
             .collect();
-        self.pass(
-            plan,
-            file,
-            &file.found.leaves,
-            What::Whole,
-            series,
-            scratch,
-            |page, row, chunk| {
-                let shown = &file.shown;
-                match row {
-                    Salvaged::Row(payload) => match current(t, payload, plan.columns.len()) {
-                        Some(payload) => push(plan, chunk, payload)?,
-                        None => *history += 1,
-                    },
-                    Salvaged::Partial(payload, e) => {
-                        account.partial(|| {
-                            format!(
-                                "{shown}: the row {} lacks values: {e}",
-                                key_text(payload, &key)
-                            )
-                        });
-                        if incomplete.last() != Some(&page) {
-                            incomplete.push(page);
+        for file in files {
+            let shown = &file.shown;
+            let mut incomplete = Vec::new();
+            let Own {
+                account,
+                history,
+                older,
+                series,
+                ..
+            } = &mut own;
+            let pages = &file.found.leaves;
+            let doubtful = self.pass(
+                file,
+                pages,
+                What::Whole,
+                series,
+                scratch,
+                |page, row, chunk| {
+                    match row {
+                        Salvaged::Row(payload) => match current(t, payload, plan.columns.len()) {
+                            Some(payload) => push(plan, chunk, payload)?,
+                            None => *history += 1,
+                        },
+                        Salvaged::Partial(payload, e) => {
+                            account.partial(|| {
+                                let key = key_text(payload, &key);
+                                format!("{shown}: the row {key} lacks values: {e}")
+                            });
+                            if incomplete.last() != Some(&page) {
+                                incomplete.push(page);
+                            }
                         }
+                        Salvaged::Older => *older += 1,
+                        Salvaged::Record(e) => account.row(|| format!("{shown}: {e}")),
+                        Salvaged::Rest(e) => account
+                            .page(|| format!("{shown}: {e}; the rows that follow on it are lost")),
+                        Salvaged::Page(e) => account.page(|| format!("{shown}: {e}")),
                     }
-                    Salvaged::Record(e) => account.row(|| format!("{shown}: {e}")),
-                    Salvaged::Rest(e) => account
-                        .page(|| format!("{shown}: {e}; the rows that follow on it are lost")),
-                    Salvaged::Page(e) => account.page(|| format!("{shown}: {e}")),
-                }
-                Ok(())
-            },
-        )
+                    Ok(())
+                },
+            )?;
+            own.doubtful |= doubtful && file.found.broken.is_none();
+            own.incomplete.push(incomplete);
+        }
+        Ok(own)
     }
 
     /// Rows that go into a table of their own; nothing where there are none.
@@ -288,28 +371,20 @@ impl Reader<'_> {
     ) -> Result<Vec<ChunkRecord>> {
         let mut series = Series::new(self.store, self.options, &names.base);
         for (file, pages) in files.iter().zip(pages) {
-            self.pass(
-                plan,
-                file,
-                pages,
-                what,
-                &mut series,
-                scratch,
-                |_, row, chunk| {
-                    let payload = match (what, &row) {
-                        (What::Partial, Salvaged::Partial(payload, _))
-                        | (
-                            What::Deleted | What::Old,
-                            Salvaged::Row(payload) | Salvaged::Partial(payload, _),
-                        ) => payload,
-                        _ => return Ok(()),
-                    };
-                    match without_row_end(t, payload, plan.columns.len()) {
-                        Some(payload) => push(plan, chunk, payload),
-                        None => Ok(()),
-                    }
-                },
-            )?;
+            self.pass(file, pages, what, &mut series, scratch, |_, row, chunk| {
+                let payload = match (what, &row) {
+                    (What::Partial, Salvaged::Partial(payload, _))
+                    | (
+                        What::Deleted | What::Old,
+                        Salvaged::Row(payload) | Salvaged::Partial(payload, _),
+                    ) => payload,
+                    _ => return Ok(()),
+                };
+                match without_row_end(t, payload, plan.columns.len()) {
+                    Some(payload) => push(plan, chunk, payload),
+                    None => Ok(()),
+                }
+            })?;
         }
         if series.rows() == 0 {
             return Ok(Vec::new());
@@ -317,36 +392,31 @@ impl Reader<'_> {
         series.end(scratch)
     }
 
-    /// Reads pages of a file, and cuts what is written into chunks.
+    /// Reads pages of a file, and cuts what is written into chunks. Returns whether leaves in a row do not name each other.
     #[allow(
         clippy::too_many_arguments,
         reason = "each is a part of what is read or where it goes"
     )]
     fn pass(
         &self,
-        plan: &TablePlan,
         file: &File,
         pages: &[u32],
         what: What,
         series: &mut Series<'_>,
         scratch: &mut Scratch,
         mut each: impl FnMut(u32, Salvaged<'_>, &mut ChunkWriter<'_>) -> std::result::Result<(), End>,
-    ) -> Result<()> {
-        let unread = |e: read::Error| {
-            let e = match e {
-                read::Error::Io(e) => e,
-                e => io::Error::other(e.to_string()),
-            };
-            storage("read", Path::new(&file.shown), &e)
-        };
+    ) -> Result<bool> {
+        let unread = |e: read::Error| unread(&file.shown, e);
         let space = file.opened.space().map_err(unread)?;
         let rows = Rows::new(&space, &file.table, file.found.id, &file.columns).map_err(unread)?;
         let mut rows = match what {
             What::Deleted => rows.of_deleted(),
-            _ => rows,
+            What::Old => rows,
+            What::Whole | What::Partial => rows.without(&file.older),
         };
+        let mut doubtful = false;
         let mut chunk = series.create(scratch)?;
-        for page in pages {
+        for (n, page) in pages.iter().enumerate() {
             self.stop.check()?;
             let (rows_before, bytes_before) = (chunk.rows(), chunk.raw_bytes());
             let mut outcome = rows.salvage(*page, &mut |row| each(*page, row, &mut chunk));
@@ -356,6 +426,11 @@ impl Reader<'_> {
                         each(*page, Salvaged::Row(payload), &mut chunk)
                     })
                     .map(drop);
+            }
+            if let Some(named) = rows.neighbours() {
+                let before = n.checked_sub(1).map_or(NONE, |n| pages[n]);
+                let after = pages.get(n + 1).copied().unwrap_or(NONE);
+                doubtful |= named != (before, after);
             }
             match outcome {
                 Ok(()) => {}
@@ -369,8 +444,21 @@ impl Reader<'_> {
                 chunk = series.create(scratch)?;
             }
         }
-        let _ = plan;
-        series.finish(chunk)
+        series.finish(chunk)?;
+        Ok(doubtful)
+    }
+}
+
+/// Names the pages that are lost.
+fn name_lost(found: &Found, shown: &str, account: &mut Account) {
+    for lost in &found.lost {
+        account.page(|| {
+            let records = match lost.records {
+                Some(n) => format!("it had {n} rows, as what is left of it says"),
+                None => "it may have had rows".to_owned(),
+            };
+            format!("{shown}: page {}: {}; {records}", lost.page, lost.why)
+        });
     }
 }
 

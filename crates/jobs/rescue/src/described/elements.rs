@@ -131,10 +131,24 @@ fn text(token: &Token<'_>) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Comments that servers write behind types whose values have the format of before MySQL 5.6, and the word that takes their
+/// place.
+const OLD: [&str; 2] = ["/* 5.5 binary format */", "/* mariadb-5.3 */"];
+const OLD_WORD: &str = " OLD_BINARY_FORMAT ";
+
 /// The table of a statement; `None`: it creates no table. The error says what is not understood.
 pub fn parse(statement: &[u8], dialect: Dialect) -> Option<Result<Created, String>> {
+    let Ok(text) = std::str::from_utf8(statement) else {
+        return Some(Err("it is not UTF-8".to_owned())).filter(|_| {
+            let mut words = Tokens::new(statement, dialect);
+            words.accept("CREATE") && words.accept("TABLE")
+        });
+    };
+    let text = OLD
+        .iter()
+        .fold(text.to_owned(), |t, c| t.replace(c, OLD_WORD));
     let mut words = Words {
-        all: Tokens::new(statement, dialect).collect(),
+        all: Tokens::new(text.as_bytes(), dialect).collect(),
         at: 0,
     };
     if !words.accept("CREATE") {
@@ -269,6 +283,8 @@ fn column(words: &mut Words<'_>, table: &mut Created) -> Option<Result<(), Strin
             column.generated = Some(false);
         } else if token.is("STORED") || token.is("PERSISTENT") {
             column.generated = column.generated.map(|_| true);
+        } else if token.is(OLD_WORD.trim()) {
+            column.column_type += " /* mariadb-5.3 */";
         } else if token.is("COMPRESSED") {
             column.column_type += " /*M!100301 COMPRESSED*/";
         } else if token.is("DEFAULT") || token.is("COMMENT") || token.is("CHECK") {

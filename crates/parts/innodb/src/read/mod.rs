@@ -35,6 +35,7 @@ mod sums;
 mod table;
 mod text;
 pub mod types;
+pub mod versions;
 
 #[cfg(test)]
 mod tests;

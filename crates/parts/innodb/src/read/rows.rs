@@ -12,6 +12,8 @@ use super::outside::Outside;
 use super::record::{Found, Records, Span};
 use super::table::{Absent, Index, Table, Values};
 use super::types::{Broken, Type};
+use super::versions::{self, Older};
+use crate::page::{fil, u32_at};
 
 /// The cell of NULL in the text protocol.
 const NULL: u8 = 0xfb;
@@ -25,6 +27,10 @@ pub struct Rows<'t> {
     records: Records,
     cells: Vec<Cell<'t>>,
     deleted: bool,
+    /// Rows that a newer page has.
+    older: Option<&'t Older>,
+    /// The neighbours of the leaf that was read last.
+    neighbours: Option<(u32, u32)>,
     derived: Vec<Derived<'t>>,
     spans: Vec<Span>,
     payload: Vec<u8>,
@@ -76,6 +82,8 @@ impl<'t> Rows<'t> {
             id,
             cells: columns.iter().map(cell).collect::<Result<_, _>>()?,
             deleted: false,
+            older: None,
+            neighbours: None,
             derived: Vec::new(),
             spans: records.spans(),
             records,
@@ -90,6 +98,17 @@ impl<'t> Rows<'t> {
     pub fn of_deleted(mut self) -> Self {
         self.deleted = true;
         self
+    }
+
+    /// Leaves these rows out, for [`Self::salvage`] to name them.
+    pub fn without(mut self, older: &'t Older) -> Self {
+        self.older = Some(older).filter(|o| !o.is_empty());
+        self
+    }
+
+    /// The pages before and after the leaf that [`Self::salvage`] has read, as it names them; `None`: it is not whole.
+    pub fn neighbours(&self) -> Option<(u32, u32)> {
+        self.neighbours
     }
 
     /// Also counts and digests the entries that the rows should have in these indexes.
@@ -165,6 +184,7 @@ impl<'t> Rows<'t> {
         window: &mut Window,
         each: &mut impl FnMut(Salvaged<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.neighbours = None;
         let page = match self.space.page(window, number) {
             Ok(page) => page,
             Err(e) => return each(Salvaged::Page(e.not_io()?)),
@@ -172,6 +192,7 @@ impl<'t> Rows<'t> {
         if let Err(e) = leaves::is_of(page, number, self.id, 0, self.table.redundant) {
             return each(Salvaged::Page(e));
         }
+        self.neighbours = Some((u32_at(page, fil::PREV), u32_at(page, fil::NEXT)));
         let mut chain = Chain::of(page);
         loop {
             let at = match chain.next() {
@@ -183,7 +204,16 @@ impl<'t> Rows<'t> {
             if flags & info::LEAST != 0 || (flags & info::DELETED != 0) != self.deleted {
                 continue;
             }
-            match self.fill::<true>(number, page, at) {
+            let filled = self.fill::<true>(number, page, at);
+            if let Some(older) = self.older
+                && filled.is_ok()
+                && let Some(key) = versions::key(page, &self.spans, self.table.clustered.branch)
+                && older.contains(&(number, key))
+            {
+                each(Salvaged::Older)?;
+                continue;
+            }
+            match filled {
                 Ok(None) => each(Salvaged::Row(&self.payload))?,
                 Ok(Some(e)) => each(Salvaged::Partial(&self.payload, e))?,
                 Err(e) => each(Salvaged::Record(e.not_io()?))?,
@@ -336,6 +366,8 @@ pub enum Salvaged<'p> {
     Row(&'p [u8]),
     /// A part: values that cannot be read are NULL in the payload; why.
     Partial(&'p [u8], Error),
+    /// A row that a newer page has.
+    Older,
     /// Nothing of one row.
     Record(Error),
     /// Nothing of the rows of the page that follow.

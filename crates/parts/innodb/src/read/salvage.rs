@@ -56,35 +56,45 @@ impl Found {
         id: Option<u64>,
         all: bool,
     ) -> Result<Found, Error> {
-        let mut found = match Leaves::of(space, of, redundant) {
-            Ok(leaves) => Found {
-                id: leaves.id,
-                leaves: leaves.all.iter().map(|l| l.page).collect(),
-                ..Found::default()
-            },
-            Err(e) => {
-                let broken = Some(e.not_io()?.to_string());
-                Found {
-                    broken,
+        match Leaves::of(space, of, redundant) {
+            Ok(leaves) => {
+                let mut found = Found {
+                    id: leaves.id,
+                    leaves: leaves.all.iter().map(|l| l.page).collect(),
                     ..Found::default()
+                };
+                if all {
+                    let scan = Scan::of(space, of, redundant, found.id)?;
+                    let own: BTreeSet<u32> = found.leaves.iter().copied().collect();
+                    let old = scan.seen.into_keys().filter(|p| !own.contains(p));
+                    found.old = old.collect();
                 }
+                Ok(found)
             }
+            Err(e) => Found::by_pages(space, of, redundant, id, e.not_io()?.to_string()),
+        }
+    }
+
+    /// Finds them by looking at every page, because the tree is `broken`.
+    pub fn by_pages(
+        space: &Tablespace<'_>,
+        of: &Index,
+        redundant: bool,
+        id: Option<u64>,
+        broken: String,
+    ) -> Result<Found, Error> {
+        let mut found = Found {
+            broken: Some(broken),
+            ..Found::default()
         };
-        if found.broken.is_some() {
-            let Some(id) = index_id(space, of, redundant, id)? else {
-                return Ok(found);
-            };
-            found.id = id;
-            Scan::of(space, of, redundant, id)?.sort_out(space, &mut found)?;
-            // A root that is not the only page has no rows.
-            if !found.leaves.is_empty() {
-                found.lost.retain(|l| l.page != of.root);
-            }
-        } else if all {
-            let scan = Scan::of(space, of, redundant, found.id)?;
-            let own: BTreeSet<u32> = found.leaves.iter().copied().collect();
-            let old = scan.seen.into_keys().filter(|p| !own.contains(p));
-            found.old = old.collect();
+        let Some(id) = index_id(space, of, redundant, id)? else {
+            return Ok(found);
+        };
+        found.id = id;
+        Scan::of(space, of, redundant, id)?.sort_out(space, &mut found)?;
+        // A root that is not the only page has no rows.
+        if !found.leaves.is_empty() {
+            found.lost.retain(|l| l.page != of.root);
         }
         Ok(found)
     }
@@ -218,22 +228,18 @@ impl Scan {
     /// Tells the tree's leaves from older ones, and puts them into order.
     fn sort_out(self, space: &Tablespace<'_>, found: &mut Found) -> Result<(), Error> {
         let is_live = |(page, leaf): (&u32, &Seen)| {
-            if leaf.is_free {
-                return false;
-            }
-            if self.led_to.contains(page) {
-                return true;
-            }
             // What its neighbours say, where there are any that can say it.
             let side = |other: u32, back: fn(&Seen) -> u32| match self.seen.get(&other) {
-                Some(of) if other != NONE => Some(back(of) == *page && !of.is_free),
+                Some(of) if other != NONE && !of.is_free => Some(back(of) == *page),
                 _ => None,
             };
             let sides = [
                 side(leaf.previous, |s| s.next),
                 side(leaf.next, |s| s.previous),
             ];
-            sides.contains(&Some(true)) || !sides.contains(&Some(false))
+            self.led_to.contains(page)
+                || sides.contains(&Some(true))
+                || !leaf.is_free && !sides.contains(&Some(false))
         };
         let live: BTreeSet<u32> = self
             .seen
@@ -247,18 +253,24 @@ impl Scan {
             .filter(|p| !live.contains(p))
             .copied()
             .collect();
-        // Along the list from each leaf that no other one leads to; what is left after that is in a circle.
+        // Along the list from each leaf that no other one leads to. One that says what is before it follows that: it was split
+        // off, and the list is older. What is left after that is in a circle.
         let mut left = live.clone();
-        let begins = |p: &&u32| {
-            let before = self.seen[*p].previous;
-            !(live.contains(&before) && self.seen[&before].next == **p)
-        };
-        let starts: Vec<u32> = live.iter().filter(begins).copied().collect();
-        for start in starts {
-            let mut at = start;
-            while left.remove(&at) {
+        let mut stack = Vec::new();
+        let mut split_off: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for page in live.iter().rev() {
+            let before = self.seen[page].previous;
+            if !live.contains(&before) {
+                stack.push(*page);
+            } else if self.seen[&before].next != *page {
+                split_off.entry(before).or_default().push(*page);
+            }
+        }
+        while let Some(at) = stack.pop() {
+            if left.remove(&at) {
                 found.leaves.push(at);
-                at = self.seen[&at].next;
+                stack.push(self.seen[&at].next);
+                stack.extend(split_off.remove(&at).into_iter().flatten());
             }
         }
         found.leaves.extend(left);
