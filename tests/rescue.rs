@@ -245,3 +245,70 @@ fn deleted_rows_are_kept_apart(kind: Kind) {
     let count = target.value("SELECT COUNT(*) FROM d.t__deleted1 WHERE v LIKE '%xx'");
     assert_eq!(count.expect("a count"), found.len().to_string());
 }
+
+each_kind!(a_killed_server_leaves_rows_that_load; mysql, mariadb);
+fn a_killed_server_leaves_rows_that_load(kind: Kind) {
+    // Memory for a part of the pages, so that others are written while the server runs.
+    let Some(mut scene) = Scene::with(kind, &["--innodb-buffer-pool-size=8M"]) else {
+        return;
+    };
+    scene.fill(&crate::kit::fixtures::script(
+        "CREATE DATABASE d; USE d; CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(300) NOT NULL, KEY v (v(30)));",
+    ));
+    for factor in [7919, 104_729, 15_485_863] {
+        scene.fill(&crate::kit::fixtures::script(&format!(
+            "USE d; INSERT IGNORE INTO t SELECT n * {factor} % 1000003, CONCAT(n * {factor} % 1000003, REPEAT('x', 200)) FROM {{COUNT}}; \
+            DELETE FROM t WHERE id % 19 = {};",
+            factor % 19
+        )));
+    }
+    scene.server.kill9().expect("it is killed");
+    let files = scene.server.datadir();
+    let before = state(&files);
+    let done = scene.rescue(&[&files], "killed", &["--compression", "none"]);
+    assert_eq!(state(&files), before);
+    assert!(matches!(done.code, 0 | 3), "{}{}", done.out, done.err);
+    let ids = scene.ids("killed", "t");
+    assert!(
+        ids.len() > 1000 && ids.windows(2).all(|w| w[0] != w[1]),
+        "{}",
+        ids.len()
+    );
+    let target = own_server(kind, &[]).expect("a server");
+    scene.load("killed", &target).ok();
+    let wrong = "SELECT COUNT(*) FROM d.t WHERE v <> CONCAT(id, REPEAT('x', 200))";
+    assert_eq!(target.value(wrong).expect("a count"), "0");
+}
+
+each_kind!(files_of_old_servers_are_read_with_a_definition; mysql55);
+fn files_of_old_servers_are_read_with_a_definition(kind: Kind) {
+    let Some(mut scene) = Scene::with(kind, &["--innodb-file-per-table=1"]) else {
+        return;
+    };
+    let create = |old: &str| {
+        format!(
+            "CREATE TABLE t (id INT NOT NULL, v VARCHAR(90) NOT NULL, d DATETIME{old}, ts TIMESTAMP{old} NULL, ti TIME{old}, \
+            n DECIMAL(8,2), tx TEXT, c CHAR(5) NOT NULL, PRIMARY KEY (id)) ENGINE=InnoDB DEFAULT CHARSET=latin1"
+        )
+    };
+    scene.fill(&crate::kit::fixtures::script(&format!(
+        "CREATE DATABASE d; USE d; {}; INSERT INTO t SELECT n, CONCAT('v', n), '2020-01-02 03:04:05', '2021-01-01 00:00:00', \
+        '-10:11:12', n / 7, IF(n % 90 = 0, REPEAT('x', 20000), NULL), n % 9 FROM {{COUNT}} WHERE n < 3000;",
+        create("")
+    )));
+    scene.by_sql("sql");
+    scene.server.stop().expect("it shuts down");
+    let file = scene.server.datadir().join("d/t.ibd");
+    let refused = scene.rescue(&[&file], "never", &[]).code(5);
+    refused.says(&["a .frm file of version 5.5", "--definition"]);
+    let script = scene.path("t.sql");
+    std::fs::write(&script, create(" /* 5.5 binary format */")).expect("a script");
+    scene
+        .rescue(
+            &[&file],
+            "files",
+            &["--definition", script.to_str().expect("text")],
+        )
+        .ok();
+    assert_eq!(scene.digests("files"), scene.digests("sql"));
+}

@@ -13,8 +13,12 @@ pub struct Scene {
 
 impl Scene {
     pub fn new(kind: Kind) -> Option<Scene> {
+        Scene::with(kind, &[])
+    }
+
+    pub fn with(kind: Kind, args: &[&str]) -> Option<Scene> {
         Some(Scene {
-            server: own_server(kind, &[])?,
+            server: own_server(kind, args)?,
             directory: tempfile::tempdir().expect("a directory"),
         })
     }
