@@ -71,11 +71,10 @@ impl Sdi {
                 Err(_) => continue,
             };
             let is_leaf = u16_at(page, fil::TYPE) == kind::SDI && u16_at(page, LEVEL) == 0;
-            if is_leaf {
-                match of_page(space, &index, number, page, &mut tables) {
-                    Err(Error::Io(e)) => return Err(e.into()),
-                    Ok(()) | Err(_) => {}
-                }
+            if is_leaf
+                && let Err(Error::Io(e)) = of_page(space, &index, number, page, &mut tables)
+            {
+                return Err(e.into());
             }
         }
         Ok(Sdi { tables })
