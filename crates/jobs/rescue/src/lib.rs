@@ -8,7 +8,10 @@
 //! apply the redo log, so what a server had not written to the files when it ended is missing.
 
 mod account;
+mod cells;
 mod described;
+mod disk;
+mod file;
 mod input;
 mod output;
 mod series;

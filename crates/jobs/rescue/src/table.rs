@@ -1,20 +1,19 @@
 //! The rows of one table into chunks: what is whole, and beside it what is not.
 
 use crate::account::Account;
-use crate::described::{self, Opened};
+use crate::cells::{current, key_text, without_row_end};
+use crate::described;
+use crate::file::{self, File, name_lost, unread};
 use crate::series::Series;
 use crate::{Options, side};
 use archive::chunk::{ChunkRecord, ChunkWriter, Scratch};
 use base::units::printable;
 use base::{Counters, Error, Event, Kind, Result};
 use innodb::page::NONE;
-use innodb::read::salvage::Found;
-use innodb::read::{self, Rows, Salvaged, Window, versions};
+use innodb::read::{self, Rows, Salvaged};
 use rows::table_plan::TablePlan;
 use run::state::storage;
 use run::{Run, Stop, failure};
-use std::io;
-use std::path::Path;
 use store::Store;
 
 /// What became of a table.
@@ -42,18 +41,6 @@ pub struct Reader<'a> {
     pub counters: &'a Counters,
 }
 
-/// A file of a table that can be read.
-struct File {
-    opened: Opened,
-    /// Its path for people.
-    shown: String,
-    table: read::Table,
-    found: Found,
-    columns: Vec<usize>,
-    /// Rows that a newer page of it has.
-    older: versions::Older,
-}
-
 /// The rows of a table that are there.
 struct Own<'a> {
     series: Series<'a>,
@@ -66,38 +53,6 @@ struct Own<'a> {
     incomplete: Vec<Vec<u32>>,
     /// Whether leaves name other neighbours than the level above.
     doubtful: bool,
-}
-
-impl File {
-    /// Finds the leaves again, by all pages.
-    fn look_at_all(&mut self) -> Result<()> {
-        let why = "its leaves name other neighbours".to_owned();
-        let found = self.opened.space().and_then(|space| {
-            let (table, id) = (&self.table, Some(self.found.id));
-            Found::by_pages(&space, &table.clustered, table.redundant, id, why)
-        });
-        self.found = found.map_err(|e| unread(&self.shown, e))?;
-        Ok(())
-    }
-
-    /// Finds the rows that are in it twice.
-    fn compare(&mut self) -> Result<()> {
-        let older = self.opened.space().and_then(|space| {
-            let index = &self.table.clustered;
-            let found = &self.found;
-            versions::older(&space, index, self.table.redundant, found.id, &found.leaves)
-        });
-        self.older = older.map_err(|e| unread(&self.shown, e))?;
-        Ok(())
-    }
-}
-
-fn unread(shown: &str, e: read::Error) -> Error {
-    let e = match e {
-        read::Error::Io(e) => e,
-        e => io::Error::other(e.to_string()),
-    };
-    storage("read", Path::new(shown), &e)
 }
 
 /// What is read of leaves.
@@ -139,7 +94,15 @@ impl Reader<'_> {
         for input in &t.files {
             self.stop.check()?;
             let shown = printable(&input.path.display().to_string());
-            match self.open(t, &plan, &input.path, &shown, &mut account) {
+            match file::open(
+                self.run,
+                self.options,
+                t,
+                &plan,
+                &input.path,
+                &shown,
+                &mut account,
+            ) {
                 Ok(file) => files.push(file),
                 Err(read::Error::Io(e)) => return Err(storage("read", &input.path, &e)),
                 Err(e) => account.page(|| format!("{shown}: none of its rows: {e}")),
@@ -175,6 +138,7 @@ impl Reader<'_> {
             incomplete,
             ..
         } = read;
+        let lost: u64 = files.iter().map(|f| f.opened.unreadable()).sum();
         let rows = own.rows();
         let mut done = Done {
             table: n,
@@ -185,6 +149,11 @@ impl Reader<'_> {
             account,
             unread: files.is_empty(),
         };
+        if lost > 0 {
+            done.account.note(format!(
+                "the disk failed to give bytes of its files ({lost} times): the pages that they are of are among the lost ones"
+            ));
+        }
         if older > 0 {
             done.account.note(format!(
                 "{older} rows are in two pages: those of the page that was changed last are in the archive"
@@ -230,59 +199,6 @@ impl Reader<'_> {
             bytes: done.own.iter().map(|c| c.raw_bytes).sum(),
         });
         Ok(done)
-    }
-
-    /// Opens a file, and finds its leaves.
-    fn open(
-        &self,
-        t: &described::Table,
-        plan: &TablePlan,
-        path: &Path,
-        shown: &str,
-        account: &mut Account,
-    ) -> std::result::Result<File, read::Error> {
-        let opened = Opened::new(path)?;
-        let (table, found, columns) = {
-            let space = opened.space()?;
-            if let Some(why) = &opened.damaged {
-                account.page(|| {
-                    format!("{shown}: page 0: {why}; what it says is taken from other pages")
-                });
-            }
-            cut(&space, opened.damaged.is_some(), shown, account)?;
-            let (table, id, doubt) = t.of_file(&space)?;
-            if let Some(e) = doubt {
-                account.note(format!(
-                    "{shown}: what an instant ALTER TABLE left cannot be read ({e}): rows of before and after it may be lost"
-                ));
-            }
-            let all = self.options.old_pages;
-            let found = Found::of(&space, &table.clustered, table.redundant, id, all)?;
-            if let Some(why) = &found.broken {
-                account.page(|| {
-                    format!("{shown}: the index of the rows is damaged ({why}): its leaves were looked for in all pages")
-                });
-            }
-            name_lost(&found, shown, account);
-            let mut columns = Vec::new();
-            for name in plan.columns.iter().chain(&t.row_end) {
-                let column = table.column(name);
-                columns.push(column.ok_or_else(|| {
-                    read::Error::Definition(format!("it has no column {}", printable(name)))
-                })?);
-            }
-            // Types that are not read are known now.
-            Rows::new(&space, &table, found.id, &columns)?;
-            (table, found, columns)
-        };
-        Ok(File {
-            opened,
-            shown: shown.to_owned(),
-            table,
-            found,
-            columns,
-            older: versions::Older::new(),
-        })
     }
 
     /// The rows of all files that are there and whole.
@@ -449,47 +365,6 @@ impl Reader<'_> {
     }
 }
 
-/// Names the pages that are lost.
-fn name_lost(found: &Found, shown: &str, account: &mut Account) {
-    for lost in &found.lost {
-        account.page(|| {
-            let records = match lost.records {
-                Some(n) => format!("it had {n} rows, as what is left of it says"),
-                None => "it may have had rows".to_owned(),
-            };
-            format!("{shown}: page {}: {}; {records}", lost.page, lost.why)
-        });
-    }
-}
-
-/// Names what the end of a file lacks.
-fn cut(
-    space: &read::Tablespace<'_>,
-    first_is_damaged: bool,
-    shown: &str,
-    account: &mut Account,
-) -> std::result::Result<(), read::Error> {
-    /// How many pages there are (`FSP_SIZE`).
-    const SIZE: usize = 38 + 8;
-    let has = space.pages();
-    let mut window = Window::default();
-    let says = match first_is_damaged {
-        true => has,
-        false => innodb::page::u32_at(space.page(&mut window, 0)?, SIZE),
-    };
-    if says > has {
-        account.page(|| {
-            format!(
-                "{shown}: it ends after page {}, and had {says} pages",
-                i64::from(has) - 1
-            )
-        });
-    } else if space.cut_off()? > 0 {
-        account.page(|| format!("{shown}: it ends within page {has}"));
-    }
-    Ok(())
-}
-
 fn push(
     plan: &TablePlan,
     chunk: &mut ChunkWriter<'_>,
@@ -504,81 +379,6 @@ fn push(
     })
 }
 
-/// The cells of a row.
-fn cells(payload: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
-    let mut rest = payload;
-    std::iter::from_fn(move || {
-        let (first, behind) = rest.split_first()?;
-        let (length, bytes) = match *first {
-            archive::row::NULL => {
-                rest = behind;
-                return Some(None);
-            }
-            0xfc => (2, behind),
-            0xfd => (3, behind),
-            0xfe => (8, behind),
-            _ => (0, rest),
-        };
-        let (length, behind) = match length {
-            0 => (usize::from(bytes[0]), &bytes[1..]),
-            n => {
-                let (digits, behind) = bytes.split_at_checked(n)?;
-                let number = digits
-                    .iter()
-                    .rev()
-                    .fold(0usize, |n, b| n << 8 | usize::from(*b));
-                (number, behind)
-            }
-        };
-        let (cell, behind) = behind.split_at_checked(length)?;
-        rest = behind;
-        Some(Some(cell))
-    })
-}
-
-/// The row without the cell that says until when it was current; `None`: it is no row.
-fn without_row_end<'p>(t: &described::Table, payload: &'p [u8], count: usize) -> Option<&'p [u8]> {
-    if t.row_end.is_none() {
-        return Some(payload);
-    }
-    let last = cells(payload).nth(count)?;
-    // It is short: one byte for its length.
-    payload.get(..payload.len() - 1 - last.map_or(0, <[u8]>::len))
-}
-
-/// The same of a row that is current; `None` for one of the history.
-fn current<'p>(t: &described::Table, payload: &'p [u8], count: usize) -> Option<&'p [u8]> {
-    if t.row_end.is_some() {
-        // The greatest TIMESTAMP, that of MariaDB 11.5 and later, and the greatest number of a transaction.
-        const NEVER: [&[u8]; 3] = [
-            b"2038-01-19 03:14:07.999999",
-            b"2106-02-07 06:28:15.999999",
-            b"18446744073709551615",
-        ];
-        let last = cells(payload).nth(count)??;
-        if !NEVER.contains(&last) {
-            return None;
-        }
-    }
-    without_row_end(t, payload, count)
-}
-
-/// The key of a row for people.
-fn key_text(payload: &[u8], key: &[usize]) -> String {
-    /// Characters of each value.
-    const SHOWN: usize = 40;
-    let all: Vec<Option<&[u8]>> = cells(payload).collect();
-    let one = |n: &usize| match all.get(*n) {
-        Some(Some(value)) => String::from_utf8_lossy(value).chars().take(SHOWN).collect(),
-        _ => "NULL".to_owned(),
-    };
-    let values: Vec<String> = key.iter().map(one).collect();
-    match values.is_empty() {
-        true => "(without a primary key)".to_owned(),
-        false => format!("({})", values.join(", ")),
-    }
-}
-
 /// Whether nothing of all tables could be read.
 pub fn nothing(done: &[Done]) -> bool {
     done.iter().all(|d| d.unread)
@@ -591,27 +391,4 @@ pub fn nothing_error(lines: &[String]) -> Error {
         Kind::Archive,
         format!("nothing can be read of the files; the first reason: {first}"),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cells_are_walked() {
-        let mut payload = vec![2, b'a', b'b', 0xfb, 0xfc, 0, 1];
-        payload.extend([b'x'; 256]);
-        payload.push(0);
-        let all: Vec<_> = cells(&payload).collect();
-        assert_eq!(all.len(), 4);
-        assert_eq!(
-            (all[0], all[1], all[3]),
-            (Some(&b"ab"[..]), None, Some(&b""[..]))
-        );
-        assert_eq!(all[2].map(<[u8]>::len), Some(256));
-        // What ends early has fewer.
-        assert_eq!(cells(&payload[..100]).count(), 2);
-        assert_eq!(key_text(&payload, &[0, 1]), "(ab, NULL)");
-        assert_eq!(key_text(&payload, &[]), "(without a primary key)");
-    }
 }

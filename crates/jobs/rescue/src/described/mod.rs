@@ -117,7 +117,7 @@ pub fn all(run: &Run, options: &Options, found: &Found) -> Result<All> {
     let only = groups.len() == 1;
     for files in groups.into_values() {
         run.check()?;
-        group(options, &mut given, &files, only, &mut all);
+        group(run, options, &mut given, &files, only, &mut all);
     }
     // One of a table that is not selected is not used either.
     if options.filter.takes_all() {
@@ -130,7 +130,14 @@ pub fn all(run: &Run, options: &Options, found: &Found) -> Result<All> {
 const WAY_OUT: &str = "; its CREATE TABLE can be named with --definition";
 
 /// The tables of files that have one name.
-fn group(options: &Options, given: &mut Given, files: &[&Input], only: bool, all: &mut All) {
+fn group(
+    run: &Run,
+    options: &Options,
+    given: &mut Given,
+    files: &[&Input],
+    only: bool,
+    all: &mut All,
+) {
     let first = files[0];
     let shown = |file: &Input| printable(&file.path.display().to_string());
     let schema = first.schema.as_deref();
@@ -140,7 +147,7 @@ fn group(options: &Options, given: &mut Given, files: &[&Input], only: bool, all
     }
     let mut usable = Vec::new();
     for file in files {
-        match Opened::new(&file.path) {
+        match Opened::new(&file.path, &run.cancel) {
             Ok(opened) => usable.push(((*file).clone(), opened)),
             Err(e) => all
                 .exceptions
@@ -158,7 +165,7 @@ fn group(options: &Options, given: &mut Given, files: &[&Input], only: bool, all
             return;
         }
         None => {
-            let by_file = mysql::tables(&usable, first);
+            let by_file = mysql::tables(&usable, first, &run.cancel);
             let why = by_file.as_ref().err().cloned();
             let mut tables = by_file.unwrap_or_default();
             if let Some(why) = why {

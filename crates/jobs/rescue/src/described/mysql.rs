@@ -3,6 +3,7 @@
 use super::opened::Opened;
 use super::{Layout, Table, catalog};
 use crate::input::Input;
+use base::Cancel;
 use innodb::read::Error;
 use innodb::read::sdi::Sdi;
 use innodb::read::sdi::create::Created;
@@ -13,7 +14,11 @@ use std::sync::Arc;
 
 /// The tables that the files describe, each with those of the files that have rows of it. The error says why there is no
 /// description.
-pub fn tables(files: &[(Input, Opened)], first: &Input) -> Result<Vec<Table>, String> {
+pub fn tables(
+    files: &[(Input, Opened)],
+    first: &Input,
+    cancel: &Cancel,
+) -> Result<Vec<Table>, String> {
     let mut tables: Vec<Table> = Vec::new();
     let mut all: Vec<Arc<Sdi>> = Vec::new();
     let mut why = "its dictionary information is not in it".to_owned();
@@ -25,7 +30,7 @@ pub fn tables(files: &[(Input, Opened)], first: &Input) -> Result<Vec<Table>, St
     }
     if all.is_empty() && files[0].1.is_mysql() {
         // Only the first partition describes the table.
-        all.extend(of_siblings(first));
+        all.extend(of_siblings(first, cancel));
     }
     if all.is_empty() {
         return Err(why);
@@ -78,7 +83,7 @@ fn of_file(opened: &Opened) -> Result<Option<Arc<Sdi>>, Error> {
 }
 
 /// That in the file of another partition.
-fn of_siblings(first: &Input) -> Option<Arc<Sdi>> {
+fn of_siblings(first: &Input, cancel: &Cancel) -> Option<Arc<Sdi>> {
     let directory = first.path.parent()?;
     let begin = format!("{}#p#", first.stem).to_ascii_lowercase();
     let is_sibling = |p: &PathBuf| {
@@ -90,7 +95,7 @@ fn of_siblings(first: &Input) -> Option<Arc<Sdi>> {
     let mut all: Vec<PathBuf> = entries.map(|e| e.path()).filter(is_sibling).collect();
     all.sort();
     all.iter()
-        .filter_map(|path| Opened::new(path).ok())
+        .filter_map(|path| Opened::new(path, cancel).ok())
         .find_map(|opened| of_file(&opened).ok().flatten())
 }
 

@@ -1,5 +1,7 @@
 //! A file that is open for reading, with what it is, also where its first page is damaged.
 
+use crate::disk::Disk;
+use base::Cancel;
 use innodb::page::{fil, index, kind};
 use innodb::read::mariadb::{self, Definition};
 use innodb::read::types::Server;
@@ -12,7 +14,7 @@ const ROOT_OF_MYSQL: u32 = 4;
 
 /// An open file.
 pub struct Opened {
-    file: File,
+    file: Disk,
     /// Why its first page is not used.
     pub damaged: Option<String>,
     mysql: bool,
@@ -20,8 +22,8 @@ pub struct Opened {
 
 impl Opened {
     /// Opens it; the error says why its pages cannot be read at all.
-    pub fn new(path: &Path) -> Result<Opened, Error> {
-        let file = File::open(path)?;
+    pub fn new(path: &Path, cancel: &Cancel) -> Result<Opened, Error> {
+        let file = Disk::new(File::open(path)?, cancel);
         let damaged = match Tablespace::open(&file) {
             Ok(_) => None,
             Err(Error::Damaged { what, .. }) => Some(what),
@@ -47,6 +49,11 @@ impl Opened {
         }
     }
 
+    /// Blocks of it that the disk did not give.
+    pub fn unreadable(&self) -> u64 {
+        self.file.unreadable()
+    }
+
     /// Whether it is of MySQL since 8.0.
     pub fn is_mysql(&self) -> bool {
         self.mysql
@@ -55,7 +62,7 @@ impl Opened {
 
 /// Whether the file begins as every tablespace does, so that its flags can be believed: the page's number and kind, and
 /// the tablespace's number at both places where it is.
-fn is_first_page(file: &File) -> Result<bool, Error> {
+fn is_first_page(file: &Disk) -> Result<bool, Error> {
     let mut head = [0; 64];
     if file.length()? < head.len() as u64 {
         return Ok(false);

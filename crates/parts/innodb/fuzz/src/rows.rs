@@ -11,7 +11,9 @@ use innodb::read::mariadb::{Defined, Definition, Key, KeyKind, layout};
 use innodb::read::salvage::Found;
 use innodb::read::sdi::Sdi;
 use innodb::read::types::{Server, Type};
-use innodb::read::{Column, Error, Rows, Salvaged, Table, Tablespace, Values, guess, instant};
+use innodb::read::{
+    Column, Error, Rows, Salvaged, Table, Tablespace, Values, guess, instant, versions,
+};
 use libfuzzer_sys::fuzz_target;
 use std::sync::OnceLock;
 
@@ -114,7 +116,11 @@ fn leaf(page: &mut [u8], previous: u32, next: u32, long: u32) {
         let origin = at + 5;
         put(page, at, &[0, 0, (n as u8 + 2) << 3]);
         put(page, origin, &(n | 1 << 31).to_be_bytes());
-        put(page, origin + 4, &[0, 0, 0, 0, 1, 1, 0x80, 0, 0, 0, 0, 0, 1]);
+        put(
+            page,
+            origin + 4,
+            &[0, 0, 0, 0, 1, 1, 0x80, 0, 0, 0, 0, 0, 1],
+        );
         let mut value = origin + 17;
         put(page, value, b"hello");
         value += 5;
@@ -152,7 +158,11 @@ fn file(root: u32, mysql: bool) -> Vec<u8> {
     let mut pages: Vec<&mut [u8]> = file.chunks_mut(SIZE).collect();
     put(pages[0], fil::TYPE, &kind::FSP_HEADER.to_be_bytes());
     let flags: u32 = if mysql { 0x4021 } else { 0x15 };
-    put(pages[0], 38, &[0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 10]);
+    put(
+        pages[0],
+        38,
+        &[0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 10],
+    );
     put(pages[0], 54, &flags.to_be_bytes());
     let root = root as usize;
     leaf(pages[root], NONE, NONE, 7);
@@ -164,7 +174,11 @@ fn file(root: u32, mysql: bool) -> Vec<u8> {
         put(pages[root], origin - 5, &[0, 0, 0x11]);
         put(pages[root], origin, &(n * 20 | 1 << 31).to_be_bytes());
         put(pages[root], origin + 4, &child.to_be_bytes());
-        put(pages[root], before - 2, &((origin - before) as u16).to_be_bytes());
+        put(
+            pages[root],
+            before - 2,
+            &((origin - before) as u16).to_be_bytes(),
+        );
         before = origin;
     }
     let end = index::SUPREMUM.wrapping_sub(before) as u16;
@@ -176,7 +190,11 @@ fn file(root: u32, mysql: bool) -> Vec<u8> {
     put(pages[7], 38, &[0, 0, 0, 100, 0xff, 0xff, 0xff, 0xff]);
     put(pages[8], fil::TYPE, &kind::LOB_FIRST.to_be_bytes());
     // The list of entries, and one of them.
-    put(pages[8], 64, &[0, 0, 0, 1, 0, 0, 0, 8, 0, 96, 0, 0, 0, 8, 0, 96]);
+    put(
+        pages[8],
+        64,
+        &[0, 0, 0, 1, 0, 0, 0, 8, 0, 96, 0, 0, 0, 8, 0, 96],
+    );
     put(pages[8], 96, &[0xff; 12]);
     put(pages[8], 96 + 48, &[0, 0, 0, 8, 0, 100, 0, 0, 0, 0, 0, 1]);
     for (n, page) in pages.iter_mut().enumerate() {
@@ -197,6 +215,18 @@ fn rescue(space: &Tablespace<'_>, table: &Table) -> u64 {
         let Ok(mut reader) = Rows::new(space, table, found.id, &columns) else {
             continue;
         };
+        let by_pages =
+            |broken| Found::by_pages(space, &table.clustered, table.redundant, id, broken);
+        let _ = by_pages(String::new());
+        let older = versions::older(
+            space,
+            &table.clustered,
+            table.redundant,
+            found.id,
+            &found.leaves,
+        );
+        let older = older.unwrap_or_default();
+        reader = reader.without(&older);
         for page in found.leaves.iter().chain(&found.old) {
             let _ = reader.salvage(*page, &mut |row| {
                 rows += u64::from(matches!(row, Salvaged::Row(_)));
@@ -210,8 +240,14 @@ fn rescue(space: &Tablespace<'_>, table: &Table) -> u64 {
 
 fn whole(bytes: &[u8]) {
     let bytes = bytes.to_vec();
-    for space in [Tablespace::open(&bytes), guess::open(&bytes)].into_iter().flatten() {
-        for sdi in [Sdi::read(&space), Sdi::salvage(&space)].into_iter().flatten() {
+    for space in [Tablespace::open(&bytes), guess::open(&bytes)]
+        .into_iter()
+        .flatten()
+    {
+        for sdi in [Sdi::read(&space), Sdi::salvage(&space)]
+            .into_iter()
+            .flatten()
+        {
             described(&sdi, &space);
         }
         for (server, redundant) in [(Server::MySql, false), (Server::MariaDb, true)] {
@@ -239,7 +275,11 @@ fn base(mysql: bool) -> &'static Vec<u8> {
         let mut bytes = file(3, mysql);
         seal(&mut bytes, mysql);
         let space = Tablespace::open(&bytes).expect("a file");
-        let server = if mysql { Server::MySql } else { Server::MariaDb };
+        let server = if mysql {
+            Server::MySql
+        } else {
+            Server::MariaDb
+        };
         let rows = rescue(&space, &table(server, false, 3));
         // Both leaves, each looked at twice.
         assert_eq!(rows, 2 * 2 * 19, "the file to begin with");
@@ -248,7 +288,11 @@ fn base(mysql: bool) -> &'static Vec<u8> {
 }
 
 fn seal(bytes: &mut [u8], mysql: bool) {
-    let format = if mysql { Format::MySql } else { Format::MariaDb };
+    let format = if mysql {
+        Format::MySql
+    } else {
+        Format::MariaDb
+    };
     for page in bytes.chunks_exact_mut(SIZE) {
         format.seal(page);
     }

@@ -32,6 +32,9 @@ const ENCRYPTION: usize = 115;
 /// What records are of (`SDI` types: 1 a table, 2 a tablespace).
 const OF_TABLE: u32 = 1;
 
+/// Bytes of a description at most: a table of 4,096 columns with 65,535 members has less.
+const LONGEST: u64 = 256 << 20;
+
 /// The dictionary information of a file.
 pub struct Sdi {
     tables: Vec<Value>,
@@ -71,8 +74,7 @@ impl Sdi {
                 Err(_) => continue,
             };
             let is_leaf = u16_at(page, fil::TYPE) == kind::SDI && u16_at(page, LEVEL) == 0;
-            if is_leaf
-                && let Err(Error::Io(e)) = of_page(space, &index, number, page, &mut tables)
+            if is_leaf && let Err(Error::Io(e)) = of_page(space, &index, number, page, &mut tables)
             {
                 return Err(e.into());
             }
@@ -133,6 +135,9 @@ fn of_page(
             return Err(damaged("a table's description has no length"));
         };
         let length = u64::from(u32_at(length, 0));
+        if length > LONGEST {
+            return Err(damaged("a table's description is longer than any"));
+        }
         packed.clear();
         match spans[6].of(page) {
             Found::Whole(bytes) => packed.extend_from_slice(bytes),
