@@ -90,7 +90,7 @@ fn put(page: &mut [u8], at: usize, bytes: &[u8]) {
 }
 
 /// A leaf with records of the table, some of which have long values; the last one is deleted and free.
-fn leaf(page: &mut [u8], previous: u32, next: u32, long: u32) {
+fn leaf(page: &mut [u8], previous: u32, next: u32, long: u32, first: u32) {
     put(page, fil::PREV, &previous.to_be_bytes());
     put(page, fil::NEXT, &next.to_be_bytes());
     put(page, fil::TYPE, &kind::INDEX.to_be_bytes());
@@ -115,7 +115,7 @@ fn leaf(page: &mut [u8], previous: u32, next: u32, long: u32) {
         at += 1;
         let origin = at + 5;
         put(page, at, &[0, 0, (n as u8 + 2) << 3]);
-        put(page, origin, &(n | 1 << 31).to_be_bytes());
+        put(page, origin, &((first + n) | 1 << 31).to_be_bytes());
         put(
             page,
             origin + 4,
@@ -165,7 +165,7 @@ fn file(root: u32, mysql: bool) -> Vec<u8> {
     );
     put(pages[0], 54, &flags.to_be_bytes());
     let root = root as usize;
-    leaf(pages[root], NONE, NONE, 7);
+    leaf(pages[root], NONE, NONE, 7, 0);
     // Two entries that lead to the leaves.
     put(pages[root], index::LEVEL, &1u16.to_be_bytes());
     let mut before = index::INFIMUM;
@@ -184,8 +184,8 @@ fn file(root: u32, mysql: bool) -> Vec<u8> {
     let end = index::SUPREMUM.wrapping_sub(before) as u16;
     put(pages[root], before - 2, &end.to_be_bytes());
     put(pages[root], index::RECORDS, &2u16.to_be_bytes());
-    leaf(pages[5], NONE, 6, 7);
-    leaf(pages[6], 5, NONE, 8);
+    leaf(pages[5], NONE, 6, 7, 0);
+    leaf(pages[6], 5, NONE, 8, 20);
     put(pages[7], fil::TYPE, &kind::BLOB.to_be_bytes());
     put(pages[7], 38, &[0, 0, 0, 100, 0xff, 0xff, 0xff, 0xff]);
     put(pages[8], fil::TYPE, &kind::LOB_FIRST.to_be_bytes());
