@@ -222,3 +222,33 @@ impl Repo<'_> {
         assert_eq!(kept, [snapshot, newer.as_str()]);
     }
 }
+
+each_kind!(a_point_in_time_behind_a_snapshot; mysql, mariadb);
+/// The server of the restored files applies the log behind them.
+fn a_point_in_time_behind_a_snapshot(kind: Kind) {
+    let Some(mut scene) = Scene::on("xfs", kind, false) else {
+        return;
+    };
+    scene.fill();
+    let repo = Repo::local(&scene);
+    repo.init();
+    let writes = Writes::begin(&scene.server);
+    writes.until_they_move();
+    repo.snapshot("reflink").run().ok();
+    writes.until_they_move();
+    writes.end();
+    scene
+        .server
+        .client("CREATE TABLE shop.later (id INT PRIMARY KEY) ENGINE=InnoDB")
+        .expect("a table");
+    let sums = "CHECKSUM TABLE shop.t, shop.account, shop.later";
+    let wanted = scene.server.client(sums).expect("sums");
+    let uri = scene.server.uri();
+    repo.verb(&["binlog", "archive", "shop", &uri, "--once"])
+        .run()
+        .ok();
+    let restored = repo.restore(&["--latest"], "back").run().ok();
+    restored.says(&["\"stands_at\""]);
+    let restored = scene.started("back");
+    assert_eq!(restored.client(sums).expect("sums"), wanted);
+}

@@ -152,13 +152,7 @@ impl Scene {
         sums: &str,
         conditions: impl Fn(&Server),
     ) {
-        let setup = Setup::new(self.kind)
-            .expect("a set-up")
-            .over(&self.path(back));
-        let copy = setup
-            .args(["--server-id=72"])
-            .start()
-            .expect("a server on restored files");
+        let copy = self.started(back);
         conditions(&copy);
         let file = restored["binlog_file"].as_str().expect("a file");
         let position = restored["binlog_position"].as_u64().expect("a position");
@@ -183,6 +177,14 @@ impl Scene {
         until("the copy is equal to its source", || {
             copy.client(sums).is_ok_and(|found| found == wanted)
         });
+    }
+
+    /// A server on restored files.
+    #[track_caller]
+    pub fn started(&self, back: &str) -> Server {
+        let setup = Setup::new(self.kind).expect("a set-up");
+        let setup = setup.over(&self.path(back)).args(["--server-id=72"]);
+        setup.start().expect("a server on restored files")
     }
 
     /// No snapshot, mount, lock or login file is left; only these names are in the scene's directory beside its own.
