@@ -192,7 +192,7 @@ impl Part<'_> {
         // Not the run's own flag: when the user stops the run, the applier still gets the rest of its transaction, for
         // which it would wait otherwise.
         let stop = Cancel::new();
-        let listener = self.listen(&stop)?;
+        let listener = self.listen(&target.conn, &stop)?;
         let address = listener
             .address()
             .map_err(|e| Error::new(Kind::Failed, format!("cannot serve the log: {e}")))?;
@@ -357,16 +357,31 @@ impl Part<'_> {
         e
     }
 
-    fn listen(&self, stop: &Cancel) -> Result<Listener> {
-        let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let Listen { address, target } = self.options.listen.unwrap_or(Listen {
-            address: SocketAddr::new(local, 0),
-            target: local,
-        });
+    /// Listens where the target reaches us: by the loopback address on this host, else at the address from which we have
+    /// reached the target.
+    fn listen(&self, conn: &Conn, stop: &Cancel) -> Result<Listener> {
+        let local = Listen {
+            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+            target: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        };
+        let from_conn = || {
+            let (ours, theirs) = conn.tcp_addresses()?;
+            Some(Listen {
+                address: SocketAddr::new(ours.ip().to_canonical(), 0),
+                target: theirs.ip(),
+            })
+        };
+        let listen = self.options.listen.or_else(from_conn).unwrap_or(local);
+        if !listen.target.to_canonical().is_loopback() {
+            self.run.observer.warn(format!(
+                "the binary log is sent to the target, {}, without encryption",
+                listen.target.to_canonical()
+            ));
+        }
         Account::random()
-            .and_then(|account| Listener::bind(address, target, account, stop))
+            .and_then(|account| Listener::bind(listen.address, listen.target, account, stop))
             .map_err(|e| {
-                let text = format!("cannot serve the log on {address}: {e}");
+                let text = format!("cannot serve the log on {}: {e}", listen.address);
                 Error::new(Kind::Connection, text)
             })
     }

@@ -126,7 +126,7 @@ fn receive_error(number: u64, text: &str) -> Error {
     let text = format!("the target cannot read the log from this host: {text} (error {number})");
     let e = Error::new(Kind::Connection, printable(&text));
     match number {
-        2002 | 2003 | 2005 | 2013 => e.hint("the target has to reach this host by TCP: for a target on another host, name an address of this host that it reaches with --listen"),
+        2002 | 2003 | 2005 | 2013 => e.hint("the target has to reach this host by TCP, at the address from which this host reaches it: firewalls and containers may prevent that"),
         _ => e,
     }
 }
