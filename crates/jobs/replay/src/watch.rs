@@ -36,8 +36,9 @@ impl Watch<'_> {
             let applied = self.state.applied();
             let bytes = self.state.bytes(applied).saturating_sub(self.first);
             phase.counters.bytes.set(bytes);
-            if let Some((number, text)) = &status.apply_error {
-                return Err(apply_error(*number, text));
+            if let Some(shown) = status.apply_error {
+                let (number, text) = status::first_failure(conn, self.id).unwrap_or(shown);
+                return Err(apply_error(number, &text));
             }
             // What cannot be served ends the replay only when everything before it is applied: then it is known where
             // the target stands.
