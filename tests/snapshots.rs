@@ -1,8 +1,12 @@
 //! Snapshots of a server's files: what is restored is of one moment, its position is exact, and nothing stays behind.
 
+mod backups;
 mod kills;
+mod places;
 mod refusals;
+mod repo;
 mod scene;
+mod tpcc;
 
 use crate::kit::{each_kind, thorough};
 use scene::{Scene, Writes};

@@ -79,6 +79,11 @@ impl Scene {
         }
     }
 
+    /// The server's program, as one file.
+    pub fn program(&self) -> PathBuf {
+        self.program.clone()
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -131,6 +136,22 @@ impl Scene {
     /// twice break it, and rows that never come differ.
     #[track_caller]
     pub fn carried_on(&mut self, back: &str, restored: &Value) {
+        let sums = "CHECKSUM TABLE shop.t, shop.account, shop.w";
+        self.follows(back, restored, sums, |copy| {
+            let conditions = "SELECT SUM(amount) FROM shop.account";
+            assert_eq!(copy.value(conditions).expect("a sum"), "6000");
+        });
+    }
+
+    /// The same with other tables, of which `conditions` hold at any moment.
+    #[track_caller]
+    pub fn follows(
+        &mut self,
+        back: &str,
+        restored: &Value,
+        sums: &str,
+        conditions: impl Fn(&Server),
+    ) {
         let setup = Setup::new(self.kind)
             .expect("a set-up")
             .over(&self.path(back));
@@ -138,8 +159,7 @@ impl Scene {
             .args(["--server-id=72"])
             .start()
             .expect("a server on restored files");
-        let conditions = "SELECT SUM(amount) FROM shop.account";
-        assert_eq!(copy.value(conditions).expect("a sum"), "6000");
+        conditions(&copy);
         let file = restored["binlog_file"].as_str().expect("a file");
         let position = restored["binlog_position"].as_u64().expect("a position");
         let port = self.server.port().expect("a port");
@@ -159,7 +179,6 @@ impl Scene {
         for sql in &sql {
             copy.client(sql).expect("it follows");
         }
-        let sums = "CHECKSUM TABLE shop.t, shop.account, shop.w";
         let wanted = self.server.client(sums).expect("sums");
         until("the copy is equal to its source", || {
             copy.client(sums).is_ok_and(|found| found == wanted)

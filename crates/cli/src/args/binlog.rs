@@ -3,8 +3,9 @@
 use super::connection::Connection;
 use super::limits::StoreLimits;
 use super::repository::Where;
-use super::values::{duration, size};
-use clap::{Args, Subcommand};
+use super::values::{duration, gtid, moment, size};
+use binlog::gtid::Gtid;
+use clap::{Args, Subcommand, ValueEnum};
 use std::time::Duration;
 
 /// What to do.
@@ -12,6 +13,65 @@ use std::time::Duration;
 pub enum Binlog {
     /// Follow a server's binary log and keep every byte of it in a repository
     Archive(Box<Archive>),
+    /// Find transactions in a kept binary log: which one dropped that table?
+    Find(Box<Find>),
+}
+
+/// `--kind`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Inserts rows
+    Insert,
+    /// Changes rows
+    Update,
+    /// Deletes rows
+    Delete,
+    /// A statement: changes definitions or accounts, or rows in a log of statements
+    Statement,
+}
+
+/// `penstock binlog find`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  penstock binlog find shop --repository /backup/repo --table shop.orders --kind statement
+  penstock binlog find shop --repository /backup/repo --text 'drop table' --after '2026-11-21 09:00:00+09:00'
+  penstock binlog find shop --repository s3://backups/mysql --table orders --kind delete --json
+
+Exit codes: 0 searched; the others are listed by penstock --help")]
+pub struct Find {
+    /// Under which name the server's binary log is kept
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    #[command(flatten)]
+    pub place: Where,
+    /// Of this table, as TABLE or SCHEMA.TABLE
+    #[arg(long, value_name = "TABLE")]
+    pub table: Option<String>,
+    /// Of this schema
+    #[arg(long, value_name = "SCHEMA")]
+    pub schema: Option<String>,
+    /// What is done
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<Kind>,
+    /// Committed at this time or later: '2026-11-21 12:00:00+09:00', or without a zone in that of this host
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub after: Option<u64>,
+    /// Committed at this time or earlier
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub before: Option<u64>,
+    /// This transaction
+    #[arg(long, value_name = "GTID", value_parser = gtid)]
+    pub gtid: Option<Gtid>,
+    /// Of the session with this number
+    #[arg(long, value_name = "N")]
+    pub thread: Option<u32>,
+    /// A statement that holds this text, in upper or lower case
+    #[arg(long, value_name = "TEXT")]
+    pub text: Option<String>,
+    /// The first so many
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
 }
 
 /// `penstock binlog archive`.

@@ -4,8 +4,9 @@ use super::dump::Dumping;
 use super::encryption::Opening;
 use super::load::Loading;
 use super::point_in_time::PointInTime;
-use super::values::{duration, mysqld_option, period};
-use clap::Args;
+use super::snapshot::{Method, Prove};
+use super::values::{duration, mysqld_option, period, share, size};
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +20,24 @@ pub struct Where {
     /// file, for node_exporter's textfile collector
     #[arg(long, value_name = "FILE")]
     pub metrics_file: Option<PathBuf>,
+}
+
+/// `--kind`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfKind {
+    /// Definitions and rows, as penstock dump writes them
+    Logical,
+    /// The files of the server, as penstock snapshot takes them
+    Snapshot,
+}
+
+impl From<OfKind> for repository::BackupKind {
+    fn from(kind: OfKind) -> repository::BackupKind {
+        match kind {
+            OfKind::Logical => repository::BackupKind::Logical,
+            OfKind::Snapshot => repository::BackupKind::Snapshot,
+        }
+    }
 }
 
 /// `penstock init`.
@@ -48,6 +67,7 @@ pub struct Init {
 Examples:
   penstock backup shop --repository /backup/repo --socket /run/mysqld/mysqld.sock --user backup
   penstock backup shop mysql://backup@db1:3306/ --repository s3://backups/mysql --max-impact 5%
+  penstock backup shop --repository /backup/repo --socket /run/mysqld/mysqld.sock --user root --snapshot reflink
   penstock backup
 
 Exit codes: 0 backed up, 3 backed up with exceptions; the others are listed by penstock --help"
@@ -64,7 +84,37 @@ pub struct Backup {
     #[command(flatten)]
     pub place: Where,
     #[command(flatten)]
+    pub snapshot: SnapshotInstead,
+    #[command(flatten)]
     pub how: Dumping,
+}
+
+/// A backup of the server's files.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Snapshot of the server's files, instead of a dump")]
+pub struct SnapshotInstead {
+    /// Store the server's files, taken at one moment, instead of a dump; on the server's host, as root or as the
+    /// server's account. Options of a dump that do not apply are refused
+    #[arg(long, value_name = "METHOD", conflicts_with_all = [
+        "chunk_size", "consistency", "no_routines", "no_events", "no_triggers", "require_all", "record",
+        "include_schemas", "exclude_schemas", "include_tables", "exclude_tables", "max_impact", "min_rate", "max_lag",
+        "replica", "max_threads_running", "max_history_list", "abort_if", "limit_timeout",
+    ])]
+    pub snapshot: Option<Method>,
+    /// With --snapshot: the directory in which the snapshot is made, on the file system of the data directory and not
+    /// in it [default: the one that the data directory is in]
+    #[arg(long, value_name = "DIR", requires = "snapshot")]
+    pub at: Option<PathBuf>,
+    /// With --snapshot copy: the data directory of a server that does not run
+    #[arg(long, value_name = "DIR", requires = "snapshot", conflicts_with_all = ["source", "host", "socket", "port"])]
+    pub datadir: Option<PathBuf>,
+    /// With --snapshot: share of the file system that must stay free while the snapshot exists; with less it is given
+    /// up [default: 5%]
+    #[arg(long, value_name = "PERCENT", requires = "snapshot", value_parser = share)]
+    pub keep_free: Option<f64>,
+    /// With --snapshot lvm: room of the snapshot [default: 20 % of the volume's]
+    #[arg(long, value_name = "SIZE", requires = "snapshot", value_parser = size)]
+    pub snapshot_size: Option<u64>,
 }
 
 /// `penstock list`.
@@ -84,6 +134,9 @@ pub struct List {
     /// Only the backups of this server
     #[arg(long, value_name = "NAME")]
     pub server_name: Option<String>,
+    /// Only backups of this kind
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<OfKind>,
 }
 
 /// `penstock check`.
@@ -103,6 +156,9 @@ pub struct Check {
     /// Only the backups of this server
     #[arg(long, value_name = "NAME")]
     pub server_name: Option<String>,
+    /// Only backups of this kind
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<OfKind>,
     /// Check the files against their digests only, do not decode the rows; needs no key
     #[arg(long)]
     pub files_only: bool,
@@ -122,6 +178,9 @@ Examples:
   penstock restore --repository /backup/repo --into mysql://root@newdb:3306/ -p
   penstock restore 20261125T02 --server-name shop --repository s3://backups/mysql --datadir /srv/mysql-new
   penstock restore --repository /backup/repo --datadir /srv/mysql-new --to-time '2026-11-21 12:00:00+09:00'
+  penstock restore --kind snapshot --repository /backup/repo --datadir /srv/mysql-new
+
+A snapshot is restored with --datadir, and options that are for rows are refused.
 
 Exit codes: as of penstock load: 0 restored and verified, 3 restored with exceptions, 4 the rows differ,
 10 the target holds the objects already; the others are listed by penstock --help"
@@ -139,6 +198,12 @@ pub struct Restore {
     /// The server whose backup it is
     #[arg(long, value_name = "NAME")]
     pub server_name: Option<String>,
+    /// Only backups of this kind
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<OfKind>,
+    /// How a restored snapshot is proven [default: check]
+    #[arg(long, value_name = "HOW", requires = "datadir")]
+    pub prove: Option<Prove>,
     #[command(flatten)]
     pub moment: PointInTime,
     #[command(flatten)]
@@ -158,7 +223,8 @@ A check is a statement that returns rows, and no 0, NULL or empty text in their 
 Exit codes: 0 every backup that was tried is proven, 3 proven, with exceptions of the restore, 4 the rows
 differ or a check is not true, 5 the archive is damaged; the others are listed by penstock --help")]
 pub struct Drill {
-    /// The backup, by its identifier or the beginning of one [default: the newest of each server]
+    /// The backup, by its identifier or the beginning of one [default: of each server the newest logical one and the
+    /// newest snapshot]
     #[arg(value_name = "BACKUP")]
     pub backup: Option<String>,
     #[command(flatten)]
@@ -166,6 +232,9 @@ pub struct Drill {
     /// Only the backups of this server
     #[arg(long, value_name = "NAME")]
     pub server_name: Option<String>,
+    /// Only backups of this kind
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<OfKind>,
     /// A random backup instead of the newest
     #[arg(long, conflicts_with = "backup")]
     pub random: bool,
@@ -204,13 +273,17 @@ Examples:
   penstock prune --repository s3://backups/mysql --server-name shop --keep-within 30d
 
 Each rule keeps the newest backup of each hour, day, week, month or year (UTC) that has one,
-up to its number; a backup that any rule keeps stays. The newest backup of a server always stays.")]
+up to its number; a backup that any rule keeps stays. Rules apply to the logical backups of a server, and to its
+snapshots, each by themselves; the newest of each always stays.")]
 pub struct Prune {
     #[command(flatten)]
     pub place: Where,
     /// Only the backups of this server
     #[arg(long, value_name = "NAME")]
     pub server_name: Option<String>,
+    /// Only backups of this kind
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<OfKind>,
     /// Keep the last N backups
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub keep_last: Option<u32>,

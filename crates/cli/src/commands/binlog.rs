@@ -3,12 +3,12 @@
 use super::around::{Job, Outcome, around};
 use super::repository::with_metrics;
 use super::{control, exceptions, show};
-use crate::args::binlog::{Archive, Binlog};
+use crate::args::binlog::{Archive, Binlog, Find};
 use crate::screen::Screen;
 use crate::settings::config::Config;
 use crate::settings::{self, place};
 use ::report::summary;
-use base::Result;
+use base::{Error, Kind, Result};
 use repository::{Repository, ServerName};
 use run::Run;
 
@@ -16,6 +16,7 @@ use run::Run;
 pub fn binlog(command: &Binlog, config: Option<&Config>, run: &Run, screen: &Screen) -> Result<u8> {
     match command {
         Binlog::Archive(a) => archive(a, config, run, screen),
+        Binlog::Find(a) => find(a, run, screen),
     }
 }
 
@@ -44,4 +45,17 @@ fn archive(a: &Archive, config: Option<&Config>, run: &Run, screen: &Screen) -> 
         Ok(Outcome { code, summary })
     });
     with_metrics(&a.place, outcome)
+}
+
+fn find(a: &Find, run: &Run, screen: &Screen) -> Result<u8> {
+    let name = ServerName::parse(&a.name)?;
+    let wanted = settings::binlog::find(a)?;
+    let repository = Repository::open(&place::location("--repository", &a.place.repository)?)?;
+    let kept = repository.binlogs(&name)?.ok_or_else(|| {
+        let what = format!("no binary log of {name} is kept in {}", repository.place());
+        Error::new(Kind::Usage, what).hint(format!("penstock binlog archive {name} keeps it"))
+    })?;
+    let done = binlog_archive::search(run, &kept, &wanted)?;
+    screen.summary(&summary::binlog_find(&name, &done));
+    with_metrics(&a.place, Ok(0))
 }

@@ -21,7 +21,8 @@ use crate::settings::scratch::Scratch;
 use crate::settings::{self, Compared};
 use ::report::record::{self, settings as recorded};
 use ::report::summary::{self, Summary};
-use base::{Cancel, Kind, Result};
+use ::snapshot as snapshot_job;
+use base::{Cancel, Error, Kind, Result};
 use clap::CommandFactory;
 use encryption::Place;
 use instance::doctor;
@@ -209,6 +210,15 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
             screen.summary(&summary::tablespaces(&done));
             return Ok(0);
         }
+        Compared::Archive { directory, rows } if is_snapshot(directory)? => {
+            if file.is_some() {
+                let what = "--record is for runs about rows, and a snapshot of files is checked";
+                return Err(Error::new(Kind::Usage, what).hint("leave it out"));
+            }
+            let done = snapshot_job::check(run, directory, v.threads, *rows)?;
+            screen.summary(&summary::snapshot_check(&done, directory));
+            return Ok(0);
+        }
         Compared::Archive { directory, rows } => {
             let begins = || begins(&[directory.to_string()]);
             let job = |run: &Run| verify::offline(run, directory, v.threads, *rows);
@@ -230,6 +240,15 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
     };
     show(run, screen, &mut kept.summary);
     Ok(report::code(&kept, 0, run))
+}
+
+/// Whether it is one; of an encrypted place without a key only the files can be checked, whatever they are.
+fn is_snapshot(place: &Place) -> Result<bool> {
+    match place.open(None) {
+        Ok(_) => snapshot_job::holds_one(place),
+        // Opening it again reports that.
+        Err(_) => Ok(false),
+    }
 }
 
 fn doctor(a: &args::doctor::Doctor, run: &Run, screen: &Screen) -> Result<u8> {

@@ -3,7 +3,7 @@
 use super::around::{Job, Outcome, around};
 use super::{exceptions, show};
 use crate::args::encryption::Rekey;
-use crate::args::repository::{Backup, Check, Drill, Init, List, Prune, Restore, Where};
+use crate::args::repository::{Backup, Check, Drill, Init, List, OfKind, Prune, Restore, Where};
 use crate::screen::Screen;
 use crate::settings::config::Config;
 use crate::settings::scratch::Scratch;
@@ -13,7 +13,7 @@ use ::report::record::{self, settings as recorded};
 use ::report::summary;
 use base::{Error, Kind, Result};
 use encryption::Place;
-use repository::{Planned, Policies, Purpose, Repository, ServerName};
+use repository::{BackupKind, How, Planned, Policies, Purpose, Repository, ServerName};
 use run::{Run, failure};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -21,6 +21,14 @@ use store::Location;
 
 fn open(place: &Where) -> Result<Repository> {
     Repository::open(&place::location("--repository", &place.repository)?)
+}
+
+fn is_of(wanted: Option<OfKind>, entry: &repository::Entry) -> bool {
+    kind(wanted).is_none_or(|kind| kind == entry.kind)
+}
+
+fn kind(kind: Option<OfKind>) -> Option<BackupKind> {
+    kind.map(BackupKind::from)
 }
 
 pub(super) fn server(name: Option<&String>) -> Result<Option<ServerName>> {
@@ -44,7 +52,8 @@ pub fn backup(a: &Backup, config: Option<&Config>, run: &Run, screen: &Screen) -
     let name = ServerName::parse(name)?;
     let place = place::location("--repository", &a.place.repository)?;
     let planned = Planned::new(&place, &name);
-    let options = settings::dump_to(planned.place().clone(), a.source.as_deref(), &a.how)?;
+    let id = planned.id().to_string();
+    let how = settings::backup(planned.place().clone(), Some(id), a)?;
     settings::limit(run, &a.how.limits, Some(&a.how.store_limits));
     let job = Job {
         command: "backup",
@@ -55,15 +64,25 @@ pub fn backup(a: &Backup, config: Option<&Config>, run: &Run, screen: &Screen) -
         let repository = Repository::open(&place)?;
         let about = format!("of {name} into {place}");
         let _listens = super::control::listen(run, "backup", about);
-        let mut kept = record::keep(
-            run,
-            a.how.recording.record.as_deref(),
-            || recorded::dump(&options),
-            |run| repository::backup(run, &repository, &planned, &options),
-            summary::backup,
-        )?;
+        let file = a.how.recording.record.as_deref();
+        let job = |run: &Run| repository::backup(run, &repository, &planned, &how);
+        let mut kept = match &how {
+            How::Dump(options) => {
+                record::keep(run, file, || recorded::dump(options), job, summary::backup)?
+            }
+            How::Snapshot(_) => {
+                let done = job(run).map_err(|e| settings::in_words_of_backup(a, e))?;
+                let summary = summary::backup(&done);
+                let lost = None;
+                record::Kept {
+                    done,
+                    summary,
+                    lost,
+                }
+            }
+        };
         show(run, screen, &mut kept.summary);
-        let code = exceptions(&kept.done.dump.exceptions);
+        let code = exceptions(kept.done.made.exceptions());
         let summary = kept.summary.json();
         let code = super::report::code(&kept, code, run);
         Ok(Outcome { code, summary })
@@ -75,7 +94,10 @@ pub fn backup(a: &Backup, config: Option<&Config>, run: &Run, screen: &Screen) -
 pub fn list(a: &List, json: bool, screen: &Screen) -> Result<u8> {
     settings::rules::list(a, json)?;
     let repository = open(&a.place)?;
-    let listing = repository.list(server(a.server_name.as_ref())?.as_ref())?;
+    let mut listing = repository.list(server(a.server_name.as_ref())?.as_ref())?;
+    if let Some(kind) = kind(a.kind) {
+        listing.only(kind);
+    }
     if let Some(file) = &a.html {
         let page = html::of_repository(&repository.place().absolute(), &listing);
         if file.as_os_str() == "-" {
@@ -102,9 +124,13 @@ pub fn check(a: &Check, config: Option<&Config>, run: &Run, screen: &Screen) -> 
     let outcome = around(config, job, || {
         let repository = Repository::open(&place)?;
         let (entries, damaged) = match &a.backup {
-            Some(name) => (vec![repository.find(server.as_ref(), name)?], Vec::new()),
+            Some(name) => {
+                let of = (server.as_ref(), kind(a.kind));
+                (vec![repository.find(of, name)?], Vec::new())
+            }
             None => repository.entries(server.as_ref())?,
         };
+        let entries: Vec<_> = entries.into_iter().filter(|e| is_of(a.kind, e)).collect();
         for name in &damaged {
             run.observer.warn(base::units::printable(&format!(
                 "the catalog's entry {name} cannot be read, so its backup is not checked; remove that file: the next backup or prune lists the archive again"
@@ -148,9 +174,10 @@ pub fn drill(a: &Drill, config: Option<&Config>, run: &Run, screen: &Screen) -> 
     let outcome = around(config, job, || {
         let repository = Repository::open(&place)?;
         let entries = match &a.backup {
-            Some(name) => vec![repository.find(server.as_ref(), name)?],
+            Some(name) => vec![repository.find((server.as_ref(), kind(a.kind)), name)?],
             None => {
-                let (entries, _) = repository.entries(server.as_ref())?;
+                let (mut entries, _) = repository.entries(server.as_ref())?;
+                entries.retain(|e| is_of(a.kind, e));
                 repository::candidates(&entries, a.random)
             }
         };
@@ -205,12 +232,20 @@ fn drill_one(
     let name = format!("{}@{}", entry.server, entry.id);
     run.observer.note(format!("restoring {name} for proof"));
     let directory = Scratch::new(a.scratch.as_deref(), "penstock-drill-", 0o711)?;
+    let load = settings::drill(
+        repository.place_of(entry)?,
+        &directory.path().join("data"),
+        a,
+    )?;
+    let restore =
+        match entry.kind {
+            BackupKind::Snapshot => repository::Restore::Snapshot(Box::new(
+                settings::snapshot::drill(load.from, &directory.path().join("data"), a),
+            )),
+            BackupKind::Logical => repository::Restore::Load(Box::new(load)),
+        };
     let options = repository::DrillOptions {
-        load: settings::drill(
-            repository.place_of(entry)?,
-            &directory.path().join("data"),
-            a,
-        )?,
+        restore,
         checks: checks.to_vec(),
         check_timeout: a.check_timeout,
     };
@@ -274,14 +309,19 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
     };
     let outcome = around(config, job, || {
         let repository = Repository::open(&place)?;
-        let mut entry = repository.find(server.as_ref(), &a.backup)?;
+        let mut entry = repository.find((server.as_ref(), kind(a.kind)), &a.backup)?;
         let plan = match settings::point_in_time::target(&a.moment) {
             None => None,
             Some(target) => {
                 let of = ServerName::parse(&entry.server)?;
                 let asked = (a.backup != "latest").then_some(&entry);
+                // A snapshot needs a data directory; without one only rows can be restored.
+                let only = kind(a.kind).or(match &a.how.new_server.datadir {
+                    Some(_) => None,
+                    None => Some(BackupKind::Logical),
+                });
                 let gap = a.moment.across_gap;
-                let plan = repository::plan(&repository, &of, asked, &target, gap)?;
+                let plan = repository::plan(&repository, &of, (asked, only), &target, gap)?;
                 entry = plan.backup.clone();
                 Some(plan)
             }
@@ -292,16 +332,32 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
             let summary = shown.json();
             return Ok(Outcome { code: 0, summary });
         }
+        let from = options.from.moved(repository.place_of(&entry)?);
+        let of_snapshot = match entry.kind {
+            BackupKind::Snapshot => Some(settings::snapshot::of_repository(
+                repository.place_of(&entry)?,
+                a,
+            )?),
+            BackupKind::Logical => {
+                settings::rules::restored_archive(a)?;
+                None
+            }
+        };
         let _lock = repository.lock(&*run.observer, &entry, Purpose::Restore)?;
         run.observer.note(format!(
             "restoring {}@{}, of {}",
             entry.server, entry.id, entry.begin
         ));
-        let options = load::Options {
-            from: options.from.moved(repository.place_of(&entry)?),
-            ..options
-        };
         let about = format!("of {}@{}", entry.server, entry.id);
+        if let Some(options) = of_snapshot {
+            let _listens = super::control::listen(run, "snapshot restore", about);
+            settings::limit(run, &a.how.limits, None);
+            return match plan {
+                None => super::snapshot::restored(run, screen, &options),
+                Some(plan) => snapshot_to_point_in_time(a, run, screen, options, plan),
+            };
+        }
+        let options = load::Options { from, ..options };
         let _listens = super::control::listen(run, "load", about);
         match plan {
             None => super::run_load(run, screen, &options, &a.how),
@@ -309,6 +365,61 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
         }
     });
     with_metrics(&a.place, outcome)
+}
+
+/// Applies the log to a server that holds the backup, and keeps what came of it.
+struct CarryOn {
+    plan: Arc<repository::Plan>,
+    applied: Arc<Mutex<Option<Result<Vec<replay::Summary>>>>>,
+}
+
+impl CarryOn {
+    fn new(plan: repository::Plan) -> CarryOn {
+        CarryOn {
+            plan: Arc::new(plan),
+            applied: Arc::default(),
+        }
+    }
+
+    /// What is done with the server.
+    fn work(&self, a: &Restore, run: &Run) -> Arc<dyn Fn(&wire::Options) + Send + Sync> {
+        let (plan, applied) = (Arc::clone(&self.plan), Arc::clone(&self.applied));
+        let (run, how) = (run.clone(), a.how.clone());
+        Arc::new(move |server| {
+            let done = settings::point_in_time::replay(server.clone(), &how)
+                .and_then(|options| repository::carry_on(&run, &plan, &options));
+            *base::lock(&applied) = Some(done);
+        })
+    }
+
+    /// The options of a temporary server that can apply the log.
+    fn server_options(&self) -> Vec<String> {
+        match self.plan.is_mariadb() {
+            true => Vec::new(),
+            false => {
+                let with_gtids = self.plan.backup.position.gtid_executed.is_some();
+                settings::point_in_time::server_options(with_gtids).to_vec()
+            }
+        }
+    }
+
+    /// Shows what was done; `restored` is the restore of the backup.
+    fn end(self, screen: &Screen, restored: &Outcome) -> Result<Outcome> {
+        let applied = base::lock(&self.applied).take();
+        let applied = applied.ok_or_else(|| {
+            let what = "the backup is restored, and the log was not applied";
+            Error::new(Kind::Internal, what)
+        })??;
+        let shown = summary::replayed(&self.plan, &applied);
+        screen.summary(&shown);
+        Ok(Outcome {
+            code: match self.plan.route.missing.is_empty() {
+                true => restored.code,
+                false => Kind::Exceptions.exit_code(),
+            },
+            summary: shown.json(),
+        })
+    }
 }
 
 /// Loads a backup, and has the server apply the log behind it.
@@ -319,49 +430,32 @@ fn to_point_in_time(
     mut options: load::Options,
     plan: repository::Plan,
 ) -> Result<Outcome> {
-    let plan = Arc::new(plan);
-    let applied: Arc<Mutex<Option<Result<Vec<replay::Summary>>>>> = Arc::default();
-    let carry_on = {
-        let (applied, plan, run, how) = (
-            Arc::clone(&applied),
-            Arc::clone(&plan),
-            run.clone(),
-            a.how.clone(),
-        );
-        move |server: &wire::Options| {
-            let done = settings::point_in_time::replay(server.clone(), &how)
-                .and_then(|options| repository::carry_on(&run, &plan, &options));
-            *base::lock(&applied) = Some(done);
-        }
-    };
+    let carry_on = CarryOn::new(plan);
+    let work = carry_on.work(a, run);
     if let Some(managed) = &mut options.managed {
-        if !plan.is_mariadb() {
-            let with_gtids = plan.backup.position.gtid_executed.is_some();
-            let more = settings::point_in_time::server_options(with_gtids);
-            managed.options.extend(more);
-        }
-        options.when_loaded = Some(load::WhenLoaded(Arc::new(carry_on.clone())));
+        managed.options.extend(carry_on.server_options());
+        options.when_loaded = Some(load::WhenLoaded(Arc::clone(&work)));
     }
     let loaded = super::run_load(run, screen, &options, &a.how)?;
     if options.managed.is_none() {
-        carry_on(&options.target);
+        work(&options.target);
     }
-    let applied = base::lock(&applied).take();
-    let applied = applied.ok_or_else(|| {
-        Error::new(
-            Kind::Internal,
-            "the backup is loaded, and the log was not applied",
-        )
-    })??;
-    let shown = summary::replayed(&plan, &applied);
-    screen.summary(&shown);
-    Ok(Outcome {
-        code: match plan.route.missing.is_empty() {
-            true => loaded.code,
-            false => Kind::Exceptions.exit_code(),
-        },
-        summary: shown.json(),
-    })
+    carry_on.end(screen, &loaded)
+}
+
+/// The same with a snapshot, whose server applies the log before it is shut down.
+fn snapshot_to_point_in_time(
+    a: &Restore,
+    run: &Run,
+    screen: &Screen,
+    mut options: snapshot::RestoreOptions,
+    plan: repository::Plan,
+) -> Result<Outcome> {
+    let carry_on = CarryOn::new(plan);
+    options.options.extend(carry_on.server_options());
+    options.when_proven = Some(snapshot::WhenProven(carry_on.work(a, run)));
+    let restored = super::snapshot::restored(run, screen, &options)?;
+    carry_on.end(screen, &restored)
 }
 
 /// `penstock rekey`.
@@ -432,7 +526,8 @@ pub fn prune(a: &Prune, config: Option<&Config>, run: &Run, screen: &Screen) -> 
     let outcome = around(config, job, || {
         let repository = Repository::open(&place)?;
         let (dry_run, force) = (a.dry_run, a.force);
-        let done = repository::prune(run, &repository, server.as_ref(), &policies, dry_run, force)?;
+        let of = (server.as_ref(), kind(a.kind));
+        let done = repository::prune(run, &repository, of, &policies, dry_run, force)?;
         let shown = summary::prune(&done);
         screen.summary(&shown);
         let summary = shown.json();

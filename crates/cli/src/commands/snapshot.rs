@@ -1,10 +1,12 @@
 //! `penstock snapshot`.
 
+use super::around::Outcome;
 use super::{control, exceptions, show};
 use crate::args::snapshot::{Restore, Snapshot, Take};
 use crate::screen::Screen;
 use crate::settings;
 use ::report::summary;
+use ::snapshot::RestoreOptions;
 use base::{Kind, Result};
 use run::Run;
 
@@ -49,12 +51,20 @@ fn restore(a: &Restore, run: &Run, screen: &Screen) -> Result<u8> {
         "snapshot restore",
         settings::about("of", &options.from),
     );
-    let done = snapshot::restore(run, &options)?;
-    show(run, screen, &mut summary::snapshot_restore(&done));
+    restored(run, screen, &options).map(|done| done.code)
+}
+
+/// Restores, and shows what was done.
+pub(super) fn restored(run: &Run, screen: &Screen, options: &RestoreOptions) -> Result<Outcome> {
+    let done = snapshot::restore(run, options)?;
+    let mut shown = summary::snapshot_restore(&done);
+    show(run, screen, &mut shown);
     let unchecked = done.proof.as_ref().is_some_and(|p| !p.unchecked.is_empty());
-    Ok(if unchecked {
-        Kind::Exceptions.exit_code()
-    } else {
-        0
+    Ok(Outcome {
+        code: match unchecked {
+            true => Kind::Exceptions.exit_code(),
+            false => 0,
+        },
+        summary: shown.json(),
     })
 }

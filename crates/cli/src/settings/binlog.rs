@@ -1,8 +1,8 @@
 //! What `penstock binlog` shall do.
 
-use crate::args::binlog::Archive;
+use crate::args::binlog::{Archive, Find, Kind as Done};
 use base::{Error, Kind, Result};
-use binlog_archive::{Options, Start};
+use binlog_archive::{FoundKind, Options, Search, Start};
 use std::time::Duration;
 use store::Location;
 
@@ -43,4 +43,34 @@ pub fn archive(a: &Archive, repository: &Location) -> Result<(Options, Option<St
         }),
     };
     Ok((options, start))
+}
+
+/// What to look for.
+pub fn find(a: &Find) -> Result<Search> {
+    let (mut schema, mut table) = (a.schema.clone(), a.table.clone());
+    if let Some((of, name)) = a.table.as_deref().and_then(|t| t.split_once('.')) {
+        if schema.as_deref().is_some_and(|s| s != of) {
+            let what = format!("--table names the schema {of}, and --schema another one");
+            return Err(
+                Error::new(Kind::Usage, base::units::printable(&what)).hint("leave --schema out")
+            );
+        }
+        (schema, table) = (Some(of.to_owned()), Some(name.to_owned()));
+    }
+    Ok(Search {
+        schema,
+        table,
+        kind: a.kind.map(|kind| match kind {
+            Done::Insert => FoundKind::Insert,
+            Done::Update => FoundKind::Update,
+            Done::Delete => FoundKind::Delete,
+            Done::Statement => FoundKind::Statement,
+        }),
+        after: a.after,
+        before: a.before,
+        gtid: a.gtid.clone(),
+        thread: a.thread,
+        text: a.text.clone(),
+        limit: a.limit as usize,
+    })
 }

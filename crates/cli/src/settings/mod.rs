@@ -21,7 +21,7 @@ pub mod words;
 use crate::args::dump::{Dump, Dumping, FromFiles};
 use crate::args::limits::{Limits, StoreLimits};
 use crate::args::load::{Load, Loading, OtherDumps};
-use crate::args::repository::Drill;
+use crate::args::repository::{Backup, Drill};
 use crate::args::throttle::Throttle;
 use crate::args::values::{Consistency, DeferIndexes, ImportMode, Tune, VerifyMode};
 use crate::args::verify::Verify;
@@ -30,6 +30,7 @@ use base::units::printable;
 use base::{Error, Kind, Result};
 use encryption::Place;
 use instance::{doctor, managed, tune};
+use repository::How;
 use run::{Run, throttle};
 use server::Filter;
 use std::path::{Path, PathBuf};
@@ -65,7 +66,7 @@ pub fn data_directory(a: &FromFiles, scratch: &Path) -> dump::from_files::DataDi
 }
 
 /// What a dump of this server into this place shall do.
-pub fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Options> {
+fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Options> {
     recorded(a.recording.record.as_deref())?;
     rules::dump(a)?;
     Ok(dump::Options {
@@ -124,6 +125,33 @@ pub fn restore(from: Location, a: &Loading) -> Result<load::Options> {
     recorded(a.recording.record.as_deref())?;
     rules::load(a)?;
     load_from(from, a, &OtherDumps::default())
+}
+
+/// How a backup into this place is made; `id` is its identifier.
+pub fn backup(to: Location, id: Option<String>, a: &Backup) -> Result<How> {
+    rules::backup(a)?;
+    let made = match a.snapshot.snapshot {
+        Some(method) => {
+            snapshot::backup(to, id, a, method).map(|options| How::Snapshot(Box::new(options)))
+        }
+        None => {
+            dump_to(to, a.source.as_deref(), &a.how).map(|options| How::Dump(Box::new(options)))
+        }
+    };
+    made.map_err(|e| in_words_of_backup(a, e))
+}
+
+/// `penstock snapshot take` and `penstock backup` call one option by different names.
+pub fn in_words_of_backup(a: &Backup, e: Error) -> Error {
+    if a.snapshot.snapshot.is_none() {
+        return e;
+    }
+    let renamed = |text: String| text.replace("--method ", "--snapshot ");
+    Error {
+        what: renamed(e.what),
+        hint: e.hint.map(renamed),
+        ..e
+    }
 }
 
 /// How a drill restores a backup from this place: into a data directory that is removed afterwards.

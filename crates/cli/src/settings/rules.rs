@@ -5,7 +5,7 @@
 
 mod files;
 
-pub use files::{from_files, snapshot};
+pub use files::{backup, from_files, restored_archive, restored_snapshot, snapshot};
 
 use super::place;
 use crate::args::bench::Impact;
@@ -38,7 +38,7 @@ const LEAST_CHUNK: u64 = 64 << 10;
 pub fn applies(command: &Command) -> Result<()> {
     match command {
         Command::Dump(a) => dump(&a.how),
-        Command::Backup(a) => dump(&a.how),
+        Command::Backup(a) => backup(a).and_then(|()| dump(&a.how)),
         Command::Load(a) => {
             load(&a.how)?;
             let from = place::location_or_stream("FROM", &a.from)?;

@@ -1,12 +1,17 @@
 //! What `penstock snapshot` shall do.
 
 use super::{LOCK_WAIT, keys, place, rules, state, threads};
+use crate::args::repository::{self, Backup};
 use crate::args::snapshot::{Clean, Method, Prove, Restore, Take};
 use base::{Error, Kind, Result};
 use encryption::Place;
 use snapshot::{CleanOptions, RestoreOptions, Server, TakeOptions};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use store::Location;
+
+/// The share of the file system that stays free, where nothing else was said.
+const KEEP_FREE: f64 = 0.05;
 
 /// Where snapshots are recorded.
 pub fn records() -> Result<PathBuf> {
@@ -21,11 +26,41 @@ pub fn records() -> Result<PathBuf> {
 
 /// What to take.
 pub fn take(a: &Take) -> Result<TakeOptions> {
-    rules::snapshot(a)?;
     let to =
         a.to.as_ref()
             .map(|to| place::location("--to", to))
             .transpose()?;
+    take_to(to, a)
+}
+
+/// What to take as a backup of a repository: `id` is its identifier, `to` its place.
+pub fn backup(to: Location, id: Option<String>, a: &Backup, method: Method) -> Result<TakeOptions> {
+    let (of, how) = (&a.snapshot, &a.how);
+    let take = Take {
+        source: a.source.clone(),
+        method,
+        to: None,
+        keep: false,
+        at: of.at.clone(),
+        datadir: of.datadir.clone(),
+        lock_wait: how.lock_wait,
+        keep_free: of.keep_free.unwrap_or(KEEP_FREE),
+        snapshot_size: of.snapshot_size,
+        compression: Some(how.compression),
+        threads: how.threads,
+        max_rate: how.limits.max_rate,
+        store_limits: how.store_limits.clone(),
+        encryption: how.encryption.clone(),
+        connection: how.connection.clone(),
+    };
+    Ok(TakeOptions {
+        id,
+        ..take_to(Some(to), &take)?
+    })
+}
+
+fn take_to(to: Option<Location>, a: &Take) -> Result<TakeOptions> {
+    rules::snapshot(a)?;
     let encrypted = keys::encrypting(&a.encryption)?;
     for (option, path) in [("--at", &a.at), ("--datadir", &a.datadir)] {
         if let Some(path) = path {
@@ -33,6 +68,7 @@ pub fn take(a: &Take) -> Result<TakeOptions> {
         }
     }
     Ok(TakeOptions {
+        id: None,
         server: match &a.datadir {
             Some(datadir) => Server::Stopped(datadir.clone()),
             None => Server::Running(Box::new(a.connection.resolve(a.source.as_deref())?)),
@@ -68,13 +104,46 @@ pub fn restore(a: &Restore) -> Result<RestoreOptions> {
         datadir: a.datadir.clone(),
         program: a.mysqld.clone(),
         options: a.mysqld_option.clone(),
-        prove: match a.prove {
-            Prove::Check => snapshot::Prove::Check,
-            Prove::Open => snapshot::Prove::Open,
-            Prove::Start => snapshot::Prove::Start,
-        },
+        prove: proof(a.prove),
         threads: threads(a.threads),
+        when_proven: None,
     })
+}
+
+fn proof(asked: Prove) -> snapshot::Prove {
+    match asked {
+        Prove::Check => snapshot::Prove::Check,
+        Prove::Open => snapshot::Prove::Open,
+        Prove::Start => snapshot::Prove::Start,
+    }
+}
+
+/// How the backup of a repository that turned out to be a snapshot is restored.
+pub fn of_repository(from: Location, a: &repository::Restore) -> Result<RestoreOptions> {
+    let how = &a.how;
+    let datadir = rules::restored_snapshot(a)?;
+    Ok(RestoreOptions {
+        from: Place::new(from, keys::opening(&how.encryption)?),
+        datadir: datadir.to_owned(),
+        program: how.new_server.mysqld.clone(),
+        options: how.new_server.mysqld_option.clone(),
+        prove: proof(a.prove.unwrap_or(Prove::Check)),
+        threads: threads(how.threads),
+        when_proven: None,
+    })
+}
+
+/// How it is restored for proof.
+pub fn drill(from: Place, datadir: &Path, a: &repository::Drill) -> RestoreOptions {
+    RestoreOptions {
+        from,
+        datadir: datadir.to_owned(),
+        program: a.mysqld.clone(),
+        options: a.mysqld_option.clone(),
+        prove: snapshot::Prove::Check,
+        threads: threads(a.threads),
+        when_proven: None,
+    }
 }
 
 /// What to remove.

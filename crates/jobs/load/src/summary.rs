@@ -3,6 +3,7 @@
 use crate::load_report::BatchSize;
 use crate::tablespace;
 use crate::target::Target;
+use archive::manifest::{Position, Source};
 use encryption::Place;
 use instance::{managed, tune};
 use run::bottleneck;
@@ -53,6 +54,8 @@ pub struct Summary {
     pub exceptions: Vec<String>,
     /// What the archive lacks: the exceptions of its dump. They are not exceptions of this load.
     pub dumped_with: Vec<String>,
+    /// The place of the dump in the binary logs of its source, and that source, if the archive says it.
+    pub source: Option<(Position, Source)>,
     /// Accounts that are in the archive; none of them is created.
     pub accounts: Vec<String>,
     /// Tables whose rows were counted and not compared, because they are in a dialect that is not decoded.

@@ -1,7 +1,7 @@
 //! Metrics for a monitoring system.
 
 use jiff::Timestamp;
-use repository::{Entry, Listing, Proof, Unlisted};
+use repository::{BackupKind, Entry, Listing, Proof, Unlisted};
 use std::collections::BTreeSet;
 
 /// The state of a repository as text of Prometheus' exposition format, version 0.0.4
@@ -98,6 +98,50 @@ pub fn repository(l: &Listing, now: Timestamp) -> String {
         // Names of servers have no character that must be escaped.
         let label = |s: &&str| Some((format!("{{server=\"{s}\"}}"), value(s)?));
         let values: Vec<(String, f64)> = servers.iter().filter_map(label).collect();
+        write(name, help, &values);
+    }
+    // The backups of each kind by themselves: a new dump says nothing of the age of the snapshots.
+    let series: BTreeSet<(&str, BackupKind)> = l.entries.iter().map(Entry::series).collect();
+    let of = |series: (&str, BackupKind)| -> Vec<&Entry> {
+        l.entries.iter().filter(|e| e.series() == series).collect()
+    };
+    type OfSeries<'a> = (&'a str, &'a str, Box<dyn Fn(&[&Entry]) -> Option<f64> + 'a>);
+    let by_kind: Vec<OfSeries<'_>> = vec![
+        (
+            "penstock_backups_by_kind",
+            "Backups of the server, of this kind.",
+            Box::new(|all| Some(all.len() as f64)),
+        ),
+        (
+            "penstock_backups_by_kind_stored_bytes",
+            "Bytes of these backups.",
+            Box::new(|all| Some(all.iter().map(|e| e.stored_bytes).sum::<u64>() as f64)),
+        ),
+        (
+            "penstock_last_backup_by_kind_begin_timestamp_seconds",
+            "When the newest backup of this kind began.",
+            Box::new(move |all| all.last().and_then(|e| e.begin()).map(unix)),
+        ),
+        (
+            "penstock_last_backup_by_kind_lock_seconds",
+            "How long commits were kept out for the newest backup of this kind.",
+            Box::new(|all| all.last().and_then(|e| e.lock_ms).map(|ms| ms / 1000.0)),
+        ),
+        (
+            "penstock_last_proven_backup_by_kind_timestamp_seconds",
+            "When the newest backup of this kind began that is still there and that a drill has proven.",
+            Box::new(move |all| {
+                let proven = all.iter().rfind(|e| l.proof_of(e).is_some());
+                proven.and_then(|e| e.begin()).map(unix)
+            }),
+        ),
+    ];
+    for (name, help, value) in by_kind {
+        let label = |s: &(&str, BackupKind)| {
+            let labels = format!("{{server=\"{}\",kind=\"{}\"}}", s.0, s.1.name());
+            Some((labels, value(&of(*s))?))
+        };
+        let values: Vec<(String, f64)> = series.iter().filter_map(label).collect();
         write(name, help, &values);
     }
     write(

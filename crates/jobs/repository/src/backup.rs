@@ -1,10 +1,12 @@
-//! One backup: a dump into a place of its own, and its entry in the catalog as the last step.
+//! One backup: a dump, or a snapshot of the server's files, into a place of its own, and its entry in the catalog as
+//! the last step.
 
 use crate::catalog::Entry;
 use crate::layout::{BackupId, ServerName, backup_place, random};
 use crate::lock::{Lock, Purpose};
 use crate::repo::Repository;
 use base::{Result, failpoint};
+use encryption::Place;
 use run::Run;
 use store::Location;
 
@@ -13,10 +15,48 @@ use store::Location;
 pub struct Backup {
     /// As it is listed.
     pub entry: Entry,
-    /// The dump.
-    pub dump: dump::Summary,
+    /// The dump or snapshot.
+    pub made: Made,
     /// Whole backups that earlier runs had not listed before they were killed.
     pub adopted: Vec<Entry>,
+}
+
+/// How a backup is made.
+#[derive(Clone, Debug)]
+pub enum How {
+    /// By a dump.
+    Dump(Box<dump::Options>),
+    /// By a snapshot of the server's files.
+    Snapshot(Box<snapshot::TakeOptions>),
+}
+
+impl How {
+    /// Where it goes to.
+    fn to(&self) -> Option<&Place> {
+        match self {
+            How::Dump(options) => Some(&options.to),
+            How::Snapshot(options) => options.to.as_ref(),
+        }
+    }
+}
+
+/// What was made.
+#[derive(Debug)]
+pub enum Made {
+    /// A dump.
+    Dump(Box<dump::Summary>),
+    /// A snapshot.
+    Snapshot(Box<snapshot::Taken>),
+}
+
+impl Made {
+    /// What it lacks.
+    pub fn exceptions(&self) -> &[String] {
+        match self {
+            Made::Dump(done) => &done.exceptions,
+            Made::Snapshot(done) => &done.manifest.exceptions,
+        }
+    }
 }
 
 /// A backup that is about to be made: nothing is written yet.
@@ -42,17 +82,18 @@ impl Planned {
     pub fn place(&self) -> &Location {
         &self.place
     }
+
+    /// What it is called.
+    pub fn id(&self) -> &BackupId {
+        &self.id
+    }
 }
 
-/// Makes a planned backup; `options` dump into its place.
-pub fn backup(
-    run: &Run,
-    repository: &Repository,
-    planned: &Planned,
-    options: &dump::Options,
-) -> Result<Backup> {
+/// Makes a planned backup; `how` is into its place.
+pub fn backup(run: &Run, repository: &Repository, planned: &Planned, how: &How) -> Result<Backup> {
     let Planned { server, id, place } = planned;
-    if repository.encrypted && !options.to.keys().can_encrypt() {
+    let encrypts = how.to().is_some_and(|to| to.keys().can_encrypt());
+    if repository.encrypted && !encrypts {
         let what = format!(
             "the repository {} takes encrypted backups only",
             repository.place()
@@ -62,10 +103,14 @@ pub fn backup(
     }
     let adopted = repository.adopt_before_backup(server)?;
     let lock = Lock::take(&repository.locks, (server, id), Purpose::Backup)?;
-    let dump = match dump::run(run, options) {
-        Ok(dump) => dump,
+    let made = match how {
+        How::Dump(options) => dump::run(run, options).map(|d| Made::Dump(Box::new(d))),
+        How::Snapshot(options) => snapshot::take(run, options).map(|t| Made::Snapshot(Box::new(t))),
+    };
+    let made = match made {
+        Ok(made) => made,
         Err(e) => {
-            // The dump has removed its files.
+            // It has removed its files.
             if let Ok(store) = place.open(None) {
                 let _ = store.remove_place();
             }
@@ -76,10 +121,12 @@ pub fn backup(
     let mut entry = repository.entry_of(server, id)?.ok_or_else(|| {
         base::Error::new(
             base::Kind::Internal,
-            "the dump has ended, and its archive is not whole",
+            "the backup has ended, and it is not whole",
         )
     })?;
-    entry.impact = dump.impact.as_ref().and_then(|report| report.effect);
+    if let Made::Dump(dump) = &made {
+        entry.impact = dump.impact.as_ref().and_then(|report| report.effect);
+    }
     let (entries, _) = repository.entries(Some(server))?;
     entry.sequence = 1 + entries.iter().map(|e| e.sequence).max().unwrap_or(0);
     repository.add(&entry)?;
@@ -88,7 +135,7 @@ pub fn backup(
     repository.copy_catalog();
     Ok(Backup {
         entry,
-        dump,
+        made,
         adopted,
     })
 }

@@ -11,11 +11,41 @@ use archive::manifest::Position;
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 
-/// Version of an entry.
+/// Version of the entry of a logical backup.
 const VERSION: u32 = 1;
 
+/// Of a snapshot. Who knows only logical backups then says that it cannot read the entry, and leaves the backup alone.
+const VERSION_WITH_KIND: u32 = 2;
+
 /// Version of the copies; others are not read.
-const COPIES_VERSION: u32 = 2;
+const COPIES_VERSION: u32 = 3;
+
+/// What a backup is made of.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum BackupKind {
+    /// Definitions and rows: an archive.
+    #[default]
+    Logical,
+    /// The files of the server.
+    Snapshot,
+}
+
+impl BackupKind {
+    /// As it is typed, listed and stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            BackupKind::Logical => "logical",
+            BackupKind::Snapshot => "snapshot",
+        }
+    }
+
+    fn is_logical(&self) -> bool {
+        *self == BackupKind::Logical
+    }
+}
 
 /// A backup, as it is listed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +56,12 @@ pub struct Entry {
     pub server: String,
     /// The backup.
     pub id: String,
+    /// What it is made of.
+    #[serde(default, skip_serializing_if = "BackupKind::is_logical")]
+    pub kind: BackupKind,
+    /// How a snapshot was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
     /// One more than the highest of this server's backups when it was written. Clocks jump; this does not.
     /// Of a backup that was listed again, that of the one before it.
     pub sequence: u64,
@@ -33,6 +69,9 @@ pub struct Entry {
     pub flavour: String,
     /// Version of the server.
     pub server_version: String,
+    /// Its UUID, which says whose binary logs continue the backup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_uuid: Option<String>,
     /// Begin: UTC, RFC 3339.
     pub begin: String,
     /// End.
@@ -41,7 +80,7 @@ pub struct Entry {
     pub tables: u64,
     /// Rows.
     pub rows: u64,
-    /// Bytes of rows before compression.
+    /// Bytes before compression: of rows, or of files without their holes.
     pub raw_bytes: u64,
     /// Bytes of all files.
     pub stored_bytes: u64,
@@ -49,6 +88,12 @@ pub struct Entry {
     pub files: u64,
     /// The place in the binary log.
     pub position: Position,
+    /// How long commits were kept out for it, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_ms: Option<f64>,
+    /// How long changes of definitions were kept out for a snapshot, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definitions_lock_ms: Option<f64>,
     /// What it cost other sessions, as a part of their throughput or latency, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impact: Option<f64>,
@@ -70,12 +115,15 @@ impl Entry {
         stored: archive::FileRecord,
     ) -> Entry {
         Entry {
-            version: VERSION,
+            version: version_of(BackupKind::Logical),
             server: server.to_string(),
             id: id.to_string(),
+            kind: BackupKind::Logical,
+            method: None,
             sequence: 0,
             flavour: manifest.source.flavour.clone(),
             server_version: manifest.source.version.clone(),
+            server_uuid: known(&manifest.source.uuid),
             begin: manifest.created.begin.clone(),
             end: manifest.created.end.clone(),
             tables: manifest.tables.len() as u64,
@@ -84,6 +132,8 @@ impl Entry {
             stored_bytes: manifest.files.values().map(|f| f.bytes).sum::<u64>() + stored.bytes,
             files: manifest.files.len() as u64 + 1,
             position: manifest.position.clone(),
+            lock_ms: Some(manifest.consistency.lock_ms as f64),
+            definitions_lock_ms: None,
             exceptions: manifest.consistency.exceptions.clone(),
             impact: None,
             encrypted: false,
@@ -91,7 +141,42 @@ impl Entry {
         }
     }
 
-    /// What is known of an encrypted archive without a key.
+    /// What the manifest of a snapshot says, in short.
+    pub(crate) fn of_snapshot(
+        (server, id): (&ServerName, &BackupId),
+        manifest: &snapshot::Manifest,
+        stored: archive::FileRecord,
+    ) -> Entry {
+        let (_, data, bytes) = manifest.sizes();
+        let pieces = manifest.files.iter().map(|f| f.pieces.len() as u64);
+        Entry {
+            version: version_of(BackupKind::Snapshot),
+            server: server.to_string(),
+            id: id.to_string(),
+            kind: BackupKind::Snapshot,
+            method: Some(manifest.method.clone()),
+            sequence: 0,
+            flavour: manifest.source.flavour.clone(),
+            server_version: manifest.source.version.clone(),
+            server_uuid: known(&manifest.source.uuid),
+            begin: manifest.created.begin.clone(),
+            end: manifest.created.end.clone(),
+            tables: 0,
+            rows: 0,
+            raw_bytes: data,
+            stored_bytes: bytes + stored.bytes,
+            files: pieces.sum::<u64>() + 1,
+            position: manifest.position.clone(),
+            lock_ms: Some(manifest.locks.commits_ms),
+            definitions_lock_ms: Some(manifest.locks.definitions_ms),
+            exceptions: manifest.exceptions.clone(),
+            impact: None,
+            encrypted: false,
+            manifest: stored,
+        }
+    }
+
+    /// What is known of an encrypted backup without a key.
     pub(crate) fn of_encrypted(
         (server, id): (&ServerName, &BackupId),
         listed: encryption::Listed,
@@ -101,13 +186,20 @@ impl Entry {
             .written
             .and_then(|t| jiff::Timestamp::try_from(t).ok());
         let text = |t: jiff::Timestamp| t.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let kind = match listed.snapshot {
+            true => BackupKind::Snapshot,
+            false => BackupKind::Logical,
+        };
         Entry {
-            version: VERSION,
+            version: version_of(kind),
             server: server.to_string(),
             id: id.to_string(),
+            kind,
+            method: None,
             sequence: 0,
             flavour: String::new(),
             server_version: String::new(),
+            server_uuid: None,
             begin: text(begin),
             end: text(end.unwrap_or(begin).max(begin)),
             tables: 0,
@@ -116,6 +208,8 @@ impl Entry {
             stored_bytes: listed.bytes,
             files: listed.files,
             position: Position::default(),
+            lock_ms: None,
+            definitions_lock_ms: None,
             exceptions: Vec::new(),
             impact: None,
             encrypted: true,
@@ -128,7 +222,8 @@ impl Entry {
         let entry: Entry = serde_json::from_slice(bytes).ok()?;
         let names =
             ServerName::parse(&entry.server).is_ok() && BackupId::parse(&entry.id).is_some();
-        (entry.version == VERSION && names && entry.begin().is_some()).then_some(entry)
+        (entry.version == version_of(entry.kind) && names && entry.begin().is_some())
+            .then_some(entry)
     }
 
     pub(crate) fn to_text(&self) -> String {
@@ -140,6 +235,11 @@ impl Entry {
     /// Sorts the backups of a server by the order in which they were taken.
     pub fn order(&self) -> impl Ord + '_ {
         (self.sequence, self.begin(), self.end(), &self.id)
+    }
+
+    /// The backups that it is one of: those of its server, of its kind. Retention and drills look at each by itself.
+    pub fn series(&self) -> (&str, BackupKind) {
+        (&self.server, self.kind)
     }
 
     /// When it began.
@@ -159,6 +259,17 @@ impl Entry {
             _ => 0.0,
         }
     }
+}
+
+fn version_of(kind: BackupKind) -> u32 {
+    match kind {
+        BackupKind::Logical => VERSION,
+        BackupKind::Snapshot => VERSION_WITH_KIND,
+    }
+}
+
+fn known(text: &str) -> Option<String> {
+    Some(text.to_owned()).filter(|t| !t.is_empty())
 }
 
 /// Copies of entries.

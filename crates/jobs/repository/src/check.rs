@@ -1,6 +1,7 @@
-//! Reading backups through: every file against its digest, and if asked every row.
+//! Reading backups through: every file against its digest, and if asked every row of an archive, or everything that is
+//! compressed in a snapshot.
 
-use crate::catalog::Entry;
+use crate::catalog::{BackupKind, Entry};
 use crate::lock::Purpose;
 use crate::repo::{Repository, names};
 use archive::FileRecord;
@@ -8,13 +9,26 @@ use base::{Error, Kind, Result, failpoint};
 use encryption::{Keys, Place};
 use run::Run;
 
+/// What was read of a backup that is intact.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Intact {
+    /// Files that were read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Rows that were decoded.
+    pub rows: u64,
+    /// Seconds it took.
+    pub seconds: f64,
+}
+
 /// What a check found of one backup.
 #[derive(Debug)]
 pub struct Checked {
     /// The backup.
     pub entry: Entry,
     /// What was read, or why it is not intact or could not be read.
-    pub outcome: Result<verify::Offline>,
+    pub outcome: Result<Intact>,
 }
 
 impl Checked {
@@ -63,8 +77,8 @@ pub fn check(
         };
         let place = Place::new(repository.backup_place(&server, &id), keys);
         run.observer.note(format!("checking {server}@{id}"));
-        let outcome =
-            manifest(repository, entry).and_then(|()| verify::offline(run, &place, threads, rows));
+        let outcome = manifest(repository, entry)
+            .and_then(|()| read_through(run, entry, &place, threads, rows));
         if let Err(e) = &outcome
             && e.kind == Kind::Interrupted
         {
@@ -83,6 +97,34 @@ pub fn check(
         return Err(e.clone());
     }
     Ok(done)
+}
+
+/// Reads one of them, as it has to be read.
+fn read_through(
+    run: &Run,
+    entry: &Entry,
+    place: &Place,
+    threads: usize,
+    rows: bool,
+) -> Result<Intact> {
+    // Without a key all that is known of an encrypted backup are its files.
+    let only_files = entry.encrypted && !rows;
+    if entry.kind == BackupKind::Snapshot && !only_files {
+        let done = snapshot::check(run, place, threads, rows)?;
+        return Ok(Intact {
+            files: done.objects,
+            bytes: done.bytes,
+            rows: 0,
+            seconds: done.seconds,
+        });
+    }
+    let done = verify::offline(run, place, threads, rows)?;
+    Ok(Intact {
+        files: done.files,
+        bytes: done.bytes,
+        rows: done.rows,
+        seconds: done.seconds,
+    })
 }
 
 /// Whether the archive is the one that was listed.
@@ -104,8 +146,12 @@ fn manifest(repository: &Repository, entry: &Entry) -> Result<()> {
             _ => Err(exchanged(&format!("{server}@{id}"))),
         };
     }
+    let (name, limit) = match entry.kind {
+        BackupKind::Snapshot => (snapshot::manifest::MANIFEST, snapshot::manifest::LIMIT),
+        _ => (archive::manifest::MANIFEST, 1 << 30),
+    };
     let bytes = store
-        .read_all(archive::manifest::MANIFEST, 1 << 30)
+        .read_all(name, limit)
         .map_err(|e| match e.not_found() {
             true => {
                 let what = format!("the backup {server}@{id} has no manifest: {e}");
@@ -119,14 +165,26 @@ fn manifest(repository: &Repository, entry: &Entry) -> Result<()> {
     let stored = FileRecord::of(&bytes);
     if stored == entry.manifest {
         let doing = format!("cannot read the manifest of {server}@{id}");
-        let manifest =
-            archive::Manifest::parse(&bytes).map_err(|e| run::failure::archive(doing, &e))?;
-        // What is not of the archive stays as it is.
+        let of = match entry.kind {
+            BackupKind::Snapshot => {
+                let manifest = snapshot::Manifest::parse(&bytes)
+                    .map_err(|e| Error::new(Kind::Archive, format!("{doing}: {e}")))?;
+                Entry::of_snapshot((&server, &id), &manifest, stored)
+            }
+            _ => {
+                let manifest = archive::Manifest::parse(&bytes)
+                    .map_err(|e| run::failure::archive(doing, &e))?;
+                Entry::of((&server, &id), &manifest, stored)
+            }
+        };
+        // What is not of the archive stays as it is; what entries did not have once is not missed.
         let of = Entry {
             version: entry.version,
             sequence: entry.sequence,
             impact: entry.impact,
-            ..Entry::of((&server, &id), &manifest, stored)
+            server_uuid: entry.server_uuid.as_ref().and(of.server_uuid),
+            lock_ms: entry.lock_ms.and(of.lock_ms),
+            ..of
         };
         if of == *entry {
             return Ok(());

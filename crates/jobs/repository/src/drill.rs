@@ -1,11 +1,11 @@
-//! A drill: a backup is restored into a temporary server, compared, and asked questions; then the server is
-//! removed. What came of it is written into the repository: that a backup can be restored is proven by
+//! A drill: a backup is restored into a temporary server, compared (the rows of an archive) or checked (the tables of a
+//! snapshot), and asked questions; then the server is removed. What came of it is written into the repository: that a backup can be restored is proven by
 //! restoring it.
 //!
 //! A drill that could not be held (no room, no server program) says nothing about the backup, and is not
 //! written down.
 
-use crate::catalog::Entry;
+use crate::catalog::{BackupKind, Entry};
 use crate::lock::Purpose;
 use crate::repo::{Repository, names};
 use crate::{proof, question};
@@ -16,11 +16,31 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+/// How a backup is restored for proof.
+#[derive(Clone, Debug)]
+pub enum Restore {
+    /// An archive is loaded into a managed instance, and compared.
+    Load(Box<load::Options>),
+    /// A snapshot is restored, recovered, and its tables are checked.
+    Snapshot(Box<snapshot::RestoreOptions>),
+}
+
+/// What was restored for proof.
+#[derive(Clone, Debug, Default)]
+pub struct Restored {
+    /// Rows that were loaded and compared.
+    pub rows: u64,
+    /// Tables of a snapshot that the server has checked.
+    pub tables: u64,
+    /// What was not restored, or not checked.
+    pub exceptions: Vec<String>,
+}
+
 /// How a drill is held.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The restore, into a managed instance.
-    pub load: load::Options,
+    /// The restore, into a temporary server.
+    pub restore: Restore,
     /// Statements that must be true of what was restored.
     pub checks: Vec<String>,
     /// How long each of them may take.
@@ -32,10 +52,12 @@ pub struct Options {
 pub struct Drilled {
     /// The backup.
     pub entry: Entry,
+    /// Whether it is a snapshot.
+    pub is_of_files: bool,
     /// When it began.
     pub at: Timestamp,
     /// The restore, or why it failed.
-    pub restored: Result<load::Summary>,
+    pub restored: Result<Restored>,
     /// Seconds until the server had all of it, and it was compared.
     pub seconds: f64,
     /// Each statement, and why it is not true.
@@ -71,28 +93,25 @@ pub fn drill(
     let start = Instant::now();
     let at = Timestamp::now();
     let loaded = Arc::new(Mutex::new(Loaded::default()));
-    let load = load::Options {
-        when_loaded: Some(load::WhenLoaded(Arc::new({
-            let (loaded, checks) = (Arc::clone(&loaded), options.checks.clone());
-            let limit = options.check_timeout;
-            let run = run.clone();
-            move |server| {
-                base::lock(&loaded).seconds = Some(start.elapsed().as_secs_f64());
-                // A worker, so that a stop closes its connection.
-                let asked = run.workers(vec![()], |_, (), stop| {
-                    for sql in &checks {
-                        stop.check()?;
-                        let wrong = question::wrong(&run, server, sql, limit);
-                        base::lock(&loaded).checks.push((sql.clone(), wrong));
-                    }
-                    Ok(())
-                });
-                base::lock(&loaded).not_asked = asked.err();
-            }
-        }))),
-        ..options.load.clone()
-    };
-    let restored = load::run(run, &load).map_err(|e| Error {
+    let use_it: Arc<dyn Fn(&wire::Options) + Send + Sync> = Arc::new({
+        let (loaded, checks) = (Arc::clone(&loaded), options.checks.clone());
+        let limit = options.check_timeout;
+        let run = run.clone();
+        move |server| {
+            base::lock(&loaded).seconds = Some(start.elapsed().as_secs_f64());
+            // A worker, so that a stop closes its connection.
+            let asked = run.workers(vec![()], |_, (), stop| {
+                for sql in &checks {
+                    stop.check()?;
+                    let wrong = question::wrong(&run, server, sql, limit);
+                    base::lock(&loaded).checks.push((sql.clone(), wrong));
+                }
+                Ok(())
+            });
+            base::lock(&loaded).not_asked = asked.err();
+        }
+    });
+    let restored = restore(run, &options.restore, use_it).map_err(|e| Error {
         // Its directory is removed: there is nothing to resume.
         hint: e.hint.filter(|hint| !hint.contains("--resume")),
         ..e
@@ -109,6 +128,7 @@ pub fn drill(
     }
     let drilled = Drilled {
         entry: entry.clone(),
+        is_of_files: matches!(options.restore, Restore::Snapshot(_)),
         at,
         restored,
         seconds: loaded
@@ -121,6 +141,41 @@ pub fn drill(
     Ok(drilled)
 }
 
+/// Restores it, and has its server used before that is gone.
+fn restore(
+    run: &Run,
+    how: &Restore,
+    use_it: Arc<dyn Fn(&wire::Options) + Send + Sync>,
+) -> Result<Restored> {
+    match how {
+        Restore::Load(options) => {
+            let options = load::Options {
+                when_loaded: Some(load::WhenLoaded(use_it)),
+                ..(**options).clone()
+            };
+            let done = load::run(run, &options)?;
+            Ok(Restored {
+                rows: done.rows,
+                tables: 0,
+                exceptions: done.exceptions,
+            })
+        }
+        Restore::Snapshot(options) => {
+            let options = snapshot::RestoreOptions {
+                when_proven: Some(snapshot::WhenProven(use_it)),
+                ..(**options).clone()
+            };
+            let proof = snapshot::restore(run, &options)?.proof.unwrap_or_default();
+            let not_checked = |t: &String| format!("table {t} cannot be checked by the server");
+            Ok(Restored {
+                rows: 0,
+                tables: proof.tables - proof.unchecked.len() as u64,
+                exceptions: proof.unchecked.iter().map(not_checked).collect(),
+            })
+        }
+    }
+}
+
 /// What is written down of it.
 fn came_of(drilled: &Drilled) -> proof::CameOf {
     let done = drilled.restored.as_ref();
@@ -131,24 +186,25 @@ fn came_of(drilled: &Drilled) -> proof::CameOf {
     proof::CameOf {
         seconds: base::units::rounded(drilled.seconds),
         rows: done.map_or(0, |d| d.rows),
+        tables: done.map_or(0, |d| d.tables),
         error: done.err().map(|e| e.what.clone()),
         exceptions: done.map_or(Vec::new(), |d| d.exceptions.clone()),
         checks: drilled.checks.iter().map(check).collect(),
     }
 }
 
-/// The backup that a drill takes of each server: the newest, or a random one.
+/// The backup that a drill takes of each server and each kind of backup: the newest, or a random one.
 pub fn candidates(entries: &[Entry], random: bool) -> Vec<Entry> {
-    let servers: BTreeSet<&str> = entries.iter().map(|e| e.server.as_str()).collect();
-    let of = |server: &str| {
-        let all: Vec<&Entry> = entries.iter().filter(|e| e.server == server).collect();
+    let series: BTreeSet<(&str, BackupKind)> = entries.iter().map(Entry::series).collect();
+    let of = |series: (&str, BackupKind)| {
+        let all: Vec<&Entry> = entries.iter().filter(|e| e.series() == series).collect();
         let at = match random {
             true => usize::from(crate::layout::random()) % all.len().max(1),
             false => all.len().saturating_sub(1),
         };
         all.get(at).map(|e| (*e).clone())
     };
-    servers.into_iter().filter_map(of).collect()
+    series.into_iter().filter_map(of).collect()
 }
 
 /// A drill failed: what its exit code says.

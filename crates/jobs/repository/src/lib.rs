@@ -1,7 +1,7 @@
 //! A repository: backups of many servers in one place, under retention.
 //!
-//! Each backup is an ordinary archive in a place of its own (`layout`), which every verb that takes an
-//! archive reads without the repository. A backup is listed when its entry is in the catalog (`catalog`),
+//! Each backup is an ordinary archive, or an ordinary snapshot of a server's files, in a place of its own (`layout`),
+//! which every verb that takes one reads without the repository. A backup is listed when its entry is in the catalog (`catalog`),
 //! and the entry is written after the archive is whole; the catalog can be made again from the archives (`recover`).
 //! What is in use is locked (`lock`). `backup` adds one, `prune` removes what the policy (`retention`) does
 //! not keep, `check` reads backups through,
@@ -27,11 +27,14 @@ mod repo;
 mod retention;
 mod small_files;
 
-pub use backup::{Backup, Planned, backup};
+pub use backup::{Backup, How, Made, Planned, backup};
 pub use binlogs::archive_binlog;
-pub use catalog::Entry;
-pub use check::{Checked, check};
-pub use drill::{Drilled, Options as DrillOptions, candidates, drill, failure as drill_failure};
+pub use catalog::{BackupKind, Entry};
+pub use check::{Checked, Intact, check};
+pub use drill::{
+    Drilled, Options as DrillOptions, Restore, Restored, candidates, drill,
+    failure as drill_failure,
+};
 pub use layout::{BackupId, ServerName};
 pub use listing::{Listing, Unlisted};
 pub use lock::{Lock, Purpose};

@@ -1,6 +1,6 @@
 //! What a repository holds: the catalog, read in one or a few requests, and what lies beside it.
 
-use crate::catalog::{Copies, Copy, Entry};
+use crate::catalog::{BackupKind, Copies, Copy, Entry};
 use crate::layout::{BACKUPS, BackupId, COPIES, ServerName, entry_name, parse_entry_name};
 use crate::lock;
 use crate::proof::Proof;
@@ -30,6 +30,11 @@ pub struct Listing {
 }
 
 impl Listing {
+    /// Leaves backups of other kinds out.
+    pub fn only(&mut self, kind: BackupKind) {
+        self.entries.retain(|e| e.kind == kind);
+    }
+
     /// The last drill that proved this backup.
     pub fn proof_of(&self, entry: &Entry) -> Option<&Proof> {
         let of =
@@ -210,7 +215,13 @@ impl Repository {
     }
 
     /// One backup: by its identifier, the beginning of one, or "latest".
-    pub fn find(&self, server: Option<&ServerName>, name: &str) -> Result<Entry> {
+    ///
+    /// With a kind only a backup of that kind.
+    pub fn find(
+        &self,
+        (server, kind): (Option<&ServerName>, Option<BackupKind>),
+        name: &str,
+    ) -> Result<Entry> {
         // As lists and messages write it: SERVER@BACKUP.
         let (of, name) = match name.split_once('@') {
             Some((of, id)) => match ServerName::parse(of) {
@@ -220,14 +231,20 @@ impl Repository {
             None => (server.cloned(), name),
         };
         let server = of.as_ref();
-        let (entries, _) = self.entries(server)?;
+        let (mut entries, _) = self.entries(server)?;
+        entries.retain(|e| kind.is_none_or(|k| k == e.kind));
         let servers: BTreeSet<&str> = entries.iter().map(|e| e.server.as_str()).collect();
         let servers = servers.into_iter().collect::<Vec<_>>().join(", ");
         let none =
             |what: String| Error::new(Kind::Usage, what).hint("penstock list shows what there is");
         if entries.is_empty() {
             let of = server.map_or_else(String::new, |s| format!(" of the server {s}"));
-            return Err(none(format!("there is no backup{of} in {}", self.place)));
+            let what = match kind {
+                Some(BackupKind::Snapshot) => "snapshot backup",
+                Some(BackupKind::Logical) => "logical backup",
+                _ => "backup",
+            };
+            return Err(none(format!("there is no {what}{of} in {}", self.place)));
         }
         let mut fits: Vec<&Entry> = entries
             .iter()

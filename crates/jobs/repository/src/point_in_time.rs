@@ -3,7 +3,7 @@
 //! `plan` finds the newest backup from which the archived log leads to the state that is asked for. The backup is restored as any
 //! other; `carry_on` has the restored server apply the log.
 
-use crate::catalog::Entry;
+use crate::catalog::{BackupKind, Entry};
 use crate::layout::ServerName;
 use crate::repo::Repository;
 use base::{Error, Kind, Result};
@@ -31,11 +31,11 @@ impl Plan {
     }
 }
 
-/// Finds the way to a state of a server. `backup`: begin with this one.
+/// Finds the way to a state of a server. `backup`: begin with this one; `kind`: with one of this kind.
 pub fn plan(
     repository: &Repository,
     server: &ServerName,
-    backup: Option<&Entry>,
+    (backup, kind): (Option<&Entry>, Option<BackupKind>),
     target: &Target,
     across_gap: bool,
 ) -> Result<Plan> {
@@ -52,6 +52,9 @@ pub fn plan(
         Some(entry) => vec![entry.clone()],
         None => repository.entries(Some(server))?.0,
     };
+    if let Some(kind) = kind {
+        entries.retain(|e| e.kind == kind);
+    }
     entries.sort_by(|a, b| b.order().cmp(&a.order()));
     if entries.is_empty() {
         let what = format!("there is no backup of {server} in {}", repository.place());

@@ -64,6 +64,9 @@ pub(crate) struct CameOf {
     pub(crate) seconds: f64,
     /// Rows that were restored.
     pub(crate) rows: u64,
+    /// Tables of a snapshot that the server has checked.
+    #[serde(default)]
+    pub(crate) tables: u64,
     /// Why it could not be restored.
     pub(crate) error: Option<String>,
     /// Exceptions of the restore.

@@ -5,7 +5,7 @@
 //! whole, and the next prune removes it. Nobody else lists a backup again meanwhile: the lock of the catalog
 //! keeps them apart.
 
-use crate::catalog::Entry;
+use crate::catalog::{BackupKind, Entry};
 use crate::layout::ServerName;
 use crate::listing::Unlisted;
 use crate::lock::{self, Lock};
@@ -47,11 +47,11 @@ pub struct Pruned {
     pub refusals: Vec<String>,
 }
 
-/// Applies a policy to the backups of one server, or of each.
+/// Applies a policy to the backups of one server, or of each; to each kind of backup by itself, or only to one.
 pub fn prune(
     run: &Run,
     repository: &Repository,
-    server: Option<&ServerName>,
+    (server, of_kind): (Option<&ServerName>, Option<BackupKind>),
     policies: &Policies,
     dry_run: bool,
     force: bool,
@@ -89,25 +89,28 @@ pub fn prune(
         refuse(clocks(repository, &entries)?)?;
     }
     let servers: BTreeSet<&str> = entries.iter().map(|e| e.server.as_str()).collect();
+    for name in servers.iter().filter(|s| policies.of(s).is_empty()) {
+        // Not even the newest alone: nothing was said of this server.
+        run.observer
+            .warn(format!("{name} has no rule, and keeps all of its backups"));
+    }
     let mut judged: Vec<Keep> = Vec::new();
-    for name in servers {
-        let of = entries
-            .iter()
-            .filter(|e| e.server == name)
-            .cloned()
-            .collect();
+    let series: BTreeSet<(&str, BackupKind)> = entries.iter().map(Entry::series).collect();
+    for (name, kind) in series {
         let policy = policies.of(name);
-        if policy.is_empty() {
-            // Not even the newest alone: nothing was said of this server.
-            run.observer
-                .warn(format!("{name} has no rule, and keeps all of its backups"));
+        if policy.is_empty() || of_kind.is_some_and(|wanted| wanted != kind) {
             continue;
         }
-        let keeps = judge(policy, of);
+        let of = entries.iter().filter(|e| e.series() == (name, kind));
+        let keeps = judge(policy, of.cloned().collect());
         let going = keeps.iter().filter(|k| k.reasons.is_empty()).count();
         if going > 4 && going * 2 > keeps.len() && !force {
+            let kind = match kind {
+                BackupKind::Logical => "",
+                BackupKind::Snapshot => "snapshot ",
+            };
             let what = format!(
-                "{going} of the {} backups of {name} would be removed at once",
+                "{going} of the {} {kind}backups of {name} would be removed at once",
                 keeps.len()
             );
             refuse(Some(Error::new(Kind::Usage, what).hint(

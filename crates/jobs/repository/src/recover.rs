@@ -1,6 +1,6 @@
 //! Backups that are whole and not listed: a run was killed before it wrote the entry, or the catalog was lost.
 //!
-//! Their entries are made again from their archives. Nothing in an archive says after which others it was
+//! Their entries are made again from their archives or snapshots. Nothing in one says after which others it was
 //! made, so its place among them comes from the times in the archives: it goes behind the newest listed
 //! backup that began no later.
 //!
@@ -14,6 +14,7 @@ use crate::repo::{Repository, storage};
 use archive::{FileRecord, Manifest, marker};
 use base::{Error, Kind, Result};
 use run::failure;
+use snapshot::manifest;
 
 impl Repository {
     /// Lists whole backups again, unless a prune is at work, which does the same.
@@ -95,10 +96,21 @@ impl Repository {
                 return Err(failure::encryption(doing, &e));
             }
         }
-        let bytes = match archive.read_all(archive::manifest::MANIFEST, 1 << 30) {
-            Ok(bytes) => bytes,
-            Err(e) if e.not_found() => return Ok(None),
-            Err(e) => return Err(cannot(&e)),
+        let read = |name: &str, limit: u64| match archive.read_all(name, limit) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(e) if e.not_found() => Ok(None),
+            Err(e) => Err(cannot(&e)),
+        };
+        let Some(bytes) = read(archive::manifest::MANIFEST, 1 << 30)? else {
+            let Some(bytes) = read(manifest::MANIFEST, manifest::LIMIT)? else {
+                return Ok(None);
+            };
+            let of = snapshot::Manifest::parse(&bytes).map_err(|e| {
+                let what = format!("the manifest of the backup {server}@{id} cannot be read: {e}");
+                Error::new(Kind::Archive, what)
+            })?;
+            let stored = FileRecord::of(&bytes);
+            return Ok(Some(Entry::of_snapshot((server, id), &of, stored)));
         };
         let manifest = Manifest::parse(&bytes)
             .map_err(|e| failure::archive(format_args!("the backup {server}@{id}"), &e))?;

@@ -15,8 +15,11 @@ pub fn open(from: &Place) -> Result<Archive> {
 
 /// Opens an archive without its damaged tables.
 pub fn open_tolerant(from: &Place) -> Result<Archive> {
-    Archive::open_tolerant(store(from)?)
-        .map_err(|e| failure::archive(format_args!("cannot use {from}"), &e))
+    let store = store(from)?;
+    Archive::open_tolerant(Arc::clone(&store)).map_err(|e| {
+        nothing(from, &*store)
+            .unwrap_or_else(|| failure::archive(format_args!("cannot use {from}"), &e))
+    })
 }
 
 /// Opens an archive whose place is open already.
@@ -27,8 +30,16 @@ pub fn open_in(from: &Place, store: Arc<dyn Store>) -> Result<Archive> {
     })
 }
 
-/// The error of a place that holds nothing at all.
+/// The error of a place that holds nothing at all, or a snapshot of files.
 pub fn nothing(from: &impl std::fmt::Display, store: &dyn Store) -> Option<Error> {
+    if matches!(store.size(archive::SNAPSHOT), Ok(Some(_))) {
+        let what = format!(
+            "{from} is a snapshot of a server's files, and holds no rows to load or compare"
+        );
+        return Some(Error::new(Kind::Usage, what).hint(
+            "penstock snapshot restore makes a data directory of it, penstock verify DIR alone checks it",
+        ));
+    }
     let empty = store.list().is_ok_and(|all| all.is_empty());
     empty.then(|| {
         Error::new(

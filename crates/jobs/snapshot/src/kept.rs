@@ -53,6 +53,21 @@ pub fn list(state: &Path) -> Result<Vec<Listed>> {
     Ok(listed.collect())
 }
 
+/// What killed runs left takes room, and an LVM snapshot slows the server: whoever takes the next one should know.
+pub(crate) fn warn_of_leftovers(run: &Run, state: &Path) {
+    let found = list(state).unwrap_or_default();
+    let left = found.iter().filter(|l| l.state == State::Leftover).count();
+    if left > 0 {
+        let what = match left {
+            1 => "a snapshot of a killed run is".to_owned(),
+            n => format!("{n} snapshots of killed runs are"),
+        };
+        run.observer.warn(format!(
+            "{what} left on this host; penstock snapshot clean removes what they hold"
+        ));
+    }
+}
+
 /// What to remove.
 #[derive(Clone, Debug, Default)]
 pub struct CleanOptions {

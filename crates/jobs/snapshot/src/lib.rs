@@ -4,12 +4,13 @@
 //! What is taken how: `reflink` clones files one by one and `redo` joins them; `volume` has what file systems and volume
 //! managers do; `server_copy` what servers and their tools do; `stopped` reads the files of a server that does not run.
 //! `locks` are those of the server, `files` says which files belong to a snapshot, `record` and `made` are what `clean`
-//! finds again. `send` and `receive` move files in the `piece`s that the `manifest` lists.
+//! finds again. `send` and `receive` move files in the `piece`s that the `manifest` lists; `check` reads what is `stored`.
 //!
 //! Invariants: the data directory of a server is never written to, and its files are never opened for writing; a lock is
 //! held for no longer than the snapshot needs, and waited for a bounded time; a snapshot is removed on every way out.
 //! What this does not do: read rows.
 
+mod check;
 mod clone;
 mod files;
 mod kept;
@@ -31,12 +32,15 @@ mod send;
 mod server_copy;
 mod space;
 mod stopped;
+mod stored;
 mod take;
 mod volume;
 
+pub use check::{Checked, check};
 pub use kept::{CleanOptions, Cleaned, Listed, State, clean, list};
 pub use manifest::Manifest;
-pub use options::{Method, Prove, RestoreOptions, Server, TakeOptions};
+pub use options::{Method, Prove, RestoreOptions, Server, TakeOptions, WhenProven};
+pub use place::{holds_one, read};
 pub use prove::Proof;
 pub use record::Content;
 pub use restore::{Outcome, restore};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Name of the manifest, in a store and beside the files of a snapshot that was kept.
-pub const MANIFEST: &str = "penstock-snapshot.json";
+pub const MANIFEST: &str = archive::SNAPSHOT;
 
 /// What `format` says.
 const FORMAT: &str = "penstock-snapshot";

@@ -4,6 +4,7 @@ use archive::chunk::Compression;
 use encryption::Place;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How a snapshot is taken.
@@ -58,6 +59,8 @@ pub enum Server {
 /// What to take.
 #[derive(Clone, Debug)]
 pub struct TakeOptions {
+    /// What it shall be called; a new identifier if it is not given.
+    pub id: Option<String>,
     /// Whose files.
     pub server: Server,
     /// How.
@@ -106,4 +109,16 @@ pub struct RestoreOptions {
     pub prove: Prove,
     /// Pieces, and tables, at the same time.
     pub threads: usize,
+    /// What is done with the proven files while their server still runs.
+    pub when_proven: Option<WhenProven>,
+}
+
+/// Uses the server of restored files; gets how it is connected to.
+#[derive(Clone)]
+pub struct WhenProven(pub Arc<dyn Fn(&wire::Options) + Send + Sync>);
+
+impl std::fmt::Debug for WhenProven {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WhenProven")
+    }
 }

@@ -66,8 +66,20 @@ pub(crate) fn open(from: &Place) -> Result<(Arc<dyn Store>, Manifest)> {
     Ok((store, manifest))
 }
 
+/// Whether a place holds a snapshot, and not an archive. Of an encrypted one only a key shows that.
+pub fn holds_one(from: &Place) -> Result<bool> {
+    let store = from.open(None).map_err(|e| match &e {
+        encryption::Error::Store(e) => failure::store(format_args!("cannot open {from}"), e),
+        e => failure::encryption(format_args!("cannot open {from}"), e),
+    })?;
+    let size = store
+        .size(MANIFEST)
+        .map_err(|e| failure::store(format_args!("cannot read {from}"), &e))?;
+    Ok(size.is_some())
+}
+
 /// The manifest of a snapshot in this store.
-pub(crate) fn read(store: &dyn Store, from: &str) -> Result<Manifest> {
+pub fn read(store: &dyn Store, from: &str) -> Result<Manifest> {
     let damaged = |why: String| {
         Error::new(
             Kind::Archive,

@@ -7,7 +7,7 @@
 use crate::clone::{clone_file, remove};
 use crate::files::Rules;
 use crate::manifest::{MANIFEST, Manifest};
-use crate::options::RestoreOptions;
+use crate::options::{RestoreOptions, WhenProven};
 use crate::prove::{self, Proof};
 use crate::receive::{Receiving, make_directories};
 use crate::{place, stopped};
@@ -166,6 +166,12 @@ pub fn restore(run: &Run, options: &RestoreOptions) -> Result<Outcome> {
             options.threads,
         );
         outcome.seconds.3 = begin.elapsed().as_secs_f64();
+        if let (Some(WhenProven(use_it)), true) = (
+            &options.when_proven,
+            proof.as_ref().is_ok_and(|p| p.wrong.is_empty()),
+        ) {
+            use_it(&wire);
+        }
         let phase = run.phase("shutting the server down", 1);
         let stopped = server.recovered();
         drop(phase);

@@ -1,6 +1,7 @@
 //! Takes a snapshot, and stores its files or keeps it.
 
 use crate::files::{Listing, Rules, all_inside};
+use crate::kept;
 use crate::locks::Locks;
 use crate::made::{Made, Plan};
 use crate::manifest::{self, MANIFEST, Manifest};
@@ -41,7 +42,8 @@ pub struct Taken {
 /// Takes a snapshot.
 pub fn take(run: &Run, options: &TakeOptions) -> Result<Taken> {
     let start = Instant::now();
-    let id = new_id();
+    let id = options.id.clone().unwrap_or_else(new_id);
+    kept::warn_of_leftovers(run, &options.state);
     let manifest = Manifest::new(&id, options.method.name());
     // The place is reached before the server is disturbed.
     let target = options
@@ -153,7 +155,7 @@ fn running(
                 reflink::supported(&id)?;
             }
             all_inside(&id, &outside(&mut conn, &id, &datadir)?)?;
-            space::check(&datadir, None, options.keep_free)?;
+            space::check(&datadir, options.keep_free)?;
             let made = Made::begin(run, &plan, volume, root)?;
             let mut locks = Locks::new(run, conn, &id, server, options.lock_wait)?;
             let position = if method == Method::Reflink {

@@ -24,6 +24,9 @@ pub mod open;
 pub mod row;
 pub mod sqlfile;
 
+/// Name of the manifest of a snapshot of a server's files: a place that has it holds no archive.
+pub const SNAPSHOT: &str = "penstock-snapshot.json";
+
 pub use check::{
     CheckOptions, Problem, ProblemKind, Progress, Report, check, stray_warning, strays,
 };

@@ -77,6 +77,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub struct Listed {
     /// The list of its files, as a file: by its digest an exchanged archive is noticed.
     pub index: archive::FileRecord,
+    /// Whether it is a snapshot of a server's files, and no archive.
+    pub snapshot: bool,
     /// How many files it has.
     pub files: u64,
     /// Their bytes.
@@ -96,6 +98,7 @@ pub fn listed(store: &dyn store::Store) -> Result<Option<Listed>> {
         .iter()
         .filter(|e| matches!(e.name.as_str(), KEY | names::INDEX));
     Ok(Some(Listed {
+        snapshot: index.snapshot,
         files: index.files.len() as u64 + more.clone().count() as u64,
         bytes: index.files.values().map(|f| f.bytes).sum::<u64>()
             + more.map(|e| e.size).sum::<u64>(),

@@ -66,14 +66,18 @@ impl Names {
 pub(crate) struct Index {
     format: String,
     version: u32,
+    /// Whether it is a snapshot of a server's files, and no archive: what a repository keeps by other rules.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) snapshot: bool,
     pub(crate) files: BTreeMap<String, FileRecord>,
 }
 
 impl Index {
-    pub(crate) fn new(files: BTreeMap<String, FileRecord>) -> Index {
+    pub(crate) fn new(snapshot: bool, files: BTreeMap<String, FileRecord>) -> Index {
         Index {
             format: FORMAT.to_owned(),
             version: VERSION,
+            snapshot,
             files,
         }
     }

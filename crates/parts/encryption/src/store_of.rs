@@ -128,7 +128,8 @@ impl Encrypted {
             .map(|f| (f.object.clone(), f.stored.clone()))
             .collect();
         files.insert(NAMES.to_owned(), names);
-        let index = names::Index::new(files);
+        let snapshot = state.names.files.contains_key(archive::SNAPSHOT);
+        let index = names::Index::new(snapshot, files);
         self.inner.put(INDEX, index.to_text().as_bytes())?;
         state.changed = false;
         Ok(())

@@ -20,6 +20,7 @@ use super::Loaded;
 use crate::args::bench::{Bench, Tpcc};
 use crate::args::binlog::Binlog;
 use crate::args::config::Config;
+use crate::args::repository::OfKind;
 use crate::args::snapshot::Snapshot;
 use crate::args::{Cli, Command, errors};
 use crate::settings;
@@ -183,7 +184,7 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
             }
             settings::copy(a).map(drop)
         }
-        Command::Backup(a) => settings::dump_to(place()?, a.source.as_deref(), &a.how).map(drop),
+        Command::Backup(a) => settings::backup(place()?, None, a).map(drop),
         Command::List(a) => super::list(a, cli.json),
         Command::Check(a) => {
             super::check(a).and_then(|()| settings::keys::opening(&a.encryption).map(drop))
@@ -192,8 +193,15 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
             settings::checks(a)?;
             settings::drill(place()?, Path::new("/data"), a).map(drop)
         }
+        // Which it is, only the catalog shows.
+        Command::Restore(a) if a.kind == Some(OfKind::Snapshot) => {
+            settings::point_in_time::check(&a.moment, &a.how)?;
+            settings::restore(place()?, &a.how)?;
+            settings::snapshot::of_repository(place()?, a).map(drop)
+        }
         Command::Restore(a) => {
             settings::point_in_time::check(&a.moment, &a.how)?;
+            super::restored_archive(a)?;
             settings::restore(place()?, &a.how).map(drop)
         }
         Command::Rekey(a) => {
@@ -207,6 +215,7 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
         Command::Bench(Bench::Tpcc(Tpcc::Run(a))) => settings::bench::tpcc_run(a).map(drop),
         Command::Bench(Bench::Tpcc(Tpcc::Check(a))) => settings::bench::tpcc_check(a).map(drop),
         Command::Binlog(Binlog::Archive(a)) => settings::binlog::archive(a, &place()?).map(drop),
+        Command::Binlog(Binlog::Find(a)) => settings::binlog::find(a).map(drop),
         Command::Snapshot(Snapshot::Take(a)) => settings::snapshot::take(a).map(drop),
         Command::Snapshot(Snapshot::Restore(a)) => settings::snapshot::restore(a).map(drop),
         Command::Snapshot(Snapshot::List(_) | Snapshot::Clean(_))

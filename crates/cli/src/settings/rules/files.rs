@@ -3,9 +3,11 @@
 use super::refuse;
 use crate::args::connection::Connection;
 use crate::args::dump::Dump;
+use crate::args::repository::{Backup, Restore};
 use crate::args::snapshot::{Method as SnapshotMethod, Take};
-use crate::args::values::Consistency;
-use base::Result;
+use crate::args::values::{Consistency, DeferIndexes, ImportMode, Tune, VerifyMode};
+use base::{Error, Kind, Result};
+use std::path::Path;
 
 /// The first of these options that was given.
 fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
@@ -150,4 +152,77 @@ pub fn snapshot(a: &Take) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// `penstock backup`: clap does not ask for a --snapshot that another option excludes.
+pub fn backup(a: &Backup) -> Result<()> {
+    let of = &a.snapshot;
+    let given = first_given(&[
+        ("--at", of.at.is_some()),
+        ("--datadir", of.datadir.is_some()),
+        ("--keep-free", of.keep_free.is_some()),
+        ("--snapshot-size", of.snapshot_size.is_some()),
+    ]);
+    match given.filter(|_| of.snapshot.is_none()) {
+        Some(option) => refuse(
+            format!("{option} is for a snapshot, and the backup is a dump"),
+            "leave it out, or add --snapshot METHOD",
+        ),
+        None => Ok(()),
+    }
+}
+
+/// A backup that turned out to be a snapshot: what is for rows does not apply to it. Returns its data directory.
+pub fn restored_snapshot(a: &Restore) -> Result<&Path> {
+    let how = &a.how;
+    let Some(datadir) = &how.new_server.datadir else {
+        return Err(Error::new(
+            Kind::Usage,
+            "the backup is a snapshot: files, which are restored into a new data directory, and not into a server",
+        )
+        .hint(
+            "add --datadir DIR, and name no server; for a server that runs use a logical backup (--kind logical), or dump the restored files: penstock dump --from-files DIR",
+        ));
+    };
+    let s = &how.selection;
+    let c = &how.connection;
+    let of_rows = [
+        ("--resume", how.resume),
+        ("--verify", how.verify != VerifyMode::Auto),
+        ("--skip-damaged", how.skip_damaged),
+        ("--strip-tablespaces", how.strip_tablespaces),
+        ("--record", how.recording.record.is_some()),
+        ("--import-mode", how.import.import_mode != ImportMode::Auto),
+        ("--sort-memory", how.import.sort_memory.is_some()),
+        (
+            "--defer-indexes",
+            how.import.defer_indexes != DeferIndexes::Auto,
+        ),
+        ("--tune", how.settings.tune != Tune::Safe),
+        ("--include-schemas", !s.include_schemas.is_empty()),
+        ("--exclude-schemas", !s.exclude_schemas.is_empty()),
+        ("--include-tables", !s.include_tables.is_empty()),
+        ("--exclude-tables", !s.exclude_tables.is_empty()),
+        ("--password", c.password.is_some()),
+        ("--password-fd", c.password_fd.is_some()),
+    ];
+    match first_given(&of_rows) {
+        Some(option) => Err(Error::new(
+            Kind::Usage,
+            format!("{option} does not apply: the backup is a snapshot, whose files are restored as they are, with the accounts in them"),
+        )
+        .hint("leave it out, or restore a logical backup: --kind logical")),
+        None => Ok(datadir),
+    }
+}
+
+/// A backup that turned out to be an archive.
+pub fn restored_archive(a: &Restore) -> Result<()> {
+    match a.prove {
+        Some(_) => refuse(
+            "--prove is for a snapshot, and the backup is a logical one, whose rows are compared",
+            "leave it out, or restore a snapshot: --kind snapshot",
+        ),
+        None => Ok(()),
+    }
 }

@@ -59,6 +59,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         .link()
         .map(|l| l.waited().as_secs_f64());
     done.dumped_with = ::rows::archives::dumped_with(&plan.archive);
+    let of = |m: &archive::Manifest| (m.position.clone(), m.source.clone());
+    done.source = plan.archive.manifest().map(of);
     Ok(done)
 }
 

@@ -55,6 +55,10 @@ pub fn is_archive(from: &Location) -> Result<bool> {
         }
         return part_of_archive(from).map_or(Ok(false), Err);
     }
+    // Opening it says what it is.
+    if from.join(archive::SNAPSHOT).is_file() {
+        return Ok(true);
+    }
     match dumps::directory::detect(from) {
         Ok(dumps::directory::Detected::Archive) => Ok(true),
         Ok(dumps::directory::Detected::Dump(_)) => Ok(false),

@@ -1,9 +1,9 @@
 //! After the commands of `penstock binlog`.
 
 use super::shared::things;
-use super::{Item, Summary};
+use super::{Item, Line, Summary};
 use base::units::{bytes, count, printable, seconds};
-use binlog_archive::Summary as Archived;
+use binlog_archive::{Changes, Found, Searched, Summary as Archived, shown_time};
 use repository::ServerName;
 use serde_json::json;
 
@@ -78,4 +78,105 @@ pub fn binlog_archive(server: &ServerName, d: &Archived) -> Summary {
             .key("exceptions", &exceptions),
     );
     s
+}
+
+/// Describes the transactions that were found.
+pub fn binlog_find(server: &ServerName, d: &Searched) -> Summary {
+    let heading = match (d.found.len() as u64, d.more) {
+        (0, _) => "No transaction found".to_owned(),
+        (n, false) => format!("{} found", things(n, "transaction")),
+        (n, true) => format!("The first {} found", things(n, "transaction")),
+    };
+    let mut s = Summary::new("binlog find", heading);
+    s.add(
+        Item::keys()
+            .key("server", server.as_str())
+            .key("more", d.more),
+    );
+    let json: Vec<serde_json::Value> = d.found.iter().map(found_json).collect();
+    let mut item = Item::keys().key("transactions", json);
+    for found in &d.found {
+        let t = &found.transaction;
+        let name = t
+            .gtid
+            .as_ref()
+            .map_or_else(String::new, |g| format!("  {g}"));
+        let session = found
+            .thread
+            .map_or_else(String::new, |t| format!("  session {t}"));
+        item = item.with(Line::Blank).with(Line::Plain(printable(&format!(
+            "{}{name}  {}:{} to {}{session}",
+            shown_time(t.time),
+            found.file,
+            t.start,
+            t.end
+        ))));
+        for (_, statement) in &found.statements {
+            item = item.with(Line::Plain(printable(&format!(
+                "  {}",
+                one_line(statement)
+            ))));
+        }
+        for ((schema, table), changes) in &found.changes {
+            item = item.with(Line::Plain(printable(&format!(
+                "  {schema}.{table}: {}",
+                changed(changes)
+            ))));
+        }
+    }
+    s.add(item.with(Line::Blank));
+    s.add(
+        Item::new("searched")
+            .line(format!(
+                "{} of {} of the log, the others by their descriptions",
+                things(d.looked_at, "transaction"),
+                bytes(d.kept)
+            ))
+            .key("looked_at", d.looked_at)
+            .key("kept_bytes", d.kept),
+    );
+    s
+}
+
+fn one_line(statement: &str) -> String {
+    const LONGEST: usize = 300;
+    let words: Vec<&str> = statement.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} …", &line[..end]),
+        None => line,
+    }
+}
+
+fn changed(c: &Changes) -> String {
+    let parts = [
+        (c.inserted, "inserted"),
+        (c.updated, "changed"),
+        (c.deleted, "deleted"),
+    ];
+    let parts = parts.iter().filter(|(n, _)| *n > 0);
+    let words: Vec<String> = parts
+        .map(|(n, what)| format!("{} {what}", things(*n, "row")))
+        .collect();
+    words.join(", ")
+}
+
+fn found_json(f: &Found) -> serde_json::Value {
+    let changes = f.changes.iter().map(|((schema, table), c)| {
+        json!({
+            "schema": schema, "table": table,
+            "inserted": c.inserted, "updated": c.updated, "deleted": c.deleted,
+        })
+    });
+    json!({
+        "gtid": f.transaction.gtid.as_ref().map(ToString::to_string),
+        "time": shown_time(f.transaction.time),
+        "timeline": f.timeline,
+        "file": f.file,
+        "start": f.transaction.start,
+        "end": f.transaction.end,
+        "session": f.thread,
+        "statements": f.statements.iter().map(|(_, s)| s).collect::<Vec<_>>(),
+        "changes": changes.collect::<Vec<_>>(),
+    })
 }

@@ -1,5 +1,6 @@
 //! After a load.
 
+use super::continues::continues;
 use super::shared::{
     duration_with_rows, exceptions_sentence, indexes_not_compared, not_in_archives, objects, rate,
     rows, some, things, throughput,
@@ -51,6 +52,9 @@ pub fn load(d: &load::Summary) -> Summary {
     let remarks = d.remarks.iter().fold(Item::new("notes"), Item::fact);
     s.add(remarks.list(&d.remarks).key("notes", &d.remarks));
     s.add(Item::keys().key("skipped_statements", &d.skipped_statements));
+    if let Some((position, source)) = &d.source {
+        s.add(continues(position, source, false));
+    }
     s.add_dumped_with(&d.dumped_with);
     // A script of another tool may have them.
     if d.digests {

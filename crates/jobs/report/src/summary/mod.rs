@@ -6,6 +6,7 @@
 
 mod binlog;
 mod configuration;
+mod continues;
 mod copy;
 mod doctor;
 mod dump;
@@ -21,7 +22,7 @@ mod traffic;
 mod tuning;
 mod verify;
 
-pub use binlog::binlog_archive;
+pub use binlog::{binlog_archive, binlog_find};
 pub use configuration::{Completed, Configuration, configuration, servers};
 pub use copy::copy;
 pub use doctor::doctor;
@@ -30,7 +31,7 @@ pub use impact::impact;
 pub use load::load;
 pub use point_in_time::{plan, replayed};
 pub use repository::{backup, check, drill, init, list, prune, rekey};
-pub use snapshot::{snapshot_clean, snapshot_restore, snapshot_take, snapshots};
+pub use snapshot::{snapshot_check, snapshot_clean, snapshot_restore, snapshot_take, snapshots};
 pub use text::lines;
 pub use tpcc::{tpcc_check, tpcc_load, tpcc_run};
 pub use traffic::traffic;

@@ -4,7 +4,8 @@ use super::shared::{rows, things};
 use super::{Item, Line, Summary, Table};
 use base::units::{bytes, count, seconds};
 use repository::{
-    Backup, Checked, Drilled, Entry, Listing, Proof, Pruned, Removal, Repository, Unlisted,
+    Backup, BackupKind, Checked, Drilled, Entry, Listing, Made, Proof, Pruned, Removal, Repository,
+    Unlisted,
 };
 use serde_json::{Value, json};
 
@@ -21,11 +22,27 @@ pub fn init(r: &Repository) -> Summary {
     s
 }
 
-/// Describes a backup: its dump, and how it is listed.
+/// Describes a backup: its dump or snapshot, and how it is listed.
 pub fn backup(b: &Backup) -> Summary {
-    let mut s = super::dump(&b.dump);
+    let mut s = match &b.made {
+        Made::Dump(done) => {
+            let s = super::dump(done);
+            let heading = s.heading.replacen("Dump", "Backup", 1);
+            Summary { heading, ..s }
+        }
+        Made::Snapshot(done) => {
+            let s = super::snapshot_take(done);
+            let heading = match done.manifest.exceptions.is_empty() {
+                true => "Backup complete: a snapshot",
+                false => "Backup complete, with exceptions: a snapshot",
+            };
+            Summary {
+                heading: heading.to_owned(),
+                ..s
+            }
+        }
+    };
     s.job = "backup";
-    s.heading = s.heading.replacen("Dump", "Backup", 1);
     s.title = format!("Backup of {}", b.entry.server);
     let name = format!("{}@{}", b.entry.server, b.entry.id);
     s.add(
@@ -54,10 +71,11 @@ pub fn list(r: &Repository, l: &Listing) -> Summary {
     let head = [
         "server",
         "backup",
+        "kind",
         "began (UTC)",
         "took",
         "rows",
-        "row data",
+        "data",
         "stored",
         "source",
         "proven",
@@ -120,30 +138,28 @@ fn cells(e: &Entry, proof: Option<&Proof>) -> Vec<String> {
         0 => String::new(),
         n => things(n as u64, "exception"),
     };
-    if e.encrypted {
-        let unknown = || "-".to_owned();
-        return vec![
-            e.server.clone(),
-            e.id.clone(),
-            begin,
-            seconds(e.seconds()),
-            unknown(),
-            unknown(),
-            bytes(e.stored_bytes),
-            unknown(),
-            proven,
-            "encrypted".to_owned(),
-        ];
-    }
+    let unknown = || "-".to_owned();
+    let of_rows = |text: String| match e.encrypted || e.kind != BackupKind::Logical {
+        true => unknown(),
+        false => text,
+    };
+    let (data, source, note) = match e.encrypted {
+        true => (unknown(), unknown(), "encrypted".to_owned()),
+        false => {
+            let source = format!("{} {}", e.flavour, e.server_version);
+            (bytes(e.raw_bytes), source, note)
+        }
+    };
     vec![
         e.server.clone(),
         e.id.clone(),
+        e.kind.name().to_owned(),
         begin,
         seconds(e.seconds()),
-        count(e.rows),
-        bytes(e.raw_bytes),
+        of_rows(count(e.rows)),
+        data,
         bytes(e.stored_bytes),
-        format!("{} {}", e.flavour, e.server_version),
+        source,
         proven,
         note,
     ]
@@ -151,8 +167,10 @@ fn cells(e: &Entry, proof: Option<&Proof>) -> Vec<String> {
 
 fn entry_json(e: &Entry) -> Value {
     json!({
-        "server": e.server, "id": e.id, "sequence": e.sequence, "begin": e.begin, "end": e.end,
+        "server": e.server, "id": e.id, "kind": e.kind.name(), "method": e.method, "sequence": e.sequence, "begin": e.begin, "end": e.end,
         "duration": base::units::rounded(e.seconds()), "flavour": e.flavour, "server_version": e.server_version,
+        "server_uuid": e.server_uuid, "lock_ms": e.lock_ms.map(base::units::rounded),
+        "definitions_lock_ms": e.definitions_lock_ms.map(base::units::rounded),
         "tables": e.tables, "rows": e.rows, "raw_bytes": e.raw_bytes, "stored_bytes": e.stored_bytes,
         "files": e.files, "position": e.position, "exceptions": e.exceptions, "encrypted": e.encrypted,
         "impact": e.impact,
@@ -265,9 +283,16 @@ pub fn drill(all: &[Drilled]) -> Summary {
         let name = format!("{}@{}", d.entry.server, d.entry.id);
         let line = match &d.restored {
             Ok(done) => format!(
-                "{name}  restored and compared in {}: {} rows{}",
+                "{name}  restored and {} in {}: {}{}",
+                match d.is_of_files {
+                    true => "checked",
+                    false => "compared",
+                },
                 seconds(d.seconds),
-                count(done.rows),
+                match d.is_of_files {
+                    true => things(done.tables, "table"),
+                    false => format!("{} rows", count(done.rows)),
+                },
                 match d.checks.len() as u64 {
                     0 => String::new(),
                     n => format!(", {}", things(n, "check")),
@@ -292,6 +317,7 @@ pub fn drill(all: &[Drilled]) -> Summary {
         json.push(json!({
             "backup": name, "proven": d.is_proven(), "at": d.at.to_string(),
             "seconds": base::units::rounded(d.seconds), "rows": done.map_or(0, |d| d.rows),
+            "kind": if d.is_of_files { "snapshot" } else { "logical" }, "tables": done.map_or(0, |d| d.tables),
             "error": done.err().map(|e| &e.what), "checks": checks,
             "exceptions": done.map_or(&[][..], |d| &d.exceptions[..]),
         }));
@@ -333,14 +359,15 @@ pub fn prune(p: &Pruned) -> Summary {
     for r in &p.backups {
         let e = &r.keep.entry;
         item = item.with(Line::Plain(format!(
-            "{:<8} {}@{}  {}",
+            "{:<8} {}@{}  {:<8}  {}",
             verdict(r, p.dry_run),
             e.server,
             e.id,
+            e.kind.name(),
             why(r)
         )));
         json.push(json!({
-            "server": e.server, "id": e.id, "removed": r.removed, "kept_by": r.keep.reasons, "why": r.why,
+            "server": e.server, "id": e.id, "kind": e.kind.name(), "removed": r.removed, "kept_by": r.keep.reasons, "why": r.why,
         }));
     }
     s.add(item.key("backups", json).key("dry_run", p.dry_run));

@@ -1,11 +1,13 @@
 //! After the commands of `penstock snapshot`.
 
+use super::continues::continues;
 use super::shared::{duration_at, rate, several, things};
 use super::{Item, Summary};
 use archive::manifest::Position;
 use base::units::{bytes, count, printable, seconds};
+use encryption::Place;
 use serde_json::json;
-use snapshot::{Cleaned, Listed, Manifest, Outcome, State, Taken};
+use snapshot::{Checked, Cleaned, Listed, Manifest, Outcome, State, Taken};
 
 /// Describes a snapshot that was taken.
 pub fn snapshot_take(d: &Taken) -> Summary {
@@ -148,6 +150,33 @@ fn position(p: &Position, remark: Option<&str>) -> Vec<Item> {
     vec![binlog, gtid, sources]
 }
 
+/// Describes a stored snapshot that was read through.
+pub fn snapshot_check(d: &Checked, place: &Place) -> Summary {
+    let m = &d.manifest;
+    let mut s = Summary::new("verify", "The snapshot is intact");
+    let path = place.absolute();
+    s.add(Item::new("archive").shown(&path).key("archive", &path));
+    s.add(Item::new("snapshot").line(&m.id).key("id", &m.id));
+    let (size, ..) = m.sizes();
+    s.add(
+        Item::new("files")
+            .line(format!(
+                "{}, {}; every digest fits",
+                things(m.files.len() as u64, "file"),
+                bytes(size)
+            ))
+            .key("files", m.files.len())
+            .key("bytes", size),
+    );
+    for item in position(&m.position, m.position_remark.as_deref()) {
+        s.add(item);
+    }
+    let [duration, throughput] = duration_at(d.seconds, d.bytes, " as stored");
+    s.add(duration);
+    s.add(throughput);
+    s
+}
+
 /// Describes a restored snapshot.
 pub fn snapshot_restore(d: &Outcome) -> Summary {
     let m = &d.manifest;
@@ -215,6 +244,7 @@ pub fn snapshot_restore(d: &Outcome) -> Summary {
     for item in position(&p, m.position_remark.as_deref()) {
         s.add(item);
     }
+    s.add(continues(&p, &m.source, true));
     let [duration, throughput] = duration_at(d.seconds.0, data, "");
     s.add(duration);
     s.add(throughput);

@@ -4,14 +4,37 @@ use super::connection::CONNECTION;
 use super::repository::WHERE;
 use super::{Considered, EVERYWHERE, Verb, always};
 
-pub const VERBS: &[Verb] = &[Verb {
+pub const VERBS: &[Verb] = &[ARCHIVING, FINDING];
+
+const FINDING: Verb = Verb {
+    name: "binlog find",
+    calls: &[
+        "binlog find shop --repository /r",
+        "binlog find shop --repository s3://b/x --table a.b",
+    ],
+    options: &[EVERYWHERE, WHERE, FIND],
+};
+
+const FIND: &[Considered] = &[
+    ("table", "--table t", always),
+    ("schema", "--schema a", always),
+    ("kind", "--kind delete", always),
+    ("after", "--after 2026-11-21T12:00:00Z", always),
+    ("before", "--before 2026-11-21T12:00:00Z", always),
+    ("gtid", "--gtid 0-1-7", always),
+    ("thread", "--thread 7", always),
+    ("text", "--text drop", always),
+    ("limit", "--limit 3", always),
+];
+
+const ARCHIVING: Verb = Verb {
     name: "binlog archive",
     calls: &[
         "binlog archive shop --repository /r -S /s --no-defaults",
         "binlog archive shop mysql://root@h/ --repository s3://b/x --once --no-defaults",
     ],
     options: &[EVERYWHERE, WHERE, ARCHIVE, CONNECTION],
-}];
+};
 
 const ARCHIVE: &[Considered] = &[
     ("failover", "--failover mysql://root@h2/", always),

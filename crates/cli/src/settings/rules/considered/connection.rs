@@ -25,7 +25,7 @@ fn existing(c: &Call) -> bool {
 
 fn files(c: &Call) -> bool {
     // A dump of files takes the group penstock of an option file, too.
-    let stopped = c.has("snapshot") && c.has("--datadir");
+    let stopped = c.has_any(&["snapshot", "--snapshot"]) && c.has("--datadir");
     !c.has("--no-defaults") && !stopped && (not_for_files(c) || c.has("--from-files"))
 }
 
@@ -41,7 +41,7 @@ pub const CONNECTION: &[Considered] = &[
     ("password", "--password", existing),
     ("password-fd", "--password-fd {fd}", |c| {
         // A load into a new data directory gives it to root.
-        not_for_files(c) && !(c.has("snapshot") && c.has("--datadir"))
+        not_for_files(c) && !(c.has_any(&["snapshot", "--snapshot"]) && c.has("--datadir"))
     }),
     ("defaults-file", "--defaults-file {cnf}", files),
     ("defaults-extra-file", "--defaults-extra-file {cnf}", files),

@@ -39,10 +39,15 @@ pub const VERBS: &[Verb] = &[
             "backup shop --repository /r -S /s --consistency none --no-defaults",
             "backup shop --repository /r -h db --max-lag 2s --no-defaults",
             "backup shop --repository /r -h db --max-impact 5% --no-defaults",
+            "backup shop --repository /r -S /s --snapshot reflink --no-defaults",
+            "backup shop --repository s3://b/x -S /s --snapshot lvm --no-defaults",
+            "backup shop --repository /r -S /s --snapshot clone --no-defaults",
+            "backup shop --repository /r --snapshot copy --datadir /srv/d --no-defaults",
         ],
         options: &[
             EVERYWHERE,
             super::repository::WHERE,
+            SNAPSHOT,
             DUMPING,
             SELECTION,
             CONNECTION,
@@ -54,9 +59,29 @@ fn files(c: &Call) -> bool {
     c.has("--from-files")
 }
 
+/// Whether a server is dumped.
 fn server(c: &Call) -> bool {
-    !files(c)
+    !files(c) && !snapshot(c)
 }
+
+fn snapshot(c: &Call) -> bool {
+    c.has("--snapshot")
+}
+
+fn rows(c: &Call) -> bool {
+    !snapshot(c)
+}
+
+const SNAPSHOT: &[Considered] = &[
+    // It excludes options that some calls have.
+    ("snapshot", "--snapshot reflink", |c| {
+        !c.has_any(&["--consistency", "--max-lag", "--max-impact"])
+    }),
+    ("at", "--at /srv", |c| snapshot(c) && !c.has("--datadir")),
+    ("datadir", "--datadir /srv/d", |c| c.has("copy")),
+    ("keep-free", "--keep-free 7%", snapshot),
+    ("snapshot-size", "--snapshot-size 1G", |c| c.has("lvm")),
+];
 
 const FILES: &[Considered] = &[
     // Without an address the calls of other lines could be of files; those with one could not.
@@ -76,17 +101,17 @@ const FILES: &[Considered] = &[
 const DUMPING: &[Considered] = &[
     ("threads", "--threads 2", always),
     ("compression", "--compression none", always),
-    ("chunk-size", "--chunk-size 1M", always),
+    ("chunk-size", "--chunk-size 1M", rows),
     // A call with this option is in the list; here are the wait for the lock that it does not take, and the rest.
     ("consistency", "--consistency none", server),
     ("lock-wait", "--lock-wait 5", |c| {
-        !c.has("none") && server(c)
+        !c.has_any(&["none", "clone", "copy"]) && !files(c)
     }),
-    ("no-routines", "--no-routines", always),
-    ("no-events", "--no-events", always),
-    ("no-triggers", "--no-triggers", always),
-    ("require-all", "--require-all", always),
-    ("record", "--record /tmp/r.json", always),
+    ("no-routines", "--no-routines", rows),
+    ("no-events", "--no-events", rows),
+    ("no-triggers", "--no-triggers", rows),
+    ("require-all", "--require-all", rows),
+    ("record", "--record /tmp/r.json", rows),
     ("max-rate", "--max-rate 20M", always),
     ("max-rate-disk", "--max-rate-disk 20M", always),
     ("max-impact", "--max-impact 5%", server),
@@ -106,8 +131,8 @@ const DUMPING: &[Considered] = &[
 ];
 
 pub const SELECTION: &[Considered] = &[
-    ("include-schemas", "--include-schemas a", always),
-    ("exclude-schemas", "--exclude-schemas a", always),
-    ("include-tables", "--include-tables a.b", always),
-    ("exclude-tables", "--exclude-tables a.b", always),
+    ("include-schemas", "--include-schemas a", rows),
+    ("exclude-schemas", "--exclude-schemas a", rows),
+    ("include-tables", "--include-tables a.b", rows),
+    ("exclude-tables", "--exclude-tables a.b", rows),
 ];

@@ -49,10 +49,14 @@ pub const VERBS: &[Verb] = &[
             "restore --repository /r -S /s --tune max --no-defaults",
             "restore --repository /r -S /s --latest --no-defaults",
             "restore --repository /r --datadir {new} --to-time 2026-11-21T12:00:00Z --no-defaults",
+            "restore --kind snapshot --repository /r --datadir {new} --no-defaults",
         ],
         options: &[
             EVERYWHERE,
             MOMENT,
+            &[("prove", "--prove open", |c| {
+                c.has("snapshot") && c.has("--datadir")
+            })],
             super::repository::WHERE,
             super::repository::OF_SERVER,
             LOADING,
@@ -86,25 +90,25 @@ const LOADING: &[Considered] = &[
     }),
     ("threads", "--threads 2", always),
     ("resume", "--resume", |c| {
-        !c.has_any(&["-:archive", "-:script"]) && !to_a_moment(c)
+        !c.has_any(&["-:archive", "-:script"]) && of_rows(c) && !to_a_moment(c)
     }),
-    ("verify", "--verify none", always),
+    ("verify", "--verify none", of_rows),
     ("allow-same-server", "--allow-same-server", |c| {
         with_manifest(c) && !c.has("--datadir")
     }),
     ("skip-damaged", "--skip-damaged", of_parts),
     ("strip-tablespaces", "--strip-tablespaces", of_archives),
     ("skip-binlog", "--skip-binlog", |c| !c.has("--datadir")),
-    ("record", "--record /tmp/r.json", always),
+    ("record", "--record /tmp/r.json", of_rows),
     // It names the tables that cannot be imported so; where none could be, it is refused.
     ("import-mode", "--import-mode tablespace", with_manifest),
     ("sort-memory", "--sort-memory 1M", |c| {
         with_manifest(c) && !c.has("sql")
     }),
-    ("defer-indexes", "--defer-indexes all", always),
+    ("defer-indexes", "--defer-indexes all", of_rows),
     ("tune", "--tune off", |c| {
         // Without settings to change there is nothing to restart the server for.
-        c.has("offline") || !c.has("--server-command")
+        of_rows(c) && (c.has("offline") || !c.has("--server-command"))
     }),
     // It needs something to restart the server for.
     ("server-command", "--server-command x", |_| false),
@@ -123,11 +127,11 @@ const LOADING: &[Considered] = &[
     ("include-tables", "--include-tables a.b", of_parts),
     ("exclude-tables", "--exclude-tables a.b", of_parts),
     ("max-rate", "--max-rate 20M", always),
-    ("identity", "--identity {key}", of_archives),
+    ("identity", "--identity {key}", encrypted),
     (
         "passphrase-file",
         "--passphrase-file {passphrase}",
-        of_archives,
+        encrypted,
     ),
 ];
 
@@ -139,8 +143,18 @@ fn of_parts(c: &Call) -> bool {
     of_archives(c) && !to_a_moment(c)
 }
 
-fn of_archives(c: &Call) -> bool {
+/// What can be encrypted: an archive or a snapshot.
+fn encrypted(c: &Call) -> bool {
     !of_others(c)
+}
+
+/// Whether rows are loaded, and no files restored.
+fn of_rows(c: &Call) -> bool {
+    !c.has("snapshot")
+}
+
+fn of_archives(c: &Call) -> bool {
+    !of_others(c) && of_rows(c)
 }
 
 /// Whether it is an archive that may have a manifest: of one that is opened later it is not known yet.

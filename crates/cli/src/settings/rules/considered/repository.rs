@@ -7,7 +7,10 @@ pub const WHERE: &[Considered] = &[
     ("metrics-file", "--metrics-file /tmp/m.prom", always),
 ];
 
-pub const OF_SERVER: &[Considered] = &[("server-name", "--server-name shop", always)];
+pub const OF_SERVER: &[Considered] = &[
+    ("server-name", "--server-name shop", always),
+    ("kind", "--kind logical", always),
+];
 
 const OPENING: &[Considered] = &[
     ("identity", "--identity {key}", |c| !c.has("--files-only")),

@@ -18,8 +18,9 @@ use base::units::{bytes, count};
 use calendar::Calendar;
 use drawings::{chart, timeline};
 use jiff::Timestamp;
-use repository::{Entry, Listing};
+use repository::{BackupKind, Entry, Listing};
 use servers::{Server, servers};
+use std::collections::BTreeSet;
 
 /// Backups of a server that are drawn and listed: the newest.
 const MOST: usize = 400;
@@ -225,13 +226,15 @@ fn overview(servers: &[Server<'_>], now: Timestamp) -> Table {
     }
 }
 
-/// Charts and the table of one server.
-fn of_server(p: &mut Page, server: &Server<'_>, calendar: &Calendar) {
-    if server.entries.is_empty() {
-        return;
+fn kind_title(kind: BackupKind) -> &'static str {
+    match kind {
+        BackupKind::Logical => "Logical backups",
+        BackupKind::Snapshot => "Snapshots",
     }
-    p.raw("<section><h2>").text(server.name).raw("</h2>");
-    let entries = newest(&server.entries);
+}
+
+/// Backups of one kind over time: what is of another has other sizes and durations.
+fn charts(p: &mut Page, entries: &[&Entry], calendar: &Calendar) {
     p.raw("<div class='grid2'>");
     let of = |value: &dyn Fn(&Entry) -> Option<f64>| -> Vec<(Timestamp, f64)> {
         let points = entries.iter().filter_map(|e| Some((e.begin()?, value(e)?)));
@@ -245,7 +248,7 @@ fn of_server(p: &mut Page, server: &Server<'_>, calendar: &Calendar) {
         &of(&|e| Some(e.stored_bytes as f64)),
     );
     chart(p, "Duration", "s", calendar, &of(&|e| Some(e.seconds())));
-    chart(p, "Row data per byte stored", "", calendar, &of(&ratio));
+    chart(p, "Data per byte stored", "", calendar, &of(&ratio));
     chart(
         p,
         "Cost to other sessions, as measured",
@@ -253,13 +256,36 @@ fn of_server(p: &mut Page, server: &Server<'_>, calendar: &Calendar) {
         calendar,
         &of(&|e| e.impact.map(|i| i * 100.0)),
     );
+    chart(p, "Commits kept out", "ms", calendar, &of(&|e| e.lock_ms));
     p.raw("</div>");
+}
+
+/// Charts and the table of one server.
+fn of_server(p: &mut Page, server: &Server<'_>, calendar: &Calendar) {
+    if server.entries.is_empty() {
+        return;
+    }
+    p.raw("<section><h2>").text(server.name).raw("</h2>");
+    let entries = newest(&server.entries);
+    let kinds: BTreeSet<BackupKind> = entries.iter().map(|e| e.kind).collect();
+    for kind in &kinds {
+        if kinds.len() > 1 {
+            p.raw("<h3>").text(kind_title(*kind)).raw("</h3>");
+        }
+        let of_kind: Vec<&Entry> = entries
+            .iter()
+            .filter(|e| e.kind == *kind)
+            .copied()
+            .collect();
+        charts(p, &of_kind, calendar);
+    }
     let columns = [
         ("backup", ""),
+        ("kind", ""),
         ("began (UTC)", ""),
         ("took", "s"),
         ("rows", ""),
-        ("row data", "B"),
+        ("data", "B"),
         ("stored", "B"),
         ("ratio", ""),
         ("cost", "%"),
@@ -273,9 +299,13 @@ fn of_server(p: &mut Page, server: &Server<'_>, calendar: &Calendar) {
     let row = |e: &&Entry| {
         vec![
             Cell::text(&e.id),
+            Cell::text(e.kind.name()),
             Cell::text(e.begin().map_or_else(String::new, moment)),
             Cell::Number(e.seconds()),
-            known(e, e.rows as f64),
+            match e.kind {
+                BackupKind::Logical => known(e, e.rows as f64),
+                _ => Cell::None,
+            },
             known(e, e.raw_bytes as f64),
             Cell::Number(e.stored_bytes as f64),
             ratio(e).map_or(Cell::None, Cell::Number),
@@ -307,6 +337,7 @@ fn notes(e: &Entry) -> String {
         all.push("encrypted".to_owned());
     } else {
         all.push(format!("{} {}", e.flavour, e.server_version));
+        all.extend(e.method.as_ref().map(|m| format!("by {m}")));
     }
     match e.exceptions.len() {
         0 => {}

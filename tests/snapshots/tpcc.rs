@@ -1,0 +1,104 @@
+//! Snapshots under TPC-C at full speed, again and again: its conditions hold in what is restored, and the position is
+//! exact. This takes long, so only a thorough run does it; `PENSTOCK_SNAPSHOT_RUNS` says how often for each method.
+
+use super::scene::Scene;
+use crate::kit::waiting::until;
+use crate::kit::{each_kind, thorough};
+use rustix::process::Signal;
+use testkit::{Kind, Server};
+
+/// Snapshots by each method.
+fn runs() -> usize {
+    let asked = std::env::var("PENSTOCK_SNAPSHOT_RUNS").ok();
+    asked.map_or(2, |n| n.parse().expect("PENSTOCK_SNAPSHOT_RUNS: a number"))
+}
+
+const SUMS: &str = "CHECKSUM TABLE tpcc.warehouse, tpcc.district, tpcc.customer, tpcc.history, tpcc.new_orders, \
+    tpcc.orders, tpcc.order_line, tpcc.stock, tpcc.item";
+
+fn bench(scene: &Scene, server: &Server, verb: &str) -> crate::kit::Tool {
+    scene
+        .tool(&["bench", "tpcc", verb, "--socket"])
+        .arg(server.socket())
+        .args(["--user", "root"])
+}
+
+fn under_tpcc(scene: &mut Scene, method: &str) {
+    scene.fill();
+    // The CLONE plugin copies no rows of it.
+    scene
+        .server
+        .client("ALTER TABLE shop.w ENGINE = InnoDB")
+        .expect("another engine");
+    bench(scene, &scene.server, "load")
+        .args(["--warehouses", "1"])
+        .run()
+        .ok();
+    for run in 0..runs() {
+        let newest = "SELECT SUM(d_next_o_id) FROM tpcc.district";
+        let orders = || -> u64 {
+            let text = scene.server.value(newest).expect("a number");
+            text.parse().expect("a number")
+        };
+        let work = bench(scene, &scene.server, "run")
+            .args(["--connections", "4", "--ramp", "0s", "--measure", "1h"])
+            .args(["--seed".to_owned(), (run + 1).to_string()])
+            .start();
+        let more = |n: u64| {
+            let before = orders();
+            until("orders come in", || orders() > before + n);
+        };
+        more(50);
+        scene.take(method, "to", &[]).run().ok();
+        more(50);
+        work.signal(Signal::INT);
+        work.wait();
+        let restored = scene.restore("to", "back", &[]).run().ok().summary();
+        let tool = scene.tool(&["bench", "tpcc", "check", "--user", "root", "--socket"]);
+        let tool = std::cell::Cell::new(Some(tool));
+        scene.follows("back", &restored, SUMS, |copy| {
+            let tool = tool.take().expect("once");
+            tool.arg(copy.socket()).run().ok();
+        });
+        scene.nothing_left(&["to"]);
+        std::fs::remove_dir_all(scene.path("to")).expect("removed");
+    }
+}
+
+each_kind!(clones_of_files_under_tpcc; mysql, mariadb);
+fn clones_of_files_under_tpcc(kind: Kind) {
+    if thorough()
+        && let Some(mut scene) = Scene::on("xfs", kind, false)
+    {
+        under_tpcc(&mut scene, "reflink");
+    }
+}
+
+each_kind!(subvolumes_under_tpcc; mysql, mariadb);
+fn subvolumes_under_tpcc(kind: Kind) {
+    if thorough()
+        && let Some(mut scene) = Scene::on("btrfs", kind, true)
+    {
+        under_tpcc(&mut scene, "btrfs");
+    }
+}
+
+each_kind!(copies_by_the_server_under_tpcc; mysql, mariadb);
+fn copies_by_the_server_under_tpcc(kind: Kind) {
+    if !thorough()
+        || kind == Kind::MariaDb && !std::path::Path::new("/usr/bin/mariadb-backup").exists()
+    {
+        return;
+    }
+    let Some(mut scene) = Scene::anywhere(kind) else {
+        return;
+    };
+    match kind {
+        Kind::MySql => {
+            let sql = "INSTALL PLUGIN clone SONAME 'mysql_clone.so'";
+            scene.server.client(sql).expect("the plugin");
+            under_tpcc(&mut scene, "clone");
+        }
+        _ => under_tpcc(&mut scene, "copy"),
+    }
+}
