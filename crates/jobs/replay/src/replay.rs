@@ -8,7 +8,7 @@ use crate::precheck;
 use crate::state::State;
 use crate::target::Target;
 use crate::watch::Watch;
-use crate::{reading, settings, source, status};
+use crate::{numbers, reading, settings, source, status};
 use base::{Cancel, Error, Kind, Result, units::printable};
 use binlog::{Checksum, Description};
 use instance::tune;
@@ -41,7 +41,7 @@ pub fn replay(run: &Run, options: &Options, request: &Request<'_>) -> Result<Sum
         .workers
         .unwrap_or_else(|| settings::workers(run::host::cores()))
         .max(1);
-    let (server_id, target_id) = two_numbers()?;
+    let (server_id, target_id) = numbers::two()?;
     let wanted = settings::wanted(&target.id, target_id, workers, options.tune);
     let tuning = tune::begin_with(run, &options.state, &options.wire, &target.id, wanted)?;
     let target_id = number_of(&mut target.conn)?;
@@ -139,25 +139,6 @@ fn remove_left(run: &Run, target: &mut Target<'_>) -> Result<Option<NamedPlace>>
         )));
     }
     Ok(left)
-}
-
-/// Two different numbers of servers, of which neither is likely in any log.
-fn two_numbers() -> Result<(u32, u32)> {
-    let account = Account::random()
-        .map_err(|e| Error::new(Kind::Failed, format!("no random numbers: {e}")))?;
-    let mut numbers = [0u32; 2];
-    for (number, text) in numbers
-        .iter_mut()
-        .zip(account.password.reveal().as_bytes().chunks(16))
-    {
-        for b in text {
-            *number = number.rotate_left(5) ^ u32::from(*b);
-        }
-        // Numbers of real servers are small or made of addresses; these are between 2^30 and 2^31.
-        *number = *number >> 2 | 1 << 30;
-    }
-    let [a, b] = numbers;
-    Ok((a, if a == b { b ^ 1 } else { b }))
 }
 
 /// The number that the target has now: the account may not be allowed to change it.
@@ -405,7 +386,7 @@ impl Part<'_> {
                 Checksum::Crc32 => "CRC32",
             },
             variables: vec![
-                ("server_uuid", uuid(self.server_id)),
+                ("server_uuid", numbers::uuid(self.server_id)),
                 ("gtid_mode", mode.to_owned()),
                 ("gtid_domain_id", "0".to_owned()),
                 ("collation_server", "utf8mb4_general_ci".to_owned()),
@@ -413,9 +394,4 @@ impl Part<'_> {
             ],
         }
     }
-}
-
-/// A UUID that is no server's.
-fn uuid(number: u32) -> String {
-    format!("{number:08x}-0000-4000-8000-{:012x}", std::process::id())
 }
