@@ -2,6 +2,7 @@
 
 mod archive;
 mod breaks;
+mod kept;
 mod kit;
 mod point_in_time;
 mod timelines;

@@ -11,6 +11,7 @@
 mod archiver;
 mod kept;
 pub mod layout;
+mod prune;
 mod reading;
 mod route;
 mod search;
@@ -21,6 +22,7 @@ mod walk;
 
 pub use archiver::{Options, Start, Summary, archive, replica_number};
 pub use kept::{Kept, KeptFile, KeptTimeline};
+pub use prune::PrunedLog;
 pub use reading::FileBytes;
 pub use route::{Leg, NoRoute, Route, Target, shown_time};
 pub use search::{Changes, Found, Kind as FoundKind, Search, Searched, search};

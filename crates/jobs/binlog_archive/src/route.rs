@@ -112,12 +112,6 @@ impl Kept {
                 route.next = found;
                 return Ok(Ok(route));
             }
-            let file_gap = kept.files.iter().find_map(|f| Some((f, f.gap?)));
-            if let Some((file, gap)) = file_gap {
-                route
-                    .missing
-                    .push(format!("{}:{gap} and what follows in that file", file.name));
-            }
             self.add(&mut route, at, from.clone(), end.clone());
             let Some(next) = next else {
                 return Ok(match target {
@@ -145,6 +139,7 @@ impl Kept {
     }
 
     fn add(&self, route: &mut Route, timeline: usize, from: Place, to: Place) {
+        route.missing.extend(self.gaps(timeline, &from, &to));
         for head in self.timelines[timeline]
             .files
             .iter()
@@ -163,6 +158,31 @@ impl Kept {
             route.bytes += end.saturating_sub(start);
         }
         route.legs.push(Leg { timeline, from, to });
+    }
+
+    /// What is missing within a timeline, where segments were lost.
+    fn gaps(&self, timeline: usize, from: &Place, to: &Place) -> Vec<String> {
+        let files = &self.timelines[timeline].files;
+        let between = |f: &&crate::KeptFile| {
+            order(&f.name) >= order(&from.file) && order(&f.name) <= order(&to.file)
+        };
+        let files: Vec<_> = files.iter().filter(between).collect();
+        let mut missing = Vec::new();
+        for (i, file) in files.iter().enumerate() {
+            let end = file.end();
+            let next = file.segments.last().and_then(|s| s.next.as_deref());
+            match files.get(i + 1) {
+                _ if file.gap.is_some() => {
+                    missing.push(format!("{}:{end} and what follows in that file", file.name));
+                }
+                // The next one is what this one names as its next.
+                Some(after) if next != Some(&after.name) => {
+                    missing.push(format!("from {}:{end} to {}:0", file.name, after.name));
+                }
+                _ => {}
+            }
+        }
+        missing
     }
 
     /// Where to stop in this timeline: the file, the offset, and the transaction that is left out.

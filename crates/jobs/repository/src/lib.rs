@@ -26,6 +26,7 @@ mod recover;
 mod repo;
 mod retention;
 mod small_files;
+mod window;
 
 pub use backup::{Backup, How, Made, Planned, backup};
 pub use binlogs::archive_binlog;
@@ -43,3 +44,4 @@ pub use proof::Proof;
 pub use prune::{Pruned, Removal, prune};
 pub use repo::Repository;
 pub use retention::{Keep, Policies, Policy};
+pub use window::Window;

@@ -6,6 +6,7 @@ use crate::lock;
 use crate::proof::Proof;
 use crate::repo::{Repository, storage};
 use crate::small_files::read_each;
+use crate::window::Window;
 use base::{Error, Kind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -27,6 +28,10 @@ pub struct Listing {
     pub proofs: Vec<Proof>,
     /// Files of drills that say something else than their names, and do not count.
     pub damaged_drills: Vec<String>,
+    /// From when to when servers can be restored by their binary logs.
+    pub windows: Vec<Window>,
+    /// Why the binary log of a server is not among these.
+    pub damaged_logs: Vec<String>,
 }
 
 impl Listing {
@@ -147,7 +152,20 @@ impl Repository {
         let proofs = self.proofs(server, &copies)?;
         let (entries, damaged) = self.entries_with(server, copies)?;
         let unlisted = self.unlisted(server, &entries)?;
+        let (mut windows, mut damaged_logs) = (Vec::new(), Vec::new());
+        for of in self.servers_with_logs()? {
+            if server.is_some_and(|s| *s != of) {
+                continue;
+            }
+            // One that cannot be read does not hide the others.
+            match self.windows(&of, &entries) {
+                Ok(found) => windows.extend(found),
+                Err(e) => damaged_logs.push(format!("{of}: {}", e.what)),
+            }
+        }
         Ok(Listing {
+            windows,
+            damaged_logs,
             entries,
             damaged,
             unlisted,

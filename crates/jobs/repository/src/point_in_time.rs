@@ -89,20 +89,28 @@ pub fn plan(
     Err(e.hint("penstock list shows from when to when a server can be restored; --across-gap applies the log in spite of what is missing"))
 }
 
+/// The place of a backup in the log.
+pub(crate) fn place_of(entry: &Entry) -> Option<Place> {
+    Some(Place {
+        file: entry.position.binlog_file.clone()?,
+        offset: entry.position.binlog_position?,
+    })
+}
+
 /// The way from one backup, or in words why there is none.
-fn way(kept: &Kept, entry: &Entry, target: &Target) -> Result<std::result::Result<Route, String>> {
+pub(crate) fn way(
+    kept: &Kept,
+    entry: &Entry,
+    target: &Target,
+) -> Result<std::result::Result<Route, String>> {
     let position = &entry.position;
     if entry.encrypted && position.binlog_file.is_none() {
         return Ok(Err(
             "is encrypted, and its place in the log is not known".into()
         ));
     }
-    let (Some(file), Some(offset)) = (&position.binlog_file, position.binlog_position) else {
+    let Some(from) = place_of(entry) else {
         return Ok(Err("has no place in the binary log".into()));
-    };
-    let from = Place {
-        file: file.clone(),
-        offset,
     };
     let (begin, end) = (entry.begin(), entry.end());
     let seconds = |t: Option<jiff::Timestamp>| t.map_or(i64::MAX, |t| t.as_second());

@@ -13,6 +13,7 @@ use crate::repo::{Repository, names};
 use crate::retention::{Keep, Policies, judge};
 use archive::marker;
 use base::{Error, Kind, Result, failpoint};
+use binlog_archive::PrunedLog;
 use run::{Run, failure};
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -41,6 +42,8 @@ pub struct Pruned {
     pub leftovers: Vec<Unlisted>,
     /// Whole backups that were not listed, and are now.
     pub adopted: Vec<Entry>,
+    /// Files of binary logs that no backup needs any more.
+    pub logs: Vec<PrunedLog>,
     /// Whether nothing was changed.
     pub dry_run: bool,
     /// Why a prune without `--force` would refuse; of a dry run only.
@@ -175,6 +178,27 @@ pub fn prune(
             clear(&repository.backup_place(&left.server, &left.id))?;
         }
         done.leftovers.push(left);
+    }
+    let stay: Vec<Entry> = match dry_run {
+        false => entries.clone(),
+        true => {
+            let going = |e: &Entry| {
+                let removed = done.backups.iter().filter(|r| r.removed);
+                let mut removed = removed.map(|r| &r.keep.entry);
+                removed.any(|r| r.server == e.server && r.id == e.id)
+            };
+            entries.iter().filter(|e| !going(e)).cloned().collect()
+        }
+    };
+    for of in repository.servers_with_logs()? {
+        if server.is_some_and(|s| *s != of) {
+            continue;
+        }
+        run.check()?;
+        if let Some(lock) = &lock {
+            lock.check()?;
+        }
+        done.logs.extend(repository.prune_log(&of, &stay, dry_run)?);
     }
     if !dry_run {
         lock::remove_stale(&repository.locks)?;

@@ -12,6 +12,9 @@ use run::{Run, failure};
 use std::sync::Arc;
 use store::Store;
 
+/// After so many segments of a file their heads are stored in one object.
+const TOGETHER: usize = 64;
+
 pub(crate) struct State<'r> {
     pub(crate) run: &'r Run,
     pub(crate) options: &'r Options,
@@ -217,6 +220,11 @@ impl<'r> State<'r> {
         summary.timeline = head.timeline;
         self.counters.stored.add(head.stored);
         self.heads.push(head);
+        // Who lists the archive then reads one object instead of many.
+        if self.heads.len().is_multiple_of(TOGETHER) {
+            Kept::join(&*self.store, &self.heads)
+                .map_err(|e| failure::store("cannot store the binary log", &e))?;
+        }
         Ok(())
     }
 }
@@ -225,7 +233,11 @@ impl<'r> State<'r> {
 fn archived(kept: &Kept) -> Option<Executed> {
     let first = kept.timelines.first()?;
     let mariadb = first.timeline.is_mariadb();
-    let before = first.timeline.executed_before.as_deref().unwrap_or("");
+    // The files before the first that is kept may have been pruned.
+    let stated = first.first().and_then(|h| h.executed_before.as_deref());
+    let before = stated
+        .or(first.timeline.executed_before.as_deref())
+        .unwrap_or("");
     let mut all = Executed::parse(mariadb, before)?;
     for timeline in &kept.timelines {
         for head in timeline.files.iter().flat_map(|f| &f.segments) {

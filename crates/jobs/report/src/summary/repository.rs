@@ -2,7 +2,7 @@
 
 use super::shared::{rows, things};
 use super::{Item, Line, Summary, Table};
-use base::units::{bytes, count, seconds};
+use base::units::{bytes, count, printable, seconds};
 use repository::{
     Backup, BackupKind, Checked, Drilled, Entry, Listing, Made, Proof, Pruned, Removal, Repository,
     Unlisted,
@@ -103,6 +103,24 @@ pub fn list(r: &Repository, l: &Listing) -> Summary {
             .with(Line::Plain(format!("{} in all", bytes(stored))));
     }
     s.add(item);
+    let windows: Vec<String> = l.windows.iter().map(window).collect();
+    let json = l.windows.iter().map(|w| {
+        json!({
+            "server": w.server, "backup": w.backup, "from": w.from, "to": w.to,
+            "end": w.end.to_string(), "missing": w.missing,
+        })
+    });
+    s.add(
+        Item::new("to any moment")
+            .list(&windows)
+            .key("windows", json.collect::<Vec<Value>>()),
+    );
+    let logs: Vec<String> = l.damaged_logs.iter().map(|d| printable(d)).collect();
+    s.add(
+        Item::new("damaged logs")
+            .list(&logs)
+            .key("damaged_logs", &logs),
+    );
     s.add(unlisted(&l.unlisted));
     let damaged: Vec<String> = l
         .damaged
@@ -121,6 +139,22 @@ pub fn list(r: &Repository, l: &Listing) -> Summary {
             .key("damaged_drills", &l.damaged_drills),
     );
     s
+}
+
+/// From when to when a server can be restored.
+fn window(w: &repository::Window) -> String {
+    let from = w.from.get(..19).unwrap_or(&w.from);
+    let to =
+        w.to.as_deref()
+            .unwrap_or("the same moment: nothing came after it");
+    let gap = match w.missing.is_empty() {
+        true => String::new(),
+        false => format!("; then a gap: {}", w.missing.join("; ")),
+    };
+    printable(&format!(
+        "{}: from {from}Z ({}) to {to}, {}{gap}",
+        w.server, w.backup, w.end
+    ))
 }
 
 /// What is said of the file of a drill that does not count.
@@ -386,6 +420,24 @@ pub fn prune(p: &Pruned) -> Summary {
         Item::new("left over by killed runs")
             .list(&left)
             .key("leftovers", &left),
+    );
+    let logs = p.logs.iter().map(|l| {
+        format!(
+            "{}: {} before {}, {}",
+            l.server,
+            things(l.files, "file"),
+            printable(&l.from),
+            bytes(l.bytes)
+        )
+    });
+    let json = p
+        .logs
+        .iter()
+        .map(|l| json!({"server": l.server, "files": l.files, "bytes": l.bytes, "from": l.from}));
+    s.add(
+        Item::new("binary logs")
+            .list(&logs.collect::<Vec<_>>())
+            .key("binary_logs", json.collect::<Vec<Value>>()),
     );
     s.add(adopted(&p.adopted));
     s
