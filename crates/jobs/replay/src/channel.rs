@@ -122,8 +122,9 @@ fn execute(conn: &mut Conn, sql: &str, doing: &str) -> Result<()> {
 
 /// Keeps a second replay away, for as long as the connection lasts.
 pub(crate) fn lock(conn: &mut Conn) -> Result<()> {
+    // The session of a replay that has just ended may take a moment to end, too.
     let free = conn
-        .fetch("SELECT GET_LOCK('penstock_replay', 0)")
+        .fetch("SELECT GET_LOCK('penstock_replay', 5)")
         .map_err(|e| failure::wire("cannot lock the target for a replay", e))?;
     match free.first().and_then(|r| r.first()) {
         Some(Some(v)) if v == b"1" => Ok(()),

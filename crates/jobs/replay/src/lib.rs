@@ -16,6 +16,7 @@ mod channel;
 mod directory;
 mod feed;
 mod log;
+mod numbers;
 mod options;
 mod precheck;
 mod reading;

@@ -15,7 +15,7 @@ pub const AHEAD: u64 = 256 << 20;
 pub struct Options {
     /// The target; its account may administer replication.
     pub wire: wire::Options,
-    /// Where the target reaches this host; `None` for a target on this host, by the loopback address.
+    /// Where the target reaches this host; `None` for the address from which this host reaches the target.
     pub listen: Option<Listen>,
     /// Workers of the applier; `None` for twice the cores.
     pub workers: Option<u32>,

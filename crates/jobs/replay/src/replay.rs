@@ -8,7 +8,7 @@ use crate::precheck;
 use crate::state::State;
 use crate::target::Target;
 use crate::watch::Watch;
-use crate::{reading, settings, source, status};
+use crate::{numbers, reading, settings, source, status};
 use base::{Cancel, Error, Kind, Result, units::printable};
 use binlog::{Checksum, Description};
 use instance::tune;
@@ -41,7 +41,7 @@ pub fn replay(run: &Run, options: &Options, request: &Request<'_>) -> Result<Sum
         .workers
         .unwrap_or_else(|| settings::workers(run::host::cores()))
         .max(1);
-    let (server_id, target_id) = two_numbers()?;
+    let (server_id, target_id) = numbers::two()?;
     let wanted = settings::wanted(&target.id, target_id, workers, options.tune);
     let tuning = tune::begin_with(run, &options.state, &options.wire, &target.id, wanted)?;
     let target_id = number_of(&mut target.conn)?;
@@ -141,25 +141,6 @@ fn remove_left(run: &Run, target: &mut Target<'_>) -> Result<Option<NamedPlace>>
     Ok(left)
 }
 
-/// Two different numbers of servers, of which neither is likely in any log.
-fn two_numbers() -> Result<(u32, u32)> {
-    let account = Account::random()
-        .map_err(|e| Error::new(Kind::Failed, format!("no random numbers: {e}")))?;
-    let mut numbers = [0u32; 2];
-    for (number, text) in numbers
-        .iter_mut()
-        .zip(account.password.reveal().as_bytes().chunks(16))
-    {
-        for b in text {
-            *number = number.rotate_left(5) ^ u32::from(*b);
-        }
-        // Numbers of real servers are small or made of addresses; these are between 2^30 and 2^31.
-        *number = *number >> 2 | 1 << 30;
-    }
-    let [a, b] = numbers;
-    Ok((a, if a == b { b ^ 1 } else { b }))
-}
-
 /// The number that the target has now: the account may not be allowed to change it.
 fn number_of(conn: &mut Conn) -> Result<u32> {
     let text = cell(conn, "SELECT @@GLOBAL.server_id")?;
@@ -192,7 +173,7 @@ impl Part<'_> {
         // Not the run's own flag: when the user stops the run, the applier still gets the rest of its transaction, for
         // which it would wait otherwise.
         let stop = Cancel::new();
-        let listener = self.listen(&stop)?;
+        let listener = self.listen(&target.conn, &stop)?;
         let address = listener
             .address()
             .map_err(|e| Error::new(Kind::Failed, format!("cannot serve the log: {e}")))?;
@@ -357,16 +338,31 @@ impl Part<'_> {
         e
     }
 
-    fn listen(&self, stop: &Cancel) -> Result<Listener> {
-        let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let Listen { address, target } = self.options.listen.unwrap_or(Listen {
-            address: SocketAddr::new(local, 0),
-            target: local,
-        });
+    /// Listens where the target reaches us: by the loopback address on this host, else at the address from which we have
+    /// reached the target.
+    fn listen(&self, conn: &Conn, stop: &Cancel) -> Result<Listener> {
+        let local = Listen {
+            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+            target: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        };
+        let from_conn = || {
+            let (ours, theirs) = conn.tcp_addresses()?;
+            Some(Listen {
+                address: SocketAddr::new(ours.ip().to_canonical(), 0),
+                target: theirs.ip(),
+            })
+        };
+        let listen = self.options.listen.or_else(from_conn).unwrap_or(local);
+        if !listen.target.to_canonical().is_loopback() {
+            self.run.observer.warn(format!(
+                "the binary log is sent to the target, {}, without encryption",
+                listen.target.to_canonical()
+            ));
+        }
         Account::random()
-            .and_then(|account| Listener::bind(address, target, account, stop))
+            .and_then(|account| Listener::bind(listen.address, listen.target, account, stop))
             .map_err(|e| {
-                let text = format!("cannot serve the log on {address}: {e}");
+                let text = format!("cannot serve the log on {}: {e}", listen.address);
                 Error::new(Kind::Connection, text)
             })
     }
@@ -390,7 +386,7 @@ impl Part<'_> {
                 Checksum::Crc32 => "CRC32",
             },
             variables: vec![
-                ("server_uuid", uuid(self.server_id)),
+                ("server_uuid", numbers::uuid(self.server_id)),
                 ("gtid_mode", mode.to_owned()),
                 ("gtid_domain_id", "0".to_owned()),
                 ("collation_server", "utf8mb4_general_ci".to_owned()),
@@ -398,9 +394,4 @@ impl Part<'_> {
             ],
         }
     }
-}
-
-/// A UUID that is no server's.
-fn uuid(number: u32) -> String {
-    format!("{number:08x}-0000-4000-8000-{:012x}", std::process::id())
 }

@@ -70,6 +70,26 @@ pub(crate) fn at_end(conn: &mut Conn, id: &Identity) -> Result<Option<Status>> {
     Ok(Some(status))
 }
 
+/// Why MySQL's applier failed. Its status shows the worker that failed last, which may only have waited in vain for an
+/// earlier transaction to commit; the table of workers has the first one.
+pub(crate) fn first_failure(conn: &mut Conn, id: &Identity) -> Option<(u64, String)> {
+    /// The error of a worker whose earlier transaction failed.
+    const EARLIER_FAILED: u64 = 3030;
+    if id.is_mariadb() {
+        return None;
+    }
+    let sql = format!(
+        "SELECT LAST_ERROR_NUMBER AS number, LAST_ERROR_MESSAGE AS message FROM performance_schema.replication_applier_status_by_worker \
+        WHERE CHANNEL_NAME = '{CHANNEL}' AND LAST_ERROR_NUMBER NOT IN (0, {EARLIER_FAILED}) ORDER BY LAST_ERROR_TIMESTAMP LIMIT 1"
+    );
+    // An account that may not look gets what the status says.
+    let row = rows(conn, &sql).ok()?.into_iter().next()?;
+    Some((
+        row.get("number")?.parse().ok()?,
+        row.get("message")?.clone(),
+    ))
+}
+
 type Row = BTreeMap<String, String>;
 
 /// All rows, cells by the names of their columns in lower case; NULL is "".

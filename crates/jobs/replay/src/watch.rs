@@ -36,8 +36,9 @@ impl Watch<'_> {
             let applied = self.state.applied();
             let bytes = self.state.bytes(applied).saturating_sub(self.first);
             phase.counters.bytes.set(bytes);
-            if let Some((number, text)) = &status.apply_error {
-                return Err(apply_error(*number, text));
+            if let Some(shown) = status.apply_error {
+                let (number, text) = status::first_failure(conn, self.id).unwrap_or(shown);
+                return Err(apply_error(number, &text));
             }
             // What cannot be served ends the replay only when everything before it is applied: then it is known where
             // the target stands.
@@ -126,7 +127,7 @@ fn receive_error(number: u64, text: &str) -> Error {
     let text = format!("the target cannot read the log from this host: {text} (error {number})");
     let e = Error::new(Kind::Connection, printable(&text));
     match number {
-        2002 | 2003 | 2005 | 2013 => e.hint("the target has to reach this host by TCP: for a target on another host, name an address of this host that it reaches with --listen"),
+        2002 | 2003 | 2005 | 2013 => e.hint("the target has to reach this host by TCP, at the address from which this host reaches it: firewalls and containers may prevent that"),
         _ => e,
     }
 }

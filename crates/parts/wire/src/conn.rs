@@ -13,6 +13,7 @@ use crate::statement::{Answer, timed_out};
 use crate::stream::Stream;
 use crate::{Column, Error, Options, Result, Rows, login};
 use std::io::{Read, Write};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -130,6 +131,11 @@ impl Conn {
     /// The process that listens at the other end of a unix socket, as the kernel knows it.
     pub fn peer_process(&self) -> Option<u32> {
         self.stream.socket()?.peer_process()
+    }
+
+    /// Our address and the server's, if the connection is TCP.
+    pub fn tcp_addresses(&self) -> Option<(SocketAddr, SocketAddr)> {
+        self.stream.socket()?.tcp_addresses()
     }
 
     /// Whether the connection runs over TLS.

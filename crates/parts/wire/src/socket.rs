@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{RecvFlags, SendFlags};
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -119,6 +119,14 @@ impl Socket {
             return u32::try_from(peer.pid.as_raw_nonzero().get()).ok();
         }
         None
+    }
+
+    /// Our address and the other end's, if this is TCP.
+    pub(crate) fn tcp_addresses(&self) -> Option<(SocketAddr, SocketAddr)> {
+        match &self.kind {
+            Kind::Tcp(s) => Some((s.local_addr().ok()?, s.peer_addr().ok()?)),
+            Kind::Unix(_) => None,
+        }
     }
 
     /// Whether this is a unix socket, which cannot be overheard on the network.

@@ -509,10 +509,11 @@ impl Tuning<'_> {
     }
 }
 
-/// Keeps other loads from changing settings, until the connection ends.
+/// Keeps other loads from changing settings, until the connection ends. The session of one that has just finished may take
+/// a moment to end.
 fn lock(conn: &mut Conn) -> Result<bool> {
     let free = conn
-        .fetch("SELECT GET_LOCK('penstock_tuning', 0)")
+        .fetch("SELECT GET_LOCK('penstock_tuning', 3)")
         .map_err(|e| failure::wire("cannot lock the server's settings", e))?;
     Ok(matches!(free.first().and_then(|r| r.first()), Some(Some(v)) if v == b"1"))
 }

@@ -90,6 +90,7 @@ fn a_transaction_that_fails(kind: Kind) {
         .replay(&target, &log.files, third, log.last())
         .expect_err("a duplicate");
     assert_eq!(e.server_error, Some(1062), "{e}");
+    assert!(e.what.contains("Duplicate entry '60'"), "{e}");
     let failed = &log.transactions[2 + 60];
     let gtid = failed.1.gtid.as_ref().expect("a GTID").to_string();
     assert!(e.what.contains(&gtid), "{e} does not name {gtid}");

@@ -4,7 +4,7 @@ use crate::kit::{Log, Tool, each_kind, marks, start, tables};
 use base::Kind as Failure;
 use binlog::gtid::Executed;
 use replay::{Options, Request};
-use testkit::{Kind, Server};
+use testkit::{Kind, Server, Setup};
 
 const NONE: [&str; 2] = ["--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"];
 
@@ -75,14 +75,17 @@ fn modes_of_mysql() {
 fn what_the_target_has(kind: Kind) {
     let source = start(kind, &["--server-id=2"]);
     let log = some(&source);
-    let target = start(kind, &["--server-id=3"]);
+    let args = [crate::kit::gtids(kind), &["--server-id=3"]].concat();
+    let target = Setup::new(kind).expect("a set-up").tcp().args(args);
+    let target = target.start().expect("a server");
     let tool = Tool::new();
     let half = log.transactions[4].0;
     let done = tool
         .replay(&target, &log.files, log.first(), half)
         .expect("the first half");
     let executed = Executed::parse(kind != Kind::MySql, &done.gtids).expect("GTIDs");
-    let options = Options::new(target.options(), tool.state.path().to_owned());
+    // Over TCP, as to another host.
+    let options = Options::new(target.tcp_options(), tool.state.path().to_owned());
     let request = |executed| Request {
         log: &log.files,
         from: log.first(),

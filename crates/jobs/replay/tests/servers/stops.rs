@@ -180,4 +180,4 @@ fn in_one_go(kind: Kind) {
         .expect("no replay");
     assert_eq!((again.transactions, again.bytes), (0, 0));
 }
-each_kind!(in_one_go; mysql, mariadb, mariadb118);
+each_kind!(in_one_go; mysql, mariadb);

@@ -87,8 +87,7 @@ impl Session {
                 QUERY => self.statement(&String::from_utf8_lossy(rest))?,
                 BINLOG_DUMP => return self.dump(rest).map(Some),
                 BINLOG_DUMP_GTID => {
-                    let text =
-                        "the log is served by file and position: SOURCE_AUTO_POSITION must be 0";
+                    let text = "the log is served from a position in a file: SOURCE_AUTO_POSITION must be 0";
                     self.refuse("COM_BINLOG_DUMP_GTID", text)?;
                 }
                 other => self.refuse(
