@@ -411,3 +411,37 @@ fn a_configuration_that_is_wrong_is_refused_before_anything_is_done() {
         .code(2)
         .says(&["cannot read the configuration"]);
 }
+
+/// `binlog archive NAME` knows the server and the repository, as `backup NAME` does.
+#[test]
+fn the_log_of_a_named_server_is_archived() {
+    if !testkit::available(testkit::Kind::MariaDb) {
+        return;
+    }
+    let setup = testkit::Setup::new(testkit::Kind::MariaDb).expect("a set-up");
+    let server = setup
+        .args(["--log-bin=b", "--server-id=1"])
+        .start()
+        .expect("a server");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
+    crate::kit::Tool::new(["init"])
+        .arg(path("repository"))
+        .run()
+        .ok();
+    let text = format!(
+        "repository = \"{}\"\n[servers.shop]\nsocket = \"{}\"\nuser = \"root\"\n",
+        path("repository").display(),
+        server.socket().display()
+    );
+    std::fs::write(path("c.toml"), text).expect("a configuration");
+    let archive = |name: &str| {
+        crate::kit::Tool::new(["binlog", "archive", name, "--once", "--config"])
+            .arg(path("c.toml"))
+            .run()
+    };
+    archive("shop").ok().says(&["Binary log archived"]);
+    archive("shp")
+        .code(2)
+        .says(&["there is no server 'shp'", "shop"]);
+}

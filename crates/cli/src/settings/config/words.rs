@@ -57,11 +57,25 @@ pub fn complete(typed: Vec<OsString>, config: Option<&Config>) -> Result<Words> 
 /// The command with nothing but what it cannot do without: whether the configuration is sound by itself.
 fn bare(line: &Typed) -> Vec<OsString> {
     let command = line.verb();
-    let mut words: Vec<OsString> = vec!["penstock".into(), command.get_name().into()];
+    let mut words: Vec<OsString> = vec!["penstock".into()];
+    if is_binlog_archive(command) {
+        words.push("binlog".into());
+    }
+    words.push(command.get_name().into());
     if let Some(name) = line.one::<String>("name") {
         words.push(name.into());
     }
     words
+}
+
+/// The only command with a command above it that a configuration completes.
+fn is_binlog_archive(command: &clap::Command) -> bool {
+    command.get_name() == "archive"
+}
+
+/// Whether the command's NAME is that of a server, which it connects to.
+fn connects_by_name(command: &clap::Command) -> bool {
+    command.get_name() == "backup" || is_binlog_archive(command)
 }
 
 /// What is said of this command line, option by option.
@@ -69,12 +83,12 @@ pub(super) fn said(config: &Config, line: &Typed) -> Result<Vec<Said>> {
     let command = line.verb();
     let name = line
         .one::<String>("name")
-        .filter(|_| command.get_name() == "backup")
+        .filter(|_| connects_by_name(command))
         .or_else(|| line.one::<String>("server_name"));
     let server = config
         .servers()
         .find(|s| name.is_some_and(|n| s.name.as_str() == n));
-    if let Some(name) = name.filter(|_| command.get_name() == "backup")
+    if let Some(name) = name.filter(|_| connects_by_name(command))
         && server.is_none()
         && config.servers().next().is_some()
         && !names_a_server(line)
@@ -94,7 +108,7 @@ pub(super) fn said(config: &Config, line: &Typed) -> Result<Vec<Said>> {
     let by_uri = line.one::<String>("source").is_some();
     let connection = |s: &&Setting| {
         s.command.is_none()
-            && command.get_name() == "backup"
+            && connects_by_name(command)
             && !(by_uri && ["host", "port", "socket", "user"].contains(&s.key.as_str()))
     };
     let mut settings: Vec<&Setting> = config.settings.iter().filter(of_command).collect();
@@ -123,7 +137,7 @@ pub(super) fn said(config: &Config, line: &Typed) -> Result<Vec<Said>> {
     }
     let mut said = Vec::new();
     if let Some(source) = server.and_then(|s| s.source.as_ref())
-        && command.get_name() == "backup"
+        && connects_by_name(command)
         && !by_uri
     {
         let Value::One(uri) = &source.value else {
