@@ -38,6 +38,7 @@ mod repair;
 mod replica_position;
 mod report;
 mod repository;
+mod rescue;
 mod resume;
 mod samples;
 mod secrets;

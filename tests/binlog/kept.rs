@@ -28,7 +28,7 @@ fn transactions_are_found(kind: Kind) {
         false => "SET GLOBAL log_bin_compress = ON; SET GLOBAL log_bin_compress_min_len = 10;",
     };
     let script = format!(
-        "CREATE SCHEMA a; CREATE SCHEMA b;
+        "SET SESSION binlog_format = ROW; CREATE SCHEMA a; CREATE SCHEMA b;
         CREATE TABLE a.orders (id INT PRIMARY KEY, n DECIMAL(20,4), t DATETIME(3), b BIT(11), e ENUM('x','y'), s SET('p','q'),
             c CHAR(200), v VARCHAR(300), j JSON, g POINT, y YEAR, d DATE, h TIME(6), f DOUBLE, k BIGINT UNSIGNED, l LONGBLOB);
         CREATE TABLE b.orders_old (id INT PRIMARY KEY);

@@ -14,6 +14,8 @@ use testkit::{Kind, Server, Setup, available};
 pub struct Scene {
     pub kind: Kind,
     pub server: Server,
+    /// Whether copies follow it by GTID.
+    pub by_gtid: bool,
     directory: tempfile::TempDir,
     program: PathBuf,
     // Dropped last: the server's files are on it.
@@ -74,6 +76,7 @@ impl Scene {
             kind,
             program: program.expect("a program"),
             server,
+            by_gtid: false,
             directory,
             _mounted: mounted,
         }
@@ -152,30 +155,34 @@ impl Scene {
         sums: &str,
         conditions: impl Fn(&Server),
     ) {
-        let setup = Setup::new(self.kind)
-            .expect("a set-up")
-            .over(&self.path(back));
-        let copy = setup
-            .args(["--server-id=72"])
-            .start()
-            .expect("a server on restored files");
+        let copy = self.started(back);
         conditions(&copy);
-        let file = restored["binlog_file"].as_str().expect("a file");
-        let position = restored["binlog_position"].as_u64().expect("a position");
-        let port = self.server.port().expect("a port");
-        let to = format!(
-            "HOST='127.0.0.1', WORD_PORT={port}, WORD_USER='repl', WORD_PASSWORD='Repl-1-word', WORD_LOG_FILE='{file}', WORD_LOG_POS={position}"
-        );
-        let sql = match self.kind {
-            Kind::MySql => [
-                format!("CHANGE REPLICATION SOURCE TO SOURCE_{to}, GET_SOURCE_PUBLIC_KEY=1, SOURCE_AUTO_POSITION=0").replace("WORD_", "SOURCE_"),
-                "START REPLICA".to_owned(),
-            ],
-            _ => [
-                format!("CHANGE MASTER TO MASTER_{to}, MASTER_USE_GTID=no").replace("WORD_", "MASTER_"),
-                "START SLAVE".to_owned(),
-            ],
+        // The words that the restore prints, but for the address, and with an account.
+        let way = match self.by_gtid {
+            true => "replica_by_gtid",
+            false => "replica_by_position",
         };
+        let printed = restored["continue"][way].as_array().expect("statements");
+        let mut sql: Vec<String> = printed
+            .iter()
+            .map(|s| s.as_str().expect("a statement").to_owned())
+            .collect();
+        let change = sql.last_mut().expect("a statement");
+        let host = restored["continue"]["host"].as_str().expect("a host");
+        let (word, more, start) = match self.kind {
+            Kind::MySql => (
+                "SOURCE",
+                ", GET_SOURCE_PUBLIC_KEY=1, SOURCE_AUTO_POSITION=0",
+                "START REPLICA",
+            ),
+            _ if self.by_gtid => ("MASTER", "", "START SLAVE"),
+            _ => ("MASTER", ", MASTER_USE_GTID=no", "START SLAVE"),
+        };
+        *change = change.replace(&format!("_HOST='{host}'"), "_HOST='127.0.0.1'");
+        let port = self.server.port().expect("a port");
+        assert!(change.contains(&format!("{word}_PORT={port}")), "{change}");
+        *change += &format!(", {word}_USER='repl', {word}_PASSWORD='Repl-1-word'{more}");
+        sql.push(start.to_owned());
         for sql in &sql {
             copy.client(sql).expect("it follows");
         }
@@ -183,6 +190,14 @@ impl Scene {
         until("the copy is equal to its source", || {
             copy.client(sums).is_ok_and(|found| found == wanted)
         });
+    }
+
+    /// A server on restored files.
+    #[track_caller]
+    pub fn started(&self, back: &str) -> Server {
+        let setup = Setup::new(self.kind).expect("a set-up");
+        let setup = setup.over(&self.path(back)).args(["--server-id=72"]);
+        setup.start().expect("a server on restored files")
     }
 
     /// No snapshot, mount, lock or login file is left; only these names are in the scene's directory beside its own.

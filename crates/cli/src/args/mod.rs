@@ -19,6 +19,7 @@ pub mod load;
 pub mod point_in_time;
 pub mod report;
 pub mod repository;
+pub mod rescue;
 pub mod snapshot;
 pub mod throttle;
 pub mod values;
@@ -99,6 +100,8 @@ pub enum Command {
     Load(load::Load),
     /// Check an archive offline, or compare an archive with a server, or two servers
     Verify(verify::Verify),
+    /// Take tables out of InnoDB files without a server, also damaged ones, as an archive
+    Rescue(rescue::Rescue),
     /// Copy an archive to another place, out of a stream, or into one
     Copy(copy::Copy),
     /// Make a repository: a place for backups of many servers

@@ -8,6 +8,7 @@ mod control;
 mod each;
 mod report;
 mod repository;
+mod rescue;
 mod snapshot;
 
 pub use each::run_all;
@@ -41,6 +42,7 @@ fn run(cli: &Cli, config: Option<&Config>, screen: &Arc<Screen>, cancel: &Cancel
         Command::Load(a) => load(a, &run, screen),
         Command::Verify(a) => verify(a, &run, screen),
         Command::Copy(a) => copy(a, cli.json, &run, screen),
+        Command::Rescue(a) => rescue::rescue(a, &run, screen),
         Command::Init(a) => repository::init(a, screen),
         Command::Backup(a) => repository::backup(a, config, &run, screen),
         Command::List(a) => repository::list(a, cli.json, screen),

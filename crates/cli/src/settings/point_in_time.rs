@@ -24,9 +24,18 @@ pub fn check(a: &PointInTime, how: &Loading) -> Result<()> {
         return Ok(());
     }
     let refuse = |what: &str, hint: &str| Err(Error::new(Kind::Usage, what).hint(hint));
-    if !how.selection.is_empty() {
+    let selection = &how.selection;
+    let given = [
+        ("--include-schemas", &selection.include_schemas),
+        ("--exclude-schemas", &selection.exclude_schemas),
+        ("--include-tables", &selection.include_tables),
+        ("--exclude-tables", &selection.exclude_tables),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, patterns)| !patterns.is_empty()) {
         return refuse(
-            "the binary log changes all tables, so a part of them cannot be restored to a point in time",
+            &format!(
+                "{option} does not apply: the binary log changes all tables, so a part of them cannot be restored to a point in time"
+            ),
             "restore all of them with --datadir, and dump what you need from there",
         );
     }
@@ -38,7 +47,7 @@ pub fn check(a: &PointInTime, how: &Loading) -> Result<()> {
     }
     if how.resume {
         return refuse(
-            "a restore to a point in time cannot be resumed",
+            "a restore to a point in time cannot be resumed (--resume)",
             "restore the backup with --resume first, without a point in time; or begin again",
         );
     }

@@ -4,8 +4,10 @@
 //! Invariant: an option that would have no effect is an error, never ignored.
 
 mod files;
+mod rescue;
 
 pub use files::{backup, from_files, restored_archive, restored_snapshot, snapshot};
+pub use rescue::rescue;
 
 use super::place;
 use crate::args::bench::Impact;
@@ -50,6 +52,7 @@ pub fn applies(command: &Command) -> Result<()> {
         Command::Restore(a) => load(&a.how),
         Command::Verify(a) => verify(a),
         Command::Copy(a) => copy(a),
+        Command::Rescue(a) => rescue(a),
         Command::Check(a) => check(a),
         Command::Rekey(a) => rekey(a),
         Command::Doctor(a) => doctor(a),

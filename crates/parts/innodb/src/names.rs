@@ -54,6 +54,36 @@ pub fn file_name(name: &str, lower_case: bool) -> Option<String> {
     Some(written)
 }
 
+/// The name that a file name stands for; what is not written as servers write it stays as it is.
+pub fn of_file_name(written: &str) -> String {
+    static LETTERS: LazyLock<HashMap<&'static str, char>> =
+        LazyLock::new(|| CODES.iter().map(|(c, code)| (*code, *c)).collect());
+    let plain = written.strip_suffix("@@@").unwrap_or(written);
+    let mut name = String::new();
+    let mut rest = plain;
+    while let Some(c) = rest.chars().next() {
+        let behind = &rest[c.len_utf8()..];
+        if c == '@' {
+            if let Some(letter) = behind.get(..2).and_then(|code| LETTERS.get(code)) {
+                name.push(*letter);
+                rest = &behind[2..];
+                continue;
+            }
+            let digits = behind.get(..4);
+            let digits = digits.filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
+            let number = digits.and_then(|d| u32::from_str_radix(d, 16).ok());
+            if let Some(letter) = number.and_then(char::from_u32) {
+                name.push(letter);
+                rest = &behind[4..];
+                continue;
+            }
+        }
+        name.push(c);
+        rest = behind;
+    }
+    name
+}
+
 fn is_device(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     DEVICES.contains(&lower.as_str())
@@ -81,6 +111,24 @@ mod tests {
         assert_eq!(of("lpt0").as_deref(), Some("lpt0"));
         assert_eq!(of("😀"), None);
         assert_eq!(of(""), None);
+    }
+
+    #[test]
+    fn names_come_back_from_file_names() {
+        for name in [
+            "order_line2",
+            "a-shop",
+            "#x. $/",
+            "受注_1",
+            "größe",
+            "Äß×÷",
+            "CON",
+            "a@b",
+        ] {
+            let written = file_name(name, false).expect("a file name");
+            assert_eq!(of_file_name(&written), name, "{written}");
+        }
+        assert_eq!(of_file_name("x@zz@00"), "x@zz@00");
     }
 
     #[test]

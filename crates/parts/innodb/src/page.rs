@@ -47,6 +47,8 @@ pub mod kind {
     pub const BLOB: u16 = 10;
     /// Root of an index after an instant ALTER (MariaDB, `FIL_PAGE_TYPE_INSTANT`).
     pub const INSTANT: u16 = 18;
+    /// MySQL 8: a part of long dictionary information, in a chain (`FIL_PAGE_SDI_BLOB`); MariaDB has another meaning for it.
+    pub const SDI_BLOB: u16 = 18;
     /// MySQL 8: first page of a long value (`FIL_PAGE_TYPE_LOB_FIRST`).
     pub const LOB_FIRST: u16 = 24;
     /// MySQL 8: serialized dictionary information (`FIL_PAGE_SDI`).

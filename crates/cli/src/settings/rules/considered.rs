@@ -185,6 +185,7 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
             settings::copy(a).map(drop)
         }
         Command::Backup(a) => settings::backup(place()?, None, a).map(drop),
+        Command::Rescue(a) => settings::rescue::rescue(a).map(drop),
         Command::List(a) => super::list(a, cli.json),
         Command::Check(a) => {
             super::check(a).and_then(|()| settings::keys::opening(&a.encryption).map(drop))

@@ -15,6 +15,6 @@ mod original;
 mod process;
 mod recovered;
 
-pub use original::Original;
+pub use original::{Original, lock_unused};
 pub use process::{Options, ReadOnlyServer};
 pub use recovered::{Recovered, recover};

@@ -44,22 +44,7 @@ impl Original {
             )
             .hint("name a whole data directory; files without one are read by penstock rescue"));
         }
-        // A lock for reading needs no file that is open for writing, and no server starts beside it.
-        match rustix::fs::fcntl_lock(&system, FlockOperation::NonBlockingLockShared) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => {
-                let owner =
-                    rustix::process::fcntl_getlk(&system, &Flock::from(FlockType::ReadLock));
-                let pid = owner.ok().flatten().and_then(|lock| lock.pid);
-                let who = pid.map(|pid| format!(": process {}", pid.as_raw_nonzero()));
-                return Err(Error::new(
-                    Kind::Lock,
-                    format!("a server uses the data directory {shown}{}", who.unwrap_or_default()),
-                )
-                .hint("shut the server down cleanly first, or name a snapshot or a copy of its directory"));
-            }
-            Err(e) => return Err(storage("lock", &path.join(SYSTEM), &e.into())),
-        }
+        lock(&system, &path)?;
         Ok(Original {
             path,
             mariadb,
@@ -135,6 +120,42 @@ impl Original {
             }
         }
         Ok(None)
+    }
+}
+
+/// Refuses a directory that a server uses; as long as what is returned is open, none starts on it. `None`: it has no system
+/// tablespace.
+pub fn lock_unused(directory: &Path) -> Result<Option<File>> {
+    let path = directory.join(SYSTEM);
+    match File::open(&path) {
+        Ok(system) => lock(&system, directory).map(|()| Some(system)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(storage("read", &path, &e)),
+    }
+}
+
+/// Locks the system tablespace of a data directory, unless a server has.
+fn lock(system: &File, directory: &Path) -> Result<()> {
+    // A lock for reading needs no file that is open for writing, and no server starts beside it.
+    match rustix::fs::fcntl_lock(system, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => {
+            let owner = rustix::process::fcntl_getlk(system, &Flock::from(FlockType::ReadLock));
+            let pid = owner.ok().flatten().and_then(|lock| lock.pid);
+            let who = pid.map(|pid| format!(": process {}", pid.as_raw_nonzero()));
+            let shown = printable(&directory.display().to_string());
+            Err(Error::new(
+                Kind::Lock,
+                format!(
+                    "a server uses the data directory {shown}{}",
+                    who.unwrap_or_default()
+                ),
+            )
+            .hint(
+                "shut the server down cleanly first, or name a snapshot or a copy of its directory",
+            ))
+        }
+        Err(e) => Err(storage("lock", &directory.join(SYSTEM), &e.into())),
     }
 }
 

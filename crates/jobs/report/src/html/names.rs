@@ -13,6 +13,7 @@ pub fn kind(k: Kind) -> &'static str {
         Kind::Dump => "dump",
         Kind::Load => "load",
         Kind::Verify => "verify",
+        Kind::Rescue => "rescue",
         Kind::Tpcc => "bench tpcc",
         Kind::Impact => "bench impact",
         Kind::Other => "run",

@@ -70,6 +70,8 @@ pub enum Kind {
     Load,
     /// `penstock verify`.
     Verify,
+    /// `penstock rescue`.
+    Rescue,
     /// `penstock bench tpcc run`.
     Tpcc,
     /// `penstock bench impact`.

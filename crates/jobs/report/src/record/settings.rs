@@ -49,6 +49,28 @@ fn dump_of(o: &dump::Options, source: &str, consistency: &str) -> Record {
     r
 }
 
+/// What is known before a rescue begins.
+pub fn rescue(o: &rescue::Options) -> Record {
+    let mut r = Record::new(Kind::Rescue, "Rescue of files");
+    for path in &o.from {
+        setting(&mut r, "from", path.display());
+    }
+    setting(&mut r, "to", &o.to);
+    for path in &o.definitions {
+        setting(&mut r, "definition", path.display());
+    }
+    if let Some(schema) = &o.schema {
+        setting(&mut r, "schema of all tables", schema);
+    }
+    setting(&mut r, "deleted rows", yes(o.deleted));
+    setting(&mut r, "rows of old pages", yes(o.old_pages));
+    setting(&mut r, "workers", o.threads);
+    setting(&mut r, "compression", o.compression);
+    setting(&mut r, "chunk size", bytes(o.chunk_bytes));
+    filter(&mut r, &o.filter);
+    r
+}
+
 /// What is known before a load begins.
 pub fn load(o: &load::Options) -> Record {
     let mut r = Record::new(Kind::Load, format!("Load into {}", o.target.endpoint));

@@ -48,6 +48,30 @@ impl<'p> Chain<'p> {
         }
     }
 
+    /// From the first of the records whose place is free (`PAGE_FREE`).
+    pub fn of_free(page: &'p [u8]) -> Chain<'p> {
+        let mut chain = Chain::of(page);
+        chain.at = usize::from(u16_at(page, index::FREE));
+        chain.left = page.len() / 6;
+        chain
+    }
+
+    /// The next free record's origin: what leads to where no record can be ends the list, which is only a hint.
+    pub fn next_free(&mut self) -> Option<usize> {
+        let at = self.at;
+        if at <= self.end || at >= self.page.len() || self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let step = usize::from(u16_at(self.page, at - 2));
+        self.at = match (step, self.redundant) {
+            (0, _) => 0,
+            (_, true) => step,
+            (_, false) => (at + step) & (self.page.len() - 1) & 0xffff,
+        };
+        Some(at)
+    }
+
     /// The next record's origin. It is behind both frame records, and within the page.
     #[inline]
     pub fn next(&mut self) -> Result<Option<usize>, &'static str> {

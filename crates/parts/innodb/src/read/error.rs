@@ -25,6 +25,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// What is wrong with the file; that it cannot be read at all stays an error.
+    pub fn not_io(self) -> Result<Error, Error> {
+        match self {
+            Error::Io(e) => Err(Error::Io(e)),
+            other => Ok(other),
+        }
+    }
+
     /// A page that is not as it should be.
     pub fn damaged(page: u32, what: impl Into<String>) -> Error {
         Error::Damaged {

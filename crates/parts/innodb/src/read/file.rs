@@ -131,6 +131,29 @@ impl<'f> Tablespace<'f> {
         Ok(space)
     }
 
+    /// A file whose first page does not say what it is.
+    pub(super) fn assumed(
+        bytes: &'f dyn Bytes,
+        (id, flags): (u32, u32),
+        size: usize,
+        sums: Sums,
+    ) -> Result<Tablespace<'f>, Error> {
+        let pages = bytes.length()? / size as u64;
+        Ok(Tablespace {
+            bytes,
+            id,
+            flags,
+            size,
+            sums,
+            pages: u32::try_from(pages).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// How many bytes follow the last whole page.
+    pub fn cut_off(&self) -> Result<u64, Error> {
+        Ok(self.bytes.length()? % self.size as u64)
+    }
+
     /// How many pages the file has.
     pub fn pages(&self) -> u32 {
         self.pages
@@ -169,17 +192,22 @@ impl<'f> Tablespace<'f> {
 
     /// A page, checked; read unless the window has it.
     pub fn page<'w>(&self, window: &'w mut Window, number: u32) -> Result<&'w [u8], Error> {
-        if number.wrapping_sub(window.first) >= window.count {
-            self.load(window, number, 1)?;
-        }
-        let at = (number - window.first) as usize * self.size;
-        let page = &window.raw[at..at + self.size];
+        let page = self.raw(window, number)?;
         self.judge(number, page)?;
         Ok(page)
     }
 
+    /// A page as it is stored, whatever it is worth; read unless the window has it.
+    pub fn raw<'w>(&self, window: &'w mut Window, number: u32) -> Result<&'w [u8], Error> {
+        if number.wrapping_sub(window.first) >= window.count {
+            self.load(window, number, 1)?;
+        }
+        let at = (number - window.first) as usize * self.size;
+        Ok(&window.raw[at..at + self.size])
+    }
+
     /// That it is this page, and whole.
-    fn judge(&self, number: u32, page: &[u8]) -> Result<(), Error> {
+    pub fn judge(&self, number: u32, page: &[u8]) -> Result<(), Error> {
         if !self.sums.is_right(page) {
             let what = if page::is_empty(page) {
                 "it is empty"

@@ -14,7 +14,7 @@ use super::types::Server;
 use crate::page::index;
 
 /// Where the first index of a file has its root, which is the one of the rows.
-const ROOT: u32 = 3;
+pub const ROOT: u32 = 3;
 
 /// A definition.
 #[derive(Clone, Debug)]
@@ -66,9 +66,16 @@ pub enum KeyKind {
 
 /// Makes the table, and completes it by what its file says of instant ALTERs.
 pub fn table(space: &Tablespace<'_>, of: &Definition) -> Result<Table, Error> {
-    let name = &of.name;
     let mut window = Default::default();
     let redundant = index::is_redundant(space.page(&mut window, ROOT)?);
+    let mut table = layout(of, ROOT, redundant)?;
+    instant::apply(space, &mut table)?;
+    Ok(table)
+}
+
+/// The table as it is where no ALTER was instant; `root` is the page where the index of its rows begins.
+pub fn layout(of: &Definition, root: u32, redundant: bool) -> Result<Table, Error> {
+    let name = &of.name;
     // Columns in rows, numbered as InnoDB does.
     let mut fields: Vec<Option<Field>> = Vec::new();
     let mut stored = 0;
@@ -146,13 +153,13 @@ pub fn table(space: &Tablespace<'_>, of: &Definition) -> Result<Table, Error> {
         };
         (k.name.clone(), why.to_owned())
     });
-    let mut table = Table {
+    Ok(Table {
         name: name.clone(),
         server: Server::MariaDb,
         redundant,
         clustered: Index {
             name: key.map_or("GEN_CLUST_INDEX", |k| &k.name).to_owned(),
-            root: ROOT,
+            root,
             fields: all,
             branch,
             history: History::Same,
@@ -160,9 +167,7 @@ pub fn table(space: &Tablespace<'_>, of: &Definition) -> Result<Table, Error> {
         secondary: Vec::new(),
         unread: unread.collect(),
         columns: of.columns.iter().map(|c| c.column.clone()).collect(),
-    };
-    instant::apply(space, &mut table)?;
-    Ok(table)
+    })
 }
 
 /// The primary key, or the first unique one of whole columns that are never NULL, which takes its place.

@@ -7,6 +7,7 @@
 //! `file` gives pages that are checked, `table` says what their records are (made by `exported` or `sdi` or
 //! `mariadb`), `leaves` where they lie; `rows` reads them. `record`, `chain`
 //! and `outside` know the format of records and long values.
+//! `guess` and `salvage` do the same for a damaged file, as far as that is possible.
 //! Invariant: bytes are taken to be hostile; none of them makes a reader panic, loop, or take memory that the file does not
 //! have.
 
@@ -19,6 +20,7 @@ mod error;
 pub mod exported;
 mod file;
 pub mod frm;
+pub mod guess;
 pub mod instant;
 mod leaves;
 pub mod mariadb;
@@ -26,12 +28,14 @@ mod outside;
 mod prefix;
 mod record;
 mod rows;
+pub mod salvage;
 pub mod sdi;
 mod secondary;
 mod sums;
 mod table;
 mod text;
 pub mod types;
+pub mod versions;
 
 #[cfg(test)]
 mod tests;
@@ -41,5 +45,5 @@ pub use error::Error;
 pub use file::{Bytes, Tablespace, Window};
 pub use leaves::{Leaf, Leaves};
 pub use prefix::Cut;
-pub use rows::Rows;
+pub use rows::{Rows, Salvaged};
 pub use table::{Absent, Column, Field, History, Index, Table, Values};

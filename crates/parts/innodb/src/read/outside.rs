@@ -8,6 +8,7 @@
 use super::error::Error;
 use super::file::{Tablespace, Window};
 use super::record::REFERENCE;
+use super::types::Server;
 use crate::page::{NONE, fil, kind, u16_at, u32_at};
 
 /// MySQL's pages of long values.
@@ -81,7 +82,7 @@ impl Outside {
         let end = out.len() + r.length as usize;
         let page = space.page(&mut self.data, r.page)?;
         match u16_at(page, fil::TYPE) {
-            kind::BLOB => self.chain(space, &r, end, out)?,
+            of if is_chained(space, of) => self.chain(space, &r, end, out)?,
             kind::LOB_FIRST => self.indexed(space, &r, end, out)?,
             other => {
                 let what = format!("a page of kind {other} holds no long value");
@@ -106,8 +107,7 @@ impl Outside {
         while number != NONE {
             let page = space.page(&mut self.data, number)?;
             let broken = |what: &str| Error::damaged(number, what);
-            let kind = u16_at(page, fil::TYPE);
-            if kind != kind::BLOB {
+            if !is_chained(space, u16_at(page, fil::TYPE)) {
                 return Err(broken("it holds no long value"));
             }
             let header = page.get(at..).and_then(|p| p.get(..8));
@@ -203,6 +203,11 @@ impl Outside {
             version: u32_at(entry, lob::VERSION),
         })
     }
+}
+
+/// Whether a page of this kind is one of a chain.
+fn is_chained(space: &Tablespace<'_>, of: u16) -> bool {
+    of == kind::BLOB || of == kind::SDI_BLOB && space.server() == Some(Server::MySql)
 }
 
 /// A part of an indexed value.

@@ -4,8 +4,12 @@
 //! tablespace (dict0sdi.h). Page 0 names its root. A partitioned table's is in the file of its first partition
 //! only, and describes them all.
 
+pub mod create;
 mod definition;
 mod kinds;
+mod options;
+mod partitions;
+mod words;
 
 use super::chain::{Chain, info};
 use super::error::Error;
@@ -14,7 +18,8 @@ use super::leaves::Leaves;
 use super::outside::Outside;
 use super::record::{Found, Records};
 use super::table::{Field, History, Index, Table};
-use crate::page::u32_at;
+use crate::page::index::LEVEL;
+use crate::page::{fil, kind, u16_at, u32_at};
 use serde_json::Value;
 use std::io::Read;
 
@@ -26,6 +31,9 @@ const ENCRYPTION: usize = 115;
 
 /// What records are of (`SDI` types: 1 a table, 2 a tablespace).
 const OF_TABLE: u32 = 1;
+
+/// Bytes of a description at most: a table of 4,096 columns with 65,535 members has less.
+const LONGEST: u64 = 256 << 20;
 
 /// The dictionary information of a file.
 pub struct Sdi {
@@ -41,44 +49,34 @@ impl Sdi {
         };
         let index = index(root);
         let leaves = Leaves::of(space, &index, false)?;
-        let records = Records::of(&index, false);
-        let (mut spans, mut window) = (records.spans(), Window::default());
-        let mut packed = Vec::new();
+        let mut window = Window::default();
         for leaf in &leaves.all {
             let page = space.page(&mut window, leaf.page)?;
-            let damaged = |why| Error::damaged(leaf.page, why);
-            let mut chain = Chain::of(page);
-            while let Some(at) = chain.next().map_err(damaged)? {
-                if chain.info(at) & info::DELETED != 0 {
-                    continue;
-                }
-                records.leaf(page, at, &mut spans).map_err(damaged)?;
-                if u32_at(page, at) != OF_TABLE {
-                    continue;
-                }
-                let Found::Whole(length) = spans[4].of(page) else {
-                    return Err(damaged("a table's description has no length"));
-                };
-                let length = u64::from(u32_at(length, 0));
-                packed.clear();
-                match spans[6].of(page) {
-                    Found::Whole(bytes) => packed.extend_from_slice(bytes),
-                    Found::Outside(local) => {
-                        Outside::default().value(space, leaf.page, local, &mut packed)?
-                    }
-                    _ => return Err(damaged("a table's description is missing")),
-                }
-                let mut json = Vec::new();
-                // zlib makes at most 1032 bytes of one.
-                let most = length.min(packed.len() as u64 * 1032);
-                let read = flate2::read::ZlibDecoder::new(&packed[..])
-                    .take(most)
-                    .read_to_end(&mut json);
-                let value = match read {
-                    Ok(_) if json.len() as u64 == length => serde_json::from_slice(&json).ok(),
-                    _ => None,
-                };
-                tables.push(value.ok_or_else(|| damaged("a table's description is no JSON"))?);
+            of_page(space, &index, leaf.page, page, &mut tables)?;
+        }
+        Ok(Sdi { tables })
+    }
+
+    /// The information that these descriptions are.
+    pub fn of(tables: Vec<Value>) -> Sdi {
+        Sdi { tables }
+    }
+
+    /// Reads what whole pages have of it, for a file whose first page or whose tree is damaged.
+    pub fn salvage(space: &Tablespace<'_>) -> Result<Sdi, Error> {
+        let mut tables = Vec::new();
+        let index = index(0);
+        let mut window = Window::default();
+        for number in 0..space.pages() {
+            let page = match space.page(&mut window, number) {
+                Ok(page) => page,
+                Err(Error::Io(e)) => return Err(e.into()),
+                Err(_) => continue,
+            };
+            let is_leaf = u16_at(page, fil::TYPE) == kind::SDI && u16_at(page, LEVEL) == 0;
+            if is_leaf && let Err(Error::Io(e)) = of_page(space, &index, number, page, &mut tables)
+            {
+                return Err(e.into());
             }
         }
         Ok(Sdi { tables })
@@ -89,12 +87,76 @@ impl Sdi {
         &self.tables
     }
 
+    /// What each description is of, with the statement that makes the table again, in the order of [`Sdi::json`].
+    pub fn created(&self) -> Vec<create::Created> {
+        self.tables.iter().map(create::table).collect()
+    }
+
+    /// The table of one description, or the partition of it, that the tablespace with this number holds.
+    pub fn nth(&self, n: usize, space: u32) -> Option<Result<Table, Error>> {
+        definition::table(self.tables.get(n)?, space).transpose()
+    }
+
+    /// The number of the index that holds its rows there.
+    pub fn index_id(&self, n: usize, space: u32) -> Option<u64> {
+        definition::index_id(self.tables.get(n)?, space)
+    }
+
     /// The table, or the partition of it, that the tablespace with this number holds; `None`: another file's.
     pub fn table(&self, space: u32) -> Option<Result<Table, Error>> {
         self.tables
             .iter()
             .find_map(|json| definition::table(json, space).transpose())
     }
+}
+
+/// Adds the descriptions of tables on a leaf.
+fn of_page(
+    space: &Tablespace<'_>,
+    index: &Index,
+    number: u32,
+    page: &[u8],
+    tables: &mut Vec<Value>,
+) -> Result<(), Error> {
+    let records = Records::of(index, false);
+    let mut spans = records.spans();
+    let mut packed = Vec::new();
+    let damaged = |why| Error::damaged(number, why);
+    let mut chain = Chain::of(page);
+    while let Some(at) = chain.next().map_err(damaged)? {
+        if chain.info(at) & info::DELETED != 0 {
+            continue;
+        }
+        records.leaf(page, at, &mut spans).map_err(damaged)?;
+        if at + 4 > page.len() || u32_at(page, at) != OF_TABLE {
+            continue;
+        }
+        let Found::Whole(length) = spans[4].of(page) else {
+            return Err(damaged("a table's description has no length"));
+        };
+        let length = u64::from(u32_at(length, 0));
+        if length > LONGEST {
+            return Err(damaged("a table's description is longer than any"));
+        }
+        packed.clear();
+        match spans[6].of(page) {
+            Found::Whole(bytes) => packed.extend_from_slice(bytes),
+            Found::Outside(local) => Outside::default().value(space, number, local, &mut packed)?,
+            _ => return Err(damaged("a table's description is missing")),
+        }
+        let mut json = Vec::new();
+        // zlib makes at most 1032 bytes of one.
+        let most = length.min(packed.len() as u64 * 1032);
+        let read = flate2::read::ZlibDecoder::new(&packed[..])
+            .take(most)
+            .read_to_end(&mut json);
+        let value = match read {
+            Ok(_) if json.len() as u64 == length => serde_json::from_slice(&json).ok(),
+            _ => None,
+        };
+        tables.push(value.ok_or_else(|| damaged("a table's description is no JSON"))?);
+    }
+    Ok(())
 }
 
 /// The page that page 0 names as root.

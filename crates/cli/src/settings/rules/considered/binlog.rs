@@ -31,13 +31,13 @@ const ARCHIVING: Verb = Verb {
     name: "binlog archive",
     calls: &[
         "binlog archive shop --repository /r -S /s --no-defaults",
-        "binlog archive shop mysql://root@h/ --repository s3://b/x --once --no-defaults",
+        "binlog archive shop mysql://u@h/ --repository s3://b/x --once --no-defaults",
     ],
     options: &[EVERYWHERE, WHERE, ARCHIVE, CONNECTION],
 };
 
 const ARCHIVE: &[Considered] = &[
-    ("failover", "--failover mysql://root@h2/", always),
+    ("failover", "--failover mysql://u@h2/", always),
     ("start", "--start oldest", always),
     ("max-age", "--max-age 5s", always),
     ("segment-size", "--segment-size 1M", always),

@@ -23,6 +23,35 @@ pub const VERBS: &[Verb] = &[
         ],
     },
     Verb {
+        name: "rescue",
+        calls: &[
+            "rescue /srv/d --to {new}",
+            "rescue /srv/d/s/t.ibd --to s3://b/x",
+            "rescue /srv/d/s/t.ibd --definition {script} --to {new}",
+            "rescue /srv/d --to {new} --encrypt-to {to}",
+        ],
+        options: &[
+            EVERYWHERE,
+            super::dump::SELECTION,
+            &[
+                ("to", "--to {new}", always),
+                ("definition", "--definition {script}", always),
+                ("schema", "--schema x", always),
+                ("deleted", "--deleted", always),
+                ("old-pages", "--old-pages", always),
+                ("threads", "--threads 2", always),
+                ("compression", "--compression none", always),
+                ("chunk-size", "--chunk-size 1M", always),
+                ("record", "--record /tmp/r.json", always),
+                ("max-rate-disk", "--max-rate-disk 20M", always),
+                ("encrypt-to", "--encrypt-to {to}", always),
+                ("passphrase-file", "--passphrase-file {passphrase}", |c| {
+                    !c.has("--encrypt-to")
+                }),
+            ],
+        ],
+    },
+    Verb {
         name: "config check",
         calls: &["config check"],
         options: &[EVERYWHERE],

@@ -11,6 +11,7 @@ mod columns;
 mod create;
 mod defaults;
 mod keys;
+mod layout;
 
 #[cfg(test)]
 mod tests;
@@ -107,7 +108,6 @@ impl Frm {
             return Err(Error::Definition("not a .frm file".into()));
         }
         let header = file.part(0, HEADER)?;
-        let file = file.part(0, header.u32(10)? as usize)?;
         let version = header.u32(51)?;
         if version < OLDEST {
             let (a, b, c) = (version / 10_000, version / 100 % 100, version % 100);
@@ -115,6 +115,7 @@ impl Frm {
                 "a .frm file of version {a}.{b}.{c}"
             )));
         }
+        let file = file.part(0, header.u32(10)? as usize)?;
         let extra_length = usize::from(header.u16(4)?);
         let extra = Extra::read(file.part(HEADER, extra_length)?)?;
         let keys_at = usize::from(header.u16(6)?);

@@ -32,7 +32,7 @@ pub(super) fn table(json: &Value, space: u32) -> Result<Option<Table>, Error> {
     let name = object["name"].as_str().unwrap_or("");
     let broken = |what: &str| Error::Definition(format!("the description of table {name}: {what}"));
     let list = |key: &str| object[key].as_array().map_or(&[][..], Vec::as_slice);
-    let Some(places) = places(object, space) else {
+    let Some(places) = roots(object, space) else {
         return Ok(None);
     };
     let all = list("columns");
@@ -207,15 +207,30 @@ pub(super) fn table(json: &Value, space: u32) -> Result<Option<Table>, Error> {
     }))
 }
 
+/// The number of the first index in this tablespace, which holds the rows.
+pub(super) fn index_id(json: &Value, space: u32) -> Option<u64> {
+    places(&json["dd_object"], space, "id")?
+        .first()
+        .copied()
+        .flatten()
+}
+
 /// The roots of the indexes in this tablespace, by their place in the table's list.
-fn places(object: &Value, space: u32) -> Option<Vec<Option<u32>>> {
+fn roots(object: &Value, space: u32) -> Option<Vec<Option<u32>>> {
+    let all = places(object, space, "root")?.into_iter();
+    let root = |r: Option<u64>| r.and_then(|r| u32::try_from(r).ok());
+    Some(all.map(|r| root(r).filter(|r| *r != u32::MAX)).collect())
+}
+
+/// A number of each index in this tablespace, by their place in the table's list.
+fn places(object: &Value, space: u32, key: &str) -> Option<Vec<Option<u64>>> {
     let of = |owner: &Value, by_place: bool| {
         let mut roots = Vec::new();
         let mut is_here = false;
         for (n, index) in owner["indexes"].as_array()?.iter().enumerate() {
             let data = index["se_private_data"].as_str().unwrap_or("");
-            let number = |key| private(data, key).and_then(|v| v.parse::<u32>().ok());
-            let here = number("space_id") == Some(space);
+            let number = |key| private(data, key).and_then(|v| v.parse::<u64>().ok());
+            let here = number("space_id") == Some(space.into());
             is_here |= here;
             let place = if by_place {
                 index["index_opx"].as_u64()? as usize
@@ -226,7 +241,7 @@ fn places(object: &Value, space: u32) -> Option<Vec<Option<u32>>> {
                 return None;
             }
             roots.resize(roots.len().max(place + 1), None);
-            roots[place] = number("root").filter(|r| here && *r != u32::MAX);
+            roots[place] = number(key).filter(|_| here);
         }
         is_here.then_some(roots)
     };
