@@ -21,8 +21,7 @@ pub(crate) fn wanted(
     list.push(("server_id", server_id.to_string()));
     if id.is_mariadb() {
         list.push(("slave_parallel_threads", workers.to_string()));
-        // Bytes that each worker may have waiting.
-        list.push(("slave_parallel_max_queued", (16 << 20).to_string()));
+        // Not slave_parallel_max_queued: larger queues cost more than they bring (bench/pitr/NOTES.md).
         list.push(("slave_exec_mode", "STRICT".to_owned()));
         // As events are: a CREATE TABLE of the log must not replace a table that should not be there.
         list.push(("slave_ddl_exec_mode", "STRICT".to_owned()));
