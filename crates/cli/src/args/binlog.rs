@@ -69,7 +69,7 @@ pub struct Find {
     /// A statement that holds this text, in upper or lower case
     #[arg(long, value_name = "TEXT")]
     pub text: Option<String>,
-    /// The first so many
+    /// At most this number of them
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
 }
@@ -108,7 +108,7 @@ pub struct Archive {
     /// what the oldest backup of this server needs; without one: newest]
     #[arg(long, value_name = "FILE")]
     pub start: Option<String>,
-    /// Store what came at least this often: so much can be lost with the server
+    /// Store what came at least this often: what could be lost with the server
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub max_age: Duration,
     /// Store what came as soon as it is this long

@@ -122,7 +122,7 @@ impl Kept {
                 // The next one may end what is open here.
                 let is_wanted = head.transactions > 0 && wanted(head);
                 let goes_on = left.as_ref().is_some_and(|(end, _)| *end == head.start);
-                if head.end <= begin || !is_wanted && !(goes_on && head.transactions == 0) {
+                if head.end <= begin || !(is_wanted || goes_on && head.transactions == 0) {
                     continue;
                 }
                 let described = match &mut description {
