@@ -204,14 +204,26 @@ fn damaged_segments_are_noticed() {
         ])
         .arg(logged.repository())
         .run();
+        let checked = Tool::new(["check", "--repository"])
+            .arg(logged.repository())
+            .run();
         // The head alone is text, of which a part says nothing about the bytes.
         let head = whole.iter().position(|b| *b == b'\n').expect("a line");
         if at > head {
             assert_ne!(done.code, 0, "byte {at} of {length}: {}", done.said());
+            checked.code(5).says(&["DAMAGED"]);
         }
         assert!(done.code < 64, "{}", done.said());
     }
+    std::fs::write(&segment, &whole).expect("as it was");
+    let check = || {
+        Tool::new(["check", "--repository"])
+            .arg(logged.repository())
+            .run()
+    };
+    check().ok().says(&["shop: intact: 1 file"]);
     std::fs::write(&segment, &whole[..length / 2]).expect("damage");
+    check().code(5);
     let done = Tool::new(["binlog", "find", "shop", "--repository"])
         .arg(logged.repository())
         .run();

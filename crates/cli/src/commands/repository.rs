@@ -143,11 +143,16 @@ pub fn check(a: &Check, config: Option<&Config>, run: &Run, screen: &Screen) -> 
             return Err(Error::new(Kind::Usage, "the backup has just been removed")
                 .hint("penstock list shows what there is"));
         }
-        let shown = summary::check(&done);
+        let logs = match (&a.backup, a.kind) {
+            (None, None) => repository.check_logs(run, server.as_ref())?,
+            _ => Vec::new(),
+        };
+        let shown = summary::check(&done, &logs);
         screen.summary(&shown);
         let unread = done.iter().find_map(|c| c.outcome.as_ref().err());
         let code = match unread {
             _ if !damaged.is_empty() => Kind::Archive.exit_code(),
+            _ if logs.iter().any(|l| !l.damage.is_empty()) => Kind::Archive.exit_code(),
             None => 0,
             Some(_) if done.iter().any(|c| c.is_damaged()) => Kind::Archive.exit_code(),
             Some(e) => e.kind.exit_code(),

@@ -199,7 +199,9 @@ impl Typed {
     pub fn parse(words: &[OsString]) -> Option<Typed> {
         let mut cli = Cli::command();
         cli.build();
-        let matches = cli.clone().ignore_errors(true).try_get_matches_from(words);
+        // Not of one that is built: the setting would not reach commands below a command.
+        let tolerant = Cli::command().ignore_errors(true);
+        let matches = tolerant.try_get_matches_from(words);
         matches.ok().map(|matches| Typed { cli, matches })
     }
 

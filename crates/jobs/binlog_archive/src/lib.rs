@@ -9,6 +9,7 @@
 //! their offsets and named, never passed over; killed at any moment, the next run goes on behind the last segment.
 
 mod archiver;
+mod check;
 mod kept;
 pub mod layout;
 mod prune;
@@ -21,6 +22,7 @@ mod timeline;
 mod walk;
 
 pub use archiver::{Options, Start, Summary, archive, replica_number};
+pub use check::CheckedLog;
 pub use kept::{Kept, KeptFile, KeptTimeline};
 pub use prune::PrunedLog;
 pub use reading::FileBytes;

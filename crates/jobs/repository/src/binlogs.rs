@@ -4,7 +4,7 @@ use crate::layout::{BINLOGS, ServerName};
 use crate::lock::Lock;
 use crate::repo::{Repository, storage};
 use base::{Error, Kind, Result};
-use binlog_archive::{Kept, Options, Start, Summary};
+use binlog_archive::{CheckedLog, Kept, Options, Start, Summary};
 use run::Run;
 use std::sync::Arc;
 use store::{Location, Store};
@@ -23,6 +23,36 @@ impl Repository {
             Err(e) => return Err(storage("cannot read the binary logs", &e)),
         };
         Ok((!kept.timelines.is_empty()).then_some(kept))
+    }
+
+    /// Reads the binary logs through that are kept, of one server or of all.
+    pub fn check_logs(&self, run: &Run, server: Option<&ServerName>) -> Result<Vec<CheckedLog>> {
+        let mut all = Vec::new();
+        for of in self.servers_with_logs()? {
+            if server.is_some_and(|s| *s != of) {
+                continue;
+            }
+            let phase = run.phase("checking binary logs", 1);
+            let checked = self.binlogs(&of).and_then(|kept| match kept {
+                Some(kept) => kept.check(run, &phase.counters).map(Some),
+                None => Ok(None),
+            });
+            match checked {
+                Ok(None) => {}
+                Ok(Some(checked)) => all.push(CheckedLog {
+                    server: of.to_string(),
+                    ..checked
+                }),
+                // One that cannot be read at all does not hide the others.
+                Err(e) if e.kind == Kind::Archive => all.push(CheckedLog {
+                    server: of.to_string(),
+                    damage: vec![e.what],
+                    ..CheckedLog::default()
+                }),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(all)
     }
 
     /// Where archiving begins if nothing is kept of a server's log yet and nothing else was asked for: with the file that the oldest

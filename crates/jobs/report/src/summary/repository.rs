@@ -3,6 +3,7 @@
 use super::shared::{rows, things};
 use super::{Item, Line, Summary, Table};
 use base::units::{bytes, count, printable, seconds};
+use binlog_archive::CheckedLog;
 use repository::{
     Backup, BackupKind, Checked, Drilled, Entry, Listing, Made, Proof, Pruned, Removal, Repository,
     Unlisted,
@@ -248,7 +249,7 @@ fn adopted(all: &[Entry]) -> Item {
 }
 
 /// Describes the check of backups.
-pub fn check(all: &[Checked]) -> Summary {
+pub fn check(all: &[Checked], logs: &[CheckedLog]) -> Summary {
     let damaged = all.iter().filter(|c| c.is_damaged()).count();
     let intact = all.iter().filter(|c| c.outcome.is_ok()).count();
     let heading = match (all.len(), damaged, all.len() - intact - damaged) {
@@ -298,6 +299,27 @@ pub fn check(all: &[Checked]) -> Summary {
         json.push(object);
     }
     s.add(item.key("backups", json));
+    let line = |l: &CheckedLog| match l.damage.is_empty() {
+        true => format!(
+            "{}: intact: {}, {}",
+            l.server,
+            things(l.files, "file"),
+            bytes(l.bytes)
+        ),
+        false => format!("{}: DAMAGED: {}", l.server, l.damage.join("; ")),
+    };
+    let lines: Vec<String> = logs.iter().map(|l| printable(&line(l))).collect();
+    let json = logs.iter().map(|l| {
+        json!({
+            "server": l.server, "intact": l.damage.is_empty(), "files": l.files, "bytes": l.bytes,
+            "damage": l.damage, "missing": l.missing,
+        })
+    });
+    s.add(
+        Item::new("binary logs")
+            .list(&lines)
+            .key("binary_logs", json.collect::<Vec<Value>>()),
+    );
     s
 }
 

@@ -1,0 +1,69 @@
+//! Reads what is kept through: every segment against its digest, every event against its checksum.
+
+use crate::kept::{Kept, KeptFile};
+use base::{Counters, Result};
+use binlog::file::File;
+use run::Run;
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckedLog {
+    /// Whose log.
+    pub server: String,
+    /// Files of the log.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// What is wrong, each with its place.
+    pub damage: Vec<String>,
+    /// What is missing, as it was noted when it was archived.
+    pub missing: Vec<String>,
+}
+
+impl Kept {
+    /// Reads all of it.
+    pub fn check(&self, run: &Run, counters: &Counters) -> Result<CheckedLog> {
+        let mut done = CheckedLog::default();
+        for kept in &self.timelines {
+            done.missing.extend(kept.timeline.missing.clone());
+            for (i, file) in kept.files.iter().enumerate() {
+                run.check()?;
+                done.files += 1;
+                done.bytes += file.end();
+                if let Err(why) = self.check_file(file) {
+                    done.damage.push(format!("{}: {why}", file.name));
+                }
+                counters.bytes.add(file.end());
+                let next = file.segments.last().and_then(|s| s.next.as_deref());
+                match kept.files.get(i + 1) {
+                    _ if file.gap.is_some() => done.damage.push(format!(
+                        "{}: a segment that begins at {} is missing",
+                        file.name,
+                        file.end()
+                    )),
+                    Some(after) if next != Some(&after.name) => done.damage.push(format!(
+                        "between {}:{} and {}:0 something is missing",
+                        file.name,
+                        file.end(),
+                        after.name
+                    )),
+                    _ => {}
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    fn check_file(&self, file: &KeptFile) -> std::result::Result<(), String> {
+        let mut events = File::open(self.bytes(file, 0)).map_err(|e| e.to_string())?;
+        while events.next().map_err(|e| e.to_string())?.is_some() {}
+        match events.position() == file.end() {
+            true => Ok(()),
+            false => Err(format!(
+                "it ends at {}, not at {}",
+                events.position(),
+                file.end()
+            )),
+        }
+    }
+}
