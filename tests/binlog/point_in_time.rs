@@ -187,8 +187,14 @@ fn each_moment_comes_back(kind: Kind) {
     }
     // Everything that there is.
     emptied(&target);
-    restoring(&logged, &target, &["--latest"]).ok();
+    let done = restoring(&logged, &target, &["--latest"]).ok();
     assert_eq!(state(&target), state(&logged.server));
+    // The place of the backup is not where the server stands.
+    let said = done.said();
+    assert!(
+        !said.contains("continue from there") && said.contains("stands at"),
+        "{said}"
+    );
     let plan = restoring(&logged, &target, &["--latest", "--dry-run"]).ok();
     plan.says(&["This would be restored", "timeline 1"]);
 }
@@ -222,10 +228,10 @@ fn what_is_not_there_is_said(kind: Kind) {
         ]);
     restoring(&logged, target, &["--to-gtid", "9-9-999999"])
         .code(2)
-        .says(&["9-9-999999 is not in the archive"]);
+        .says(&["9-9-999999 does not come after it in the archive"]);
     restoring(&logged, target, &["--to-position", "binlog.000099:4"])
         .code(2)
-        .says(&["binlog.000099:4 is not in the archive"]);
+        .says(&["binlog.000099:4 does not come after it in the archive"]);
     restoring(&logged, target, &["--to-time", "yesterday"]).code(2);
     restoring(&logged, target, &["--latest", "--include-schemas", "d"]).code(2);
     if kind == Kind::MySql {

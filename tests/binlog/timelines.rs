@@ -189,3 +189,56 @@ fn a_failover_goes_on_by_gtids(kind: Kind) {
     assert_same(&stored(&place, 2), &files(&replica.datadir()));
 }
 each_kind!(a_failover_goes_on_by_gtids; mysql, mariadb);
+
+/// A server that has nothing of what is archived does not carry it on.
+fn a_strange_server_is_a_gap(kind: Kind) {
+    let Some(logged) = Logged::new(kind, &[]) else {
+        return;
+    };
+    write(&logged.server, 5);
+    logged.once().ok();
+    let strange = server(kind, 7, &[]);
+    write(&strange, 3);
+    archiving(&logged.repository(), &["--once"])
+        .arg("--socket")
+        .arg(strange.socket())
+        .run()
+        .code(3)
+        .says(&["missing in the archive", "has not executed these"]);
+    assert_eq!(timeline(&logged.place(), 2)["follows"], Value::Null);
+}
+each_kind!(a_strange_server_is_a_gap; mysql, mariadb);
+
+/// The log is reset while it is followed.
+fn a_reset_under_way_begins_a_timeline(kind: Kind) {
+    let Some(logged) = Logged::new(kind, &[]) else {
+        return;
+    };
+    write(&logged.server, 5);
+    logged
+        .server
+        .client("FLUSH BINARY LOGS")
+        .expect("another file");
+    let running = logged
+        .archiving(&["--start", "oldest", "--max-age", "100ms"])
+        .start();
+    until("the second file", || {
+        logged.place().exists() && logged.stored(1).contains_key("binlog.000002")
+    });
+    let reset = match kind == Kind::MySql {
+        true => "RESET BINARY LOGS AND GTIDS",
+        false => "RESET MASTER",
+    };
+    logged.server.client(reset).expect("a reset");
+    write(&logged.server, 5);
+    until("another timeline", || {
+        logged.place().join("0002.json").exists()
+            && stored(&logged.place(), 2)
+                .get("binlog.000001")
+                .map(Vec::len)
+                == logged.files().get("binlog.000001").map(Vec::len)
+    });
+    running.signal(rustix::process::Signal::INT);
+    running.wait().code(3);
+}
+each_kind!(a_reset_under_way_begins_a_timeline; mysql);

@@ -122,7 +122,7 @@ fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
     if let Some(unpacked) = &unpacked {
         options.from = unpacked.place(&options.from);
     }
-    let done = run_load(run, screen, &options, &a.how).map(|done| done.code);
+    let done = run_load(run, screen, &options, &a.how, After::Nothing).map(|done| done.code);
     done.map_err(|e| match &unpacked {
         Some(_) if e.hint.as_deref().is_some_and(|h| h.contains("--resume")) => e.hint(
             "a load from a stream cannot be resumed: unpack the archive with penstock copy - DIR, and load that with --resume",
@@ -163,7 +163,22 @@ fn copy(a: &args::copy::Copy, json: bool, run: &Run, screen: &Screen) -> Result<
 }
 
 /// Loads, and shows what was done.
-fn run_load(run: &Run, screen: &Screen, options: &load::Options, a: &Loading) -> Result<Outcome> {
+/// What follows the restore of a backup.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// It is all.
+    Nothing,
+    /// The binary log is applied.
+    Log,
+}
+
+fn run_load(
+    run: &Run,
+    screen: &Screen,
+    options: &load::Options,
+    a: &Loading,
+    after: After,
+) -> Result<Outcome> {
     settings::limit(run, &a.limits, None);
     let mut kept = record::keep(
         run,
@@ -172,6 +187,9 @@ fn run_load(run: &Run, screen: &Screen, options: &load::Options, a: &Loading) ->
         |run| load::run(run, options),
         summary::load,
     )?;
+    if after == After::Log {
+        kept.summary.goes_on();
+    }
     show(run, screen, &mut kept.summary);
     if !screen.lost_output() {
         kept.done.acknowledged();

@@ -1,7 +1,7 @@
 //! The verbs of a repository.
 
 use super::around::{Job, Outcome, around};
-use super::{exceptions, show};
+use super::{After, exceptions, show};
 use crate::args::encryption::Rekey;
 use crate::args::repository::{Backup, Check, Drill, Init, List, OfKind, Prune, Restore, Where};
 use crate::screen::Screen;
@@ -143,9 +143,14 @@ pub fn check(a: &Check, config: Option<&Config>, run: &Run, screen: &Screen) -> 
             return Err(Error::new(Kind::Usage, "the backup has just been removed")
                 .hint("penstock list shows what there is"));
         }
-        let logs = match (&a.backup, a.kind) {
-            (None, None) => repository.check_logs(run, server.as_ref())?,
-            _ => Vec::new(),
+        let checked = match (&a.backup, a.kind) {
+            (None, None) => repository.check_logs(run, server.as_ref()),
+            _ => Ok(Vec::new()),
+        };
+        // What was found of backups is shown all the same.
+        let (logs, unread_log) = match checked {
+            Ok(logs) => (logs, None),
+            Err(e) => (Vec::new(), Some(e)),
         };
         let shown = summary::check(&done, &logs);
         screen.summary(&shown);
@@ -153,7 +158,10 @@ pub fn check(a: &Check, config: Option<&Config>, run: &Run, screen: &Screen) -> 
         let code = match unread {
             _ if !damaged.is_empty() => Kind::Archive.exit_code(),
             _ if logs.iter().any(|l| !l.damage.is_empty()) => Kind::Archive.exit_code(),
-            None => 0,
+            None => match unread_log {
+                None => 0,
+                Some(e) => return Err(e),
+            },
             Some(_) if done.iter().any(|c| c.is_damaged()) => Kind::Archive.exit_code(),
             Some(e) => e.kind.exit_code(),
         };
@@ -327,6 +335,9 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
                 });
                 let gap = a.moment.across_gap;
                 let plan = repository::plan(&repository, &of, (asked, only), &target, gap)?;
+                for why in &plan.passed_over {
+                    run.observer.warn(format!("an older backup is used: {why}"));
+                }
                 entry = plan.backup.clone();
                 Some(plan)
             }
@@ -358,14 +369,14 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
             let _listens = super::control::listen(run, "snapshot restore", about);
             settings::limit(run, &a.how.limits, None);
             return match plan {
-                None => super::snapshot::restored(run, screen, &options),
+                None => super::snapshot::restored(run, screen, &options, After::Nothing),
                 Some(plan) => snapshot_to_point_in_time(a, run, screen, options, plan),
             };
         }
         let options = load::Options { from, ..options };
         let _listens = super::control::listen(run, "load", about);
         match plan {
-            None => super::run_load(run, screen, &options, &a.how),
+            None => super::run_load(run, screen, &options, &a.how, After::Nothing),
             Some(plan) => to_point_in_time(a, run, screen, options, plan),
         }
     });
@@ -441,7 +452,7 @@ fn to_point_in_time(
         managed.options.extend(carry_on.server_options());
         options.when_loaded = Some(load::WhenLoaded(Arc::clone(&work)));
     }
-    let loaded = super::run_load(run, screen, &options, &a.how)?;
+    let loaded = super::run_load(run, screen, &options, &a.how, After::Log)?;
     if options.managed.is_none() {
         work(&options.target);
     }
@@ -459,7 +470,7 @@ fn snapshot_to_point_in_time(
     let carry_on = CarryOn::new(plan);
     options.options.extend(carry_on.server_options());
     options.when_proven = Some(snapshot::WhenProven(carry_on.work(a, run)));
-    let restored = super::snapshot::restored(run, screen, &options)?;
+    let restored = super::snapshot::restored(run, screen, &options, After::Log)?;
     carry_on.end(screen, &restored)
 }
 

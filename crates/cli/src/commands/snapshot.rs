@@ -1,7 +1,7 @@
 //! `penstock snapshot`.
 
 use super::around::Outcome;
-use super::{control, exceptions, show};
+use super::{After, control, exceptions, show};
 use crate::args::snapshot::{Restore, Snapshot, Take};
 use crate::screen::Screen;
 use crate::settings;
@@ -51,13 +51,21 @@ fn restore(a: &Restore, run: &Run, screen: &Screen) -> Result<u8> {
         "snapshot restore",
         settings::about("of", &options.from),
     );
-    restored(run, screen, &options).map(|done| done.code)
+    restored(run, screen, &options, After::Nothing).map(|done| done.code)
 }
 
 /// Restores, and shows what was done.
-pub(super) fn restored(run: &Run, screen: &Screen, options: &RestoreOptions) -> Result<Outcome> {
+pub(super) fn restored(
+    run: &Run,
+    screen: &Screen,
+    options: &RestoreOptions,
+    after: After,
+) -> Result<Outcome> {
     let done = snapshot::restore(run, options)?;
     let mut shown = summary::snapshot_restore(&done);
+    if after == After::Log {
+        shown.goes_on();
+    }
     show(run, screen, &mut shown);
     let unchecked = done.proof.as_ref().is_some_and(|p| !p.unchecked.is_empty());
     Ok(Outcome {

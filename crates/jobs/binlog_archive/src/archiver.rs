@@ -91,12 +91,24 @@ pub fn archive(run: &Run, store: &Arc<dyn Store>, options: &Options) -> Result<S
     let mut state = State::new(run, Arc::clone(store), options, &phase.counters, kept)?;
     let mut at = 0;
     let mut pause = Duration::ZERO;
+    let mut replanned = false;
     loop {
         let ended = Session::open(run, &options.sources[at], &state)
             .and_then(|session| session.follow(run, &mut state));
         if state.took_something() {
             pause = Duration::ZERO;
         }
+        // The log is not what it was: purged or reset. The next session finds out which.
+        const NO_SUCH_LOG: u16 = 1236;
+        let changed = ended
+            .as_ref()
+            .is_err_and(|e| e.server_error == Some(NO_SUCH_LOG));
+        if changed && !replanned {
+            replanned = true;
+            state.flush()?;
+            continue;
+        }
+        replanned = false;
         let e = match ended {
             Ok(Ended::Stopped | Ended::AtEnd) => break,
             // The next session decides what that means.

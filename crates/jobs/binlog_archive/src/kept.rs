@@ -117,6 +117,15 @@ impl Kept {
                 None => others.push(entry.name),
             }
         }
+        let lost = segments.keys().find(|(t, _)| !timelines.contains_key(t));
+        if let Some((timeline, file)) = lost {
+            let what = format!(
+                "{} of the binary logs is missing, and segments of that timeline are there ({file})",
+                Name::Timeline(*timeline)
+            );
+            return Err(Error::new(Kind::Archive, base::units::printable(&what))
+                .hint("restore it from a copy of the repository; without it nothing says which server they are of"));
+        }
         let mut kept = Kept {
             store,
             timelines: Vec::new(),

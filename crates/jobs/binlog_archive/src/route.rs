@@ -114,8 +114,12 @@ impl Kept {
             }
             self.add(&mut route, at, from.clone(), end.clone());
             let Some(next) = next else {
+                let last = kept.files.iter().flat_map(|f| &f.segments);
+                let last = last.filter_map(|h| h.last_time).max();
                 return Ok(match target {
                     Target::Latest => Ok(route),
+                    // The very last one that is archived.
+                    Target::Time(time) if last == Some(*time) => Ok(route),
                     other => Err(NoRoute::NotFound(self.not_found(other, kept))),
                 });
             };
@@ -291,11 +295,11 @@ impl Kept {
                 ),
             ),
             Target::After(gtid) | Target::Before(gtid) => (
-                format!("the transaction {gtid} is not in the archive"),
+                format!("the transaction {gtid} does not come after it in the archive"),
                 format!("the archive ends with {until}{end}; penstock binlog find searches it"),
             ),
             Target::Position(place) => (
-                format!("{place} is not in the archive"),
+                format!("{place} does not come after it in the archive"),
                 format!("the archive ends with {until}{end}"),
             ),
             Target::Latest => ("nothing is archived".to_owned(), String::new()),

@@ -2,7 +2,7 @@
 
 use crate::kept::{Kept, KeptTimeline};
 use crate::segment::Head;
-use crate::source::of_log;
+use crate::source::of_kept;
 use crate::walk::Walked;
 use base::Result;
 use binlog::body::query::Role;
@@ -237,7 +237,7 @@ impl Collector {
 
     /// Takes an event; gives the transaction that it ends.
     fn take(&mut self, walked: &Walked<'_>) -> Result<Option<Found>> {
-        let wrong = |e: binlog::Error| of_log(walked.file, &e);
+        let wrong = |e: binlog::Error| of_kept(walked.file, &e);
         if walked.mark == Mark::Between {
             return Ok(None);
         }

@@ -84,6 +84,20 @@ impl Source {
         Ok(())
     }
 
+    /// What the server has executed by now.
+    pub(crate) fn executed(&mut self) -> Result<Executed> {
+        let mariadb = self.identity.is_mariadb();
+        let sql = match mariadb {
+            true => "SELECT @@GLOBAL.gtid_current_pos",
+            false => "SELECT @@GLOBAL.gtid_executed",
+        };
+        let rows = self.conn.fetch(sql);
+        let rows = rows.map_err(|e| failure::wire("cannot see what the server has executed", e))?;
+        let cell = rows.into_iter().next().and_then(|r| r.into_iter().next());
+        let text = String::from_utf8_lossy(&cell.flatten().unwrap_or_default()).into_owned();
+        Ok(Executed::parse(mariadb, &text).unwrap_or_else(|| Executed::empty(mariadb)))
+    }
+
     /// What was executed before this file began, as its first events say; nothing if they do not.
     pub(crate) fn executed_before(
         &mut self,
@@ -141,6 +155,15 @@ pub(crate) fn stated(event: &Event<'_>) -> binlog::Result<Option<Executed>> {
         kind::GTID_LIST => Some(Executed::MariaDb(mariadb::Position::decode(event.body())?)),
         _ => None,
     })
+}
+
+/// An error in what is kept of a log.
+pub(crate) fn of_kept(file: &str, e: &binlog::Error) -> Error {
+    let e = of_log(file, e);
+    Error {
+        kind: Kind::Archive,
+        ..e.hint("penstock check says what is damaged; restore that from a copy of the repository")
+    }
 }
 
 /// An error in the bytes of a log.

@@ -3,7 +3,7 @@
 use crate::kept::{Kept, KeptFile, KeptTimeline};
 use crate::layout::order;
 use crate::segment::Head;
-use crate::source::of_log;
+use crate::source::of_kept;
 use base::Result;
 use binlog::file::File;
 use binlog::{Boundaries, Checksum, Description, Event, Mark, Transaction};
@@ -112,7 +112,7 @@ impl Kept {
                 true => from.offset,
                 false => 0,
             };
-            let wrong = |e: binlog::Error| of_log(&file.name, &e);
+            let wrong = |e: binlog::Error| of_kept(&file.name, &e);
             let mut description = None;
             let mut open = None;
             // Where the segment before was left.
@@ -162,7 +162,7 @@ impl Kept {
 
     /// What the first event of a file says.
     fn description(&self, file: &KeptFile) -> Result<Description> {
-        let wrong = |e: binlog::Error| of_log(&file.name, &e);
+        let wrong = |e: binlog::Error| of_kept(&file.name, &e);
         let mut events = File::open(self.bytes(file, 0)).map_err(wrong)?;
         events.next().map_err(wrong)?;
         Ok(match events.description() {

@@ -21,6 +21,8 @@ pub struct Plan {
     pub kept: Kept,
     /// The parts of it that lead from the backup to the state.
     pub route: Route,
+    /// Why newer backups are not where it begins.
+    pub passed_over: Vec<String>,
 }
 
 impl Plan {
@@ -60,7 +62,7 @@ pub fn plan(
         let what = format!("there is no backup of {server} in {}", repository.place());
         return Err(Error::new(Kind::Usage, what).hint("penstock list shows what there is"));
     }
-    let mut why = Vec::new();
+    let (mut why, mut gaps) = (Vec::new(), false);
     for entry in entries {
         let name = format!("{}@{}", entry.server, entry.id);
         match way(&kept, &entry, target)? {
@@ -69,24 +71,27 @@ pub fn plan(
                     backup: entry,
                     kept,
                     route,
+                    passed_over: why,
                 });
             }
-            Ok(route) => why.push(format!(
-                "behind {name} is missing: {}",
-                route.missing.join("; ")
-            )),
-            Err(reason) => why.push(format!("{name} {reason}")),
+            Ok(route) => {
+                gaps = true;
+                let missing = route.missing.join("; ");
+                why.push(base::units::printable(&format!(
+                    "behind {name} is missing: {missing}"
+                )));
+            }
+            Err(reason) => why.push(base::units::printable(&format!("{name} {reason}"))),
         }
     }
     let what = format!(
         "no backup of {server} leads to that state:\n{}",
         why.join("\n")
     );
-    let e = Error::new(
-        Kind::Usage,
-        base::units::printable(&what).replace("\\n", "\n"),
-    );
-    Err(e.hint("penstock list shows from when to when a server can be restored; --across-gap applies the log in spite of what is missing"))
+    Err(Error::new(Kind::Usage, what).hint(match gaps {
+        true => "--across-gap applies the log in spite of what is missing",
+        false => "penstock list shows from when to when a server can be restored",
+    }))
 }
 
 /// The place of a backup in the log.

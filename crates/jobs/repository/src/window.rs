@@ -5,7 +5,7 @@ use crate::layout::{BINLOGS, ServerName};
 use crate::point_in_time::{place_of, way};
 use crate::repo::{Repository, storage};
 use base::Result;
-use binlog_archive::{Place, PrunedLog, Target, shown_time};
+use binlog_archive::{KeptFile, Place, PrunedLog, Target, shown_time};
 use store::EntryKind;
 
 /// Moments to which a server can be restored: a stretch of its log without a gap, behind a backup.
@@ -23,6 +23,19 @@ pub struct Window {
     pub end: Place,
     /// What is missing behind it.
     pub missing: Vec<String>,
+}
+
+/// The files from this place on, up to the first after which something is missing.
+fn whole_files<'f>(files: &'f [KeptFile], from: &Place) -> impl Iterator<Item = &'f KeptFile> {
+    let begin = files.iter().position(|f| f.name == from.file);
+    let files = &files[begin.unwrap_or(files.len())..];
+    let breaks = |(i, file): (usize, &KeptFile)| {
+        let next = file.segments.last().and_then(|s| s.next.as_ref());
+        let after = files.get(i + 1);
+        file.gap.is_some() || after.is_some_and(|a| next != Some(&a.name))
+    };
+    let end = files.iter().enumerate().position(breaks);
+    files.iter().take(end.map_or(files.len(), |i| i + 1))
 }
 
 impl Repository {
@@ -65,7 +78,8 @@ impl Repository {
             }
             let times = legs.iter().filter_map(|leg| {
                 let files = &kept.timelines[leg.timeline].files;
-                let heads = files.iter().flat_map(|f| &f.segments);
+                let whole = whole_files(files, &leg.from);
+                let heads = whole.flat_map(|f| &f.segments);
                 heads.filter_map(|h| h.last_time).max()
             });
             windows.push(Window {

@@ -247,6 +247,16 @@ impl<'o> Session<'o> {
                     .to_owned();
             return self.begin(run, state, first, &reason, None, Some(missing));
         };
+        // A server that never had them, or lost them, does not carry on what is archived.
+        let executed = self.source.executed()?;
+        let lacks = archived.without(&executed);
+        if !lacks.is_empty() {
+            let first = names.first().cloned().unwrap_or_default();
+            let missing = format!(
+                "whatever came behind {lacks}: this server has not executed these, so its log is not their continuation"
+            );
+            return self.begin(run, state, first, &reason, None, Some(missing));
+        }
         for name in names.iter().rev() {
             let before = self.before(run, state, name)?;
             if before.is_within(&archived) {

@@ -19,10 +19,13 @@ struct Ways {
     replay: Vec<String>,
 }
 
+/// What it is called.
+pub(super) const LABEL: &str = "continue from there";
+
 /// Describes it; nothing, if there is no position. `files`: the copy has the files of its source, with what they say of
 /// GTIDs.
 pub(super) fn continues(p: &Position, of: &Source, files: bool) -> Item {
-    let item = Item::new("continue from there");
+    let item = Item::new(LABEL);
     let Some(ways) = ways(p, of, files) else {
         return item.key("continue", Value::Null);
     };

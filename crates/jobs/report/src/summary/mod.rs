@@ -115,6 +115,11 @@ impl Summary {
         self.items.push(item);
     }
 
+    /// Leaves out from where a copy continues: more is applied to it, and it stands elsewhere then.
+    pub fn goes_on(&mut self) {
+        self.items.retain(|item| item.label != continues::LABEL);
+    }
+
     /// One object for programs.
     pub fn json(&self) -> Value {
         let mut all = Map::new();
