@@ -15,7 +15,7 @@ mounted -t devpts devpts /dev/pts
 mounted -t tmpfs tmpfs /run
 mounted -t tmpfs tmpfs /dev/shm
 exec </dev/null >/dev/ttyS0 2>&1
-mkdir -p /run/lock /srv/db /work
+mkdir -p /run/lock /srv/db /srv/try
 ip link set lo up
 hostname lvmguest
 echo "127.0.0.1 localhost lvmguest" >/etc/hosts
@@ -29,7 +29,7 @@ end() {
 }
 fail() {
     echo "FAILED at: $*"
-    tail -n 20 /work/server.log /work/restored.log 2>/dev/null
+    tail -n 20 /srv/try/server.log /srv/try/restored.log 2>/dev/null
     lvs -a 2>&1
     end FAILED
 }
@@ -40,8 +40,8 @@ typed() {
     "$@" 2>&1
 }
 penstock() { /payload/penstock "$@"; }
-sql() { mariadb -N -uroot --socket=/work/sock -e "$1"; }
-restored() { mariadb -N -uroot --socket=/work/sock2 -e "$1"; }
+sql() { mariadb -N -uroot --socket=/srv/try/sock -e "$1"; }
+restored() { mariadb -N -uroot --socket=/srv/try/sock2 -e "$1"; }
 
 # until WHAT COMMAND…: a state that has to come.
 until_so() {
@@ -69,7 +69,7 @@ for module in dm-mod dm-snapshot dm-thin-pool xfs ext4; do modprobe "$module" ||
 lvm version | head -n 1
 mariadbd --version
 penstock --version
-export PENSTOCK_STATE=/work/state
+export PENSTOCK_STATE=/srv/try/state
 vgcreate -q vg /dev/vdc >/dev/null || fail vgcreate
 pids=()
 
@@ -77,10 +77,10 @@ pids=()
 begin() {
     mount "$1" /srv/db || fail mount
     mkdir -p /srv/db/data
-    mariadb-install-db --no-defaults --force --skip-name-resolve --user=root --datadir=/srv/db/data --auth-root-authentication-method=normal >/work/install.log 2>&1 ||
-        { cat /work/install.log; fail mariadb-install-db; }
-    mariadbd --no-defaults --user=root --datadir=/srv/db/data --socket=/work/sock --port=3306 --bind-address=127.0.0.1 \
-        --server-id=1 --log-bin=binlog --innodb-buffer-pool-size=64M --innodb-log-file-size=32M >/work/server.log 2>&1 &
+    mariadb-install-db --no-defaults --force --skip-name-resolve --user=root --datadir=/srv/db/data --auth-root-authentication-method=normal >/srv/try/install.log 2>&1 ||
+        { cat /srv/try/install.log; fail mariadb-install-db; }
+    mariadbd --no-defaults --user=root --datadir=/srv/db/data --socket=/srv/try/sock --port=3306 --bind-address=127.0.0.1 \
+        --server-id=1 --log-bin=binlog --innodb-buffer-pool-size=64M --innodb-log-file-size=32M >/srv/try/server.log 2>&1 &
     server=$!
     until_so 'the server answers' sql 'SELECT 1'
     sql "CREATE USER repl@'127.0.0.1' IDENTIFIED BY 'Repl-1-word'; GRANT REPLICATION SLAVE ON *.* TO repl@'127.0.0.1';
@@ -89,7 +89,7 @@ begin() {
         CREATE TABLE account (id INT PRIMARY KEY, amount BIGINT NOT NULL); INSERT INTO account SELECT seq, 1000 FROM seq_0_to_5;
         CREATE TABLE w (id INT AUTO_INCREMENT PRIMARY KEY, v TEXT) ENGINE=MyISAM;
         CREATE TABLE done (n INT) ENGINE=InnoDB; CREATE TABLE stop (n INT);" || fail tables
-    mariadb -uroot --socket=/work/sock shop <<'SQL' || fail procedure
+    mariadb -uroot --socket=/srv/try/sock shop <<'SQL' || fail procedure
 DELIMITER //
 CREATE PROCEDURE work(k INT) BEGIN
   DECLARE i INT DEFAULT k;
@@ -107,7 +107,7 @@ END //
 SQL
     pids=()
     for k in 1 2 3; do
-        mariadb -uroot --socket=/work/sock shop -e "SET SESSION binlog_format=ROW; CALL work($k)" >>/work/writers.log 2>&1 &
+        mariadb -uroot --socket=/srv/try/sock shop -e "SET SESSION binlog_format=ROW; CALL work($k)" >>/srv/try/writers.log 2>&1 &
         pids+=($!)
     done
     moved
@@ -127,7 +127,7 @@ writers_end() {
 writers_begin() {
     sql 'DELETE FROM shop.stop'
     for k in 1 2 3; do
-        mariadb -uroot --socket=/work/sock shop -e "SET SESSION binlog_format=ROW; CALL work($k)" >>/work/writers.log 2>&1 &
+        mariadb -uroot --socket=/srv/try/sock shop -e "SET SESSION binlog_format=ROW; CALL work($k)" >>/srv/try/writers.log 2>&1 &
         pids+=($!)
     done
 }
@@ -142,21 +142,21 @@ follows() {
     place=$(sed -n 's/.*"replica_by_position":\["\([^"]*\)".*/\1/p' "$1" | sed "s/MASTER_HOST='[^']*'/MASTER_HOST='127.0.0.1'/")
     [[ $place == CHANGE* ]] || { cat "$1"; fail 'the restore prints no place'; }
     echo "$place"
-    mariadbd --no-defaults --user=root --datadir=/work/back --socket=/work/sock2 --skip-networking --server-id=2 \
-        --skip-slave-start --innodb-buffer-pool-size=64M >/work/restored.log 2>&1 &
+    mariadbd --no-defaults --user=root --datadir=/srv/try/back --socket=/srv/try/sock2 --skip-networking --server-id=2 \
+        --skip-slave-start --innodb-buffer-pool-size=64M >/srv/try/restored.log 2>&1 &
     local copy=$!
     until_so 'the restored server answers' restored 'SELECT 1'
     [[ $(restored 'SELECT SUM(amount) FROM shop.account') == 6000 ]] || fail 'the snapshot is not of one moment'
-    [[ -z ${2:-} ]] || typed penstock verify "$2" --against 'mysql://root@localhost/?socket=/work/sock2' -q || fail 'the dump from the snapshot differs'
+    [[ -z ${2:-} ]] || typed penstock verify "$2" --against 'mysql://root@localhost/?socket=/srv/try/sock2' -q || fail 'the dump from the snapshot differs'
     restored "$place, MASTER_USER='repl', MASTER_PASSWORD='Repl-1-word', MASTER_USE_GTID=no; START SLAVE" || fail replication
     until_so 'the copy is equal to its source' equal "$sums"
     echo "replayed from there, the copy is equal to its source: $(restored 'SELECT COUNT(*) FROM shop.t') rows"
     kill "$copy" && wait "$copy"
-    rm -rf /work/back
+    rm -rf /srv/try/back
 }
 equal() { [[ "$(sql "$1")" == "$(restored "$1")" ]]; }
 
-uri='mysql://root@localhost/?socket=/work/sock'
+uri='mysql://root@localhost/?socket=/srv/try/sock'
 
 # Everything of one method on one volume.
 method() {
@@ -164,60 +164,60 @@ method() {
     say "--method $method on $file_system"
     "mkfs.$file_system" -q "$device" >/dev/null || fail mkfs
     begin "$device"
-    typed penstock snapshot take --method "$method" "$uri" --to /work/stored -q || fail take
+    typed penstock snapshot take --method "$method" "$uri" --to /srv/try/stored -q || fail take
     nothing_left take
     moved
     writers_end
-    echo '$ penstock snapshot restore /work/stored --datadir /work/back'
-    penstock snapshot restore /work/stored --datadir /work/back --json -q >/work/restore.json || { cat /work/restore.json; fail restore; }
-    follows /work/restore.json
-    rm -rf /work/stored
+    echo '$ penstock snapshot restore /srv/try/stored --datadir /srv/try/back'
+    penstock snapshot restore /srv/try/stored --datadir /srv/try/back --json -q >/srv/try/restore.json || { cat /srv/try/restore.json; fail restore; }
+    follows /srv/try/restore.json
+    rm -rf /srv/try/stored
 
     say "--method $method on $file_system: kept, dumped from, restored, removed"
     writers_begin
     moved
-    penstock snapshot take --method "$method" "$uri" --keep --json -q >/work/kept.json || { cat /work/kept.json; fail keep; }
+    penstock snapshot take --method "$method" "$uri" --keep --json -q >/srv/try/kept.json || { cat /srv/try/kept.json; fail keep; }
     local kept id
-    kept=$(sed -n 's/.*"kept":"\([^"]*\)".*/\1/p' /work/kept.json)
-    id=$(sed -n 's/.*"id":"\([^"]*\)".*/\1/p' /work/kept.json)
+    kept=$(sed -n 's/.*"kept":"\([^"]*\)".*/\1/p' /srv/try/kept.json)
+    id=$(sed -n 's/.*"id":"\([^"]*\)".*/\1/p' /srv/try/kept.json)
     typed penstock snapshot list -q
     lvs --noheadings -o lv_name,lv_attr,origin,lv_tags vg
     grep penstock-snapshot /proc/mounts
-    typed penstock dump --from-files "$kept" --recover --schemas shop --to /work/dump -q --scratch /work
+    typed penstock dump --from-files "$kept" --recover --schemas shop --to /srv/try/dump -q --scratch /srv/try
     local code=$?
     # 3: the table without transactions is named.
     ((code == 0 || code == 3)) || fail "dump --from-files: $code"
     writers_end
-    penstock snapshot restore "${kept%/mnt/*}" --datadir /work/back --json -q >/work/restore.json || { cat /work/restore.json; fail 'restore of a kept one'; }
-    follows /work/restore.json /work/dump
+    penstock snapshot restore "${kept%/mnt/*}" --datadir /srv/try/back --json -q >/srv/try/restore.json || { cat /srv/try/restore.json; fail 'restore of a kept one'; }
+    follows /srv/try/restore.json /srv/try/dump
     typed penstock snapshot clean "$id" -q || fail clean
     nothing_left clean
-    rm -rf /work/dump
+    rm -rf /srv/try/dump
 
     say "--method $method on $file_system: killed, and cleaned"
     for step in 'a snapshot is recorded#1' 'commits are locked#1' 'all files are in the snapshot#1' 'a snapshot is made#1' \
         'a snapshot is mounted#1' 'a piece is written#3' 'all pieces are written#1' 'a snapshot is about to be removed#1' \
         'a snapshot is removed#1'; do
-        PENSTOCK_KILL_AT="$step" penstock snapshot take --method "$method" "$uri" --to /work/stored --json -q >/work/killed.json 2>&1
+        PENSTOCK_KILL_AT="$step" penstock snapshot take --method "$method" "$uri" --to /srv/try/stored --json -q >/srv/try/killed.json 2>&1
         code=$?
-        ((code == 137)) || { cat /work/killed.json; fail "not killed at $step: $code"; }
+        ((code == 137)) || { cat /srv/try/killed.json; fail "not killed at $step: $code"; }
         # No lock is left.
-        timeout 60 mariadb -uroot --socket=/work/sock -e 'INSERT INTO shop.done VALUES (9); CREATE TABLE shop.z (n INT); DROP TABLE shop.z' || fail "locked after $step"
+        timeout 60 mariadb -uroot --socket=/srv/try/sock -e 'INSERT INTO shop.done VALUES (9); CREATE TABLE shop.z (n INT); DROP TABLE shop.z' || fail "locked after $step"
         printf '%-45s %s\n' "$step" "$(lvs --noheadings -o lv_name,lv_attr vg | grep penstock || echo 'no volume')"
-        penstock snapshot clean -q --json >/work/clean.json || { cat /work/clean.json; fail "clean after $step"; }
+        penstock snapshot clean -q --json >/srv/try/clean.json || { cat /srv/try/clean.json; fail "clean after $step"; }
         nothing_left "$step"
-        rm -rf /work/stored
+        rm -rf /srv/try/stored
     done
     # A mount that was killed in the middle of reading it.
     # The program itself, and no shell around it.
-    /payload/penstock snapshot take --method "$method" "$uri" --to /work/stored --max-rate 1M --json -q >/work/killed.json 2>&1 &
+    /payload/penstock snapshot take --method "$method" "$uri" --to /srv/try/stored --max-rate 1M --json -q >/srv/try/killed.json 2>&1 &
     i=$!
-    until_so 'pieces' compgen -G '/work/stored/*.zst'
+    until_so 'pieces' compgen -G '/srv/try/stored/*.zst'
     kill -9 "$i"
     wait "$i"
     typed penstock snapshot clean -q || fail 'clean after kill -9'
     nothing_left 'kill -9'
-    rm -rf /work/stored
+    rm -rf /srv/try/stored
 }
 
 say 'LVM'
@@ -226,14 +226,14 @@ method lvm /dev/vg/plain xfs
 
 say '--method lvm: given up before its room is full'
 writers_begin
-penstock snapshot take --method lvm "$uri" --to /work/stored --snapshot-size 64M --max-rate 300k -q --json >/work/full.json 2>&1
+penstock snapshot take --method lvm "$uri" --to /srv/try/stored --snapshot-size 64M --max-rate 300k -q --json >/srv/try/full.json 2>&1
 code=$?
 writers_end
-tail -n 2 /work/full.json
+tail -n 2 /srv/try/full.json
 ((code == 8)) || fail "a snapshot without room: $code"
-grep -q 'of the snapshot.s room is used' /work/full.json || fail 'it was full before it was given up'
+grep -q 'of the snapshot.s room is used' /srv/try/full.json || fail 'it was full before it was given up'
 nothing_left full
-typed penstock snapshot take --method lvm-thin "$uri" --to /work/stored -q && fail 'lvm-thin on a plain volume'
+typed penstock snapshot take --method lvm-thin "$uri" --to /srv/try/stored -q && fail 'lvm-thin on a plain volume'
 end_server
 method lvm /dev/vg/plain ext4
 end_server
@@ -243,7 +243,7 @@ say 'LVM, thin'
 lvcreate -q -y --type thin-pool -L 3G -n pool vg >/dev/null || fail 'a pool'
 lvcreate -q -y -V 2G --thinpool vg/pool -n thin >/dev/null || fail 'a thin volume'
 method lvm-thin /dev/vg/thin xfs
-typed penstock snapshot take --method lvm "$uri" --to /work/stored -q && fail 'lvm on a thin volume'
+typed penstock snapshot take --method lvm "$uri" --to /srv/try/stored -q && fail 'lvm on a thin volume'
 end_server
 say 'At the end'
 lvs --noheadings -o lv_name,lv_attr vg
