@@ -34,3 +34,14 @@ pub struct PointInTime {
     #[arg(long, requires = "moment")]
     pub dry_run: bool,
 }
+
+impl PointInTime {
+    /// Whether a moment is asked for.
+    pub fn is_given(&self) -> bool {
+        self.latest
+            || self.to_time.is_some()
+            || self.to_gtid.is_some()
+            || self.before_gtid.is_some()
+            || self.to_position.is_some()
+    }
+}

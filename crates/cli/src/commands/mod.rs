@@ -6,6 +6,7 @@ mod binlog;
 mod config;
 mod control;
 mod each;
+mod point_in_time;
 mod report;
 mod repository;
 mod rescue;

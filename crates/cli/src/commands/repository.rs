@@ -1,7 +1,7 @@
 //! The verbs of a repository.
 
 use super::around::{Job, Outcome, around};
-use super::{After, exceptions, show};
+use super::{After, exceptions, point_in_time, show};
 use crate::args::encryption::Rekey;
 use crate::args::repository::{Backup, Check, Drill, Init, List, OfKind, Prune, Restore, Where};
 use crate::screen::Screen;
@@ -16,7 +16,6 @@ use encryption::Place;
 use repository::{BackupKind, How, Planned, Policies, Purpose, Repository, ServerName};
 use run::{Run, failure};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 use store::Location;
 
 fn open(place: &Where) -> Result<Repository> {
@@ -310,7 +309,7 @@ pub(super) fn with_metrics(place: &Where, outcome: Result<u8>) -> Result<u8> {
 
 /// `penstock restore`.
 pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen) -> Result<u8> {
-    settings::point_in_time::check(&a.moment, &a.how)?;
+    settings::rules::point_in_time(&a.moment, &a.how)?;
     let server = server(a.server_name.as_ref())?;
     let place = place::location("--repository", &a.place.repository)?;
     // Which archive is known later; whether the options are sound does not depend on it.
@@ -370,108 +369,17 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
             settings::limit(run, &a.how.limits, None);
             return match plan {
                 None => super::snapshot::restored(run, screen, &options, After::Nothing),
-                Some(plan) => snapshot_to_point_in_time(a, run, screen, options, plan),
+                Some(plan) => point_in_time::snapshot(a, run, screen, options, plan),
             };
         }
         let options = load::Options { from, ..options };
         let _listens = super::control::listen(run, "load", about);
         match plan {
             None => super::run_load(run, screen, &options, &a.how, After::Nothing),
-            Some(plan) => to_point_in_time(a, run, screen, options, plan),
+            Some(plan) => point_in_time::load(a, run, screen, options, plan),
         }
     });
     with_metrics(&a.place, outcome)
-}
-
-/// Applies the log to a server that holds the backup, and keeps what came of it.
-struct CarryOn {
-    plan: Arc<repository::Plan>,
-    applied: Arc<Mutex<Option<Result<Vec<replay::Summary>>>>>,
-}
-
-impl CarryOn {
-    fn new(plan: repository::Plan) -> CarryOn {
-        CarryOn {
-            plan: Arc::new(plan),
-            applied: Arc::default(),
-        }
-    }
-
-    /// What is done with the server.
-    fn work(&self, a: &Restore, run: &Run) -> Arc<dyn Fn(&wire::Options) + Send + Sync> {
-        let (plan, applied) = (Arc::clone(&self.plan), Arc::clone(&self.applied));
-        let (run, how) = (run.clone(), a.how.clone());
-        Arc::new(move |server| {
-            let done = settings::point_in_time::replay(server.clone(), &how)
-                .and_then(|options| repository::carry_on(&run, &plan, &options));
-            *base::lock(&applied) = Some(done);
-        })
-    }
-
-    /// The options of a temporary server that can apply the log.
-    fn server_options(&self) -> Vec<String> {
-        match self.plan.is_mariadb() {
-            true => Vec::new(),
-            false => {
-                let with_gtids = self.plan.backup.position.gtid_executed.is_some();
-                settings::point_in_time::server_options(with_gtids).to_vec()
-            }
-        }
-    }
-
-    /// Shows what was done; `restored` is the restore of the backup.
-    fn end(self, screen: &Screen, restored: &Outcome) -> Result<Outcome> {
-        let applied = base::lock(&self.applied).take();
-        let applied = applied.ok_or_else(|| {
-            let what = "the backup is restored, and the log was not applied";
-            Error::new(Kind::Internal, what)
-        })??;
-        let shown = summary::replayed(&self.plan, &applied);
-        screen.summary(&shown);
-        Ok(Outcome {
-            code: match self.plan.route.missing.is_empty() {
-                true => restored.code,
-                false => Kind::Exceptions.exit_code(),
-            },
-            summary: shown.json(),
-        })
-    }
-}
-
-/// Loads a backup, and has the server apply the log behind it.
-fn to_point_in_time(
-    a: &Restore,
-    run: &Run,
-    screen: &Screen,
-    mut options: load::Options,
-    plan: repository::Plan,
-) -> Result<Outcome> {
-    let carry_on = CarryOn::new(plan);
-    let work = carry_on.work(a, run);
-    if let Some(managed) = &mut options.managed {
-        managed.options.extend(carry_on.server_options());
-        options.when_loaded = Some(load::WhenLoaded(Arc::clone(&work)));
-    }
-    let loaded = super::run_load(run, screen, &options, &a.how, After::Log)?;
-    if options.managed.is_none() {
-        work(&options.target);
-    }
-    carry_on.end(screen, &loaded)
-}
-
-/// The same with a snapshot, whose server applies the log before it is shut down.
-fn snapshot_to_point_in_time(
-    a: &Restore,
-    run: &Run,
-    screen: &Screen,
-    mut options: snapshot::RestoreOptions,
-    plan: repository::Plan,
-) -> Result<Outcome> {
-    let carry_on = CarryOn::new(plan);
-    options.options.extend(carry_on.server_options());
-    options.when_proven = Some(snapshot::WhenProven(carry_on.work(a, run)));
-    let restored = super::snapshot::restored(run, screen, &options, After::Log)?;
-    carry_on.end(screen, &restored)
 }
 
 /// `penstock rekey`.

@@ -18,42 +18,6 @@ pub fn target(a: &PointInTime) -> Option<Target> {
     time.or_else(after).or_else(before).or_else(position)
 }
 
-/// The log is that of the whole server.
-pub fn check(a: &PointInTime, how: &Loading) -> Result<()> {
-    if target(a).is_none() {
-        return Ok(());
-    }
-    let refuse = |what: &str, hint: &str| Err(Error::new(Kind::Usage, what).hint(hint));
-    let selection = &how.selection;
-    let given = [
-        ("--include-schemas", &selection.include_schemas),
-        ("--exclude-schemas", &selection.exclude_schemas),
-        ("--include-tables", &selection.include_tables),
-        ("--exclude-tables", &selection.exclude_tables),
-    ];
-    if let Some((option, _)) = given.iter().find(|(_, patterns)| !patterns.is_empty()) {
-        return refuse(
-            &format!(
-                "{option} does not apply: the binary log changes all tables, so a part of them cannot be restored to a point in time"
-            ),
-            "restore all of them with --datadir, and dump what you need from there",
-        );
-    }
-    if how.skip_damaged {
-        return refuse(
-            "the binary log cannot be applied to a backup of which a part is left out (--skip-damaged)",
-            "restore to the point in time from another backup",
-        );
-    }
-    if how.resume {
-        return refuse(
-            "a restore to a point in time cannot be resumed (--resume)",
-            "restore the backup with --resume first, without a point in time; or begin again",
-        );
-    }
-    Ok(())
-}
-
 /// How the log is applied to this server.
 pub fn replay(server: wire::Options, how: &Loading) -> Result<replay::Options> {
     let state = state::directory().ok_or_else(|| {

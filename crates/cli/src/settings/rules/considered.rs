@@ -16,7 +16,7 @@ mod repository;
 mod snapshot;
 mod verify;
 
-use super::Loaded;
+use super::load::Loaded;
 use crate::args::bench::{Bench, Tpcc};
 use crate::args::binlog::Binlog;
 use crate::args::config::Config;
@@ -196,12 +196,12 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
         }
         // Which it is, only the catalog shows.
         Command::Restore(a) if a.kind == Some(OfKind::Snapshot) => {
-            settings::point_in_time::check(&a.moment, &a.how)?;
+            settings::rules::point_in_time(&a.moment, &a.how)?;
             settings::restore(place()?, &a.how)?;
             settings::snapshot::of_repository(place()?, a).map(drop)
         }
         Command::Restore(a) => {
-            settings::point_in_time::check(&a.moment, &a.how)?;
+            settings::rules::point_in_time(&a.moment, &a.how)?;
             super::restored_archive(a)?;
             settings::restore(place()?, &a.how).map(drop)
         }

@@ -1,6 +1,6 @@
 //! What goes with files of a server: a dump of them, and snapshots.
 
-use super::refuse;
+use super::refused::refuse;
 use crate::args::connection::Connection;
 use crate::args::dump::Dump;
 use crate::args::repository::{Backup, Restore};

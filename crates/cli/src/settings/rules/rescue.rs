@@ -1,21 +1,14 @@
 //! `penstock rescue`: nothing is written where data is rescued from.
 
-use super::{LEAST_CHUNK, refuse};
+use super::dump::chunk_size;
+use super::refused::refuse;
 use crate::args::rescue::Rescue;
 use base::Result;
 use std::path::Path;
 
 /// All rules of it.
 pub fn rescue(a: &Rescue) -> Result<()> {
-    if a.chunk_size < LEAST_CHUNK {
-        return refuse(
-            format!(
-                "--chunk-size is {} bytes, and the least is 64k",
-                a.chunk_size
-            ),
-            "add --chunk-size 64k, or more",
-        );
-    }
+    chunk_size(a.chunk_size)?;
     if a.schema.as_deref() == Some("") {
         return refuse("--schema is empty", "name the schema of the rescued tables");
     }

@@ -1,6 +1,6 @@
 //! What goes together, and what does not, one line each. `considered` goes through every option.
 
-use super::Loaded;
+use super::load::Loaded;
 use crate::args::bench::Bench;
 use crate::args::{Cli, Command};
 use bench::impact::Method;

@@ -1,0 +1,103 @@
+//! `penstock restore` to a point in time: a backup of either kind, and the binary log behind it.
+
+use super::around::Outcome;
+use super::snapshot::restored;
+use super::{After, run_load};
+use crate::args::repository::Restore;
+use crate::screen::Screen;
+use crate::settings;
+use ::report::summary;
+use base::{Error, Kind, Result};
+use run::Run;
+use std::sync::{Arc, Mutex};
+
+/// Applies the log to a server that holds the backup, and keeps what came of it.
+struct CarryOn {
+    plan: Arc<repository::Plan>,
+    applied: Arc<Mutex<Option<Result<Vec<replay::Summary>>>>>,
+}
+
+impl CarryOn {
+    fn new(plan: repository::Plan) -> CarryOn {
+        CarryOn {
+            plan: Arc::new(plan),
+            applied: Arc::default(),
+        }
+    }
+
+    /// What is done with the server.
+    fn work(&self, a: &Restore, run: &Run) -> Arc<dyn Fn(&wire::Options) + Send + Sync> {
+        let (plan, applied) = (Arc::clone(&self.plan), Arc::clone(&self.applied));
+        let (run, how) = (run.clone(), a.how.clone());
+        Arc::new(move |server| {
+            let done = settings::point_in_time::replay(server.clone(), &how)
+                .and_then(|options| repository::carry_on(&run, &plan, &options));
+            *base::lock(&applied) = Some(done);
+        })
+    }
+
+    /// The options of a temporary server that can apply the log.
+    fn server_options(&self) -> Vec<String> {
+        match self.plan.is_mariadb() {
+            true => Vec::new(),
+            false => {
+                let with_gtids = self.plan.backup.position.gtid_executed.is_some();
+                settings::point_in_time::server_options(with_gtids).to_vec()
+            }
+        }
+    }
+
+    /// Shows what was done; `restored` is the restore of the backup.
+    fn end(self, screen: &Screen, restored: &Outcome) -> Result<Outcome> {
+        let applied = base::lock(&self.applied).take();
+        let applied = applied.ok_or_else(|| {
+            let what = "the backup is restored, and the log was not applied";
+            Error::new(Kind::Internal, what)
+        })??;
+        let shown = summary::replayed(&self.plan, &applied);
+        screen.summary(&shown);
+        Ok(Outcome {
+            code: match self.plan.route.missing.is_empty() {
+                true => restored.code,
+                false => Kind::Exceptions.exit_code(),
+            },
+            summary: shown.json(),
+        })
+    }
+}
+
+/// Loads a backup, and has the server apply the log behind it.
+pub fn load(
+    a: &Restore,
+    run: &Run,
+    screen: &Screen,
+    mut options: load::Options,
+    plan: repository::Plan,
+) -> Result<Outcome> {
+    let carry_on = CarryOn::new(plan);
+    let work = carry_on.work(a, run);
+    if let Some(managed) = &mut options.managed {
+        managed.options.extend(carry_on.server_options());
+        options.when_loaded = Some(load::WhenLoaded(Arc::clone(&work)));
+    }
+    let loaded = run_load(run, screen, &options, &a.how, After::Log)?;
+    if options.managed.is_none() {
+        work(&options.target);
+    }
+    carry_on.end(screen, &loaded)
+}
+
+/// The same with a snapshot, whose server applies the log before it is shut down.
+pub fn snapshot(
+    a: &Restore,
+    run: &Run,
+    screen: &Screen,
+    mut options: snapshot::RestoreOptions,
+    plan: repository::Plan,
+) -> Result<Outcome> {
+    let carry_on = CarryOn::new(plan);
+    options.options.extend(carry_on.server_options());
+    options.when_proven = Some(snapshot::WhenProven(carry_on.work(a, run)));
+    let restored = restored(run, screen, &options, After::Log)?;
+    carry_on.end(screen, &restored)
+}

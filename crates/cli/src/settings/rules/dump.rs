@@ -1,0 +1,95 @@
+//! `dump` and `backup`: what they take, and what it may cost others.
+
+use super::refused::refuse;
+use crate::args::dump::{Dump, Dumping};
+use crate::args::throttle::Throttle;
+use crate::args::values::Consistency;
+use base::Result;
+use run::throttle;
+use std::path::Path;
+
+/// Chunks below this cost more files than they save work.
+const LEAST_CHUNK: u64 = 64 << 10;
+
+/// How long chunks may be.
+pub fn chunk_size(bytes: u64) -> Result<()> {
+    if bytes < LEAST_CHUNK {
+        return refuse(
+            format!("--chunk-size is {} bytes, and the least is 64k", bytes),
+            "add --chunk-size 64k, or more",
+        );
+    }
+    Ok(())
+}
+
+/// Values of a dump that are wrong whatever is done with them.
+pub fn sizes(a: &Dumping) -> Result<()> {
+    chunk_size(a.chunk_size)?;
+    if let (Some(floor), Some(most)) = (a.throttle.min_rate, a.limits.max_rate)
+        && most < floor
+    {
+        return refuse(
+            format!("--min-rate is {floor} bytes per second, and --max-rate allows {most}"),
+            "lower --min-rate, or raise --max-rate",
+        );
+    }
+    Ok(())
+}
+
+/// `penstock dump`.
+pub fn dump(a: &Dumping) -> Result<()> {
+    sizes(a)?;
+    if a.lock_wait.is_some() && a.consistency == Consistency::None {
+        return refuse(
+            "--lock-wait limits the wait for the read lock, and --consistency none takes no lock",
+            "leave one of the two out",
+        );
+    }
+    limits(&a.throttle)
+}
+
+/// A record is no file of the archive.
+pub fn record_outside(a: &Dump) -> Result<()> {
+    let absolute = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
+    if let Some(record) = &a.how.recording.record
+        && absolute(record).starts_with(absolute(&a.to))
+    {
+        return refuse(
+            format!(
+                "--record {} is inside the archive directory, where it would not be part of the archive",
+                record.display()
+            ),
+            "name a file outside of it",
+        );
+    }
+    Ok(())
+}
+
+/// Whether there is a limit on the impact of a dump.
+fn is_limited(a: &Throttle) -> bool {
+    a.max_impact.is_some()
+        || a.max_lag.is_some()
+        || a.max_threads_running.is_some()
+        || a.max_history_list.is_some()
+        || !a.abort_if.is_empty()
+}
+
+/// Limits on the impact of a dump.
+fn limits(a: &Throttle) -> Result<()> {
+    let limited = is_limited(a);
+    if a.limit_timeout.is_some() && !limited {
+        return refuse(
+            "--limit-timeout is the longest pause for a limit, but no limit is set",
+            "add --max-threads-running 32, --max-lag 2s or another limit; for the read lock use --lock-wait",
+        );
+    }
+    let of_lag = |l: &throttle::Limit| l.what == throttle::LimitKind::Lag;
+    let lag = a.max_lag.is_some() || a.abort_if.iter().any(of_lag);
+    if !a.replica.is_empty() && !lag {
+        return refuse(
+            "--replica names replicas, but no limit on their lag is set",
+            "add --max-lag 2s, or --abort-if lag=60s",
+        );
+    }
+    Ok(())
+}

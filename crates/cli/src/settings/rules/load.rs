@@ -1,0 +1,281 @@
+//! `load` and `restore`: what fits what is loaded, and the server that it is loaded into.
+
+use super::refused::refuse;
+use crate::args::load::{Load, Loading};
+use crate::args::values::{ImportMode, Tune};
+use crate::settings::place;
+use base::Result;
+use std::path::Path;
+use store::Location;
+
+/// A command that is none.
+pub fn a_command(a: &Loading) -> Result<()> {
+    match &a.settings.server_command {
+        Some(command) if command.trim().is_empty() => refuse(
+            "--server-command is empty",
+            "give the shell line that restarts the server: 'systemctl \"$1\" mysql'",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// `penstock load`.
+pub fn load(a: &Loading) -> Result<()> {
+    let sql = a.import.import_mode == ImportMode::Sql;
+    if sql && a.import.sort_memory.is_some() {
+        return refuse(
+            "--sort-memory is for tables imported as tablespaces, and --import-mode sql imports none",
+            "leave one of the two out",
+        );
+    }
+    if a.new_server.datadir.is_some() {
+        return new_server(a);
+    }
+    // clap does not ask for a --datadir that another option excludes.
+    for (given, option) in [
+        (a.new_server.mysqld.is_some(), "--mysqld"),
+        (!a.new_server.mysqld_option.is_empty(), "--mysqld-option"),
+    ] {
+        if given {
+            return refuse(
+                format!(
+                    "{option} is for the temporary server of --datadir, and the load is into a server that runs"
+                ),
+                "leave it out, or load into a new data directory: --datadir DIR",
+            );
+        }
+    }
+    restarts(a)
+}
+
+/// What a load is given, as far as that is seen without opening it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loaded {
+    /// An archive.
+    Archive,
+    /// An archive that has no manifest: MySQL Shell or MariaDB Shell wrote it.
+    WithoutManifest,
+    /// A dump of another tool.
+    OtherDump,
+}
+
+/// What is there to be loaded.
+pub fn loaded(from: &Location) -> Result<Loaded> {
+    if !load::is_archive(from)? {
+        return Ok(Loaded::OtherDump);
+    }
+    // Of an encrypted archive, and of one elsewhere, no name is seen.
+    let has = |name: &str| from.path().is_some_and(|path| path.join(name).is_file());
+    Ok(match has("@.json") && !has("penstock.json") {
+        true => Loaded::WithoutManifest,
+        false => Loaded::Archive,
+    })
+}
+
+/// What needs a manifest in the archive.
+fn without_manifest(a: &Loading, from: &str) -> Result<()> {
+    let tablespaces = match a.import.import_mode {
+        ImportMode::Offline => Some("--import-mode offline"),
+        ImportMode::Tablespace => Some("--import-mode tablespace"),
+        _ if a.import.sort_memory.is_some() => Some("--sort-memory"),
+        _ => None,
+    };
+    if let Some(option) = tablespaces {
+        return refuse(
+            format!(
+                "{option} is for tables imported as tablespaces, and {from} has no digests to verify them with: penstock did not write it"
+            ),
+            "leave it out: its tables are loaded by SQL",
+        );
+    }
+    if a.allow_same_server {
+        return refuse(
+            format!(
+                "--allow-same-server does not apply: {from} does not say from which server it is, for penstock did not write it"
+            ),
+            "leave it out",
+        );
+    }
+    Ok(())
+}
+
+/// What does not apply to what is loaded: an archive, or a dump of another tool.
+pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
+    let archive = loaded != Loaded::OtherDump;
+    let from = a.from.display();
+    let stream = a.from.as_os_str() == "-";
+    if a.how.resume && stream {
+        return refuse(
+            "standard input cannot be read again, so there is nothing to resume",
+            "load it from a file or directory; penstock copy - DIR unpacks an archive",
+        );
+    }
+    unpacks(a.scratch.as_deref(), archive && stream)?;
+    if archive {
+        if let Some(name) = &a.other_dumps.schema {
+            return refuse(
+                format!(
+                    "--schema {name} is for names without a schema, and every name in the archive {from} has one: nothing would be renamed"
+                ),
+                "leave it out: schemas of an archive cannot be renamed; to keep the original, load into another server, or a new one with --datadir",
+            );
+        }
+        if a.other_dumps.skip_unsupported {
+            return refuse(
+                format!(
+                    "--skip-unsupported is for statements in dumps of other tools, and {from} is an archive"
+                ),
+                "leave it out",
+            );
+        }
+        if loaded == Loaded::WithoutManifest {
+            return without_manifest(&a.how, &from.to_string());
+        }
+        return Ok(());
+    }
+    if !a.how.selection.is_empty() {
+        // A part of a script is not a smaller dump: its statements depend on each other.
+        return refuse(
+            "dumps of other tools are loaded completely: schemas and tables cannot be selected",
+            "omit the selection, or load the dump into another server and dump the selection from there with penstock",
+        );
+    }
+    if !a.how.encryption.is_empty() {
+        return refuse(
+            format!(
+                "--identity and --passphrase-file open an encrypted archive, and {from} is none"
+            ),
+            "leave them out; a script that is encrypted is decrypted first: age -d FILE | penstock load -",
+        );
+    }
+    if let mode @ (ImportMode::Tablespace | ImportMode::Offline) = a.how.import.import_mode {
+        let mode = match mode {
+            ImportMode::Offline => "offline",
+            _ => "tablespace",
+        };
+        return refuse(
+            format!(
+                "--import-mode {mode} does not apply to {from}: dumps of other tools have no digests to verify a tablespace with"
+            ),
+            "leave it out: they are loaded by SQL",
+        );
+    }
+    if a.how.import.sort_memory.is_some() {
+        return refuse(
+            format!(
+                "--sort-memory is for tables imported as tablespaces, and {from} is a dump of another tool, which is loaded by SQL"
+            ),
+            "leave it out",
+        );
+    }
+    if a.how.skip_damaged {
+        return refuse(
+            format!(
+                "--skip-damaged is for archives, and {from} is a dump of another tool, which has no digests to find damage with"
+            ),
+            "leave it out",
+        );
+    }
+    if a.how.strip_tablespaces {
+        return refuse(
+            format!(
+                "--strip-tablespaces is for archives, and {from} is a dump of another tool, whose statements run as they are"
+            ),
+            "leave it out",
+        );
+    }
+    if a.how.allow_same_server {
+        return refuse(
+            format!(
+                "--allow-same-server does not apply: {from} is a dump of another tool, which does not say from which server it is"
+            ),
+            "leave it out",
+        );
+    }
+    Ok(())
+}
+
+/// A scratch directory is for an archive that is unpacked.
+pub fn unpacks(scratch: Option<&Path>, applies: bool) -> Result<()> {
+    match scratch {
+        Some(scratch) if applies => place::local("--scratch", scratch),
+        Some(_) => refuse(
+            "--scratch is for an archive on standard input, which is unpacked there",
+            "leave it out",
+        ),
+        None => Ok(()),
+    }
+}
+
+/// What does not apply to a data directory that the load initializes.
+fn new_server(a: &Loading) -> Result<()> {
+    if a.settings.tune == Tune::Max {
+        return refuse(
+            "--tune=max is for a server that has settings to change",
+            "leave it out: the temporary server of --datadir is configured for the load",
+        );
+    }
+    if a.skip_binlog {
+        return refuse(
+            "--skip-binlog does not apply: the temporary server of --datadir writes no binary log",
+            "leave it out",
+        );
+    }
+    if a.allow_same_server {
+        return refuse(
+            "--allow-same-server does not apply: a new data directory is never the server that the archive is from",
+            "leave it out",
+        );
+    }
+    if a.connection.says_how() || a.connection.ssl_mode.is_some() || a.connection.ssl_ca.is_some() {
+        return refuse(
+            "options on how to connect do not apply to the temporary server of --datadir",
+            "leave out --ssl-…, --get-server-public-key and --connect-timeout",
+        );
+    }
+    Ok(())
+}
+
+/// Who may restart the target server, and for what.
+fn restarts(a: &Loading) -> Result<()> {
+    let offline = a.import.import_mode == ImportMode::Offline;
+    let max = a.settings.tune == Tune::Max;
+    let config = a.settings.server_config.is_some();
+    let Some(_) = &a.settings.server_command else {
+        // clap has refused --server-config alone.
+        if offline && max {
+            return both();
+        }
+        if offline {
+            return refuse(
+                "--import-mode offline stops and starts the server: --server-command is required",
+                "add --server-command 'systemctl \"$1\" mysql', or use --import-mode tablespace, which needs no stop",
+            );
+        }
+        return Ok(());
+    };
+    a_command(a)?;
+    match (offline, max) {
+        (true, true) => both(),
+        (true, false) if config => refuse(
+            "--server-config is for settings of --tune=max, and --import-mode offline changes none",
+            "leave it out",
+        ),
+        (false, false) => refuse(
+            "--server-command restarts the server, which only --tune=max and --import-mode offline may do",
+            "add --tune=max, or --import-mode offline, if the server is not in service",
+        ),
+        (false, true) if !config => refuse(
+            "--server-command restarts the server for settings: --server-config is required",
+            "add --server-config with the directory of which the server reads every .cnf file",
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn both() -> Result<()> {
+    refuse(
+        "--import-mode offline restarts the server, which forgets what --tune=max sets",
+        "leave --tune=max out: tables imported as tablespaces do not need it",
+    )
+}

@@ -1,0 +1,41 @@
+//! `restore` to a point in time: what does not go with the log of a whole server.
+
+use super::refused::refuse;
+use crate::args::load::Loading;
+use crate::args::point_in_time::PointInTime;
+use base::Result;
+
+/// The log is that of the whole server.
+pub fn point_in_time(a: &PointInTime, how: &Loading) -> Result<()> {
+    if !a.is_given() {
+        return Ok(());
+    }
+    let selection = &how.selection;
+    let given = [
+        ("--include-schemas", &selection.include_schemas),
+        ("--exclude-schemas", &selection.exclude_schemas),
+        ("--include-tables", &selection.include_tables),
+        ("--exclude-tables", &selection.exclude_tables),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, patterns)| !patterns.is_empty()) {
+        return refuse(
+            format!(
+                "{option} does not apply: the binary log changes all tables, so a part of them cannot be restored to a point in time"
+            ),
+            "restore all of them with --datadir, and dump what you need from there",
+        );
+    }
+    if how.skip_damaged {
+        return refuse(
+            "the binary log cannot be applied to a backup of which a part is left out (--skip-damaged)",
+            "restore to the point in time from another backup",
+        );
+    }
+    if how.resume {
+        return refuse(
+            "a restore to a point in time cannot be resumed (--resume)",
+            "restore the backup with --resume first, without a point in time; or begin again",
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! `verify`: which things are compared.
+
+use super::load::unpacks;
+use super::refused::refuse;
+use crate::args::verify::Verify;
+use crate::settings::connection;
+use base::Result;
+
+/// A comparison of servers: options beside URIs that say it all.
+fn said_twice(a: &Verify) -> Result<()> {
+    let uris = a.server.iter().map(|uri| connection::said_by(uri));
+    let said: Vec<_> = uris.collect::<Result<_>>()?;
+    for (typed, by_uri, option) in [
+        (
+            a.connection.user.is_some(),
+            said.iter().all(|s| s.user),
+            "--user",
+        ),
+        (
+            a.connection.ssl_mode.is_some(),
+            said.iter().all(|s| s.ssl_mode),
+            "--ssl-mode",
+        ),
+    ] {
+        if typed && by_uri {
+            return refuse(
+                format!("{option} does not apply: both URIs say it themselves"),
+                "use one of the two",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// `penstock verify`.
+pub fn verify(a: &Verify) -> Result<()> {
+    let stream = a.archive.as_deref().is_some_and(|a| a.as_os_str() == "-");
+    unpacks(a.scratch.as_deref(), stream)?;
+    let server = a.connection.names_a_server();
+    let how = a.connection.says_how();
+    if a.archive.is_none() && !a.encryption.is_empty() {
+        return refuse(
+            "--identity and --passphrase-file open an archive, and none is named",
+            "leave them out",
+        );
+    }
+    if !a.tablespace.is_empty() {
+        if !a.selection.is_empty() || server || how || a.limits.max_rate.is_some() {
+            return refuse(
+                "--tablespace checks files as they are: no server, no selection and no rate goes with it",
+                "penstock verify --tablespace FILE.ibd",
+            );
+        }
+        return Ok(());
+    }
+    if a.archive.is_none() {
+        if a.server.len() != 2 {
+            return refuse(
+                "a comparison of servers needs two of them",
+                "penstock verify --server A --server B",
+            );
+        }
+        return said_twice(a);
+    }
+    if a.against.is_some() || server {
+        if a.files_only {
+            return refuse(
+                "--files-only is for an offline check, and a server is named",
+                "leave one of the two out",
+            );
+        }
+        return Ok(());
+    }
+    if !a.selection.is_empty() {
+        return refuse(
+            "an offline check covers the whole archive; a selection needs a server to compare with",
+            "add --against SERVER, or leave the selection out",
+        );
+    }
+    if how || a.limits.max_rate.is_some() {
+        return refuse(
+            "an offline check reads no server: options on a connection and its rate do not apply",
+            "add --against SERVER, or leave them out",
+        );
+    }
+    Ok(())
+}
