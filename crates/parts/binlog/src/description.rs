@@ -22,8 +22,6 @@ pub struct Description {
     pub created: u32,
     /// How events are checked.
     pub checksum: Checksum,
-    /// Length of the fixed part of each kind of event, the first for kind 1.
-    fixed: Vec<u8>,
 }
 
 impl Description {
@@ -33,7 +31,6 @@ impl Description {
             server_version: String::new(),
             created: 0,
             checksum,
-            fixed: Vec::new(),
         }
     }
 
@@ -65,27 +62,25 @@ impl Description {
         let rest = fields.rest();
         // Servers that know checksums end with the algorithm and four bytes for the sum of this very event, whether it
         // is used or not. MariaDB has known them since 5.3, MySQL since 5.6.1.
-        let (fixed, checksum) = match knows_checksums(&server_version) {
-            false => (rest, Checksum::None),
+        let checksum = match knows_checksums(&server_version) {
+            false => Checksum::None,
             true => {
                 let Some(at) = rest.len().checked_sub(SUM + 1) else {
                     return Err(fields.wrong("no room for the kind of checksum"));
                 };
-                let checksum = match rest[at] {
+                match rest[at] {
                     0 => Checksum::None,
                     1 => Checksum::Crc32,
                     other => {
                         return Err(fields.wrong(format!("checksums of an unknown kind {other}")));
                     }
-                };
-                (&rest[..at], checksum)
+                }
             }
         };
         Ok(Description {
             server_version,
             created,
             checksum,
-            fixed: fixed.to_vec(),
         })
     }
 
@@ -97,13 +92,6 @@ impl Description {
     /// Whether the server that wrote it knows checksums, whether or not it uses them.
     pub(crate) fn knows_checksums(&self) -> bool {
         knows_checksums(&self.server_version)
-    }
-
-    /// Length of the fixed part of a kind of event; 0 where the file does not say.
-    pub fn fixed_length(&self, kind: kind::Kind) -> usize {
-        let at = usize::from(kind).checked_sub(1);
-        at.and_then(|at| self.fixed.get(at))
-            .map_or(0, |&n| usize::from(n))
     }
 }
 

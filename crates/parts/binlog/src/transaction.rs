@@ -73,11 +73,6 @@ impl Boundaries {
         Some((&open.transaction, open.until_end))
     }
 
-    /// Whether a transaction has begun and not ended.
-    pub fn is_inside(&self) -> bool {
-        self.open.is_some()
-    }
-
     /// The transaction that has ended last.
     pub fn ended(&self) -> &Transaction {
         &self.ended

@@ -18,8 +18,6 @@ const COM_REGISTER_REPLICA: u8 = 0x15;
 const NON_BLOCK: u16 = 0x01;
 /// MariaDB: the statements of row events, too.
 const ANNOTATE_ROWS: u16 = 0x02;
-/// First byte of what semi-synchronous replication puts before events and sends back.
-const SEMI_SYNC: u8 = 0xef;
 
 /// What to send, and as whom.
 #[derive(Clone, Debug)]
@@ -40,18 +38,8 @@ pub struct LogRequest {
 #[derive(Debug)]
 pub struct Events<'c> {
     conn: &'c mut Conn,
-    semi_sync: bool,
     silence: Option<Duration>,
     ended: bool,
-}
-
-/// An event as it came.
-#[derive(Clone, Copy, Debug)]
-pub struct Received<'a> {
-    /// All of its bytes.
-    pub bytes: &'a [u8],
-    /// Whether the source waits until it is acknowledged.
-    pub wants_reply: bool,
 }
 
 impl Conn {
@@ -73,9 +61,8 @@ impl Conn {
         }
     }
 
-    /// Asks for the binary log. `semi_sync` if the session has said that it replies
-    /// (`@rpl_semi_sync_replica`): events then come with a mark.
-    pub fn binary_log(&mut self, request: &LogRequest, semi_sync: bool) -> Result<Events<'_>> {
+    /// Asks for the binary log.
+    pub fn binary_log(&mut self, request: &LogRequest) -> Result<Events<'_>> {
         self.prepare()?;
         let mut flags = ANNOTATE_ROWS;
         if !request.follow {
@@ -95,7 +82,6 @@ impl Conn {
         }
         Ok(Events {
             conn: self,
-            semi_sync,
             silence: request.silence,
             ended: false,
         })
@@ -116,9 +102,9 @@ impl Conn {
 }
 
 impl Events<'_> {
-    /// The next event; `None` at the end of a log that is not followed.
+    /// All bytes of the next event; `None` at the end of a log that is not followed.
     #[allow(clippy::should_implement_trait)] // The event borrows the buffer.
-    pub fn next(&mut self) -> Result<Option<Received<'_>>> {
+    pub fn next(&mut self) -> Result<Option<&[u8]>> {
         if self.ended {
             return Ok(None);
         }
@@ -127,18 +113,14 @@ impl Events<'_> {
             Err(e) => return Err(self.fail(e)),
         };
         let bytes = self.conn.buffer.bytes(packet.range.clone());
-        let (from, wants_reply) = match (bytes.first(), self.semi_sync) {
-            (Some(0x00), false) => (1, false),
-            (Some(0x00), true) => match (bytes.get(1), bytes.get(2)) {
-                (Some(&SEMI_SYNC), Some(flag)) => (3, flag & 1 != 0),
-                _ => return Err(self.fail(Error::Protocol("an event without its mark".into()))),
-            },
-            (Some(0xFE), _) if bytes.len() < 9 => {
+        match bytes.first() {
+            Some(0x00) => {}
+            Some(0xFE) if bytes.len() < 9 => {
                 self.ended = true;
                 self.conn.state = State::Ready;
                 return Ok(None);
             }
-            (Some(0xFF), _) => {
+            Some(0xFF) => {
                 let said = payload::err(bytes);
                 return Err(match said {
                     Ok(said) => self.fail(Error::Server(said)),
@@ -146,28 +128,9 @@ impl Events<'_> {
                 });
             }
             _ => return Err(self.fail(Error::Protocol("no event where one was due".into()))),
-        };
-        let bytes = self
-            .conn
-            .buffer
-            .bytes(packet.range.start + from..packet.range.end);
-        Ok(Some(Received { bytes, wants_reply }))
-    }
-
-    /// Says that everything up to this place is safe, as the source asked with an event.
-    pub fn reply(&mut self, file: &str, position: u64) -> Result<()> {
-        let mut packet = ((1 + 8 + file.len()) as u32).to_le_bytes().to_vec();
-        packet.push(SEMI_SYNC);
-        packet.extend_from_slice(&position.to_le_bytes());
-        packet.extend_from_slice(file.as_bytes());
-        match self.conn.stream.write_all(&packet) {
-            Ok(()) => {
-                // Both sides count packets from here again.
-                self.conn.buffer.set_seq(1);
-                Ok(())
-            }
-            Err(e) => Err(self.conn.write_failed(e)),
         }
+        let event = packet.range.start + 1..packet.range.end;
+        Ok(Some(self.conn.buffer.bytes(event)))
     }
 
     fn fail(&mut self, e: Error) -> Error {

@@ -7,8 +7,6 @@ use crate::{Error, Result, kind};
 
 /// MariaDB: nothing ends the transaction but its only statement.
 const STANDALONE: u8 = 1;
-/// MariaDB: changes definitions.
-const DDL: u8 = 32;
 
 /// What is known of a transaction when it begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,14 +15,8 @@ pub struct Begin {
     pub gtid: Option<Gtid>,
     /// When it was committed on the server that wrote this log: microseconds since 1970 (MySQL since 8.0.1).
     pub committed: Option<u64>,
-    /// Bytes of all of its events, this one included (MySQL since 8.0.2).
-    pub length: Option<u64>,
-    /// MySQL: the number of the last transaction that this one has to wait for, and its own.
-    pub order: Option<(i64, i64)>,
     /// MariaDB: it ends with its first statement.
     pub standalone: bool,
-    /// MariaDB: it changes definitions.
-    pub ddl: bool,
 }
 
 impl Begin {
@@ -54,20 +46,13 @@ fn mysql_begin(body: &[u8], named: bool) -> Result<Begin> {
     if fields.is_empty() || fields.u8()? != LOGICAL_ORDER {
         return Ok(begin);
     }
-    begin.order = Some((fields.u64()? as i64, fields.u64()? as i64));
+    fields.take(16)?; // the order among the source's transactions
     if fields.is_empty() {
         return Ok(begin);
     }
     // The highest bit says that the time at the first server follows; without it, both are the same.
     const ORIGINAL_FOLLOWS: u64 = 1 << 55;
-    let committed = fields.u56()?;
-    begin.committed = Some(committed & !ORIGINAL_FOLLOWS);
-    if committed & ORIGINAL_FOLLOWS != 0 {
-        fields.u56()?;
-    }
-    if !fields.is_empty() {
-        begin.length = Some(fields.packed()?);
-    }
+    begin.committed = Some(fields.u56()? & !ORIGINAL_FOLLOWS);
     Ok(begin)
 }
 
@@ -106,13 +91,13 @@ fn tagged(body: &[u8]) -> Result<Begin> {
                 let length = usize::try_from(fields.varint()?).unwrap_or(usize::MAX);
                 tag = String::from_utf8_lossy(fields.take(length)?).into_owned();
             }
-            4 => begin.order = Some((fields.signed_varint()?, 0)),
-            5 => begin.order = Some((begin.order.map_or(0, |o| o.0), fields.signed_varint()?)),
-            6 => begin.committed = Some(fields.varint()?),
-            7 | 9 | 10 | 11 => {
-                fields.varint()?; // time at the first server, versions, group commit
+            4 | 5 => {
+                fields.signed_varint()?; // the order among the source's transactions
             }
-            8 => begin.length = Some(fields.varint()?),
+            6 => begin.committed = Some(fields.varint()?),
+            7..=11 => {
+                fields.varint()?; // time at the first server, length, versions, group commit
+            }
             // A later server's: its length is not known, and all that is needed was before it.
             _ => break,
         }
@@ -134,7 +119,6 @@ fn mariadb_begin(event: &Event<'_>) -> Result<Begin> {
             sequence,
         })),
         standalone: flags & STANDALONE != 0,
-        ddl: flags & DDL != 0,
         ..Begin::default()
     })
 }

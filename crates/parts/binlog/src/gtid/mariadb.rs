@@ -94,11 +94,6 @@ impl Position {
         other.domains.values().for_each(|gtid| self.add(*gtid));
     }
 
-    /// The last one of a domain.
-    pub fn of(&self, domain: u32) -> Option<Gtid> {
-        self.domains.get(&domain).copied()
-    }
-
     /// Whether the domain has come as far as this transaction.
     pub fn reached(&self, gtid: &Gtid) -> bool {
         let last = self.domains.get(&gtid.domain);

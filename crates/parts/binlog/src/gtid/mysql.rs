@@ -180,8 +180,9 @@ impl Set {
         Ok(set)
     }
 
-    /// The bytes that COM_BINLOG_DUMP_GTID and PREVIOUS_GTIDS hold; with tags only if there is one.
-    pub fn encode(&self) -> Vec<u8> {
+    /// The bytes that PREVIOUS_GTIDS holds; with tags only if there is one.
+    #[cfg(test)]
+    fn encode(&self) -> Vec<u8> {
         let tagged = self.origins.keys().any(|o| !o.tag.is_empty());
         let count = self.origins.len() as u64;
         let head = match tagged {
@@ -281,7 +282,8 @@ impl Set {
     }
 
     /// How many transactions there are.
-    pub fn count(&self) -> u64 {
+    #[cfg(test)]
+    fn count(&self) -> u64 {
         let all = self.origins.values().flatten();
         all.map(|(first, last)| last - first + 1).sum()
     }

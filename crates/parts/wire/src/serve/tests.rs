@@ -82,10 +82,10 @@ fn both_kinds_of_login_lead_to_events() {
         assert_eq!(unknown.expect_err("no variable").code(), Some(1193));
         assert!(conn.execute("DROP TABLE t").is_err());
         conn.register_replica(9, "here").expect("a registration");
-        let mut stream = conn.binary_log(&request(), false).expect("a stream");
+        let mut stream = conn.binary_log(&request()).expect("a stream");
         for event in &sent {
             let got = stream.next().expect("an event").expect("an event");
-            assert!(got.bytes == event, "an event of {} bytes", event.len());
+            assert!(got == event, "an event of {} bytes", event.len());
         }
         drop(stream);
         let (dump, refused) = thread.join().expect("a thread").expect("it is served");
@@ -135,7 +135,7 @@ fn an_error_ends_the_stream() {
         sender.fail("the log ends here")
     });
     let mut conn = Conn::connect(&options).expect("a login");
-    let mut stream = conn.binary_log(&request(), false).expect("a stream");
+    let mut stream = conn.binary_log(&request()).expect("a stream");
     assert!(stream.next().expect("an event").is_some());
     let e = stream.next().expect_err("an error");
     assert!(e.to_string().contains("the log ends here"), "{e}");
