@@ -82,22 +82,6 @@ fn transactions_are_found(kind: Kind) {
 }
 each_kind!(transactions_are_found; mysql, mariadb, mariadb118);
 
-fn backup(logged: &Logged) {
-    Tool::new([
-        "backup",
-        "shop",
-        "--no-defaults",
-        "--user",
-        "root",
-        "--repository",
-    ])
-    .arg(logged.repository())
-    .arg("--socket")
-    .arg(logged.server.socket())
-    .run()
-    .ok();
-}
-
 /// The window is listed; prune keeps what the oldest backup needs, and nothing before it.
 fn a_prune_keeps_what_backups_need(kind: Kind) {
     let Some(logged) = Logged::new(kind, &[]) else {
@@ -117,7 +101,7 @@ fn a_prune_keeps_what_backups_need(kind: Kind) {
             .server
             .client("FLUSH BINARY LOGS")
             .expect("another file");
-        backup(&logged);
+        logged.backup();
         write(&logged.server, 5);
         logged.once().ok();
     }
@@ -155,7 +139,7 @@ fn a_prune_keeps_what_backups_need(kind: Kind) {
     on(&["restore", "--latest", "--dry-run"])
         .ok()
         .says(&["binlog.000004"]);
-    // A segment that is lost is a gap, and named.
+    // Without the first segment behind a backup nothing leads on from it.
     let lost = std::fs::read_dir(logged.place()).expect("a directory");
     let lost = lost.map(|e| e.expect("an entry").path()).find(|p| {
         let name = p
@@ -167,11 +151,58 @@ fn a_prune_keeps_what_backups_need(kind: Kind) {
     });
     std::fs::remove_file(lost.expect("a segment")).expect("a loss");
     let listed = on(&["list"]).ok().summary();
-    let last = listed["windows"].as_array().expect("windows").len();
-    let text = listed["windows"].to_string();
-    assert!(last >= 1 && text.contains("binlog.000004"), "{listed}");
+    let windows = listed["windows"].as_array().expect("windows");
+    let oldest = listed["backups"][0]["id"].as_str().expect("a backup");
+    assert_eq!(windows.len(), 1, "{listed}");
+    assert_ne!(windows[0]["backup"], oldest);
+    logged.on(&["restore", "--latest", "--dry-run"]).ok();
+    logged
+        .on(&["restore", oldest, "--latest", "--dry-run"])
+        .code(2)
+        .says(&["binlog.000003", "the log is not archived from there"]);
 }
 each_kind!(a_prune_keeps_what_backups_need; mysql, mariadb);
+
+/// A file whose segments are lost is a gap: the window ends before it, a restore does not cross it, and `check` names it.
+fn a_lost_file_is_a_gap(kind: Kind) {
+    let Some(logged) = Logged::new(kind, &[]) else {
+        return;
+    };
+    write(&logged.server, 3);
+    logged.backup();
+    for _ in 0..3 {
+        write(&logged.server, 3);
+        logged
+            .server
+            .client("FLUSH BINARY LOGS")
+            .expect("another file");
+    }
+    logged.archiving(&["--once"]).run().ok();
+    logged.on(&["check"]).ok();
+    for entry in std::fs::read_dir(logged.place()).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.to_string_lossy().contains("@binlog.000002@") {
+            std::fs::remove_file(path).expect("a loss");
+        }
+    }
+    logged.on(&["check"]).code(5).says(&["binlog.000003:0"]);
+    let listed = logged.on(&["list", "--json"]).ok().summary();
+    let window = &listed["windows"][0];
+    assert!(
+        window["missing"].to_string().contains("to binlog.000003:0"),
+        "{listed}"
+    );
+    logged
+        .on(&["restore", "--latest", "--dry-run"])
+        .code(2)
+        .says(&["is missing", "to binlog.000003:0", "--across-gap"]);
+    // Before it, all is there.
+    let place = format!("binlog.000001:{}", logged.stored(1)["binlog.000001"].len());
+    logged
+        .on(&["restore", "--to-position", &place, "--dry-run"])
+        .ok();
+}
+each_kind!(a_lost_file_is_a_gap; mysql, mariadb);
 
 /// A segment whose bytes were changed is an error where it is read.
 #[test]

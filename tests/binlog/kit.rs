@@ -57,6 +57,37 @@ impl Logged {
         self.archiving(&["--once", "--start", "oldest"]).run()
     }
 
+    /// A dump of the server, as a backup.
+    pub fn backup(&self) {
+        Tool::new(["backup", "shop", "--no-defaults", "--user", "root"])
+            .arg("--repository")
+            .arg(self.repository())
+            .arg("--socket")
+            .arg(self.server.socket())
+            .run()
+            .ok();
+    }
+
+    /// `penstock` with these words, about its repository.
+    pub fn on(&self, words: &[&str]) -> Done {
+        Tool::new(words.iter().copied())
+            .arg("--repository")
+            .arg(self.repository())
+            .run()
+    }
+
+    /// Removes all files but the newest.
+    pub fn purge(&self) -> String {
+        let last = self.files().keys().last().cloned().expect("files");
+        // MariaDB keeps files that a replica was sent not long ago.
+        crate::kit::waiting::until("the files to be removed", || {
+            let purge = format!("PURGE BINARY LOGS TO '{last}'");
+            self.server.client(&purge).expect("a purge");
+            self.files().len() == 1
+        });
+        last
+    }
+
     /// Where the log is stored.
     pub fn place(&self) -> PathBuf {
         self.repository().join("binlogs/shop")

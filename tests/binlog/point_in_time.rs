@@ -139,28 +139,12 @@ fn emptied(target: &Server) {
     }
 }
 
-fn backup(logged: &Logged) {
-    Tool::new([
-        "backup",
-        "shop",
-        "--no-defaults",
-        "--user",
-        "root",
-        "--repository",
-    ])
-    .arg(logged.repository())
-    .arg("--socket")
-    .arg(logged.server.socket())
-    .run()
-    .ok();
-}
-
 fn each_moment_comes_back(kind: Kind) {
     let Some(logged) = Logged::new(kind, &[]) else {
         return;
     };
     write(&logged.server, 5);
-    backup(&logged);
+    logged.backup();
     let moments = history(&logged.server);
     let dropped = logged.server.client("DROP TABLE d.t");
     dropped.expect("a mistake");
@@ -209,7 +193,7 @@ fn what_is_not_there_is_said(kind: Kind) {
     let early = now(&logged.server);
     sleep(&logged.server);
     sleep(&logged.server);
-    backup(&logged);
+    logged.backup();
     let target = &logged.server;
     restoring(&logged, target, &["--latest"]).code(2).says(&[
         "no binary log of shop is kept",
@@ -252,7 +236,7 @@ fn a_gap_is_not_crossed() {
         return;
     };
     write(&logged.server, 5);
-    backup(&logged);
+    logged.backup();
     logged.archiving(&["--once"]).run().ok();
     write(&logged.server, 5);
     for _ in 0..2 {
@@ -261,16 +245,7 @@ fn a_gap_is_not_crossed() {
             .client("FLUSH BINARY LOGS")
             .expect("another file");
     }
-    let last = files(&logged.server.datadir())
-        .keys()
-        .last()
-        .cloned()
-        .expect("files");
-    crate::kit::waiting::until("the files to be removed", || {
-        let purge = format!("PURGE BINARY LOGS TO '{last}'");
-        logged.server.client(&purge).expect("a purge");
-        logged.files().len() == 1
-    });
+    logged.purge();
     logged
         .server
         .client("CREATE TABLE d.later (id INT, v TEXT)")

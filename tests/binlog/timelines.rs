@@ -26,14 +26,7 @@ fn purged_files_are_a_gap(kind: Kind) {
             .client("FLUSH BINARY LOGS")
             .expect("another file");
     }
-    let files = logged.files();
-    let last = files.keys().last().expect("files");
-    let purge = format!("PURGE BINARY LOGS TO '{last}'");
-    // MariaDB keeps files that a replica was sent not long ago.
-    until("the files to be removed", || {
-        logged.server.client(&purge).expect("a purge");
-        logged.files().len() == 1
-    });
+    let last = logged.purge();
     let gap = format!(
         "from binlog.000001:{}",
         logged.stored(1)["binlog.000001"].len()
@@ -62,7 +55,11 @@ fn a_reset_begins_a_timeline(kind: Kind) {
         return;
     };
     write(&logged.server, 5);
-    logged.once().ok();
+    logged.backup();
+    logged
+        .archiving(&["--once", "--start", "oldest"])
+        .run()
+        .ok();
     let before = logged.stored(1);
     // Files carry the second in which they were begun.
     let second = logged
@@ -86,6 +83,13 @@ fn a_reset_begins_a_timeline(kind: Kind) {
     logged.once().code(3).says(&["reset"]);
     assert_eq!(logged.stored(1), before);
     assert_same(&logged.stored(2), &logged.files());
+    // Behind it MySQL's numbers begin again: what a server has executed is not what it says.
+    if kind == Kind::MySql {
+        logged
+            .on(&["restore", "--latest", "--dry-run", "--across-gap"])
+            .code(2)
+            .says(&["stand for other transactions behind the gap"]);
+    }
 }
 each_kind!(a_reset_begins_a_timeline; mysql, mariadb);
 

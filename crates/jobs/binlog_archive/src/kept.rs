@@ -4,6 +4,7 @@ use crate::layout::{Name, order};
 use crate::segment::{self, Head};
 use crate::timeline::Timeline;
 use base::{Error, Kind, Result};
+use binlog::gtid::Executed;
 use run::failure;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -65,6 +66,18 @@ impl KeptTimeline {
     /// The newest segment.
     pub fn last(&self) -> Option<&Head> {
         self.files.last().and_then(|f| f.segments.last())
+    }
+
+    /// The GTIDs of all of its transactions.
+    pub fn gtids(&self) -> Executed {
+        let mariadb = self.timeline.is_mariadb();
+        let mut all = Executed::empty(mariadb);
+        for head in self.files.iter().flat_map(|f| &f.segments) {
+            if let Some(gtids) = Executed::parse(mariadb, &head.gtids) {
+                all.add_all(&gtids);
+            }
+        }
+        all
     }
 
     /// The first segment.

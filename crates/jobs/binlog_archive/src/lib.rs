@@ -26,7 +26,7 @@ pub use check::CheckedLog;
 pub use kept::{Kept, KeptFile, KeptTimeline};
 pub use prune::PrunedLog;
 pub use reading::FileBytes;
-pub use route::{Leg, NoRoute, Route, Target, shown_time};
+pub use route::{Leg, NoRoute, Route, Taken, Target, shown_time};
 pub use search::{Changes, Found, Kind as FoundKind, Search, Searched, search};
 pub use segment::{Head, Segment};
 pub use timeline::{Follows, Timeline};

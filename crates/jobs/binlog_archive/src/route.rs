@@ -2,6 +2,7 @@
 
 use crate::kept::{Kept, KeptTimeline};
 use crate::layout::order;
+use crate::timeline::Timeline;
 use crate::walk::Place;
 use base::{Error, Kind, Result};
 use binlog::Transaction;
@@ -47,6 +48,72 @@ pub struct Route {
     pub missing: Vec<String>,
 }
 
+/// What tells a backup's place in the log from one of the same name and offset, after the log was reset.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// When it ended by the clock of the host that took it, in seconds since 1970.
+    pub end: i64,
+    /// When its place was read, by the server's clock.
+    pub server_time: Option<i64>,
+    /// The server's UUID.
+    pub server_uuid: Option<String>,
+    /// What the server had executed.
+    pub executed: Option<Executed>,
+}
+
+impl Taken {
+    /// A file that was begun later is not the backup's.
+    fn latest(&self) -> i64 {
+        // Clocks of two hosts differ; that of the server wrote the time into the file.
+        const TOLERANCE: i64 = 60;
+        self.server_time
+            .unwrap_or(self.end.saturating_add(TOLERANCE))
+    }
+
+    fn is_of_server(&self, timeline: &Timeline) -> bool {
+        self.server_uuid.is_some() && self.server_uuid == timeline.server_uuid
+    }
+
+    /// Whether the server had executed what came before this place, and nothing that came behind it.
+    fn agrees(&self, kept: &KeptTimeline, place: &Place) -> bool {
+        let Some(executed) = &self.executed else {
+            return true;
+        };
+        let Some(file) = kept.file(&place.file) else {
+            return false;
+        };
+        let mariadb = kept.timeline.is_mariadb();
+        let parse = |text: &str| Executed::parse(mariadb, text);
+        let first = file.segments.first();
+        let before = first.and_then(|h| parse(h.executed_before.as_deref()?));
+        let mut least = before.unwrap_or_else(|| Executed::empty(mariadb));
+        let mut most = least.clone();
+        for head in file.segments.iter().filter(|h| h.start < place.offset) {
+            let gtids = parse(&head.gtids).unwrap_or_else(|| Executed::empty(mariadb));
+            if head.end <= place.offset {
+                least.add_all(&gtids);
+            }
+            most.add_all(&gtids);
+        }
+        least.is_within(executed) && executed.is_within(&most)
+    }
+}
+
+/// Keeps those that pass, unless none does.
+fn keep_if_any(all: &mut Vec<(usize, &KeptTimeline, u32)>, passes: impl Fn(&KeptTimeline) -> bool) {
+    if all.iter().any(|(_, t, _)| passes(t)) {
+        all.retain(|(_, t, _)| passes(t));
+    }
+}
+
+/// Where a part of the log ends that is applied.
+struct Stop {
+    /// Between two transactions.
+    to: Place,
+    /// The transaction that is left out, and its file, where that is known.
+    next: Option<(String, Transaction)>,
+}
+
 /// Why a backup is not a beginning.
 pub enum NoRoute {
     /// The state that is asked for is older than the backup.
@@ -56,20 +123,22 @@ pub enum NoRoute {
 }
 
 impl Kept {
-    /// The timeline that a backup's place is in; `taken`: when the backup was made, in seconds since 1970. After a reset of the log
-    /// names of files come again: then it is the newest that had begun by that time.
-    pub fn timeline_of(&self, place: &Place, taken: i64) -> Option<usize> {
-        // Clocks of two hosts differ.
-        const TOLERANCE: i64 = 60;
+    /// The timeline that a backup's place is in. After a reset of the log, names of files come again: then it is the newest that had
+    /// begun when the backup was taken, and whose GTIDs do not speak against it.
+    pub fn timeline_of(&self, place: &Place, taken: &Taken) -> Option<usize> {
         let holding = self.timelines.iter().enumerate();
-        let holding = holding.filter_map(|(i, t)| {
-            let file = t.file(&place.file).filter(|_| t.holds(place))?;
-            Some((i, i64::from(file.segments.first()?.created)))
-        });
-        let in_time = holding.filter(|(_, created)| *created <= taken + TOLERANCE);
-        in_time
-            .max_by_key(|(i, created)| (*created, *i))
-            .map(|(i, _)| i)
+        let holding = holding.filter(|(_, t)| t.holds(place));
+        let mut in_time: Vec<(usize, &KeptTimeline, u32)> = holding
+            .filter_map(|(i, t)| Some((i, t, t.file(&place.file)?.segments.first()?.created)))
+            .filter(|(_, _, created)| i64::from(*created) <= taken.latest())
+            .collect();
+        // Where all would be ruled out, the evidence is of another kind than what is known of them.
+        keep_if_any(&mut in_time, |t| taken.is_of_server(&t.timeline));
+        keep_if_any(&mut in_time, |t| taken.agrees(t, place));
+        let newest = in_time
+            .into_iter()
+            .max_by_key(|(i, _, created)| (*created, *i));
+        newest.map(|(i, ..)| i)
     }
 
     /// The way from a place of a timeline.
@@ -106,10 +175,9 @@ impl Kept {
             });
             let end = kept.end().unwrap_or_else(|| from.clone());
             let end = branch.filter(|b| b.order() < end.order()).unwrap_or(end);
-            if let Some((file, stop, found)) = self.stop(kept, &from, &end, target)? {
-                let to = Place { file, offset: stop };
-                self.add(&mut route, at, from, to);
-                route.next = found;
+            if let Some(stop) = self.stop(kept, &from, &end, target)? {
+                self.add(&mut route, at, from, stop.to);
+                route.next = stop.next;
                 return Ok(Ok(route));
             }
             self.add(&mut route, at, from.clone(), end.clone());
@@ -189,15 +257,14 @@ impl Kept {
         missing
     }
 
-    /// Where to stop in this timeline: the file, the offset, and the transaction that is left out.
-    #[allow(clippy::type_complexity)]
+    /// Where to stop in this timeline, if that is in it.
     fn stop(
         &self,
         kept: &KeptTimeline,
         from: &Place,
         end: &Place,
         target: &Target,
-    ) -> Result<Option<(String, u64, Option<(String, Transaction)>)>> {
+    ) -> Result<Option<Stop>> {
         let mut found = None;
         let (mut inside, mut following) = (None, None);
         let mariadb = kept.timeline.is_mariadb();
@@ -247,7 +314,13 @@ impl Kept {
                 Ok(match stop {
                     None => ControlFlow::Continue(()),
                     Some((at, next)) => {
-                        found = Some((file.to_owned(), at, next));
+                        found = Some(Stop {
+                            to: Place {
+                                file: file.to_owned(),
+                                offset: at,
+                            },
+                            next,
+                        });
                         ControlFlow::Break(())
                     }
                 })
@@ -277,7 +350,10 @@ impl Kept {
         }
         let there =
             kept.holds(place) && from.order() <= place.order() && place.order() <= end.order();
-        Ok(there.then(|| (place.file.clone(), place.offset, following)))
+        Ok(there.then(|| Stop {
+            to: place.clone(),
+            next: following,
+        }))
     }
 
     fn not_found(&self, target: &Target, last: &KeptTimeline) -> Error {

@@ -121,19 +121,18 @@ impl Source {
         let doing = || format!("cannot read the beginning of {file}");
         let mut events = other
             .conn
-            .binary_log(&request, false)
+            .binary_log(&request)
             .map_err(|e| failure::wire(doing(), e))?;
         let mut executed = Executed::empty(mariadb);
         // Rotate (made for the stream), description, and what was executed, perhaps behind another kind.
         for _ in 0..6 {
-            let Some(received) = events.next().map_err(|e| failure::wire(doing(), e))? else {
+            let Some(bytes) = events.next().map_err(|e| failure::wire(doing(), e))? else {
                 break;
             };
-            let event = Event::parse(received.bytes, &description).map_err(|e| of_log(file, &e))?;
+            let event = Event::parse(bytes, &description).map_err(|e| of_log(file, &e))?;
             match event.header.kind {
                 kind::FORMAT_DESCRIPTION => {
-                    description =
-                        Description::parse(received.bytes).map_err(|e| of_log(file, &e))?;
+                    description = Description::parse(bytes).map_err(|e| of_log(file, &e))?;
                 }
                 kind::PREVIOUS_GTIDS | kind::GTID_LIST => {
                     executed = stated(&event)

@@ -68,6 +68,7 @@ pub fn take(
         if let Some(files) = &options.files {
             let (file, end) = files.binary_log.clone().unzip();
             (position.binlog_file, position.binlog_position) = (file, end);
+            position.server_time = None;
             position.gtid_binlog_pos.clone_from(&files.gtid_binlog_pos);
         }
         return Ok(Achieved {

@@ -8,7 +8,7 @@ use crate::layout::ServerName;
 use crate::repo::Repository;
 use base::{Error, Kind, Result};
 use binlog::gtid::Executed;
-use binlog_archive::{Kept, Leg, NoRoute, Place, Route, Target};
+use binlog_archive::{Kept, Leg, NoRoute, Place, Route, Taken, Target};
 use replay::{LogFile, LogFiles};
 use run::{Run, failure};
 use std::io::{self, Read};
@@ -30,6 +30,12 @@ impl Plan {
     pub fn is_mariadb(&self) -> bool {
         let first = self.route.legs.first();
         first.is_some_and(|leg| self.kept.timelines[leg.timeline].timeline.is_mariadb())
+    }
+}
+
+impl Plan {
+    fn carries_on(&self, leg: &Leg) -> bool {
+        self.kept.timelines[leg.timeline].timeline.follows.is_some()
     }
 }
 
@@ -67,6 +73,10 @@ pub fn plan(
         let name = format!("{}@{}", entry.server, entry.id);
         match way(&kept, &entry, target)? {
             Ok(route) if route.missing.is_empty() || across_gap => {
+                if let Some(reason) = begins_again(&kept, &entry, &route) {
+                    why.push(format!("{name}: {reason}"));
+                    continue;
+                }
                 return Ok(Plan {
                     backup: entry,
                     kept,
@@ -102,6 +112,21 @@ pub(crate) fn place_of(entry: &Entry) -> Option<Place> {
     })
 }
 
+/// What tells a backup's place from others of the same name.
+pub(crate) fn taken(entry: &Entry) -> Taken {
+    let position = &entry.position;
+    let mysql = position.gtid_executed.as_deref().map(|t| (false, t));
+    let mariadb = position.gtid_binlog_pos.as_deref().map(|t| (true, t));
+    Taken {
+        end: entry.end().map_or(i64::MAX, |t| t.as_second()),
+        server_time: position.server_time.and_then(|t| i64::try_from(t).ok()),
+        server_uuid: entry.server_uuid.clone(),
+        executed: mysql
+            .or(mariadb)
+            .and_then(|(mariadb, t)| Executed::parse(mariadb, t)),
+    }
+}
+
 /// The way from one backup, or in words why there is none.
 pub(crate) fn way(
     kept: &Kept,
@@ -117,14 +142,12 @@ pub(crate) fn way(
     let Some(from) = place_of(entry) else {
         return Ok(Err("has no place in the binary log".into()));
     };
-    let (begin, end) = (entry.begin(), entry.end());
-    let seconds = |t: Option<jiff::Timestamp>| t.map_or(i64::MAX, |t| t.as_second());
-    if let (Target::Time(time), Some(begin)) = (target, begin)
+    if let (Target::Time(time), Some(begin)) = (target, entry.begin())
         && begin.as_microsecond() > i64::try_from(*time).unwrap_or(i64::MAX)
     {
         return Ok(Err(format!("is newer: it began at {begin}")));
     }
-    let Some(timeline) = kept.timeline_of(&from, seconds(end)) else {
+    let Some(timeline) = kept.timeline_of(&from, &taken(entry)) else {
         return Ok(Err(format!(
             "ends at {from}, and the log is not archived from there"
         )));
@@ -193,7 +216,8 @@ pub fn carry_on(run: &Run, plan: &Plan, options: &replay::Options) -> Result<Vec
             log: &log,
             from: log.place(&leg.from),
             to: log.place(&leg.to),
-            executed: executed.as_ref(),
+            // A log that carries nothing on has nothing of what was applied before.
+            executed: executed.as_ref().filter(|_| plan.carries_on(leg)),
         };
         done.push(replay::replay(run, options, &request)?);
         // The next timeline may hold some of these again.
@@ -204,14 +228,31 @@ pub fn carry_on(run: &Run, plan: &Plan, options: &replay::Options) -> Result<Vec
 
 fn executed_after(plan: &Plan, leg: &Leg, before: Option<Executed>) -> Executed {
     let timeline = &plan.kept.timelines[leg.timeline];
-    let mariadb = timeline.timeline.is_mariadb();
-    let mut all = before.unwrap_or_else(|| of_backup(&plan.backup, mariadb));
-    for head in timeline.files.iter().flat_map(|f| &f.segments) {
-        if let Some(gtids) = Executed::parse(mariadb, &head.gtids) {
-            all.add_all(&gtids);
-        }
-    }
+    let mut all = before.unwrap_or_else(|| of_backup(&plan.backup, timeline.timeline.is_mariadb()));
+    all.add_all(&timeline.gtids());
     all
+}
+
+/// Whether GTIDs begin again on the way, after a reset: the server would take new transactions for old ones, and pass over them.
+fn begins_again(kept: &Kept, entry: &Entry, route: &Route) -> Option<String> {
+    let mut executed: Option<Executed> = None;
+    for leg in &route.legs {
+        let timeline = &kept.timelines[leg.timeline];
+        let gtids = timeline.gtids();
+        let known =
+            executed.get_or_insert_with(|| of_backup(entry, timeline.timeline.is_mariadb()));
+        let is_first = leg == &route.legs[0];
+        if !is_first && timeline.timeline.follows.is_none() && !timeline.timeline.is_mariadb() {
+            let twice = gtids.without(&gtids.without(known));
+            if !twice.is_empty() {
+                return Some(format!(
+                    "the GTIDs {twice} stand for other transactions behind the gap, and the server would pass over them"
+                ));
+            }
+        }
+        known.add_all(&gtids);
+    }
+    None
 }
 
 fn of_backup(entry: &Entry, mariadb: bool) -> Executed {

@@ -2,7 +2,7 @@
 
 use crate::catalog::Entry;
 use crate::layout::{BINLOGS, ServerName};
-use crate::point_in_time::{place_of, way};
+use crate::point_in_time::{place_of, taken, way};
 use crate::repo::{Repository, storage};
 use base::Result;
 use binlog_archive::{KeptFile, Place, PrunedLog, Target, shown_time};
@@ -108,8 +108,7 @@ impl Repository {
         let of_server = stay.iter().filter(|e| e.server == server.as_str());
         let places = of_server.filter_map(|entry| {
             let place = place_of(entry)?;
-            let taken = entry.end().map_or(i64::MAX, |t| t.as_second());
-            Some((kept.timeline_of(&place, taken)?, place))
+            Some((kept.timeline_of(&place, &taken(entry))?, place))
         });
         let oldest = places.min_by(|a, b| (a.0, a.1.order()).cmp(&(b.0, b.1.order())));
         let Some((timeline, place)) = oldest else {

@@ -215,6 +215,7 @@ pub fn position(p: &server::Position) -> Position {
     Position {
         binlog_file: p.binlog_file.clone(),
         binlog_position: p.binlog_position,
+        server_time: p.server_time,
         gtid_executed: p.gtid_executed.clone(),
         gtid_binlog_pos: p.gtid_binlog_pos.clone(),
         gtid_slave_pos: p.gtid_slave_pos.clone(),

@@ -121,6 +121,9 @@ pub struct Position {
     /// Position in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binlog_position: Option<u64>,
+    /// The server's clock then, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_time: Option<u64>,
     /// GTID set (MySQL).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gtid_executed: Option<String>,

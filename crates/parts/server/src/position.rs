@@ -23,6 +23,8 @@ pub struct Position {
     pub binlog_file: Option<String>,
     /// Offset in it, in bytes.
     pub binlog_position: Option<u64>,
+    /// The server's clock then, in seconds since 1970: after a reset of the log it tells a file from another of the same name.
+    pub server_time: Option<u64>,
     /// MySQL: the set of all transactions executed.
     pub gtid_executed: Option<String>,
     /// MariaDB: last transaction of each domain in the binary log.
@@ -79,7 +81,12 @@ impl Position {
             }
             other => other?,
         };
-        self.take(&answer)
+        self.take(&answer)?;
+        if self.binlog_file.is_some() {
+            let answer = ask(conn, "clock", "SELECT UNIX_TIMESTAMP()")?;
+            self.server_time = answer.first().and_then(|row| row.number(0));
+        }
+        Ok(())
     }
 
     fn take(&mut self, answer: &Answer) -> Result<()> {

@@ -80,14 +80,14 @@ impl<'o> Session<'o> {
         let conn = &mut self.source.conn;
         conn.register_replica(request.server_id, "penstock")
             .map_err(privileges)?;
-        let mut events = conn.binary_log(&request, false).map_err(privileges)?;
+        let mut events = conn.binary_log(&request).map_err(privileges)?;
         loop {
             if run.cancel.is_raised() {
                 state.flush()?;
                 return Ok(Ended::Stopped);
             }
             let bytes = match events.next() {
-                Ok(Some(received)) => received.bytes,
+                Ok(Some(bytes)) => bytes,
                 Ok(None) => {
                     state.flush()?;
                     return Ok(Ended::AtEnd);

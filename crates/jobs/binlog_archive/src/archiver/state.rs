@@ -1,7 +1,7 @@
 //! What is archived so far, and the segment that is being filled.
 
 use super::{Options, Summary};
-use crate::kept::Kept;
+use crate::kept::{Kept, KeptTimeline};
 use crate::layout::Name;
 use crate::segment::{Head, Segment};
 use crate::timeline::Timeline;
@@ -27,7 +27,7 @@ pub(crate) struct State<'r> {
     heads: Vec<Head>,
     segment: Option<Segment>,
     pub(crate) boundaries: Boundaries,
-    /// Everything that all timelines together hold, and what was executed before the first.
+    /// What was executed before the newest timeline and those that it carries on, and what they hold.
     pub(crate) archived: Option<Executed>,
     /// Whether there was something before this run.
     pub(crate) resumed: bool,
@@ -111,7 +111,8 @@ impl<'r> State<'r> {
             self.run.observer.warn(what.clone());
             self.summary.exceptions.push(what);
         }
-        if self.archived.is_none() {
+        if timeline.follows.is_none() {
+            // After a reset the same GTIDs mean other transactions.
             let before = timeline.executed_before.as_deref().unwrap_or_default();
             self.archived = Executed::parse(timeline.is_mariadb(), before);
         }
@@ -229,20 +230,18 @@ impl<'r> State<'r> {
     }
 }
 
-/// Everything that all timelines hold together.
+/// Everything that the timelines hold together which carry each other on, up to the newest.
 fn archived(kept: &Kept) -> Option<Executed> {
-    let first = kept.timelines.first()?;
-    let mariadb = first.timeline.is_mariadb();
+    let carries_on = |t: &KeptTimeline| t.timeline.follows.is_some();
+    let begin = kept.timelines.iter().rposition(|t| !carries_on(t));
+    let timelines = &kept.timelines[begin.unwrap_or(0)..];
+    let first = timelines.first()?;
     // The files before the first that is kept may have been pruned.
     let stated = first.first().and_then(|h| h.executed_before.as_deref());
-    let before = stated
-        .or(first.timeline.executed_before.as_deref())
-        .unwrap_or("");
-    let mut all = Executed::parse(mariadb, before)?;
-    for timeline in &kept.timelines {
-        for head in timeline.files.iter().flat_map(|f| &f.segments) {
-            all.add_all(&Executed::parse(mariadb, &head.gtids)?);
-        }
+    let before = stated.or(first.timeline.executed_before.as_deref());
+    let mut all = Executed::parse(first.timeline.is_mariadb(), before.unwrap_or(""))?;
+    for timeline in timelines {
+        all.add_all(&timeline.gtids());
     }
     Some(all)
 }
