@@ -20,7 +20,7 @@ use crate::args::{self, Cli, Command, Completions};
 use crate::screen::Screen;
 use crate::settings::config::Config;
 use crate::settings::scratch::Scratch;
-use crate::settings::{self, Compared};
+use crate::settings::{self, Compared, Copied};
 use ::report::record::{self, settings as recorded};
 use ::report::summary::{self, Summary};
 use ::snapshot as snapshot_job;
@@ -151,7 +151,10 @@ fn unpacked(run: &Run, scratch: Option<&Path>) -> Result<Unpacked> {
 }
 
 fn copy(a: &args::copy::Copy, json: bool, run: &Run, screen: &Screen) -> Result<u8> {
-    let options = settings::copy(a)?;
+    let options = match settings::copy(a)? {
+        Copied::Archive(options) => options,
+        Copied::Servers(options) => return copy_servers(a, &options, run, screen),
+    };
     if options.to == Location::Stream {
         settings::rules::to_stdout("copy to -", json)?;
         screen.leave_stdout();
@@ -161,6 +164,20 @@ fn copy(a: &args::copy::Copy, json: bool, run: &Run, screen: &Screen) -> Result<
     let done = copy::run(run, &options)?;
     show(run, screen, &mut summary::copy(&done));
     Ok(0)
+}
+
+fn copy_servers(
+    a: &args::copy::Copy,
+    options: &copy::servers::Options,
+    run: &Run,
+    screen: &Screen,
+) -> Result<u8> {
+    settings::limit(run, &a.limits, None);
+    let about = format!("of {}", options.dump.source.endpoint);
+    let _listens = control::listen(run, "copy", about);
+    let done = copy::servers::run(run, options)?;
+    show(run, screen, &mut summary::copied_servers(&done));
+    Ok(exceptions(&done.exceptions()))
 }
 
 /// Loads, and shows what was done.

@@ -7,6 +7,7 @@ pub mod bench;
 pub mod binlog;
 pub mod config;
 pub mod connection;
+mod copy;
 pub mod filed;
 pub mod keys;
 mod optionfile;
@@ -18,6 +19,8 @@ pub mod scratch;
 pub mod snapshot;
 pub mod state;
 pub mod words;
+
+pub use copy::{Copied, copy};
 
 use crate::args::dump::{Dump, Dumping, FromFiles};
 use crate::args::limits::{Limits, StoreLimits};
@@ -74,6 +77,7 @@ fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Opti
         to: Place::new(to, keys::encrypting(&a.encryption)?),
         source: a.connection.resolve(source)?,
         files: None,
+        feed: None,
         threads: threads(a.threads),
         compression: a.compression,
         chunk_bytes: a.chunk_size.max(64 << 10),
@@ -159,6 +163,7 @@ pub fn in_words_of_backup(a: &Backup, e: Error) -> Error {
 pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options> {
     Ok(load::Options {
         from: Place::new(from, keys::opening(&a.encryption)?),
+        feed: None,
         target: wire::Options::new(wire::Endpoint::Unix(managed::socket(datadir)), "root"),
         threads: threads(a.threads),
         verify: load::Verification::Auto,
@@ -235,6 +240,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
     let restart = command.as_ref().zip(config.as_ref());
     Ok(load::Options {
         from: Place::new(from, keys::opening(&a.encryption)?),
+        feed: None,
         target: target(a)?,
         threads: threads(a.threads),
         verify: match a.verify {
@@ -379,19 +385,6 @@ fn verifiable(from: &Location) -> Result<()> {
         }
         Err(e) => Err(e),
     }
-}
-
-/// What shall be copied.
-pub fn copy(a: &crate::args::copy::Copy) -> Result<copy::Options> {
-    let from = place::location_or_stream("FROM", &a.from)?;
-    let to = place::location_or_stream("TO", &a.to)?;
-    rules::copy(a)?;
-    rules::two_places(&from, &to)?;
-    Ok(copy::Options {
-        from,
-        to,
-        threads: threads(a.threads),
-    })
 }
 
 /// What doctor shall look at.

@@ -13,7 +13,7 @@ use store::Location;
 pub fn local(option: &str, path: &Path) -> Result<()> {
     match location(option, path)? {
         Location::Directory(_) => Ok(()),
-        Location::Stream | Location::Ssh(_) | Location::Object(_) => {
+        Location::Stream | Location::Ssh(_) | Location::Object(_) | Location::Memory(_) => {
             let named = printable(&path.to_string_lossy());
             let what = format!("{option} {named}: only a path of this host is possible here");
             let mut hint = "name a file or directory of this host".to_owned();

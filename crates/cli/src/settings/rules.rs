@@ -4,6 +4,8 @@
 //! Invariant: an option that would have no effect is an error, never ignored.
 
 mod bench;
+mod connection;
+mod copy;
 mod dump;
 mod files;
 mod load;
@@ -13,6 +15,7 @@ mod rescue;
 mod verify;
 
 pub use self::bench::{impact, measured};
+pub use copy::{copy, server, two_places};
 pub use dump::{dump, record_outside};
 pub use files::{backup, from_files, restored_archive, restored_snapshot, snapshot};
 pub use load::{load, load_of, loaded};
@@ -21,7 +24,6 @@ pub use rescue::rescue;
 pub use verify::verify;
 
 use super::place;
-use crate::args::copy::Copy;
 use crate::args::doctor::Doctor;
 use crate::args::encryption::Rekey;
 use crate::args::report::Report;
@@ -31,7 +33,6 @@ use base::Result;
 use refused::refuse;
 use std::io::IsTerminal;
 use std::path::Path;
-use store::Location;
 
 /// All rules of a command that look at nothing but the options, and at what is to be loaded.
 pub fn applies(command: &Command) -> Result<()> {
@@ -152,17 +153,6 @@ pub fn list(a: &List, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// `penstock copy`.
-pub fn copy(a: &Copy) -> Result<()> {
-    if a.threads.is_some() && a.from.as_os_str() == "-" {
-        return refuse(
-            "--threads is for files at the same time, and a stream is read from its beginning to its end",
-            "leave it out",
-        );
-    }
-    Ok(())
-}
-
 /// `penstock rekey`.
 pub fn rekey(a: &Rekey) -> Result<()> {
     if a.server_name.is_some() && a.repository.is_none() {
@@ -180,17 +170,6 @@ pub fn check(a: &Check) -> Result<()> {
         return refuse(
             "--files-only compares files as they are stored: --identity and --passphrase-file are not used",
             "leave --files-only out to decode the rows, or the keys",
-        );
-    }
-    Ok(())
-}
-
-/// The places of a copy.
-pub fn two_places(from: &Location, to: &Location) -> Result<()> {
-    if from == to {
-        return refuse(
-            format!("{from} would be copied onto itself"),
-            "name another place",
         );
     }
     Ok(())

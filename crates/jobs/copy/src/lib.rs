@@ -1,10 +1,11 @@
-//! Copies an archive from one place to another, or out of a stream.
+//! Copies an archive from one place to another, or out of a stream; and a server's data into other servers (`servers`).
 //!
 //! Invariants: the source is never written to; the copy is marked incomplete until all of it is there; a file whose
 //! bytes are not those that the archive has recorded ends the copy. Encrypted archives are copied as they are
 //! stored, without a key. What this does not do: decode rows, which is for `verify`.
 
 mod files;
+pub mod servers;
 mod stream;
 
 pub use stream::unpack;

@@ -52,7 +52,7 @@ pub fn write(
     store: &dyn Store,
     options: &Options,
 ) -> Result<Written> {
-    let phase = run.phase("writing definitions", 1);
+    let phase = run.phase("reading definitions", 1);
     let mut names = Basenames::new();
     let tool = super::tool();
     let mut w = DefinitionWriter {
@@ -296,7 +296,8 @@ impl DefinitionWriter<'_> {
         let own = by_partition(self.id, table);
         let partitions = table.partitions.iter().filter(|_| own);
         let partitions = partitions.map(|p| names.partition(&schema.name, &table.name, &p.name));
-        let mut state = TableState::new(table.clone(), base.clone(), partitions.collect());
+        let state = TableState::new(table.clone(), base.clone(), partitions.collect());
+        let mut state = state.fed(self.options.feed.clone());
         let columns: Vec<(String, Encoding)> = state
             .plan
             .columns

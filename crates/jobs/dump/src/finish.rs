@@ -46,8 +46,37 @@ pub fn finish(
     options: &Options,
     facts: &Facts<'_>,
 ) -> Result<Finished> {
-    let wrong = |e: archive::ArchiveError| failure::archive("cannot finish the archive", &e);
-    close_series(store, options, facts).map_err(wrong)?;
+    // Without files of rows there is nothing to close.
+    if options.feed.is_none() {
+        close_series(store, options, facts).map_err(|e| wrong(&e))?;
+    }
+    let manifest = metadata(store, options, facts)?;
+    let totals = manifest.totals;
+    run.check()?;
+    // Everything the manifest speaks of is on stable storage before it speaks.
+    store.sync().map_err(|e| wrong(&e.into()))?;
+    manifest.write(store).map_err(|e| wrong(&e))?;
+    archive::marker::clear(store).map_err(|e| wrong(&e))?;
+    Ok(Finished {
+        rows: totals.rows,
+        raw_bytes: totals.raw_bytes,
+        stored_bytes: totals.stored_bytes,
+        chunks: facts.tables.iter().map(|t| t.chunks().len() as u64).sum(),
+    })
+}
+
+/// Writes everything but rows, for loads that begin before there are any.
+pub fn definitions(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<()> {
+    let manifest = metadata(store, options, facts)?;
+    manifest.write(store).map_err(|e| wrong(&e))
+}
+
+fn wrong(e: &archive::ArchiveError) -> base::Error {
+    failure::archive("cannot finish the archive", e)
+}
+
+/// Writes the metadata of the archive as a whole; returns the manifest, which is not written.
+fn metadata(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<Manifest> {
     let mut manifest = Manifest::new("penstock", env!("CARGO_PKG_VERSION"));
     let mut done = Done::default();
     for schema in &facts.catalog.schemas {
@@ -56,7 +85,6 @@ pub fn finish(
             .entry(schema.name.clone())
             .or_default();
     }
-    let mut chunks = 0;
     for state in facts.tables {
         let (schema, table) = (&state.table.schema, &state.table.name);
         let mut record = TableRecord {
@@ -90,7 +118,6 @@ pub fn finish(
             manifest.add_files_of(&chunk.record);
             done.chunk_file_bytes
                 .insert(chunk.record.file.clone(), chunk.record.raw_bytes);
-            chunks += 1;
         }
         record.sum_up();
         let bytes = record.chunks.iter().map(|c| c.raw_bytes).sum::<u64>();
@@ -116,7 +143,8 @@ pub fn finish(
     };
     let mut files = BTreeMap::new();
     let mut put = |name: &str, text: &str| {
-        let record = archive::file::put(store, name, text.as_bytes(), false).map_err(wrong)?;
+        let record =
+            archive::file::put(store, name, text.as_bytes(), false).map_err(|e| wrong(&e))?;
         files.insert(name.to_owned(), record);
         Ok(())
     };
@@ -162,18 +190,7 @@ pub fn finish(
     manifest.tablespaces = facts.tablespaces.iter().map(tablespace).collect();
     manifest.options = option_map(options);
     manifest.sum_up();
-    let totals = manifest.totals;
-    run.check()?;
-    // Everything the manifest speaks of is on stable storage before it speaks.
-    store.sync().map_err(|e| wrong(e.into()))?;
-    manifest.write(store).map_err(wrong)?;
-    archive::marker::clear(store).map_err(wrong)?;
-    Ok(Finished {
-        rows: totals.rows,
-        raw_bytes: totals.raw_bytes,
-        stored_bytes: totals.stored_bytes,
-        chunks,
-    })
+    Ok(manifest)
 }
 
 /// A series of chunks ends with one that carries `@@`; where nobody could know

@@ -70,7 +70,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         created.map_err(|e| new_archive::create_error(&options.to, &e))
     };
     let reached = match *options.to {
-        Location::Stream | Location::Directory(_) => None,
+        Location::Stream | Location::Directory(_) | Location::Memory(_) => None,
         Location::Ssh(_) | Location::Object(_) => Some(create()?),
     };
     let (control, mut id) = connect::open(run, &options.source)?;
@@ -217,6 +217,24 @@ impl Dump<'_> {
         }
         let written = definitions::write(run, control, id, catalog, store, options)?;
         exceptions.extend(written.exceptions.iter().cloned());
+        if let Some(feed) = &options.feed {
+            let facts = finish::Facts {
+                id,
+                catalog,
+                tables: &written.tables,
+                achieved: &achieved,
+                exceptions: &exceptions,
+                tablespaces: &written.tablespaces,
+                files: written.files.clone(),
+                begin: self.begin,
+            };
+            finish::definitions(store, options, &facts)?;
+            let estimate = |t: &Arc<tables::TableState>| {
+                let name = (t.table.schema.clone(), t.table.name.clone());
+                (name, t.table.data_bytes)
+            };
+            feed.defined(written.tables.iter().map(estimate).collect());
+        }
         let moved = RowsPhase {
             run,
             options,
@@ -243,7 +261,10 @@ impl Dump<'_> {
             t.plan.name, t.table.engine
         ));
         }
-        let phase = run.phase("finishing the archive", 1);
+        let phase = options
+            .feed
+            .is_none()
+            .then(|| run.phase("finishing the archive", 1));
         let facts = finish::Facts {
             id,
             catalog,

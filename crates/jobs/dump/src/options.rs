@@ -39,6 +39,8 @@ pub struct Options {
     pub source: wire::Options,
     /// The files that rows are read from where that is possible.
     pub files: Option<SourceFiles>,
+    /// Loads that take the rows while they are read; `to` is then memory.
+    pub feed: Option<Arc<rows::feed::Feed>>,
     /// The directory to write.
     pub to: encryption::Place,
     /// Connections that read rows.

@@ -96,6 +96,7 @@ impl Readers<'_> {
                 ),
             ));
         }
+        task.table.wait_for_room(stop)?;
         let mut number = table.next_number();
         let mut chunk = self.create(task, number, scratch)?;
         let (mut seen, mut shown) = (0u64, 0u64);
@@ -125,6 +126,7 @@ impl Readers<'_> {
                 shown = raw;
                 if raw >= self.max_chunk_bytes && !task.single {
                     self.finish(task, chunk, number)?;
+                    task.table.wait_for_room(stop)?;
                     number = table.next_number();
                     chunk = self.create(task, number, scratch)?;
                     shown = 0;

@@ -38,7 +38,13 @@ impl RowsPhase<'_> {
         readers: &mut [Conn],
         tables: &[Arc<TableState>],
     ) -> Result<RowsDone> {
-        let phase = self.run.phase("dumping rows", readers.len());
+        let phase = self.run.phase(
+            match self.options.feed {
+                Some(_) => "reading rows",
+                None => "dumping rows",
+            },
+            readers.len(),
+        );
         if let Some(throttle) = self.throttle {
             throttle.rows_started(&phase.counters);
         }

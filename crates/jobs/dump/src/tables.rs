@@ -4,14 +4,16 @@
 use archive::RowDigest;
 use archive::chunk::ChunkRecord;
 use archive::meta::TableMeta;
-use base::{Counters, Event, Observer, lock};
+use base::{Counters, Event, Observer, Result, lock};
+use rows::feed::{Feed, TableName};
 use rows::generated::{self, Kept, Reading};
 use rows::key_ranges::KeyRange;
 use rows::table_plan::TablePlan;
+use run::Stop;
 use server::Identity;
 use server::catalog::{Table, TableKind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// A chunk that is on disk.
 #[derive(Clone, Debug)]
@@ -92,6 +94,8 @@ pub struct TableState {
     /// Unfinished tasks, plus one while the planner works on the table.
     open_tasks: AtomicU64,
     chunks: Mutex<Vec<DoneChunk>>,
+    /// Loads that take the rows while they are read.
+    feed: Option<Arc<Feed>>,
     kept: Mutex<Vec<(Kept, RowDigest)>>,
 }
 
@@ -130,8 +134,19 @@ impl TableState {
             by_sql: Mutex::default(),
             open_tasks: AtomicU64::new(1),
             chunks: Mutex::default(),
+            feed: None,
             kept: Mutex::default(),
         }
+    }
+
+    /// The same, for loads that take its rows while they are read.
+    #[must_use]
+    pub fn fed(self, feed: Option<Arc<Feed>>) -> TableState {
+        TableState { feed, ..self }
+    }
+
+    fn name(&self) -> TableName {
+        (self.table.schema.clone(), self.table.name.clone())
     }
 
     /// Counts a new task.
@@ -148,6 +163,9 @@ impl TableState {
         counters.tables.add(1);
         if self.unreadable().is_some() {
             return;
+        }
+        if let Some(feed) = &self.feed {
+            feed.complete(self.name());
         }
         let chunks = self.chunks();
         observer.event(Event::Table {
@@ -181,8 +199,24 @@ impl TableState {
         lock(&self.by_sql).clone()
     }
 
+    /// Whether its rows are loaded while they are read.
+    pub fn is_fed(&self) -> bool {
+        self.feed.is_some()
+    }
+
+    /// Returns when there is room for another chunk.
+    pub fn wait_for_room(&self, stop: &Stop<'_>) -> Result<()> {
+        match &self.feed {
+            Some(feed) => feed.room(|| stop.check()),
+            None => Ok(()),
+        }
+    }
+
     /// Adds a chunk that is on disk.
     pub fn add_chunk(&self, chunk: DoneChunk) {
+        if let Some(feed) = &self.feed {
+            feed.chunk(self.name(), &chunk.record);
+        }
         lock(&self.chunks).push(chunk);
     }
 

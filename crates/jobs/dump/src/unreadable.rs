@@ -47,6 +47,12 @@ pub fn given_up(table: &TableState, outcome: Result<()>, observer: &dyn Observer
             if e.server_error.is_some_and(|code| CODES.contains(&code))
                 && !failure::says_full(&e.what) =>
         {
+            // Some of its rows may be loaded already.
+            if table.is_fed() {
+                return Err(e.hint(
+                    "repair it (CHECK TABLE, REPAIR TABLE), or leave it out with --exclude-tables",
+                ));
+            }
             give_up(table, &e.what, observer);
             Ok(())
         }

@@ -24,6 +24,9 @@ use wire::Conn;
 /// their file, batches of a script by where they begin.
 pub const TABLE: &str = "penstock_load_journal";
 
+/// The identity of a load that takes its rows from a dump while it is written begins like this.
+pub(super) const COPY: &str = "copy ";
+
 /// Longest wait for the last transactions of the interrupted load.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -120,6 +123,11 @@ impl Journal {
                 Ok(None)
             }
             Some(load) if load == identity => Ok(Some(journal)),
+            Some(load) if load.starts_with(COPY) => Err(refused(format!(
+                "the target holds a part of a copy that was interrupted (its journal is {})",
+                printable(&journal.table)
+            ))
+            .hint("a copy cannot be resumed, because the snapshot that it read is gone: drop what it created, the journal with it, and copy again")),
             Some(_) => Err(refused(format!(
                 "the target holds the journal of another load that was interrupted ({})",
                 printable(&journal.table)
@@ -332,6 +340,9 @@ impl Journal {
 
 /// Identifies an archive and the selected part of it.
 pub(super) fn identity(plan: &LoadPlan) -> Result<String> {
+    if let Some(growing) = &plan.growing {
+        return Ok(growing.identity.clone());
+    }
     let store = plan.archive.store();
     let name = if plan.archive.has_manifest() {
         archive::manifest::MANIFEST

@@ -47,6 +47,8 @@ impl Verification {
 pub struct Options {
     /// The archive's directory, or the dump's file or directory.
     pub from: encryption::Place,
+    /// Where the rows come from if `from` is the memory that a dump is being written into.
+    pub feed: Option<Arc<rows::feed::Load>>,
     /// The target.
     pub target: wire::Options,
     /// Connections that load rows.

@@ -103,6 +103,8 @@ impl Input {
                 "rows on the target were changed by another session, or the {}'s definitions change them; ",
                 self.word
             )
+        } else if t.options.feed.is_some() {
+            "the target holds a part of the copy, which cannot be resumed: the snapshot that it read is gone; ".to_owned()
         } else if *t.options.from == store::Location::Stream {
             format!("the target holds a part of the {}; ", self.word)
         } else {

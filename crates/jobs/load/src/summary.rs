@@ -44,6 +44,8 @@ pub struct Summary {
     pub import: tablespace::ImportSummary,
     /// Batch sizes that were measured, of tables that were big enough for it.
     pub batch_sizes: Vec<BatchSize>,
+    /// Whether the rows came from the source itself, and not from an archive.
+    pub from_source: bool,
     /// Whether there are digests to compare with; dumps of other tools have none.
     pub digests: bool,
     /// Changes that the target's version made necessary.

@@ -22,6 +22,12 @@ pub fn open_tolerant(from: &Place) -> Result<Archive> {
     })
 }
 
+/// Opens the definitions of an archive whose rows are still being read.
+pub fn open_definitions(from: &Place) -> Result<Archive> {
+    let opened = Archive::open_definitions(store(from)?);
+    opened.map_err(|e| failure::archive(format_args!("cannot use {from}"), &e))
+}
+
 /// Opens an archive whose place is open already.
 pub fn open_in(from: &Place, store: Arc<dyn Store>) -> Result<Archive> {
     Archive::open(Arc::clone(&store)).map_err(|e| {
@@ -79,7 +85,7 @@ pub fn dumped_with(archive: &Archive) -> Vec<String> {
 /// The error of a place that cannot be opened; it says nothing about the archive in it.
 pub fn open_error(from: &Location, e: &store::Error) -> Error {
     let hint = match from {
-        Location::Stream => "name the directory or URL of the archive",
+        Location::Stream | Location::Memory(_) => "name the directory or URL of the archive",
         Location::Directory(_) => "check the path and the permissions",
         Location::Ssh(_) => {
             "check host, path and key; ssh must be able to log in without penstock too"

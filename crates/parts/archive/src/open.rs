@@ -184,6 +184,17 @@ impl Archive {
         Ok(Self { store, content })
     }
 
+    /// Reads the definitions of an archive whose rows are elsewhere, or on their way: its tables have no data files.
+    pub fn open_definitions(store: Arc<dyn Store>) -> Result<Self> {
+        let manifest = Manifest::read(&*store)?;
+        let mut content = Content::read_parts(&*store, manifest, false, false)?;
+        for table in content.schemas.iter_mut().flat_map(|s| &mut s.tables) {
+            table.rows = None;
+            table.row_digest = None;
+        }
+        Ok(Self { store, content })
+    }
+
     /// What [`Archive::open_tolerant`] has left out.
     pub fn damaged(&self) -> &[Damaged] {
         &self.content.damaged
@@ -279,6 +290,16 @@ impl Content {
         manifest: Option<Manifest>,
         tolerant: bool,
     ) -> Result<Self> {
+        Content::read_parts(store, manifest, tolerant, true)
+    }
+
+    /// `rows`: data files too.
+    fn read_parts(
+        store: &dyn Store,
+        manifest: Option<Manifest>,
+        tolerant: bool,
+        rows: bool,
+    ) -> Result<Self> {
         if manifest.is_none() && store.size(meta::ROOT)?.is_none() {
             let why = format!("there is no {} in {}", meta::ROOT, store.describe());
             return Err(ArchiveError::Incomplete { why });
@@ -308,6 +329,7 @@ impl Content {
             tables: manifest.iter().flat_map(Manifest::by_name).collect(),
             manifest: manifest.as_ref(),
             damaged: tolerant.then(Vec::new),
+            rows,
         };
         let schemas = root
             .schemas
@@ -356,6 +378,8 @@ struct Reading<'a> {
     tables: HashMap<(&'a str, &'a str), &'a TableRecord>,
     /// Where damaged objects go, unless one is an error.
     damaged: Option<Vec<Damaged>>,
+    /// Whether data files are looked for.
+    rows: bool,
 }
 
 impl Reading<'_> {
@@ -480,7 +504,7 @@ impl Reading<'_> {
             false => None,
         };
         let mut chunks = Vec::new();
-        if of.includes_data && meta.includes_data {
+        if self.rows && of.includes_data && meta.includes_data {
             if meta.basenames.is_empty() {
                 self.series(&meta, base, None, &mut chunks)?;
             } else {

@@ -4,6 +4,7 @@
 //! Invariant: parsing opens nothing and contacts nobody, and what is shown of a place never holds a secret,
 //! because a URL with one is refused. What this does not do: look whether the place exists.
 
+use crate::memory::Memory;
 use crate::object::ObjectPlace;
 use crate::ssh::SshPlace;
 use crate::stream::Sending;
@@ -25,6 +26,8 @@ pub enum Location {
     Ssh(SshPlace),
     /// A prefix in a bucket or container.
     Object(ObjectPlace),
+    /// Memory of this process, for what one job hands to another.
+    Memory(Memory),
 }
 
 /// Why a text is no place.
@@ -108,7 +111,7 @@ impl Location {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Location::Directory(path) => Some(path),
-            Location::Stream | Location::Ssh(_) | Location::Object(_) => None,
+            Location::Stream | Location::Ssh(_) | Location::Object(_) | Location::Memory(_) => None,
         }
     }
 
@@ -119,7 +122,9 @@ impl Location {
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
                 path.display().to_string()
             }
-            Location::Stream | Location::Ssh(_) | Location::Object(_) => self.to_string(),
+            Location::Stream | Location::Ssh(_) | Location::Object(_) | Location::Memory(_) => {
+                self.to_string()
+            }
         }
     }
 
@@ -128,6 +133,8 @@ impl Location {
     pub fn join(&self, name: &str) -> Location {
         match self {
             Location::Stream => Location::Stream,
+            // It has no places within.
+            Location::Memory(memory) => Location::Memory(memory.clone()),
             Location::Directory(path) => Location::Directory(path.join(name)),
             Location::Ssh(place) => Location::Ssh(place.join(name)),
             Location::Object(place) => Location::Object(place.join(name)),
@@ -147,6 +154,7 @@ impl Location {
             }
             Location::Ssh(place) => Arc::new(place.open(limiter)?),
             Location::Object(place) => Arc::new(place.open(limiter)?),
+            Location::Memory(memory) => Arc::new(memory.clone()),
         })
     }
 
@@ -168,6 +176,7 @@ impl Location {
             }
             Location::Ssh(place) => Arc::new(place.create(limiter)?),
             Location::Object(place) => Arc::new(place.open(limiter)?),
+            Location::Memory(memory) => Arc::new(memory.clone()),
         };
         if store.list()?.is_empty() {
             return Ok(store);
@@ -189,6 +198,7 @@ impl fmt::Display for Location {
             }
             Location::Ssh(place) => place.fmt(f),
             Location::Object(place) => place.fmt(f),
+            Location::Memory(memory) => memory.fmt(f),
         }
     }
 }

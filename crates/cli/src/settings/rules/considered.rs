@@ -9,6 +9,7 @@
 
 mod binlog;
 mod connection;
+mod copy;
 mod dump;
 mod load;
 mod others;
@@ -89,6 +90,7 @@ const EVERYWHERE: &[Considered] = &[
 
 fn verbs() -> impl Iterator<Item = &'static Verb> {
     let all = [
+        copy::VERBS,
         dump::VERBS,
         load::VERBS,
         verify::VERBS,
@@ -179,7 +181,7 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
         },
         Command::Verify(a) => settings::verify(a).map(drop),
         Command::Copy(a) => {
-            if a.to == Path::new("-") && cli.json {
+            if a.to == [Path::new("-")] && cli.json {
                 super::to_stdout("copy to -", true)?;
             }
             settings::copy(a).map(drop)

@@ -2,6 +2,7 @@
 
 use super::refused::refuse;
 use crate::args::dump::{Dump, Dumping};
+use crate::args::limits::Limits;
 use crate::args::throttle::Throttle;
 use crate::args::values::Consistency;
 use base::Result;
@@ -25,7 +26,12 @@ pub fn chunk_size(bytes: u64) -> Result<()> {
 /// Values of a dump that are wrong whatever is done with them.
 pub fn sizes(a: &Dumping) -> Result<()> {
     chunk_size(a.chunk_size)?;
-    if let (Some(floor), Some(most)) = (a.throttle.min_rate, a.limits.max_rate)
+    rate_above_floor(&a.throttle, &a.limits)
+}
+
+/// The rate that --max-impact never goes below, and the one that is never passed.
+pub fn rate_above_floor(throttle: &Throttle, rates: &Limits) -> Result<()> {
+    if let (Some(floor), Some(most)) = (throttle.min_rate, rates.max_rate)
         && most < floor
     {
         return refuse(
@@ -75,7 +81,7 @@ fn is_limited(a: &Throttle) -> bool {
 }
 
 /// Limits on the impact of a dump.
-fn limits(a: &Throttle) -> Result<()> {
+pub fn limits(a: &Throttle) -> Result<()> {
     let limited = is_limited(a);
     if a.limit_timeout.is_some() && !limited {
         return refuse(

@@ -1,19 +1,13 @@
 //! What goes with files of a server: a dump of them, and snapshots.
 
-use super::refused::refuse;
-use crate::args::connection::Connection;
+use super::connection::connects;
+use super::refused::{first_given, refuse};
 use crate::args::dump::Dump;
 use crate::args::repository::{Backup, Restore};
 use crate::args::snapshot::{Method as SnapshotMethod, Take};
 use crate::args::values::{Consistency, DeferIndexes, ImportMode, Tune, VerifyMode};
 use base::{Error, Kind, Result};
 use std::path::Path;
-
-/// The first of these options that was given.
-fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
-    let given = options.iter().find(|(_, given)| *given);
-    given.map(|(option, _)| *option)
-}
 
 /// What does not apply to a dump of a data directory, or to any other.
 pub fn from_files(a: &Dump) -> Result<()> {
@@ -67,28 +61,6 @@ pub fn from_files(a: &Dump) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// The first option that says to which server to connect, or how.
-fn connects(c: &Connection) -> Option<&'static str> {
-    first_given(&[
-        ("--host", c.host.is_some()),
-        ("--port", c.port.is_some()),
-        ("--socket", c.socket.is_some()),
-        ("--user", c.user.is_some()),
-        ("--password", c.password.is_some()),
-        ("--password-fd", c.password_fd.is_some()),
-        ("--ssl-mode", c.ssl_mode.is_some()),
-        ("--ssl-ca", c.ssl_ca.is_some()),
-        (
-            "--ssl-cert with --ssl-key",
-            c.ssl_cert.is_some() && c.ssl_key.is_some(),
-        ),
-        ("--ssl-cert", c.ssl_cert.is_some()),
-        ("--ssl-key", c.ssl_key.is_some()),
-        ("--get-server-public-key", c.get_server_public_key),
-        ("--connect-timeout", c.connect_timeout.is_some()),
-    ])
 }
 
 /// `penstock snapshot take`.

@@ -1,36 +1,10 @@
 //! `verify`: which things are compared.
 
+use super::connection::said_twice;
 use super::load::unpacks;
 use super::refused::refuse;
 use crate::args::verify::Verify;
-use crate::settings::connection;
 use base::Result;
-
-/// A comparison of servers: options beside URIs that say it all.
-fn said_twice(a: &Verify) -> Result<()> {
-    let uris = a.server.iter().map(|uri| connection::said_by(uri));
-    let said: Vec<_> = uris.collect::<Result<_>>()?;
-    for (typed, by_uri, option) in [
-        (
-            a.connection.user.is_some(),
-            said.iter().all(|s| s.user),
-            "--user",
-        ),
-        (
-            a.connection.ssl_mode.is_some(),
-            said.iter().all(|s| s.ssl_mode),
-            "--ssl-mode",
-        ),
-    ] {
-        if typed && by_uri {
-            return refuse(
-                format!("{option} does not apply: both URIs say it themselves"),
-                "use one of the two",
-            );
-        }
-    }
-    Ok(())
-}
 
 /// `penstock verify`.
 pub fn verify(a: &Verify) -> Result<()> {
@@ -60,7 +34,7 @@ pub fn verify(a: &Verify) -> Result<()> {
                 "penstock verify --server A --server B",
             );
         }
-        return said_twice(a);
+        return said_twice(a.server.iter().map(String::as_str), &a.connection);
     }
     if a.against.is_some() || server {
         if a.files_only {

@@ -282,6 +282,7 @@ impl<'a> Filler<'a> {
         let size = |t: Table| t.bytes() * u64::from(chunks(t, options.warehouses));
         let whole = Table::ALL.map(|t| size(t) <= most);
         let work = |(t, whole): (Table, bool)| Work {
+            grows: false,
             sizes: vec![t.bytes(); chunks(t, options.warehouses) as usize],
             indexes: t.key().is_some() && !options.foreign_keys,
             whole,

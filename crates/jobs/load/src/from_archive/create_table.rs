@@ -88,7 +88,7 @@ pub(super) fn table(
                 let all_keys = ddl::strip_secondary_keys(&text).1;
                 if let Some(others) = methods.keys_of_server(&name) {
                     (text, later.keys) = ddl::strip_keys_of_server(&text, others);
-                } else if defers_indexes(t, table) {
+                } else if defers_indexes(t, plan, table) {
                     (text, later.keys) = ddl::strip_secondary_keys(&text);
                 }
                 failpoint::reached("a table is about to be created");
@@ -192,11 +192,10 @@ fn attempt(t: &mut Target<'_>, name: &str, text: &str, has_rows: bool) -> Result
 }
 
 /// Whether a table's indexes are better added after its rows.
-fn defers_indexes(t: &Target<'_>, table: &Table) -> bool {
-    let bytes: u64 = table.chunks.iter().filter_map(|c| c.raw_bytes).sum();
+fn defers_indexes(t: &Target<'_>, plan: &LoadPlan, table: &Table) -> bool {
     match t.options.defer_indexes {
         DeferIndexes::All => true,
         DeferIndexes::Off => false,
-        DeferIndexes::Auto => bytes >= DEFER_FROM,
+        DeferIndexes::Auto => plan.bytes_of(table) >= DEFER_FROM,
     }
 }

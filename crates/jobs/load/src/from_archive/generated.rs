@@ -21,7 +21,7 @@ use wire::Conn;
 pub(super) fn compare(t: &mut Target<'_>, plan: &LoadPlan, tables: &[&Table]) -> Result<()> {
     let look = |t: &Target<'_>, tables: &[&Table]| {
         let (server, threads) = (&t.options.target, t.options.threads);
-        verify::loaded_generated_columns(t.run, &plan.archive, tables, server, threads)
+        verify::loaded_generated_columns(t.run, plan.whole_archive(), tables, server, threads)
     };
     let mut differ = look(t, tables)?;
     let again = match differ.is_empty() {

@@ -58,9 +58,10 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         .store()
         .link()
         .map(|l| l.waited().as_secs_f64());
-    done.dumped_with = ::rows::archives::dumped_with(&plan.archive);
+    done.dumped_with = ::rows::archives::dumped_with(plan.whole_archive());
+    done.from_source = plan.growing.is_some();
     let of = |m: &archive::Manifest| (m.position.clone(), m.source.clone());
-    done.source = plan.archive.manifest().map(of);
+    done.source = plan.whole_archive().manifest().map(of);
     Ok(done)
 }
 
@@ -175,8 +176,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         let journal = &prepared.journal;
         journal.end(&mut target, recorded.then_some(missing))?;
     }
-    let loaded = tables.iter().flat_map(|t| &t.chunks);
-    let loaded = loaded.filter_map(|c| c.raw_bytes).sum::<u64>() + import.raw_bytes;
+    let loaded = tables.iter().map(loaders::Table::raw_bytes).sum::<u64>() + import.raw_bytes;
     Ok(Summary {
         completion: Completion::left(&target, &journal::identity(plan)?),
         schemas: plan.schemas.len() as u64,
@@ -184,7 +184,10 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         views: plan.views() - target.report.refused_views,
         rows: tables.iter().map(|t| t.loaded.load(Ordering::SeqCst)).sum(),
         raw_bytes: loaded,
-        already_loaded_bytes: plan.raw_bytes().saturating_sub(loaded),
+        already_loaded_bytes: match plan.growing {
+            Some(_) => 0,
+            None => plan.raw_bytes().saturating_sub(loaded),
+        },
         rows_seconds: rows_seconds + import.seconds,
         import,
         verified,
@@ -199,7 +202,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
 /// The tables that no digest can be taken of.
 fn not_compared(plan: &LoadPlan) -> Vec<String> {
     plan.tables()
-        .filter(|t| !t.chunks.is_empty() && !t.meta.is_default_dialect())
+        .filter(|t| plan.may_have_rows(t) && !t.meta.is_default_dialect())
         .map(|t| server::quote::qualified(&t.schema, &t.name))
         .collect()
 }
@@ -218,7 +221,7 @@ fn compare(
     }
     let digest = |t: &loaders::Table| *base::lock(&t.digest);
     let tables: Vec<_> = by_sql.iter().map(|(t, l)| (*t, digest(l))).collect();
-    let (archive, server) = (&plan.archive, &options.target);
+    let (archive, server) = (plan.whole_archive(), &options.target);
     verify::against_archive::loaded(target.run, archive, &tables, server, options.threads)
         .map(|compared| Some(compared.and(imported)))
         .map_err(|e| with_adaptations(e, &target.report.notes))

@@ -5,9 +5,10 @@ use crate::target::Target;
 use archive::Archive;
 use archive::open::{Table, View};
 use instance::tune;
+use rows::feed::{Load, TableName};
 use server::{Identity, quote};
-use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
 
 /// A load of an archive.
 pub struct LoadPlan {
@@ -25,6 +26,20 @@ pub struct LoadPlan {
     pub damaged: Vec<LeftOut>,
     /// Files that are damaged and that nothing reads.
     pub unread: BTreeSet<String>,
+    /// The dump, if it is loaded while it is written.
+    pub growing: Option<Growing>,
+}
+
+/// An archive that is being written while it is loaded.
+pub struct Growing {
+    /// Where its rows come from.
+    pub feed: Arc<Load>,
+    /// Bytes of each table's rows, as the source estimates them.
+    pub estimates: Arc<HashMap<TableName, u64>>,
+    /// Identifies the load in its journal: the manifest changes meanwhile.
+    pub identity: String,
+    /// The archive, once all of it is written.
+    pub whole: OnceLock<Archive>,
 }
 
 /// Something of the archive that is damaged and therefore left out.
@@ -91,9 +106,13 @@ impl LoadPlan {
     /// How much it is, for tuning.
     pub(super) fn profile(&self, target: &Target<'_>, methods: &MethodPlan) -> tune::LoadProfile {
         let size = |c: &archive::open::Chunk| c.raw_bytes.unwrap_or(c.stored_bytes);
+        let bytes = match self.growing {
+            Some(_) => self.raw_bytes(),
+            None => self.tables().flat_map(|t| &t.chunks).map(size).sum(),
+        };
         tune::LoadProfile {
-            bytes: self.tables().flat_map(|t| &t.chunks).map(size).sum(),
-            split: self.tables().any(|t| t.chunks.len() > 1),
+            bytes,
+            split: self.growing.is_some() || self.tables().any(|t| t.chunks.len() > 1),
             binlog: !target.options.skip_binlog,
             redo: methods.any(),
             session: target.conn.id(),
@@ -102,7 +121,27 @@ impl LoadPlan {
 
     /// Bytes of the rows of all tables, as far as the archive says.
     pub fn raw_bytes(&self) -> u64 {
-        self.tables().map(raw_bytes).sum()
+        self.tables().map(|t| self.bytes_of(t)).sum()
+    }
+
+    /// Bytes of a table's rows, as far as they are known.
+    pub fn bytes_of(&self, table: &Table) -> u64 {
+        let Some(growing) = &self.growing else {
+            return raw_bytes(table);
+        };
+        let name = (table.schema.clone(), table.name.clone());
+        growing.estimates.get(&name).copied().unwrap_or(0)
+    }
+
+    /// Whether the archive has rows of a table, or may get some.
+    pub(super) fn may_have_rows(&self, table: &Table) -> bool {
+        !table.chunks.is_empty() || self.growing.is_some() && table.meta.includes_data
+    }
+
+    /// The archive with the digests of its rows.
+    pub fn whole_archive(&self) -> &Archive {
+        let whole = self.growing.as_ref().and_then(|g| g.whole.get());
+        whole.unwrap_or(&self.archive)
     }
 
     /// Views that are loaded.

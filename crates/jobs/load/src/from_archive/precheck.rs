@@ -2,25 +2,34 @@
 //! its source, it may be written to, and it holds none of the objects.
 
 use super::definers::{self, Programs};
+use super::plan::Growing;
 use super::{LoadPlan, SchemaSelection};
+use crate::journal;
 use crate::{Options, Target, check_writable, refused};
 use archive::Archive;
 use archive::open::Table;
 use base::units::printable;
 use base::{Error, Kind, Result};
-use rows::archives::open_tolerant;
+use rows::archives::{open_definitions, open_tolerant};
 use rows::selection::check_matched;
 use run::Run;
 use run::failure;
 use server::privileges::{LoadNeeds, Privileges};
 use server::{Identity, quote};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// What the selection leaves of the archive.
 pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
-    let archive = open_tolerant(&options.from)?;
+    let growing = match &options.feed {
+        Some(feed) => Some((feed, feed.definitions(|| run.check())?)),
+        None => None,
+    };
+    let archive = match growing {
+        Some(_) => open_definitions(&options.from)?,
+        None => open_tolerant(&options.from)?,
+    };
     let damaged = super::skip_damaged::of_metadata(run, options, &archive)?;
     let filter = &options.filter;
     let mut schemas = Vec::new();
@@ -63,15 +72,25 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
             "there is nothing to load: the selection leaves no schema of the archive",
         ));
     }
-    Ok(LoadPlan {
+    let mut plan = LoadPlan {
         source: source(&archive),
         archive,
         schemas,
-        refused: std::sync::OnceLock::new(),
-        emptied: std::sync::OnceLock::new(),
+        refused: OnceLock::new(),
+        emptied: OnceLock::new(),
         damaged,
         unread: BTreeSet::new(),
-    })
+        growing: None,
+    };
+    if let Some((feed, estimates)) = growing {
+        plan.growing = Some(Growing {
+            feed: Arc::clone(feed),
+            estimates,
+            identity: format!("{}{}", journal::COPY, journal::identity(&plan)?),
+            whole: OnceLock::new(),
+        });
+    }
+    Ok(plan)
 }
 
 /// The source server, as far as the archive describes it.
@@ -413,6 +432,9 @@ fn sizes<'a>(
 /// they would cross the network twice, and each chunk is compared with its digest while it is loaded, before
 /// the server commits it.
 pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
+    if plan.growing.is_some() {
+        return Ok(());
+    }
     let Some(manifest) = plan.archive.manifest() else {
         return Ok(());
     };

@@ -135,7 +135,7 @@ pub fn create(
 /// whose definition may not be the source's.
 fn looked_at(t: &mut Target<'_>, plan: &LoadPlan) -> Result<(HashSet<String>, HashSet<String>)> {
     let (mut merged, mut doubtful) = (HashSet::new(), HashSet::new());
-    for table in plan.tables().filter(|table| !table.chunks.is_empty()) {
+    for table in plan.tables().filter(|table| plan.may_have_rows(table)) {
         let Some(create) = create_table::definition(t, plan, table)? else {
             continue;
         };

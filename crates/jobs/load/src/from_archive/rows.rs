@@ -11,6 +11,7 @@ use crate::sql::chunk_stream::Chunk;
 use crate::sql::loaders::{self, Loaders};
 use crate::sql::schedule::{Schedule, Work};
 use crate::target::{Target, connections};
+use ::rows::{archives, feed};
 use archive::RowDigest;
 use archive::open::Table;
 use base::Result;
@@ -19,6 +20,7 @@ use server::{Flavour, ddl};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use wire::Conn;
 
 /// The tables as the loaders need them, without the chunks that are loaded already.
 pub fn tables(
@@ -72,10 +74,11 @@ pub fn tables(
                 statement,
                 columns: t.meta.options.columns.clone(),
                 name: name.clone(),
-                left: AtomicU64::new(chunks.len() as u64),
+                left: AtomicU64::new(chunks.len() as u64 + u64::from(plan.growing.is_some())),
+                merged,
                 doubtful: prepared.doubtful.contains(&name),
                 given_up: Mutex::default(),
-                chunks,
+                chunks: Mutex::new(chunks),
                 rows: t.rows,
                 tee,
                 digest: Mutex::new(digest),
@@ -92,6 +95,14 @@ fn counted(target: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Option
     }
     let create = create_table::definition(target, plan, table)?;
     Ok(create.and_then(|create| ddl::auto_increment_column(&create)))
+}
+
+/// What a worker does.
+enum Role<'f> {
+    /// Loads chunks.
+    Load(Conn),
+    /// Takes them from the dump.
+    Follow(&'f feed::Load),
 }
 
 /// Loads the rows of tables; returns the seconds that it took, and what limited the speed.
@@ -112,12 +123,12 @@ pub fn load(
     };
     let sizes: Vec<Vec<u64>> = tables
         .iter()
-        .map(|t| t.chunks.iter().map(size).collect())
+        .map(|t| base::lock(&t.chunks).iter().map(size).collect())
         .collect();
-    phase
-        .counters
-        .bytes_expected
-        .set(sizes.iter().flatten().sum());
+    phase.counters.bytes_expected.set(match plan.growing {
+        Some(_) => plan.raw_bytes(),
+        None => sizes.iter().flatten().sum(),
+    });
     let schedule = Schedule::new(
         sizes
             .into_iter()
@@ -127,7 +138,8 @@ pub fn load(
                 indexes: !t.deferred_indexes.is_empty(),
                 whole: t.bulk,
                 // A digest that is taken during the load is one chunk's.
-                trial: t.tee.is_none(),
+                trial: t.tee.is_none() && plan.growing.is_none(),
+                grows: plan.growing.is_some(),
             })
             .collect(),
     );
@@ -152,8 +164,22 @@ pub fn load(
         observer: &*run.observer,
         journal,
         resuming: target.resuming,
+        feed: plan.growing.as_ref().map(|g| &*g.feed),
     };
-    run.workers(conns, |_, mut conn, stop| loaders.work(&mut conn, stop))?;
+    let mut roles: Vec<Role> = conns.into_iter().map(Role::Load).collect();
+    if let Some(growing) = &plan.growing {
+        roles.push(Role::Follow(&growing.feed));
+    }
+    run.workers(roles, |_, role, stop| match role {
+        Role::Load(mut conn) => loaders.work(&mut conn, stop),
+        Role::Follow(feed) => loaders.follow(feed, stop),
+    })?;
+    if let Some(growing) = &plan.growing {
+        // Now it has the digests of all rows.
+        let _ = growing
+            .whole
+            .set(archives::open_definitions(&target.options.from)?);
+    }
     let seconds = phase.seconds();
     drop(phase);
     empty(target, plan, tables, journal)?;
@@ -182,7 +208,11 @@ fn empty(
             continue;
         };
         let name = &loaded.name;
-        let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
+        let files: Vec<String> = match plan.growing {
+            Some(_) => loaded.files(),
+            None => table.chunks.iter().map(|c| c.file.clone()).collect(),
+        };
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
         journal.withdraw(target, &files)?;
         target.execute(
             &format!("TRUNCATE TABLE {name}"),

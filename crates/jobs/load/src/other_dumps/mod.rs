@@ -44,7 +44,7 @@ pub fn is_archive(from: &Location) -> Result<bool> {
         }
         Location::Directory(path) => path,
         // What other tools wrote is read from files of this host.
-        Location::Ssh(_) | Location::Object(_) => return Ok(true),
+        Location::Ssh(_) | Location::Object(_) | Location::Memory(_) => return Ok(true),
     };
     if !from.is_dir() {
         if store::stream::is_in(from) {

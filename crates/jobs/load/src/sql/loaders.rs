@@ -7,13 +7,16 @@
 use super::chunk_stream::{Chunk, ChunkStream, Tee};
 use super::schedule::{Schedule, Task};
 use crate::journal::Journal;
+use archive::chunk::{ChunkRecord, Compression};
 use archive::{RowDigest, RowPlan};
 use base::units::{count, printable};
 use base::{Counters, Error, Event, Kind, Observer, Result, failpoint};
+use rows::feed::{self, News, Next};
 use rows::load_data::{self, Executor, Failed, add_indexes};
 use run::Stop;
 use run::bottleneck::Profiler;
 use run::failure;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,8 +40,8 @@ pub struct Table {
     pub nontransactional: bool,
     /// The columns that the chunks fill.
     pub columns: Vec<String>,
-    /// Those of its chunks that have to be loaded, in key order.
-    pub chunks: Vec<Chunk>,
+    /// Those of its chunks that have to be loaded, in key order; more may come.
+    pub chunks: Mutex<Vec<Chunk>>,
     /// They go together in one statement and transaction, which MariaDB can take as a bulk insert.
     pub bulk: bool,
     /// Indexes to add after the rows: clauses to follow `ADD`, a group for each ALTER.
@@ -51,12 +54,32 @@ pub struct Table {
     pub digest: Mutex<RowDigest>,
     /// Rows loaded so far.
     pub loaded: AtomicU64,
-    /// Chunks not loaded yet.
+    /// Chunks not loaded yet, and one more while others may come.
     pub left: AtomicU64,
+    /// It shows the rows of other tables, and gets none.
+    pub merged: bool,
     /// Its definition may not be the source's: if the target refuses rows, only this table is given up.
     pub doubtful: bool,
     /// Why it was given up.
     pub given_up: Mutex<Option<String>>,
+}
+
+impl Table {
+    /// Bytes of its chunks.
+    pub fn raw_bytes(&self) -> u64 {
+        base::lock(&self.chunks)
+            .iter()
+            .filter_map(|c| c.raw_bytes)
+            .sum()
+    }
+
+    /// The files of its chunks.
+    pub fn files(&self) -> Vec<String> {
+        base::lock(&self.chunks)
+            .iter()
+            .map(|c| c.file.clone())
+            .collect()
+    }
 }
 
 /// What all workers share.
@@ -77,6 +100,8 @@ pub struct Loaders<'a> {
     pub resuming: bool,
     /// Records where the time goes.
     pub profiler: &'a Profiler,
+    /// Where more chunks come from.
+    pub feed: Option<&'a feed::Load>,
 }
 
 impl Loaders<'_> {
@@ -113,11 +138,15 @@ impl Loaders<'_> {
                 Err(e) if t.doubtful && e.kind == Kind::Failed => {
                     self.give_up(conn, t, e)?;
                     self.schedule.give_up(table);
+                    self.stored(&t.files());
                     continue;
                 }
                 outcome => outcome?,
             }
             let n = chunks.len() as u64;
+            if self.feed.is_some() {
+                self.stored(&t.files()[chunks.clone()]);
+            }
             if t.left.fetch_sub(n, Ordering::SeqCst) == n {
                 self.table_done(t)?;
             }
@@ -133,6 +162,61 @@ impl Loaders<'_> {
         }
         base::lock(&t.given_up).get_or_insert(e.what);
         Ok(())
+    }
+
+    /// These chunks are not needed any more.
+    fn stored(&self, files: &[String]) {
+        if let Some(feed) = self.feed {
+            feed.stored(files);
+        }
+    }
+
+    /// Takes chunks as they come, until the dump has ended.
+    pub fn follow(&self, feed: &feed::Load, stop: &Stop<'_>) -> Result<()> {
+        let names = self.tables.iter().enumerate();
+        let places: HashMap<(&str, &str), usize> = names
+            .map(|(n, t)| ((t.schema.as_str(), t.table.as_str()), n))
+            .collect();
+        loop {
+            stop.check()?;
+            match feed.next()? {
+                Next::News(News::Chunk((schema, table), record)) => {
+                    let at = places.get(&(schema.as_str(), table.as_str()));
+                    if !at.is_some_and(|at| self.grows(*at, &record)) {
+                        feed.stored(std::slice::from_ref(&record.file));
+                    }
+                }
+                Next::News(News::Complete((schema, table))) => {
+                    let Some(&at) = places.get(&(schema.as_str(), table.as_str())) else {
+                        continue;
+                    };
+                    if self.tables[at].left.fetch_sub(1, Ordering::SeqCst) == 1 {
+                        self.table_done(&self.tables[at])?;
+                    }
+                    self.schedule.complete(at);
+                }
+                Next::Nothing => {}
+                Next::End => return Ok(()),
+            }
+        }
+    }
+
+    /// Another chunk of a table; false if it is not wanted.
+    fn grows(&self, at: usize, record: &ChunkRecord) -> bool {
+        let table = &self.tables[at];
+        if table.merged {
+            return false;
+        }
+        // Before a worker can see it in the schedule.
+        base::lock(&table.chunks).push(Chunk {
+            file: record.file.clone(),
+            compression: Compression::None,
+            stored: Some(record.stored.clone()),
+            raw_bytes: Some(record.raw_bytes),
+            rows: Some(record.rows),
+        });
+        table.left.fetch_add(1, Ordering::SeqCst);
+        self.schedule.add(at, record.raw_bytes)
     }
 
     fn table_done(&self, t: &Table) -> Result<()> {
@@ -153,7 +237,7 @@ impl Loaders<'_> {
             schema: t.schema.clone(),
             table: t.table.clone(),
             rows: loaded,
-            bytes: t.chunks.iter().filter_map(|c| c.raw_bytes).sum(),
+            bytes: t.raw_bytes(),
         });
         Ok(())
     }
@@ -166,7 +250,8 @@ impl Loaders<'_> {
         piece: Range<usize>,
         stop: &Stop<'_>,
     ) -> Result<()> {
-        let chunks = &t.chunks[piece];
+        let chunks = base::lock(&t.chunks)[piece].to_vec();
+        let chunks = chunks.as_slice();
         let doing = match chunks {
             [] => return Ok(()),
             [chunk] => format!("cannot load {} into {}", chunk.file, t.name),

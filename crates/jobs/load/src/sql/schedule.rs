@@ -28,6 +28,9 @@ struct Queue {
     indexes: bool,
     /// All chunks go together.
     whole: bool,
+    /// More chunks may come.
+    grows: bool,
+    given_up: bool,
     trial: Option<Trial>,
 }
 
@@ -41,6 +44,8 @@ pub struct Work {
     pub whole: bool,
     /// Whether some may.
     pub trial: bool,
+    /// Whether more chunks come while it is worked on.
+    pub grows: bool,
 }
 
 /// What a worker does next.
@@ -70,6 +75,8 @@ impl Schedule {
             .map(|w| Queue {
                 trial: Trial::of(w.sizes.len()).filter(|_| w.trial && !w.whole),
                 whole: w.whole,
+                grows: w.grows,
+                given_up: false,
                 next: 0,
                 left: w.sizes.iter().map(|s| s.max(&1)).sum(),
                 open: w.sizes.len(),
@@ -101,6 +108,26 @@ impl Schedule {
         }
     }
 
+    /// Another chunk of `table`, of this size; false if nothing more of it shall be loaded.
+    pub fn add(&self, table: usize, size: u64) -> bool {
+        let mut queues = self.lock();
+        let q = &mut queues[table];
+        if q.given_up {
+            return false;
+        }
+        q.sizes.push(size);
+        q.left += size.max(1);
+        q.open += 1;
+        self.changed.notify_all();
+        true
+    }
+
+    /// No more chunks of `table` come.
+    pub fn complete(&self, table: usize) {
+        self.lock()[table].grows = false;
+        self.changed.notify_all();
+    }
+
     /// A worker has loaded chunks of `table`, and `took` this long.
     pub fn done(&self, table: usize, chunks: Range<usize>, took: Duration) {
         let mut queues = self.lock();
@@ -122,6 +149,7 @@ impl Schedule {
         q.next = q.sizes.len();
         q.left = 0;
         q.indexes = false;
+        q.given_up = true;
         self.changed.notify_all();
     }
 
@@ -141,7 +169,7 @@ impl Schedule {
 fn pick(queues: &mut [Queue], table: Option<usize>) -> Task {
     let size = |q: &Queue| q.sizes.iter().sum::<u64>();
     let indexes = (0..queues.len())
-        .filter(|i| queues[*i].indexes && queues[*i].open == 0)
+        .filter(|i| queues[*i].indexes && queues[*i].open == 0 && !queues[*i].grows)
         .max_by_key(|i| (size(&queues[*i]), std::cmp::Reverse(*i)));
     if let Some(at) = indexes {
         queues[at].indexes = false;
@@ -160,7 +188,7 @@ fn pick(queues: &mut [Queue], table: Option<usize>) -> Task {
             })
     });
     let Some(at) = at else {
-        let later = queues.iter().any(|q| q.indexes);
+        let later = queues.iter().any(|q| q.indexes || q.grows);
         return if later { Task::Wait } else { Task::End };
     };
     let q = &mut queues[at];
@@ -190,6 +218,7 @@ mod tests {
             indexes: false,
             whole: false,
             trial: true,
+            grows: false,
         };
         Schedule::new(sizes.into_iter().map(work).collect())
     }
@@ -214,6 +243,7 @@ mod tests {
             indexes,
             whole: false,
             trial: false,
+            grows: false,
         };
         let s = Schedule::new(vec![one(true), one(false)]);
         assert_eq!(s.next(Some(0)), Task::Chunks(0, 0..1));
@@ -243,6 +273,7 @@ mod tests {
             indexes: true,
             whole: false,
             trial: true,
+            grows: false,
         };
         let s = Schedule::new(vec![work(vec![1, 1]), work(vec![]), work(vec![9, 9])]);
         // A table whose rows were loaded already.
@@ -263,12 +294,35 @@ mod tests {
     }
 
     #[test]
+    fn a_table_that_grows_is_not_over_before_it_is_complete() {
+        let s = Schedule::new(vec![Work {
+            sizes: Vec::new(),
+            indexes: true,
+            whole: false,
+            trial: false,
+            grows: true,
+        }]);
+        assert_eq!(s.next(None), Task::Wait);
+        assert!(s.add(0, 7));
+        assert_eq!(s.next(None), Task::Chunks(0, 0..1));
+        s.done(0, 0..1, Duration::ZERO);
+        assert_eq!(s.next(None), Task::Wait);
+        assert!(s.add(0, 8));
+        s.complete(0);
+        assert_eq!(s.next(None), Task::Chunks(0, 1..2));
+        s.done(0, 1..2, Duration::ZERO);
+        assert_eq!(s.next(None), Task::Indexes(0));
+        assert_eq!(s.next(None), Task::End);
+    }
+
+    #[test]
     fn all_chunks_of_a_whole_table_go_together() {
         let s = Schedule::new(vec![Work {
             sizes: vec![1, 2, 3],
             indexes: false,
             whole: true,
             trial: true,
+            grows: false,
         }]);
         assert_eq!(s.next(None), Task::Chunks(0, 0..3));
         assert_eq!(s.next(None), Task::End);

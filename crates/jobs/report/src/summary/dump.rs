@@ -84,7 +84,7 @@ fn stored(d: &dump::Summary) -> Item {
 }
 
 /// How the snapshot was taken, and at which position.
-fn consistency(d: &dump::Summary) -> Vec<Item> {
+pub(super) fn consistency(d: &dump::Summary) -> Vec<Item> {
     let a = &d.achieved;
     let p = &a.position;
     let mut lock = Item::new("read lock")

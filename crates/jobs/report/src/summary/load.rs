@@ -115,7 +115,7 @@ const COUNTED: &str = "counted: the server stored every row that was sent, witho
 const NOT_VERIFIED: &str = "NOT VERIFIED (--verify none or files): the rows that were loaded by SQL were not compared with the archive";
 
 /// Whether the target has the archive's rows.
-fn verified(d: &load::Summary) -> Item {
+pub(super) fn verified(d: &load::Summary) -> Item {
     let item = Item::new("verified").key("digests", d.digests).key(
         "verified",
         d.verified.as_ref().map(|v| {
@@ -136,9 +136,13 @@ fn verified(d: &load::Summary) -> Item {
     match &d.verified {
         Some(v) => item
             .line(format!(
-                "equal: {} in {} have the archive's digests ({}){}",
+                "equal: {} in {} have the {} digests ({}){}",
                 things(v.rows, "row"),
                 things(v.tables, "table"),
+                match d.from_source {
+                    true => "source's",
+                    false => "archive's",
+                },
                 seconds(v.seconds),
                 from_files(v)
             ))
@@ -149,7 +153,7 @@ fn verified(d: &load::Summary) -> Item {
 }
 
 /// Tables whose rows no digest was taken of.
-fn not_compared(tables: &[String]) -> Item {
+pub(super) fn not_compared(tables: &[String]) -> Item {
     let item = Item::new("not compared").key("not_compared", tables);
     if tables.is_empty() {
         return item;

@@ -7,6 +7,7 @@
 mod binlog;
 mod configuration;
 mod continues;
+mod copied_servers;
 mod copy;
 mod doctor;
 mod dump;
@@ -25,6 +26,7 @@ mod verify;
 
 pub use binlog::{binlog_archive, binlog_find};
 pub use configuration::{Completed, Configuration, configuration, servers};
+pub use copied_servers::copied_servers;
 pub use copy::copy;
 pub use doctor::doctor;
 pub use dump::dump;
@@ -212,6 +214,13 @@ impl Item {
         // A path that is not UTF-8 has no JSON; callers give its text.
         let value = serde_json::to_value(value).unwrap_or(Value::Null);
         self.keys.push((key, value));
+        self
+    }
+
+    /// The lines alone.
+    #[must_use]
+    fn without_keys(mut self) -> Item {
+        self.keys.clear();
         self
     }
 

@@ -3,13 +3,18 @@
 
 use super::{Call, Considered};
 
+/// Whether an archive is copied.
+fn of_archives(c: &Call) -> bool {
+    c.line.starts_with("copy ") && !c.uri()
+}
+
 fn no_address(c: &Call) -> bool {
     !c.has_any(&["-S", "-h", "--datadir"]) && !c.uri() && not_for_files(c)
 }
 
 /// Whether it can be a comparison with a server at all.
 fn not_for_files(c: &Call) -> bool {
-    !c.has_any(&["--files-only", "--tablespace", "--from-files"])
+    !of_archives(c) && !c.has_any(&["--files-only", "--tablespace", "--from-files"])
 }
 
 /// Whether a server is named: some commands can do without.
@@ -47,7 +52,7 @@ pub const CONNECTION: &[Considered] = &[
     ("defaults-extra-file", "--defaults-extra-file {cnf}", files),
     ("defaults-group-suffix", "--defaults-group-suffix _x", files),
     ("no-defaults", "--no-defaults", |c| {
-        !c.has_any(&["--defaults-file"])
+        !c.has_any(&["--defaults-file"]) && !of_archives(c)
     }),
     ("ssl-mode", "--ssl-mode required", existing),
     ("ssl-ca", "--ssl-ca ca.pem", |c| {

@@ -7,22 +7,6 @@ const PID: &[Considered] = &[("pid", "--pid 1", always)];
 
 pub const VERBS: &[Verb] = &[
     Verb {
-        name: "copy",
-        calls: &[
-            "copy {archive} {new}",
-            "copy {archive} s3://b/x",
-            "copy {archive} -",
-            "copy - {new}",
-        ],
-        options: &[
-            EVERYWHERE,
-            &[
-                ("threads", "--threads 2", |c| !c.line.starts_with("copy - ")),
-                ("max-rate-disk", "--max-rate-disk 20M", always),
-            ],
-        ],
-    },
-    Verb {
         name: "rescue",
         calls: &[
             "rescue /srv/d --to {new}",

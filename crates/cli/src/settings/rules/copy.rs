@@ -1,0 +1,149 @@
+//! `copy`: what an archive takes, and what servers do.
+
+use super::connection::{connects, said_twice};
+use super::dump::{chunk_size, limits, rate_above_floor};
+use super::refused::{first_given, refuse};
+use crate::args::copy::Copy;
+use crate::args::values::{Consistency, VerifyMode};
+use base::Result;
+use std::path::Path;
+use store::Location;
+
+/// The server that an argument names, if it is none of the places of archives.
+pub fn server(argument: &Path) -> Option<&str> {
+    let text = argument.to_str()?;
+    let named = text.starts_with("mysql://") || text.starts_with("mariadb://");
+    named.then_some(text)
+}
+
+/// `penstock copy`.
+pub fn copy(a: &Copy) -> Result<()> {
+    let targets = a.to.iter().filter(|to| server(to).is_some()).count();
+    match (server(&a.from).is_some(), targets) {
+        (true, n) if n == a.to.len() => servers(a),
+        (false, 0) => archive(a),
+        (true, _) => refuse(
+            "FROM is a server and TO is not: that is a dump",
+            "penstock dump SERVER --to DIR; another server is named mysql://user@host:3306/",
+        ),
+        (false, _) => refuse(
+            "TO is a server and FROM is not: that is a load",
+            "penstock load DIR --into SERVER; another server is named mysql://user@host:3306/",
+        ),
+    }
+}
+
+fn archive(a: &Copy) -> Result<()> {
+    if let Some(option) = of_servers(a) {
+        return refuse(
+            format!(
+                "{option} is for a copy from server to server, and an archive is copied as it is"
+            ),
+            "leave it out",
+        );
+    }
+    if a.threads.is_some() && a.from.as_os_str() == "-" {
+        return refuse(
+            "--threads is for files at the same time, and a stream is read from its beginning to its end",
+            "leave it out",
+        );
+    }
+    Ok(())
+}
+
+/// An option that was given and means nothing to an archive.
+fn of_servers(a: &Copy) -> Option<&'static str> {
+    let (how, throttle, selection, c) = (&a.servers, &a.throttle, &a.selection, &a.connection);
+    let given = [
+        ("--chunk-size", how.chunk_size.is_some()),
+        ("--memory", how.memory.is_some()),
+        ("--consistency", how.consistency.is_some()),
+        ("--lock-wait", how.lock_wait.is_some()),
+        ("--no-routines", how.no_routines),
+        ("--no-events", how.no_events),
+        ("--no-triggers", how.no_triggers),
+        ("--require-all", how.require_all),
+        ("--verify", how.verify.is_some()),
+        ("--strip-tablespaces", how.strip_tablespaces),
+        ("--skip-binlog", how.skip_binlog),
+        ("--defer-indexes", how.defer_indexes.is_some()),
+        ("--tune", how.tune.is_some()),
+        ("--target-defaults-file", how.target_defaults_file.is_some()),
+        ("--max-rate", a.limits.max_rate.is_some()),
+        ("--max-impact", throttle.max_impact.is_some()),
+        ("--max-lag", throttle.max_lag.is_some()),
+        ("--replica", !throttle.replica.is_empty()),
+        (
+            "--max-threads-running",
+            throttle.max_threads_running.is_some(),
+        ),
+        ("--max-history-list", throttle.max_history_list.is_some()),
+        ("--abort-if", !throttle.abort_if.is_empty()),
+        ("--limit-timeout", throttle.limit_timeout.is_some()),
+        ("--include-schemas", !selection.include_schemas.is_empty()),
+        ("--exclude-schemas", !selection.exclude_schemas.is_empty()),
+        ("--include-tables", !selection.include_tables.is_empty()),
+        ("--exclude-tables", !selection.exclude_tables.is_empty()),
+        ("--defaults-file", c.defaults_file.is_some()),
+        ("--defaults-extra-file", c.defaults_extra_file.is_some()),
+        ("--defaults-group-suffix", c.defaults_group_suffix.is_some()),
+        ("--no-defaults", c.no_defaults),
+    ];
+    first_given(&given).or_else(|| connects(c))
+}
+
+fn servers(a: &Copy) -> Result<()> {
+    let how = &a.servers;
+    if a.store_limits.max_rate_disk.is_some() {
+        return refuse(
+            "--max-rate-disk limits what is written to an archive, and servers are copied without one",
+            "use --max-rate: bytes per second from the source",
+        );
+    }
+    if how.lock_wait.is_some() && how.consistency == Some(Consistency::None) {
+        return refuse(
+            "--lock-wait limits the wait for the read lock, and --consistency none takes no lock",
+            "leave one of the two out",
+        );
+    }
+    if how.verify == Some(VerifyMode::Files) {
+        return refuse(
+            "--verify files is for tablespaces that penstock builds, and a copy loads by SQL",
+            "leave it out",
+        );
+    }
+    let uris = std::iter::once(&a.from).chain(&a.to);
+    said_twice(uris.filter_map(|uri| server(uri)), &a.connection)?;
+    how.chunk_size.map_or(Ok(()), chunk_size)?;
+    rate_above_floor(&a.throttle, &a.limits)?;
+    limits(&a.throttle)?;
+    let same = a.to.iter().find(|to| **to == a.from);
+    if let Some(to) = same {
+        return refuse(
+            format!("{} would be copied onto itself", to.display()),
+            "name another server",
+        );
+    }
+    let twice =
+        a.to.iter()
+            .enumerate()
+            .find(|(n, to)| a.to[..*n].contains(to));
+    match twice {
+        Some((_, to)) => refuse(
+            format!("{} is named twice", to.display()),
+            "name each target once",
+        ),
+        None => Ok(()),
+    }
+}
+
+/// The places of a copy.
+pub fn two_places(from: &Location, to: &Location) -> Result<()> {
+    if from == to {
+        return refuse(
+            format!("{from} would be copied onto itself"),
+            "name another place",
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! After a copy from server to server.
+
+use super::continues::continues;
+use super::dump::consistency;
+use super::load::{not_compared, verified};
+use super::shared::{
+    duration_with_rows, impact_on_others, indexes_not_compared, not_in_archives, objects, rows,
+    throughput,
+};
+use super::{Item, Summary, tuning};
+use crate::record::Better;
+use base::units::{bytes, rounded};
+use copy::servers;
+use serde_json::json;
+
+/// Describes a copy that is complete but for its exceptions.
+pub fn copied_servers(d: &servers::Summary) -> Summary {
+    let exceptions = d.exceptions();
+    let heading = match exceptions.is_empty() {
+        true => "Copy complete",
+        false => "Copy complete, with exceptions",
+    };
+    let mut s = Summary::new("copy", heading);
+    let read = &d.dump;
+    s.add(
+        Item::new("from")
+            .shown(&read.source)
+            .key("source", &read.source),
+    );
+    s.add(
+        objects(read.schemas, read.tables, read.views)
+            .key("schemas", read.schemas)
+            .key("tables", read.tables)
+            .key("views", read.views),
+    );
+    s.add(rows(read.rows));
+    s.add(
+        Item::new("row data")
+            .line(bytes(read.raw_bytes))
+            .key("raw_bytes", read.raw_bytes)
+            .figure(read.raw_bytes as f64, "B", Better::Neither),
+    );
+    for item in consistency(read) {
+        s.add(item);
+    }
+    s.add(duration_with_rows(d.seconds, d.rows_seconds(), "the rows"));
+    s.add(throughput(read.raw_bytes, d.rows_seconds(), read.threads));
+    s.add(slower_side(d));
+    s.add_bottleneck(match d.slow_target() {
+        Some(target) => target.bottleneck.as_ref(),
+        None => read.bottleneck.as_ref(),
+    });
+    for item in impact_on_others(read.impact.as_ref()) {
+        s.add(item);
+    }
+    for load in &d.loads {
+        target(&mut s, load);
+    }
+    let targets = d.loads.iter().map(|l| {
+        json!({
+            "target": l.target, "rows": l.rows, "duration": rounded(l.seconds),
+            "verified": l.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows})),
+            "exceptions": l.exceptions,
+        })
+    });
+    s.add(Item::keys().key("targets", targets.collect::<Vec<_>>()));
+    if let Some((position, source)) = d.loads.first().and_then(|l| l.source.as_ref()) {
+        s.add(continues(position, source, false));
+    }
+    s.add(not_in_archives());
+    let not_seen = Item::new("not seen").list(&read.not_seen);
+    s.add(not_seen.key("not_seen", &read.not_seen));
+    s.add_exceptions(&exceptions);
+    s
+}
+
+fn target(s: &mut Summary, d: &load::Summary) {
+    s.add(Item::new("into").shown(&d.target));
+    // Their keys are in the list of targets.
+    s.add(verified(d).without_keys());
+    s.add(not_compared(&d.not_compared).without_keys());
+    let indexes = d
+        .verified
+        .iter()
+        .flat_map(|v| v.indexes_not_compared.clone());
+    s.add(indexes_not_compared(&indexes.collect::<Vec<_>>()).without_keys());
+    tuning::add(s, &d.tuning);
+    s.add(Item::new("adapted").list(&d.notes));
+    s.add(Item::new("notes").list(&d.remarks));
+}
+
+/// Which side the rows waited for.
+fn slower_side(d: &servers::Summary) -> Item {
+    let item = Item::new("slower side").number("waited_for_targets", d.waited_for_targets);
+    match d.slow_target() {
+        Some(target) => item
+            .key("slower_side", "target")
+            .line(format!("the target: {}", target.target)),
+        None => item.key("slower_side", "source").line("the source"),
+    }
+}
