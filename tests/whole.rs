@@ -15,6 +15,7 @@ mod chunking;
 mod configuration;
 mod consistency;
 mod control;
+mod copy_servers;
 mod damage;
 mod drill;
 mod encryption;

@@ -127,13 +127,25 @@ impl Journal {
                 "the target holds a part of a copy that was interrupted (its journal is {})",
                 printable(&journal.table)
             ))
-            .hint("a copy cannot be resumed, because the snapshot that it read is gone: drop what it created, the journal with it, and copy again")),
+            .hint(journal.after_a_copy())),
             Some(_) => Err(refused(format!(
                 "the target holds the journal of another load that was interrupted ({})",
                 printable(&journal.table)
             ))
             .hint("resume it with the same archive and selection, or drop what it has loaded, then the journal")),
         }
+    }
+
+    /// What to do about a copy from a server that was interrupted.
+    fn after_a_copy(&self) -> String {
+        let created: Vec<String> = self.created.iter().map(|s| quote::ident(s)).collect();
+        let schemas = match created.is_empty() {
+            true => String::new(),
+            false => printable(&format!(" (it created {})", created.join(", "))),
+        };
+        format!(
+            "a copy cannot be resumed, because the snapshot that it read is gone: drop what it created{schemas}, the journal with it, and copy again"
+        )
     }
 
     /// The journal of a load that has these chunks already, to begin with [`Journal::write`].
