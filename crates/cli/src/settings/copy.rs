@@ -21,7 +21,7 @@ const MEMORY: u64 = 256 << 20;
 /// What is copied.
 pub enum Copied {
     /// An archive.
-    Archive(copy::Options),
+    Archive(Box<copy::Options>),
     /// Data of a server.
     Servers(Box<servers::Options>),
 }
@@ -42,11 +42,11 @@ pub fn copy(a: &Copy) -> Result<Copied> {
     };
     let to = place::location_or_stream("TO", to)?;
     rules::two_places(&from, &to)?;
-    Ok(Copied::Archive(copy::Options {
+    Ok(Copied::Archive(Box::new(copy::Options {
         from,
         to,
         threads: threads(a.threads),
-    }))
+    })))
 }
 
 fn between_servers(a: &Copy) -> Result<servers::Options> {

@@ -100,7 +100,7 @@ fn counted(target: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Option
 /// What a worker does.
 enum Role<'f> {
     /// Loads chunks.
-    Load(Conn),
+    Load(Box<Conn>),
     /// Takes them from the dump.
     Follow(&'f feed::Load),
 }
@@ -166,7 +166,7 @@ pub fn load(
         resuming: target.resuming,
         feed: plan.growing.as_ref().map(|g| &*g.feed),
     };
-    let mut roles: Vec<Role> = conns.into_iter().map(Role::Load).collect();
+    let mut roles: Vec<Role> = conns.into_iter().map(|c| Role::Load(Box::new(c))).collect();
     if let Some(growing) = &plan.growing {
         roles.push(Role::Follow(&growing.feed));
     }
