@@ -36,6 +36,7 @@ mod partitions;
 mod rate_limits;
 mod refusals;
 mod repair;
+mod replica;
 mod replica_position;
 mod report;
 mod repository;

@@ -52,10 +52,10 @@ pub struct Copy {
     pub connection: Connection,
 }
 
-/// How servers are read and filled. Nothing has a default here, so that an option that does not apply is seen.
+/// How rows get from server to server. Nothing has a default here, so that an option that does not apply is seen.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "From server to server")]
-pub struct Servers {
+pub struct Transfer {
     /// Row bytes per chunk, as a target [default: 16M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub chunk_size: Option<u64>,
@@ -63,12 +63,32 @@ pub struct Servers {
     /// more [default: 256M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
-    /// How the connections to the source get one consistent snapshot [default: lock]
-    #[arg(long, value_name = "MODE")]
-    pub consistency: Option<Consistency>,
     /// Seconds to wait for the read lock before the copy fails [default: 60]
     #[arg(long, value_name = "SECONDS")]
     pub lock_wait: Option<u64>,
+    /// Give tables that are in a general tablespace (MySQL) files of their own, and create no tablespace
+    #[arg(long)]
+    pub strip_tablespaces: bool,
+    /// Which tables get their secondary indexes after the rows [default: auto]
+    #[arg(long, value_name = "WHICH")]
+    pub defer_indexes: Option<DeferIndexes>,
+    /// Which settings of the targets may change during the copy [default: safe]
+    #[arg(long, value_name = "LEVEL")]
+    pub tune: Option<Tune>,
+    /// Option file with the account and password for the targets, where they are not the source's
+    #[arg(long, value_name = "FILE")]
+    pub target_defaults_file: Option<PathBuf>,
+}
+
+/// What is copied from server to server, and how it is compared.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "From server to server")]
+pub struct Servers {
+    #[command(flatten)]
+    pub transfer: Transfer,
+    /// How the connections to the source get one consistent snapshot [default: lock]
+    #[arg(long, value_name = "MODE")]
+    pub consistency: Option<Consistency>,
     /// Do not copy stored procedures and functions
     #[arg(long)]
     pub no_routines: bool,
@@ -86,19 +106,7 @@ pub struct Servers {
     /// them only [default: auto]
     #[arg(long, value_name = "HOW")]
     pub verify: Option<VerifyMode>,
-    /// Give tables that are in a general tablespace (MySQL) files of their own, and create no tablespace
-    #[arg(long)]
-    pub strip_tablespaces: bool,
     /// Do not write the rows to the targets' binary logs (needs the privilege to set sql_log_bin)
     #[arg(long)]
     pub skip_binlog: bool,
-    /// Which tables get their secondary indexes after the rows [default: auto]
-    #[arg(long, value_name = "WHICH")]
-    pub defer_indexes: Option<DeferIndexes>,
-    /// Which settings of the targets may change during the copy [default: safe]
-    #[arg(long, value_name = "LEVEL")]
-    pub tune: Option<Tune>,
-    /// Option file with the account and password for the targets, where they are not the source's
-    #[arg(long, value_name = "FILE")]
-    pub target_defaults_file: Option<PathBuf>,
 }

@@ -17,6 +17,7 @@ pub mod errors;
 pub mod limits;
 pub mod load;
 pub mod point_in_time;
+pub mod replica;
 pub mod report;
 pub mod repository;
 pub mod rescue;
@@ -102,7 +103,7 @@ pub enum Command {
     Verify(verify::Verify),
     /// Take tables out of InnoDB files without a server, also damaged ones, as an archive
     Rescue(rescue::Rescue),
-    /// Copy an archive to another place, out of a stream, or into one
+    /// Copy an archive to another place, out of a stream, or into one; or a server's data into other servers
     Copy(copy::Copy),
     /// Make a repository: a place for backups of many servers
     Init(repository::Init),
@@ -121,6 +122,9 @@ pub enum Command {
     /// Keep the binary log of a server
     #[command(subcommand)]
     Binlog(binlog::Binlog),
+    /// Make new replicas, and compare them with their sources
+    #[command(subcommand)]
+    Replica(replica::Replica),
     /// Take, store and restore snapshots of a server's files
     #[command(subcommand)]
     Snapshot(snapshot::Snapshot),

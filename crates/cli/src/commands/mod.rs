@@ -7,6 +7,7 @@ mod config;
 mod control;
 mod each;
 mod point_in_time;
+mod replica;
 mod report;
 mod repository;
 mod rescue;
@@ -52,6 +53,7 @@ fn run(cli: &Cli, config: Option<&Config>, screen: &Arc<Screen>, cancel: &Cancel
         Command::Restore(a) => repository::restore(a, config, &run, screen),
         Command::Prune(a) => repository::prune(a, config, &run, screen),
         Command::Binlog(a) => binlog::binlog(a, config, &run, screen),
+        Command::Replica(a) => replica::replica(a, &run, screen),
         Command::Snapshot(a) => snapshot::snapshot(a, &run, screen),
         Command::Config(args::config::Config::Check(_)) => config::check(config, screen),
         Command::Rekey(a) => repository::rekey(a, screen),

@@ -2,12 +2,14 @@
 
 use super::{filter, impact, level, place, rules, state, threads};
 use crate::args::connection::Connection;
-use crate::args::copy::{Copy, Servers};
+use crate::args::copy::{Copy, Transfer};
+use crate::args::throttle::Throttle;
 use crate::args::values::{Consistency, DeferIndexes, VerifyMode};
 use base::{Error, Kind, Result};
 use copy::servers;
 use instance::tune;
-use std::path::Path;
+use server::Filter;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Location, Memory};
@@ -52,8 +54,52 @@ pub fn copy(a: &Copy) -> Result<Copied> {
 fn between_servers(a: &Copy) -> Result<servers::Options> {
     let how = &a.servers;
     let uri = |path: &Path| rules::server(path).unwrap_or_default().to_owned();
-    let of_targets = match &how.target_defaults_file {
-        None => a.connection.clone(),
+    servers_options(&Between {
+        from: uri(&a.from),
+        to: a.to.iter().map(|to| uri(to)).collect(),
+        threads: threads(a.threads),
+        transfer: &how.transfer,
+        consistency: match how.consistency {
+            Some(Consistency::None) => dump::Consistency::None,
+            Some(Consistency::Lock) | None => dump::Consistency::Lock,
+        },
+        routines: !how.no_routines,
+        events: !how.no_events,
+        triggers: !how.no_triggers,
+        require_all: how.require_all,
+        verify: match how.verify {
+            Some(VerifyMode::None) => load::Verification::None,
+            _ => load::Verification::Sql,
+        },
+        skip_binlog: how.skip_binlog,
+        filter: Arc::new(filter(&a.selection)?),
+        throttle: &a.throttle,
+        connection: &a.connection,
+    })
+}
+
+/// What is copied from server to server, and how.
+pub struct Between<'a> {
+    pub from: String,
+    pub to: Vec<String>,
+    pub threads: usize,
+    pub transfer: &'a Transfer,
+    pub consistency: dump::Consistency,
+    pub routines: bool,
+    pub events: bool,
+    pub triggers: bool,
+    pub require_all: bool,
+    pub verify: load::Verification,
+    pub skip_binlog: bool,
+    pub filter: Arc<Filter>,
+    pub throttle: &'a Throttle,
+    pub connection: &'a Connection,
+}
+
+/// The connection options of the targets.
+pub fn of_targets(connection: &Connection, file: Option<&PathBuf>) -> Connection {
+    match file {
+        None => connection.clone(),
         // What the file does not say is said by these options, except the account.
         Some(file) => Connection {
             defaults_file: Some(file.clone()),
@@ -62,53 +108,56 @@ fn between_servers(a: &Copy) -> Result<servers::Options> {
             user: None,
             password: None,
             password_fd: None,
-            ..a.connection.clone()
+            ..connection.clone()
         },
-    };
+    }
+}
+
+/// The options of a copy from server to server.
+pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
+    let how = a.transfer;
+    let of_targets = of_targets(a.connection, how.target_defaults_file.as_ref());
     let nowhere = Location::Memory(Memory::new("memory"));
-    let filter = Arc::new(filter(&a.selection)?);
     let chunk = how.chunk_size.unwrap_or(CHUNK);
     let dump = dump::Options {
         to: nowhere.clone().into(),
-        source: a.connection.one_of_several(&uri(&a.from))?,
+        source: a.connection.one_of_several(&a.from)?,
         files: None,
         feed: None,
-        threads: threads(a.threads),
+        threads: a.threads,
         compression: dump::Compression::None,
         chunk_bytes: chunk,
-        consistency: match how.consistency {
-            Some(Consistency::None) => dump::Consistency::None,
-            Some(Consistency::Lock) | None => dump::Consistency::Lock,
-        },
+        consistency: a.consistency,
         lock_wait: Duration::from_secs(how.lock_wait.unwrap_or(super::LOCK_WAIT).max(1)),
-        routines: !how.no_routines,
-        events: !how.no_events,
-        triggers: !how.no_triggers,
-        require_all: how.require_all,
-        filter: Arc::clone(&filter),
-        throttle: impact(&a.throttle, &a.connection)?,
+        routines: a.routines,
+        events: a.events,
+        triggers: a.triggers,
+        require_all: a.require_all,
+        filter: Arc::clone(&a.filter),
+        throttle: impact(a.throttle, a.connection)?,
     };
-    let load = |to: &std::path::PathBuf| -> Result<load::Options> {
+    let load = |to: &String| -> Result<load::Options> {
         Ok(load::Options {
             from: nowhere.clone().into(),
             feed: None,
-            target: of_targets.one_of_several(&uri(to))?,
-            threads: threads(a.threads),
-            verify: match how.verify {
-                Some(VerifyMode::None) => load::Verification::None,
-                _ => load::Verification::Sql,
-            },
+            target: of_targets.one_of_several(to)?,
+            threads: a.threads,
+            verify: a.verify,
             allow_same_server: false,
-            skip_binlog: how.skip_binlog,
+            skip_binlog: a.skip_binlog,
             resume: false,
             schema: None,
             skip_unsupported: false,
             skip_damaged: false,
             strip_tablespaces: how.strip_tablespaces,
-            defer_indexes: deferred(how),
+            defer_indexes: match how.defer_indexes {
+                Some(DeferIndexes::All) => load::DeferIndexes::All,
+                Some(DeferIndexes::Off) => load::DeferIndexes::Off,
+                Some(DeferIndexes::Auto) | None => load::DeferIndexes::Auto,
+            },
             import_mode: load::tablespace::ImportMode::Sql,
             sort_memory: super::SORT_MEMORY,
-            filter: Arc::clone(&filter),
+            filter: Arc::clone(&a.filter),
             tune: tune::Options {
                 level: how.tune.map_or(tune::Level::Safe, level),
                 state: state::directory(),
@@ -126,12 +175,4 @@ fn between_servers(a: &Copy) -> Result<servers::Options> {
         loads: a.to.iter().map(load).collect::<Result<_>>()?,
         memory: how.memory.unwrap_or(MEMORY).max(chunk),
     })
-}
-
-fn deferred(how: &Servers) -> load::DeferIndexes {
-    match how.defer_indexes {
-        Some(DeferIndexes::All) => load::DeferIndexes::All,
-        Some(DeferIndexes::Off) => load::DeferIndexes::Off,
-        Some(DeferIndexes::Auto) | None => load::DeferIndexes::Auto,
-    }
 }

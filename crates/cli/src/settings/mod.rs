@@ -13,6 +13,7 @@ pub mod keys;
 mod optionfile;
 pub mod place;
 pub mod point_in_time;
+pub mod replica;
 pub mod rescue;
 pub mod rules;
 pub mod scratch;

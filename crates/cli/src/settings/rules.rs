@@ -11,6 +11,7 @@ mod files;
 mod load;
 mod point_in_time;
 mod refused;
+mod replica;
 mod rescue;
 mod verify;
 
@@ -20,6 +21,7 @@ pub use dump::{dump, record_outside};
 pub use files::{backup, from_files, restored_archive, restored_snapshot, snapshot};
 pub use load::{load, load_of, loaded};
 pub use point_in_time::point_in_time;
+pub use replica::{replica, replica_abort, replica_verify};
 pub use rescue::rescue;
 pub use verify::verify;
 

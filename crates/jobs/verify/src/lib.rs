@@ -14,7 +14,7 @@ mod visible;
 
 pub use against_archive::{Offline, against, loaded_generated_columns, offline};
 pub use generated::OtherValues;
-pub use servers::servers;
+pub use servers::{servers, servers_at};
 pub use tablespace::{Tablespace, Tablespaces, tablespaces};
 
 /// A comparison that found everything equal; anything else is an error that names it.

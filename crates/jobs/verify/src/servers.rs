@@ -19,13 +19,33 @@ use std::time::Instant;
 /// be fast.
 const RANGE_ROWS: u64 = 100_000;
 
-/// Compares the rows of all tables of two servers.
+/// Compares the rows of all tables of two servers, each as it is now.
 pub fn servers(
     run: &Run,
     left: &wire::Options,
     right: &wire::Options,
     threads: usize,
     filter: &Filter,
+) -> Result<Comparison> {
+    servers_at(run, (left, right), threads, filter, |lid, rid, count| {
+        let pair = |_| {
+            Ok(Pair {
+                left: reader(run, left, lid)?,
+                right: Some(reader(run, right, rid)?),
+            })
+        };
+        (0..count).map(pair).collect()
+    })
+}
+
+/// Compares the rows of all tables of two servers; `readers` makes so many pairs of connections, which see the moment to
+/// compare.
+pub fn servers_at(
+    run: &Run,
+    (left, right): (&wire::Options, &wire::Options),
+    threads: usize,
+    filter: &Filter,
+    readers: impl FnOnce(&Identity, &Identity, usize) -> Result<Vec<Pair>>,
 ) -> Result<Comparison> {
     let start = Instant::now();
     let side = |options: &wire::Options| -> Result<(wire::Conn, Identity, Catalog)> {
@@ -126,25 +146,21 @@ pub fn servers(
             differences.push(format!("{}: not on {}", table.qualified(), names.0));
         }
     }
-    let mut workers = Vec::new();
-    for _ in 0..threads {
-        workers.push(Pair {
-            left: reader(run, left, &lid)?,
-            right: Some(reader(run, right, &rid)?),
-        });
-    }
+    let mut workers = readers(&lid, &rid, threads + 1)?;
+    // One pair is kept for what is read last.
+    let mut last = workers.pop();
     let outcome = compare(run, &phase.counters, &plans, &pieces, workers)?;
     drop(phase);
-    let mut ends = None;
     for (at, (table, other)) in both.iter().enumerate() {
         let equal = !outcome.differences.iter().any(|(plan, _)| *plan == at);
-        if equal && table.columns.iter().any(|c| c.generated) {
-            if ends.is_none() {
-                ends = Some((reader(run, left, &lid)?, reader(run, right, &rid)?));
-            }
-            if let Some((l, r)) = &mut ends {
-                differences.extend(generated::between(run, (l, r), (table, other))?);
-            }
+        if equal
+            && table.columns.iter().any(|c| c.generated)
+            && let Some(Pair {
+                left,
+                right: Some(right),
+            }) = &mut last
+        {
+            differences.extend(generated::between(run, (left, right), (table, other))?);
         }
     }
     let unread: Vec<(String, Vec<String>)> = both

@@ -14,6 +14,7 @@ pub mod identity;
 pub mod position;
 pub mod privileges;
 pub mod quote;
+pub mod replication;
 pub mod session;
 pub mod tablespaces;
 

@@ -13,6 +13,7 @@ mod copy;
 mod dump;
 mod load;
 mod others;
+mod replica;
 mod repository;
 mod snapshot;
 mod verify;
@@ -21,6 +22,7 @@ use super::load::Loaded;
 use crate::args::bench::{Bench, Tpcc};
 use crate::args::binlog::Binlog;
 use crate::args::config::Config;
+use crate::args::replica::Replica;
 use crate::args::repository::OfKind;
 use crate::args::snapshot::Snapshot;
 use crate::args::{Cli, Command, errors};
@@ -98,6 +100,7 @@ fn verbs() -> impl Iterator<Item = &'static Verb> {
         snapshot::VERBS,
         binlog::VERBS,
         others::VERBS,
+        replica::VERBS,
     ];
     all.into_iter().flatten()
 }
@@ -219,6 +222,10 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
         Command::Bench(Bench::Tpcc(Tpcc::Check(a))) => settings::bench::tpcc_check(a).map(drop),
         Command::Binlog(Binlog::Archive(a)) => settings::binlog::archive(a, &place()?).map(drop),
         Command::Binlog(Binlog::Find(a)) => settings::binlog::find(a).map(drop),
+        Command::Replica(Replica::Create(a)) => settings::replica::create(a).map(drop),
+        Command::Replica(Replica::Status(a)) => settings::replica::status(a).map(drop),
+        Command::Replica(Replica::Verify(a)) => settings::replica::verify(a).map(drop),
+        Command::Replica(Replica::Abort(a)) => settings::replica::abort(a).map(drop),
         Command::Snapshot(Snapshot::Take(a)) => settings::snapshot::take(a).map(drop),
         Command::Snapshot(Snapshot::Restore(a)) => settings::snapshot::restore(a).map(drop),
         Command::Snapshot(Snapshot::List(_) | Snapshot::Clean(_))

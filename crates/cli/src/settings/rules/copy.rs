@@ -55,20 +55,23 @@ fn archive(a: &Copy) -> Result<()> {
 fn of_servers(a: &Copy) -> Option<&'static str> {
     let (how, throttle, selection, c) = (&a.servers, &a.throttle, &a.selection, &a.connection);
     let given = [
-        ("--chunk-size", how.chunk_size.is_some()),
-        ("--memory", how.memory.is_some()),
+        ("--chunk-size", how.transfer.chunk_size.is_some()),
+        ("--memory", how.transfer.memory.is_some()),
         ("--consistency", how.consistency.is_some()),
-        ("--lock-wait", how.lock_wait.is_some()),
+        ("--lock-wait", how.transfer.lock_wait.is_some()),
         ("--no-routines", how.no_routines),
         ("--no-events", how.no_events),
         ("--no-triggers", how.no_triggers),
         ("--require-all", how.require_all),
         ("--verify", how.verify.is_some()),
-        ("--strip-tablespaces", how.strip_tablespaces),
+        ("--strip-tablespaces", how.transfer.strip_tablespaces),
         ("--skip-binlog", how.skip_binlog),
-        ("--defer-indexes", how.defer_indexes.is_some()),
-        ("--tune", how.tune.is_some()),
-        ("--target-defaults-file", how.target_defaults_file.is_some()),
+        ("--defer-indexes", how.transfer.defer_indexes.is_some()),
+        ("--tune", how.transfer.tune.is_some()),
+        (
+            "--target-defaults-file",
+            how.transfer.target_defaults_file.is_some(),
+        ),
         ("--max-rate", a.limits.max_rate.is_some()),
         ("--max-impact", throttle.max_impact.is_some()),
         ("--max-lag", throttle.max_lag.is_some()),
@@ -100,7 +103,7 @@ fn servers(a: &Copy) -> Result<()> {
             "use --max-rate: bytes per second from the source",
         );
     }
-    if how.lock_wait.is_some() && how.consistency == Some(Consistency::None) {
+    if how.transfer.lock_wait.is_some() && how.consistency == Some(Consistency::None) {
         return refuse(
             "--lock-wait limits the wait for the read lock, and --consistency none takes no lock",
             "leave one of the two out",
@@ -114,7 +117,7 @@ fn servers(a: &Copy) -> Result<()> {
     }
     let uris = std::iter::once(&a.from).chain(&a.to);
     said_twice(uris.filter_map(|uri| server(uri)), &a.connection)?;
-    how.chunk_size.map_or(Ok(()), chunk_size)?;
+    how.transfer.chunk_size.map_or(Ok(()), chunk_size)?;
     rate_above_floor(&a.throttle, &a.limits)?;
     limits(&a.throttle)?;
     let same = a.to.iter().find(|to| **to == a.from);

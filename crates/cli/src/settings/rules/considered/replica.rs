@@ -1,0 +1,119 @@
+//! `replica`: new replicas.
+
+use super::connection::CONNECTION;
+use super::{Considered, EVERYWHERE, Verb, always};
+
+pub const VERBS: &[Verb] = &[
+    Verb {
+        name: "replica create",
+        calls: &[
+            "replica create mysql://h/ mysql://g/ --no-defaults",
+            "replica create mysql://u@h/ mysql://u@g/",
+            "replica create mysql://h/ mysql://g/ --resume --no-defaults",
+            "replica create mysql://h/ mysql://g/ --no-verify --no-defaults",
+            "replica create mysql://h/ mysql://g/ --max-lag 2s --no-defaults",
+            "replica create mysql://h/ mysql://g/ --max-impact 5% --no-defaults",
+            "replica create mysql://h/ mysql://g/ --replication-user r --replication-password-file {passphrase} --no-defaults",
+        ],
+        options: &[EVERYWHERE, CREATE, CONNECTION],
+    },
+    Verb {
+        name: "replica status",
+        calls: &[
+            "replica status -S /s --no-defaults",
+            "replica status -h db",
+            "replica status mysql://u@h/ --no-defaults",
+        ],
+        options: &[EVERYWHERE, CONNECTION],
+    },
+    Verb {
+        name: "replica verify",
+        calls: &[
+            "replica verify mysql://h/ mysql://g/ --no-defaults",
+            "replica verify mysql://u@h/ mysql://u@g/",
+        ],
+        options: &[
+            EVERYWHERE,
+            super::dump::SELECTION,
+            &[
+                ("threads", "--threads 2", always),
+                ("channel", "--channel x", always),
+                ("catch-up-timeout", "--catch-up-timeout 5m", always),
+                ("lock-wait", "--lock-wait 5", always),
+                (
+                    "target-defaults-file",
+                    "--target-defaults-file {cnf}",
+                    always,
+                ),
+                ("max-rate", "--max-rate 20M", always),
+            ],
+            CONNECTION,
+        ],
+    },
+    Verb {
+        name: "replica abort",
+        calls: &[
+            "replica abort mysql://g/ --no-defaults",
+            "replica abort mysql://u@g/ --source mysql://u@h/",
+        ],
+        options: &[
+            EVERYWHERE,
+            &[
+                ("source", "--source mysql://h/", always),
+                ("drop-data", "--drop-data", always),
+                (
+                    "target-defaults-file",
+                    "--target-defaults-file {cnf}",
+                    always,
+                ),
+            ],
+            CONNECTION,
+        ],
+    },
+];
+
+const CREATE: &[Considered] = &[
+    ("threads", "--threads 2", always),
+    ("resume", "--resume", always),
+    ("no-verify", "--no-verify", always),
+    ("source-address", "--source-address h:3306", always),
+    (
+        "replication-user",
+        "--replication-user r --replication-password-file {passphrase}",
+        always,
+    ),
+    (
+        "replication-password-file",
+        "--replication-user r --replication-password-file {passphrase}",
+        always,
+    ),
+    ("replication-host", "--replication-host 10.%", |c| {
+        !c.has("--replication-user")
+    }),
+    ("channel", "--channel x", always),
+    ("catch-up-timeout", "--catch-up-timeout 5m", always),
+    ("max-behind", "--max-behind 5s", always),
+    ("allow-writable", "--allow-writable", always),
+    ("chunk-size", "--chunk-size 1M", always),
+    ("memory", "--memory 64M", always),
+    ("lock-wait", "--lock-wait 5", always),
+    ("strip-tablespaces", "--strip-tablespaces", always),
+    ("defer-indexes", "--defer-indexes off", always),
+    ("tune", "--tune off", always),
+    (
+        "target-defaults-file",
+        "--target-defaults-file {cnf}",
+        always,
+    ),
+    ("max-rate", "--max-rate 20M", always),
+    ("max-impact", "--max-impact 5%", always),
+    ("min-rate", "--min-rate 2M", |c| c.has("--max-impact")),
+    ("max-lag", "--max-lag 2s", always),
+    ("replica", "--replica mysql://r/", |c| c.has("--max-lag")),
+    ("max-threads-running", "--max-threads-running 9", always),
+    ("max-history-list", "--max-history-list 9000", always),
+    ("abort-if", "--abort-if threads-running=99", always),
+    ("limit-timeout", "--limit-timeout 1m", |c| {
+        c.has_any(&["--max-lag", "--max-impact"])
+    }),
+];

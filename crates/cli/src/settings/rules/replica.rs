@@ -1,0 +1,38 @@
+//! `replica`: which options go together.
+
+use super::connection::said_twice;
+use super::dump::{chunk_size, limits, rate_above_floor};
+use super::refused::refuse;
+use crate::args::replica::{Abort, Create, Verify};
+use base::Result;
+
+fn two_servers(source: &str, other: &str) -> Result<()> {
+    match source == other {
+        true => refuse(
+            format!("{source} is named as the source and as its replica"),
+            "name another server",
+        ),
+        false => Ok(()),
+    }
+}
+
+/// `penstock replica create`.
+pub fn replica(a: &Create) -> Result<()> {
+    two_servers(&a.source, &a.new)?;
+    said_twice([&*a.source, &*a.new].into_iter(), &a.connection)?;
+    a.transfer.chunk_size.map_or(Ok(()), chunk_size)?;
+    rate_above_floor(&a.throttle, &a.limits)?;
+    limits(&a.throttle)
+}
+
+/// `penstock replica verify`.
+pub fn replica_verify(a: &Verify) -> Result<()> {
+    two_servers(&a.source, &a.replica)?;
+    said_twice([&*a.source, &*a.replica].into_iter(), &a.connection)
+}
+
+/// `penstock replica abort`.
+pub fn replica_abort(a: &Abort) -> Result<()> {
+    let uris = std::iter::once(&*a.new).chain(a.source.as_deref());
+    said_twice(uris, &a.connection)
+}

@@ -1,0 +1,161 @@
+//! Removes what `create` has made, and says what that was.
+
+use crate::check::{Side, reset_gtids};
+use crate::made::Record;
+use crate::{account, execute, refused};
+use base::units::printable;
+use base::{Result, failpoint};
+use run::{Run, connect, failure};
+use server::replication::{Thread, Words};
+use server::{quote, session};
+use std::path::Path;
+
+/// What was removed, and what could not be.
+#[derive(Clone, Debug, Default)]
+pub struct Aborted {
+    /// The server that was to be a replica.
+    pub server: String,
+    /// In words.
+    pub removed: Vec<String>,
+    /// In words, with the reason.
+    pub left: Vec<String>,
+}
+
+/// Undoes what an earlier run made of this server. `source`: where the account for replication is; `data`: also drop the copy.
+pub fn abort(
+    run: &Run,
+    server: &wire::Options,
+    source: Option<&wire::Options>,
+    data: bool,
+    state: &Path,
+) -> Result<Aborted> {
+    let target = server.endpoint.to_string();
+    let Some(mut record) = Record::open(state, &target)? else {
+        return Err(refused(
+            format!(
+                "nothing is recorded of {target}: no run on this host has begun to make it a replica"
+            ),
+            "run it on the host, and as the user, of penstock replica create",
+        ));
+    };
+    let (conn, id) = connect::open(run, server)?;
+    let mut new = Side { conn, id };
+    session::skip_binlog(&mut new.conn, &new.id)
+        .map_err(|e| failure::server("cannot keep this out of the binary log", e))?;
+    let mut done = Aborted {
+        server: format!("{} at {target}", new.id),
+        ..Aborted::default()
+    };
+    if let Some(name) = record.made.channel.clone() {
+        let words = Words::of(&new.id, &name);
+        let all = server::replication::channels(&mut new.conn, &new.id)
+            .map_err(|e| failure::server("cannot look for channels", e))?;
+        if all.iter().any(|c| c.name == name) {
+            execute(
+                &mut new.conn,
+                &words.stop(Thread::Both),
+                "cannot stop the channel",
+            )?;
+            execute(&mut new.conn, &words.remove(), "cannot remove the channel")?;
+            done.removed.push(match name.as_str() {
+                "" => "the channel (unnamed)".to_owned(),
+                name => printable(&format!("the channel {name}")),
+            });
+        }
+        record.write(|made| made.channel = None)?;
+        failpoint::reached("the channel is removed");
+    }
+    if let Some((user, host)) = record.made.account.clone() {
+        let named = printable(&quote::account(&user, &host));
+        let removed = source
+            .ok_or_else(|| "the source is not named: add --source SERVER".to_owned())
+            .and_then(|source| {
+                let mut conn = connect::connection(run, source).map_err(|e| e.what)?;
+                account::remove(&mut conn, &user, &host).map_err(|e| e.what)
+            });
+        match removed {
+            Ok(()) => {
+                done.removed
+                    .push(format!("the account {named} of the source"));
+                // It came here with the log.
+                account::remove(&mut new.conn, &user, &host)?;
+                record.write(|made| made.account = None)?;
+            }
+            Err(why) => done
+                .left
+                .push(format!("the account {named} of the source: {why}")),
+        }
+    }
+    remove_data(&mut new, &mut record, data, &mut done)?;
+    if done.left.is_empty() {
+        record.remove()?;
+    }
+    Ok(done)
+}
+
+fn remove_data(new: &mut Side, record: &mut Record, data: bool, done: &mut Aborted) -> Result<()> {
+    let made = record.made.clone();
+    let copied = made.copying && made.from.is_none();
+    if !data {
+        if made.copying {
+            let what = match copied {
+                true => "a part of the copy",
+                false => "the copy and its accounts",
+            };
+            done.left.push(format!(
+                "{what}: --drop-data removes the schemas of users and the accounts that were made"
+            ));
+        }
+        return Ok(());
+    }
+    let names = match copied {
+        // It had none before the copy began.
+        true => crate::create::schemas_of(new)?,
+        false => made.schemas.clone(),
+    };
+    if !names.is_empty() {
+        execute(
+            &mut new.conn,
+            "SET SESSION foreign_key_checks = 0",
+            "cannot prepare the session",
+        )?;
+    }
+    for name in &names {
+        let quoted = quote::ident(name);
+        execute(
+            &mut new.conn,
+            &format!("DROP DATABASE IF EXISTS {quoted}"),
+            format!("cannot drop {quoted}"),
+        )?;
+        done.removed.push(printable(&format!("schema {quoted}")));
+    }
+    for (user, host) in &made.accounts {
+        account::remove(&mut new.conn, user, host)?;
+        done.removed.push(printable(&format!(
+            "account {}",
+            quote::account(user, host)
+        )));
+    }
+    if made.from.is_some() {
+        forget_transactions(new)?;
+    }
+    record.write(|made| {
+        made.copying = false;
+        made.from = None;
+        made.schemas.clear();
+        made.accounts.clear();
+    })
+}
+
+/// It had executed none before it became a replica.
+fn forget_transactions(new: &mut Side) -> Result<()> {
+    if new.id.is_mariadb() {
+        let sql = "SET GLOBAL gtid_slave_pos = ''";
+        return execute(&mut new.conn, sql, "cannot reset the GTID position");
+    }
+    if new.id.variable("gtid_mode") != Some("ON") {
+        return Ok(());
+    }
+    let reset = reset_gtids(&new.id);
+    execute(&mut new.conn, reset, "cannot reset the executed GTIDs")
+}

@@ -1,0 +1,81 @@
+//! What to make, and what was made.
+
+use crate::catch_up::CaughtUp;
+use base::Secret;
+use copy::servers;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where the new server finds its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Host, as the new server resolves it.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+}
+
+/// An account of the source that may replicate.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// Its name.
+    pub user: String,
+    /// Its password.
+    pub password: Secret,
+}
+
+/// What to make.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How the data is copied; its one target is the new server.
+    pub copy: servers::Options,
+    /// Where the new server finds its source; `None`: as penstock does.
+    pub address: Option<Address>,
+    /// The account for replication; `None`: one is made.
+    pub account: Option<Account>,
+    /// From which hosts that account may come.
+    pub account_host: String,
+    /// Name of the channel or connection; empty for the unnamed one.
+    pub channel: String,
+    /// Longest wait until the new server has caught up.
+    pub catch_up: Duration,
+    /// How far behind it may be to count as caught up.
+    pub behind: Duration,
+    /// Compare both sides at the end.
+    pub verify: bool,
+    /// The new server may be open for the writes of others.
+    pub allow_writable: bool,
+    /// Go on with what an earlier run has begun.
+    pub resume: bool,
+    /// Directory of the record of what was made.
+    pub state: PathBuf,
+}
+
+/// What was made.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The source, in words.
+    pub source: String,
+    /// The new server, in words.
+    pub replica: String,
+    /// The copy; `None` if an earlier run had made it.
+    pub copied: Option<servers::Summary>,
+    /// From where the new server follows, in words.
+    pub follows_from: String,
+    /// The account that it logs in with.
+    pub account: String,
+    /// Whether its connection to the source uses TLS.
+    pub tls: bool,
+    /// Accounts of the source that were made.
+    pub accounts: u64,
+    /// Accounts that the new server had already, and that were left as they are.
+    pub accounts_kept: Vec<String>,
+    /// How it caught up.
+    pub caught_up: CaughtUp,
+    /// The comparison, if one was made.
+    pub compared: Option<verify::Comparison>,
+    /// What is not as on the source, by name.
+    pub exceptions: Vec<String>,
+    /// The whole run, in seconds.
+    pub seconds: f64,
+}

@@ -1,0 +1,262 @@
+//! Replication as a server tells of it: its channels and how far each is; and the words for them, which changed over the
+//! versions.
+
+use crate::ask::{Answer, Record, ask};
+use crate::{Identity, Result, quote};
+use wire::Conn;
+
+/// A place in a source's binary log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogPlace {
+    /// File.
+    pub file: String,
+    /// Offset in it, in bytes.
+    pub offset: u64,
+}
+
+impl LogPlace {
+    /// Sorts places of one log. The number at the end of a file's name gets a further digit after the last one of its length.
+    pub fn order(&self) -> (usize, &str, u64) {
+        (self.file.len(), &self.file, self.offset)
+    }
+}
+
+impl std::fmt::Display for LogPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", base::units::printable(&self.file), self.offset)
+    }
+}
+
+/// A channel (MySQL) or connection (MariaDB).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Channel {
+    /// Its name; empty for the unnamed one.
+    pub name: String,
+    /// The source's host.
+    pub host: String,
+    /// Its port.
+    pub port: u64,
+    /// The account that it logs in with.
+    pub user: String,
+    /// What the thread that receives says of itself: `Yes`, `Connecting`, `No` and others.
+    pub receiver: String,
+    /// Whether the applier runs.
+    pub applies: bool,
+    /// Why the receiver stopped, or tries again.
+    pub receive_error: Option<(u64, String)>,
+    /// Why the applier stopped.
+    pub apply_error: Option<(u64, String)>,
+    /// Up to where the log was received.
+    pub received: LogPlace,
+    /// Up to where it is applied.
+    pub applied: LogPlace,
+    /// Seconds that the applier is behind, as the server sees it; `None` if it does not run.
+    pub seconds_behind: Option<u64>,
+    /// Whether it follows by GTIDs.
+    pub by_gtid: bool,
+    /// Whether it is told to use TLS.
+    pub tls: bool,
+}
+
+/// All channels of a server.
+pub fn channels(conn: &mut Conn, id: &Identity) -> Result<Vec<Channel>> {
+    let sql = if id.mariadb_at_least(10, 0, 0) {
+        "SHOW ALL SLAVES STATUS"
+    } else if id.mysql_at_least(8, 0, 22) {
+        "SHOW REPLICA STATUS"
+    } else {
+        "SHOW SLAVE STATUS"
+    };
+    let answer = ask(conn, "replication status", sql)?;
+    Ok(answer
+        .rows
+        .iter()
+        .map(|row| channel(&answer, row))
+        .collect())
+}
+
+fn channel(answer: &Answer, row: &Record) -> Channel {
+    let text = |names: &[&str]| {
+        let at = answer.find(names);
+        at.map(|at| row.text_or_empty(at)).unwrap_or_default()
+    };
+    let number = |names: &[&str]| text(names).parse::<u64>().unwrap_or(0);
+    let error = |number_of: &str, what: &str| {
+        let number = number(&[number_of]);
+        (number != 0).then(|| (number, text(&[what])))
+    };
+    let place = |file: &[&str], offset: &[&str]| LogPlace {
+        file: text(file),
+        offset: number(offset),
+    };
+    let gtid = text(&["Auto_Position", "Using_Gtid"]);
+    Channel {
+        name: text(&["Channel_Name", "Connection_name"]),
+        host: text(&["Source_Host", "Master_Host"]),
+        port: number(&["Source_Port", "Master_Port"]),
+        user: text(&["Source_User", "Master_User"]),
+        receiver: text(&["Replica_IO_Running", "Slave_IO_Running"]),
+        applies: text(&["Replica_SQL_Running", "Slave_SQL_Running"]).eq_ignore_ascii_case("yes"),
+        receive_error: error("Last_IO_Errno", "Last_IO_Error"),
+        apply_error: error("Last_SQL_Errno", "Last_SQL_Error"),
+        received: place(
+            &["Source_Log_File", "Master_Log_File"],
+            &["Read_Source_Log_Pos", "Read_Master_Log_Pos"],
+        ),
+        applied: place(
+            &["Relay_Source_Log_File", "Relay_Master_Log_File"],
+            &["Exec_Source_Log_Pos", "Exec_Master_Log_Pos"],
+        ),
+        seconds_behind: text(&["Seconds_Behind_Source", "Seconds_Behind_Master"])
+            .parse()
+            .ok(),
+        by_gtid: !matches!(gtid.to_ascii_lowercase().as_str(), "" | "0" | "no"),
+        tls: text(&["Source_SSL_Allowed", "Master_SSL_Allowed"]).eq_ignore_ascii_case("yes"),
+    }
+}
+
+/// The files of a server's own binary log with their sizes, oldest first.
+pub fn binary_logs(conn: &mut Conn) -> Result<Vec<(String, u64)>> {
+    let answer = ask(conn, "binary logs", "SHOW BINARY LOGS")?;
+    let (name, size) = (answer.need(&["Log_name"])?, answer.need(&["File_size"])?);
+    let rows = answer.rows.iter();
+    Ok(rows
+        .map(|row| (row.text_or_empty(name), row.number(size).unwrap_or(0)))
+        .collect())
+}
+
+/// A thread of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thread {
+    /// Both of them.
+    Both,
+    /// The one that applies.
+    Applier,
+}
+
+/// The statements about one channel of one server.
+#[derive(Clone, Debug)]
+pub struct Words {
+    mariadb: bool,
+    channel: String,
+}
+
+impl Words {
+    /// For MySQL from 8.0.23 on, and MariaDB.
+    pub fn of(id: &Identity, channel: &str) -> Words {
+        Words {
+            mariadb: id.is_mariadb(),
+            channel: channel.to_owned(),
+        }
+    }
+
+    /// `SOURCE` or `MASTER`, as options begin.
+    pub fn source(&self) -> &'static str {
+        if self.mariadb { "MASTER" } else { "SOURCE" }
+    }
+
+    fn statement(&self, verb: &str, rest: &str) -> String {
+        let named = quote::text(&self.channel);
+        let rest = match rest {
+            "" => String::new(),
+            rest => format!(" {rest}"),
+        };
+        match (self.mariadb, self.channel.is_empty()) {
+            (true, true) => format!("{verb} SLAVE{rest}"),
+            (true, false) => format!("{verb} SLAVE {named}{rest}"),
+            (false, true) => format!("{verb} REPLICA{rest}"),
+            (false, false) => format!("{verb} REPLICA{rest} FOR CHANNEL {named}"),
+        }
+    }
+
+    /// Says from where it reads; `options` are complete, with their words.
+    pub fn change(&self, options: &[String]) -> String {
+        let (list, named) = (options.join(", "), quote::text(&self.channel));
+        match (self.mariadb, self.channel.is_empty()) {
+            (true, true) => format!("CHANGE MASTER TO {list}"),
+            (true, false) => format!("CHANGE MASTER {named} TO {list}"),
+            (false, true) => format!("CHANGE REPLICATION SOURCE TO {list}"),
+            (false, false) => format!("CHANGE REPLICATION SOURCE TO {list} FOR CHANNEL {named}"),
+        }
+    }
+
+    /// Starts it.
+    pub fn start(&self, thread: Thread) -> String {
+        self.statement("START", name(thread))
+    }
+
+    /// Starts the applier, which stops at this place.
+    pub fn start_until(&self, place: &LogPlace) -> String {
+        let word = self.source();
+        let rest = format!(
+            "SQL_THREAD UNTIL {word}_LOG_FILE = {}, {word}_LOG_POS = {}",
+            quote::text(&place.file),
+            place.offset
+        );
+        self.statement("START", &rest)
+    }
+
+    /// Stops it.
+    pub fn stop(&self, thread: Thread) -> String {
+        self.statement("STOP", name(thread))
+    }
+
+    /// Removes it, with its relay logs.
+    pub fn remove(&self) -> String {
+        self.statement("RESET", "ALL")
+    }
+}
+
+fn name(thread: Thread) -> &'static str {
+    match thread {
+        Thread::Both => "",
+        Thread::Applier => "SQL_THREAD",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_flavour_has_its_words() {
+        let words = |mariadb, channel: &str| Words {
+            mariadb,
+            channel: channel.to_owned(),
+        };
+        let place = LogPlace {
+            file: "b.000002".into(),
+            offset: 4,
+        };
+        assert_eq!(words(true, "").remove(), "RESET SLAVE ALL");
+        assert_eq!(words(true, "x").remove(), "RESET SLAVE 'x' ALL");
+        assert_eq!(words(false, "").start(Thread::Both), "START REPLICA");
+        assert_eq!(
+            words(false, "x").start_until(&place),
+            "START REPLICA SQL_THREAD UNTIL SOURCE_LOG_FILE = 'b.000002', SOURCE_LOG_POS = 4 FOR CHANNEL 'x'"
+        );
+        assert_eq!(
+            words(true, "x").stop(Thread::Applier),
+            "STOP SLAVE 'x' SQL_THREAD"
+        );
+        assert_eq!(
+            words(true, "x").change(&["MASTER_PORT = 1".into()]),
+            "CHANGE MASTER 'x' TO MASTER_PORT = 1"
+        );
+        assert_eq!(
+            words(false, "x").change(&["SOURCE_PORT = 1".into()]),
+            "CHANGE REPLICATION SOURCE TO SOURCE_PORT = 1 FOR CHANNEL 'x'"
+        );
+    }
+
+    #[test]
+    fn later_files_come_after_earlier_ones() {
+        let place = |file: &str, offset| LogPlace {
+            file: file.into(),
+            offset,
+        };
+        let (a, b) = (place("b.999999", 900), place("b.1000000", 4));
+        assert!(a.order() < b.order());
+        assert!(place("b.000001", 10).order() > place("b.000001", 9).order());
+    }
+}
