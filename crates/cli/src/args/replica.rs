@@ -45,7 +45,7 @@ pub struct Create {
     /// Connections to each server [default: one per core, at least 2 and at most 8]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
-    /// Go on with what an earlier run has begun, if its copy was complete
+    /// Continue what an earlier run has begun, if its copy was complete
     #[arg(long)]
     pub resume: bool,
     /// Do not compare the servers at the end

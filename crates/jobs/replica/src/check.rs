@@ -190,7 +190,7 @@ fn no_channel(new: &mut Side, options: &Options) -> Result<()> {
     let hint = match options.resume {
         true => "penstock replica status shows it",
         false => {
-            "penstock replica status shows it; --resume goes on with one that penstock has begun, penstock replica abort removes it"
+            "penstock replica status shows it; --resume continues one that penstock has begun, penstock replica abort removes it"
         }
     };
     Err(refused(

@@ -193,7 +193,7 @@ fn record(options: &Options, target: &str, source: &str) -> Result<Option<Record
                 "{target} was made a replica by an earlier run, which began at {}",
                 made.began
             ),
-            "--resume goes on with it; penstock replica abort removes what it has made",
+            "--resume continues it; penstock replica abort removes what it has made",
         ));
     }
     Ok(Some(record))
