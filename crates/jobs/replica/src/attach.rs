@@ -77,7 +77,7 @@ pub(crate) fn address(
         here if is_here(&new.endpoint) => {
             let port = match here {
                 Endpoint::Tcp(_, port) => Some(*port),
-                Endpoint::Unix(_) => u16::try_from(id.port).ok(),
+                Endpoint::Unix(_) => Some(id.port),
             };
             let port = port.filter(|p| *p != 0).ok_or_else(|| {
                 refused(
