@@ -4,5 +4,6 @@ mod archive;
 mod breaks;
 mod kept;
 mod kit;
+mod leftover;
 mod point_in_time;
 mod timelines;

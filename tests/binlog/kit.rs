@@ -220,3 +220,40 @@ pub fn write(server: &Server, n: u32) {
     }
     server.script(script.as_bytes()).expect("writes");
 }
+
+/// A restore of its repository into this server.
+pub fn restore(logged: &Logged, target: &Server, more: &[&str]) -> Tool {
+    Tool::new([
+        "restore",
+        "--no-defaults",
+        "--user",
+        "root",
+        "--allow-same-server",
+    ])
+    .args(more.iter().copied())
+    .arg("--repository")
+    .arg(logged.repository())
+    .arg("--socket")
+    .arg(target.socket())
+    .env("PENSTOCK_STATE", logged.path("state"))
+}
+
+/// The same, run.
+pub fn restoring(logged: &Logged, target: &Server, more: &[&str]) -> Done {
+    restore(logged, target, more).run()
+}
+
+/// As a new server.
+pub fn emptied(target: &Server) {
+    target.client("DROP SCHEMA IF EXISTS d").expect("a drop");
+    let reset = match target.kind() == Kind::MySql {
+        true => "RESET BINARY LOGS AND GTIDS",
+        false => "RESET MASTER",
+    };
+    target.client(reset).expect("a reset");
+    if target.kind() == Kind::MariaDb {
+        target
+            .client("SET GLOBAL gtid_slave_pos = ''")
+            .expect("a reset");
+    }
+}

@@ -8,7 +8,7 @@ use crate::precheck;
 use crate::state::State;
 use crate::target::Target;
 use crate::watch::Watch;
-use crate::{numbers, reading, settings, source, status};
+use crate::{leftover, numbers, reading, settings, source, status};
 use base::{Cancel, Error, Kind, Result, units::printable};
 use binlog::{Checksum, Description};
 use instance::tune;
@@ -120,23 +120,14 @@ fn recover(run: &Run, options: &Options, target: &mut Target<'_>) -> Result<()> 
     Ok(())
 }
 
-/// No living replay has the channel, or the lock would not be ours. The applier continues without us with what it has
-/// received, so only after a stop it is known where it stands.
+/// Removes what a replay left that was killed; refuses a replica.
 fn remove_left(run: &Run, target: &mut Target<'_>) -> Result<Option<NamedPlace>> {
     if channel::found(&mut target.conn, &target.id)?.is_none() {
         return Ok(None);
     }
-    target.begin();
-    target.stop()?;
-    let left = status::at_end(&mut target.conn, &target.id)?.map(|s| NamedPlace {
-        file: s.file,
-        offset: s.offset,
-    });
-    target.remove()?;
+    let left = leftover::take_away(target)?;
     if let Some(left) = &left {
-        run.observer.warn(printable(&format!(
-            "an earlier replay, which did not end by itself, had left its channel on the target, and had applied its log up to {left}; the channel was removed"
-        )));
+        run.observer.warn(leftover::was_removed(left));
     }
     Ok(left)
 }
@@ -296,6 +287,7 @@ impl Part<'_> {
         let phase = self.run.phase("replaying", self.workers as usize);
         self.expect(&phase);
         channel::start(conn, id)?;
+        base::failpoint::reached("the channel of a replay is started");
         watch.wait(conn, &phase)
     }
 
