@@ -53,7 +53,13 @@ impl CarryOn {
         let applied = applied.ok_or_else(|| {
             let what = "the backup is restored, and the log was not applied";
             Error::new(Kind::Internal, what)
-        })??;
+        })?;
+        // The last words must not sound as if all was done.
+        let applied = applied.map_err(|e| {
+            e.context(
+                "the backup is restored, but the binary log behind it is not applied to its end",
+            )
+        })?;
         let shown = summary::replayed(&self.plan, &applied);
         screen.summary(&shown);
         Ok(Outcome {
