@@ -7,3 +7,4 @@ mod kit;
 mod leftover;
 mod point_in_time;
 mod timelines;
+mod way;

@@ -147,8 +147,24 @@ fn each_moment_comes_back(kind: Kind) {
         !said.contains("continue from there") && said.contains("stands at"),
         "{said}"
     );
+    // Its log has dropped it.
+    target.client("CREATE TABLE d.t (id INT)").expect("a table");
+    restoring(&logged, &target, &["--latest", "--dry-run"])
+        .code(10)
+        .says(&["already"]);
+    emptied(&target);
     let plan = restoring(&logged, &target, &["--latest", "--dry-run"]).ok();
     plan.says(&["This would be restored", "timeline 1"]);
+    // A time is said as it was understood.
+    if let Some(moment) = moments.iter().find(|m| m.option == "--to-time") {
+        restoring(&logged, &target, &["--to-time", &moment.value, "--dry-run"])
+            .ok()
+            .says(&["every transaction committed until 20"]);
+    }
+    restoring(&logged, &target, &["--to-time", "2026-01-01", "--dry-run"])
+        .code(2)
+        .says(&["is a day", "00:00:00"]);
+    assert_eq!(state(&target), "");
 }
 each_kind!(each_moment_comes_back; mysql, mariadb);
 

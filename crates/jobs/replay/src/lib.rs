@@ -31,7 +31,7 @@ mod target;
 mod watch;
 
 pub use crate::log::{FIRST, LogFile, LogFiles, NamedPlace, Place};
-pub use crate::replay::{clear, replay};
+pub use crate::replay::{check, clear, replay};
 pub use directory::Directory;
 pub use leftover::{Leftover, look, remove};
 pub use options::{AHEAD, Listen, Options, Request, Summary};

@@ -14,6 +14,7 @@ use binlog::{Checksum, Description};
 use instance::tune;
 use run::{Phase, Run, failure};
 use server::Identity;
+use server::privileges::Privileges;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,6 +61,32 @@ pub fn replay(run: &Run, options: &Options, request: &Request<'_>) -> Result<Sum
     let mut summary = outcome?;
     summary.settings = settings;
     Ok(summary)
+}
+
+/// Fails if the server could not apply this part of a log as it is, or the account may not have it do so. Changes nothing.
+pub fn check(options: &wire::Options, request: &Request<'_>) -> Result<()> {
+    let mut conn = run::connect::untracked(options)?;
+    let id =
+        Identity::read(&mut conn).map_err(|e| failure::server("cannot identify the target", e))?;
+    let description = reading::description(request.log, request.from.file)?;
+    let names = reading::names(request.log, request.from)?;
+    precheck::check(&id, description.is_mariadb(), names)?;
+    let granted = Privileges::read(&mut conn, &id)
+        .map_err(|e| failure::server("cannot read the account's privileges", e))?;
+    let lacking = granted.missing_for_replay(&id);
+    if !lacking.is_empty() {
+        let what = format!(
+            "account {} lacks privileges to have the target apply a binary log",
+            granted.account
+        );
+        let hint: Vec<String> = lacking
+            .into_iter()
+            .map(|grant| format!("{grant};"))
+            .collect();
+        return Err(Error::new(Kind::Privilege, printable(&what)).hint(hint.join("\n")));
+    }
+    // What a killed replay left is removed by the next.
+    channel::found(&mut conn, &id).map(drop)
 }
 
 /// The target stands where it should already.
