@@ -6,5 +6,6 @@ mod kept;
 mod kit;
 mod leftover;
 mod point_in_time;
+mod repair;
 mod timelines;
 mod way;
