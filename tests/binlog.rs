@@ -2,6 +2,7 @@
 
 mod archive;
 mod breaks;
+mod encrypted_log;
 mod kept;
 mod kit;
 mod leftover;

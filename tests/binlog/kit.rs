@@ -14,6 +14,11 @@ pub struct Logged {
 /// A server of this kind that writes a binary log.
 pub fn server(kind: Kind, id: u32, more: &[&str]) -> Server {
     let setup = testkit::Setup::new(kind).expect("a set-up").tcp();
+    server_with(setup, kind, id, more)
+}
+
+/// The same, set up already.
+pub fn server_with(setup: testkit::Setup, kind: Kind, id: u32, more: &[&str]) -> Server {
     let mut args = vec![format!("--server-id={id}"), "--log-bin=binlog".to_owned()];
     if kind == Kind::MySql {
         args.extend(["--gtid-mode=ON", "--enforce-gtid-consistency=ON"].map(str::to_owned));
@@ -28,13 +33,17 @@ impl Logged {
         if !testkit::available(kind) {
             return None;
         }
-        let directory = tempfile::tempdir().expect("a directory");
+        Some(Logged::of(server(kind, 1, more)))
+    }
+
+    /// With this server.
+    pub fn of(server: Server) -> Logged {
         let logged = Logged {
-            server: server(kind, 1, more),
-            directory,
+            server,
+            directory: tempfile::tempdir().expect("a directory"),
         };
         Tool::new(["init"]).arg(logged.repository()).run().ok();
-        Some(logged)
+        logged
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

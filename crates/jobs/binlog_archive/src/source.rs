@@ -208,11 +208,18 @@ fn files(conn: &mut Conn, identity: &Identity) -> Result<Vec<LogFile>> {
         let bytes = cell.and_then(Option::as_deref).unwrap_or_default();
         String::from_utf8_lossy(bytes).into_owned()
     };
+    // In front of what MySQL encrypts stands a header, which it does not send.
+    const HEADER: u64 = 512;
+    let header = |row: &Vec<Option<Vec<u8>>>| match text(row.get(2)).as_str() {
+        "Yes" => HEADER,
+        _ => 0,
+    };
+    let size = |row| -> Option<u64> { text(row).parse().ok() };
     Ok(rows
         .iter()
         .map(|row| LogFile {
             name: text(row.first()),
-            size: text(row.get(1)).parse().unwrap_or(0),
+            size: size(row.get(1)).unwrap_or(0).saturating_sub(header(row)),
         })
         .collect())
 }
