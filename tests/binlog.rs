@@ -2,7 +2,11 @@
 
 mod archive;
 mod breaks;
+mod encrypted_log;
 mod kept;
 mod kit;
+mod leftover;
 mod point_in_time;
+mod repair;
 mod timelines;
+mod way;

@@ -183,6 +183,27 @@ fn one_file_without_a_description_needs_one(kind: Kind) {
         .run()
         .code(2)
         .says(&["is inside"]);
+    // What lies beside a single file is not read, unless that is a server's data directory.
+    let beside = file.parent().expect("a directory").join("beside");
+    Tool::new(["rescue", "--definition"])
+        .arg(&script)
+        .args(["--schema", "d"])
+        .arg(&file)
+        .arg("--to")
+        .arg(&beside)
+        .run()
+        .code(3);
+    std::fs::write(beside.with_file_name("ibdata1"), "").expect("a file");
+    Tool::new(["rescue", "--definition"])
+        .arg(&script)
+        .args(["--schema", "d"])
+        .arg(&file)
+        .arg("--to")
+        .arg(beside.join("again"))
+        .run()
+        .code(2)
+        .says(&["is inside", "whose files are rescued"]);
+    std::fs::remove_file(beside.with_file_name("ibdata1")).expect("a file");
     scene
         .rescue(&[&scene.path("missing.ibd")], "never", &[])
         .code(8)

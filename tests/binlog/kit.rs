@@ -14,6 +14,11 @@ pub struct Logged {
 /// A server of this kind that writes a binary log.
 pub fn server(kind: Kind, id: u32, more: &[&str]) -> Server {
     let setup = testkit::Setup::new(kind).expect("a set-up").tcp();
+    server_with(setup, kind, id, more)
+}
+
+/// The same, set up already.
+pub fn server_with(setup: testkit::Setup, kind: Kind, id: u32, more: &[&str]) -> Server {
     let mut args = vec![format!("--server-id={id}"), "--log-bin=binlog".to_owned()];
     if kind == Kind::MySql {
         args.extend(["--gtid-mode=ON", "--enforce-gtid-consistency=ON"].map(str::to_owned));
@@ -28,13 +33,17 @@ impl Logged {
         if !testkit::available(kind) {
             return None;
         }
-        let directory = tempfile::tempdir().expect("a directory");
+        Some(Logged::of(server(kind, 1, more)))
+    }
+
+    /// With this server.
+    pub fn of(server: Server) -> Logged {
         let logged = Logged {
-            server: server(kind, 1, more),
-            directory,
+            server,
+            directory: tempfile::tempdir().expect("a directory"),
         };
         Tool::new(["init"]).arg(logged.repository()).run().ok();
-        Some(logged)
+        logged
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -219,4 +228,41 @@ pub fn write(server: &Server, n: u32) {
         }
     }
     server.script(script.as_bytes()).expect("writes");
+}
+
+/// A restore of its repository into this server.
+pub fn restore(logged: &Logged, target: &Server, more: &[&str]) -> Tool {
+    Tool::new([
+        "restore",
+        "--no-defaults",
+        "--user",
+        "root",
+        "--allow-same-server",
+    ])
+    .args(more.iter().copied())
+    .arg("--repository")
+    .arg(logged.repository())
+    .arg("--socket")
+    .arg(target.socket())
+    .env("PENSTOCK_STATE", logged.path("state"))
+}
+
+/// The same, run.
+pub fn restoring(logged: &Logged, target: &Server, more: &[&str]) -> Done {
+    restore(logged, target, more).run()
+}
+
+/// As a new server.
+pub fn emptied(target: &Server) {
+    target.client("DROP SCHEMA IF EXISTS d").expect("a drop");
+    let reset = match target.kind() == Kind::MySql {
+        true => "RESET BINARY LOGS AND GTIDS",
+        false => "RESET MASTER",
+    };
+    target.client(reset).expect("a reset");
+    if target.kind() == Kind::MariaDb {
+        target
+            .client("SET GLOBAL gtid_slave_pos = ''")
+            .expect("a reset");
+    }
 }

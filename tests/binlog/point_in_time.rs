@@ -1,7 +1,7 @@
 //! A state of the past is restored exactly: at a time, before and behind a transaction, at a place in the log.
 
-use super::kit::{Logged, files, server, write};
-use crate::kit::{Done, Tool, each_kind, few};
+use super::kit::{Logged, emptied, files, restoring, server, write};
+use crate::kit::{each_kind, few};
 use testkit::{Kind, Server};
 
 /// A moment of the source: how to ask for it, and what its tables held.
@@ -107,38 +107,6 @@ fn history(server: &Server) -> Vec<Moment> {
     moments
 }
 
-fn restoring(logged: &Logged, target: &Server, more: &[&str]) -> Done {
-    Tool::new([
-        "restore",
-        "--no-defaults",
-        "--user",
-        "root",
-        "--allow-same-server",
-    ])
-    .args(more.iter().copied())
-    .arg("--repository")
-    .arg(logged.repository())
-    .arg("--socket")
-    .arg(target.socket())
-    .env("PENSTOCK_STATE", logged.path("state"))
-    .run()
-}
-
-/// As a new server.
-fn emptied(target: &Server) {
-    target.client("DROP SCHEMA IF EXISTS d").expect("a drop");
-    let reset = match target.kind() == Kind::MySql {
-        true => "RESET BINARY LOGS AND GTIDS",
-        false => "RESET MASTER",
-    };
-    target.client(reset).expect("a reset");
-    if target.kind() == Kind::MariaDb {
-        target
-            .client("SET GLOBAL gtid_slave_pos = ''")
-            .expect("a reset");
-    }
-}
-
 fn each_moment_comes_back(kind: Kind) {
     let Some(logged) = Logged::new(kind, &[]) else {
         return;
@@ -179,8 +147,24 @@ fn each_moment_comes_back(kind: Kind) {
         !said.contains("continue from there") && said.contains("stands at"),
         "{said}"
     );
+    // Its log has dropped it.
+    target.client("CREATE TABLE d.t (id INT)").expect("a table");
+    restoring(&logged, &target, &["--latest", "--dry-run"])
+        .code(10)
+        .says(&["already"]);
+    emptied(&target);
     let plan = restoring(&logged, &target, &["--latest", "--dry-run"]).ok();
     plan.says(&["This would be restored", "timeline 1"]);
+    // A time is said as it was understood.
+    if let Some(moment) = moments.iter().find(|m| m.option == "--to-time") {
+        restoring(&logged, &target, &["--to-time", &moment.value, "--dry-run"])
+            .ok()
+            .says(&["every transaction committed until 20"]);
+    }
+    restoring(&logged, &target, &["--to-time", "2026-01-01", "--dry-run"])
+        .code(2)
+        .says(&["is a day", "00:00:00"]);
+    assert_eq!(state(&target), "");
 }
 each_kind!(each_moment_comes_back; mysql, mariadb);
 

@@ -15,6 +15,7 @@ pub mod checksum;
 pub mod debian;
 pub mod drain;
 pub mod install;
+pub mod keyring;
 pub mod proxy;
 pub mod sample;
 pub mod server;

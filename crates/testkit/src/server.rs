@@ -78,6 +78,19 @@ impl Setup {
         self
     }
 
+    /// Where the server is.
+    pub(crate) fn install(&self) -> &Install {
+        &self.install
+    }
+
+    /// Runs this copy of the server's binary.
+    pub(crate) fn run_from(&mut self, copy: PathBuf) {
+        let binary = self.install.binary.as_os_str().to_owned();
+        for arg in self.install.server.iter_mut().filter(|a| **a == binary) {
+            *arg = copy.clone().into_os_string();
+        }
+    }
+
     /// Starts it in a temporary directory and waits until a login works.
     pub fn start(self) -> Result<Server> {
         static SWEPT: Once = Once::new();

@@ -117,6 +117,10 @@ pub struct Archive {
     /// End when everything that the server has now is stored
     #[arg(long)]
     pub once: bool,
+    /// Read everything that is archived through first, and archive again what is damaged, as long as the
+    /// server has it. What is seen to be missing is archived again without this, too
+    #[arg(long)]
+    pub repair: bool,
     /// Number as a replica of the server; no other replica may have it [default: made of NAME and the
     /// repository]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

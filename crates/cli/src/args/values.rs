@@ -181,9 +181,15 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// A time, as microseconds since 1970; without a zone it is in that of this host.
+/// A time, as microseconds since 1970; without a zone it is in that of this host. A day alone is none: of the moments that could
+/// be meant, its first and its last are a day apart.
 pub fn moment(text: &str) -> Result<u64, String> {
     let text = text.trim();
+    if text.parse::<jiff::civil::Date>().is_ok() && !text.contains(':') && text.len() <= 10 {
+        return Err(format!(
+            "{text:?} is a day and no moment; write the time as well: '{text} 00:00:00' is its beginning, '{text} 23:59:59' its last second"
+        ));
+    }
     let stamp = text.parse::<jiff::Timestamp>().ok().or_else(|| {
         let civil = text.parse::<jiff::civil::DateTime>().ok()?;
         let zoned = civil.to_zoned(jiff::tz::TimeZone::system()).ok()?;
@@ -274,6 +280,23 @@ mod tests {
         assert_eq!(seconds("1h"), Some(3600.0));
         for wrong in ["", "s", "-1s", "10 parsecs", "1e300", "NaN", "infs"] {
             assert_eq!(seconds(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn moments() {
+        let at = moment("2026-11-21T03:00:00Z").unwrap();
+        assert_eq!(moment("2026-11-21 12:00:00+09:00"), Ok(at));
+        assert_eq!(moment(" 2026-11-21 03:00:00.5Z "), Ok(at + 500_000));
+        assert!(moment("2026-11-21 03:00").is_ok());
+        for day in ["2026-11-21", "20261121"] {
+            assert!(moment(day).unwrap_err().contains("is a day"), "{day}");
+        }
+        for wrong in ["", "yesterday", "12:00", "2026-13-01 00:00:00"] {
+            assert!(
+                moment(wrong).unwrap_err().contains("is not a time"),
+                "{wrong}"
+            );
         }
     }
 

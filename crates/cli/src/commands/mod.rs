@@ -3,6 +3,7 @@
 mod around;
 mod bench;
 mod binlog;
+mod channel;
 mod config;
 mod control;
 mod each;
@@ -292,7 +293,14 @@ fn is_snapshot(place: &Place) -> Result<bool> {
 }
 
 fn doctor(a: &args::doctor::Doctor, run: &Run, screen: &Screen) -> Result<u8> {
-    let done = doctor::run(run, &settings::doctor(a)?)?;
+    let options = settings::doctor(a)?;
+    // While its applier runs, settings cannot be put back.
+    let channel = match &options.server {
+        Some(server) => channel::found(run, server, options.revert)?,
+        None => channel::Found::default(),
+    };
+    let mut done = doctor::run(run, &options)?;
+    channel.add_to(&mut done, &options);
     screen.summary(&summary::doctor(&done));
     Ok(exceptions(&done.left))
 }

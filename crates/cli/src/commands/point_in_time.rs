@@ -9,6 +9,7 @@ use crate::settings;
 use ::report::summary;
 use base::{Error, Kind, Result};
 use run::Run;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 /// Applies the log to a server that holds the backup, and keeps what came of it.
@@ -53,7 +54,13 @@ impl CarryOn {
         let applied = applied.ok_or_else(|| {
             let what = "the backup is restored, and the log was not applied";
             Error::new(Kind::Internal, what)
-        })??;
+        })?;
+        // The last words must not sound as if all was done.
+        let applied = applied.map_err(|e| {
+            e.context(
+                "the backup is restored, but the binary log behind it is not applied to its end",
+            )
+        })?;
         let shown = summary::replayed(&self.plan, &applied);
         screen.summary(&shown);
         Ok(Outcome {
@@ -64,6 +71,38 @@ impl CarryOn {
             summary: shown.json(),
         })
     }
+}
+
+/// Looks at what is restored into, before anything is restored. Returns what it is; `None` if only the plan is asked for and no target
+/// was named.
+pub fn target_of(
+    a: &Restore,
+    run: &Run,
+    plan: &repository::Plan,
+    options: &load::Options,
+) -> Result<Option<String>> {
+    if let Some(datadir) = &a.how.new_server.datadir {
+        repository::check_target(run, plan, &repository::At::NewServer)?;
+        if a.moment.dry_run && holds_something(datadir) {
+            let what = format!("{} is not empty", datadir.display());
+            return Err(Error::new(Kind::Target, base::units::printable(&what))
+                .hint("name a new directory with --datadir"));
+        }
+        return Ok(Some(format!("a new server in {}", datadir.display())));
+    }
+    let named = a.how.into.is_some() || a.how.connection.names_a_server();
+    if a.moment.dry_run && !named {
+        return Ok(None);
+    }
+    repository::check_target(run, plan, &repository::At::Server(&options.target))?;
+    if a.moment.dry_run {
+        load::check(run, options)?;
+    }
+    Ok(Some(options.target.endpoint.to_string()))
+}
+
+fn holds_something(directory: &Path) -> bool {
+    std::fs::read_dir(directory).is_ok_and(|mut all| all.next().is_some())
 }
 
 /// Loads a backup, and has the server apply the log behind it.

@@ -333,7 +333,7 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
                     None => Some(BackupKind::Logical),
                 });
                 let gap = a.moment.across_gap;
-                let plan = repository::plan(&repository, &of, (asked, only), &target, gap)?;
+                let plan = repository::plan(run, &repository, &of, (asked, only), &target, gap)?;
                 for why in &plan.passed_over {
                     run.observer.warn(format!("an older backup is used: {why}"));
                 }
@@ -341,13 +341,20 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
                 Some(plan)
             }
         };
-        if let Some(plan) = plan.as_ref().filter(|_| a.moment.dry_run) {
-            let shown = summary::plan(plan);
-            screen.summary(&shown);
-            let summary = shown.json();
-            return Ok(Outcome { code: 0, summary });
-        }
         let from = options.from.moved(repository.place_of(&entry)?);
+        if let Some(plan) = &plan {
+            let options = load::Options {
+                from: from.clone(),
+                ..options.clone()
+            };
+            let looked_at = point_in_time::target_of(a, run, plan, &options)?;
+            if a.moment.dry_run {
+                let shown = summary::plan(plan, looked_at.as_deref());
+                screen.summary(&shown);
+                let summary = shown.json();
+                return Ok(Outcome { code: 0, summary });
+            }
+        }
         let of_snapshot = match entry.kind {
             BackupKind::Snapshot => Some(settings::snapshot::of_repository(
                 repository.place_of(&entry)?,

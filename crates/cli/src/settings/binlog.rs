@@ -38,6 +38,7 @@ pub fn archive(a: &Archive, repository: &Location) -> Result<(Options, Option<St
         max_age: a.max_age,
         max_segment: a.segment_size,
         once: a.once,
+        repair: a.repair,
         server_id: a.server_id.unwrap_or_else(|| {
             binlog_archive::replica_number(&format!("{} {}", a.name, repository.absolute()))
         }),

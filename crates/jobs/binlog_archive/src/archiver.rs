@@ -1,5 +1,6 @@
 //! Follows a server's log, and stores it.
 
+mod mend;
 mod session;
 mod state;
 
@@ -29,6 +30,8 @@ pub struct Options {
     pub max_segment: u64,
     /// End when everything that the server has is stored.
     pub once: bool,
+    /// Read everything that is archived through first, and archive again what is damaged. What is seen to be missing is in any case.
+    pub repair: bool,
     /// Number as a replica; no other replica may have it.
     pub server_id: u32,
 }
@@ -67,6 +70,8 @@ pub struct Summary {
     pub to: Option<(String, u64)>,
     /// When the last transaction was committed: microseconds since 1970.
     pub last_time: Option<u64>,
+    /// What was lost or damaged in the repository, and was archived again.
+    pub mended: Vec<String>,
     /// Connections that were lost and made again.
     pub reconnects: u64,
     /// What is missing, and what the archive holds that the server lost.
@@ -87,8 +92,22 @@ pub fn archive(run: &Run, store: &Arc<dyn Store>, options: &Options) -> Result<S
             "{name} is nothing of the binary logs, and left alone"
         ));
     }
+    if options.repair {
+        mend::read_through(run, &mut kept)?;
+    }
+    let mended = mend::mend(run, &kept, options)?;
+    if !mended.mended.is_empty() {
+        kept = Kept::open(Arc::clone(store))?;
+        kept.join_ended()?;
+        // What could not be archived again is still there, and no place to go on from.
+        if options.repair {
+            mend::read_through(run, &mut kept)?;
+        }
+    }
     let phase = run.phase("binary log", 1);
     let mut state = State::new(run, Arc::clone(store), options, &phase.counters, kept)?;
+    state.summary.mended = mended.mended;
+    state.summary.exceptions = mended.missing;
     let mut at = 0;
     let mut pause = Duration::ZERO;
     let mut replanned = false;

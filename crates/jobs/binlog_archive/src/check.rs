@@ -34,6 +34,7 @@ impl Kept {
                     done.damage.push(format!("{}: {why}", file.name));
                 }
                 counters.bytes.add(file.end());
+                done.damage.extend(file.unreadable.iter().cloned());
                 let next = file.segments.last().and_then(|s| s.next.as_deref());
                 match kept.files.get(i + 1) {
                     _ if file.gap.is_some() => done.damage.push(format!(

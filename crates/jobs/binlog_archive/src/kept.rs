@@ -43,6 +43,19 @@ pub struct KeptFile {
     pub segments: Vec<Head>,
     /// An offset at which bytes are missing.
     pub gap: Option<u64>,
+    /// Segments behind the first gap.
+    pub behind: Vec<Head>,
+    /// Segments that cannot be read, in words; they count as missing.
+    pub unreadable: Vec<String>,
+}
+
+/// Bytes of a file that are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hole {
+    /// From this offset on.
+    pub(crate) start: u64,
+    /// Up to this one; `None`: to the file's end.
+    pub(crate) end: Option<u64>,
 }
 
 impl KeptFile {
@@ -54,6 +67,58 @@ impl KeptFile {
     /// Whether it is kept to its end.
     pub fn is_complete(&self) -> bool {
         self.gap.is_none() && self.segments.last().is_some_and(|s| s.next.is_some())
+    }
+
+    /// What is missing, if the file is kept to its end or, with `ends`, should be.
+    pub(crate) fn holes(&self, ends: bool) -> Vec<Hole> {
+        let mut holes = Vec::new();
+        let mut at = 0;
+        for head in self.segments.iter().chain(&self.behind) {
+            if head.start > at {
+                holes.push(Hole {
+                    start: at,
+                    end: Some(head.start),
+                });
+            }
+            at = at.max(head.end);
+        }
+        let last = self.segments.iter().chain(&self.behind).next_back();
+        if ends && last.is_none_or(|h| h.next.is_none()) {
+            holes.push(Hole {
+                start: at,
+                end: None,
+            });
+        }
+        holes
+    }
+
+    /// Takes a segment out that is of no use.
+    pub(crate) fn lose(&mut self, start: u64, why: String) {
+        let mut all = std::mem::take(&mut self.segments);
+        all.append(&mut self.behind);
+        all.retain(|h| h.start != start);
+        self.unreadable.push(why);
+        self.arrange(all);
+    }
+
+    /// Sorts segments by whether they are in front of the first gap.
+    fn arrange(&mut self, all: Vec<Head>) {
+        self.gap = None;
+        for head in all {
+            let end = self.end();
+            match self.gap {
+                None if head.start == end => self.segments.push(head),
+                // What was archived twice is here already.
+                None if head.start < end => {}
+                _ => {
+                    self.gap.get_or_insert(end);
+                    self.behind.push(head);
+                }
+            }
+        }
+        if self.segments.is_empty() {
+            self.gap.get_or_insert(0);
+        }
     }
 
     /// Bytes of its objects.
@@ -82,7 +147,7 @@ impl KeptTimeline {
 
     /// The first segment.
     pub fn first(&self) -> Option<&Head> {
-        self.files.first().and_then(|f| f.segments.first())
+        self.files.iter().find_map(|f| f.segments.first())
     }
 }
 
@@ -177,32 +242,42 @@ impl Kept {
                 known = heads.into_iter().map(|h| (h.start, h)).collect();
             }
         }
-        let mut segments: Vec<Head> = Vec::new();
-        let mut gap = None;
-        for (&start, &stored) in found {
-            let end = segments.last().map_or(0, |s: &Head| s.end);
-            if start != end {
-                gap = Some(end);
-                break;
-            }
-            let head = match known.remove(&start).filter(|h| h.stored == stored) {
-                Some(head) => head,
-                None => {
-                    let name = Name::Segment {
-                        timeline,
-                        file: file.to_owned(),
-                        start,
-                    };
-                    segment::read_head(&*self.store, &name.to_string(), stored)?
-                }
-            };
-            segments.push(head);
-        }
-        Ok(KeptFile {
+        let mut kept = KeptFile {
             name: file.to_owned(),
-            segments,
-            gap,
-        })
+            segments: Vec::new(),
+            gap: None,
+            behind: Vec::new(),
+            unreadable: Vec::new(),
+        };
+        let mut all: Vec<Head> = Vec::new();
+        for (&start, &stored) in found {
+            let name = Name::Segment {
+                timeline,
+                file: kept.name.clone(),
+                start,
+            };
+            let name = name.to_string();
+            let known = known.remove(&start);
+            let head = match &known {
+                Some(head) if head.stored == stored => Ok(head.clone()),
+                _ => segment::read_head(&*self.store, &name, stored),
+            };
+            // One of another size than was written is looked at: it may have been archived again since.
+            let head = head.and_then(|head| match known {
+                Some(known) if known.stored != stored => {
+                    segment::verify(&*self.store, &head)?;
+                    Ok(head)
+                }
+                _ => Ok(head),
+            });
+            match head {
+                Ok(head) => all.push(head),
+                Err(e) if e.kind == Kind::Archive => kept.unreadable.push(e.what),
+                Err(e) => return Err(e),
+            }
+        }
+        kept.arrange(all);
+        Ok(kept)
     }
 
     /// Removes what killed runs were writing; only the one run that writes may do that.
@@ -210,6 +285,16 @@ impl Kept {
         for name in self.unfinished.drain(..) {
             self.store
                 .remove(&name)
+                .map_err(|e| failure::store("cannot store the binary log", &e))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the heads of files together again that have ended.
+    pub(crate) fn join_ended(&self) -> Result<()> {
+        let files = self.timelines.iter().flat_map(|t| &t.files);
+        for file in files.filter(|f| f.is_complete()) {
+            Kept::join(&*self.store, &file.segments)
                 .map_err(|e| failure::store("cannot store the binary log", &e))?;
         }
         Ok(())

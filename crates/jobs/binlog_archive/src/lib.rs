@@ -3,7 +3,7 @@
 //! The log is stored in segments (`segment`), each a part of one file, in the order of the log. What belongs together
 //! is a timeline (`timeline`): the files of one server from the first that was archived until something breaks their order
 //! (a reset of the log, files that were purged before they were archived, another server). `kept` is what lies in a place, `reading`
-//! reads a file of the log out of its segments, `walk` finds transactions in them, `route` the way from a backup to a state, `search` one transaction among them, `source` is the server's side, `archiver` is the job.
+//! reads a file of the log out of its segments, `walk` finds transactions in them, `route` the way from a backup to a state, `survey` what the transactions on it are about, `search` one transaction among them, `source` is the server's side, `archiver` is the job.
 //!
 //! Invariants: a segment is durable before it counts, and nothing is ever written over; bytes that are missing are noticed by
 //! their offsets and named, never passed over; killed at any moment, the next run goes on behind the last segment.
@@ -18,6 +18,7 @@ mod route;
 mod search;
 mod segment;
 mod source;
+mod survey;
 mod timeline;
 mod walk;
 
@@ -29,5 +30,6 @@ pub use reading::FileBytes;
 pub use route::{Leg, NoRoute, Route, Taken, Target, shown_time};
 pub use search::{Changes, Found, Kind as FoundKind, Search, Searched, search};
 pub use segment::{Head, Segment};
+pub use survey::{Met, What};
 pub use timeline::{Follows, Timeline};
 pub use walk::Place;

@@ -182,6 +182,11 @@ pub fn search(run: &Run, kept: &Kept, search: &Search) -> Result<Searched> {
         done.kept += all.map(|h| h.end - h.start).sum::<u64>();
     }
     phase.counters.bytes_expected.set(done.kept);
+    for file in kept.timelines.iter().flat_map(|t| &t.files) {
+        for why in &file.unreadable {
+            run.observer.warn(format!("not searched: {why}"));
+        }
+    }
     for timeline in &kept.timelines {
         let Some(begin) = timeline.begin() else {
             continue;

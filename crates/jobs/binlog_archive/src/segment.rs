@@ -256,9 +256,22 @@ pub(crate) fn open(store: &dyn Store, name: &str) -> Result<(Head, Box<dyn Read 
     Ok((head, Box::new(bytes)))
 }
 
+/// Reads a segment to its end, and compares its digest.
+pub(crate) fn verify(store: &dyn Store, head: &Head) -> Result<()> {
+    let name = head.name();
+    let (_, mut bytes) = open(store, &name)?;
+    let mut hasher = blake3::Hasher::new();
+    let copied = std::io::copy(&mut bytes, &mut hasher);
+    let copied = copied.map_err(|e| damaged(&name, &e.to_string()))?;
+    if copied != head.end - head.start || hasher.finalize().to_hex().as_str() != head.blake3 {
+        return Err(damaged(&name, "its bytes are not those that were written"));
+    }
+    Ok(())
+}
+
 /// A segment that is not what was written.
 pub(crate) fn damaged(name: &str, why: &str) -> Error {
     let what = format!("the segment {name} of the binary log is damaged: {why}");
     Error::new(Kind::Archive, base::units::printable(&what))
-        .hint("restore it from a copy of the repository; without it the log has a gap there")
+        .hint("penstock binlog archive --repair archives it again, as long as the server has that file; or restore it from a copy of the repository")
 }

@@ -1,5 +1,6 @@
 //! The server's side: which files its log has, and the stream of one of them.
 
+use crate::timeline::Timeline;
 use base::{Error, Kind, Result};
 use binlog::gtid::{Executed, mariadb, mysql};
 use binlog::{Checksum, Description, Event, Header, kind};
@@ -56,6 +57,14 @@ impl Source {
         }
     }
 
+    /// Whether it is the server whose log this is.
+    pub(crate) fn is_of(&self, timeline: &Timeline) -> bool {
+        match (&self.identity.uuid, &timeline.server_uuid) {
+            (Some(a), Some(b)) => a == b,
+            _ => self.identity.server_id == timeline.server_id,
+        }
+    }
+
     /// The file of this name.
     pub(crate) fn file(&self, name: &str) -> Option<&LogFile> {
         self.files.iter().find(|f| f.name == name)
@@ -98,14 +107,14 @@ impl Source {
         Ok(Executed::parse(mariadb, &text).unwrap_or_else(|| Executed::empty(mariadb)))
     }
 
-    /// What was executed before this file began, as its first events say; nothing if they do not.
-    pub(crate) fn executed_before(
+    /// What a file says of itself.
+    pub(crate) fn beginning(
         &mut self,
         run: &Run,
         options: &wire::Options,
         server_id: u32,
         file: &str,
-    ) -> Result<Executed> {
+    ) -> Result<Beginning> {
         let mariadb = self.identity.is_mariadb();
         // A stream ends with its connection, so it gets one of its own.
         let mut other = Source::open(run, options)?;
@@ -124,6 +133,7 @@ impl Source {
             .binary_log(&request)
             .map_err(|e| failure::wire(doing(), e))?;
         let mut executed = Executed::empty(mariadb);
+        let mut created = 0;
         // Rotate (made for the stream), description, and what was executed, perhaps behind another kind.
         for _ in 0..6 {
             let Some(bytes) = events.next().map_err(|e| failure::wire(doing(), e))? else {
@@ -133,6 +143,7 @@ impl Source {
             match event.header.kind {
                 kind::FORMAT_DESCRIPTION => {
                     description = Description::parse(bytes).map_err(|e| of_log(file, &e))?;
+                    created = event.header.timestamp;
                 }
                 kind::PREVIOUS_GTIDS | kind::GTID_LIST => {
                     executed = stated(&event)
@@ -143,8 +154,16 @@ impl Source {
                 _ => {}
             }
         }
-        Ok(executed)
+        Ok(Beginning { executed, created })
     }
+}
+
+/// What the first events of a file say.
+pub(crate) struct Beginning {
+    /// What was executed before it; nothing if they do not say that.
+    pub(crate) executed: Executed,
+    /// When it was begun: seconds since 1970.
+    pub(crate) created: u32,
 }
 
 /// What an event says was executed before its file; `None` if it is of another kind.
@@ -189,11 +208,18 @@ fn files(conn: &mut Conn, identity: &Identity) -> Result<Vec<LogFile>> {
         let bytes = cell.and_then(Option::as_deref).unwrap_or_default();
         String::from_utf8_lossy(bytes).into_owned()
     };
+    // In front of what MySQL encrypts stands a header, which it does not send.
+    const HEADER: u64 = 512;
+    let header = |row: &Vec<Option<Vec<u8>>>| match text(row.get(2)).as_str() {
+        "Yes" => HEADER,
+        _ => 0,
+    };
+    let size = |row| -> Option<u64> { text(row).parse().ok() };
     Ok(rows
         .iter()
         .map(|row| LogFile {
             name: text(row.first()),
-            size: text(row.get(1)).parse().unwrap_or(0),
+            size: size(row.get(1)).unwrap_or(0).saturating_sub(header(row)),
         })
         .collect())
 }

@@ -319,5 +319,8 @@ fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Value> {
     map.insert("routines".into(), json!(options.routines));
     map.insert("events".into(), json!(options.events));
     map.insert("triggers".into(), json!(options.triggers));
+    for (name, patterns) in options.filter.options() {
+        map.insert(name.into(), json!(patterns));
+    }
     map
 }

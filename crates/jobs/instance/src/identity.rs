@@ -63,7 +63,7 @@ pub(crate) fn connect(wire: &wire::Options, id: &Identity) -> Result<Conn> {
 }
 
 /// The command that reverts settings and starts a stopped server.
-pub(crate) fn revert_command(wire: &wire::Options) -> String {
+pub fn revert_command(wire: &wire::Options) -> String {
     let server = match &wire.endpoint {
         Endpoint::Tcp(host, port) => format!("--host {host} --port {port}"),
         Endpoint::Unix(path) => format!("--socket {}", path.display()),

@@ -40,6 +40,11 @@ use sql::chunk_stream;
 use tablespace::MethodPlan;
 use target::{Target, refused};
 
+/// Fails if the archive could not be loaded into the target, as far as that shows before anything is changed.
+pub fn check(run: &Run, options: &Options) -> Result<()> {
+    from_archive::check(run, options)
+}
+
 /// Loads an archive, or what another tool wrote.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let done = if other_dumps::is_archive(&options.from)? {

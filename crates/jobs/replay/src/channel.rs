@@ -136,6 +136,17 @@ pub(crate) fn lock(conn: &mut Conn) -> Result<()> {
     }
 }
 
+/// Whether a replay runs.
+pub(crate) fn is_locked(conn: &mut Conn) -> Result<bool> {
+    let owner = conn
+        .fetch("SELECT IS_USED_LOCK('penstock_replay')")
+        .map_err(|e| failure::wire("cannot see whether a replay runs", e))?;
+    Ok(owner
+        .first()
+        .and_then(|r| r.first())
+        .is_some_and(Option::is_some))
+}
+
 /// Refuses a server that replicates from anything; returns what a replay left that was killed.
 pub(crate) fn found(conn: &mut Conn, id: &Identity) -> Result<Option<Status>> {
     let mut left = None;

@@ -5,7 +5,8 @@
 //! is detached again.
 //!
 //! `replay` is the job. `feed` sends the log, `source` answers the target's connections, `channel`, `status` and
-//! `target` are the target's side of it, `watch` waits, `state` is what those know of each other; `precheck` and
+//! `target` are the target's side of it, `watch` waits, `state` is what those know of each other; `leftover` is what a
+//! killed one left; `precheck` and
 //! `settings` are about the target's settings, `reading` and `log` about the log.
 //!
 //! Invariants: only the channel `penstock` of the target is touched, and it is removed however the replay ends; nothing
@@ -15,6 +16,7 @@
 mod channel;
 mod directory;
 mod feed;
+mod leftover;
 mod log;
 mod numbers;
 mod options;
@@ -29,6 +31,7 @@ mod target;
 mod watch;
 
 pub use crate::log::{FIRST, LogFile, LogFiles, NamedPlace, Place};
-pub use crate::replay::{clear, replay};
+pub use crate::replay::{check, clear, replay};
 pub use directory::Directory;
+pub use leftover::{Leftover, look, remove};
 pub use options::{AHEAD, Listen, Options, Request, Summary};

@@ -8,12 +8,13 @@ use crate::precheck;
 use crate::state::State;
 use crate::target::Target;
 use crate::watch::Watch;
-use crate::{numbers, reading, settings, source, status};
+use crate::{leftover, numbers, reading, settings, source, status};
 use base::{Cancel, Error, Kind, Result, units::printable};
 use binlog::{Checksum, Description};
 use instance::tune;
 use run::{Phase, Run, failure};
 use server::Identity;
+use server::privileges::Privileges;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,6 +61,32 @@ pub fn replay(run: &Run, options: &Options, request: &Request<'_>) -> Result<Sum
     let mut summary = outcome?;
     summary.settings = settings;
     Ok(summary)
+}
+
+/// Fails if the server could not apply this part of a log as it is, or the account may not have it do so. Changes nothing.
+pub fn check(options: &wire::Options, request: &Request<'_>) -> Result<()> {
+    let mut conn = run::connect::untracked(options)?;
+    let id =
+        Identity::read(&mut conn).map_err(|e| failure::server("cannot identify the target", e))?;
+    let description = reading::description(request.log, request.from.file)?;
+    let names = reading::names(request.log, request.from)?;
+    precheck::check(&id, description.is_mariadb(), names)?;
+    let granted = Privileges::read(&mut conn, &id)
+        .map_err(|e| failure::server("cannot read the account's privileges", e))?;
+    let lacking = granted.missing_for_replay(&id);
+    if !lacking.is_empty() {
+        let what = format!(
+            "account {} lacks privileges to have the target apply a binary log",
+            granted.account
+        );
+        let hint: Vec<String> = lacking
+            .into_iter()
+            .map(|grant| format!("{grant};"))
+            .collect();
+        return Err(Error::new(Kind::Privilege, printable(&what)).hint(hint.join("\n")));
+    }
+    // What a killed replay left is removed by the next.
+    channel::found(&mut conn, &id).map(drop)
 }
 
 /// The target stands where it should already.
@@ -120,23 +147,14 @@ fn recover(run: &Run, options: &Options, target: &mut Target<'_>) -> Result<()> 
     Ok(())
 }
 
-/// No living replay has the channel, or the lock would not be ours. The applier continues without us with what it has
-/// received, so only after a stop it is known where it stands.
+/// Removes what a replay left that was killed; refuses a replica.
 fn remove_left(run: &Run, target: &mut Target<'_>) -> Result<Option<NamedPlace>> {
     if channel::found(&mut target.conn, &target.id)?.is_none() {
         return Ok(None);
     }
-    target.begin();
-    target.stop()?;
-    let left = status::at_end(&mut target.conn, &target.id)?.map(|s| NamedPlace {
-        file: s.file,
-        offset: s.offset,
-    });
-    target.remove()?;
+    let left = leftover::take_away(target)?;
     if let Some(left) = &left {
-        run.observer.warn(printable(&format!(
-            "an earlier replay, which did not end by itself, had left its channel on the target, and had applied its log up to {left}; the channel was removed"
-        )));
+        run.observer.warn(leftover::was_removed(left));
     }
     Ok(left)
 }
@@ -296,6 +314,7 @@ impl Part<'_> {
         let phase = self.run.phase("replaying", self.workers as usize);
         self.expect(&phase);
         channel::start(conn, id)?;
+        base::failpoint::reached("the channel of a replay is started");
         watch.wait(conn, &phase)
     }
 

@@ -6,6 +6,7 @@
 //! be old, missing or damaged.
 
 use crate::layout::{BackupId, ServerName};
+use crate::selection::Selection;
 use archive::Manifest;
 use archive::manifest::Position;
 use serde::{Deserialize, Serialize};
@@ -100,6 +101,9 @@ pub struct Entry {
     /// Whether it is encrypted. Of such a backup only times and sizes are known here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub encrypted: bool,
+    /// Which part of the server it holds, if not all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Selection>,
     /// What is not part of the backup, or not of one moment with the rest.
     #[serde(default)]
     pub exceptions: Vec<String>,
@@ -134,6 +138,7 @@ impl Entry {
             position: manifest.position.clone(),
             lock_ms: Some(manifest.consistency.lock_ms as f64),
             definitions_lock_ms: None,
+            selection: Selection::of(manifest),
             exceptions: manifest.consistency.exceptions.clone(),
             impact: None,
             encrypted: false,
@@ -169,6 +174,7 @@ impl Entry {
             position: manifest.position.clone(),
             lock_ms: Some(manifest.locks.commits_ms),
             definitions_lock_ms: Some(manifest.locks.definitions_ms),
+            selection: None,
             exceptions: manifest.exceptions.clone(),
             impact: None,
             encrypted: false,
@@ -210,6 +216,7 @@ impl Entry {
             position: Position::default(),
             lock_ms: None,
             definitions_lock_ms: None,
+            selection: None,
             exceptions: Vec::new(),
             impact: None,
             encrypted: true,

@@ -184,6 +184,7 @@ fn manifest(repository: &Repository, entry: &Entry) -> Result<()> {
             impact: entry.impact,
             server_uuid: entry.server_uuid.as_ref().and(of.server_uuid),
             lock_ms: entry.lock_ms.and(of.lock_ms),
+            selection: entry.selection.as_ref().and(of.selection),
             ..of
         };
         if of == *entry {

@@ -10,14 +10,17 @@
 //! Invariant: killed at any moment, each of these leaves only backups that are whole and listed, and
 //! leftovers that are neither listed nor mistaken for a backup.
 
+mod accounts;
 mod backup;
 mod binlogs;
+mod carry_on;
 mod catalog;
 mod check;
 mod drill;
 mod layout;
 mod listing;
 mod lock;
+mod obstacles;
 mod point_in_time;
 mod proof;
 mod prune;
@@ -25,11 +28,14 @@ mod question;
 mod recover;
 mod repo;
 mod retention;
+mod selection;
 mod small_files;
+mod target;
 mod window;
 
 pub use backup::{Backup, How, Made, Planned, backup};
 pub use binlogs::archive_binlog;
+pub use carry_on::carry_on;
 pub use catalog::{BackupKind, Entry};
 pub use check::{Checked, Intact, check};
 pub use drill::{
@@ -39,9 +45,11 @@ pub use drill::{
 pub use layout::{BackupId, ServerName};
 pub use listing::{Listing, Unlisted};
 pub use lock::{Lock, Purpose};
-pub use point_in_time::{Plan, carry_on, plan};
+pub use point_in_time::{Plan, plan};
 pub use proof::Proof;
 pub use prune::{Pruned, Removal, prune};
 pub use repo::Repository;
 pub use retention::{Keep, Policies, Policy};
+pub use selection::Selection;
+pub use target::{At, check_target};
 pub use window::Window;

@@ -1,16 +1,18 @@
 //! A server's state at a moment: a backup, and the binary log behind it.
 //!
 //! `plan` finds the newest backup from which the archived log leads to the state that is asked for. The backup is restored as any
-//! other; `carry_on` has the restored server apply the log.
+//! other, and then the restored server applies the log (`carry_on`).
 
 use crate::catalog::{BackupKind, Entry};
 use crate::layout::ServerName;
+use crate::obstacles::{self, AccountChange, Obstacles};
 use crate::repo::Repository;
+use crate::selection::Selection;
 use base::{Error, Kind, Result};
 use binlog::gtid::Executed;
 use binlog_archive::{Kept, Leg, NoRoute, Place, Route, Taken, Target};
 use replay::{LogFile, LogFiles};
-use run::{Run, failure};
+use run::Run;
 use std::io::{self, Read};
 
 /// How a state is reached.
@@ -23,6 +25,10 @@ pub struct Plan {
     pub route: Route,
     /// Why newer backups are not where it begins.
     pub passed_over: Vec<String>,
+    /// The state that was asked for.
+    pub target: Target,
+    /// Statements on the way that change accounts, if the backup has none.
+    pub accounts: Vec<AccountChange>,
 }
 
 impl Plan {
@@ -31,16 +37,15 @@ impl Plan {
         let first = self.route.legs.first();
         first.is_some_and(|leg| self.kept.timelines[leg.timeline].timeline.is_mariadb())
     }
-}
 
-impl Plan {
-    fn carries_on(&self, leg: &Leg) -> bool {
+    pub(crate) fn carries_on(&self, leg: &Leg) -> bool {
         self.kept.timelines[leg.timeline].timeline.follows.is_some()
     }
 }
 
 /// Finds the way to a state of a server. `backup`: begin with this one; `kind`: with one of this kind.
 pub fn plan(
+    run: &Run,
     repository: &Repository,
     server: &ServerName,
     (backup, kind): (Option<&Entry>, Option<BackupKind>),
@@ -68,7 +73,7 @@ pub fn plan(
         let what = format!("there is no backup of {server} in {}", repository.place());
         return Err(Error::new(Kind::Usage, what).hint("penstock list shows what there is"));
     }
-    let (mut why, mut gaps) = (Vec::new(), false);
+    let (mut why, mut gaps, mut selected) = (Vec::new(), false, false);
     for entry in entries {
         let name = format!("{}@{}", entry.server, entry.id);
         match way(&kept, &entry, target)? {
@@ -77,11 +82,21 @@ pub fn plan(
                     why.push(format!("{name}: {reason}"));
                     continue;
                 }
+                let found = in_the_way(run, &kept, &entry, &route)?;
+                if let (Some(outside), Some(selection)) = (found.outside, &entry.selection) {
+                    selected = true;
+                    why.push(format!(
+                        "{name} holds a part of the server ({selection}), and the log behind it changes more: {outside}"
+                    ));
+                    continue;
+                }
                 return Ok(Plan {
                     backup: entry,
                     kept,
                     route,
                     passed_over: why,
+                    target: target.clone(),
+                    accounts: found.accounts,
                 });
             }
             Ok(route) => {
@@ -100,8 +115,20 @@ pub fn plan(
     );
     Err(Error::new(Kind::Usage, what).hint(match gaps {
         true => "--across-gap applies the log in spite of what is missing",
+        false if selected => {
+            "the binary log is that of the whole server: take backups of all of it (without --schemas, --tables and their like), or snapshots"
+        }
         false => "penstock list shows from when to when a server can be restored",
     }))
+}
+
+/// What in the log changes something that the backup does not hold.
+fn in_the_way(run: &Run, kept: &Kept, entry: &Entry, route: &Route) -> Result<Obstacles> {
+    if entry.kind == BackupKind::Snapshot {
+        return Ok(Obstacles::default());
+    }
+    let filter = entry.selection.as_ref().and_then(Selection::filter);
+    obstacles::look(run, kept, route, filter.as_ref())
 }
 
 /// The place of a backup in the log.
@@ -163,14 +190,14 @@ pub(crate) fn way(
 }
 
 /// The log of one timeline, as it is replayed.
-struct Log<'k> {
+pub(crate) struct Log<'k> {
     kept: &'k Kept,
     timeline: usize,
     files: Vec<LogFile>,
 }
 
 impl<'k> Log<'k> {
-    fn new(kept: &'k Kept, timeline: usize) -> Log<'k> {
+    pub(crate) fn new(kept: &'k Kept, timeline: usize) -> Log<'k> {
         let files = kept.timelines[timeline].files.iter();
         Log {
             kept,
@@ -184,7 +211,7 @@ impl<'k> Log<'k> {
         }
     }
 
-    fn place(&self, place: &Place) -> replay::Place {
+    pub(crate) fn place(&self, place: &Place) -> replay::Place {
         let file = self.files.iter().position(|f| f.name == place.file);
         replay::Place {
             file: file.unwrap_or(0),
@@ -205,28 +232,7 @@ impl LogFiles for Log<'_> {
     }
 }
 
-/// Has a server that holds the backup apply the log behind it.
-pub fn carry_on(run: &Run, plan: &Plan, options: &replay::Options) -> Result<Vec<replay::Summary>> {
-    seed(run, plan, &options.wire)?;
-    let mut done = Vec::new();
-    let mut executed: Option<Executed> = None;
-    for leg in &plan.route.legs {
-        let log = Log::new(&plan.kept, leg.timeline);
-        let request = replay::Request {
-            log: &log,
-            from: log.place(&leg.from),
-            to: log.place(&leg.to),
-            // A log that carries nothing on has nothing of what was applied before.
-            executed: executed.as_ref().filter(|_| plan.carries_on(leg)),
-        };
-        done.push(replay::replay(run, options, &request)?);
-        // The next timeline may hold some of these again.
-        executed = Some(executed_after(plan, leg, executed.take()));
-    }
-    Ok(done)
-}
-
-fn executed_after(plan: &Plan, leg: &Leg, before: Option<Executed>) -> Executed {
+pub(crate) fn executed_after(plan: &Plan, leg: &Leg, before: Option<Executed>) -> Executed {
     let timeline = &plan.kept.timelines[leg.timeline];
     let mut all = before.unwrap_or_else(|| of_backup(&plan.backup, timeline.timeline.is_mariadb()));
     all.add_all(&timeline.gtids());
@@ -255,7 +261,7 @@ fn begins_again(kept: &Kept, entry: &Entry, route: &Route) -> Option<String> {
     None
 }
 
-fn of_backup(entry: &Entry, mariadb: bool) -> Executed {
+pub(crate) fn of_backup(entry: &Entry, mariadb: bool) -> Executed {
     let position = &entry.position;
     let text = match mariadb {
         true => position.gtid_binlog_pos.as_deref(),
@@ -263,49 +269,4 @@ fn of_backup(entry: &Entry, mariadb: bool) -> Executed {
     };
     let executed = Executed::parse(mariadb, text.unwrap_or_default());
     executed.unwrap_or_else(|| Executed::empty(mariadb))
-}
-
-/// Says to the server which transactions the backup holds, so that it can follow others later; refuses one that believes to
-/// have transactions of the log already, because its applier would pass over them in silence.
-fn seed(run: &Run, plan: &Plan, options: &wire::Options) -> Result<()> {
-    let (mut conn, identity) = run::connect::open(run, options)?;
-    let mut ask = |sql: &str| -> Result<String> {
-        let rows = conn
-            .fetch(sql)
-            .map_err(|e| failure::wire("cannot prepare the target for the binary log", e))?;
-        let cell = rows.into_iter().next().and_then(|r| r.into_iter().next());
-        Ok(String::from_utf8_lossy(&cell.flatten().unwrap_or_default()).replace(['\n', ' '], ""))
-    };
-    let mariadb = identity.is_mariadb();
-    let held = of_backup(&plan.backup, mariadb);
-    if mariadb {
-        if !held.is_empty() && ask("SELECT @@GLOBAL.gtid_slave_pos")?.is_empty() {
-            ask(&format!("SET GLOBAL gtid_slave_pos = '{held}'"))?;
-        }
-        return Ok(());
-    }
-    if identity.variable("gtid_mode") != Some("ON") {
-        return Ok(());
-    }
-    let mut log = Executed::empty(false);
-    for leg in &plan.route.legs {
-        log.add_all(&executed_after(plan, leg, None));
-    }
-    let log = log.without(&held);
-    let theirs = ask("SELECT @@GLOBAL.gtid_executed")?;
-    let theirs = Executed::parse(false, &theirs).unwrap_or_else(|| Executed::empty(false));
-    let twice = log.without(&log.without(&theirs));
-    if !twice.is_empty() {
-        let what = format!(
-            "the target has executed transactions of the log already, as it says, and would pass over them: {twice}"
-        );
-        return Err(Error::new(Kind::Target, what).hint(
-            "RESET BINARY LOGS AND GTIDS on it, if it is to be a new server, and restore again",
-        ));
-    }
-    let missing = held.without(&theirs);
-    if !missing.is_empty() {
-        ask(&format!("SET GLOBAL gtid_purged = '+{missing}'"))?;
-    }
-    Ok(())
 }

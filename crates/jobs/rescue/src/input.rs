@@ -16,7 +16,7 @@ const SYSTEM: [&str; 4] = ["mysql", "performance_schema", "sys", "lost+found"];
 pub struct Found {
     /// Tablespaces, in the order of their paths.
     pub files: Vec<Input>,
-    /// The places that were named: absolute, without links; files by their directories.
+    /// Where no archive is written, absolute and without links: directories that were named, and the data directories of files that were.
     pub places: Vec<PathBuf>,
     /// What is not read, with the reason.
     pub left_out: Vec<String>,
@@ -68,7 +68,9 @@ pub fn find(places: &[PathBuf]) -> Result<Found> {
                 .file_name()
                 .map(|n| of_file_name(&n.to_string_lossy()));
             found.files.push(input(&path, schema));
-            found.places.push(directory);
+            // What else lies beside a single file is not read; but a data directory of a server gets no archive.
+            let server = directory.ancestors().take(2).find(|d| is_of_server(d));
+            found.places.extend(server.map(Path::to_owned));
         }
     }
     found.files.sort();
@@ -94,10 +96,14 @@ fn input(path: &Path, schema: Option<String>) -> Input {
     }
 }
 
+/// Whether it is a data directory.
+fn is_of_server(path: &Path) -> bool {
+    path.join("ibdata1").exists() || path.join("mysql.ibd").exists()
+}
+
 /// The files in a directory, and in the directories in it.
 fn directory(path: &Path, found: &mut Found) -> Result<()> {
-    let is_server = path.join("ibdata1").exists() || path.join("mysql.ibd").exists();
-    let own = (!is_server).then(|| name_of(path));
+    let own = (!is_of_server(path)).then(|| name_of(path));
     let mut below = Vec::new();
     for entry in entries(path)? {
         if entry.is_dir() {

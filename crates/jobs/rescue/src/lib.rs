@@ -3,7 +3,7 @@
 //! `input` finds the files, `described` says what tables they hold, `table` reads the rows of one table into chunks
 //! (`series`), `account` remembers what is lost, `write` makes the archive around them.
 //!
-//! Invariants: the input is opened for reading only, and nothing is written below it; every row that a whole page has is
+//! Invariants: the input is opened for reading only, and nothing is written into directories that are read or belong to a server; every row that a whole page has is
 //! in the archive, and every page, row and value that is not is counted, and named up to a limit. What this does not do:
 //! apply the redo log, so what a server had not written to the files when it ended is missing.
 

@@ -1,11 +1,11 @@
-//! The place of the archive: never below what is read.
+//! The place of the archive: never in a directory that is read, nor in the data directory of a server.
 
 use crate::input::Found;
 use base::{Error, Kind, Result};
 use encryption::Place;
 use std::path::{Path, PathBuf};
 
-/// Refuses an archive in a directory that is read.
+/// Refuses an archive in such a directory.
 pub fn outside(to: &Place, found: &Found) -> Result<()> {
     let Some(path) = to.path() else { return Ok(()) };
     let path = resolved(path);
@@ -13,7 +13,7 @@ pub fn outside(to: &Place, found: &Found) -> Result<()> {
         None => Ok(()),
         Some(place) => Err(Error::new(
             Kind::Usage,
-            base::units::printable(&format!("{to} is inside {}, which is read", place.display())),
+            base::units::printable(&format!("{to} is inside {}, whose files are rescued", place.display())),
         )
         .hint("write the archive to another directory, better to another disk: nothing is written where data is rescued from")),
     }

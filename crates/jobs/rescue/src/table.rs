@@ -89,6 +89,12 @@ impl Reader<'_> {
         for what in &t.not_told {
             account.note(format!("not rescued: {what}"));
         }
+        if let Some(name) = &t.renamed_from {
+            account.note(format!(
+                "it was called {name}, as another of the rescued tables is; in the archive it has the name {}",
+                t.catalog.name
+            ));
+        }
         let plan = TablePlan::of(&t.catalog);
         let mut files = Vec::new();
         for input in &t.files {

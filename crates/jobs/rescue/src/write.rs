@@ -29,10 +29,7 @@ impl Names {
     pub fn own(&mut self, table: &mut Table) {
         let own = self.free(table, "");
         if own != table.catalog.name {
-            table.not_told.push(format!(
-                "its name: there is another table of the name {}, so it becomes {own}",
-                table.catalog.name
-            ));
+            table.renamed_from = Some(table.catalog.name.clone());
             let old = server::quote::ident(&table.catalog.name);
             let new = server::quote::ident(&own);
             table.create = table.create.replacen(&old, &new, 1);

@@ -87,6 +87,19 @@ impl Filter {
         .map(|(name, list)| (name, list.iter().map(|p| p.text.as_str()).collect()))
     }
 
+    /// The same, each list under the name that MySQL Shell's dumps have for such an option.
+    pub fn options(&self) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
+        self.lists().map(|(name, list)| {
+            let name = match name {
+                "only schemas" => "includeSchemas",
+                "without schemas" => "excludeSchemas",
+                "only tables" => "includeTables",
+                _ => "excludeTables",
+            };
+            (name, list)
+        })
+    }
+
     /// Everything but the schemas of the system.
     pub fn all() -> Self {
         Self::default()

@@ -3,6 +3,7 @@
 use super::state::State;
 use super::{Start, words};
 use crate::layout::order;
+use crate::segment::Segment;
 use crate::source::{Source, is_made_for_stream, of_log, stated};
 use crate::timeline::{Follows, Timeline};
 use base::{Error, Kind, Result};
@@ -150,11 +151,7 @@ impl<'o> Session<'o> {
     }
 
     fn is_same_server(&self, timeline: &Timeline) -> bool {
-        let identity = &self.source.identity;
-        match (&identity.uuid, &timeline.server_uuid) {
-            (Some(a), Some(b)) => a == b,
-            _ => identity.server_id == timeline.server_id,
-        }
+        self.source.is_of(timeline)
     }
 
     /// The first timeline of all.
@@ -215,7 +212,11 @@ impl<'o> Session<'o> {
         let names: Vec<String> = self.source.files.iter().map(|f| f.name.clone()).collect();
         let next = names.iter().find(|n| order(n) > order(file)).cloned();
         let number = state.timeline.as_ref().map_or(0, |t| t.number);
-        if let Some(next) = next {
+        // Numbers of files begin again with a reset, and by now the log may have as many as before.
+        let id = state.options.server_id;
+        let created = self.source.beginning(run, self.options, id, file)?.created;
+        let is_same = state.place().is_some_and(|(_, _, known)| known == created);
+        if let Some(next) = next.filter(|_| is_same) {
             let before = self.before(run, state, &next)?;
             // What the archive has, the server after its crash has not.
             let ahead = state.archived.as_ref().map(|a| a.without(&before));
@@ -280,8 +281,9 @@ impl<'o> Session<'o> {
         state: &State<'_>,
         file: &str,
     ) -> Result<binlog::gtid::Executed> {
-        self.source
-            .executed_before(run, self.options, state.options.server_id, file)
+        let number = state.options.server_id;
+        let beginning = self.source.beginning(run, self.options, number, file)?;
+        Ok(beginning.executed)
     }
 
     fn begin(
@@ -394,7 +396,7 @@ fn take(
     Ok(true)
 }
 
-/// The first bytes of a file, as they are once the server has closed it.
+/// The first bytes of a file.
 fn begin_file(
     state: &mut State<'_>,
     file: &str,
@@ -402,17 +404,27 @@ fn begin_file(
     header: &Header,
     bytes: &[u8],
 ) -> Result<()> {
+    let n = first_bytes(state.segment(file)?, description, header, bytes)?;
+    state.count(n as usize);
+    Ok(())
+}
+
+/// Adds the first bytes of a file, as they are once the server has closed it; returns how many that are.
+pub(crate) fn first_bytes(
+    segment: &mut Segment,
+    description: &Description,
+    header: &Header,
+    bytes: &[u8],
+) -> Result<u64> {
     let mut bytes = bytes.to_vec();
     // The flags of an open file; the checksum is that of a closed one.
     let flags = (header.flags & !IN_USE).to_le_bytes();
     bytes[17..19].copy_from_slice(&flags);
-    state.count(MAGIC.len() + bytes.len());
-    let segment = state.segment(file)?;
     segment.described(header.timestamp, &description.server_version);
     segment.push(&MAGIC)?;
     segment.push(&bytes)?;
     segment.whole();
-    Ok(())
+    Ok((MAGIC.len() + bytes.len()) as u64)
 }
 
 /// What a server refuses for want of a privilege.

@@ -46,14 +46,8 @@ impl<'r> State<'r> {
         kept: Kept,
     ) -> Result<State<'r>> {
         let newest = kept.newest();
-        let file = newest.and_then(|t| t.files.last());
-        if let Some(gap) = file.and_then(|f| f.gap) {
-            let name = file.map_or("", |f| &f.name);
-            let what =
-                format!("a segment of {name} that begins at {gap} is missing in the repository");
-            return Err(base::Error::new(base::Kind::Archive, what)
-                .hint("restore it from a copy of the repository, or remove the segments of that file behind it: they are then archived again"));
-        }
+        // Of a file whose segments are all damaged nothing is known; the one before it names it as its next.
+        let file = newest.and_then(|t| t.files.iter().rfind(|f| !f.segments.is_empty()));
         let heads = file.map_or_else(Vec::new, |f| f.segments.clone());
         let boundaries = heads.last().and_then(|h| h.open.as_ref());
         Ok(State {

@@ -65,6 +65,14 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     Ok(done)
 }
 
+/// What a load would refuse before its first change.
+pub fn check(run: &Run, options: &Options) -> Result<()> {
+    let plan = precheck::plan(run, options)?;
+    let mut target = Target::open(run, options)?;
+    precheck::target(&mut target, &plan)?;
+    precheck::nothing_there(&mut target, &plan)
+}
+
 fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let mut target = Target::open(run, options)?;
     for damaged in &plan.damaged {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// Describes what was archived of a binary log.
 pub fn binlog_archive(server: &ServerName, d: &Archived) -> Summary {
-    let heading = match (d.segments, d.exceptions.is_empty()) {
+    let heading = match (d.segments + d.mended.len() as u64, d.exceptions.is_empty()) {
         (0, true) => "Binary log: nothing new",
         (_, true) => "Binary log archived",
         (_, false) => "Binary log archived, with exceptions",
@@ -57,6 +57,14 @@ pub fn binlog_archive(server: &ServerName, d: &Archived) -> Summary {
             Item::new("last transaction")
                 .shown(&last)
                 .key("last_transaction", &last),
+        );
+    }
+    if !d.mended.is_empty() {
+        let mended: Vec<String> = d.mended.iter().map(|m| printable(m)).collect();
+        s.add(
+            Item::new("archived again, as it was lost or damaged")
+                .list(&mended)
+                .key("archived_again", &mended),
         );
     }
     if d.reconnects > 0 {

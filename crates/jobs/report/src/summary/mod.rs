@@ -119,8 +119,9 @@ impl Summary {
         self.items.push(item);
     }
 
-    /// Leaves out from where a copy continues: more is applied to it, and it stands elsewhere then.
+    /// Says that the binary log follows: what was done is not all, and the copy will not stand where it stands now.
     pub fn goes_on(&mut self) {
+        self.heading = "The backup is restored, which is the first of two steps".to_owned();
         self.items.retain(|item| item.label != continues::LABEL);
     }
 

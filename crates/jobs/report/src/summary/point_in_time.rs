@@ -3,15 +3,54 @@
 use super::shared::{rate, things};
 use super::{Item, Summary};
 use base::units::{bytes, count, printable, seconds};
-use binlog_archive::shown_time;
+use binlog_archive::{Target, shown_time};
 use repository::Plan;
 use serde_json::json;
 
-/// Describes a plan that was not carried out.
-pub fn plan(p: &Plan) -> Summary {
+/// Describes a plan that was not carried out, and the target that was looked at.
+pub fn plan(p: &Plan, target: Option<&str>) -> Summary {
     let mut s = Summary::new("restore plan", "This would be restored");
     described(&mut s, p);
+    let accounts = p.accounts_needed();
+    s.add(
+        match target {
+            Some(target) => Item::new("target").line(printable(target)),
+            None => Item::new("target").line("none was named, so none was looked at"),
+        }
+        .key("target", target),
+    );
+    if target.is_none() {
+        s.add(
+            Item::new(
+                "accounts that the target must have, for the log changes them and a dump has none",
+            )
+            .list(&accounts)
+            .key("accounts_needed", &accounts),
+        );
+    }
     s
+}
+
+/// The state that was asked for; a time as it was meant here, with its zone, and in that of the log.
+fn asked(target: &Target) -> String {
+    match target {
+        Target::Latest => "everything that is archived".to_owned(),
+        Target::Time(time) => {
+            let at = i64::try_from(*time).ok();
+            let at = at.and_then(|t| jiff::Timestamp::from_microsecond(t).ok());
+            let here = at.map(|t| t.to_zoned(jiff::tz::TimeZone::system()));
+            let here = here.map_or_else(String::new, |z| {
+                z.strftime(" (%Y-%m-%d %H:%M:%S%.f%:z)").to_string()
+            });
+            format!(
+                "every transaction committed until {}{here}",
+                shown_time(*time)
+            )
+        }
+        Target::After(gtid) => format!("everything up to {gtid}, and it"),
+        Target::Before(gtid) => format!("everything before {gtid}"),
+        Target::Position(place) => format!("everything before {place}"),
+    }
 }
 
 fn described(s: &mut Summary, p: &Plan) {
@@ -21,6 +60,8 @@ fn described(s: &mut Summary, p: &Plan) {
             .line(format!("{backup}, of {}", p.backup.begin))
             .key("backup", backup),
     );
+    let state = asked(&p.target);
+    s.add(Item::new("state").line(&state).key("state", &state));
     let legs: Vec<String> = p
         .route
         .legs

@@ -306,7 +306,11 @@ pub fn check(all: &[Checked], logs: &[CheckedLog]) -> Summary {
             things(l.files, "file"),
             bytes(l.bytes)
         ),
-        false => format!("{}: DAMAGED: {}", l.server, l.damage.join("; ")),
+        false => format!(
+            "{}: DAMAGED: {} (penstock binlog archive --repair archives it again, as long as the server has these files)",
+            l.server,
+            l.damage.join("; ")
+        ),
     };
     let lines: Vec<String> = logs.iter().map(|l| printable(&line(l))).collect();
     let json = logs.iter().map(|l| {

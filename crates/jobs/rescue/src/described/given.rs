@@ -237,6 +237,7 @@ impl One {
             row_end: None,
             files: Vec::new(),
             not_told: Vec::new(),
+            renamed_from: None,
             names: Default::default(),
         })
     }

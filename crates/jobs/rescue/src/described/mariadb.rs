@@ -89,6 +89,7 @@ pub fn table(file: &Input, opened: &Opened) -> Result<Option<Table>, String> {
         row_end,
         files: Vec::new(),
         not_told: frm.not_told,
+        renamed_from: None,
         names: Default::default(),
     }))
 }

@@ -48,6 +48,8 @@ pub struct Table {
     pub files: Vec<Input>,
     /// What is not rescued of the definition.
     pub not_told: Vec<String>,
+    /// Its own name, which another table of the archive has already.
+    pub renamed_from: Option<String>,
     /// Names of its files in the archive, and of the tables beside it.
     pub names: crate::side::Names,
 }

@@ -131,6 +131,7 @@ fn table(created: Created, layout: Layout, files: Vec<Input>) -> Table {
         row_end: None,
         files,
         not_told,
+        renamed_from: None,
         names: Default::default(),
     }
 }

@@ -72,6 +72,11 @@ impl Privileges {
         self.missing(&snapshot(identity))
     }
 
+    /// The GRANT statements that are missing for making a server a replica for a while.
+    pub fn missing_for_replay(&self, identity: &Identity) -> Vec<String> {
+        self.missing(&replay(identity))
+    }
+
     /// The GRANT statements that are missing for a load.
     pub fn missing_for_load(&self, identity: &Identity, needs: &LoadNeeds) -> Vec<String> {
         self.missing(&load(identity, needs))
@@ -89,6 +94,20 @@ impl Privileges {
             None => Some(format!("GRANT SUPER ON *.* TO {}", self.account)),
         }
     }
+}
+
+fn replay(identity: &Identity) -> Needs {
+    let names: &[&str] = match identity.is_mariadb() {
+        true if identity.mariadb_at_least(10, 5, 2) => &["REPLICATION SLAVE ADMIN"],
+        true => &["SUPER"],
+        false => &[
+            "REPLICATION_SLAVE_ADMIN",
+            "SYSTEM_VARIABLES_ADMIN",
+            "REPLICATION CLIENT",
+        ],
+    };
+    let need = |name: &&'static str| (Scope::Global, vec![*name, "SUPER"]);
+    names.iter().map(need).collect()
 }
 
 fn snapshot(identity: &Identity) -> Needs {

@@ -42,6 +42,7 @@ const ARCHIVE: &[Considered] = &[
     ("max-age", "--max-age 5s", always),
     ("segment-size", "--segment-size 1M", always),
     ("once", "--once", always),
+    ("repair", "--repair", always),
     ("server-id", "--server-id 7", always),
     ("max-rate-disk", "--max-rate-disk 40M", always),
 ];
