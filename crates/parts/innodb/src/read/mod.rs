@@ -24,6 +24,7 @@ pub mod guess;
 pub mod instant;
 mod leaves;
 pub mod mariadb;
+pub mod nodes;
 mod outside;
 mod prefix;
 mod record;
