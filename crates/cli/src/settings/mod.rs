@@ -16,6 +16,7 @@ pub mod rescue;
 pub mod rules;
 pub mod scratch;
 pub mod snapshot;
+pub mod warm;
 pub mod state;
 pub mod words;
 

@@ -15,6 +15,7 @@ mod others;
 mod repository;
 mod snapshot;
 mod verify;
+mod warm;
 
 use super::load::Loaded;
 use crate::args::bench::{Bench, Tpcc};
@@ -22,6 +23,7 @@ use crate::args::binlog::Binlog;
 use crate::args::config::Config;
 use crate::args::repository::OfKind;
 use crate::args::snapshot::Snapshot;
+use crate::args::warm::Warm;
 use crate::args::{Cli, Command, errors};
 use crate::settings;
 use base::{Error, Kind, Result};
@@ -95,6 +97,7 @@ fn verbs() -> impl Iterator<Item = &'static Verb> {
         repository::VERBS,
         snapshot::VERBS,
         binlog::VERBS,
+        warm::VERBS,
         others::VERBS,
     ];
     all.into_iter().flatten()
@@ -217,9 +220,12 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
         Command::Bench(Bench::Tpcc(Tpcc::Check(a))) => settings::bench::tpcc_check(a).map(drop),
         Command::Binlog(Binlog::Archive(a)) => settings::binlog::archive(a, &place()?).map(drop),
         Command::Binlog(Binlog::Find(a)) => settings::binlog::find(a).map(drop),
+        Command::Warm(Warm::Save(a)) => settings::warm::save(a).map(drop),
+        Command::Warm(Warm::Load(a)) => settings::warm::load(a).map(drop),
         Command::Snapshot(Snapshot::Take(a)) => settings::snapshot::take(a).map(drop),
         Command::Snapshot(Snapshot::Restore(a)) => settings::snapshot::restore(a).map(drop),
         Command::Snapshot(Snapshot::List(_) | Snapshot::Clean(_))
+        | Command::Warm(Warm::Status(_))
         | Command::Init(_)
         | Command::Prune(_)
         | Command::Config(Config::Check(_))
