@@ -16,8 +16,8 @@ pub mod rescue;
 pub mod rules;
 pub mod scratch;
 pub mod snapshot;
-pub mod warm;
 pub mod state;
+pub mod warm;
 pub mod words;
 
 use crate::args::dump::{Dump, Dumping, FromFiles};

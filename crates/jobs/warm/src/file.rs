@@ -104,7 +104,12 @@ impl IndexRanges {
 
     /// Hot pages, those of off-page values included.
     pub fn pages(&self) -> u64 {
-        self.hot() + self.ranges.iter().map(|r| u64::from(r.off_page)).sum::<u64>()
+        self.hot()
+            + self
+                .ranges
+                .iter()
+                .map(|r| u64::from(r.off_page))
+                .sum::<u64>()
     }
 }
 
@@ -223,8 +228,13 @@ impl HotSet {
         for index in &self.indexes {
             line(&mut to, index)?;
             for r in &index.ranges {
-                let range: WrittenRange =
-                    (r.heat, r.leaves, r.off_page, written(&r.from), written(&r.to));
+                let range: WrittenRange = (
+                    r.heat,
+                    r.leaves,
+                    r.off_page,
+                    written(&r.from),
+                    written(&r.to),
+                );
                 line(&mut to, &range)?;
             }
         }

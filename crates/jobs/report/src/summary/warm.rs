@@ -25,7 +25,11 @@ pub fn warm_save(d: &save::Summary) -> Summary {
     );
     s.add(pages(&d.header.pages, d.header.page_size));
     s.add(objects(d.tables, d.indexes, d.ranges));
-    let took = duration_at(d.seconds, d.header.pages.placed * d.header.page_size, " of hot pages");
+    let took = duration_at(
+        d.seconds,
+        d.header.pages.placed * d.header.page_size,
+        " of hot pages",
+    );
     for item in took {
         s.add(item);
     }
@@ -46,18 +50,29 @@ pub fn warm_load(d: &load::Summary) -> Summary {
         false => "The server is warm, with exceptions",
     };
     let mut s = Summary::new("warm load", heading);
-    s.add(Item::new("server").shown(&d.target).key("server", &d.target));
+    s.add(
+        Item::new("server")
+            .shown(&d.target)
+            .key("server", &d.target),
+    );
     s.add(objects(0, d.indexes, d.ranges));
     s.add(
         Item::new("hot pages")
-            .line(format!("{}, of a pool of {}", bytes(d.bytes), bytes(d.pool)))
+            .line(format!(
+                "{}, of a pool of {}",
+                bytes(d.bytes),
+                bytes(d.pool)
+            ))
             .key("bytes", d.bytes)
             .key("pool_bytes", d.pool)
             .figure(d.bytes as f64, "B", Better::Neither),
     );
     s.add(
         Item::new("read from disk")
-            .line(format!("{} by the whole server meanwhile", bytes(d.bytes_read)))
+            .line(format!(
+                "{} by the whole server meanwhile",
+                bytes(d.bytes_read)
+            ))
             .key("bytes_read", d.bytes_read)
             .figure(d.bytes_read as f64, "B", Better::Lower),
     );
@@ -68,7 +83,8 @@ pub fn warm_load(d: &load::Summary) -> Summary {
     });
     let twice = Item::new("read twice").key("twice", d.twice);
     s.add(match d.twice {
-        true => twice.line("the pool was full: each range was read again, so that it is not evicted first"),
+        true => twice
+            .line("the pool was full: each range was read again, so that it is not evicted first"),
         false => twice,
     });
     for item in duration_at(d.seconds, d.bytes, " of hot pages") {
@@ -84,7 +100,11 @@ pub fn warm_status(set: &HotSet) -> Summary {
     let mut s = Summary::new("warm status", "Hot ranges of a buffer pool");
     s.add(
         Item::new("server")
-            .line(format!("{}, pool of {}", printable(&h.server), bytes(h.pool)))
+            .line(format!(
+                "{}, pool of {}",
+                printable(&h.server),
+                bytes(h.pool)
+            ))
             .key("server", &h.server)
             .key("pool_bytes", h.pool),
     );
@@ -93,7 +113,14 @@ pub fn warm_status(set: &HotSet) -> Summary {
     s.add(objects(0, set.indexes.len() as u64, set.ranges()));
     let mut largest: Vec<&IndexRanges> = set.indexes.iter().collect();
     largest.sort_by_key(|i| std::cmp::Reverse(i.pages()));
-    let head = ["table", "index", "ranges", "hot leaves", "of all", "hot bytes"];
+    let head = [
+        "table",
+        "index",
+        "ranges",
+        "hot leaves",
+        "of all",
+        "hot bytes",
+    ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for i in largest.iter().take(MOST) {
         let share = i.hot() as f64 * 100.0 / i.leaves.max(1) as f64;
@@ -155,15 +182,25 @@ fn objects(tables: u64, indexes: u64, ranges: u64) -> Item {
 /// The pages of the list, by what they are.
 fn pages(c: &Counts, size: u64) -> Item {
     let mut item = Item::new("pages")
-        .shown(format!("{} ({}) in the buffer pool", count(c.listed), bytes(c.listed * size)))
+        .shown(format!(
+            "{} ({}) in the buffer pool",
+            count(c.listed),
+            bytes(c.listed * size)
+        ))
         .key("pages", c)
         .key("page_size", size);
     for (n, what) in [
         (c.placed, "leaves, in ranges"),
         (c.above, "above the leaves, or describe files"),
         (c.off_page, "of off-page values"),
-        (c.not_placed, "not placed: newer than the files, or of what is not read"),
-        (c.left_out, "left out: undo logs, system, temporary, not selected"),
+        (
+            c.not_placed,
+            "not placed: newer than the files, or of what is not read",
+        ),
+        (
+            c.left_out,
+            "left out: undo logs, system, temporary, not selected",
+        ),
     ] {
         if n > 0 {
             item = item.with(Line::Plain(format!("  {:>12}  {what}", count(n))));

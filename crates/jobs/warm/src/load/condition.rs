@@ -164,7 +164,10 @@ mod tests {
 
     #[test]
     fn null_has_its_place() {
-        let two = [part("s", true, false, false), part("id", false, false, false)];
+        let two = [
+            part("s", true, false, false),
+            part("id", false, false, false),
+        ];
         assert_eq!(
             of(&two, &["NULL", "3"], &["NULL", "9"], false),
             "`s` IS NULL AND `id` >= 3 AND `id` < 9"
@@ -173,7 +176,10 @@ mod tests {
             of(&two, &["NULL", "3"], &["4", "1"], false),
             "(`s` IS NOT NULL OR (`s` IS NULL AND `id` >= 3)) AND ((`s` < 4 OR `s` IS NULL) OR (`s` = 4 AND `id` < 1))"
         );
-        let down = [part("s", true, true, false), part("id", false, false, false)];
+        let down = [
+            part("s", true, true, false),
+            part("id", false, false, false),
+        ];
         assert_eq!(
             of(&down, &["4", "1"], &["NULL", "3"], false),
             "((`s` < 4 OR `s` IS NULL) OR (`s` = 4 AND `id` >= 1)) AND (`s` IS NOT NULL OR (`s` IS NULL AND `id` < 3))"
@@ -185,7 +191,10 @@ mod tests {
 
     #[test]
     fn a_prefix_includes_its_bound() {
-        let parts = [part("c", false, false, true), part("id", false, false, false)];
+        let parts = [
+            part("c", false, false, true),
+            part("id", false, false, false),
+        ];
         assert_eq!(
             of(&parts, &["ab", "3"], &["ab", "9"], false),
             "`c` >= _latin1 x'6162' AND `c` <= _latin1 x'6162'"

@@ -138,10 +138,13 @@ impl Counters {
             .map_err(|e| failure::wire("cannot read the server's counters", e))?;
         let of = |name: &str| {
             let row = rows.iter().find(|r| {
-                r.first().and_then(|c| c.as_deref()).is_some_and(|n| n.eq_ignore_ascii_case(name.as_bytes()))
+                r.first()
+                    .and_then(|c| c.as_deref())
+                    .is_some_and(|n| n.eq_ignore_ascii_case(name.as_bytes()))
             });
             let cell = row.and_then(|r| r.get(1)?.as_deref());
-            cell.and_then(|c| std::str::from_utf8(c).ok()?.parse().ok()).unwrap_or(0)
+            cell.and_then(|c| std::str::from_utf8(c).ok()?.parse().ok())
+                .unwrap_or(0)
         };
         Ok(Counters {
             bytes: of("Innodb_data_read"),

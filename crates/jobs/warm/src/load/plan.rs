@@ -56,7 +56,13 @@ struct Target {
 
 impl Plan {
     /// Of a file: what the catalog has, up to `most` bytes.
-    pub fn of_file(set: &HotSet, catalog: &Catalog, filter: &Filter, folds: bool, most: u64) -> Plan {
+    pub fn of_file(
+        set: &HotSet,
+        catalog: &Catalog,
+        filter: &Filter,
+        folds: bool,
+        most: u64,
+    ) -> Plan {
         let mut plan = Plan::default();
         let page = set.header.page_size.max(1);
         for of in &set.indexes {
@@ -114,7 +120,10 @@ impl Plan {
             .collect();
         tables.sort_by_key(|t| t.data_bytes + t.index_bytes);
         for table in tables {
-            let trees = table.keys.iter().filter(|k| k.index_type.eq_ignore_ascii_case("BTREE"));
+            let trees = table
+                .keys
+                .iter()
+                .filter(|k| k.index_type.eq_ignore_ascii_case("BTREE"));
             let trees: Vec<&Key> = trees.filter(|k| k.primary || k.visible).collect();
             let others = trees.iter().filter(|k| !k.primary).count().max(1) as u64;
             if !trees.iter().any(|k| k.primary) {
@@ -138,13 +147,18 @@ impl Plan {
         };
         self.pieces.push(Piece {
             index: self.names.len(),
-            sql: format!("{} FROM {}{force}", SELECT.replace("{}", "SUM(1)"), table.qualified()),
+            sql: format!(
+                "{} FROM {}{force}",
+                SELECT.replace("{}", "SUM(1)"),
+                table.qualified()
+            ),
             bytes,
             band: 0,
             heat: 0,
             place: 0,
         });
-        self.names.push(printable(&format!("{} {index}", table.qualified())));
+        self.names
+            .push(printable(&format!("{} {index}", table.qualified())));
     }
 
     /// Bytes of all that is to be read.
@@ -163,7 +177,11 @@ impl Target {
             false => "SUM(1)".to_owned(),
         };
         let mut sql = SELECT.replace("{}", &what);
-        sql += &format!(" FROM {} FORCE INDEX ({})", self.from, quote::ident(&self.index));
+        sql += &format!(
+            " FROM {} FORCE INDEX ({})",
+            self.from,
+            quote::ident(&self.index)
+        );
         match (condition, self.guard.as_str()) {
             ("", "") => {}
             ("", guard) => sql += &format!(" WHERE {guard}"),
@@ -187,16 +205,27 @@ fn target(of: &IndexRanges, catalog: &Catalog, folds: bool) -> Result<Target, St
     let table = catalog
         .table_folded(&of.schema, &of.table, folds)
         .ok_or("there is no such table")?;
-    let own: Vec<&str> = of.columns[..of.own].iter().map(|c| c.name.as_str()).collect();
+    let own: Vec<&str> = of.columns[..of.own]
+        .iter()
+        .map(|c| c.name.as_str())
+        .collect();
     let is_same = |k: &&Key| {
         k.columns().take(of.own).eq(own.iter().copied())
             && k.parts.len() >= of.own
             && k.index_type.eq_ignore_ascii_case("BTREE")
             && (k.visible || k.primary)
     };
-    let by_name = table.keys.iter().filter(|k| k.name == of.index).find(is_same);
+    let by_name = table
+        .keys
+        .iter()
+        .filter(|k| k.name == of.index)
+        .find(is_same);
     // Columns that were not recorded (an expression, say) cannot be compared.
-    let key = by_name.or_else(|| table.keys.iter().filter(|_| of.own > 0).find(is_same));
+    let is_as_long = |k: &&Key| {
+        let own = of.columns[..of.own].iter().map(|c| c.desc);
+        of.own > 0 && k.parts.len() == of.own && k.parts.iter().map(|p| p.descending).eq(own)
+    };
+    let key = by_name.or_else(|| table.keys.iter().filter(is_as_long).find(is_same));
     let key = key.ok_or_else(|| match table.keys.iter().any(|k| k.name == of.index) {
         true => format!("its columns were {}, and are others now", own.join(", ")),
         false => "there is no such index".to_owned(),
@@ -210,7 +239,9 @@ fn target(of: &IndexRanges, catalog: &Catalog, folds: bool) -> Result<Target, St
             loose = true;
             break;
         }
-        let column = table.column(&c.name).ok_or_else(|| format!("there is no column {}", c.name))?;
+        let column = table
+            .column(&c.name)
+            .ok_or_else(|| format!("there is no column {}", c.name))?;
         if column.data_type != c.data_type {
             return Err(format!(
                 "column {} was {}, and is {} now",
@@ -231,7 +262,10 @@ fn target(of: &IndexRanges, catalog: &Catalog, folds: bool) -> Result<Target, St
     };
     let is_long = |c: &&Column| {
         let stored = !c.generated || c.stored;
-        stored && (c.octet_length.is_some_and(|n| n > SHORT) || c.is_spatial() || c.data_type == "json")
+        stored
+            && (c.octet_length.is_some_and(|n| n > SHORT)
+                || c.is_spatial()
+                || c.data_type == "json")
     };
     let long = match of.clustered {
         true => (table.columns.iter().filter(is_long))
@@ -241,7 +275,10 @@ fn target(of: &IndexRanges, catalog: &Catalog, folds: bool) -> Result<Target, St
     };
     // An index on a prefix does not have the value that a condition is about: the row would be looked up for it. A
     // condition that is of the row's key alone, and never true, is checked before.
-    let guard = match (!key.primary && of.columns.iter().any(|c| c.prefix), rows.first()) {
+    let guard = match (
+        !key.primary && of.columns.iter().any(|c| c.prefix),
+        rows.first(),
+    ) {
         (true, Some(column)) => format!("CRC32({}) > 4294967295", quote::ident(column)),
         _ => String::new(),
     };

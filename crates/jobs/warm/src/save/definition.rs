@@ -90,7 +90,8 @@ pub fn of_mariadb(
     read.unread.clear();
     for root in roots.iter().filter(|r| !r.clustered) {
         let Some(key) = table.keys.iter().find(|k| k.name == root.index) else {
-            read.unread.push((root.index.clone(), "not known".to_owned()));
+            read.unread
+                .push((root.index.clone(), "not known".to_owned()));
             continue;
         };
         if !key.index_type.eq_ignore_ascii_case("BTREE") {

@@ -50,7 +50,10 @@ pub fn read(conn: &mut Conn, id: &Identity, datadir: &Path) -> Result<Vec<Part>>
         conn.fetch(sql)
             .map_err(|e| failure::wire("cannot read InnoDB's dictionary", e))
     };
-    let tables = ask(format!("SELECT TABLE_ID, SPACE, NAME FROM {}", view("TABLES")))?;
+    let tables = ask(format!(
+        "SELECT TABLE_ID, SPACE, NAME FROM {}",
+        view("TABLES")
+    ))?;
     let indexes = ask(format!(
         "SELECT TABLE_ID, PAGE_NO, TYPE, NAME FROM {}",
         view("INDEXES")
@@ -96,7 +99,10 @@ pub fn read(conn: &mut Conn, id: &Identity, datadir: &Path) -> Result<Vec<Part>>
 /// The names in `schema/table#p#partition#sp#subpartition`, which is written as file names are.
 fn names(name: &str) -> Option<(String, String, Option<String>)> {
     let (schema, rest) = name.split_once('/')?;
-    let mark = rest.as_bytes().windows(3).position(|w| w.eq_ignore_ascii_case(b"#p#"));
+    let mark = rest
+        .as_bytes()
+        .windows(3)
+        .position(|w| w.eq_ignore_ascii_case(b"#p#"));
     let (table, partition) = match mark {
         Some(at) => (&rest[..at], rest.rsplit('#').next()),
         None => (rest, None),

@@ -144,7 +144,11 @@ pub fn ranges(
             outcome.indexes.push(found);
         }
     }
-    let mut rest: Vec<u32> = pages.keys().filter(|p| !seen.contains(p)).copied().collect();
+    let mut rest: Vec<u32> = pages
+        .keys()
+        .filter(|p| !seen.contains(p))
+        .copied()
+        .collect();
     let all = rest.len();
     rest.retain(|p| p % DESCRIBED > 1 && *p != 2);
     rest.sort_unstable();
@@ -155,7 +159,9 @@ pub fn ranges(
     outcome.counts.not_placed += others;
     if others > 0 && !table.unread.is_empty() {
         let each = table.unread.iter();
-        let list: Vec<String> = each.map(|(index, why)| format!("{index} ({why})")).collect();
+        let list: Vec<String> = each
+            .map(|(index, why)| format!("{index} ({why})"))
+            .collect();
         outcome.exceptions.push(printable(&format!(
             "{name}: not read: {}; about {others} hot pages have no range",
             list.join(", ")
@@ -175,7 +181,10 @@ pub fn ranges(
 /// The columns that bounds have values of: those of the index, as far as a statement can name them.
 fn columns(found: &mut IndexRanges, described: &catalog::Table, table: &Table, index: &Index) {
     let key = described.keys.iter().find(|k| k.name == index.name);
-    let rows = described.keys.iter().find(|k| k.name == table.clustered.name);
+    let rows = described
+        .keys
+        .iter()
+        .find(|k| k.name == table.clustered.name);
     let own = key.map_or(0, |k| k.parts.len());
     for (n, field) in index.fields[..index.branch].iter().enumerate() {
         let named = field
@@ -215,7 +224,8 @@ fn range(
     let bound = |key: &Option<Key>| -> Option<Option<Vec<Value>>> {
         let Some(key) = key else { return Some(None) };
         let fields = index.fields.iter().zip(key).take(columns);
-        let values = fields.map(|(field, stored)| value(field, table, described, stored.as_deref()));
+        let values =
+            fields.map(|(field, stored)| value(field, table, described, stored.as_deref()));
         values.collect::<Option<_>>().map(Some)
     };
     let (from, to) = (bound(&run.from)?, bound(&run.to)?);
@@ -250,7 +260,9 @@ fn value(
         described.column(&column.name)?.data_type.as_str(),
         "enum" | "set" | "bit"
     ) {
-        let number = stored.iter().try_fold(0u64, |n, b| Some(n.checked_mul(256)? + u64::from(*b)));
+        let number = stored
+            .iter()
+            .try_fold(0u64, |n, b| Some(n.checked_mul(256)? + u64::from(*b)));
         return Some(Some(number?.to_string().into_bytes()));
     }
     let mut cell = Vec::new();

@@ -32,7 +32,9 @@ pub fn of_server(
     state: &Path,
     datadir: &Path,
 ) -> Result<String> {
-    let own = id.variable("innodb_buffer_pool_filename").unwrap_or("ib_buffer_pool");
+    let own = id
+        .variable("innodb_buffer_pool_filename")
+        .unwrap_or("ib_buffer_pool");
     let mut changes = vec![("innodb_buffer_pool_dump_pct", "100".to_owned())];
     let name = match id.is_mariadb() {
         true => {
@@ -47,7 +49,7 @@ pub fn of_server(
     let path = datadir.join(name);
     let before = mark(&path).map_err(|e| unreadable(datadir, &e))?;
     let tuning = tune::begin_with(run, state, wire, id, changes)?;
-    failpoint::reached("warm.list");
+    failpoint::reached("settings of a list are made");
     let is_set = name_is(conn, name)?;
     let outcome = match is_set {
         true => write(run, conn, &path, before),

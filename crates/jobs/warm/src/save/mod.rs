@@ -77,7 +77,10 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         ));
     }
     run::connect::prepared(session::for_catalog(&mut conn, &id))?;
-    let datadir = options.datadir.clone().unwrap_or_else(|| PathBuf::from(&id.datadir));
+    let datadir = options
+        .datadir
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(&id.datadir));
     if !datadir.is_dir() {
         let shown = printable(&datadir.display().to_string());
         return Err(Error::new(Kind::Target, format!("the data directory {shown} is not a directory here")).hint(
@@ -92,7 +95,14 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let phase = run.phase("list of pages", 1);
     let text = match &options.list {
         Some(path) => list::of_file(path)?,
-        None => list::of_server(run, &mut conn, &id, &options.source, &options.state, &datadir)?,
+        None => list::of_server(
+            run,
+            &mut conn,
+            &id,
+            &options.source,
+            &options.state,
+            &datadir,
+        )?,
     };
     let instances = id.variable("innodb_buffer_pool_instances");
     let instances = instances.and_then(|n| n.parse().ok()).unwrap_or(1);
@@ -103,7 +113,9 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let pool = id.variable("innodb_buffer_pool_size");
     let mut header = Header {
         warm: 0,
-        at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        at: jiff::Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%SZ")
+            .to_string(),
         server: id.to_string(),
         page_size: id.innodb_page_size,
         pool: pool.and_then(|n| n.parse().ok()).unwrap_or(0),
@@ -234,8 +246,7 @@ fn read_table(task: &Task<'_>, listed: &PageList, mariadb: bool) -> Outcome {
         let outcome = match mariadb {
             true => of_mariadb(task, part, pages),
             false => {
-                let sdi =
-                    sdi.get_or_insert_with(|| definition::dictionary_information(&task.all));
+                let sdi = sdi.get_or_insert_with(|| definition::dictionary_information(&task.all));
                 match sdi {
                     Ok(sdi) => of_mysql(task, part, pages, sdi),
                     Err(why) => Err(why.clone()),
@@ -269,11 +280,7 @@ fn of_mysql(
     })
 }
 
-fn of_mariadb(
-    task: &Task<'_>,
-    part: &Part,
-    pages: &Pages,
-) -> std::result::Result<Outcome, String> {
+fn of_mariadb(task: &Task<'_>, part: &Part, pages: &Pages) -> std::result::Result<Outcome, String> {
     if task.table.columns.iter().any(|c| c.versioning) {
         return Err("system versioning".to_owned());
     }

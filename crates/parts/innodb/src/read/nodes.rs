@@ -52,9 +52,7 @@ impl Nodes {
         let mut nodes = Nodes::default();
         let level = again(space, &mut window, of.root, |page| {
             let level = u16_at(page, index::LEVEL);
-            if u32_at(page, fil::PREV) != NONE
-                || u32_at(page, fil::NEXT) != NONE
-                || level > DEEPEST
+            if u32_at(page, fil::PREV) != NONE || u32_at(page, fil::NEXT) != NONE || level > DEEPEST
             {
                 return Err(Error::damaged(of.root, "it is no root of an index"));
             }
@@ -115,10 +113,7 @@ impl Walk<'_, '_> {
         self.nodes.above.push(number);
         for (n, (child, own)) in children.iter().enumerate() {
             let from = own.as_ref().or(from);
-            let to = children
-                .get(n + 1)
-                .and_then(|next| next.1.as_ref())
-                .or(to);
+            let to = children.get(n + 1).and_then(|next| next.1.as_ref()).or(to);
             if level == 1 {
                 (self.each)(*child, from, to);
             } else if let Err(e) = self.below(*child, level - 1, from, to) {
