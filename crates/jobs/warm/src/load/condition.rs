@@ -26,6 +26,11 @@ impl Part {
         }
     }
 
+    /// Whether the index holds only the beginning of its values.
+    pub fn is_prefix(&self) -> bool {
+        self.prefix
+    }
+
     fn equal(&self, value: &Value) -> String {
         match value {
             None => format!("{} IS NULL", self.column.quoted()),
@@ -80,6 +85,14 @@ pub fn condition(
         }
         terms.push(part.equal(f));
         (parts, from, to) = (more, Some(from_rest), Some(to_rest));
+    }
+    if let ([part], Some([f]), Some([t])) = (parts, from, to)
+        && loose
+        && f == t
+        && !part.prefix
+    {
+        terms.push(part.equal(f));
+        return terms.join(" AND ");
     }
     if let Some(from) = from {
         terms.extend(compare(parts, from, true, true));
@@ -187,6 +200,19 @@ mod tests {
         assert_eq!(of(&two[..1], &[], &["NULL"], false), "FALSE");
         assert_eq!(of(&two[..1], &["NULL"], &[], false), "");
         assert_eq!(of(&down[..1], &["NULL"], &[], false), "`s` IS NULL");
+    }
+
+    #[test]
+    fn one_key_is_an_equality() {
+        let two = [
+            part("s", true, false, false),
+            part("id", false, true, false),
+        ];
+        assert_eq!(
+            of(&two, &["4", "1"], &["4", "1"], true),
+            "`s` = 4 AND `id` = 1"
+        );
+        assert_eq!(of(&two[..1], &["NULL"], &["NULL"], true), "`s` IS NULL");
     }
 
     #[test]

@@ -101,22 +101,26 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             most: room / 8,
         }
     });
-    let (ranges, bytes) = (plan.pieces.len() as u64, plan.bytes());
-    let no_room = plan.no_room;
+    let room = set.is_some().then(|| read::Room {
+        before: before.pages,
+        most: room / id.innodb_page_size.max(1),
+    });
+    let (ranges, bytes, no_room) = (plan.ranges(), plan.bytes(), plan.no_room);
     let mut exceptions = plan.exceptions.clone();
     let mut read: Vec<usize> = plan.pieces.iter().map(|p| p.index).collect();
     read.sort_unstable();
     read.dedup();
-    exceptions.extend(read::all(run, options, &id, plan, again)?);
+    let outcome = read::all(run, options, &id, plan, again, room)?;
+    exceptions.extend(outcome.refused);
     let after = Counters::read(&mut conn)?;
     Ok(Summary {
         target: id.to_string(),
         indexes: read.len() as u64,
         ranges,
-        bytes,
+        bytes: bytes - outcome.no_room,
         bytes_read: after.bytes.saturating_sub(before.bytes),
         pool,
-        no_room,
+        no_room: no_room + outcome.no_room,
         twice,
         seconds: start.elapsed().as_secs_f64(),
         exceptions,
@@ -126,13 +130,14 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
 /// What the server counts of its buffer pool.
 struct Counters {
     bytes: u64,
+    pages: u64,
     free: u64,
 }
 
 impl Counters {
     fn read(conn: &mut Conn) -> Result<Counters> {
         let sql = "SHOW GLOBAL STATUS WHERE Variable_name IN \
-                   ('Innodb_data_read', 'Innodb_buffer_pool_pages_free')";
+                   ('Innodb_data_read', 'Innodb_pages_read', 'Innodb_buffer_pool_pages_free')";
         let rows = conn
             .fetch(sql)
             .map_err(|e| failure::wire("cannot read the server's counters", e))?;
@@ -148,6 +153,7 @@ impl Counters {
         };
         Ok(Counters {
             bytes: of("Innodb_data_read"),
+            pages: of("Innodb_pages_read"),
             free: of("Innodb_buffer_pool_pages_free"),
         })
     }

@@ -1,7 +1,7 @@
 //! What is read on the target: each range of the file as a statement, the hottest first, as much as the pool holds.
 
-use super::condition::{Part, condition};
-use crate::file::{HotSet, IndexRanges};
+use super::condition::{Part as KeyPart, condition};
+use crate::file::{HotSet, IndexRanges, Range};
 use crate::page_list::COLDEST;
 use base::units::printable;
 use rows::key_ranges::KeyColumn;
@@ -14,19 +14,38 @@ const BANDS: usize = 4;
 /// Columns of longer values may have them off-page.
 const SHORT: u64 = 255;
 
-/// A range to read.
+/// Ranges that one statement reads at most, where each is a page or two.
+const TOGETHER: usize = 32;
+
+/// What one statement reads.
 #[derive(Clone, Debug)]
 pub struct Piece {
     /// The place of its index in [`Plan::names`].
     pub index: usize,
-    /// The statement that reads it.
+    /// The statement.
     pub sql: String,
-    /// Bytes of its pages.
+    /// How many ranges it reads.
+    pub ranges: u64,
+    /// Bytes of the pages that the file names for it.
     pub bytes: u64,
-    band: usize,
+    /// Bytes that it may read, for the rate limit.
+    pub reads: u64,
+}
+
+/// A range, or the beginning or the rest of one.
+struct Part {
+    index: usize,
+    condition: String,
+    with_long: bool,
+    /// Whether it is read together with others.
+    short: bool,
+    bytes: u64,
+    reads: u64,
     heat: u16,
-    /// Its place in the file, which has the ranges of an index in the order of keys.
-    place: usize,
+    /// The step in which it is read, and within that its place in the file, which has the ranges of an index in the
+    /// order of keys.
+    order: (usize, usize),
+    is_rest: bool,
 }
 
 /// All that is to be read.
@@ -46,7 +65,7 @@ pub struct Plan {
 struct Target {
     from: String,
     index: String,
-    parts: Vec<Part>,
+    parts: Vec<KeyPart>,
     /// Columns whose values may be off-page.
     long: Vec<String>,
     /// Ends the reading of an entry before its row is looked up.
@@ -64,52 +83,27 @@ impl Plan {
         most: u64,
     ) -> Plan {
         let mut plan = Plan::default();
-        let page = set.header.page_size.max(1);
+        let mut targets: Vec<Target> = Vec::new();
+        let mut parts: Vec<Part> = Vec::new();
         for of in &set.indexes {
             if !filter.table(&of.schema, &of.table) {
                 continue;
             }
             let name = name(of);
-            let target = match target(of, catalog, folds) {
-                Ok(target) => target,
-                Err(why) => {
-                    plan.exceptions.push(printable(&format!("{name}: {why}")));
-                    continue;
+            match target(of, catalog, folds) {
+                Ok(target) => {
+                    for range in &of.ranges {
+                        target.parts_of(range, set.header.page_size, targets.len(), &mut parts);
+                    }
+                    targets.push(target);
+                    plan.names.push(name);
                 }
-            };
-            for range in &of.ranges {
-                let condition = condition(
-                    &target.parts,
-                    range.from.as_deref(),
-                    range.to.as_deref(),
-                    target.loose,
-                );
-                plan.pieces.push(Piece {
-                    index: plan.names.len(),
-                    sql: target.select(&condition, range.off_page > 0),
-                    bytes: (u64::from(range.leaves) + u64::from(range.off_page)) * page,
-                    band: usize::from(range.heat) * BANDS / (usize::from(COLDEST) + 1),
-                    heat: range.heat,
-                    place: plan.pieces.len(),
-                });
+                Err(why) => plan.exceptions.push(printable(&format!("{name}: {why}"))),
             }
-            plan.names.push(name);
         }
-        plan.within(most);
+        plan.no_room = within(&mut parts, most);
+        plan.pieces = pieces(parts, &targets);
         plan
-    }
-
-    /// Leaves out what there is no room for: the coldest.
-    fn within(&mut self, most: u64) {
-        self.pieces.sort_by_key(|p| p.heat);
-        let mut sum = 0;
-        let end = self.pieces.iter().position(|p| {
-            sum += p.bytes;
-            sum > most
-        });
-        let left_out = self.pieces.split_off(end.unwrap_or(self.pieces.len()));
-        self.no_room = left_out.iter().map(|p| p.bytes).sum();
-        self.pieces.sort_by_key(|p| (p.band, p.place));
     }
 
     /// Every index of every table, the smallest first: what a warm-up without a file is.
@@ -152,10 +146,9 @@ impl Plan {
                 SELECT.replace("{}", "SUM(1)"),
                 table.qualified()
             ),
+            ranges: 1,
             bytes,
-            band: 0,
-            heat: 0,
-            place: 0,
+            reads: bytes,
         });
         self.names
             .push(printable(&format!("{} {index}", table.qualified())));
@@ -165,12 +158,102 @@ impl Plan {
     pub fn bytes(&self) -> u64 {
         self.pieces.iter().map(|p| p.bytes).sum()
     }
+
+    /// How many ranges it reads.
+    pub fn ranges(&self) -> u64 {
+        self.pieces.iter().map(|p| p.ranges).sum()
+    }
 }
 
 /// COUNT(*) without a condition is answered by MySQL in its own way, whatever index is named; a sum is not.
 const SELECT: &str = "SELECT /*!40001 SQL_NO_CACHE */ {}";
 
+/// Leaves out the coldest parts, for which there is no room; returns their bytes.
+fn within(parts: &mut Vec<Part>, most: u64) -> u64 {
+    parts.sort_by_key(|p| p.heat);
+    let mut sum = 0;
+    let end = parts.iter().position(|p| {
+        sum += p.bytes;
+        sum > most
+    });
+    let left_out = parts.split_off(end.unwrap_or(parts.len()));
+    left_out.iter().map(|p| p.bytes).sum()
+}
+
+/// The statements, in the order in which they are sent.
+fn pieces(mut parts: Vec<Part>, targets: &[Target]) -> Vec<Piece> {
+    parts.sort_by_key(|p| p.order);
+    let mut pieces = Vec::new();
+    let together = |a: &Part, b: &Part| {
+        a.short && b.short && (a.index, a.order.0, a.is_rest) == (b.index, b.order.0, b.is_rest)
+    };
+    for group in parts.chunk_by(together) {
+        for group in group.chunks(if group[0].short { TOGETHER } else { 1 }) {
+            let condition = match group {
+                [one] => one.condition.clone(),
+                all => {
+                    let each = all.iter().map(|p| format!("({})", p.condition));
+                    format!("({})", each.collect::<Vec<_>>().join(" OR "))
+                }
+            };
+            let first = &group[0];
+            pieces.push(Piece {
+                index: first.index,
+                sql: targets[first.index].select(&condition, first.with_long),
+                ranges: group.iter().filter(|p| !p.is_rest).count() as u64,
+                bytes: group.iter().map(|p| p.bytes).sum(),
+                reads: group.iter().map(|p| p.reads).sum(),
+            });
+        }
+    }
+    pieces
+}
+
 impl Target {
+    /// What is read of a range, and when.
+    ///
+    /// Leaves here begin at other keys than there. What was one leaf there lies in two here, as a rule, so a lonely one is
+    /// read in two steps: first the leaf that its first key is in, and the rest after the hotter ranges and the next
+    /// ones, while there is room.
+    fn parts_of(&self, range: &Range, page: u64, index: usize, parts: &mut Vec<Part>) {
+        let band = usize::from(range.heat) * BANDS / (usize::from(COLDEST) + 1);
+        let place = parts.len();
+        let bytes = (u64::from(range.leaves) + u64::from(range.off_page)) * page;
+        let (from, to) = (range.from.as_deref(), range.to.as_deref());
+        let is_exact = !self.loose && self.parts.iter().all(|p| !p.is_prefix());
+        let whole = Part {
+            index,
+            condition: condition(&self.parts, from, to, self.loose),
+            with_long: range.off_page > 0,
+            short: false,
+            bytes,
+            reads: bytes,
+            heat: range.heat,
+            order: (2 * band, place),
+            is_rest: false,
+        };
+        if range.leaves > 1 || range.off_page > 0 || from.is_none() || !is_exact {
+            parts.push(whole);
+            return;
+        }
+        parts.push(Part {
+            condition: condition(&self.parts, from, from, true),
+            short: true,
+            ..whole
+        });
+        parts.push(Part {
+            index,
+            condition: condition(&self.parts, from, to, self.loose),
+            with_long: false,
+            short: true,
+            bytes: 0,
+            reads: page,
+            heat: range.heat,
+            order: (2 * band + 3, place),
+            is_rest: true,
+        });
+    }
+
     fn select(&self, condition: &str, with_long: bool) -> String {
         let what = match with_long && !self.long.is_empty() {
             true => self.long.join(", "),
@@ -250,7 +333,7 @@ fn target(of: &IndexRanges, catalog: &Catalog, folds: bool) -> Result<Target, St
         }
         let known = KeyColumn::of(column)
             .ok_or_else(|| format!("column {} is of a type without an order", c.name))?;
-        parts.push(Part::new(known, c));
+        parts.push(KeyPart::new(known, c));
     }
     let partition = of.partition.as_ref().filter(|p| {
         let same = |q: &server::catalog::Partition| q.name.eq_ignore_ascii_case(p);

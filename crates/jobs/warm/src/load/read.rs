@@ -6,6 +6,7 @@
 
 use super::Options;
 use super::plan::{Piece, Plan};
+use base::counters::Counter;
 use base::units::printable;
 use base::{Result, lock};
 use run::{Run, Stop, failure};
@@ -14,6 +15,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use wire::Conn;
+
+/// How often the server is asked how much it has read.
+const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// How ranges are read a second time.
 #[derive(Clone, Copy, Debug)]
@@ -24,22 +28,45 @@ pub struct Again {
     pub most: u64,
 }
 
+/// How much may be read: what is beyond that would evict what was read first.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Pages that the server had read before.
+    pub before: u64,
+    /// Pages that it may read.
+    pub most: u64,
+}
+
+/// What became of a plan.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Indexes that the server refused to read, and why.
+    pub refused: Vec<String>,
+    /// Bytes of ranges that were not read, because the pool was full of others.
+    pub no_room: u64,
+}
+
 /// What the workers share.
 struct Work<'w> {
+    room: Option<Room>,
+    /// When the server was last asked how much it has read.
+    asked: Mutex<Instant>,
+    no_room: Counter,
     queue: Mutex<VecDeque<Piece>>,
     names: &'w [String],
     /// Indexes that the server refused to read, and why.
     refused: Mutex<BTreeMap<usize, String>>,
 }
 
-/// Reads all of it; returns what the server refused.
+/// Reads all of it, or as much as there is room for.
 pub fn all(
     run: &Run,
     options: &Options,
     id: &Identity,
     plan: Plan,
     again: Option<Again>,
-) -> Result<Vec<String>> {
+    room: Option<Room>,
+) -> Result<Outcome> {
     let threads = options.threads.clamp(1, plan.pieces.len().max(1));
     let phase = run.phase("ranges", threads);
     phase.counters.bytes_expected.set(plan.bytes());
@@ -48,6 +75,9 @@ pub fn all(
         conns.push(connect(run, options, id)?);
     }
     let work = Work {
+        room,
+        asked: Mutex::new(Instant::now()),
+        no_room: Counter::default(),
         queue: Mutex::new(plan.pieces.into()),
         names: &plan.names,
         refused: Mutex::default(),
@@ -61,13 +91,14 @@ pub fn all(
             let next = lock(&work.queue).pop_front();
             let is_last = next.is_none();
             if let Some(piece) = next {
-                if !run.limiter.acquire_all(piece.bytes as usize) {
+                if !run.limiter.acquire_all(piece.reads as usize) {
                     stop.check()?;
                 }
                 let is_read = work.read(&mut conn, &piece)?;
                 phase.counters.bytes.add(piece.bytes);
+                work.ask(&mut conn)?;
                 if again.is_some() && is_read {
-                    waiting += piece.bytes;
+                    waiting += piece.reads;
                     once.push_back((Instant::now(), piece));
                 }
             }
@@ -86,7 +117,7 @@ pub fn all(
                     wait(stop, again.after.saturating_sub(at.elapsed()))?;
                 }
                 work.read(&mut conn, &piece)?;
-                waiting -= piece.bytes;
+                waiting -= piece.reads;
             }
             if is_last {
                 return Ok(());
@@ -98,7 +129,10 @@ pub fn all(
         false => e,
     })?;
     let refused = base::lock::into_inner(work.refused);
-    Ok(refused.into_values().collect())
+    Ok(Outcome {
+        refused: refused.into_values().collect(),
+        no_room: work.no_room.get(),
+    })
 }
 
 /// Sleeps, unless a stop was requested.
@@ -112,6 +146,29 @@ fn wait(stop: &Stop<'_>, time: Duration) -> Result<()> {
 }
 
 impl Work<'_> {
+    /// Asks the server now and then how much it has read; once there is no more room, the rest is left out.
+    fn ask(&self, conn: &mut Conn) -> Result<()> {
+        let Some(room) = self.room else {
+            return Ok(());
+        };
+        let Ok(mut asked) = self.asked.try_lock() else {
+            return Ok(());
+        };
+        if asked.elapsed() < ASK_EVERY {
+            return Ok(());
+        }
+        *asked = Instant::now();
+        if super::Counters::read(conn)?
+            .pages
+            .saturating_sub(room.before)
+            >= room.most
+        {
+            let rest = std::mem::take(&mut *lock(&self.queue));
+            self.no_room.add(rest.iter().map(|p| p.bytes).sum());
+        }
+        Ok(())
+    }
+
     /// Reads a range; whether the server did.
     fn read(&self, conn: &mut Conn, piece: &Piece) -> Result<bool> {
         if lock(&self.refused).contains_key(&piece.index) {
