@@ -36,7 +36,7 @@ bench_warm() {
     warm_line 'live server' "$SOURCE_SOCKET" :
     local begin
     begin=$(now)
-    penstock warm save --quiet --json --socket "$SOURCE_SOCKET" --user root --to "$WORK/hot" >"$WORK/saved"
+    penstock warm save --quiet --json --socket "$SOURCE_SOCKET" --user root --to "$WORK/hot" >"$WORK/saved" || (($? == 3)) # the table of the history has no key
     took=$(($(now) - begin))
     HOT=$(($(sed -n 's/.*"placed":\([0-9]*\).*/\1/p' "$WORK/saved") * 16384))
     warm_fact 'warm save' "$(as_seconds "$took") s, $(stat -c %s "$WORK/hot") bytes for $((HOT / 1000000)) MB of hot leaves"

@@ -19,6 +19,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::Conn;
 
+/// The share of what is wanted that must fit into free pages to be read once only. What does not fit then is left out: it
+/// would evict what was read first.
+const NEARLY_ALL: f64 = 0.85;
+
+/// The share of the pool that may be read and not yet read again: its old part is 3/8 of it, less what was there before.
+const OLD: f64 = 0.3;
+
 /// What to read.
 #[derive(Clone, Debug)]
 pub enum Source {
@@ -92,18 +99,24 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         return Err(nothing(&plan));
     }
     let before = Counters::read(&mut conn)?;
-    // While there are free pages nothing is evicted, and it does not matter which pages are old.
-    let twice = set.is_some() && before.free * id.innodb_page_size < plan.bytes();
+    let page = id.innodb_page_size.max(1);
+    // The server keeps so many pages free, by evicting others.
+    let kept = number(&id, "innodb_lru_scan_depth").unwrap_or(1024)
+        * number(&id, "innodb_buffer_pool_instances").unwrap_or(1);
+    let free = before.free.saturating_sub(kept) * page;
+    let wanted = plan.bytes().min(room);
+    // Into free pages, nothing is evicted that was read before, and it does not matter which pages are old.
+    let twice = set.is_some() && (free as f64) < wanted as f64 * NEARLY_ALL;
     let again = twice.then(|| {
         let time = number(&id, "innodb_old_blocks_time").unwrap_or(1000);
         read::Again {
             after: Duration::from_millis(time + 50),
-            most: room / 8,
+            most: (pool as f64 * OLD) as u64,
         }
     });
     let room = set.is_some().then(|| read::Room {
         before: before.pages,
-        most: room / id.innodb_page_size.max(1),
+        most: if twice { room } else { room.min(free) } / page,
     });
     let (ranges, bytes, no_room) = (plan.ranges(), plan.bytes(), plan.no_room);
     let mut exceptions = plan.exceptions.clone();
