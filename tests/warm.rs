@@ -80,6 +80,10 @@ fn what_is_hot_here_is_hot_there(scene: &mut Scene) {
         .filter(|(_, reads)| *reads > 0)
         .collect();
     assert!(misses.is_empty(), "{misses:#?}");
+    // The setting of --one-reading is put back.
+    target.load(&scene.file()).arg("--one-reading").run().ok();
+    let time = target.ask("SELECT @@GLOBAL.innodb_old_blocks_time");
+    assert_eq!(time, "1000");
     // Nor is everything in memory.
     for sql in COLD {
         assert!(target.reads_of(sql) > 0, "{sql}");

@@ -50,6 +50,9 @@ bench_warm() {
     penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --whole-indexes >"$WORK/out"
     warm_line 'penstock warm load, into a full pool' "$TARGET_SOCKET" penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --from "$WORK/hot"
     warm_restart target
+    penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --whole-indexes >"$WORK/out"
+    warm_line 'the same with --one-reading' "$TARGET_SOCKET" penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --from "$WORK/hot" --one-reading
+    warm_restart target
     warm_line 'whole indexes' "$TARGET_SOCKET" penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --whole-indexes
     # The list of the live server fits its own files only.
     warm_restart source

@@ -62,7 +62,7 @@ pub struct Save {
     disable_help_flag = true,
     after_help = "\
 The hottest ranges come first; Ctrl-C ends it, and what was read stays in memory. The sessions are read-only, and no
-setting is changed. The server may be of another version or flavour, and loaded in any way.
+setting is changed but by --one-reading. The server may be of another version or flavour, and loaded in any way.
 
 Examples:
   penstock warm load mysql://root@newdb/ -p --from hot.warm
@@ -90,6 +90,10 @@ pub struct Load {
     /// Share of the buffer pool that may be filled; of a file with more, the coldest ranges are left out [default: 90%]
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub budget: Option<f64>,
+    /// Set innodb_old_blocks_time to 0 meanwhile, and put it back: then no range has to be read twice to stay in memory.
+    /// Needs SYSTEM_VARIABLES_ADMIN (MariaDB: SUPER); after a kill: penstock doctor --revert
+    #[arg(long, conflicts_with = "whole_indexes")]
+    pub one_reading: bool,
     /// Connections that read at the same time [default: one per core, at least 2 and at most 8]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,

@@ -3,6 +3,7 @@
 use super::{filter, place, state, threads};
 use crate::args::warm::{Load, Save};
 use base::{Error, Kind, Result};
+use std::path::PathBuf;
 use std::sync::Arc;
 use warm::{load, save};
 
@@ -22,12 +23,17 @@ pub fn save(a: &Save) -> Result<save::Options> {
         to: a.to.clone(),
         datadir: a.datadir.clone(),
         list: a.list.clone(),
-        state: state::directory().ok_or_else(|| {
-            Error::new(Kind::Usage, "no directory is known for settings journals")
-                .hint("set PENSTOCK_STATE, or HOME")
-        })?,
+        state: journals()?,
         threads: threads(a.threads),
         filter: Arc::new(filter(&a.selection)?),
+    })
+}
+
+/// Where settings are journalled.
+fn journals() -> Result<PathBuf> {
+    state::directory().ok_or_else(|| {
+        Error::new(Kind::Usage, "no directory is known for settings journals")
+            .hint("set PENSTOCK_STATE, or HOME")
     })
 }
 
@@ -48,6 +54,10 @@ pub fn load(a: &Load) -> Result<load::Options> {
         from: match &a.from {
             Some(from) => load::Source::File(from.clone()),
             None => load::Source::WholeIndexes,
+        },
+        one_reading: match a.one_reading {
+            true => Some(journals()?),
+            false => None,
         },
         threads: threads(a.threads),
         share: a.budget.unwrap_or(SHARE),

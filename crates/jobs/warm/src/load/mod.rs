@@ -1,13 +1,14 @@
 //! `warm load`: the ranges of a file are read on another server, so that their pages are in its buffer pool.
 //!
-//! `plan` makes statements of ranges, `condition` their conditions, `read` runs them.
+//! `plan` makes statements of ranges, `condition` their conditions, `read` runs them; `young` makes one reading enough.
 //!
-//! Invariant: sessions are read-only and their statements return one row each; nothing of the server is set. A stop leaves
-//! warm what was read until then.
+//! Invariant: sessions are read-only and their statements return one row each; nothing of the server is set unless that was
+//! asked for. A stop leaves warm what was read until then.
 
 mod condition;
 mod plan;
 mod read;
+mod young;
 
 use crate::file::HotSet;
 use base::{Error, Kind, Result};
@@ -23,8 +24,8 @@ use wire::Conn;
 /// would evict what was read first.
 const NEARLY_ALL: f64 = 0.85;
 
-/// The share of the pool that may be read and not yet read again: its old part is 3/8 of it, less what was there before.
-const OLD: f64 = 0.3;
+/// The share of the pool that may be read and not yet read again, less what the server keeps free: its old part is 3/8 of it.
+const OLD: f64 = 0.2;
 
 /// What to read.
 #[derive(Clone, Debug)]
@@ -46,6 +47,8 @@ pub struct Options {
     pub threads: usize,
     /// The share of the buffer pool that may be filled, from 0 to 1.
     pub share: f64,
+    /// Set `innodb_old_blocks_time` to 0 meanwhile, with the directory of journals: then one reading makes pages young.
+    pub one_reading: Option<PathBuf>,
     /// Which schemas and tables.
     pub filter: Arc<Filter>,
 }
@@ -89,6 +92,11 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         .map_err(|e| failure::server("cannot read the catalog", e))?;
     drop(phase);
     let pool = number(&id, "innodb_buffer_pool_size").unwrap_or(0);
+    let page = id.innodb_page_size.max(1);
+    // The server keeps so many pages free, by evicting others.
+    let kept = number(&id, "innodb_lru_scan_depth").unwrap_or(1024)
+        * number(&id, "innodb_buffer_pool_instances").unwrap_or(1)
+        * page;
     let room = (pool as f64 * options.share) as u64;
     let folds = id.lower_case_table_names != 0;
     let plan = match &set {
@@ -99,24 +107,28 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         return Err(nothing(&plan));
     }
     let before = Counters::read(&mut conn)?;
-    let page = id.innodb_page_size.max(1);
-    // The server keeps so many pages free, by evicting others.
-    let kept = number(&id, "innodb_lru_scan_depth").unwrap_or(1024)
-        * number(&id, "innodb_buffer_pool_instances").unwrap_or(1);
-    let free = before.free.saturating_sub(kept) * page;
+    let tuning = match &options.one_reading {
+        Some(state) => Some(young::begin(run, &mut conn, &id, &options.target, state)?),
+        None => None,
+    };
+    let after = match (tuning.is_some(), number(&id, "innodb_old_blocks_time")) {
+        (true, _) => Duration::ZERO,
+        (false, time) => Duration::from_millis(time.unwrap_or(1000) + 50),
+    };
+    let free = (before.free * page).saturating_sub(kept);
     let wanted = plan.bytes().min(room);
     // Into free pages, nothing is evicted that was read before, and it does not matter which pages are old.
-    let twice = set.is_some() && (free as f64) < wanted as f64 * NEARLY_ALL;
-    let again = twice.then(|| {
-        let time = number(&id, "innodb_old_blocks_time").unwrap_or(1000);
-        read::Again {
-            after: Duration::from_millis(time + 50),
-            most: (pool as f64 * OLD) as u64,
-        }
-    });
+    let fits = free as f64 >= wanted as f64 * NEARLY_ALL;
+    let twice = set.is_some() && tuning.is_none() && !fits;
+    let most = ((pool as f64 * OLD) as u64).saturating_sub(kept);
+    let again = read::Again {
+        after,
+        most: twice.then(|| most.max(pool / 16)),
+        hottest: set.is_some(),
+    };
     let room = set.is_some().then(|| read::Room {
         before: before.pages,
-        most: if twice { room } else { room.min(free) } / page,
+        most: if fits { room.min(free) } else { room } / page,
     });
     let (ranges, bytes, no_room) = (plan.ranges(), plan.bytes(), plan.no_room);
     let mut exceptions = plan.exceptions.clone();
@@ -125,6 +137,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     read.dedup();
     let outcome = read::all(run, options, &id, plan, again, room)?;
     exceptions.extend(outcome.refused);
+    drop(tuning);
     let after = Counters::read(&mut conn)?;
     Ok(Summary {
         target: id.to_string(),

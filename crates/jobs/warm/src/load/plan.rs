@@ -30,6 +30,8 @@ pub struct Piece {
     pub bytes: u64,
     /// Bytes that it may read, for the rate limit.
     pub reads: u64,
+    /// Whether it is of the hotter half.
+    pub is_hottest: bool,
 }
 
 /// A range, or the beginning or the rest of one.
@@ -149,6 +151,7 @@ impl Plan {
             ranges: 1,
             bytes,
             reads: bytes,
+            is_hottest: false,
         });
         self.names
             .push(printable(&format!("{} {index}", table.qualified())));
@@ -203,6 +206,7 @@ fn pieces(mut parts: Vec<Part>, targets: &[Target]) -> Vec<Piece> {
                 ranges: group.iter().filter(|p| !p.is_rest).count() as u64,
                 bytes: group.iter().map(|p| p.bytes).sum(),
                 reads: group.iter().map(|p| p.reads).sum(),
+                is_hottest: !first.is_rest && usize::from(first.heat) * 2 <= usize::from(COLDEST),
             });
         }
     }
@@ -212,7 +216,7 @@ fn pieces(mut parts: Vec<Part>, targets: &[Target]) -> Vec<Piece> {
 impl Target {
     /// What is read of a range, and when.
     ///
-    /// Leaves here begin at other keys than there. What was one leaf there lies in two here, as a rule, so a lonely one is
+    /// Leaves here begin at other keys than there. What was one leaf there lies in two here, as a rule, so an isolated one is
     /// read in two steps: first the leaf that its first key is in, and the rest after the hotter ranges and the next
     /// ones, while there is room.
     fn parts_of(&self, range: &Range, page: u64, index: usize, parts: &mut Vec<Part>) {

@@ -2,7 +2,7 @@
 //!
 //! InnoDB puts a page that is read for the first time where it is soon evicted, and moves it to the young ones only if it is
 //! used again after `innodb_old_blocks_time`. So where the pool is full each worker reads its last ranges again once that
-//! time has passed, which costs no disk reads.
+//! time has passed, which costs no disk reads. In the end the hottest are read once more, because those were read first.
 
 use super::Options;
 use super::plan::{Piece, Plan};
@@ -19,13 +19,15 @@ use wire::Conn;
 /// How often the server is asked how much it has read.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
-/// How ranges are read a second time.
+/// How ranges are read again.
 #[derive(Clone, Copy, Debug)]
 pub struct Again {
-    /// Not before this time has passed.
+    /// Not before this time has passed: until then a page that is used again stays old.
     pub after: Duration,
-    /// Bytes that all workers together may have read once and not twice.
-    pub most: u64,
+    /// Each range is, so that its pages become young: bytes that all workers together may have read once and not twice.
+    pub most: Option<u64>,
+    /// The hottest half is at the end, the hottest last: InnoDB evicts first what was used first.
+    pub hottest: bool,
 }
 
 /// How much may be read: what is beyond that would evict what was read first.
@@ -64,7 +66,7 @@ pub fn all(
     options: &Options,
     id: &Identity,
     plan: Plan,
-    again: Option<Again>,
+    again: Again,
     room: Option<Room>,
 ) -> Result<Outcome> {
     let threads = options.threads.clamp(1, plan.pieces.len().max(1));
@@ -82,47 +84,40 @@ pub fn all(
         names: &plan.names,
         refused: Mutex::default(),
     };
-    let most = again.map_or(0, |a| a.most / threads as u64);
+    let most = again.most.map(|most| most / threads as u64);
     run.workers(conns, |_, mut conn, stop| {
-        let mut once: VecDeque<(Instant, Piece)> = VecDeque::new();
-        let mut waiting = 0;
+        let mut once = Once::default();
+        let mut hottest: Vec<Piece> = Vec::new();
         loop {
             stop.check()?;
-            let next = lock(&work.queue).pop_front();
-            let is_last = next.is_none();
-            if let Some(piece) = next {
-                if !run.limiter.acquire_all(piece.reads as usize) {
-                    stop.check()?;
-                }
-                let is_read = work.read(&mut conn, &piece)?;
-                phase.counters.bytes.add(piece.bytes);
-                work.ask(&mut conn)?;
-                if again.is_some() && is_read {
-                    waiting += piece.reads;
-                    once.push_back((Instant::now(), piece));
-                }
-            }
-            let Some(again) = again else {
-                if is_last {
-                    return Ok(());
-                }
-                continue;
+            let Some(piece) = lock(&work.queue).pop_front() else {
+                break;
             };
-            while let Some((at, piece)) = once.pop_front() {
-                if at.elapsed() < again.after {
-                    if !is_last && waiting <= most {
-                        once.push_front((at, piece));
-                        break;
-                    }
-                    wait(stop, again.after.saturating_sub(at.elapsed()))?;
-                }
-                work.read(&mut conn, &piece)?;
-                waiting -= piece.reads;
+            if !run.limiter.acquire_all(piece.reads as usize) {
+                stop.check()?;
             }
-            if is_last {
-                return Ok(());
+            if !work.read(&mut conn, &piece)? {
+                continue;
+            }
+            phase.counters.bytes.add(piece.bytes);
+            work.ask(&mut conn)?;
+            if again.hottest && piece.is_hottest {
+                hottest.push(piece.clone());
+            }
+            if let Some(most) = most {
+                once.add(piece);
+                once.read_again(&work, &mut conn, stop, again.after, most)?;
             }
         }
+        once.read_again(&work, &mut conn, stop, again.after, 0)?;
+        if !hottest.is_empty() && most.is_none() {
+            wait(stop, again.after)?;
+        }
+        for piece in hottest.iter().rev() {
+            stop.check()?;
+            work.read(&mut conn, piece)?;
+        }
+        Ok(())
     })
     .map_err(|e| match run.cancel.is_raised() {
         true => e.hint("what was read stays in memory; start again to read the rest"),
@@ -133,6 +128,45 @@ pub fn all(
         refused: refused.into_values().collect(),
         no_room: work.no_room.get(),
     })
+}
+
+/// What a worker has read once.
+#[derive(Default)]
+struct Once {
+    pieces: VecDeque<(Instant, Piece)>,
+    bytes: u64,
+}
+
+impl Once {
+    fn add(&mut self, piece: Piece) {
+        self.bytes += piece.reads;
+        self.pieces.push_back((Instant::now(), piece));
+    }
+
+    /// Reads again what was read long enough ago, and waits for that while there is more than `most`.
+    fn read_again(
+        &mut self,
+        work: &Work<'_>,
+        conn: &mut Conn,
+        stop: &Stop<'_>,
+        after: Duration,
+        most: u64,
+    ) -> Result<()> {
+        while let Some((at, _)) = self.pieces.front() {
+            let left = after.saturating_sub(at.elapsed());
+            if !left.is_zero() {
+                if self.bytes <= most {
+                    return Ok(());
+                }
+                wait(stop, left)?;
+            }
+            if let Some((_, piece)) = self.pieces.pop_front() {
+                self.bytes -= piece.reads;
+                work.read(conn, &piece)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Sleeps, unless a stop was requested.

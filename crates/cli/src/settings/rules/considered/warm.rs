@@ -38,6 +38,7 @@ const SAVE: &[Considered] = &[
 const LOAD: &[Considered] = &[
     ("from", "--from {script}", |c| !c.has("--whole-indexes")),
     ("whole-indexes", "--whole-indexes", |c| !c.has("--from")),
+    ("one-reading", "--one-reading", |c| c.has("--from")),
     ("budget", "--budget 50%", |c| c.has("--from")),
     ("threads", "--threads 2", always),
     ("max-rate", "--max-rate 20M", always),
