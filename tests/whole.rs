@@ -53,3 +53,4 @@ mod streams;
 mod tablespace;
 mod tablespace_import;
 mod tuning;
+mod warm;

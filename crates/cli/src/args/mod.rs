@@ -25,6 +25,7 @@ pub mod snapshot;
 pub mod throttle;
 pub mod values;
 pub mod verify;
+pub mod warm;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -128,6 +129,9 @@ pub enum Command {
     /// Take, store and restore snapshots of a server's files
     #[command(subcommand)]
     Snapshot(snapshot::Snapshot),
+    /// Carry the hot part of a server's buffer pool to another server
+    #[command(subcommand)]
+    Warm(warm::Warm),
     /// Read the configuration, and say what it means
     #[command(subcommand)]
     Config(config::Config),

@@ -13,6 +13,7 @@ mod report;
 mod repository;
 mod rescue;
 mod snapshot;
+mod warm;
 
 pub use each::run_all;
 
@@ -56,6 +57,7 @@ fn run(cli: &Cli, config: Option<&Config>, screen: &Arc<Screen>, cancel: &Cancel
         Command::Binlog(a) => binlog::binlog(a, config, &run, screen),
         Command::Replica(a) => replica::replica(a, &run, screen),
         Command::Snapshot(a) => snapshot::snapshot(a, &run, screen),
+        Command::Warm(a) => warm::warm(a, &run, screen),
         Command::Config(args::config::Config::Check(_)) => config::check(config, screen),
         Command::Rekey(a) => repository::rekey(a, screen),
         Command::Doctor(a) => doctor(a, &run, screen),

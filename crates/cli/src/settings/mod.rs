@@ -19,6 +19,7 @@ pub mod rules;
 pub mod scratch;
 pub mod snapshot;
 pub mod state;
+pub mod warm;
 pub mod words;
 
 pub use copy::{Copied, copy};

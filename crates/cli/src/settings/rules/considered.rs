@@ -17,6 +17,7 @@ mod replica;
 mod repository;
 mod snapshot;
 mod verify;
+mod warm;
 
 use super::load::Loaded;
 use crate::args::bench::{Bench, Tpcc};
@@ -25,6 +26,7 @@ use crate::args::config::Config;
 use crate::args::replica::Replica;
 use crate::args::repository::OfKind;
 use crate::args::snapshot::Snapshot;
+use crate::args::warm::Warm;
 use crate::args::{Cli, Command, errors};
 use crate::settings;
 use base::{Error, Kind, Result};
@@ -99,6 +101,7 @@ fn verbs() -> impl Iterator<Item = &'static Verb> {
         repository::VERBS,
         snapshot::VERBS,
         binlog::VERBS,
+        warm::VERBS,
         others::VERBS,
         replica::VERBS,
     ];
@@ -226,9 +229,12 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
         Command::Replica(Replica::Status(a)) => settings::replica::status(a).map(drop),
         Command::Replica(Replica::Verify(a)) => settings::replica::verify(a).map(drop),
         Command::Replica(Replica::Abort(a)) => settings::replica::abort(a).map(drop),
+        Command::Warm(Warm::Save(a)) => settings::warm::save(a).map(drop),
+        Command::Warm(Warm::Load(a)) => settings::warm::load(a).map(drop),
         Command::Snapshot(Snapshot::Take(a)) => settings::snapshot::take(a).map(drop),
         Command::Snapshot(Snapshot::Restore(a)) => settings::snapshot::restore(a).map(drop),
         Command::Snapshot(Snapshot::List(_) | Snapshot::Clean(_))
+        | Command::Warm(Warm::Status(_))
         | Command::Init(_)
         | Command::Prune(_)
         | Command::Config(Config::Check(_))

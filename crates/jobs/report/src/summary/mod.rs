@@ -24,6 +24,7 @@ mod tpcc;
 mod traffic;
 mod tuning;
 mod verify;
+mod warm;
 
 pub use binlog::{binlog_archive, binlog_find};
 pub use configuration::{Completed, Configuration, configuration, servers};
@@ -42,6 +43,7 @@ pub use text::lines;
 pub use tpcc::{tpcc_check, tpcc_load, tpcc_run};
 pub use traffic::traffic;
 pub use verify::{compared, offline, tablespaces};
+pub use warm::{warm_load, warm_save, warm_status};
 
 use crate::record::{Better, Figure, Record, Section};
 use base::units::rounded;

@@ -128,7 +128,8 @@ impl ChunkKey {
 }
 
 impl KeyColumn {
-    fn of(column: &Column) -> Option<KeyColumn> {
+    /// The column of a table; `None` where its values have no order that a condition can follow.
+    pub fn of(column: &Column) -> Option<KeyColumn> {
         let quoted = server::quote::ident(&column.name);
         let mut select = quoted.clone();
         let kind = match column.data_type.as_str() {
@@ -170,12 +171,13 @@ impl KeyColumn {
         self.select == self.quoted()
     }
 
-    fn quoted(&self) -> String {
+    /// Its name in backticks.
+    pub fn quoted(&self) -> String {
         server::quote::ident(&self.name)
     }
 
     /// The value as an SQL literal that compares under this column's rules.
-    fn literal(&self, value: &[u8]) -> String {
+    pub fn literal(&self, value: &[u8]) -> String {
         let number = |extra: &[u8]| {
             !value.is_empty()
                 && value

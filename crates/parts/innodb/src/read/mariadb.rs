@@ -170,6 +170,22 @@ pub fn layout(of: &Definition, root: u32, redundant: bool) -> Result<Table, Erro
     })
 }
 
+/// Another index of a table, whose root page is known from the server's dictionary; the error says why it is not read.
+pub fn secondary(table: &Table, key: &Key, root: u32) -> Result<Index, Error> {
+    let part = |(place, prefix): &(usize, u32)| {
+        let field = table
+            .field(*place)
+            .map(|n| table.clustered.fields[n].clone());
+        let field = field.ok_or_else(|| {
+            Error::Unsupported(format!("index {}, on a column that rows lack,", key.name))
+        })?;
+        Ok(secondary::cut(field, *prefix))
+    };
+    let fields = key.parts.iter().map(part).collect::<Result<_, Error>>()?;
+    let name = key.name.clone();
+    Ok(secondary::index(name, root, fields, &table.clustered))
+}
+
 /// The primary key, or the first unique one of whole columns that are never NULL, which takes its place.
 fn key_of_rows(of: &Definition) -> Option<&Key> {
     let can = |k: &&Key| {

@@ -24,6 +24,7 @@ pub mod guess;
 pub mod instant;
 mod leaves;
 pub mod mariadb;
+pub mod nodes;
 mod outside;
 mod prefix;
 mod record;
@@ -39,6 +40,11 @@ pub mod versions;
 
 #[cfg(test)]
 mod tests;
+
+/// Bytes of the longest character of a character set, which the length of a prefix in an index is counted by.
+pub fn bytes_of_character(charset: &str) -> Option<u8> {
+    charset::Charset::of(charset).map(|set| set.most)
+}
 
 pub use entries::Entries;
 pub use error::Error;

@@ -206,8 +206,8 @@ impl Records {
             if count < 2 || count != self.branch + 1 {
                 return Err("has another number of fields than the key");
             }
-            let at = origin + old_end(page, origin, 6, count - 2)?.0;
-            return child_at(page, at);
+            let at = self.old_fields(page, origin, 6, self.branch, &self.shapes[0], spans)?;
+            return child_at(page, origin + at);
         } else if page[origin - 3] & 7 != 1 {
             return Err("does not lead to a page");
         } else {
@@ -238,8 +238,24 @@ impl Records {
         if count > shape.steps.len() {
             return Err("has more fields than the table");
         }
+        self.old_fields(page, origin, header, count, shape, spans)?;
+        shape.lacks(count, spans);
+        Ok(())
+    }
+
+    /// The first fields of a record of REDUNDANT; returns where they end, from its origin on.
+    fn old_fields(
+        &self,
+        page: &[u8],
+        origin: usize,
+        header: usize,
+        count: usize,
+        shape: &Shape,
+        spans: &mut [Span],
+    ) -> Result<usize, &'static str> {
         let mut at = 0;
-        for (n, step) in shape.steps[..count].iter().enumerate() {
+        let steps = shape.steps.get(..count).ok_or(BROKEN)?;
+        for (n, step) in steps.iter().enumerate() {
             let (end, flags) = old_end(page, origin, header, n)?;
             let length = end.checked_sub(at).ok_or(BROKEN)?;
             if flags & OUTSIDE != 0 && length < REFERENCE {
@@ -254,8 +270,7 @@ impl Records {
         if origin + at > page.len() - fil::TRAILER {
             return Err(BROKEN);
         }
-        shape.lacks(count, spans);
-        Ok(())
+        Ok(at)
     }
 }
 
