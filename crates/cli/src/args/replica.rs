@@ -30,6 +30,7 @@ pub enum Replica {
 Examples:
   penstock replica create mysql://root@db1:3306/ mysql://root@db2:3306/ -p
   penstock replica create mysql://root@db1/ mysql://root@db2/ -p --max-impact 5% --source-address 10.0.0.1:3306
+  penstock replica create mysql://root@db1/ mysql://root@db2/ -p --warm=hot.warm
   penstock replica create mysql://root@db1/ mysql://root@db2/ -p --resume
 
 Exit codes: 0 it follows its source, caught up and equal; 3 the same, with exceptions; 4 the rows differ, 10 a server
@@ -51,6 +52,10 @@ pub struct Create {
     /// Do not compare the servers at the end
     #[arg(long)]
     pub no_verify: bool,
+    /// Read what is hot on the source into the new server's memory at the end: as it is then, where the source's
+    /// files are on this host, or as a file of penstock warm save says
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub warm: Option<Option<PathBuf>>,
     #[command(flatten)]
     pub following: Following,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use crate::args::copy::Transfer;
 use crate::args::replica::{Abort, Create, Following, Status, Verify};
 use crate::args::throttle::Throttle;
 use base::{Error, Kind, Result, Secret, units::printable};
-use replica::{Account, Address};
+use replica::{Account, Address, Hot};
 use server::Filter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +15,9 @@ use std::time::Duration;
 /// What shall be made.
 pub fn create(a: &Create) -> Result<replica::Options> {
     rules::replica(a)?;
+    if let Some(Some(file)) = &a.warm {
+        super::place::local("--warm", file)?;
+    }
     let copy = servers_options(&Between {
         from: a.source.clone(),
         to: vec![a.new.clone()],
@@ -48,6 +51,10 @@ pub fn create(a: &Create) -> Result<replica::Options> {
         catch_up: how.catch_up_timeout,
         behind: how.max_behind,
         verify: !a.no_verify,
+        warm: a.warm.as_ref().map(|file| match file {
+            Some(file) => Hot::File(file.clone()),
+            None => Hot::OfSource,
+        }),
         allow_writable: how.allow_writable,
         resume: a.resume,
         state: directory()?,

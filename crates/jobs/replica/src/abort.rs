@@ -70,15 +70,15 @@ pub fn abort(
         let removed = source
             .ok_or_else(|| "the source is not named: add --source SERVER".to_owned())
             .and_then(|source| {
-                let mut conn = connect::connection(run, source).map_err(|e| e.what)?;
-                account::remove(&mut conn, &user, &host).map_err(|e| e.what)
+                let (mut conn, id) = connect::open(run, source).map_err(|e| e.what)?;
+                account::remove(&mut conn, &id, &user, &host).map_err(|e| e.what)
             });
         match removed {
             Ok(()) => {
                 done.removed
                     .push(format!("the account {named} of the source"));
                 // It came here with the log.
-                account::remove(&mut new.conn, &user, &host)?;
+                account::remove(&mut new.conn, &new.id, &user, &host)?;
                 record.write(|made| made.account = None)?;
             }
             Err(why) => done
@@ -130,7 +130,7 @@ fn remove_data(new: &mut Side, record: &mut Record, data: bool, done: &mut Abort
         done.removed.push(printable(&format!("schema {quoted}")));
     }
     for (user, host) in &made.accounts {
-        account::remove(&mut new.conn, user, host)?;
+        account::remove(&mut new.conn, &new.id, user, host)?;
         done.removed.push(printable(&format!(
             "account {}",
             quote::account(user, host)

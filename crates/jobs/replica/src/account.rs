@@ -51,11 +51,14 @@ pub(crate) fn create(
     execute(conn, &sql, format!("cannot let {named} replicate"))
 }
 
-/// Removes it again.
-pub(crate) fn remove(conn: &mut Conn, user: &str, host: &str) -> Result<()> {
+/// Removes an account again. A role of MariaDB is one without a host.
+pub(crate) fn remove(conn: &mut Conn, id: &Identity, user: &str, host: &str) -> Result<()> {
     let named = quote::account(user, host);
     // Replicas of the source may not have it.
-    let sql = format!("DROP USER IF EXISTS {named}");
+    let sql = match id.is_mariadb() && host.is_empty() {
+        true => format!("DROP ROLE IF EXISTS {}", quote::text(user)),
+        false => format!("DROP USER IF EXISTS {named}"),
+    };
     execute(conn, &sql, format!("cannot remove the account {named}"))
 }
 

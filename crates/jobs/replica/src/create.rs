@@ -4,7 +4,7 @@ use crate::attach::{self, address};
 use crate::check::{self, Side, uses_gtids};
 use crate::made::{From, Record};
 use crate::options::{Account, Options, Summary};
-use crate::{account, accounts, catch_up, compare, refused};
+use crate::{account, accounts, catch_up, compare, refused, warming};
 use base::{Error, Kind, Result, failpoint};
 use run::{Run, connect, failure};
 use server::{quote, replication, session};
@@ -36,6 +36,7 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
     let complete = record.as_ref().is_some_and(|r| r.made.from.is_some());
     if !attached && !complete {
         check::check(&mut source, &mut new, options)?;
+        warming::check(&source, options)?;
         if record.is_none() {
             empty(&mut new)?;
         }
@@ -150,7 +151,20 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
         caught_up.behind = again.behind;
         caught_up.place = again.place;
     }
+    let mut warmed = None;
+    if let Some(hot) = &options.warm {
+        match warming::fill(run, options, hot) {
+            Ok(done) => {
+                exceptions.extend(done.exceptions.iter().cloned());
+                warmed = Some(done);
+            }
+            Err(e) if e.kind == Kind::Interrupted => return Err(e),
+            // It is a replica all the same.
+            Err(e) => exceptions.push(format!("the new server is cold: {}", e.what)),
+        }
+    }
     let summary = Summary {
+        warmed,
         source: format!("{} at {}", source.id, source_options.endpoint),
         replica: format!("{} at {}", new.id, new_options.endpoint),
         copied,
@@ -211,7 +225,7 @@ fn replication_account(
     }
     // The password of one that an earlier run made is not kept.
     if let Some((user, host)) = record.made.account.clone() {
-        account::remove(&mut source.conn, &user, &host)?;
+        account::remove(&mut source.conn, &source.id, &user, &host)?;
     }
     let made = account::random()?;
     let host = options.account_host.clone();

@@ -2,7 +2,7 @@
 //!
 //! Steps, each a file: `check` (what would end badly is refused before anything is changed), `account` (the source's account for
 //! replication), `copy` of the data, `accounts` (those of the source), `attach` (position and channel), `catch_up`, `compare` (both
-//! sides at one moment). `made` records what was made, for `abort` and for a run that goes on.
+//! sides at one moment), `warming`. `made` records what was made, for `abort` and for a run that goes on.
 //!
 //! Invariants: nothing on the new server is overwritten, and no transaction of its own is left there that the source does not have;
 //! passwords are in no statement line of a process, no log and no record.
@@ -18,11 +18,12 @@ mod create;
 mod made;
 mod options;
 mod status;
+mod warming;
 
 pub use abort::{Aborted, abort};
 pub use catch_up::CaughtUp;
 pub use create::create;
-pub use options::{Account, Address, Options, Summary};
+pub use options::{Account, Address, Hot, Options, Summary};
 pub use status::{Status, status};
 
 use base::{Error, Result};

@@ -24,6 +24,15 @@ pub struct Account {
     pub password: Secret,
 }
 
+/// What the new server's memory is filled with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hot {
+    /// What is hot on the source now, whose files are on this host.
+    OfSource,
+    /// What a file of `penstock warm save` says.
+    File(PathBuf),
+}
+
 /// What to make.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -43,6 +52,8 @@ pub struct Options {
     pub behind: Duration,
     /// Compare both sides at the end.
     pub verify: bool,
+    /// Fill the new server's memory at the end.
+    pub warm: Option<Hot>,
     /// The new server may be open for the writes of others.
     pub allow_writable: bool,
     /// Go on with what an earlier run has begun.
@@ -72,6 +83,8 @@ pub struct Summary {
     pub accounts_kept: Vec<String>,
     /// How it caught up.
     pub caught_up: CaughtUp,
+    /// What was read into its memory, if anything was.
+    pub warmed: Option<warm::load::Summary>,
     /// The comparison, if one was made.
     pub compared: Option<verify::Comparison>,
     /// What is not as on the source, by name.

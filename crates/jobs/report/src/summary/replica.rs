@@ -113,6 +113,21 @@ pub fn replica(d: &replica::Summary) -> Summary {
         )),
         None => compared.line("NO (--no-verify): penstock replica verify does it"),
     });
+    if let Some(w) = &d.warmed {
+        s.add(
+            Item::new("warm")
+                .line(format!(
+                    "{} of hot ranges of {} were read into its memory in {}",
+                    bytes(w.bytes),
+                    things(w.indexes, "index"),
+                    seconds(w.seconds)
+                ))
+                .key(
+                    "warmed",
+                    json!({"bytes": w.bytes, "indexes": w.indexes, "duration": rounded(w.seconds)}),
+                ),
+        );
+    }
     s.add(duration_with_rows(
         d.seconds,
         d.caught_up.seconds,

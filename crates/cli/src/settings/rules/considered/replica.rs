@@ -75,6 +75,7 @@ pub const VERBS: &[Verb] = &[
 const CREATE: &[Considered] = &[
     ("threads", "--threads 2", always),
     ("resume", "--resume", always),
+    ("warm", "--warm", always),
     ("no-verify", "--no-verify", always),
     ("source-address", "--source-address h:3306", always),
     (
