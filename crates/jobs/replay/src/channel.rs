@@ -4,9 +4,10 @@
 //! replicates from anything else is refused before.
 
 use crate::log::NamedPlace;
-use crate::status::{self, CHANNEL, Status};
+use crate::status::{self, CHANNEL};
 use base::{Error, Kind, Result, units::printable};
 use run::failure;
+use server::replication::Channel;
 use server::{Identity, quote};
 use std::net::SocketAddr;
 use wire::Conn;
@@ -148,14 +149,14 @@ pub(crate) fn is_locked(conn: &mut Conn) -> Result<bool> {
 }
 
 /// Refuses a server that replicates from anything; returns what a replay left that was killed.
-pub(crate) fn found(conn: &mut Conn, id: &Identity) -> Result<Option<Status>> {
+pub(crate) fn found(conn: &mut Conn, id: &Identity) -> Result<Option<Channel>> {
     let mut left = None;
     for status in status::all(conn, id)? {
-        if status.channel == CHANNEL {
+        if status.name == CHANNEL {
             left = Some(status);
             continue;
         }
-        let name = match status.channel.as_str() {
+        let name = match status.name.as_str() {
             "" => "its unnamed channel".to_owned(),
             name => format!("channel {name}"),
         };

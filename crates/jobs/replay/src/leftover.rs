@@ -34,8 +34,8 @@ pub fn look(options: &wire::Options) -> Result<Option<Leftover>> {
         return Ok(Some(Leftover::InUse));
     }
     Ok(Some(Leftover::Left(NamedPlace {
-        file: status.file,
-        offset: status.offset,
+        file: status.applied.file,
+        offset: status.applied.offset,
     })))
 }
 
@@ -60,8 +60,8 @@ pub(crate) fn take_away(target: &mut Target<'_>) -> Result<Option<NamedPlace>> {
     target.begin();
     target.stop()?;
     let left = status::at_end(&mut target.conn, &target.id)?.map(|s| NamedPlace {
-        file: s.file,
-        offset: s.offset,
+        file: s.applied.file,
+        offset: s.applied.offset,
     });
     target.remove()?;
     Ok(left)

@@ -2,10 +2,11 @@
 
 use crate::log::LogFiles;
 use crate::state::State;
-use crate::status::{self, Status};
+use crate::status;
 use base::{Error, Kind, Result, units::printable};
 use binlog::gtid::Gtid;
 use run::{Phase, Run, failure};
+use server::replication::Channel;
 use server::{Identity, quote};
 use std::time::{Duration, Instant};
 use wire::Conn;
@@ -48,13 +49,13 @@ impl Watch<'_> {
             if all && (applied >= sent.whole || self.has(conn, &sent)?) {
                 return failure.map_or(Ok(()), Err);
             }
-            if !status.applies || !status.receives && failure.is_none() {
+            if !status.applies || !status.receives() && failure.is_none() {
                 return Err(stopped(&status));
             }
             match &status.receive_error {
                 Some((number, text)) if failure.is_none() => {
                     let since = *failing_since.get_or_insert_with(Instant::now);
-                    if !status.receives || since.elapsed() > CONNECTS {
+                    if !status.receives() || since.elapsed() > CONNECTS {
                         return Err(receive_error(*number, text));
                     }
                 }
@@ -65,18 +66,21 @@ impl Watch<'_> {
     }
 
     /// Reads the status and notes how far everything is applied.
-    pub(crate) fn look(&self, conn: &mut Conn) -> Result<Status> {
+    pub(crate) fn look(&self, conn: &mut Conn) -> Result<Channel> {
         self.note(status::ours(conn, self.id)?)
     }
 
-    fn note(&self, found: Option<Status>) -> Result<Status> {
+    fn note(&self, found: Option<Channel>) -> Result<Channel> {
         let status = found.ok_or_else(|| {
             Error::new(
                 Kind::Failed,
                 "another session has removed the channel of the replay",
             )
         })?;
-        if let Some(place) = self.state.place(self.log, &status.file, status.offset) {
+        if let Some(place) = self
+            .state
+            .place(self.log, &status.applied.file, status.applied.offset)
+        {
             self.state.set_applied(place);
         }
         Ok(status)
@@ -97,7 +101,7 @@ impl Watch<'_> {
     }
 
     /// As [`Watch::look`], once the channel is stopped: then the place is exact.
-    pub(crate) fn look_at_end(&self, conn: &mut Conn) -> Result<Status> {
+    pub(crate) fn look_at_end(&self, conn: &mut Conn) -> Result<Channel> {
         self.note(status::at_end(conn, self.id)?)
     }
 }
@@ -113,7 +117,7 @@ fn apply_error(number: u64, text: &str) -> Error {
     e
 }
 
-fn stopped(status: &Status) -> Error {
+fn stopped(status: &Channel) -> Error {
     match &status.receive_error {
         Some((number, text)) => receive_error(*number, text),
         None => Error::new(

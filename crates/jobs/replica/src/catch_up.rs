@@ -67,7 +67,7 @@ pub(crate) fn broken(channel: &Channel, patient: bool) -> Option<Error> {
         ));
     }
     let (number, text) = channel.receive_error.as_ref()?;
-    let fatal = channel.receiver.eq_ignore_ascii_case("no");
+    let fatal = !channel.receives();
     if !fatal && patient {
         return None;
     }
@@ -125,7 +125,7 @@ pub(crate) fn catch_up(
             seen.push_back((now, place.clone()));
         }
         let channel = channel(new, name)?;
-        connected |= channel.receiver.eq_ignore_ascii_case("yes");
+        connected |= channel.is_connected();
         let patient = connected || begin.elapsed() < CONNECTS_WITHIN;
         if let Some(e) = broken(&channel, patient) {
             return Err(e);

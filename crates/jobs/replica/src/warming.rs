@@ -18,7 +18,7 @@ pub(crate) fn check(source: &Side, options: &Options) -> Result<()> {
         Some(Hot::OfSource) if Path::new(&source.id.datadir).is_dir() => Ok(()),
         Some(Hot::OfSource) => Err(refused(
             format!(
-                "the files of the source are not on this host ({}), and what is hot cannot be told without them",
+                "the files of the source are not on this host ({}), and without them nothing says what is hot",
                 source.id.datadir
             ),
             "run penstock warm save there, and name its file: --warm=FILE",

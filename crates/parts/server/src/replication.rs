@@ -56,17 +56,50 @@ pub struct Channel {
     pub by_gtid: bool,
     /// Whether it is told to use TLS.
     pub tls: bool,
+    /// Settings that leave events out, as `replicate_do_db = a`.
+    pub filters: Vec<String>,
 }
 
-/// All channels of a server.
-pub fn channels(conn: &mut Conn, id: &Identity) -> Result<Vec<Channel>> {
-    let sql = if id.mariadb_at_least(10, 0, 0) {
+/// Columns with such settings.
+const FILTERS: [&str; 10] = [
+    "replicate_do_db",
+    "replicate_ignore_db",
+    "replicate_do_table",
+    "replicate_ignore_table",
+    "replicate_wild_do_table",
+    "replicate_wild_ignore_table",
+    "replicate_rewrite_db",
+    "replicate_do_domain_ids",
+    "replicate_ignore_domain_ids",
+    "replicate_ignore_server_ids",
+];
+
+impl Channel {
+    /// Whether the thread that receives runs, or tries to.
+    pub fn receives(&self) -> bool {
+        !self.receiver.eq_ignore_ascii_case("no")
+    }
+
+    /// Whether it is connected to its source.
+    pub fn is_connected(&self) -> bool {
+        self.receiver.eq_ignore_ascii_case("yes")
+    }
+}
+
+/// The statement that shows all channels of a server.
+pub(crate) fn status_statement(id: &Identity) -> &'static str {
+    if id.mariadb_at_least(10, 0, 0) {
         "SHOW ALL SLAVES STATUS"
     } else if id.mysql_at_least(8, 0, 22) {
         "SHOW REPLICA STATUS"
     } else {
         "SHOW SLAVE STATUS"
-    };
+    }
+}
+
+/// All channels of a server.
+pub fn channels(conn: &mut Conn, id: &Identity) -> Result<Vec<Channel>> {
+    let sql = status_statement(id);
     let answer = ask(conn, "replication status", sql)?;
     Ok(answer
         .rows
@@ -112,6 +145,12 @@ fn channel(answer: &Answer, row: &Record) -> Channel {
             .ok(),
         by_gtid: !matches!(gtid.to_ascii_lowercase().as_str(), "" | "0" | "no"),
         tls: text(&["Source_SSL_Allowed", "Master_SSL_Allowed"]).eq_ignore_ascii_case("yes"),
+        filters: FILTERS
+            .iter()
+            .map(|name| (name, text(&[name])))
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect(),
     }
 }
 
@@ -247,6 +286,49 @@ mod tests {
             words(false, "x").change(&["SOURCE_PORT = 1".into()]),
             "CHANGE REPLICATION SOURCE TO SOURCE_PORT = 1 FOR CHANNEL 'x'"
         );
+    }
+
+    fn parsed(pairs: &[(&str, &str)]) -> Channel {
+        let (columns, cells) = pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Some(value.as_bytes().to_vec())))
+            .unzip();
+        let mut answer = Answer::default();
+        answer.columns = columns;
+        channel(&answer, &Record(cells))
+    }
+
+    #[test]
+    fn both_flavours_are_read() {
+        let mysql = parsed(&[
+            ("Channel_Name", "penstock"),
+            ("Replica_IO_Running", "Connecting"),
+            ("Replica_SQL_Running", "Yes"),
+            ("Relay_Source_Log_File", "binlog.000003"),
+            ("Exec_Source_Log_Pos", "158"),
+            ("Last_IO_Errno", "2003"),
+            ("Last_IO_Error", "no"),
+            ("Replicate_Do_DB", ""),
+            ("Auto_Position", "1"),
+        ]);
+        assert!(mysql.receives() && !mysql.is_connected() && mysql.applies && mysql.by_gtid);
+        assert!(mysql.filters.is_empty());
+        assert_eq!(mysql.receive_error, Some((2003, "no".into())));
+        assert_eq!(mysql.applied.to_string(), "binlog.000003:158");
+        let mariadb = parsed(&[
+            ("Connection_name", "penstock"),
+            ("Slave_IO_Running", "No"),
+            ("Slave_SQL_Running", "No"),
+            ("Relay_Master_Log_File", "b.000001"),
+            ("Exec_Master_Log_Pos", "4"),
+            ("Last_SQL_Errno", "1062"),
+            ("Last_SQL_Error", "Duplicate entry"),
+            ("Replicate_Wild_Ignore_Table", "mysql.%"),
+            ("Using_Gtid", "No"),
+        ]);
+        assert!(!mariadb.receives() && !mariadb.applies && !mariadb.by_gtid);
+        assert_eq!(mariadb.apply_error, Some((1062, "Duplicate entry".into())));
+        assert_eq!(mariadb.filters, ["replicate_wild_ignore_table = mysql.%"]);
     }
 
     #[test]

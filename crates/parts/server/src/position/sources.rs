@@ -7,6 +7,7 @@
 //! What this does not do: stop an applier.
 
 use crate::ask::{Answer, ask};
+use crate::replication::status_statement;
 use crate::{Error, Identity, Result};
 use std::time::Duration;
 use wire::Conn;
@@ -60,13 +61,7 @@ pub(super) fn read(conn: &mut Conn, identity: &Identity) -> Result<Sources> {
 }
 
 fn look(conn: &mut Conn, identity: &Identity) -> Result<Sources> {
-    let sql = if identity.mariadb_at_least(10, 0, 0) {
-        "SHOW ALL SLAVES STATUS"
-    } else if identity.mysql_at_least(8, 0, 22) {
-        "SHOW REPLICA STATUS"
-    } else {
-        "SHOW SLAVE STATUS"
-    };
+    let sql = status_statement(identity);
     let answer = match ask(conn, "replication status", sql) {
         Err(Error::Wire { source, .. }) if source.code() == Some(1227) => {
             return Ok(Sources {
