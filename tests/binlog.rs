@@ -2,6 +2,7 @@
 
 mod archive;
 mod breaks;
+mod encrypted;
 mod encrypted_log;
 mod kept;
 mod kit;

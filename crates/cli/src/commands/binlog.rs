@@ -51,7 +51,8 @@ fn find(a: &Find, run: &Run, screen: &Screen) -> Result<u8> {
     let name = ServerName::parse(&a.name)?;
     let wanted = settings::binlog::find(a)?;
     let repository = Repository::open(&place::location("--repository", &a.place.repository)?)?;
-    let kept = repository.binlogs(&name)?.ok_or_else(|| {
+    let keys = settings::keys::opening(&a.encryption)?;
+    let kept = repository.readable_binlogs(&name, &keys)?.ok_or_else(|| {
         let what = format!("no binary log of {name} is kept in {}", repository.place());
         Error::new(Kind::Usage, what).hint(format!("penstock binlog archive {name} keeps it"))
     })?;

@@ -8,6 +8,7 @@ use crate::timeline::Timeline;
 use base::{Counters, Result};
 use binlog::gtid::Executed;
 use binlog::{Boundaries, Transaction};
+use encryption::Sealing;
 use run::{Run, failure};
 use std::sync::Arc;
 use store::Store;
@@ -19,6 +20,7 @@ pub(crate) struct State<'r> {
     pub(crate) run: &'r Run,
     pub(crate) options: &'r Options,
     store: Arc<dyn Store>,
+    sealing: Option<Arc<Sealing>>,
     counters: &'r Counters,
     pub(crate) summary: Summary,
     /// The newest timeline.
@@ -55,6 +57,7 @@ impl<'r> State<'r> {
             archived: archived(&kept),
             timeline: newest.map(|t| t.timeline.clone()),
             resumed: !heads.is_empty(),
+            sealing: kept.sealing.clone(),
             heads,
             segment: None,
             run,
@@ -203,7 +206,12 @@ impl<'r> State<'r> {
             return Ok(());
         };
         let from = (segment.head().file.clone(), segment.head().start);
-        let head = segment.finish(&*self.store, &self.boundaries, next)?;
+        let head = segment.finish(
+            &*self.store,
+            self.sealing.as_deref(),
+            &self.boundaries,
+            next,
+        )?;
         let summary = &mut self.summary;
         summary.segments += 1;
         summary.bytes += head.end - head.start;
