@@ -10,4 +10,5 @@ mod leftover;
 mod point_in_time;
 mod repair;
 mod timelines;
+mod watching;
 mod way;

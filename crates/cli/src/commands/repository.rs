@@ -1,7 +1,7 @@
 //! The verbs of a repository.
 
 use super::around::{Job, Outcome, around};
-use super::{After, exceptions, point_in_time, show};
+use super::{After, exceptions, metrics, point_in_time, show};
 use crate::args::encryption::Rekey;
 use crate::args::repository::{Backup, Check, Drill, Init, List, OfKind, Prune, Restore, Where};
 use crate::screen::Screen;
@@ -271,40 +271,7 @@ fn drill_one(
 
 /// Writes the metrics, whatever came of the command.
 pub(super) fn with_metrics(place: &Where, outcome: Result<u8>) -> Result<u8> {
-    let Some(file) = &place.metrics_file else {
-        return outcome;
-    };
-    let written = place::local("--metrics-file", file)
-        .and_then(|()| open(place))
-        .and_then(|repository| repository.list(None))
-        .and_then(|listing| {
-            let text = report::metrics::repository(&listing, jiff::Timestamp::now());
-            // The collector reads at any moment, and only files that end in .prom.
-            let there = std::fs::read_to_string(file).unwrap_or_else(|e| match e.kind() {
-                std::io::ErrorKind::NotFound => String::new(),
-                _ => "?".to_owned(),
-            });
-            if !there.is_empty() && !there.starts_with("# HELP penstock_") {
-                let what = format!(
-                    "{} holds something else than metrics of penstock",
-                    file.display()
-                );
-                return Err(Error::new(Kind::Target, base::units::printable(&what))
-                    .hint("name another file with --metrics-file, or remove it"));
-            }
-            let mut new = file.clone().into_os_string();
-            new.push(".new");
-            std::fs::write(&new, text)
-                .and_then(|()| std::fs::rename(&new, file))
-                .map_err(|e| {
-                    let what = format!("cannot write the metrics into {}: {e}", file.display());
-                    Error::new(Kind::Storage, base::units::printable(&what))
-                })
-        });
-    match (outcome, written) {
-        (Ok(_), Err(e)) => Err(e),
-        (outcome, _) => outcome,
-    }
+    metrics::with(place, outcome, "")
 }
 
 /// `penstock restore`.

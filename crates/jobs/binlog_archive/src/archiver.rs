@@ -2,6 +2,7 @@
 
 mod mend;
 mod session;
+pub mod standing;
 mod state;
 
 use crate::kept::{Kept, of_keys};
@@ -157,6 +158,8 @@ pub fn archive(run: &Run, store: &Arc<dyn Store>, options: &Options) -> Result<S
         }
         run.observer
             .event(base::Event::Waiting(Some("the server".to_owned())));
+        state.standings.lost();
+        state.report();
         pause = (pause * 2).clamp(Duration::from_millis(250), LONGEST_PAUSE);
         // Nothing is lost by waiting: the server keeps what was not read.
         if wait(run, pause) {

@@ -1,5 +1,6 @@
 //! What is archived so far, and the segment that is being filled.
 
+use super::standing::Standings;
 use super::{Options, Summary};
 use crate::kept::{Kept, KeptTimeline};
 use crate::layout::Name;
@@ -23,6 +24,7 @@ pub(crate) struct State<'r> {
     sealing: Option<Arc<Sealing>>,
     counters: &'r Counters,
     pub(crate) summary: Summary,
+    pub(crate) standings: Standings,
     /// The newest timeline.
     pub(crate) timeline: Option<Timeline>,
     /// The heads of the file that is being followed.
@@ -65,9 +67,17 @@ impl<'r> State<'r> {
             options,
             counters,
             summary: Summary::default(),
+            standings: Standings::new(),
             changed: false,
             asked: 0,
         })
+    }
+
+    /// Says how the archive stands.
+    pub(crate) fn report(&mut self) {
+        let segment = self.segment.as_ref().filter(|s| !s.is_empty());
+        let unstored = segment.map(|s| s.since.elapsed());
+        self.standings.report(&*self.run.observer, unstored);
     }
 
     /// Whether anything came since this was asked last.
