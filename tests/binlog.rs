@@ -2,6 +2,7 @@
 
 mod archive;
 mod breaks;
+mod encrypted;
 mod encrypted_log;
 mod kept;
 mod kit;
@@ -9,4 +10,5 @@ mod leftover;
 mod point_in_time;
 mod repair;
 mod timelines;
+mod watching;
 mod way;

@@ -1,6 +1,7 @@
 //! `penstock binlog`: the binary log of a server.
 
 use super::connection::Connection;
+use super::encryption::{Encrypting, Opening};
 use super::limits::StoreLimits;
 use super::repository::Where;
 use super::values::{duration, gtid, moment, size};
@@ -72,6 +73,8 @@ pub struct Find {
     /// At most this number of them
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
+    #[command(flatten)]
+    pub encryption: Opening,
 }
 
 /// `penstock binlog archive`.
@@ -125,6 +128,8 @@ pub struct Archive {
     /// repository]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub server_id: Option<u32>,
+    #[command(flatten)]
+    pub encryption: Encrypting,
     #[command(flatten)]
     pub store_limits: StoreLimits,
     #[command(flatten)]

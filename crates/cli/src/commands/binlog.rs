@@ -2,7 +2,7 @@
 
 use super::around::{Job, Outcome, around};
 use super::repository::with_metrics;
-use super::{control, exceptions, show};
+use super::{control, exceptions, metrics, show};
 use crate::args::binlog::{Archive, Binlog, Find};
 use crate::screen::Screen;
 use crate::settings::config::Config;
@@ -30,6 +30,8 @@ fn archive(a: &Archive, config: Option<&Config>, run: &Run, screen: &Screen) -> 
         server: Some(name.as_str()),
         repository: &place.to_string(),
     };
+    let running = metrics::Running::start(name.as_str(), &a.place, &run.observer);
+    let run = &run.with_observer(running.clone());
     let outcome = around(config, job, || {
         let repository = Repository::open(&place)?;
         if start.is_none() {
@@ -44,14 +46,15 @@ fn archive(a: &Archive, config: Option<&Config>, run: &Run, screen: &Screen) -> 
         let summary = shown.json();
         Ok(Outcome { code, summary })
     });
-    with_metrics(&a.place, outcome)
+    metrics::with(&a.place, outcome, &running.end())
 }
 
 fn find(a: &Find, run: &Run, screen: &Screen) -> Result<u8> {
     let name = ServerName::parse(&a.name)?;
     let wanted = settings::binlog::find(a)?;
     let repository = Repository::open(&place::location("--repository", &a.place.repository)?)?;
-    let kept = repository.binlogs(&name)?.ok_or_else(|| {
+    let keys = settings::keys::opening(&a.encryption)?;
+    let kept = repository.readable_binlogs(&name, &keys)?.ok_or_else(|| {
         let what = format!("no binary log of {name} is kept in {}", repository.place());
         Error::new(Kind::Usage, what).hint(format!("penstock binlog archive {name} keeps it"))
     })?;

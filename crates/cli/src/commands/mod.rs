@@ -7,6 +7,7 @@ mod channel;
 mod config;
 mod control;
 mod each;
+mod metrics;
 mod point_in_time;
 mod replica;
 mod report;

@@ -1,7 +1,7 @@
 //! The verbs of a repository.
 
 use super::around::{Job, Outcome, around};
-use super::{After, exceptions, point_in_time, show};
+use super::{After, exceptions, metrics, point_in_time, show};
 use crate::args::encryption::Rekey;
 use crate::args::repository::{Backup, Check, Drill, Init, List, OfKind, Prune, Restore, Where};
 use crate::screen::Screen;
@@ -143,7 +143,7 @@ pub fn check(a: &Check, config: Option<&Config>, run: &Run, screen: &Screen) -> 
                 .hint("penstock list shows what there is"));
         }
         let checked = match (&a.backup, a.kind) {
-            (None, None) => repository.check_logs(run, server.as_ref()),
+            (None, None) => repository.check_logs(run, server.as_ref(), (&keys, a.files_only)),
             _ => Ok(Vec::new()),
         };
         // What was found of backups is shown all the same.
@@ -271,40 +271,7 @@ fn drill_one(
 
 /// Writes the metrics, whatever came of the command.
 pub(super) fn with_metrics(place: &Where, outcome: Result<u8>) -> Result<u8> {
-    let Some(file) = &place.metrics_file else {
-        return outcome;
-    };
-    let written = place::local("--metrics-file", file)
-        .and_then(|()| open(place))
-        .and_then(|repository| repository.list(None))
-        .and_then(|listing| {
-            let text = report::metrics::repository(&listing, jiff::Timestamp::now());
-            // The collector reads at any moment, and only files that end in .prom.
-            let there = std::fs::read_to_string(file).unwrap_or_else(|e| match e.kind() {
-                std::io::ErrorKind::NotFound => String::new(),
-                _ => "?".to_owned(),
-            });
-            if !there.is_empty() && !there.starts_with("# HELP penstock_") {
-                let what = format!(
-                    "{} holds something else than metrics of penstock",
-                    file.display()
-                );
-                return Err(Error::new(Kind::Target, base::units::printable(&what))
-                    .hint("name another file with --metrics-file, or remove it"));
-            }
-            let mut new = file.clone().into_os_string();
-            new.push(".new");
-            std::fs::write(&new, text)
-                .and_then(|()| std::fs::rename(&new, file))
-                .map_err(|e| {
-                    let what = format!("cannot write the metrics into {}: {e}", file.display());
-                    Error::new(Kind::Storage, base::units::printable(&what))
-                })
-        });
-    match (outcome, written) {
-        (Ok(_), Err(e)) => Err(e),
-        (outcome, _) => outcome,
-    }
+    metrics::with(place, outcome, "")
 }
 
 /// `penstock restore`.
@@ -333,7 +300,9 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
                     None => Some(BackupKind::Logical),
                 });
                 let gap = a.moment.across_gap;
-                let plan = repository::plan(run, &repository, &of, (asked, only), &target, gap)?;
+                let keys = settings::keys::opening(&a.how.encryption)?;
+                let of_kind = (asked, only);
+                let plan = repository::plan(run, &repository, &of, of_kind, &target, gap, &keys)?;
                 for why in &plan.passed_over {
                     run.observer.warn(format!("an older backup is used: {why}"));
                 }
@@ -341,7 +310,12 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
                 Some(plan)
             }
         };
-        let from = options.from.moved(repository.place_of(&entry)?);
+        let mut from = options.from.moved(repository.place_of(&entry)?);
+        // The keys may be for the binary log alone.
+        let only_log = plan.is_some() && !entry.encrypted;
+        if only_log {
+            from = Place::from(repository.place_of(&entry)?);
+        }
         if let Some(plan) = &plan {
             let options = load::Options {
                 from: from.clone(),
@@ -356,10 +330,14 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
             }
         }
         let of_snapshot = match entry.kind {
-            BackupKind::Snapshot => Some(settings::snapshot::of_repository(
-                repository.place_of(&entry)?,
-                a,
-            )?),
+            BackupKind::Snapshot => {
+                let place = repository.place_of(&entry)?;
+                let mut options = settings::snapshot::of_repository(place, a)?;
+                if only_log {
+                    options.from = from.clone();
+                }
+                Some(options)
+            }
             BackupKind::Logical => {
                 settings::rules::restored_archive(a)?;
                 None
@@ -420,8 +398,10 @@ pub fn rekey(a: &Rekey, screen: &Screen) -> Result<u8> {
             })?;
             done.push(format!("{}@{}", entry.server, entry.id));
         }
+        let of = server(a.server_name.as_ref())?;
+        done.extend(repository.rekey_logs(of.as_ref(), &old, &new)?);
         if done.is_empty() {
-            let what = format!("{} holds no encrypted backup", repository.place());
+            let what = format!("{} holds no encrypted backup or log", repository.place());
             return Err(Error::new(Kind::Usage, what).hint("penstock list shows what there is"));
         }
     }

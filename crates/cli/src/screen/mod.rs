@@ -71,6 +71,7 @@ struct Phase {
     /// The last wait that went to a plain log, and when.
     announced: Option<(String, Instant)>,
     impact: Option<String>,
+    standing: base::Standing,
 }
 
 /// The observer that prints.
@@ -165,12 +166,16 @@ impl Screen {
     fn tick_json(&self) {
         self.with_phase(|p| {
             if let Some(p) = p {
-                self.json(serde_json::json!({
+                let mut progress = serde_json::json!({
                     "event": "progress", "phase": p.name, "rows": p.counters.rows.get(),
                     "bytes": p.counters.bytes.get(), "stored": p.counters.stored.get(),
                     "bytes_expected": p.counters.bytes_expected.get(), "busy": p.counters.busy.get(),
                     "waiting": p.waiting, "impact": p.impact,
-                }));
+                });
+                for (name, value) in &p.standing.values {
+                    progress[*name] = rounded(*value).into();
+                }
+                self.json(progress);
             }
         });
     }
@@ -345,6 +350,7 @@ impl Observer for Screen {
                         waiting: None,
                         announced: None,
                         impact: None,
+                        standing: base::Standing::default(),
                     });
                 });
             }
@@ -390,6 +396,11 @@ impl Observer for Screen {
             Event::Steering(text) => self.with_phase(|p| {
                 if let Some(p) = p {
                     p.impact = text;
+                }
+            }),
+            Event::Standing(standing) => self.with_phase(|p| {
+                if let Some(p) = p {
+                    p.standing = standing;
                 }
             }),
             Event::Table {
@@ -441,7 +452,7 @@ impl Phase {
     fn line(&self, width: Option<usize>, paused: bool) -> String {
         let c = &self.counters;
         let elapsed = || base::units::seconds(self.start.elapsed().as_secs_f64());
-        if c.bytes.get() == 0 && c.rows.get() == 0 {
+        if c.bytes.get() == 0 && c.rows.get() == 0 && self.standing.text.is_empty() {
             let text = match &self.waiting {
                 Some(what) => format!(
                     "{}: waiting for {} ({})",
@@ -484,6 +495,12 @@ impl Phase {
             pieces.push(Piece::new(
                 rank,
                 format!("; waiting for {}", printable(what)),
+            ));
+        }
+        if !self.standing.text.is_empty() {
+            pieces.push(Piece::new(
+                1,
+                format!("; {}", printable(&self.standing.text)),
             ));
         }
         if let Some(text) = &self.impact {
@@ -559,6 +576,7 @@ mod tests {
             waiting: Some("replica db2:3306, 12 s behind (2 s allowed)".to_owned()),
             announced: None,
             impact: Some("impact 3.1 % of 5 %".to_owned()),
+            standing: base::Standing::default(),
         }
     }
 

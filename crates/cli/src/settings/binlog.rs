@@ -39,6 +39,8 @@ pub fn archive(a: &Archive, repository: &Location) -> Result<(Options, Option<St
         max_segment: a.segment_size,
         once: a.once,
         repair: a.repair,
+        keys: super::keys::encrypting(&a.encryption)?,
+        encrypted_only: false,
         server_id: a.server_id.unwrap_or_else(|| {
             binlog_archive::replica_number(&format!("{} {}", a.name, repository.absolute()))
         }),

@@ -2,11 +2,13 @@
 
 mod mend;
 mod session;
+pub mod standing;
 mod state;
 
-use crate::kept::Kept;
+use crate::kept::{Kept, of_keys};
 use base::{Error, Kind, Result};
 use binlog::gtid::Executed;
+use encryption::{Keys, Sealing};
 use run::Run;
 use session::{Ended, Session};
 use state::State;
@@ -32,6 +34,10 @@ pub struct Options {
     pub once: bool,
     /// Read everything that is archived through first, and archive again what is damaged. What is seen to be missing is in any case.
     pub repair: bool,
+    /// What a new log is encrypted with. Of one that is encrypted already they must be the same; none are needed to go on with it.
+    pub keys: Keys,
+    /// Whether a log that is not encrypted is refused.
+    pub encrypted_only: bool,
     /// Number as a replica; no other replica may have it.
     pub server_id: u32,
 }
@@ -92,6 +98,7 @@ pub fn archive(run: &Run, store: &Arc<dyn Store>, options: &Options) -> Result<S
             "{name} is nothing of the binary logs, and left alone"
         ));
     }
+    encrypt(&mut kept, options)?;
     if options.repair {
         mend::read_through(run, &mut kept)?;
     }
@@ -151,6 +158,8 @@ pub fn archive(run: &Run, store: &Arc<dyn Store>, options: &Options) -> Result<S
         }
         run.observer
             .event(base::Event::Waiting(Some("the server".to_owned())));
+        state.standings.lost();
+        state.report();
         pause = (pause * 2).clamp(Duration::from_millis(250), LONGEST_PAUSE);
         // Nothing is lost by waiting: the server keeps what was not read.
         if wait(run, pause) {
@@ -162,6 +171,46 @@ pub fn archive(run: &Run, store: &Arc<dyn Store>, options: &Options) -> Result<S
     let mut summary = state.summary;
     summary.seconds = begin.elapsed().as_secs_f64();
     Ok(summary)
+}
+
+/// Makes the key of a new log, and compares that of another with what is named.
+fn encrypt(kept: &mut Kept, options: &Options) -> Result<()> {
+    let store = Arc::clone(&kept.store);
+    let refuse = |what: &str, hint: &str| Err(Error::new(Kind::Usage, what).hint(hint));
+    match &kept.sealing {
+        Some(sealing) => match sealing.fits(&*store, &options.keys) {
+            Ok(true) => Ok(()),
+            Ok(false) => refuse(
+                "the archived log is encrypted with other keys than those that are named",
+                "leave --encrypt-to and --passphrase-file out to go on as it is; penstock rekey --repository changes the keys",
+            ),
+            Err(e) => Err(of_keys(&e)),
+        },
+        None if kept.holds_sealed() => {
+            let what = format!(
+                "{} is missing, and the archived log is encrypted",
+                encryption::RECIPIENT
+            );
+            Err(Error::new(Kind::Archive, what).hint(
+                "restore it from a copy of the repository, or archive the log under another NAME",
+            ))
+        }
+        None if options.keys.can_encrypt() && !kept.timelines.is_empty() => refuse(
+            "a log is archived there already, and it is not encrypted",
+            "archive it under another NAME or into another repository, or go on without encryption",
+        ),
+        None if options.keys.can_encrypt() => {
+            let made = Sealing::create(&*store, &options.keys);
+            kept.sealing = Some(Arc::new(made.map_err(|e| of_keys(&e))?));
+            base::failpoint::reached("the key of a binary log is made");
+            Ok(())
+        }
+        None if options.encrypted_only => refuse(
+            "the repository takes nothing that is not encrypted",
+            "add --encrypt-to RECIPIENT or --passphrase-file FILE",
+        ),
+        None => Ok(()),
+    }
 }
 
 /// A number that other replicas hardly have, and that is the same for the same text each time.

@@ -5,6 +5,7 @@ use crate::segment::{self, Head};
 use crate::timeline::Timeline;
 use base::{Error, Kind, Result};
 use binlog::gtid::Executed;
+use encryption::{Keys, Opening, Sealing};
 use run::failure;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,6 +18,10 @@ const HEADS_LIMIT: u64 = 1 << 30;
 #[derive(Clone)]
 pub struct Kept {
     pub(crate) store: Arc<dyn Store>,
+    /// What its segments are encrypted to, if they are.
+    pub(crate) sealing: Option<Arc<Sealing>>,
+    /// What opens them.
+    pub(crate) key: Option<Arc<Opening>>,
     /// In their order.
     pub timelines: Vec<KeptTimeline>,
     /// Names that mean nothing here, and segments whose timeline is not there.
@@ -56,6 +61,11 @@ pub(crate) struct Hole {
     pub(crate) start: u64,
     /// Up to this one; `None`: to the file's end.
     pub(crate) end: Option<u64>,
+}
+
+/// An error of keys.
+pub(crate) fn of_keys(e: &encryption::Error) -> Error {
+    failure::encryption("cannot read the binary log", e)
 }
 
 impl KeptFile {
@@ -192,6 +202,7 @@ impl Kept {
                 Some(Name::Heads { timeline, file }) => {
                     joined.insert((timeline, file));
                 }
+                None if matches!(&*entry.name, encryption::KEY | encryption::RECIPIENT) => {}
                 None => others.push(entry.name),
             }
         }
@@ -204,8 +215,11 @@ impl Kept {
             return Err(Error::new(Kind::Archive, base::units::printable(&what))
                 .hint("restore it from a copy of the repository; without it nothing says which server they are of"));
         }
+        let sealing = Sealing::open(&*store).map_err(|e| of_keys(&e))?;
         let mut kept = Kept {
             store,
+            sealing: sealing.map(Arc::new),
+            key: None,
             timelines: Vec::new(),
             unfinished,
             others,
@@ -278,6 +292,31 @@ impl Kept {
         }
         kept.arrange(all);
         Ok(kept)
+    }
+
+    /// Whether its segments are encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.sealing.is_some() || self.holds_sealed()
+    }
+
+    /// Whether a segment is, although what they are encrypted to may be lost.
+    pub(crate) fn holds_sealed(&self) -> bool {
+        let files = self.timelines.iter().flat_map(|t| &t.files);
+        let mut heads = files.flat_map(|f| f.segments.iter().chain(&f.behind));
+        heads.any(|h| h.sealed.is_some())
+    }
+
+    /// Opens what is encrypted with these keys, which are not needed where nothing is.
+    pub fn unlock(&mut self, keys: &Keys) -> Result<()> {
+        if !self.is_encrypted() {
+            return Ok(());
+        }
+        if !keys.can_open() {
+            return Err(segment::locked("the binary log"));
+        }
+        let key = Opening::open(&*self.store, keys).map_err(|e| of_keys(&e))?;
+        self.key = Some(Arc::new(key));
+        Ok(())
     }
 
     /// Removes what killed runs were writing; only the one run that writes may do that.

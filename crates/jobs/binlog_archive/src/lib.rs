@@ -22,6 +22,7 @@ mod survey;
 mod timeline;
 mod walk;
 
+pub use archiver::standing;
 pub use archiver::{Options, Start, Summary, archive, replica_number};
 pub use check::CheckedLog;
 pub use kept::{Kept, KeptFile, KeptTimeline};

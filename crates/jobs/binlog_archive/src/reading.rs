@@ -2,6 +2,7 @@
 
 use crate::kept::{Kept, KeptFile};
 use crate::segment;
+use encryption::Opening;
 use std::io::{self, Read};
 use std::sync::Arc;
 use store::Store;
@@ -10,6 +11,7 @@ use store::Store;
 /// reached, so the last bytes that were read before an error are not to be used.
 pub struct FileBytes {
     store: Arc<dyn Store>,
+    key: Option<Arc<Opening>>,
     /// Names of the segments that are left, the next one last.
     left: Vec<(String, u64)>,
     now: Option<Current>,
@@ -28,18 +30,19 @@ struct Current {
 impl Kept {
     /// The bytes of a file from an offset on.
     pub fn bytes(&self, file: &KeptFile, from: u64) -> FileBytes {
-        FileBytes::new(&self.store, file, from)
+        FileBytes::new(self, file, from)
     }
 }
 
 impl FileBytes {
-    fn new(store: &Arc<dyn Store>, file: &KeptFile, from: u64) -> FileBytes {
+    fn new(kept: &Kept, file: &KeptFile, from: u64) -> FileBytes {
         let all = file.segments.iter().filter(|s| s.end > from);
         let mut left: Vec<(String, u64)> = all.map(|s| (s.name(), s.start)).collect();
         left.reverse();
         let start = left.last().map_or(from, |(_, start)| *start);
         FileBytes {
-            store: Arc::clone(store),
+            store: Arc::clone(&kept.store),
+            key: kept.key.clone(),
             left,
             now: None,
             skip: from.saturating_sub(start),
@@ -50,7 +53,8 @@ impl FileBytes {
         let Some((name, _)) = self.left.pop() else {
             return Ok(false);
         };
-        let (head, bytes) = segment::open(&*self.store, &name).map_err(io::Error::other)?;
+        let (head, bytes) =
+            segment::open(&*self.store, &name, self.key.as_deref()).map_err(io::Error::other)?;
         let mut current = Current {
             name,
             bytes,

@@ -141,6 +141,22 @@ impl Kept {
         newest.map(|(i, ..)| i)
     }
 
+    /// A place at which a backup's own place cannot be later, if all that is known of the backup is when it began: the first event of the
+    /// newest file that the server had begun a good while before. Clocks of two hosts differ.
+    pub fn not_after(&self, began: i64) -> Option<(usize, Place)> {
+        const TOLERANCE: i64 = 600;
+        let timelines = self.timelines.iter().enumerate();
+        let files = timelines.flat_map(|(i, t)| t.files.iter().map(move |f| (i, f)));
+        let begun = files.filter_map(|(i, f)| Some((i, f, f.segments.first()?.created)));
+        let before = begun.filter(|(.., created)| i64::from(*created) + TOLERANCE <= began);
+        let (i, file, _) = before.max_by_key(|(i, _, created)| (*i, *created))?;
+        let place = Place {
+            file: file.name.clone(),
+            offset: binlog::MAGIC.len() as u64,
+        };
+        Some((i, place))
+    }
+
     /// The way from a place of a timeline.
     pub fn route(
         &self,

@@ -2,10 +2,14 @@
 //!
 //! The first line of the object is a JSON text, the rest is zstd: `tail -n +2 SEGMENT | zstd -d` gives the server's own bytes.
 //! All segments of a file, one after the other, are that file.
+//!
+//! Of an encrypted one what follows the line is an age file. It holds the line again, with the digest of the bytes, and the zstd: so a
+//! line that was changed is noticed by whoever has the key, and bytes that were changed by everybody.
 
 use base::{Error, Kind, Result};
 use binlog::gtid::{Executed, Gtid};
 use binlog::{Boundaries, Transaction};
+use encryption::{Opening, Sealing};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use store::Store;
@@ -54,8 +58,11 @@ pub struct Head {
     /// The file ends here, and the log goes on in this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// BLAKE3 of the bytes.
+    /// BLAKE3 of the bytes; empty where they are encrypted.
     pub blake3: String,
+    /// BLAKE3 of what is stored behind this line, where it is encrypted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<String>,
     /// Length of the object.
     #[serde(default)]
     pub stored: u64,
@@ -109,6 +116,15 @@ impl Head {
             start: self.start,
         };
         name.to_string()
+    }
+
+    /// As it stands in front of encrypted bytes.
+    fn outer(self, sealed: String) -> Head {
+        Head {
+            blake3: String::new(),
+            sealed: Some(sealed),
+            ..self
+        }
     }
 
     fn parse(line: &[u8]) -> Option<Head> {
@@ -209,6 +225,7 @@ impl Segment {
     pub(crate) fn finish(
         self,
         store: &dyn Store,
+        sealing: Option<&Sealing>,
         boundaries: &Boundaries,
         next: Option<&str>,
     ) -> Result<Head> {
@@ -218,10 +235,14 @@ impl Segment {
         head.next = next.map(str::to_owned);
         head.blake3 = self.hasher.finalize().to_hex().to_string();
         let bytes = self.bytes.finish();
-        let bytes = bytes.map_err(|e| Error::new(Kind::Internal, e.to_string()))?;
-        let mut object = serde_json::to_vec(&head).unwrap_or_default();
-        object.push(b'\n');
-        object.extend_from_slice(&bytes);
+        let mut bytes = bytes.map_err(|e| Error::new(Kind::Internal, e.to_string()))?;
+        if let Some(sealing) = sealing {
+            let sealed = sealing.seal(&behind(&head, &bytes));
+            let doing = "cannot encrypt the binary log";
+            bytes = sealed.map_err(|e| run::failure::encryption(doing, &e))?;
+            head = head.outer(blake3::hash(&bytes).to_hex().to_string());
+        }
+        let object = behind(&head, &bytes);
         head.stored = object.len() as u64;
         let name = head.name();
         base::failpoint::reached("a segment of the binary log is complete");
@@ -234,39 +255,98 @@ impl Segment {
     }
 }
 
+/// A line that describes bytes, and the bytes.
+fn behind(head: &Head, bytes: &[u8]) -> Vec<u8> {
+    let mut all = serde_json::to_vec(head).unwrap_or_default();
+    all.push(b'\n');
+    all.extend_from_slice(bytes);
+    all
+}
+
 /// Reads what stands in front of a segment's bytes.
 pub(crate) fn read_head(store: &dyn Store, name: &str, stored: u64) -> Result<Head> {
-    let (head, _) = open(store, name)?;
+    let (head, _) = stored_segment(store, name)?;
     Ok(Head { stored, ..head })
 }
 
-/// Opens a segment: its head, and its bytes.
-pub(crate) fn open(store: &dyn Store, name: &str) -> Result<(Head, Box<dyn Read + Send>)> {
+/// A segment as it is stored: its line, and what follows.
+fn stored_segment(store: &dyn Store, name: &str) -> Result<(Head, Box<dyn BufRead + Send>)> {
     let object = store
         .open(name)
         .map_err(|e| run::failure::store("cannot read the binary log", &e))?;
     let mut object = BufReader::new(object);
-    let mut line = Vec::new();
-    let read = (&mut object).take(HEAD_LIMIT).read_until(b'\n', &mut line);
-    read.map_err(|e| damaged(name, &e.to_string()))?;
-    let head = Head::parse(&line).filter(|h| h.name() == name);
+    let head = line(&mut object).map_err(|e| damaged(name, &e.to_string()))?;
+    let head = head.filter(|h| h.name() == name);
     let head = head.ok_or_else(|| damaged(name, "it does not begin as a segment does"))?;
+    Ok((head, Box::new(object)))
+}
+
+fn line(from: &mut impl BufRead) -> std::io::Result<Option<Head>> {
+    let mut line = Vec::new();
+    from.take(HEAD_LIMIT).read_until(b'\n', &mut line)?;
+    Ok(Head::parse(&line))
+}
+
+/// Opens a segment: its head, with the digest of its bytes, and its bytes.
+pub(crate) fn open(
+    store: &dyn Store,
+    name: &str,
+    key: Option<&Opening>,
+) -> Result<(Head, Box<dyn Read + Send>)> {
+    let (mut head, mut object) = stored_segment(store, name)?;
+    if head.sealed.is_some() {
+        let wrong = |e: &std::io::Error| {
+            damaged(
+                name,
+                &format!("its encrypted bytes differ from what was written ({e})"),
+            )
+        };
+        let key = key.ok_or_else(|| locked("the binary log"))?;
+        let mut opened = BufReader::new(key.read(Box::new(object)).map_err(|e| wrong(&e))?);
+        let inner = line(&mut opened).map_err(|e| wrong(&e))?;
+        // Behind another line the bytes would be another part of the log.
+        let sealed = head.sealed.clone().unwrap_or_default();
+        let inner = inner.filter(|inner| inner.clone().outer(sealed) == head);
+        head = inner.ok_or_else(|| {
+            damaged(
+                name,
+                "its line is not the one that was written with its bytes",
+            )
+        })?;
+        object = Box::new(opened);
+    }
     let bytes = zstd::stream::read::Decoder::with_buffer(object);
     let bytes = bytes.map_err(|e| damaged(name, &e.to_string()))?;
     Ok((head, Box::new(bytes)))
 }
 
-/// Reads a segment to its end, and compares its digest.
+/// The error of a log that cannot be read without a key.
+pub(crate) fn locked(what: &str) -> Error {
+    Error::new(
+        Kind::Usage,
+        format!("{what} is encrypted, and no key is named"),
+    )
+    .hint("add --identity FILE or --passphrase-file FILE")
+}
+
+/// Reads a segment to its end, and compares its digest; of an encrypted one that of what is stored, which needs no key.
 pub(crate) fn verify(store: &dyn Store, head: &Head) -> Result<()> {
     let name = head.name();
-    let (_, mut bytes) = open(store, &name)?;
+    let (head, mut object) = stored_segment(store, &name)?;
     let mut hasher = blake3::Hasher::new();
-    let copied = std::io::copy(&mut bytes, &mut hasher);
-    let copied = copied.map_err(|e| damaged(&name, &e.to_string()))?;
-    if copied != head.end - head.start || hasher.finalize().to_hex().as_str() != head.blake3 {
-        return Err(damaged(&name, "its bytes are not those that were written"));
+    let (wanted, copied) = match &head.sealed {
+        Some(sealed) => (sealed, std::io::copy(&mut object, &mut hasher)),
+        None => {
+            let bytes = zstd::stream::read::Decoder::with_buffer(object);
+            let mut bytes = bytes.map_err(|e| damaged(&name, &e.to_string()))?;
+            (&head.blake3, std::io::copy(&mut bytes, &mut hasher))
+        }
+    };
+    copied.map_err(|e| damaged(&name, &e.to_string()))?;
+    match hasher.finalize().to_hex().as_str() == wanted {
+        true => Ok(()),
+        false => Err(damaged(&name, "its bytes are not those that were written")),
     }
-    Ok(())
 }
 
 /// A segment that is not what was written.

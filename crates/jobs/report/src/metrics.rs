@@ -4,6 +4,43 @@ use jiff::Timestamp;
 use repository::{BackupKind, Entry, Listing, Proof, Unlisted};
 use std::collections::BTreeSet;
 
+/// How the archive of a server's binary log stands, in the same format.
+pub fn binlog(server: &str, standing: &base::Standing) -> String {
+    use binlog_archive::standing::{AT_RISK, CONNECTED, LAG, LAST_EVENT};
+    let gauges = [
+        (
+            CONNECTED,
+            "penstock_binlog_connected",
+            "1 while the server's binary log is followed, else 0.",
+        ),
+        (
+            LAG,
+            "penstock_binlog_lag_seconds",
+            "How far the archive is behind the server.",
+        ),
+        (
+            AT_RISK,
+            "penstock_binlog_at_risk_seconds",
+            "Age of what would be lost with the server now.",
+        ),
+        (
+            LAST_EVENT,
+            "penstock_binlog_last_event_timestamp_seconds",
+            "When the last event that came was written.",
+        ),
+    ];
+    let mut text = String::new();
+    for (key, name, help) in gauges {
+        let value = standing.values.iter().find(|(k, _)| *k == key);
+        if let Some((_, value)) = value {
+            text.push_str(&format!(
+                "# HELP {name} {help}\n# TYPE {name} gauge\n{name}{{server=\"{server}\"}} {value}\n"
+            ));
+        }
+    }
+    text
+}
+
 /// The state of a repository as text of Prometheus' exposition format, version 0.0.4
 /// (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
 pub fn repository(l: &Listing, now: Timestamp) -> String {

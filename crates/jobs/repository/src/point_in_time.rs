@@ -11,6 +11,7 @@ use crate::selection::Selection;
 use base::{Error, Kind, Result};
 use binlog::gtid::Executed;
 use binlog_archive::{Kept, Leg, NoRoute, Place, Route, Taken, Target};
+use encryption::Keys;
 use replay::{LogFile, LogFiles};
 use run::Run;
 use std::io::{self, Read};
@@ -51,8 +52,9 @@ pub fn plan(
     (backup, kind): (Option<&Entry>, Option<BackupKind>),
     target: &Target,
     across_gap: bool,
+    keys: &Keys,
 ) -> Result<Plan> {
-    let kept = repository.binlogs(server)?.ok_or_else(|| {
+    let kept = repository.readable_binlogs(server, keys)?.ok_or_else(|| {
         let what = format!(
             "no binary log of {server} is kept in {}",
             repository.place()
@@ -76,6 +78,14 @@ pub fn plan(
     let (mut why, mut gaps, mut selected) = (Vec::new(), false, false);
     for entry in entries {
         let name = format!("{}@{}", entry.server, entry.id);
+        let entry = match repository.opened(entry, keys) {
+            Ok(entry) => entry,
+            Err(e) if e.kind == Kind::Usage || e.kind == Kind::Archive => {
+                why.push(base::units::printable(&format!("{name}: {}", e.what)));
+                continue;
+            }
+            Err(e) => return Err(e),
+        };
         match way(&kept, &entry, target)? {
             Ok(route) if route.missing.is_empty() || across_gap => {
                 if let Some(reason) = begins_again(&kept, &entry, &route) {
@@ -160,12 +170,6 @@ pub(crate) fn way(
     entry: &Entry,
     target: &Target,
 ) -> Result<std::result::Result<Route, String>> {
-    let position = &entry.position;
-    if entry.encrypted && position.binlog_file.is_none() {
-        return Ok(Err(
-            "is encrypted, and its place in the log is not known".into()
-        ));
-    }
     let Some(from) = place_of(entry) else {
         return Ok(Err("has no place in the binary log".into()));
     };

@@ -10,11 +10,13 @@
 use crate::catalog::Entry;
 use crate::layout::{BackupId, ServerName};
 use crate::lock::Lock;
-use crate::repo::{Repository, storage};
+use crate::repo::{Repository, names, storage};
 use archive::{FileRecord, Manifest, marker};
 use base::{Error, Kind, Result};
+use encryption::{Keys, Place};
 use run::failure;
 use snapshot::manifest;
+use store::Store;
 
 impl Repository {
     /// Lists whole backups again, unless a prune is at work, which does the same.
@@ -96,28 +98,56 @@ impl Repository {
                 return Err(failure::encryption(doing, &e));
             }
         }
-        let read = |name: &str, limit: u64| match archive.read_all(name, limit) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(e) if e.not_found() => Ok(None),
-            Err(e) => Err(cannot(&e)),
-        };
-        let Some(bytes) = read(archive::manifest::MANIFEST, 1 << 30)? else {
-            let Some(bytes) = read(manifest::MANIFEST, manifest::LIMIT)? else {
-                return Ok(None);
-            };
-            let of = snapshot::Manifest::parse(&bytes).map_err(|e| {
-                let what = format!("the manifest of the backup {server}@{id} cannot be read: {e}");
-                Error::new(Kind::Archive, what)
-            })?;
-            let stored = FileRecord::of(&bytes);
-            return Ok(Some(Entry::of_snapshot((server, id), &of, stored)));
-        };
-        let manifest = Manifest::parse(&bytes)
-            .map_err(|e| failure::archive(format_args!("the backup {server}@{id}"), &e))?;
-        Ok(Some(Entry::of(
-            (server, id),
-            &manifest,
-            FileRecord::of(&bytes),
-        )))
+        entry_in(&*archive, server, id)
     }
+
+    /// The same entry with what only the backup itself says where it is encrypted.
+    pub(crate) fn opened(&self, entry: Entry, keys: &Keys) -> Result<Entry> {
+        if !entry.encrypted {
+            return Ok(entry);
+        }
+        let (server, id) = names(&entry)?;
+        let doing = format!("cannot read the backup {server}@{id}");
+        let place = Place::new(self.backup_place(&server, &id), keys.clone());
+        let archive = place
+            .open(None)
+            .map_err(|e| failure::encryption(&doing, &e))?;
+        let of = entry_in(&*archive, &server, &id)?;
+        let of =
+            of.ok_or_else(|| Error::new(Kind::Archive, format!("{doing}: it is not whole")))?;
+        Ok(Entry {
+            sequence: entry.sequence,
+            encrypted: true,
+            manifest: entry.manifest,
+            ..of
+        })
+    }
+}
+
+/// The entry of what is in this store; `None` if it has no manifest.
+fn entry_in(archive: &dyn Store, server: &ServerName, id: &BackupId) -> Result<Option<Entry>> {
+    let cannot = |e: &store::Error| storage(&format!("cannot read the backup {server}@{id}"), e);
+    let read = |name: &str, limit: u64| match archive.read_all(name, limit) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(e) if e.not_found() => Ok(None),
+        Err(e) => Err(cannot(&e)),
+    };
+    let Some(bytes) = read(archive::manifest::MANIFEST, 1 << 30)? else {
+        let Some(bytes) = read(manifest::MANIFEST, manifest::LIMIT)? else {
+            return Ok(None);
+        };
+        let of = snapshot::Manifest::parse(&bytes).map_err(|e| {
+            let what = format!("the manifest of the backup {server}@{id} cannot be read: {e}");
+            Error::new(Kind::Archive, what)
+        })?;
+        let stored = FileRecord::of(&bytes);
+        return Ok(Some(Entry::of_snapshot((server, id), &of, stored)));
+    };
+    let manifest = Manifest::parse(&bytes)
+        .map_err(|e| failure::archive(format_args!("the backup {server}@{id}"), &e))?;
+    Ok(Some(Entry::of(
+        (server, id),
+        &manifest,
+        FileRecord::of(&bytes),
+    )))
 }

@@ -25,6 +25,11 @@ pub struct Window {
     pub missing: Vec<String>,
 }
 
+/// When a backup began, in seconds since 1970.
+fn began(entry: &Entry) -> Option<i64> {
+    entry.begin().map(|t| t.as_second())
+}
+
 /// The files from this place on, up to the first after which something is missing.
 fn whole_files<'f>(files: &'f [KeptFile], from: &Place) -> impl Iterator<Item = &'f KeptFile> {
     let begin = files.iter().position(|f| f.name == from.file);
@@ -62,7 +67,15 @@ impl Repository {
         };
         let mut windows: Vec<Window> = Vec::new();
         for entry in entries.iter().filter(|e| e.server == server.as_str()) {
-            let Ok(route) = way(&kept, entry, &Target::Latest)? else {
+            let way = match entry.position.binlog_file.is_none() && entry.encrypted {
+                false => way(&kept, entry, &Target::Latest)?.ok(),
+                // Its place is encrypted, too.
+                true => match began(entry).and_then(|t| kept.not_after(t)) {
+                    Some((timeline, from)) => kept.route(timeline, &from, &Target::Latest)?.ok(),
+                    None => None,
+                },
+            };
+            let Some(route) = way else {
                 continue;
             };
             // Up to the first gap.
@@ -106,10 +119,21 @@ impl Repository {
             return Ok(None);
         };
         let of_server = stay.iter().filter(|e| e.server == server.as_str());
-        let places = of_server.filter_map(|entry| {
-            let place = place_of(entry)?;
-            Some((kept.timeline_of(&place, &taken(entry))?, place))
-        });
+        let mut places = Vec::new();
+        for entry in of_server {
+            if entry.encrypted && entry.position.binlog_file.is_none() {
+                match began(entry).and_then(|t| kept.not_after(t)) {
+                    Some(place) => places.push(place),
+                    // It may need all of it.
+                    None => return Ok(None),
+                }
+            } else if let Some(place) = place_of(entry)
+                && let Some(timeline) = kept.timeline_of(&place, &taken(entry))
+            {
+                places.push((timeline, place));
+            }
+        }
+        let places = places.into_iter();
         let oldest = places.min_by(|a, b| (a.0, a.1.order()).cmp(&(b.0, b.1.order())));
         let Some((timeline, place)) = oldest else {
             return Ok(None);

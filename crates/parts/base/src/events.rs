@@ -32,6 +32,8 @@ pub enum Event {
     Waiting(Option<String>),
     /// What a controller does to keep the run within its impact limit, in a few words; `None` when it stops.
     Steering(Option<String>),
+    /// How a job that runs until it is stopped stands now.
+    Standing(Standing),
     /// What the job changed about its own pace, and why, with the figure; for the record of the run.
     Decision(String),
     /// What was measured now; for the record of the run.
@@ -47,6 +49,15 @@ pub enum Event {
         /// Bytes of row data.
         bytes: u64,
     },
+}
+
+/// How a job stands: until the next one is reported.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Standing {
+    /// In a few words, for the progress line.
+    pub text: String,
+    /// The same for programs: names in `--json`, and values.
+    pub values: Vec<(&'static str, f64)>,
 }
 
 /// One value of a line that is drawn over time.

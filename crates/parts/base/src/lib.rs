@@ -18,7 +18,7 @@ pub mod units;
 pub use cancel::Cancel;
 pub use counters::Counters;
 pub use error::{Error, Kind, Result};
-pub use events::{Event, Observer};
+pub use events::{Event, Observer, Standing};
 pub use limiter::RateLimiter;
 pub use lock::lock;
 pub use secret::Secret;

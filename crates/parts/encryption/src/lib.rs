@@ -21,6 +21,7 @@ mod key;
 mod keys;
 mod names;
 mod place;
+mod sealing;
 mod store_of;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ pub use check::{Found, check_files};
 pub use keys::Keys;
 pub use names::INDEX;
 pub use place::Place;
+pub use sealing::{Opening, RECIPIENT, Sealing, rekey as rekey_sealing};
 pub use store_of::Encrypted;
 
 /// Name of the file that holds the archive's key, encrypted. Where it is, the archive is encrypted.

@@ -360,7 +360,8 @@ impl<'a> Filling<'a> {
         if self.segment.len() >= self.longest && self.lost.hole.end != Some(end) {
             let next = Segment::new(self.segment.head(), self.mariadb)?;
             let full = std::mem::replace(&mut self.segment, next);
-            full.finish(&*self.kept.store, &self.boundaries, None)?;
+            let sealing = self.kept.sealing.as_deref();
+            full.finish(&*self.kept.store, sealing, &self.boundaries, None)?;
         }
         Ok(())
     }
@@ -373,8 +374,9 @@ impl<'a> Filling<'a> {
             return Err(self.other("another file follows it"));
         }
         if !self.segment.is_empty() {
+            let sealing = self.kept.sealing.as_deref();
             self.segment
-                .finish(&*self.kept.store, &self.boundaries, next)?;
+                .finish(&*self.kept.store, sealing, &self.boundaries, next)?;
             return Ok(());
         }
         // Nothing but that the file ends here was lost, which stands with the descriptions of all of its segments.

@@ -99,6 +99,7 @@ impl<'o> Session<'o> {
                 return Ok(Ended::Changed);
             }
             state.flush_if_due(heartbeat(state))?;
+            state.report();
         }
     }
 
@@ -347,6 +348,9 @@ fn take(
         return Ok(created == header.timestamp);
     }
     if is_made_for_stream(&header) {
+        if matches!(header.kind, kind::HEARTBEAT | kind::HEARTBEAT_V2) {
+            state.standings.idle();
+        }
         if header.kind == kind::ROTATE {
             let rotate = Rotate::parse(event.body()).map_err(|e| wrong(&e, file))?;
             if rotate.file != *file {
@@ -356,6 +360,7 @@ fn take(
         }
         return Ok(true);
     }
+    state.standings.event(header.timestamp);
     let end = at + bytes.len() as u64;
     // MariaDB since 11 does not say where the events inside a transaction end, only where the transaction does.
     if header.end != 0 && header.end != end as u32 {

@@ -1,5 +1,6 @@
 //! What is archived so far, and the segment that is being filled.
 
+use super::standing::Standings;
 use super::{Options, Summary};
 use crate::kept::{Kept, KeptTimeline};
 use crate::layout::Name;
@@ -8,6 +9,7 @@ use crate::timeline::Timeline;
 use base::{Counters, Result};
 use binlog::gtid::Executed;
 use binlog::{Boundaries, Transaction};
+use encryption::Sealing;
 use run::{Run, failure};
 use std::sync::Arc;
 use store::Store;
@@ -19,8 +21,10 @@ pub(crate) struct State<'r> {
     pub(crate) run: &'r Run,
     pub(crate) options: &'r Options,
     store: Arc<dyn Store>,
+    sealing: Option<Arc<Sealing>>,
     counters: &'r Counters,
     pub(crate) summary: Summary,
+    pub(crate) standings: Standings,
     /// The newest timeline.
     pub(crate) timeline: Option<Timeline>,
     /// The heads of the file that is being followed.
@@ -55,6 +59,7 @@ impl<'r> State<'r> {
             archived: archived(&kept),
             timeline: newest.map(|t| t.timeline.clone()),
             resumed: !heads.is_empty(),
+            sealing: kept.sealing.clone(),
             heads,
             segment: None,
             run,
@@ -62,9 +67,17 @@ impl<'r> State<'r> {
             options,
             counters,
             summary: Summary::default(),
+            standings: Standings::new(),
             changed: false,
             asked: 0,
         })
+    }
+
+    /// Says how the archive stands.
+    pub(crate) fn report(&mut self) {
+        let segment = self.segment.as_ref().filter(|s| !s.is_empty());
+        let unstored = segment.map(|s| s.since.elapsed());
+        self.standings.report(&*self.run.observer, unstored);
     }
 
     /// Whether anything came since this was asked last.
@@ -203,7 +216,12 @@ impl<'r> State<'r> {
             return Ok(());
         };
         let from = (segment.head().file.clone(), segment.head().start);
-        let head = segment.finish(&*self.store, &self.boundaries, next)?;
+        let head = segment.finish(
+            &*self.store,
+            self.sealing.as_deref(),
+            &self.boundaries,
+            next,
+        )?;
         let summary = &mut self.summary;
         summary.segments += 1;
         summary.bytes += head.end - head.start;

@@ -25,6 +25,8 @@ const FIND: &[Considered] = &[
     ("thread", "--thread 7", always),
     ("text", "--text drop", always),
     ("limit", "--limit 3", always),
+    ("identity", "--identity {key}", always),
+    ("passphrase-file", "--passphrase-file {passphrase}", always),
 ];
 
 const ARCHIVING: Verb = Verb {
@@ -43,6 +45,10 @@ const ARCHIVE: &[Considered] = &[
     ("segment-size", "--segment-size 1M", always),
     ("once", "--once", always),
     ("repair", "--repair", always),
+    ("encrypt-to", "--encrypt-to {to}", always),
+    ("passphrase-file", "--passphrase-file {passphrase}", |c| {
+        !c.has("--encrypt-to")
+    }),
     ("server-id", "--server-id 7", always),
     ("max-rate-disk", "--max-rate-disk 40M", always),
 ];
