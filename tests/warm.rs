@@ -145,3 +145,31 @@ fn what_is_no_file_of_ranges_is_refused() {
         .code(5)
         .says(&["cannot read"]);
 }
+
+#[test]
+fn files_of_mariadb118_are_read() {
+    let Some(mut scene) = Scene::new(Kind::MariaDb118) else {
+        return;
+    };
+    heated(&mut scene);
+    scene.save().run().code(3).says(&["no_key"]);
+    let all = lines(&scene.file());
+    for (table, index) in [
+        ("tab`le", "PRIMARY"),
+        ("tab`le", "s"),
+        ("tab`le", "down"),
+        ("composite", "PRIMARY"),
+        ("composite", "price"),
+        ("longs", "PRIMARY"),
+    ] {
+        let found = ranges(&all, table, index);
+        let is_inside = |(from, to): &(Value, Value)| !from.is_null() && !to.is_null();
+        assert!(found.iter().any(is_inside), "{table}, {index}: {found:?}");
+    }
+    // A list that the server has written needs no setting.
+    let list = scene.server.datadir().join("ib_buffer_pool");
+    let again = scene.directory.path().join("again");
+    let args = ["warm", "save", "--no-defaults", "--list"];
+    let again = Tool::new(args).arg(&list).arg("--to").arg(&again);
+    scene.tool(again.arg(scene.server.uri())).run().code(3);
+}

@@ -15,6 +15,12 @@ const VERSION: u32 = 1;
 /// Most bytes of a line: a range has two keys of at most 3072 bytes, written in hexadecimal.
 const LONGEST: u64 = 1 << 20;
 
+/// Sizes of InnoDB's pages.
+const PAGE_SIZES: std::ops::RangeInclusive<u64> = 1024..=65_536;
+
+/// Most bytes of all lines: many times what a pool of a terabyte has.
+const MOST: u64 = 8 << 30;
+
 /// What is known of the server and of the pages that its list had.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
@@ -256,7 +262,7 @@ impl HotSet {
 
     fn read_from(file: impl Read) -> std::result::Result<HotSet, String> {
         let decoder = zstd::stream::read::Decoder::new(file).map_err(|e| e.to_string())?;
-        let mut from = BufReader::new(decoder);
+        let mut from = BufReader::new(decoder.take(MOST));
         let mut text = Vec::new();
         let mut next = |text: &mut Vec<u8>| -> std::result::Result<bool, String> {
             text.clear();
@@ -278,6 +284,9 @@ impl HotSet {
                 "its format is version {}, and this penstock reads {VERSION}",
                 header.warm
             ));
+        }
+        if !PAGE_SIZES.contains(&header.page_size) {
+            return Err(wrong("its pages have a size that InnoDB does not have"));
         }
         let mut set = HotSet {
             header,
@@ -355,6 +364,7 @@ mod tests {
             header: Header {
                 warm: VERSION,
                 server: "MySQL 9.7.4".into(),
+                page_size: 16_384,
                 ..Header::default()
             },
             indexes: vec![IndexRanges {

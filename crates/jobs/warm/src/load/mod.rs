@@ -20,10 +20,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::Conn;
 
-/// The share of what is wanted that must fit into free pages to be read once only. What does not fit then is left out: it
-/// would evict what was read first.
-const NEARLY_ALL: f64 = 0.85;
-
 /// The share of the pool that may be read and not yet read again, less what the server keeps free: its old part is 3/8 of it.
 const OLD: f64 = 0.2;
 
@@ -97,7 +93,9 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let kept = number(&id, "innodb_lru_scan_depth").unwrap_or(1024)
         * number(&id, "innodb_buffer_pool_instances").unwrap_or(1)
         * page;
-    let room = (pool as f64 * options.share) as u64;
+    // MySQL fills them in the end, where nothing is written.
+    let held = pool.saturating_sub(if id.is_mariadb() { kept } else { 0 });
+    let room = (held as f64 * options.share) as u64;
     let folds = id.lower_case_table_names != 0;
     let plan = match &set {
         Some(set) => Plan::of_file(set, &catalog, &options.filter, folds, room),
@@ -117,8 +115,9 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     };
     let free = (before.free * page).saturating_sub(kept);
     let wanted = plan.bytes().min(room);
-    // Into free pages, nothing is evicted that was read before, and it does not matter which pages are old.
-    let fits = free as f64 >= wanted as f64 * NEARLY_ALL;
+    // Into free pages, nothing is evicted that was read before, and it does not matter which pages are old. The rest of
+    // isolated leaves is left out there where it would evict others.
+    let fits = free >= wanted;
     let twice = set.is_some() && tuning.is_none() && !fits;
     let most = ((pool as f64 * OLD) as u64).saturating_sub(kept);
     let again = read::Again {

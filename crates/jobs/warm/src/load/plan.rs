@@ -313,9 +313,11 @@ fn target(of: &IndexRanges, catalog: &Catalog, folds: bool) -> Result<Target, St
         of.own > 0 && k.parts.len() == of.own && k.parts.iter().map(|p| p.descending).eq(own)
     };
     let key = by_name.or_else(|| table.keys.iter().filter(is_as_long).find(is_same));
-    let key = key.ok_or_else(|| match table.keys.iter().any(|k| k.name == of.index) {
-        true => format!("its columns were {}, and are others now", own.join(", ")),
-        false => "there is no such index".to_owned(),
+    let named = table.keys.iter().find(|k| k.name == of.index);
+    let key = key.ok_or_else(|| match named {
+        Some(k) if !k.visible && !k.primary => "it is invisible".to_owned(),
+        Some(_) => format!("its columns were {}, and are others now", own.join(", ")),
+        None => "there is no such index".to_owned(),
     })?;
     let rows: Vec<&str> = table.primary_columns();
     let mut parts = Vec::new();

@@ -20,7 +20,7 @@ use dictionary::Part;
 use index::Outcome;
 use innodb::read::sdi::Sdi;
 use run::{Run, failure};
-use server::{Catalog, Filter, catalog, session};
+use server::{Catalog, Filter, Identity, catalog, session};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -121,7 +121,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         pool: pool.and_then(|n| n.parse().ok()).unwrap_or(0),
         pages: Counts::default(),
     };
-    let found = read_tables(run, options, &catalog, parts, &listed, id.is_mariadb())?;
+    let found = read_tables(run, options, &id, &catalog, parts, &listed)?;
     let mut pages = found.counts;
     pages.listed = listed.pages;
     let known = pages.placed + pages.above + pages.off_page + pages.not_placed;
@@ -159,11 +159,12 @@ struct Task<'c> {
 fn read_tables(
     run: &Run,
     options: &Options,
+    id: &Identity,
     catalog: &Catalog,
     parts: Vec<Part>,
     listed: &PageList,
-    mariadb: bool,
 ) -> Result<Outcome> {
+    let (mariadb, folds) = (id.is_mariadb(), id.lower_case_table_names != 0);
     let mut by_table: HashMap<(String, String), Task<'_>> = HashMap::new();
     let mut in_space: HashMap<u32, usize> = HashMap::new();
     for part in &parts {
@@ -171,7 +172,7 @@ fn read_tables(
     }
     let mut all = Outcome::default();
     for part in parts {
-        let Some(table) = catalog.table_folded(&part.schema, &part.table, true) else {
+        let Some(table) = catalog.table_folded(&part.schema, &part.table, folds) else {
             continue;
         };
         let is_shared = part.space == 0 || in_space[&part.space] > 1;

@@ -6,6 +6,7 @@
 //! `id` that ends in 3 is deleted. `myjson` has JSON documents that were updated in part.
 
 use super::mariadb::{Defined, Definition, Key, KeyKind};
+use super::nodes::{self, Nodes};
 use super::sdi::Sdi;
 use super::types::{Server, Type};
 use super::{Column, Entries, Error, Leaves, Rows, Table, Tablespace, Values, mariadb};
@@ -250,4 +251,122 @@ proptest! {
         }
         let _ = read(&file, maria);
     }
+}
+
+/// The leaves of an index as its levels above have them: page, first key, first key behind it.
+type Walked = Vec<(u32, Option<nodes::Key>, Option<nodes::Key>)>;
+
+fn walked(
+    space: &Tablespace<'_>,
+    table: &Table,
+    index: &super::Index,
+) -> Result<(Walked, Nodes), Error> {
+    let mut all = Walked::new();
+    let nodes = Nodes::walk(space, index, table.redundant, &mut |leaf, from, to| {
+        all.push((leaf, from.cloned(), to.cloned()));
+    })?;
+    Ok((all, nodes))
+}
+
+#[test]
+fn leaves_lie_between_their_bounds() {
+    let mut with_several = 0;
+    for (name, packed) in FILES {
+        let file = unpacked(packed);
+        let space = Tablespace::open(&file).expect("a tablespace");
+        let of_maria = name.starts_with("ma");
+        let table = table(&space, of_maria).expect("a table");
+        for index in std::iter::once(&table.clustered).chain(&table.secondary) {
+            let leaves = Leaves::of(&space, index, table.redundant).expect("leaves");
+            let (walked, nodes) = walked(&space, &table, index).expect("a walk");
+            assert_eq!(nodes.id, leaves.id);
+            assert!(nodes.lost.is_empty(), "{name}: {:?}", nodes.lost);
+            let pages: Vec<u32> = walked.iter().map(|w| w.0).collect();
+            let known: Vec<u32> = leaves.all.iter().map(|l| l.page).collect();
+            assert_eq!(pages, known, "{name}, {}", index.name);
+            // From one end of the index to the other, without a gap.
+            assert_eq!(walked.first().map(|w| &w.1), Some(&None));
+            assert_eq!(walked.last().map(|w| &w.2), Some(&None));
+            assert!(
+                walked
+                    .windows(2)
+                    .all(|w| w[0].2 == w[1].1 && w[0].2.is_some())
+            );
+            with_several += usize::from(walked.len() > 1);
+        }
+        let leaves = Leaves::of(&space, &table.clustered, table.redundant).expect("leaves");
+        let id = table.column("id").expect("a column");
+        let mut rows = Rows::new(&space, &table, leaves.id, &[id]).expect("a reader");
+        let (walked, _) = walked(&space, &table, &table.clustered).expect("a walk");
+        // INT is stored with its sign turned, the high byte first.
+        let number = |key: &Option<nodes::Key>| {
+            let stored = key.as_ref()?.first()?.as_deref()?;
+            Some(i64::from(u32::from_be_bytes(stored.try_into().ok()?)) - (1 << 31))
+        };
+        for (leaf, (_, from, to)) in leaves.all.iter().zip(&walked) {
+            rows.scan(&[*leaf], |row| {
+                let text = std::str::from_utf8(&row[1..]).expect("digits");
+                let id: i64 = text.parse().expect("a number");
+                assert!(number(from).is_none_or(|from| from <= id), "{name}: {id}");
+                assert!(number(to).is_none_or(|to| id < to), "{name}: {id}");
+                Ok::<_, Error>(())
+            })
+            .expect("rows");
+        }
+    }
+    assert!(with_several > 5, "{with_several}");
+}
+
+#[test]
+fn damage_above_the_leaves_costs_what_is_below() {
+    let file = unpacked(FILES[0].1);
+    let size = Tablespace::open(&file).expect("a tablespace").page_size();
+    let whole = {
+        let space = Tablespace::open(&file).expect("a tablespace");
+        let table = table(&space, false).expect("a table");
+        walked(&space, &table, &table.clustered).expect("a walk")
+    };
+    for page in whole.1.above {
+        let mut damaged = file.clone();
+        damaged[page as usize * size + 200] ^= 0x55;
+        let space = Tablespace::open(&damaged).expect("a tablespace");
+        let table = table(&space, false).expect("a table");
+        match walked(&space, &table, &table.clustered) {
+            Err(Error::Damaged { page: named, .. }) => {
+                assert_eq!((named, page), (table.clustered.root, table.clustered.root));
+            }
+            Err(e) => panic!("{e}"),
+            Ok((leaves, nodes)) => {
+                assert!(leaves.len() < whole.0.len() && !nodes.lost.is_empty());
+                assert!(leaves.iter().all(|l| whole.0.contains(l)));
+            }
+        }
+    }
+}
+
+#[test]
+fn off_page_values_are_named_by_their_leaf() {
+    let mut found = 0;
+    for (name, packed) in FILES {
+        let file = unpacked(packed);
+        let space = Tablespace::open(&file).expect("a tablespace");
+        let table = table(&space, name.starts_with("ma")).expect("a table");
+        let leaves = Leaves::of(&space, &table.clustered, table.redundant).expect("leaves");
+        for leaf in &leaves.all {
+            let of = &table.clustered;
+            let pages = nodes::off_page(&space, of, table.redundant, leaves.id, leaf.page);
+            for page in pages.expect("pages") {
+                // A chain, or the first page of a long value (`FIL_PAGE_TYPE_BLOB`, `FIL_PAGE_TYPE_LOB_FIRST`).
+                let mut window = Default::default();
+                let bytes = space.page(&mut window, page).expect("a page");
+                let kind = u16::from_be_bytes([bytes[24], bytes[25]]);
+                assert!(
+                    matches!(kind, 10 | 24),
+                    "{name}: page {page} is of kind {kind}"
+                );
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 0);
 }
