@@ -264,6 +264,55 @@ fn becomes_a_replica_by_gtid_mariadb() {
     becomes_a_replica(Kind::MariaDb, By::Gtid);
 }
 
+/// The data comes from a replica, and the new server follows the source.
+fn copied_from_a_replica(kind: Kind, by: By) {
+    let Some(scene) = Scene::new(kind, by) else {
+        return;
+    };
+    let writes = Writes::begin(&scene.source);
+    scene.create(&["--no-verify"]).ok();
+    let third = start(kind, by, 34, &["--read-only=ON"]);
+    let third_of = |more: &[&str]| {
+        Tool::new(["replica", "create"])
+            .args([scene.source.uri(), third.uri()])
+            .args(more.iter().copied())
+            .env("PENSTOCK_STATE", scene.state())
+            .run()
+    };
+    let stranger = start(kind, by, 35, &[]);
+    third_of(&["--from-replica", &stranger.uri()])
+        .code(10)
+        .says(&["is no replica of"]);
+    third_of(&["--from-replica", &scene.new.uri()])
+        .ok()
+        .says(&["equal at one moment"]);
+    writes.end();
+    until("the third has everything", || {
+        let sum = |s: &Server| s.value(SUM).unwrap_or_default();
+        let (a, b) = (sum(&scene.source), sum(&third));
+        !a.is_empty() && a == b
+    });
+    let tool = Tool::new(["replica", "status"]).arg(third.uri());
+    let status = tool.arg("--json").run().summary();
+    let port = scene.source.port().expect("a port");
+    assert_eq!(status["channels"][0]["port"], u64::from(port), "{status}");
+}
+
+#[test]
+fn copied_from_a_replica_by_gtid_mysql() {
+    copied_from_a_replica(Kind::MySql, By::Gtid);
+}
+
+#[test]
+fn copied_from_a_replica_by_position_mysql() {
+    copied_from_a_replica(Kind::MySql, By::Position);
+}
+
+#[test]
+fn copied_from_a_replica_mariadb() {
+    copied_from_a_replica(Kind::MariaDb, By::Gtid);
+}
+
 /// A run that is killed at any step goes on with `--resume`, or says what to undo.
 fn killed_at_each_step(kind: Kind) {
     let Some(scene) = Scene::new(kind, By::Gtid) else {

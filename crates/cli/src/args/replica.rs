@@ -46,6 +46,9 @@ pub struct Create {
     /// Connections to each server [default: one per core, at least 2 and at most 8]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
+    /// Copy the data from this replica of the source, to spare the source
+    #[arg(long, value_name = "SERVER")]
+    pub from_replica: Option<String>,
     /// Continue what an earlier run has begun, if its copy was complete
     #[arg(long)]
     pub resume: bool,

@@ -21,7 +21,7 @@ pub fn replica(command: &Replica, run: &Run, screen: &Screen) -> Result<u8> {
 fn create(a: &Create, run: &Run, screen: &Screen) -> Result<u8> {
     let options = settings::replica::create(a)?;
     settings::limit(run, &a.limits, None);
-    let about = format!("of {}", options.copy.dump.source.endpoint);
+    let about = format!("of {}", options.source.endpoint);
     let _listens = control::listen(run, "replica", about);
     let done = replica::create(run, &options)?;
     show(run, screen, &mut summary::replica(&done));

@@ -19,7 +19,7 @@ pub fn create(a: &Create) -> Result<replica::Options> {
         super::place::local("--warm", file)?;
     }
     let copy = servers_options(&Between {
-        from: a.source.clone(),
+        from: a.from_replica.as_ref().unwrap_or(&a.source).clone(),
         to: vec![a.new.clone()],
         threads: threads(a.threads),
         transfer: &a.transfer,
@@ -40,6 +40,7 @@ pub fn create(a: &Create) -> Result<replica::Options> {
     })?;
     let how = &a.following;
     Ok(replica::Options {
+        source: a.connection.one_of_several(&a.source)?,
         copy,
         address: how.source_address.as_deref().map(address).transpose()?,
         account: account(how)?,

@@ -13,7 +13,7 @@ use wire::{Conn, Endpoint, Options, SslMode};
 const RETRY: u32 = 5;
 
 impl From {
-    /// Where the copy stands; refused if the source has no such place.
+    /// Where a copy of the source stands in its log.
     pub(crate) fn of(position: &Position) -> Result<From> {
         let place = position
             .binlog_file
@@ -28,6 +28,29 @@ impl From {
             position: place.1,
             gtid_executed: position.gtid_executed.clone(),
             gtid_binlog_pos: position.gtid_binlog_pos.clone(),
+        })
+    }
+
+    /// Where a copy of a replica stands in the log of the replica's source.
+    pub(crate) fn of_replica(position: &Position, channel: &str, by_gtid: bool) -> Result<From> {
+        let mut sources = position.sources.iter();
+        let place = sources.find(|s| s.channel == channel).ok_or_else(|| {
+            Error::new(
+                Kind::Internal,
+                "the replica that was copied has no place in the log of its source",
+            )
+        })?;
+        if !by_gtid && !place.exact {
+            return Err(refused(
+                "how far the replica that was copied had come in the log of its source is not exactly known: its applier has several workers",
+                "copy from the source itself, or stop the replica's applier and begin again",
+            ));
+        }
+        Ok(From {
+            file: place.file.clone(),
+            position: place.position,
+            gtid_executed: position.gtid_executed.clone(),
+            gtid_binlog_pos: position.gtid_slave_pos.clone(),
         })
     }
 

@@ -14,7 +14,7 @@ use wire::SslMode;
 /// Makes the new server a replica of the source.
 pub fn create(run: &Run, options: &Options) -> Result<Summary> {
     let begin = Instant::now();
-    let source_options = &options.copy.dump.source;
+    let source_options = &options.source;
     let load = options
         .copy
         .loads
@@ -41,6 +41,7 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
             empty(&mut new)?;
         }
     }
+    let from_replica = copied_replica(run, &source, options)?;
     let by_gtid = source.id.is_mariadb() || uses_gtids(&source.id);
     let address = address(
         options.address.as_ref(),
@@ -73,12 +74,18 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
                     "penstock replica abort removes what it has made; then begin again",
                 ));
             }
-            let of_source = accounts::read(&mut source.conn, &source.id)?;
+            // Of the server that is copied: what was changed since is in the log.
+            let mut copied_from = open(&options.copy.dump.source)?;
+            let of_source = accounts::read(&mut copied_from.conn, &copied_from.id)?;
             record.write(|made| made.copying = true)?;
             failpoint::reached("the copy is about to begin");
             let done = copy::servers::run(run, &options.copy)?;
-            let from = From::of(&done.dump.achieved.position)?;
-            if accounts::read(&mut source.conn, &source.id)? != of_source {
+            let position = &done.dump.achieved.position;
+            let from = match &from_replica {
+                Some(channel) => From::of_replica(position, channel, by_gtid)?,
+                None => From::of(position)?,
+            };
+            if accounts::read(&mut copied_from.conn, &copied_from.id)? != of_source {
                 exceptions.push("accounts of the source were changed while it was copied: compare them on both servers".to_owned());
             }
             let (missing, kept) = accounts::missing(&mut new.conn, &of_source)?;
@@ -138,9 +145,13 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
     let mut caught_up = wait(&mut source, &mut new)?;
     let mut compared = None;
     if options.verify {
+        let of_source = dump::Options {
+            source: options.source.clone(),
+            ..options.copy.dump.clone()
+        };
         compared = Some(compare::compare(
             run,
-            &options.copy.dump,
+            &of_source,
             new_options,
             &options.channel,
             &options.copy.dump.filter,
@@ -233,6 +244,32 @@ fn replication_account(
     failpoint::reached("the account is about to be made");
     account::create(&mut source.conn, &source.id, &made, &host, tls)?;
     Ok(made)
+}
+
+/// The channel by which the server that is copied follows the source, if that is another server.
+fn copied_replica(run: &Run, source: &Side, options: &Options) -> Result<Option<String>> {
+    let copied = &options.copy.dump.source;
+    if copied.endpoint == options.source.endpoint {
+        return Ok(None);
+    }
+    let (mut conn, id) = connect::open(run, copied)?;
+    let channels = replication::channels(&mut conn, &id)
+        .map_err(|e| failure::server("cannot read the replication status of the replica", e))?;
+    let number: u64 = source
+        .id
+        .variable("server_id")
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(0);
+    let follows = channels.into_iter().find(|c| c.source_id == number);
+    follows.map(|c| Some(c.name)).ok_or_else(|| {
+        refused(
+            format!(
+                "{} is no replica of {}: none of its channels follows server_id {number}",
+                copied.endpoint, options.source.endpoint
+            ),
+            "name a server that follows the source itself, or leave --from-replica out",
+        )
+    })
 }
 
 fn has_channel(new: &mut Side, name: &str) -> Result<bool> {

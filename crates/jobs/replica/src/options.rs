@@ -36,7 +36,9 @@ pub enum Hot {
 /// What to make.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How the data is copied; its one target is the new server.
+    /// The server to follow.
+    pub source: wire::Options,
+    /// How the data is copied: from the source, or from a replica of it. Its one target is the new server.
     pub copy: servers::Options,
     /// Where the new server finds its source; `None`: as penstock does.
     pub address: Option<Address>,

@@ -53,7 +53,7 @@ pub(crate) fn fill(run: &Run, options: &Options, hot: &Hot) -> Result<warm::load
             let saved = warm::save::run(
                 run,
                 &warm::save::Options {
-                    source: options.copy.dump.source.clone(),
+                    source: options.source.clone(),
                     to: file.clone(),
                     datadir: None,
                     list: None,

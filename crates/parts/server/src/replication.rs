@@ -36,6 +36,8 @@ pub struct Channel {
     pub host: String,
     /// Its port.
     pub port: u64,
+    /// The source's `server_id`; 0 if it was never connected.
+    pub source_id: u64,
     /// The account that it logs in with.
     pub user: String,
     /// What the thread that receives says of itself: `Yes`, `Connecting`, `No` and others.
@@ -127,6 +129,7 @@ fn channel(answer: &Answer, row: &Record) -> Channel {
         name: text(&["Channel_Name", "Connection_name"]),
         host: text(&["Source_Host", "Master_Host"]),
         port: number(&["Source_Port", "Master_Port"]),
+        source_id: number(&["Source_Server_Id", "Master_Server_Id"]),
         user: text(&["Source_User", "Master_User"]),
         receiver: text(&["Replica_IO_Running", "Slave_IO_Running"]),
         applies: text(&["Replica_SQL_Running", "Slave_SQL_Running"]).eq_ignore_ascii_case("yes"),

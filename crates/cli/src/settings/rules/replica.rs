@@ -8,10 +8,7 @@ use base::Result;
 
 fn two_servers(source: &str, other: &str) -> Result<()> {
     match source == other {
-        true => refuse(
-            format!("{source} is named as the source and as its replica"),
-            "name another server",
-        ),
+        true => refuse(format!("{source} is named twice"), "name another server"),
         false => Ok(()),
     }
 }
@@ -19,7 +16,14 @@ fn two_servers(source: &str, other: &str) -> Result<()> {
 /// `penstock replica create`.
 pub fn replica(a: &Create) -> Result<()> {
     two_servers(&a.source, &a.new)?;
-    said_twice([&*a.source, &*a.new].into_iter(), &a.connection)?;
+    if let Some(replica) = &a.from_replica {
+        two_servers(&a.source, replica)?;
+        two_servers(&a.new, replica)?;
+    }
+    let uris = [&*a.source, &*a.new]
+        .into_iter()
+        .chain(a.from_replica.as_deref());
+    said_twice(uris, &a.connection)?;
     a.transfer.chunk_size.map_or(Ok(()), chunk_size)?;
     rate_above_floor(&a.throttle, &a.limits)?;
     limits(&a.throttle)

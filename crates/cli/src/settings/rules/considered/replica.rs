@@ -74,6 +74,7 @@ pub const VERBS: &[Verb] = &[
 
 const CREATE: &[Considered] = &[
     ("threads", "--threads 2", always),
+    ("from-replica", "--from-replica mysql://k/", always),
     ("resume", "--resume", always),
     ("warm", "--warm", always),
     ("no-verify", "--no-verify", always),
