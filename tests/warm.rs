@@ -3,6 +3,7 @@
 mod scene;
 
 use crate::kit::{Tool, both};
+use rustix::process::Signal;
 use scene::{COLD, HOT, Scene, lines, ranges};
 use serde_json::Value;
 use std::path::Path;
@@ -94,6 +95,11 @@ both!(what_is_missing_is_named; Scene::new);
 fn what_is_missing_is_named(scene: &mut Scene) {
     heated(scene);
     scene.save().run().code(3);
+    // A stop leaves warm what was read.
+    let run = scene.load(&scene.file()).args(["--max-rate", "1k"]).start();
+    run.until_it_says("ranges");
+    run.signal(Signal::INT);
+    run.wait().code(9).says(&["what was read stays in memory"]);
     for sql in [
         "DROP TABLE parts",
         "ALTER TABLE composite DROP KEY code",
