@@ -3,6 +3,7 @@
 mod scene;
 
 use crate::kit::{Tool, both};
+use rustix::process::Signal;
 use scene::{COLD, HOT, Scene, lines, ranges};
 use serde_json::Value;
 use std::path::Path;
@@ -80,20 +81,31 @@ fn what_is_hot_here_is_hot_there(scene: &mut Scene) {
         .filter(|(_, reads)| *reads > 0)
         .collect();
     assert!(misses.is_empty(), "{misses:#?}");
-    // The setting of --one-reading is put back.
-    target.load(&scene.file()).arg("--one-reading").run().ok();
-    let time = target.ask("SELECT @@GLOBAL.innodb_old_blocks_time");
-    assert_eq!(time, "1000");
     // Nor is everything in memory.
     for sql in COLD {
         assert!(target.reads_of(sql) > 0, "{sql}");
     }
+    // Into a full pool: by a second reading, or by a setting that is put back.
+    for (more, twice) in [(&[][..], true), (&["--one-reading"][..], false)] {
+        target.fill();
+        let loaded = target.load(&scene.file()).args(more).arg("--json");
+        assert_eq!(loaded.run().ok().summary()["twice"], twice);
+        let misses: u64 = HOT.iter().map(|sql| target.reads_of(sql)).sum();
+        assert_eq!(misses, 0, "{more:?}");
+    }
+    let time = target.ask("SELECT @@GLOBAL.innodb_old_blocks_time");
+    assert_eq!(time, "1000");
 }
 
 both!(what_is_missing_is_named; Scene::new);
 fn what_is_missing_is_named(scene: &mut Scene) {
     heated(scene);
     scene.save().run().code(3);
+    // A stop leaves warm what was read.
+    let run = scene.load(&scene.file()).args(["--max-rate", "1k"]).start();
+    run.until_it_says("ranges");
+    run.signal(Signal::INT);
+    run.wait().code(9).says(&["what was read stays in memory"]);
     for sql in [
         "DROP TABLE parts",
         "ALTER TABLE composite DROP KEY code",

@@ -41,7 +41,7 @@ impl Scene {
             return None;
         }
         let setup = Setup::new(kind).expect("a set-up").args([
-            "--innodb-buffer-pool-size=96M",
+            "--innodb-buffer-pool-size=48M",
             "--innodb-buffer-pool-load-at-startup=OFF",
             "--innodb-buffer-pool-dump-at-shutdown=ON",
             "--innodb-fast-shutdown=0",
@@ -99,6 +99,13 @@ impl Scene {
     pub fn load(&self, file: &Path) -> Tool {
         let args = ["warm", "load", "--no-defaults", "--threads", "2", "--from"];
         self.tool(Tool::new(args).arg(file).arg(self.server.uri()))
+    }
+
+    /// Fills the buffer pool with whatever there is.
+    pub fn fill(&self) {
+        let args = ["warm", "load", "--no-defaults", "--whole-indexes"];
+        let tool = Tool::new(args).arg(self.server.uri());
+        self.tool(tool).run().ok();
     }
 
     pub fn tool(&self, tool: Tool) -> Tool {

@@ -134,7 +134,11 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let mut read: Vec<usize> = plan.pieces.iter().map(|p| p.index).collect();
     read.sort_unstable();
     read.dedup();
-    let outcome = read::all(run, options, &id, plan, again, room)?;
+    let outcome = read::all(run, options, &id, plan, again, room);
+    let outcome = outcome.map_err(|e| match run.cancel.is_raised() {
+        true => e.hint("what was read stays in memory; start again to read the rest"),
+        false => e,
+    })?;
     exceptions.extend(outcome.refused);
     drop(tuning);
     let after = Counters::read(&mut conn)?;

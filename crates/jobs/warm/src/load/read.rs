@@ -118,10 +118,6 @@ pub fn all(
             work.read(&mut conn, piece)?;
         }
         Ok(())
-    })
-    .map_err(|e| match run.cancel.is_raised() {
-        true => e.hint("what was read stays in memory; start again to read the rest"),
-        false => e,
     })?;
     let refused = base::lock::into_inner(work.refused);
     Ok(Outcome {

@@ -41,7 +41,7 @@ pub fn dictionary_information(parts: &[Part]) -> Result<Sdi, String> {
             return Ok(sdi);
         }
     }
-    Err("its files do not describe it".to_owned())
+    Err("its files do not describe it; those of a new table do once the server has written its pages".to_owned())
 }
 
 /// The table as a tablespace has it.
