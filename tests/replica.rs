@@ -16,7 +16,11 @@ enum By {
 
 fn start(kind: Kind, by: By, id: u32, more: &[&str]) -> Server {
     let setup = testkit::Setup::new(kind).expect("a set-up").tcp();
-    let mut args = vec![format!("--server-id={id}"), "--log-bin=binlog".to_owned()];
+    let mut args = vec![
+        format!("--server-id={id}"),
+        "--log-bin=binlog".to_owned(),
+        "--event-scheduler=ON".to_owned(),
+    ];
     if kind == Kind::MySql {
         let mode = if by == By::Gtid { "ON" } else { "OFF" };
         args.push(format!("--enforce-gtid-consistency={mode}"));
@@ -31,6 +35,7 @@ const FILL: &str = "CREATE DATABASE shop; \
     CREATE TABLE shop.account (id INT PRIMARY KEY, amount INT NOT NULL); \
     INSERT INTO shop.account VALUES (1, 100), (2, 100), (3, 100), (4, 100); \
     CREATE VIEW shop.rich AS SELECT id FROM shop.account WHERE amount > 50; \
+    CREATE EVENT shop.tick ON SCHEDULE EVERY 1 SECOND DO INSERT INTO shop.t (n, v) VALUES (0, 'tick'); \
     CREATE ROLE reader; GRANT SELECT ON shop.* TO reader; \
     CREATE USER app@localhost IDENTIFIED BY 'of the-App1'; GRANT ALL ON shop.* TO app@localhost; GRANT reader TO app@localhost;";
 
@@ -175,6 +180,10 @@ fn is_a_replica(scene: &Scene, by: By) {
         "GRANT REPLICATION SLAVE ON *.*",
     ];
     assert!(may.iter().any(|m| grant.starts_with(m)), "{grant}");
+    // What an event does on the source comes with the log.
+    let events = "SELECT status FROM information_schema.events WHERE event_name = 'tick'";
+    let status = scene.new.value(events).expect("an event");
+    assert!(status.ends_with("SIDE_DISABLED"), "{status}");
     // Accounts came along: one logs in, and a change of it does not end replication.
     let alter = "ALTER USER app@localhost IDENTIFIED BY 'another-App1'";
     scene.source.client(alter).expect("another password");

@@ -34,6 +34,7 @@ pub fn create(a: &Create) -> Result<replica::Options> {
         },
         // Transactions of its own would be none of its source's.
         skip_binlog: true,
+        for_replica: true,
         filter: Arc::new(Filter::default()),
         throttle: &a.throttle,
         connection: &a.connection,
@@ -140,6 +141,7 @@ pub fn verify(a: &Verify) -> Result<Compared> {
         require_all: false,
         verify: load::Verification::None,
         skip_binlog: true,
+        for_replica: true,
         filter: Arc::new(filter(&a.selection)?),
         throttle: &Throttle::default(),
         connection: &a.connection,

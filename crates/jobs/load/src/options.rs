@@ -59,6 +59,8 @@ pub struct Options {
     pub allow_same_server: bool,
     /// Keep the load out of the binary log.
     pub skip_binlog: bool,
+    /// The target is to follow the source of the rows: its events do not run there.
+    pub for_replica: bool,
     /// Resume an interrupted load of the same archive or dump.
     pub resume: bool,
     /// The schema for names without one, in dumps of other tools.

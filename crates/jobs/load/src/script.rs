@@ -370,6 +370,23 @@ pub fn is_enabled(event: &str) -> bool {
     before_body.all(|t| !t.is("DISABLE"))
 }
 
+/// A `CREATE EVENT` as a replica has it: not run there, because what it does on the source comes with the log.
+pub fn for_replica(event: &str) -> String {
+    let mut words = Tokens::new(event.as_bytes(), Dialect::default());
+    while let Some(word) = words.next() {
+        if word.is("DO") {
+            break;
+        }
+        if word.is("ENABLE") {
+            let end = words.position();
+            let begin = end - "ENABLE".len();
+            // MySQL has another word for it since 8.3, and takes this one.
+            return format!("{}DISABLE ON SLAVE{}", &event[..begin], &event[end..]);
+        }
+    }
+    event.to_owned()
+}
+
 /// The engine that a `CREATE TABLE` names, in capitals.
 pub fn engine(table: &str) -> Option<String> {
     let mut words = Tokens::new(table.as_bytes(), Dialect::default());

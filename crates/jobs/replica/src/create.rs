@@ -3,7 +3,7 @@
 use crate::attach::{self, address};
 use crate::check::{self, Side, uses_gtids};
 use crate::made::{From, Record};
-use crate::options::{Account, Options, Summary};
+use crate::options::{Account, Address, Options, Summary};
 use crate::{account, accounts, catch_up, compare, refused, warming};
 use base::{Error, Kind, Result, failpoint};
 use run::{Run, connect, failure};
@@ -14,183 +14,256 @@ use wire::SslMode;
 /// Makes the new server a replica of the source.
 pub fn create(run: &Run, options: &Options) -> Result<Summary> {
     let begin = Instant::now();
-    let source_options = &options.source;
     let load = options
         .copy
         .loads
         .first()
         .ok_or_else(|| Error::new(Kind::Internal, "no new server is named"))?;
-    let new_options = &load.target;
-    let open = |o: &wire::Options| -> Result<Side> {
-        let (conn, id) = connect::open(run, o)?;
-        Ok(Side { conn, id })
-    };
-    let (mut source, mut new) = (open(source_options)?, open(new_options)?);
-    let target = new_options.endpoint.to_string();
-    let mut record = record(options, &target, &source_options.endpoint.to_string())?;
+    let (mut source, mut new) = (open(run, &options.source)?, open(run, &load.target)?);
+    let names = (
+        load.target.endpoint.to_string(),
+        options.source.endpoint.to_string(),
+    );
+    let found = record(options, &names.0, &names.1)?;
     // Whether the run that noted the channel came to make it, only the server knows.
-    let attached = match record.as_ref().and_then(|r| r.made.channel.as_ref()) {
+    let attached = match found.as_ref().and_then(|r| r.made.channel.as_ref()) {
         Some(name) => has_channel(&mut new, name)?,
         None => false,
     };
-    let complete = record.as_ref().is_some_and(|r| r.made.from.is_some());
+    let complete = found.as_ref().is_some_and(|r| r.made.from.is_some());
     if !attached && !complete {
         check::check(&mut source, &mut new, options)?;
         warming::check(&source, options)?;
-        if record.is_none() {
+        if found.is_none() {
             empty(&mut new)?;
         }
     }
     let from_replica = copied_replica(run, &source, options)?;
-    let by_gtid = source.id.is_mariadb() || uses_gtids(&source.id);
     let address = address(
         options.address.as_ref(),
-        source_options,
-        new_options,
+        &options.source,
+        &load.target,
         &source.id,
     )?;
-    let tls = source_options.ssl_mode != SslMode::Disabled && has_tls(&source);
-    let record = match &mut record {
-        Some(record) => record,
-        none => none.insert(Record::begin(
-            &options.state,
-            &target,
-            &source_options.endpoint.to_string(),
-        )?),
+    let mut making = Making {
+        run,
+        options,
+        by_gtid: source.id.is_mariadb() || uses_gtids(&source.id),
+        tls: options.source.ssl_mode != SslMode::Disabled && has_tls(&source),
+        record: match found {
+            Some(record) => record,
+            None => Record::begin(&options.state, &names.0, &names.1)?,
+        },
+        summary: Summary {
+            source: format!("{} at {}", source.id, names.1),
+            replica: format!("{} at {}", new.id, names.0),
+            ..Summary::default()
+        },
+        source,
+        new,
     };
-    let mut exceptions = Vec::new();
-    let mut copied = None;
-    let (mut made_accounts, mut kept_accounts) = (0, Vec::new());
-    let from = match record.made.from.clone() {
+    let from = match making.record.made.from.clone() {
         Some(from) => {
-            run.observer
-                .note("the copy is complete: going on behind it".to_owned());
+            let text = "the copy is complete: going on behind it";
+            run.observer.note(text.to_owned());
             from
         }
-        None => {
-            if record.made.copying {
-                return Err(refused(
-                    "an earlier run was interrupted while it copied, and a copy cannot be resumed: its snapshot is gone",
-                    "penstock replica abort removes what it has made; then begin again",
-                ));
-            }
-            // Of the server that is copied: what was changed since is in the log.
-            let mut copied_from = open(&options.copy.dump.source)?;
-            let of_source = accounts::read(&mut copied_from.conn, &copied_from.id)?;
-            record.write(|made| made.copying = true)?;
-            failpoint::reached("the copy is about to begin");
-            let done = copy::servers::run(run, &options.copy)?;
-            let position = &done.dump.achieved.position;
-            let from = match &from_replica {
-                Some(channel) => From::of_replica(position, channel, by_gtid)?,
-                None => From::of(position)?,
-            };
-            if accounts::read(&mut copied_from.conn, &copied_from.id)? != of_source {
-                exceptions.push("accounts of the source were changed while it was copied: compare them on both servers".to_owned());
-            }
-            let (missing, kept) = accounts::missing(&mut new.conn, &of_source)?;
-            let names = missing.iter().map(|a| (a.user.clone(), a.host.clone()));
-            record.write(|made| made.accounts = names.collect())?;
-            session::skip_binlog(&mut new.conn, &new.id)
-                .map_err(|e| failure::server("cannot keep accounts out of the binary log", e))?;
-            let created = accounts::create(&mut new.conn, &missing);
-            made_accounts = created.made.len() as u64;
-            kept_accounts = kept;
-            exceptions.extend(created.exceptions);
-            let schemas = schemas_of(&mut new)?;
-            record.write(|made| {
-                made.from = Some(from.clone());
-                made.schemas = schemas;
-            })?;
-            failpoint::reached("the copy is recorded");
-            exceptions.extend(done.exceptions());
-            copied = Some(done);
-            from
+        None => making.copy(from_replica.as_deref())?,
+    };
+    match attached {
+        true => making.summary.account = making.known_account(),
+        false => making.attach(&from, &address)?,
+    }
+    making.summary.follows_from = from.described(making.by_gtid);
+    making.prove(&load.target)?;
+    making.warm()?;
+    // The record stays: `abort` undoes a replica that is complete, too.
+    Ok(Summary {
+        tls: making.tls,
+        seconds: begin.elapsed().as_secs_f64(),
+        ..making.summary
+    })
+}
+
+fn open(run: &Run, options: &wire::Options) -> Result<Side> {
+    let (conn, id) = connect::open(run, options)?;
+    Ok(Side { conn, id })
+}
+
+/// A replica that is being made.
+struct Making<'a> {
+    run: &'a Run,
+    options: &'a Options,
+    source: Side,
+    new: Side,
+    /// Whether it follows by GTIDs.
+    by_gtid: bool,
+    /// Whether it connects with TLS.
+    tls: bool,
+    record: Record,
+    summary: Summary,
+}
+
+impl Making<'_> {
+    /// Copies data and accounts; `from_replica`: the channel of the replica that is copied.
+    fn copy(&mut self, from_replica: Option<&str>) -> Result<From> {
+        if self.record.made.copying {
+            return Err(refused(
+                "an earlier run was interrupted while it copied, and a copy cannot be resumed: its snapshot is gone",
+                "penstock replica abort removes what it has made; then begin again",
+            ));
         }
-    };
-    let user = match attached {
-        true => record
-            .made
-            .account
-            .as_ref()
-            .map_or_else(String::new, |(user, _)| user.clone()),
-        false => {
-            attach::still_there(&mut source.conn, &from)?;
-            let account = replication_account(&mut source, record, options, tls)?;
-            record.write(|made| made.channel = Some(options.channel.clone()))?;
-            failpoint::reached("the channel is about to be made");
-            attach::attach(
-                &mut new.conn,
-                &new.id,
-                &options.channel,
-                (&from, by_gtid),
-                (&address, &account),
-                source_options,
-                tls,
-            )?;
-            failpoint::reached("the channel is started");
-            account.user
+        // Of the server that is copied: what was changed since is in the log.
+        let mut copied = open(self.run, &self.options.copy.dump.source)?;
+        let wanted = accounts::read(&mut copied.conn, &copied.id)?;
+        self.record.write(|made| made.copying = true)?;
+        failpoint::reached("the copy is about to begin");
+        let done = match copy::servers::run(self.run, &self.options.copy) {
+            Ok(done) => done,
+            Err(e) => {
+                // Refused before anything was made: there is nothing to abort.
+                if schemas_of(&mut self.new).is_ok_and(|found| found.is_empty()) {
+                    self.record.write(|made| made.copying = false)?;
+                }
+                return Err(e);
+            }
+        };
+        let position = &done.dump.achieved.position;
+        let from = match from_replica {
+            Some(channel) => From::of_replica(position, channel, self.by_gtid)?,
+            None => From::of(position)?,
+        };
+        if accounts::read(&mut copied.conn, &copied.id)? != wanted {
+            let what = "accounts of the source were changed while it was copied: compare them on both servers";
+            self.summary.exceptions.push(what.to_owned());
         }
-    };
-    let wait = |source: &mut Side, new: &mut Side| {
-        catch_up::catch_up(
-            run,
-            source,
-            new,
-            &options.channel,
-            options.behind,
-            options.catch_up,
-        )
-    };
-    let mut caught_up = wait(&mut source, &mut new)?;
-    let mut compared = None;
-    if options.verify {
+        self.copy_accounts(&wanted)?;
+        let schemas = schemas_of(&mut self.new)?;
+        self.record.write(|made| {
+            made.from = Some(from.clone());
+            made.schemas = schemas;
+        })?;
+        failpoint::reached("the copy is recorded");
+        self.summary.exceptions.extend(done.exceptions());
+        self.summary.copied = Some(done);
+        Ok(from)
+    }
+
+    fn copy_accounts(&mut self, wanted: &[accounts::Definition]) -> Result<()> {
+        let (missing, kept) = accounts::missing(&mut self.new.conn, wanted)?;
+        let names = missing.iter().map(|a| (a.user.clone(), a.host.clone()));
+        self.record.write(|made| made.accounts = names.collect())?;
+        session::skip_binlog(&mut self.new.conn, &self.new.id)
+            .map_err(|e| failure::server("cannot keep accounts out of the binary log", e))?;
+        let created = accounts::create(&mut self.new.conn, &missing);
+        self.summary.accounts = created.made.len() as u64;
+        self.summary.accounts_kept = kept;
+        self.summary.exceptions.extend(created.exceptions);
+        Ok(())
+    }
+
+    /// Makes the channel and starts it.
+    fn attach(&mut self, from: &From, address: &Address) -> Result<()> {
+        attach::still_there(&mut self.source.conn, from)?;
+        let account = self.replication_account()?;
+        let channel = self.options.channel.clone();
+        self.record
+            .write(|made| made.channel = Some(channel.clone()))?;
+        failpoint::reached("the channel is about to be made");
+        attach::attach(
+            &mut self.new.conn,
+            &self.new.id,
+            &channel,
+            (from, self.by_gtid),
+            (address, &account),
+            &self.options.source,
+            self.tls,
+        )?;
+        failpoint::reached("the channel is started");
+        self.summary.account = account.user;
+        Ok(())
+    }
+
+    /// The account that was named, or a new one.
+    fn replication_account(&mut self) -> Result<Account> {
+        if let Some(account) = &self.options.account {
+            return Ok(account.clone());
+        }
+        let (conn, id) = (&mut self.source.conn, &self.source.id);
+        // The password of one that an earlier run made is not kept.
+        if let Some((user, host)) = self.record.made.account.clone() {
+            account::remove(conn, id, &user, &host)?;
+        }
+        let made = account::random()?;
+        let host = self.options.account_host.clone();
+        self.record
+            .write(|r| r.account = Some((made.user.clone(), host.clone())))?;
+        failpoint::reached("the account is about to be made");
+        account::create(conn, id, &made, &host, self.tls)?;
+        Ok(made)
+    }
+
+    fn known_account(&self) -> String {
+        let made = self.record.made.account.as_ref().map(|(user, _)| user);
+        let named = self.options.account.as_ref().map(|a| &a.user);
+        made.or(named).cloned().unwrap_or_default()
+    }
+
+    /// Waits until it has caught up, and compares it.
+    fn prove(&mut self, new: &wire::Options) -> Result<()> {
+        let options = self.options;
+        self.summary.caught_up = self.wait()?;
+        if !options.verify {
+            return Ok(());
+        }
         let of_source = dump::Options {
             source: options.source.clone(),
             ..options.copy.dump.clone()
         };
-        compared = Some(compare::compare(
-            run,
-            &of_source,
-            new_options,
-            &options.channel,
-            &options.copy.dump.filter,
-            options.catch_up,
-        )?);
+        let (filter, limit) = (&of_source.filter, options.catch_up);
+        let compared =
+            compare::compare(self.run, &of_source, new, &options.channel, filter, limit)?;
+        self.summary.compared = Some(compared);
         // Its applier waited meanwhile.
-        let again = wait(&mut source, &mut new)?;
-        caught_up.behind = again.behind;
-        caught_up.place = again.place;
+        let again = self.wait()?;
+        let before = &mut self.summary.caught_up;
+        (before.behind, before.place) = (again.behind, again.place);
+        Ok(())
     }
-    let mut warmed = None;
-    if let Some(hot) = &options.warm {
-        match warming::fill(run, options, hot) {
+
+    fn wait(&mut self) -> Result<catch_up::CaughtUp> {
+        let options = self.options;
+        catch_up::catch_up(
+            self.run,
+            &mut self.source,
+            &mut self.new,
+            &options.channel,
+            options.behind,
+            options.catch_up,
+        )
+    }
+
+    /// Fills its memory.
+    fn warm(&mut self) -> Result<()> {
+        let Some(hot) = &self.options.warm else {
+            return Ok(());
+        };
+        match warming::fill(self.run, self.options, hot) {
             Ok(done) => {
-                exceptions.extend(done.exceptions.iter().cloned());
-                warmed = Some(done);
+                let exceptions = done.exceptions.iter().cloned();
+                self.summary.exceptions.extend(exceptions);
+                self.summary.warmed = Some(done);
+                Ok(())
             }
-            Err(e) if e.kind == Kind::Interrupted => return Err(e),
+            Err(e) if e.kind == Kind::Interrupted => Err(e),
             // It is a replica all the same.
-            Err(e) => exceptions.push(format!("the new server is cold: {}", e.what)),
+            Err(e) => {
+                let what = format!("the new server is cold: {}", e.what);
+                self.summary.exceptions.push(what);
+                Ok(())
+            }
         }
     }
-    let summary = Summary {
-        warmed,
-        source: format!("{} at {}", source.id, source_options.endpoint),
-        replica: format!("{} at {}", new.id, new_options.endpoint),
-        copied,
-        follows_from: from.described(by_gtid),
-        account: user,
-        tls,
-        accounts: made_accounts,
-        accounts_kept: kept_accounts,
-        caught_up,
-        compared,
-        exceptions,
-        seconds: begin.elapsed().as_secs_f64(),
-    };
-    // The record stays: `abort` undoes a replica that is complete, too.
-    Ok(summary)
 }
 
 /// What an earlier run has recorded; refused unless this one shall go on with it.
@@ -222,28 +295,6 @@ fn record(options: &Options, target: &str, source: &str) -> Result<Option<Record
         ));
     }
     Ok(Some(record))
-}
-
-/// The account that was named, or a new one.
-fn replication_account(
-    source: &mut Side,
-    record: &mut Record,
-    options: &Options,
-    tls: bool,
-) -> Result<Account> {
-    if let Some(account) = &options.account {
-        return Ok(account.clone());
-    }
-    // The password of one that an earlier run made is not kept.
-    if let Some((user, host)) = record.made.account.clone() {
-        account::remove(&mut source.conn, &source.id, &user, &host)?;
-    }
-    let made = account::random()?;
-    let host = options.account_host.clone();
-    record.write(|r| r.account = Some((made.user.clone(), host.clone())))?;
-    failpoint::reached("the account is about to be made");
-    account::create(&mut source.conn, &source.id, &made, &host, tls)?;
-    Ok(made)
 }
 
 /// The channel by which the server that is copied follows the source, if that is another server.

@@ -65,7 +65,7 @@ pub struct Options {
 }
 
 /// What was made.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// The source, in words.
     pub source: String,

@@ -57,6 +57,11 @@ impl<'a> Tokens<'a> {
         }
     }
 
+    /// Offset in the text behind the token that was read last.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
     /// The next token; stays where it is.
     pub fn peek(&self) -> Option<Token<'a>> {
         let mut ahead = *self;

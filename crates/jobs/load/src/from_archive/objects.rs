@@ -120,9 +120,14 @@ impl Target<'_> {
                         }
                         None => format!("a statement in {file}"),
                     };
-                    let made = self.attempt(&s.text, &what)?;
+                    let is_event = matches!(&object, Some(("event", _)));
+                    let text = match is_event && self.options.for_replica {
+                        true => script::for_replica(&s.text),
+                        false => s.text.clone(),
+                    };
+                    let made = self.attempt(&text, &what)?;
                     if let (true, Some(("event", name))) = (made, &object) {
-                        self.event_in_the_past(schema, name, &s.text)?;
+                        self.event_in_the_past(schema, name, &text)?;
                     }
                     failpoint::reached("an object is created");
                 }

@@ -184,3 +184,16 @@ fn the_collation_of_a_schema_is_one_that_the_target_knows() {
         (text.to_owned(), None)
     );
 }
+
+#[test]
+fn events_of_a_replica_do_not_run() {
+    let event = "CREATE DEFINER=`r`@`%` EVENT `ENABLE` ON SCHEDULE EVERY 1 DAY STARTS '2037-01-01 00:00:00' ON COMPLETION NOT PRESERVE ENABLE COMMENT 'ENABLE' DO SET @ENABLE = 1";
+    let expected = event.replacen("PRESERVE ENABLE", "PRESERVE DISABLE ON SLAVE", 1);
+    assert_eq!(for_replica(event), expected);
+    for stays in [
+        "CREATE EVENT e ON SCHEDULE EVERY 1 DAY ON COMPLETION NOT PRESERVE DISABLE DO SET @ENABLE = 1",
+        "CREATE EVENT e ON SCHEDULE EVERY 1 DAY ON COMPLETION PRESERVE DISABLE ON SLAVE DO BEGIN ENABLE; END",
+    ] {
+        assert_eq!(for_replica(stays), stays);
+    }
+}
