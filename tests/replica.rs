@@ -232,6 +232,15 @@ fn becomes_a_replica(kind: Kind, by: By) {
     scene.new.script(own.as_bytes()).expect("a row less");
     scene.on("verify", &[]).run().code(4).says(&["`shop`.`t`"]);
     assert_eq!(scene.status()["channels"][0]["applies"], true);
+    // What is no pair of source and replica is refused, and nothing is stopped.
+    let pair = |a: &Server, b: &Server| {
+        let tool = Tool::new(["replica", "verify"]).args([a.uri(), b.uri()]);
+        tool.run().code(10)
+    };
+    pair(&scene.new, &scene.source).says(&["it follows nothing"]);
+    let stranger = start(kind, by, 36, &[]);
+    pair(&stranger, &scene.new).says(&["and not the first one (server_id 36)"]);
+    assert_eq!(scene.status()["channels"][0]["applies"], true);
     // And all of it is undone.
     scene
         .abort(&[])
@@ -363,6 +372,41 @@ fn killed_at_each_step(kind: Kind) {
     scene.create(&[]).ok();
 }
 each_kind!(killed_at_each_step; mysql, mariadb);
+
+/// A channel that cannot connect is an error at once, and made again when the address is right.
+fn a_wrong_password_is_an_error_at_once(kind: Kind) {
+    let Some(scene) = Scene::new(kind, By::Gtid) else {
+        return;
+    };
+    scene
+        .source
+        .script(b"CREATE USER t_repl@'%' IDENTIFIED BY 'right-Word1'; GRANT REPLICATION SLAVE ON *.* TO t_repl@'%'; CREATE USER t_repl@localhost IDENTIFIED BY 'right-Word1'; GRANT REPLICATION SLAVE ON *.* TO t_repl@localhost")
+        .expect("an account");
+    let file = scene.directory.path().join("password");
+    let file = file.display().to_string();
+    let account = [
+        "--replication-user",
+        "t_repl",
+        "--replication-password-file",
+        &file,
+    ];
+    std::fs::write(&file, "wrong-Word1\n").expect("a file");
+    scene.create(&account).code(6).says(&["Access denied"]);
+    let status = Tool::new(["replica", "status"])
+        .arg(scene.new.uri())
+        .arg("--json")
+        .run();
+    assert_eq!(status.code, 1, "{}", status.said());
+    assert!(scene.status()["channels"][0]["seconds_behind"].is_null());
+    std::fs::write(&file, "right-Word1\n").expect("a file");
+    let again = [&account[..], &["--resume"]].concat();
+    scene
+        .create(&again)
+        .ok()
+        .says(&["equal at one moment", "t_repl"]);
+    scene.until_equal();
+}
+each_kind!(a_wrong_password_is_an_error_at_once; mysql, mariadb);
 
 /// The source removes what is needed, between the copy and the channel.
 fn a_purged_log_is_named(kind: Kind) {

@@ -32,7 +32,7 @@ fn status(a: &Status, run: &Run, screen: &Screen) -> Result<u8> {
     let done = replica::status(run, &settings::replica::status(a)?)?;
     screen.summary(&summary::replica_status(&done));
     let runs =
-        |c: &server::replication::Channel| c.applies && c.receives() && c.apply_error.is_none();
+        |c: &server::replication::Channel| c.applies && c.is_connected() && c.apply_error.is_none();
     Ok(match done.channels.iter().all(runs) {
         true => 0,
         false => Kind::Failed.exit_code(),

@@ -29,6 +29,8 @@ pub struct Summary {
     pub dump: dump::Summary,
     /// The targets.
     pub loads: Vec<load::Summary>,
+    /// Whether only a part of the source was selected: its log changes more than that.
+    pub partial: bool,
     /// The whole run, in seconds.
     pub seconds: f64,
     /// Part of the time for reading that the connections to the source waited for the targets.
@@ -164,6 +166,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     }
     let reading = dump.rows_seconds * dump.threads.max(1) as f64;
     Ok(Summary {
+        partial: !options.dump.filter.takes_all(),
         waited_for_targets: (feed.waited().as_secs_f64() / reading.max(1e-9)).min(1.0),
         dump,
         loads: loaded.into_iter().collect::<Result<_>>()?,

@@ -12,7 +12,9 @@ const EVERY: Duration = Duration::from_millis(250);
 /// How often it is said how far it is.
 const SAID_EVERY: Duration = Duration::from_secs(15);
 /// A receiver that has not connected after this long will not.
-const CONNECTS_WITHIN: Duration = Duration::from_secs(40);
+const CONNECTS_WITHIN: Duration = Duration::from_secs(20);
+/// What another attempt does not change: access denied, an unknown host, TLS, a plugin for logging in.
+const FINAL: [u64; 6] = [1045, 2005, 2026, 2059, 2061, 1698];
 
 /// How it caught up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,7 +69,7 @@ pub(crate) fn broken(channel: &Channel, patient: bool) -> Option<Error> {
         ));
     }
     let (number, text) = channel.receive_error.as_ref()?;
-    let fatal = !channel.receives();
+    let fatal = !channel.receives() || FINAL.contains(number);
     if !fatal && patient {
         return None;
     }
@@ -107,7 +109,7 @@ pub(crate) fn catch_up(
     run: &Run,
     source: &mut Side,
     new: &mut Side,
-    name: &str,
+    (name, from): (&str, &LogPlace),
     behind: Duration,
     limit: Duration,
 ) -> Result<CaughtUp> {
@@ -124,7 +126,11 @@ pub(crate) fn catch_up(
         if seen.back().is_none_or(|(_, last)| *last != place) {
             seen.push_back((now, place.clone()));
         }
-        let channel = channel(new, name)?;
+        let mut channel = channel(new, name)?;
+        // By GTID it begins to count at the source's first file.
+        if channel.applied.order() < from.order() {
+            channel.applied = from.clone();
+        }
         connected |= channel.is_connected();
         let patient = connected || begin.elapsed() < CONNECTS_WITHIN;
         if let Some(e) = broken(&channel, patient) {
@@ -163,6 +169,9 @@ pub(crate) fn catch_up(
                 seconds(limit.as_secs_f64()),
                 bytes(left)
             );
+            if let Some(e) = broken(&channel, false) {
+                return Err(e);
+            }
             return Err(Error::new(Kind::Limit, what)
                 .hint("it goes on by itself; penstock replica create … --resume waits on and compares, with a longer --catch-up-timeout"));
         }

@@ -16,6 +16,12 @@ pub(crate) struct Side {
 
 /// Both servers, as they are.
 pub(crate) fn check(source: &mut Side, new: &mut Side, options: &Options) -> Result<()> {
+    if source.id.same_server(&new.id) {
+        return Err(refused(
+            "both addresses are of one and the same server",
+            "name another server",
+        ));
+    }
     versions(&source.id, &new.id)?;
     numbers(&source.id, &new.id)?;
     settings(&new.id, options)?;

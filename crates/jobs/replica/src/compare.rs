@@ -4,7 +4,7 @@
 
 use crate::catch_up::{broken, channel};
 use crate::check::Side;
-use crate::execute;
+use crate::{execute, refused};
 use base::{Error, Kind, Result};
 use run::{Run, connect, failure};
 use server::replication::{LogPlace, Thread, Words};
@@ -12,12 +12,58 @@ use server::{Filter, session};
 use std::time::{Duration, Instant};
 use verify::Comparison;
 use verify::compare::{Pair, reader};
+use wire::Conn;
 
 /// How often the applier is looked at.
 const EVERY: Duration = Duration::from_millis(100);
 
+/// How often both are compared when definitions of the source change meanwhile.
+const ATTEMPTS: u32 = 3;
+
 /// Compares a replica with its source, while both are in use.
 pub fn compare(
+    run: &Run,
+    dump: &dump::Options,
+    new: &wire::Options,
+    name: &str,
+    filter: &Filter,
+    limit: Duration,
+) -> Result<Comparison> {
+    let (mut conn, _) = connect::open(run, &dump.source)?;
+    for _ in 1..ATTEMPTS {
+        let before = definitions(&mut conn)?;
+        let compared = compare_once(run, dump, new, name, filter, limit);
+        let Err(e) = &compared else {
+            return compared;
+        };
+        run.check()?;
+        if definitions(&mut conn)? == before {
+            return compared;
+        }
+        // MariaDB has no lock that keeps them still for so long: what a table was when it was looked up may not be what it
+        // was at the moment that is compared.
+        let what = format!(
+            "tables of the source were made or dropped meanwhile, so it is compared again ({})",
+            e.what
+        );
+        run.observer.note(what);
+    }
+    compare_once(run, dump, new, name, filter, limit).map_err(|e| match e.kind {
+        Kind::Differs => e.hint("tables of the source were made or dropped each time: leave them out with --exclude-tables or --exclude-schemas, and compare again"),
+        _ => e,
+    })
+}
+
+/// The tables of a server, with when each was made.
+fn definitions(conn: &mut Conn) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
+    conn.fetch(
+        "SELECT table_schema, table_name, create_time FROM information_schema.tables \
+        WHERE table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema') ORDER BY 1, 2",
+    )
+    .map_err(|e| failure::wire("cannot list the tables of the source", e))
+}
+
+fn compare_once(
     run: &Run,
     dump: &dump::Options,
     new: &wire::Options,
@@ -30,6 +76,7 @@ pub fn compare(
         Ok(Side { conn, id })
     };
     let (mut source, mut replica) = (side(&dump.source)?, side(new)?);
+    follows(&source, &mut replica, name)?;
     let words = Words::of(&replica.id, name);
     // So that it is not beyond the snapshot's place.
     execute(
@@ -78,6 +125,40 @@ pub fn compare(
     });
     applier.goes_on()?;
     compared
+}
+
+/// Refuses, before anything is stopped, what is no replica of the source, or does not run.
+fn follows(source: &Side, replica: &mut Side, name: &str) -> Result<()> {
+    let all = server::replication::channels(&mut replica.conn, &replica.id)
+        .map_err(|e| failure::server("cannot read the replication status", e))?;
+    let shown = match name {
+        "" => "no unnamed channel".to_owned(),
+        name => format!("no channel {name}"),
+    };
+    let Some(channel) = all.iter().find(|c| c.name == name) else {
+        let hint = match all.first() {
+            None => "the first server is the source, the second its replica".to_owned(),
+            Some(other) => format!("--channel names another, such as {}", other.name),
+        };
+        return Err(refused(
+            format!("the second server has {shown}: it follows nothing"),
+            hint,
+        ));
+    };
+    let number = source.id.variable("server_id").unwrap_or("0");
+    if channel.source_id.to_string() != number {
+        return Err(refused(
+            format!(
+                "the second server follows {}:{} (server_id {}), and not the first one (server_id {number})",
+                channel.host, channel.port, channel.source_id
+            ),
+            "name the source that it follows",
+        ));
+    }
+    match broken(channel, false) {
+        Some(e) => Err(e.hint("penstock replica status shows it; it has to run to come to the moment that is compared")),
+        None => Ok(()),
+    }
 }
 
 /// Has the applier go on to a place, and stop there.

@@ -4,10 +4,11 @@ use crate::attach::{self, address};
 use crate::check::{self, Side, uses_gtids};
 use crate::made::{From, Record};
 use crate::options::{Account, Address, Options, Summary};
-use crate::{account, accounts, catch_up, compare, refused, warming};
+use crate::{account, accounts, catch_up, compare, execute, refused, warming};
 use base::{Error, Kind, Result, failpoint};
 use run::{Run, connect, failure};
-use server::{quote, replication, session};
+use server::replication::{self, LogPlace, Thread, Words};
+use server::{quote, session};
 use std::time::Instant;
 use wire::SslMode;
 
@@ -27,7 +28,7 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
     let found = record(options, &names.0, &names.1)?;
     // Whether the run that noted the channel came to make it, only the server knows.
     let attached = match found.as_ref().and_then(|r| r.made.channel.as_ref()) {
-        Some(name) => has_channel(&mut new, name)?,
+        Some(name) => has_connected(&mut new, name)?,
         None => false,
     };
     let complete = found.as_ref().is_some_and(|r| r.made.from.is_some());
@@ -59,6 +60,7 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
             replica: format!("{} at {}", new.id, names.0),
             ..Summary::default()
         },
+        begins: LogPlace::default(),
         source,
         new,
     };
@@ -69,6 +71,10 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
             from
         }
         None => making.copy(from_replica.as_deref())?,
+    };
+    making.begins = LogPlace {
+        file: from.file.clone(),
+        offset: from.position,
     };
     match attached {
         true => making.summary.account = making.known_account(),
@@ -101,6 +107,8 @@ struct Making<'a> {
     /// Whether it connects with TLS.
     tls: bool,
     record: Record,
+    /// Where the log continues the copy.
+    begins: LogPlace,
     summary: Summary,
 }
 
@@ -237,7 +245,7 @@ impl Making<'_> {
             self.run,
             &mut self.source,
             &mut self.new,
-            &options.channel,
+            (&options.channel, &self.begins),
             options.behind,
             options.catch_up,
         )
@@ -323,10 +331,21 @@ fn copied_replica(run: &Run, source: &Side, options: &Options) -> Result<Option<
     })
 }
 
-fn has_channel(new: &mut Side, name: &str) -> Result<bool> {
+/// Whether it has a channel that was connected. One that never was is removed: its address or account may be wrong.
+fn has_connected(new: &mut Side, name: &str) -> Result<bool> {
     let all = replication::channels(&mut new.conn, &new.id)
         .map_err(|e| failure::server("cannot look for channels", e))?;
-    Ok(all.iter().any(|c| c.name == name))
+    let Some(channel) = all.iter().find(|c| c.name == name) else {
+        return Ok(false);
+    };
+    if channel.source_id != 0 || channel.is_connected() {
+        return Ok(true);
+    }
+    let words = Words::of(&new.id, name);
+    let doing = "cannot remove the channel that never connected";
+    execute(&mut new.conn, &words.stop(Thread::Both), doing)?;
+    execute(&mut new.conn, &words.remove(), doing)?;
+    Ok(false)
 }
 
 fn has_tls(source: &Side) -> bool {

@@ -280,6 +280,13 @@ impl Repository {
         }
         match fits.as_slice() {
             [one] => Ok((*one).clone()),
+            [] if entries.iter().any(|e| e.server == name) => {
+                let shown = base::units::printable(name);
+                let what = format!("{shown} is a server in {}, and not a backup", self.place);
+                Err(Error::new(Kind::Usage, what).hint(format!(
+                    "--server-name {shown} names the server, with the identifier of a backup, latest, or a point in time"
+                )))
+            }
             [] => Err(none(format!(
                 "there is no backup '{}' in {}",
                 base::units::printable(name),

@@ -46,6 +46,11 @@ pub fn server(doing: impl std::fmt::Display, error: server::Error) -> Error {
             format!("{doing}: {what}: the account lacks a privilege"),
         )
         .hint(format!("{grant};")),
+        server::Error::Gone { .. } => Error::new(
+            Kind::Failed,
+            base::units::printable(&format!("{doing}: {error}")),
+        )
+        .hint("it was dropped or renamed meanwhile: run it again, or leave out what comes and goes (--exclude-tables, --exclude-schemas)"),
         server::Error::Pattern { .. } => Error::new(Kind::Usage, error.to_string()),
         other => Error::new(
             Kind::Failed,

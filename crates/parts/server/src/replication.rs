@@ -52,7 +52,7 @@ pub struct Channel {
     pub received: LogPlace,
     /// Up to where it is applied.
     pub applied: LogPlace,
-    /// Seconds that the applier is behind, as the server sees it; `None` if it does not run.
+    /// Seconds that the applier is behind, as the server sees it; `None` if it does not run, or nothing is received.
     pub seconds_behind: Option<u64>,
     /// Whether it follows by GTIDs.
     pub by_gtid: bool,
@@ -125,13 +125,15 @@ fn channel(answer: &Answer, row: &Record) -> Channel {
         offset: number(offset),
     };
     let gtid = text(&["Auto_Position", "Using_Gtid"]);
+    let receiver = text(&["Replica_IO_Running", "Slave_IO_Running"]);
+    let connected = receiver.eq_ignore_ascii_case("yes");
     Channel {
         name: text(&["Channel_Name", "Connection_name"]),
         host: text(&["Source_Host", "Master_Host"]),
         port: number(&["Source_Port", "Master_Port"]),
         source_id: number(&["Source_Server_Id", "Master_Server_Id"]),
         user: text(&["Source_User", "Master_User"]),
-        receiver: text(&["Replica_IO_Running", "Slave_IO_Running"]),
+        receiver,
         applies: text(&["Replica_SQL_Running", "Slave_SQL_Running"]).eq_ignore_ascii_case("yes"),
         receive_error: error("Last_IO_Errno", "Last_IO_Error"),
         apply_error: error("Last_SQL_Errno", "Last_SQL_Error"),
@@ -143,9 +145,11 @@ fn channel(answer: &Answer, row: &Record) -> Channel {
             &["Relay_Source_Log_File", "Relay_Master_Log_File"],
             &["Exec_Source_Log_Pos", "Exec_Master_Log_Pos"],
         ),
+        // Without a connection nothing says how far the source is.
         seconds_behind: text(&["Seconds_Behind_Source", "Seconds_Behind_Master"])
             .parse()
-            .ok(),
+            .ok()
+            .filter(|_| connected),
         by_gtid: !matches!(gtid.to_ascii_lowercase().as_str(), "" | "0" | "no"),
         tls: text(&["Source_SSL_Allowed", "Master_SSL_Allowed"]).eq_ignore_ascii_case("yes"),
         filters: FILTERS

@@ -118,6 +118,10 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
         && plan.archive.has_manifest()
         && source.same_server(&t.id)
     {
+        if plan.growing.is_some() {
+            let what = format!("{} is the source itself", t.options.target.endpoint);
+            return Err(refused(what).hint("name another server"));
+        }
         return Err(refused(format!(
             "{} is the server that the archive was taken from",
             t.options.target.endpoint

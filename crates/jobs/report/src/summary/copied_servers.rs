@@ -46,10 +46,6 @@ pub fn copied_servers(d: &servers::Summary) -> Summary {
     s.add(duration_with_rows(d.seconds, d.rows_seconds(), "the rows"));
     s.add(throughput(read.raw_bytes, d.rows_seconds(), read.threads));
     s.add(slower_side(d));
-    s.add_bottleneck(match d.slow_target() {
-        Some(target) => target.bottleneck.as_ref(),
-        None => read.bottleneck.as_ref(),
-    });
     for item in impact_on_others(read.impact.as_ref()) {
         s.add(item);
     }
@@ -64,8 +60,12 @@ pub fn copied_servers(d: &servers::Summary) -> Summary {
         })
     });
     s.add(Item::keys().key("targets", targets.collect::<Vec<_>>()));
-    if let Some((position, source)) = d.loads.first().and_then(|l| l.source.as_ref()) {
-        s.add(continues(position, source, false));
+    match d.loads.first().and_then(|l| l.source.as_ref()) {
+        Some((position, source)) if !d.partial => s.add(continues(position, source, false)),
+        Some(_) => s.add(Item::new("not a replica").line(
+            "a part of the source was copied, and its binary log changes more than that: to follow it, a replica would need filters",
+        )),
+        None => {}
     }
     s.add(not_in_archives());
     let not_seen = Item::new("not seen").list(&read.not_seen);

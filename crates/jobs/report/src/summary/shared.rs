@@ -9,7 +9,11 @@ use serde_json::{Map, Value, json};
 
 /// "1 table", "16 tables".
 pub(super) fn things(n: u64, word: &str) -> String {
-    format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
+    let plural = match word.ends_with('x') {
+        true => "es",
+        false => "s",
+    };
+    format!("{} {word}{}", count(n), if n == 1 { "" } else { plural })
 }
 
 /// "1 schema, 16 tables"; what there is none of is left out.

@@ -120,7 +120,7 @@ pub fn ranges(
             outcome.counts.above += u64::from(pages.contains_key(page) && seen.insert(*page));
         }
         let hot: u64 = runs.iter().map(|r| r.leaves.len() as u64).sum();
-        if found.columns.is_empty() && runs.iter().any(|r| r.from.is_some() || r.to.is_some()) {
+        if found.columns.is_empty() && !runs.is_empty() {
             outcome.counts.not_placed += hot;
             outcome.exceptions.push(printable(&format!(
                 "{name}: its rows have no key that a statement can name, so {hot} hot pages have no range"
