@@ -211,6 +211,11 @@ fn the_archive_is_that_of_sql(kind: Kind) {
     let mut position = scene.manifest("sql")["position"].clone();
     let end = position["binlog_position"].as_u64().expect("a number") + 23;
     position["binlog_position"] = end.into();
+    // No server was asked for the files, so none said its time.
+    let time = position
+        .as_object_mut()
+        .and_then(|p| p.remove("server_time"));
+    assert!(time.is_some_and(|t| t.is_u64()), "{position}");
     assert_eq!(scene.manifest("files")["position"], position);
     assert_eq!(
         scene.manifest("files")["consistency"]["exceptions"],

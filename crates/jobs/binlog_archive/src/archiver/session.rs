@@ -132,6 +132,10 @@ impl<'o> Session<'o> {
         }
         if let Some(found) = self.source.file(&file) {
             if found.size >= position {
+                if position == 0 && !self.continues(run, state, &file)? {
+                    let first = self.source.files.first().map(|f| f.name.clone());
+                    return self.reset(run, state, first.unwrap_or_default(), &file, position);
+                }
                 return Ok(Plan::Resume(file, position));
             }
             // It was begun again under the same name, or a crash has taken its end.
@@ -149,6 +153,23 @@ impl<'o> Session<'o> {
             Some(first) => self.reset(run, state, first, &file, position),
             None => Err(Error::new(Kind::Failed, "the server's log has no files")),
         }
+    }
+
+    /// Whether a file that is new to the archive is the one that its last file named. After a reset there may be one of that name,
+    /// and nothing of the file itself is archived that could show the difference.
+    fn continues(&mut self, run: &Run, state: &State<'_>, file: &str) -> Result<bool> {
+        let Some((before, created)) = state.ended() else {
+            return Ok(true);
+        };
+        if self.source.file(&before).is_some() {
+            let id = state.options.server_id;
+            let found = self.source.beginning(run, self.options, id, &before)?;
+            return Ok(found.created == created);
+        }
+        let Some(archived) = state.archived.clone().filter(|a| !a.is_empty()) else {
+            return Ok(true);
+        };
+        Ok(archived.is_within(&self.before(run, state, file)?))
     }
 
     fn is_same_server(&self, timeline: &Timeline) -> bool {

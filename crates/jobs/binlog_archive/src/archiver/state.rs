@@ -99,6 +99,13 @@ impl<'r> State<'r> {
         })
     }
 
+    /// The file that the archive ends with, and when it was begun, if all of it is there and nothing of the next.
+    pub(crate) fn ended(&self) -> Option<(String, u32)> {
+        let last = self.heads.last().filter(|_| self.segment.is_none())?;
+        last.next.as_ref()?;
+        Some((last.file.clone(), last.created))
+    }
+
     pub(crate) fn is_mariadb(&self) -> bool {
         self.timeline.as_ref().is_some_and(Timeline::is_mariadb)
     }
