@@ -186,7 +186,6 @@ fn copy_servers(
     Ok(exceptions(&done.exceptions()))
 }
 
-/// Loads, and shows what was done.
 /// What follows the restore of a backup.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum After {
@@ -196,6 +195,7 @@ enum After {
     Log,
 }
 
+/// Loads, and shows what was done.
 fn run_load(
     run: &Run,
     screen: &Screen,

@@ -45,8 +45,7 @@ fn verify(a: &Verify, run: &Run, screen: &Screen) -> Result<u8> {
     let about = format!("of {}", options.replica.endpoint);
     let _listens = control::listen(run, "verify", about);
     let (dump, limit) = (&options.dump, options.limit);
-    let filter = &options.dump.filter;
-    let done = replica::compare(run, dump, &options.replica, &options.channel, filter, limit)?;
+    let done = replica::compare(run, dump, &options.replica, &options.channel, limit)?;
     show(run, screen, &mut summary::compared(&done));
     Ok(0)
 }

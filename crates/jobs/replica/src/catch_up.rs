@@ -21,7 +21,7 @@ const FINAL: [u64; 6] = [1045, 2005, 2026, 2059, 2061, 1698];
 pub struct CaughtUp {
     /// Seconds it took.
     pub seconds: f64,
-    /// Bytes of the log that were applied.
+    /// Bytes of the log behind the copy that are applied.
     pub bytes: u64,
     /// How far it is behind: seconds since the source was where it is now.
     pub behind: f64,
@@ -42,7 +42,7 @@ pub(crate) fn channel(new: &mut Side, name: &str) -> Result<Channel> {
 }
 
 /// Where the source writes now.
-pub(crate) fn source_place(source: &mut Side) -> Result<LogPlace> {
+fn source_place(source: &mut Side) -> Result<LogPlace> {
     let position = server::Position::read(&mut source.conn, &source.id)
         .map_err(|e| failure::server("cannot read the source's position", e))?;
     Ok(LogPlace {
@@ -143,11 +143,7 @@ pub(crate) fn catch_up(
         let reached = seen
             .front()
             .is_some_and(|(_, at)| channel.applied.order() >= at.order());
-        let late = match seen.get(1) {
-            Some((since, _)) if reached => since.elapsed(),
-            None if reached => Duration::ZERO,
-            _ => begin.elapsed().max(behind * 2),
-        };
+        let late = seen.get(1).map_or(Duration::ZERO, |(s, _)| s.elapsed());
         let logs = replication::binary_logs(&mut source.conn)
             .map_err(|e| failure::server("cannot look at the source's binary logs", e))?;
         let left = between(&logs, &channel.applied, &place);
@@ -158,20 +154,20 @@ pub(crate) fn catch_up(
         if connected && reached && late <= behind {
             return Ok(CaughtUp {
                 seconds: begin.elapsed().as_secs_f64(),
-                bytes: done.max(all),
+                bytes: between(&logs, from, &channel.applied),
                 behind: late.as_secs_f64(),
                 place: channel.applied.to_string(),
             });
         }
         if begin.elapsed() > limit {
+            if let Some(e) = broken(&channel, false) {
+                return Err(e);
+            }
             let what = format!(
                 "the new server has not caught up within {}: {} of the source's log are left",
                 seconds(limit.as_secs_f64()),
                 bytes(left)
             );
-            if let Some(e) = broken(&channel, false) {
-                return Err(e);
-            }
             return Err(Error::new(Kind::Limit, what)
                 .hint("it goes on by itself; penstock replica create … --resume waits on and compares, with a longer --catch-up-timeout"));
         }

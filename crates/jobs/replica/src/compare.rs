@@ -8,7 +8,7 @@ use crate::{execute, refused};
 use base::{Error, Kind, Result};
 use run::{Run, connect, failure};
 use server::replication::{LogPlace, Thread, Words};
-use server::{Filter, session};
+use server::session;
 use std::time::{Duration, Instant};
 use verify::Comparison;
 use verify::compare::{Pair, reader};
@@ -20,38 +20,42 @@ const EVERY: Duration = Duration::from_millis(100);
 /// How often both are compared when definitions of the source change meanwhile.
 const ATTEMPTS: u32 = 3;
 
-/// Compares a replica with its source, while both are in use.
+/// Compares a replica with its source, while both are in use; `dump` says how the source is read, and what of it.
 pub fn compare(
     run: &Run,
     dump: &dump::Options,
     new: &wire::Options,
     name: &str,
-    filter: &Filter,
     limit: Duration,
 ) -> Result<Comparison> {
     let (mut conn, _) = connect::open(run, &dump.source)?;
-    for _ in 1..ATTEMPTS {
+    let mut attempt = 1;
+    loop {
         let before = definitions(&mut conn)?;
-        let compared = compare_once(run, dump, new, name, filter, limit);
-        let Err(e) = &compared else {
-            return compared;
+        let e = match compare_once(run, dump, new, name, limit) {
+            Err(e) if may_be_of_another_moment(&e) => e,
+            done => return done,
         };
-        run.check()?;
+        // MariaDB has no lock that keeps definitions still for so long: what a table was when it was looked up may not be
+        // what it was at the moment that is compared.
         if definitions(&mut conn)? == before {
-            return compared;
+            return Err(e);
         }
-        // MariaDB has no lock that keeps them still for so long: what a table was when it was looked up may not be what it
-        // was at the moment that is compared.
-        let what = format!(
+        if attempt == ATTEMPTS {
+            return Err(e.hint("tables of the source were made or dropped each time: leave them out with --exclude-tables or --exclude-schemas, and compare again"));
+        }
+        attempt += 1;
+        run.observer.note(format!(
             "tables of the source were made or dropped meanwhile, so it is compared again ({})",
             e.what
-        );
-        run.observer.note(what);
+        ));
     }
-    compare_once(run, dump, new, name, filter, limit).map_err(|e| match e.kind {
-        Kind::Differs => e.hint("tables of the source were made or dropped each time: leave them out with --exclude-tables or --exclude-schemas, and compare again"),
-        _ => e,
-    })
+}
+
+/// Whether this is what definitions that change meanwhile look like: a difference, a table that is not there (1146), or one
+/// that a snapshot cannot be read of (1412).
+fn may_be_of_another_moment(e: &Error) -> bool {
+    e.kind == Kind::Differs || matches!(e.server_error, Some(1146 | 1412))
 }
 
 /// The tables of a server, with when each was made.
@@ -68,7 +72,6 @@ fn compare_once(
     dump: &dump::Options,
     new: &wire::Options,
     name: &str,
-    filter: &Filter,
     limit: Duration,
 ) -> Result<Comparison> {
     let side = |options: &wire::Options| -> Result<Side> {
@@ -120,9 +123,8 @@ fn compare_once(
             right: Some(reader(run, new, &replica.id)?),
         });
     }
-    let compared = verify::servers_at(run, (&dump.source, new), dump.threads, filter, |_, _, _| {
-        Ok(pairs)
-    });
+    let sides = (&dump.source, new);
+    let compared = verify::servers_at(run, sides, dump.threads, &dump.filter, |_, _, _| Ok(pairs));
     applier.goes_on()?;
     compared
 }
@@ -193,24 +195,23 @@ fn go_until(
     loop {
         run.check()?;
         let now = channel(replica, name)?;
-        if now.applied.order() >= place.order() {
-            // It has reached the place, and stops by itself there.
+        if now.applied == *place {
+            // It stops there by itself, perhaps a moment later.
             let stops = words.stop(Thread::Applier);
-            if now.applied != *place {
-                let what = format!(
-                    "the replica did not stop at {place}, but at {}",
-                    now.applied
-                );
-                return Err(
-                    Error::new(Kind::Failed, what).hint("penstock replica verify compares again")
-                );
-            }
             return execute(&mut replica.conn, &stops, "cannot stop the applier");
         }
-        if (!now.applies || now.apply_error.is_some()) && now.apply_error.is_some() {
-            return Err(broken(&now, false).unwrap_or_else(|| {
-                Error::new(Kind::Failed, "the applier of the replica stopped")
-            }));
+        if now.applied.order() > place.order() {
+            let what = format!(
+                "the replica did not stop at {place}, but at {}",
+                now.applied
+            );
+            return Err(
+                Error::new(Kind::Failed, what).hint("penstock replica verify compares again")
+            );
+        }
+        // With an error, or because another session has stopped it.
+        if let Some(e) = broken(&now, false) {
+            return Err(e.hint("penstock replica status shows it"));
         }
         if begin.elapsed() > limit {
             let what = format!("the replica has not come to {place} in time");

@@ -35,7 +35,7 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
     if !attached && !complete {
         check::check(&mut source, &mut new, options)?;
         warming::check(&source, options)?;
-        if found.is_none() {
+        if !found.as_ref().is_some_and(|r| r.made.copying) {
             empty(&mut new)?;
         }
     }
@@ -228,9 +228,8 @@ impl Making<'_> {
             source: options.source.clone(),
             ..options.copy.dump.clone()
         };
-        let (filter, limit) = (&of_source.filter, options.catch_up);
-        let compared =
-            compare::compare(self.run, &of_source, new, &options.channel, filter, limit)?;
+        let limit = options.catch_up;
+        let compared = compare::compare(self.run, &of_source, new, &options.channel, limit)?;
         self.summary.compared = Some(compared);
         // Its applier waited meanwhile.
         let again = self.wait()?;

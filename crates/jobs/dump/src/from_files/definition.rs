@@ -1,8 +1,7 @@
 //! How the rows of a table of MariaDB lie, from the server's catalog.
 
-use innodb::read::mariadb::{self, Defined, Definition, KeyKind};
-use innodb::read::types::{Server, Type};
-use innodb::read::{Column, Values};
+use innodb::read::mariadb::{self, Definition, KeyKind};
+use rows::mariadb_files;
 use server::catalog::{Key, Table};
 
 /// The definition; the error says why it does not tell.
@@ -10,25 +9,6 @@ pub fn of_mariadb(table: &Table) -> Result<Definition, String> {
     if table.columns.iter().any(|c| c.versioning) {
         return Err("system versioning".to_owned());
     }
-    let columns = table.columns.iter().map(|c| {
-        let values = if c.generated && !c.stored {
-            Values::Virtual
-        } else {
-            match Type::of(&c.column_type, c.charset.as_deref(), None, Server::MariaDb) {
-                Ok(of) => Values::Stored(of),
-                Err(why) => Values::Unread(why.to_string()),
-            }
-        };
-        Defined {
-            column: Column {
-                name: c.name.clone(),
-                values,
-                hidden: false,
-            },
-            nullable: c.nullable,
-            charset: c.charset.clone(),
-        }
-    });
     let mut keys = Vec::new();
     if let Some(key) = clustered(table)? {
         let place = |name: &str| table.columns.iter().position(|c| c.name == name);
@@ -44,16 +24,10 @@ pub fn of_mariadb(table: &Table) -> Result<Definition, String> {
                 .ok_or("its key has a column that it lacks")?,
         });
     }
-    // It makes a column of its own.
-    let full_text = |k: &&Key| k.index_type.eq_ignore_ascii_case("FULLTEXT");
-    keys.extend(table.keys.iter().find(full_text).map(|k| mariadb::Key {
-        name: k.name.clone(),
-        kind: KeyKind::FullText,
-        parts: Vec::new(),
-    }));
+    keys.extend(mariadb_files::full_text(table));
     Ok(Definition {
         name: table.qualified(),
-        columns: columns.collect(),
+        columns: table.columns.iter().map(mariadb_files::column).collect(),
         keys,
     })
 }

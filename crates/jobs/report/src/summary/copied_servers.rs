@@ -1,15 +1,13 @@
 //! After a copy from server to server.
 
 use super::continues::continues;
-use super::dump::consistency;
+use super::dump::{amounts, consistency};
 use super::load::{not_compared, verified};
 use super::shared::{
-    duration_with_rows, impact_on_others, indexes_not_compared, not_in_archives, objects, rows,
-    throughput,
+    duration_with_rows, impact_on_others, indexes_not_compared, not_in_archives, throughput,
 };
 use super::{Item, Summary, tuning};
-use crate::record::Better;
-use base::units::{bytes, rounded};
+use base::units::rounded;
 use copy::servers;
 use serde_json::json;
 
@@ -27,19 +25,9 @@ pub fn copied_servers(d: &servers::Summary) -> Summary {
             .shown(&read.source)
             .key("source", &read.source),
     );
-    s.add(
-        objects(read.schemas, read.tables, read.views)
-            .key("schemas", read.schemas)
-            .key("tables", read.tables)
-            .key("views", read.views),
-    );
-    s.add(rows(read.rows));
-    s.add(
-        Item::new("row data")
-            .line(bytes(read.raw_bytes))
-            .key("raw_bytes", read.raw_bytes)
-            .figure(read.raw_bytes as f64, "B", Better::Neither),
-    );
+    for item in amounts(read) {
+        s.add(item);
+    }
     for item in consistency(read) {
         s.add(item);
     }

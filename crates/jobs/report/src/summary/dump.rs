@@ -20,19 +20,9 @@ pub fn dump(d: &dump::Summary) -> Summary {
     s.title = format!("Dump of {}", d.source);
     s.story = story(d);
     s.add(Item::new("from").shown(&d.source).key("source", &d.source));
-    s.add(
-        objects(d.schemas, d.tables, d.views)
-            .key("schemas", d.schemas)
-            .key("tables", d.tables)
-            .key("views", d.views),
-    );
-    s.add(rows(d.rows));
-    s.add(
-        Item::new("row data")
-            .line(bytes(d.raw_bytes))
-            .key("raw_bytes", d.raw_bytes)
-            .figure(d.raw_bytes as f64, "B", Better::Neither),
-    );
+    for item in amounts(d) {
+        s.add(item);
+    }
     s.add(stored(d));
     for item in consistency(d) {
         s.add(item);
@@ -56,6 +46,21 @@ pub fn dump(d: &dump::Summary) -> Summary {
     let path = d.path.clone();
     s.add(Item::new("archive").shown(&path).key("archive", path));
     s
+}
+
+/// What was read of the source.
+pub(super) fn amounts(d: &dump::Summary) -> [Item; 3] {
+    [
+        objects(d.schemas, d.tables, d.views)
+            .key("schemas", d.schemas)
+            .key("tables", d.tables)
+            .key("views", d.views),
+        rows(d.rows),
+        Item::new("row data")
+            .line(bytes(d.raw_bytes))
+            .key("raw_bytes", d.raw_bytes)
+            .figure(d.raw_bytes as f64, "B", Better::Neither),
+    ]
 }
 
 /// How many times smaller the archive is.

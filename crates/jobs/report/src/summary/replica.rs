@@ -1,6 +1,7 @@
 //! After the making of a replica, and about one that runs.
 
-use super::shared::{duration_with_rows, objects, rows, things};
+use super::dump::amounts;
+use super::shared::{duration_with_rows, things};
 use super::{Item, Summary};
 use base::units::{bytes, printable, rounded, seconds};
 use replica::{Aborted, Status};
@@ -27,18 +28,9 @@ pub fn replica(d: &replica::Summary) -> Summary {
     );
     if let Some(copied) = &d.copied {
         let read = &copied.dump;
-        s.add(
-            objects(read.schemas, read.tables, read.views)
-                .key("schemas", read.schemas)
-                .key("tables", read.tables)
-                .key("views", read.views),
-        );
-        s.add(rows(read.rows));
-        s.add(
-            Item::new("row data")
-                .line(bytes(read.raw_bytes))
-                .key("raw_bytes", read.raw_bytes),
-        );
+        for item in amounts(read) {
+            s.add(item);
+        }
         s.add(
             Item::new("copied in")
                 .line(seconds(copied.seconds))

@@ -2,10 +2,10 @@
 
 use super::dictionary::{Part, Root};
 use base::units::printable;
-use innodb::read::mariadb::{self, Defined, Definition, KeyKind};
+use innodb::read::mariadb::{self, Definition, KeyKind};
 use innodb::read::sdi::Sdi;
-use innodb::read::types::{Server, Type};
-use innodb::read::{Column, Error, Table, Tablespace, Values};
+use innodb::read::{Error, Table, Tablespace};
+use rows::mariadb_files;
 use server::catalog;
 use std::fs::File;
 use std::path::Path;
@@ -67,19 +67,13 @@ pub fn of_mariadb(
 ) -> Result<Table, Error> {
     let definition = Definition {
         name: table.qualified(),
-        columns: table.columns.iter().map(defined).collect(),
+        columns: table.columns.iter().map(mariadb_files::column).collect(),
         keys: Vec::new(),
     };
-    let is_full_text = |k: &&catalog::Key| k.index_type.eq_ignore_ascii_case("FULLTEXT");
-    let full_text = table.keys.iter().find(is_full_text).map(|k| mariadb::Key {
-        name: k.name.clone(),
-        kind: KeyKind::FullText,
-        parts: Vec::new(),
-    });
     // The dictionary says which key the rows lie in the order of; without one they have numbers of their own.
     let rows = roots.iter().find(|r| r.clustered);
     let of_rows = rows.and_then(|r| table.keys.iter().find(|k| k.name == r.index));
-    let mut keys: Vec<mariadb::Key> = full_text.into_iter().collect();
+    let mut keys: Vec<mariadb::Key> = mariadb_files::full_text(table).into_iter().collect();
     if let Some(key) = of_rows {
         keys.push(mariadb_key(table, key, KeyKind::Primary)?);
     }
@@ -109,26 +103,6 @@ pub fn of_mariadb(
         }
     }
     Ok(read)
-}
-
-fn defined(c: &catalog::Column) -> Defined {
-    let values = if c.generated && !c.stored && !c.versioning {
-        Values::Virtual
-    } else {
-        match Type::of(&c.column_type, c.charset.as_deref(), None, Server::MariaDb) {
-            Ok(of) => Values::Stored(of),
-            Err(why) => Values::Unread(why.to_string()),
-        }
-    };
-    Defined {
-        column: Column {
-            name: c.name.clone(),
-            values,
-            hidden: false,
-        },
-        nullable: c.nullable,
-        charset: c.charset.clone(),
-    }
 }
 
 fn mariadb_key(
