@@ -115,7 +115,8 @@ Examples:
   penstock replica status mysql://root@db2/ -p
   penstock replica status --socket /run/mysqld/mysqld.sock --user root --json
 
-Exit codes: 0 every channel runs, or it is no replica; 1 one does not run; the others are listed by penstock --help"
+Exit codes: 0 every channel runs and is connected, or it is no replica; 1 one is not; the others are listed by
+penstock --help"
 )]
 pub struct Status {
     /// The replica, as mysql://user@host:3306/, or use the connection options
