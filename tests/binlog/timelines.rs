@@ -49,6 +49,55 @@ fn purged_files_are_a_gap(kind: Kind) {
 }
 each_kind!(purged_files_are_a_gap; mysql, mariadb);
 
+/// Files carry the second in which they were begun.
+fn reset_later(server: &Server) {
+    let now = || {
+        let time = server.value("SELECT UNIX_TIMESTAMP()");
+        time.expect("a time")
+    };
+    let second = now();
+    until("the next second", || now() != second);
+    let reset = match server.kind() == Kind::MySql {
+        true => "RESET BINARY LOGS AND GTIDS",
+        false => "RESET MASTER",
+    };
+    server.client(reset).expect("a reset");
+}
+
+/// The archive ends with a whole file, and of the next one it has nothing that could show that another has that name now.
+fn a_reset_behind_a_whole_file(kind: Kind) {
+    let Some(logged) = Logged::new(kind, &[]) else {
+        return;
+    };
+    write(&logged.server, 5);
+    let flush = || {
+        logged
+            .server
+            .client("FLUSH BINARY LOGS")
+            .expect("another file")
+    };
+    flush();
+    logged
+        .archiving(&["--once", "--start", "oldest"])
+        .run()
+        .ok();
+    for entry in std::fs::read_dir(logged.place()).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.to_string_lossy().contains("@binlog.000002") {
+            std::fs::remove_file(path).expect("nothing of the next file");
+        }
+    }
+    let before = logged.stored(1);
+    assert_eq!(before.keys().collect::<Vec<_>>(), ["binlog.000001"]);
+    reset_later(&logged.server);
+    write(&logged.server, 3);
+    flush();
+    logged.once().code(3).says(&["the server's log was reset"]);
+    assert_eq!(logged.stored(1), before);
+    assert_same(&logged.stored(2), &logged.files());
+}
+each_kind!(a_reset_behind_a_whole_file; mysql, mariadb);
+
 /// RESET: files of the same names that are others.
 fn a_reset_begins_a_timeline(kind: Kind) {
     let Some(logged) = Logged::new(kind, &[]) else {
@@ -61,23 +110,7 @@ fn a_reset_begins_a_timeline(kind: Kind) {
         .run()
         .ok();
     let before = logged.stored(1);
-    // Files carry the second in which they were begun.
-    let second = logged
-        .server
-        .value("SELECT UNIX_TIMESTAMP()")
-        .expect("a time");
-    until("the next second", || {
-        logged
-            .server
-            .value("SELECT UNIX_TIMESTAMP()")
-            .expect("a time")
-            != second
-    });
-    let reset = match kind == Kind::MySql {
-        true => "RESET BINARY LOGS AND GTIDS",
-        false => "RESET MASTER",
-    };
-    logged.server.client(reset).expect("a reset");
+    reset_later(&logged.server);
     // As long as the file of that name was.
     write(&logged.server, 15);
     logged.once().code(3).says(&["reset"]);
