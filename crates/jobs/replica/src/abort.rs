@@ -17,7 +17,9 @@ pub struct Aborted {
     pub server: String,
     /// In words.
     pub removed: Vec<String>,
-    /// In words, with the reason.
+    /// What was not asked to be removed, in words.
+    pub kept: Vec<String>,
+    /// What could not be removed, in words, with the reason.
     pub left: Vec<String>,
 }
 
@@ -87,7 +89,7 @@ pub fn abort(
         }
     }
     remove_data(&mut new, &mut record, data, &mut done)?;
-    if done.left.is_empty() {
+    if done.left.is_empty() && done.kept.is_empty() {
         record.remove()?;
     }
     Ok(done)
@@ -102,7 +104,7 @@ fn remove_data(new: &mut Side, record: &mut Record, data: bool, done: &mut Abort
                 true => "a part of the copy",
                 false => "the copy and its accounts",
             };
-            done.left.push(format!(
+            done.kept.push(format!(
                 "{what}: --drop-data removes the schemas of users and the accounts that were made"
             ));
         }

@@ -17,7 +17,9 @@ mod compare;
 mod create;
 mod made;
 mod options;
+mod repair;
 mod status;
+mod stopped;
 mod warming;
 
 pub use abort::{Aborted, abort};
@@ -25,13 +27,15 @@ pub use catch_up::CaughtUp;
 pub use create::create;
 pub use options::{Account, Address, Hot, Options, Summary};
 pub use status::{Status, status};
+pub use stopped::{is_left_stopped, start_left};
 
 use base::{Error, Result};
 use run::failure;
 use wire::Conn;
 
 /// Verifies a replica that runs: both sides at one moment.
-pub use compare::compare;
+pub use compare::{Found, compare};
+pub use repair::Repair;
 
 /// Runs a statement.
 pub(crate) fn execute(conn: &mut Conn, sql: &str, doing: impl std::fmt::Display) -> Result<()> {

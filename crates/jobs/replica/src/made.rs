@@ -18,6 +18,9 @@ pub(crate) struct Made {
     pub(crate) target: String,
     /// The source.
     pub(crate) source: String,
+    /// What tells it from another server at the same address; empty in records of earlier versions.
+    #[serde(default)]
+    pub(crate) source_id: String,
     /// When: UTC, RFC 3339.
     pub(crate) began: String,
     /// The account that was made on the source, as user and host.
