@@ -134,6 +134,9 @@ fn a_killed_comparison_leaves_nothing_stopped(kind: Kind) {
             .run()
     };
     killed("verify", &[]);
+    let status = Tool::new(["replica", "status"]).arg(scene.new.uri());
+    let status = status.env("PENSTOCK_STATE", scene.state()).run().code(1);
+    status.says(&["a comparison that was killed has stopped its applier"]);
     doctor(&[])
         .code(3)
         .says(&["the applier of this replica", "doctor --revert"]);

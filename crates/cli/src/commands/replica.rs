@@ -35,7 +35,8 @@ fn create(a: &Create, run: &Run, screen: &Screen) -> Result<u8> {
 }
 
 fn status(a: &Status, run: &Run, screen: &Screen) -> Result<u8> {
-    let done = replica::status(run, &settings::replica::status(a)?)?;
+    let state = settings::state::if_at_home();
+    let done = replica::status(run, &settings::replica::status(a)?, state.as_deref())?;
     screen.summary(&summary::replica_status(&done));
     let runs =
         |c: &server::replication::Channel| c.applies && c.is_connected() && c.apply_error.is_none();

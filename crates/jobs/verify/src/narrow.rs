@@ -126,7 +126,7 @@ impl TableDifference {
         };
         let mut found = known.compare(run, right, &right_sql, &self.key)?;
         known.complete(run, &mut pair.left, &left_sql, &mut found)?;
-        found.sort_by(|a, b| a.equal_before.cmp(&b.equal_before));
+        found.sort_by_key(|f| f.equal_before);
         let places = self.places(&found);
         self.rows.extend(found.into_iter().map(|f| f.row));
         let kept: usize = self.rows.iter().map(RowDifference::bytes).sum();

@@ -154,6 +154,10 @@ pub fn replica_status(d: &Status) -> Summary {
     for channel in &d.channels {
         add_channel(&mut s, channel);
     }
+    if let Some(compared) = &d.compared {
+        s.add(Item::new("comparison").line(printable(compared)));
+    }
+    s.add(Item::keys().key("comparison", &d.compared));
     let all: Vec<_> = d.channels.iter().map(channel_json).collect();
     s.add(Item::keys().key("channels", all));
     s
