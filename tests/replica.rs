@@ -341,7 +341,8 @@ fn killed_at_each_step(kind: Kind) {
     let all = [
         ("the copy is about to begin#1", true),
         ("a chunk is committed#1", false),
-        ("an account is made#1", false),
+        ("the rows are recorded#1", true),
+        ("an account is made#1", true),
         ("the copy is recorded#1", true),
         ("the account is about to be made#1", true),
         ("the channel is about to be made#1", true),

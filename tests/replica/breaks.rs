@@ -51,7 +51,8 @@ fn cut_at_each_step(kind: Kind) {
         ("the copy is about to begin#1", Cut::New, Then::Begins),
         ("a chunk is committed#1", Cut::Source, Then::Undoes),
         ("a chunk is committed#1", Cut::New, Then::Undoes),
-        ("an account is made#1", Cut::New, Then::Undoes),
+        ("the rows are recorded#1", Cut::Source, Then::Resumes),
+        ("an account is made#1", Cut::New, Then::Resumes),
         ("the copy is recorded#1", Cut::Source, Then::Resumes),
         ("the copy is recorded#1", Cut::New, Then::Resumes),
         (
@@ -232,3 +233,31 @@ fn another_source_is_not_followed(kind: Kind) {
     scene.source = other;
 }
 each_kind!(another_source_is_not_followed; mysql, mariadb);
+
+/// What a copy lacked is also said by the run that continues; and accounts that changed in between are no guess.
+#[test]
+fn a_run_that_continues_says_what_the_copy_lacked() {
+    let Some(scene) = Scene::new(Kind::MariaDb, By::Gtid) else {
+        return;
+    };
+    let table = "CREATE TABLE shop.plain (id INT PRIMARY KEY) ENGINE=MyISAM";
+    scene.source.client(table).expect("a table");
+    let killed = |scene: &Scene| {
+        let tool = scene.on("create", &[]);
+        let tool = tool.env("PENSTOCK_KILL_AT", "the rows are recorded#1");
+        tool.run().code(137);
+    };
+    killed(&scene);
+    scene
+        .create(&["--resume"])
+        .code(3)
+        .says(&["`shop`.`plain` uses MyISAM", "equal at one moment"]);
+    scene.abort(&["--drop-data"]).ok();
+    killed(&scene);
+    let user = "CREATE USER late@localhost IDENTIFIED BY 'a-Late1'";
+    scene.source.client(user).expect("an account");
+    scene
+        .create(&["--resume"])
+        .code(10)
+        .says(&["accounts of the source were changed", "--drop-data"]);
+}

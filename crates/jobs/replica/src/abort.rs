@@ -40,7 +40,8 @@ pub fn abort(
             "run it on the host, and as the user, of penstock replica create",
         ));
     };
-    let (conn, id) = connect::open(run, server)?;
+    let (conn, id) =
+        connect::open(run, server).map_err(|e| failure::of_server("the new server", e))?;
     let mut new = Side { conn, id };
     session::skip_binlog(&mut new.conn, &new.id)
         .map_err(|e| failure::server("cannot keep this out of the binary log", e))?;
@@ -144,6 +145,8 @@ fn remove_data(new: &mut Side, record: &mut Record, data: bool, done: &mut Abort
     record.write(|made| {
         made.copying = false;
         made.from = None;
+        made.copied = None;
+        made.exceptions.clear();
         made.schemas.clear();
         made.accounts.clear();
     })

@@ -5,11 +5,11 @@ use crate::check::{self, Side, uses_gtids};
 use crate::made::{From, Made, Record};
 use crate::options::{Account, Address, Options, Summary};
 use crate::stopped::start_left;
-use crate::{account, accounts, catch_up, compare, execute, refused, warming};
+use crate::{account, catch_up, compare, execute, refused, warming};
 use base::{Error, Kind, Result, failpoint};
 use run::{Run, connect, failure};
+use server::quote;
 use server::replication::{self, LogPlace, Thread, Words};
-use server::{quote, session};
 use std::time::Instant;
 use wire::SslMode;
 
@@ -36,8 +36,8 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
         }
         None => false,
     };
-    let complete = found.as_ref().is_some_and(|r| r.made.from.is_some());
-    if !attached && !complete {
+    let copied = found.as_ref().is_some_and(|r| r.made.is_copied());
+    if !attached && !copied {
         check::check(&mut source, &mut new, options)?;
         warming::check(&source, options)?;
         if !found.as_ref().is_some_and(|r| r.made.copying) {
@@ -86,44 +86,48 @@ fn way_out(e: Error, made: &Made) -> Error {
     if e.kind == Kind::Differs || said.contains("--resume") || said.contains("replica abort") {
         return e;
     }
-    match (&made.from, made.copying) {
-        (Some(_), _) => {
+    match (made.is_copied(), made.copying) {
+        (true, _) => {
             e.also("the copy is complete: the same command with --resume continues behind it; penstock replica abort removes what was made")
         }
-        (None, true) => e.also(
+        (false, true) => e.also(
             "a copy cannot be resumed: penstock replica abort --drop-data removes what was made; then begin again",
         ),
-        (None, false) => e,
+        (false, false) => e,
     }
 }
 
-fn of_source(e: Error) -> Error {
+pub(crate) fn of_source(e: Error) -> Error {
     failure::of_server("the source", e)
 }
 
-fn of_new(e: Error) -> Error {
+pub(crate) fn of_copied(e: Error) -> Error {
+    failure::of_server("the replica that is copied", e)
+}
+
+pub(crate) fn of_new(e: Error) -> Error {
     failure::of_server("the new server", e)
 }
 
-fn open(run: &Run, options: &wire::Options) -> Result<Side> {
+pub(crate) fn open(run: &Run, options: &wire::Options) -> Result<Side> {
     let (conn, id) = connect::open(run, options)?;
     Ok(Side { conn, id })
 }
 
 /// A replica that is being made.
-struct Making<'a> {
-    run: &'a Run,
-    options: &'a Options,
-    source: Side,
-    new: Side,
+pub(crate) struct Making<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) options: &'a Options,
+    pub(crate) source: Side,
+    pub(crate) new: Side,
     /// Whether it follows by GTIDs.
-    by_gtid: bool,
+    pub(crate) by_gtid: bool,
     /// Whether it connects with TLS.
-    tls: bool,
-    record: Record,
+    pub(crate) tls: bool,
+    pub(crate) record: Record,
     /// Where the log continues the copy.
-    begins: LogPlace,
-    summary: Summary,
+    pub(crate) begins: LogPlace,
+    pub(crate) summary: Summary,
 }
 
 impl Making<'_> {
@@ -134,13 +138,19 @@ impl Making<'_> {
         address: &Address,
         new: &wire::Options,
     ) -> Result<()> {
-        let from = match self.record.made.from.clone() {
-            Some(from) => {
-                let text = "the copy is complete: going on behind it";
-                self.run.observer.note(text.to_owned());
+        let note = |text: &str| self.run.observer.note(text.to_owned());
+        let made = &self.record.made;
+        self.summary.exceptions.clone_from(&made.exceptions);
+        let from = match (made.from.clone(), made.copied.clone()) {
+            (Some(from), _) => {
+                note("the copy is complete: going on behind it");
                 from
             }
-            None => self.copy(from_replica, new)?,
+            (None, Some(from)) => {
+                note("the rows are copied: going on with the accounts");
+                self.copy_accounts(from, None, from_replica.is_some())?
+            }
+            (None, None) => self.copy(from_replica, new)?,
         };
         self.begins = LogPlace {
             file: from.file.clone(),
@@ -153,72 +163,6 @@ impl Making<'_> {
         self.summary.follows_from = from.described(self.by_gtid);
         self.prove(new)?;
         self.warm()
-    }
-
-    /// Copies data and accounts; `from_replica`: the channel of the replica that is copied.
-    fn copy(&mut self, from_replica: Option<&str>, new: &wire::Options) -> Result<From> {
-        if self.record.made.copying {
-            return Err(refused(
-                "an earlier run was interrupted while it copied, and a copy cannot be resumed: its snapshot is gone",
-                "penstock replica abort removes what it has made; then begin again",
-            ));
-        }
-        // Of the server that is copied: what was changed since is in the log.
-        let mut copied = open(self.run, &self.options.copy.dump.source).map_err(of_source)?;
-        let wanted = accounts::read(&mut copied.conn, &copied.id).map_err(of_source)?;
-        let source_id = source_id(&self.source);
-        self.record.write(|made| {
-            made.copying = true;
-            made.source_id = source_id;
-        })?;
-        failpoint::reached("the copy is about to begin");
-        let done = match copy::servers::run(self.run, &self.options.copy) {
-            Ok(done) => done,
-            Err(e) => {
-                // Refused before anything was made: there is nothing to abort.
-                if schemas_of(&mut self.new).is_ok_and(|found| found.is_empty()) {
-                    self.record.write(|made| made.copying = false)?;
-                }
-                return Err(e);
-            }
-        };
-        // A copy takes hours, and nothing was said on these for as long.
-        self.source = open(self.run, &self.options.source).map_err(of_source)?;
-        self.new = open(self.run, new).map_err(of_new)?;
-        copied = open(self.run, &self.options.copy.dump.source).map_err(of_source)?;
-        let position = &done.dump.achieved.position;
-        let from = match from_replica {
-            Some(channel) => From::of_replica(position, channel, self.by_gtid)?,
-            None => From::of(position)?,
-        };
-        let now = accounts::read(&mut copied.conn, &copied.id).map_err(of_source)?;
-        if now != wanted {
-            let what = "accounts of the source were changed while it was copied: compare them on both servers";
-            self.summary.exceptions.push(what.to_owned());
-        }
-        self.copy_accounts(&wanted).map_err(of_new)?;
-        let schemas = schemas_of(&mut self.new).map_err(of_new)?;
-        self.record.write(|made| {
-            made.from = Some(from.clone());
-            made.schemas = schemas;
-        })?;
-        failpoint::reached("the copy is recorded");
-        self.summary.exceptions.extend(done.exceptions());
-        self.summary.copied = Some(done);
-        Ok(from)
-    }
-
-    fn copy_accounts(&mut self, wanted: &[accounts::Definition]) -> Result<()> {
-        let (missing, kept) = accounts::missing(&mut self.new.conn, wanted)?;
-        let names = missing.iter().map(|a| (a.user.clone(), a.host.clone()));
-        self.record.write(|made| made.accounts = names.collect())?;
-        session::skip_binlog(&mut self.new.conn, &self.new.id)
-            .map_err(|e| failure::server("cannot keep accounts out of the binary log", e))?;
-        let created = accounts::create(&mut self.new.conn, &missing);
-        self.summary.accounts = created.made.len() as u64;
-        self.summary.accounts_kept = kept;
-        self.summary.exceptions.extend(created.exceptions);
-        Ok(())
     }
 
     /// Makes the channel and starts it.
@@ -342,7 +286,7 @@ impl Making<'_> {
 }
 
 /// What tells a source from another server at the same address.
-fn source_id(source: &Side) -> String {
+pub(crate) fn source_id(source: &Side) -> String {
     let number = source.id.variable("server_id").unwrap_or("0");
     match &source.id.uuid {
         Some(uuid) => format!("server_id {number}, {uuid}"),
@@ -410,7 +354,7 @@ fn copied_replica(run: &Run, source: &Side, options: &Options) -> Result<Option<
     if copied.endpoint == options.source.endpoint {
         return Ok(None);
     }
-    let (mut conn, id) = connect::open(run, copied)?;
+    let (mut conn, id) = connect::open(run, copied).map_err(of_copied)?;
     let channels = replication::channels(&mut conn, &id)
         .map_err(|e| failure::server("cannot read the replication status of the replica", e))?;
     let number: u64 = source

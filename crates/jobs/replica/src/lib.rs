@@ -1,7 +1,7 @@
 //! Makes a server a replica of another one: copied, attached, caught up, compared.
 //!
 //! Steps, each a file: `check` (what would end badly is refused before anything is changed), `account` (the source's account for
-//! replication), `copy` of the data, `accounts` (those of the source), `attach` (position and channel), `catch_up`, `compare` (both
+//! replication), `copying` of rows and `accounts` (those of the source), `attach` (position and channel), `catch_up`, `compare` (both
 //! sides at one moment), `warming`. `made` records what was made, for `abort` and for a run that goes on.
 //!
 //! Invariants: nothing on the new server is overwritten, and no transaction of its own is left there that the source does not have;
@@ -14,6 +14,7 @@ mod attach;
 mod catch_up;
 mod check;
 mod compare;
+mod copying;
 mod create;
 mod made;
 mod options;
