@@ -199,6 +199,26 @@ fn it_is_one_moment_of_a_source_that_is_written_to(pair: &Pair) {
     assert_eq!(sum.expect("a sum"), "400");
 }
 
+/// MariaDB has no lock for definitions: a table that disappears while they are read is no error.
+#[test]
+fn a_table_that_is_dropped_while_definitions_are_read() {
+    let Some(pair) = Pair::take(Kind::MariaDb) else {
+        return;
+    };
+    rows(pair.source());
+    let run = copying(pair.source(), &[pair.target()], &SMALL)
+        .env("PENSTOCK_STOP_AT", "the snapshot is taken#1")
+        .start();
+    run.until_stopped();
+    pair.source()
+        .client("DROP TABLE big.empty")
+        .expect("a table less");
+    run.signal(Signal::CONT);
+    let done = run.wait().ok();
+    done.says(&["was dropped while definitions were read", "equal:"]);
+    pair.same_checksums();
+}
+
 /// What is refused before anything happens.
 #[test]
 fn wrong_commands_are_refused() {
@@ -218,6 +238,7 @@ fn wrong_commands_are_refused() {
             "--verify files",
         ),
         (vec![uri, "mysql://h/", "mysql://h/"], "named twice"),
+        (vec![uri, "mysql://h/", "--memory", "0"], "--memory 0"),
     ] {
         let tool = Tool::new(["copy"]).args(args.iter().copied());
         tool.run().code(2).says(&[says]);

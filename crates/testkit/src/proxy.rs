@@ -106,6 +106,10 @@ struct Counts {
     /// Connections over TCP, whose bytes are counted as they are acknowledged.
     watched: Mutex<Vec<Watched>>,
     open: AtomicU64,
+    /// Both ends of every connection, to break it.
+    ends: Mutex<Vec<Pipe>>,
+    /// Nothing passes.
+    down: AtomicBool,
     stop: AtomicBool,
 }
 
@@ -129,6 +133,10 @@ impl Watched {
 }
 
 impl Counts {
+    fn ends(&self) -> std::sync::MutexGuard<'_, Vec<Pipe>> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Looks at all TCP connections; `done` is closed, and everything was sent to it.
     fn look(&self, done: Option<&Arc<AtomicU64>>) {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -192,6 +200,8 @@ impl Proxy {
             to_server: Mutex::default(),
             watched: Mutex::default(),
             open: AtomicU64::new(0),
+            ends: Mutex::default(),
+            down: AtomicBool::new(false),
             stop: AtomicBool::new(false),
         });
         let shared = counts.clone();
@@ -206,6 +216,10 @@ impl Proxy {
             while let Ok(client) = accept() {
                 if shared.stop.load(Ordering::SeqCst) {
                     return;
+                }
+                if shared.down.load(Ordering::SeqCst) {
+                    client.shutdown(Shutdown::Both);
+                    continue;
                 }
                 let (counts, server) = (shared.clone(), server.clone());
                 thread::spawn(move || {
@@ -255,6 +269,20 @@ impl Proxy {
         copy(&self.counts.to_server)
     }
 
+    /// Breaks every connection, and each new one, until [`Proxy::mend`].
+    pub fn cut(&self) {
+        self.counts.down.store(true, Ordering::SeqCst);
+        let ends = std::mem::take(&mut *self.counts.ends());
+        for end in ends {
+            end.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Lets connections pass again.
+    pub fn mend(&self) {
+        self.counts.down.store(false, Ordering::SeqCst);
+    }
+
     /// Connections that are open.
     pub fn connections(&self) -> u64 {
         self.counts.open.load(Ordering::SeqCst)
@@ -280,6 +308,13 @@ impl Drop for Proxy {
 fn carry(client: Pipe, server: &Endpoint, counts: &Arc<Counts>) -> std::io::Result<()> {
     client.small()?;
     let server = Pipe::dial(server)?;
+    counts.ends().extend([client.again()?, server.again()?]);
+    // It may have been cut between the two.
+    if counts.down.load(Ordering::SeqCst) {
+        client.shutdown(Shutdown::Both);
+        server.shutdown(Shutdown::Both);
+        return Ok(());
+    }
     let (mut from, mut to) = (client.again()?, server.again()?);
     let shared = counts.clone();
     let up = thread::spawn(move || {

@@ -134,6 +134,7 @@ pub struct Status {
 Examples:
   penstock replica verify mysql://root@db1/ mysql://root@db2/ -p
   penstock replica verify mysql://root@db1/ mysql://root@db2/ -p --schemas shop --max-rate 50M
+  penstock replica verify mysql://root@db1/ mysql://root@db2/ -p --repair-sql repair.sql
 
 The applier of the replica waits while rows are compared.
 
@@ -157,6 +158,10 @@ pub struct Verify {
         hide_default_value = true
     )]
     pub channel: String,
+    /// Write the SQL that makes the replica equal again to FILE (- for standard output); it is never run. What it is
+    /// about, and how to run it, is at its beginning
+    #[arg(long, value_name = "FILE")]
+    pub repair_sql: Option<PathBuf>,
     /// Longest wait until the replica has come to the moment that is compared
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     pub catch_up_timeout: Duration,
@@ -183,8 +188,8 @@ Examples:
   penstock replica abort mysql://root@db2/ --source mysql://root@db1/ -p
   penstock replica abort mysql://root@db2/ --source mysql://root@db1/ -p --drop-data
 
-Exit codes: 0 everything is removed, 3 something is left and named, 10 nothing is recorded of that server; the others
-are listed by penstock --help"
+Exit codes: 0 what was asked for is removed (without --drop-data the copy is kept, and named), 3 something of it could
+not be removed, 10 nothing is recorded of that server; the others are listed by penstock --help"
 )]
 pub struct Abort {
     /// The server that was to become a replica, named as it was then

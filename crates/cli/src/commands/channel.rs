@@ -1,4 +1,5 @@
-//! `penstock doctor` and the channel of a replay that was killed.
+//! `penstock doctor` and replication: the channel of a replay that was killed, and an applier that a killed comparison left
+//! stopped.
 
 use base::{Kind, Result};
 use instance::doctor::{Left, Options, Summary};
@@ -12,11 +13,27 @@ pub struct Found {
     left: Option<NamedPlace>,
     removed: Option<NamedPlace>,
     unseen: Option<String>,
+    /// Whether a comparison left the applier stopped.
+    stopped: bool,
+    started: bool,
+    in_comparison: Option<String>,
 }
 
 /// Looks for the channel, and removes it if that was asked for.
-pub fn found(run: &Run, server: &wire::Options, revert: bool) -> Result<Found> {
+pub fn found(run: &Run, server: &wire::Options, options: &Options) -> Result<Found> {
+    let (revert, state) = (options.revert, &options.state);
     let mut found = Found::default();
+    match revert {
+        true => match replica::start_left(run, state, server) {
+            Ok(started) => found.started = started,
+            Err(e) if e.kind == Kind::Connection => {}
+            Err(e) => return Err(e),
+        },
+        false => match replica::is_left_stopped(state, server) {
+            Ok(is) => found.stopped = is,
+            Err(e) => found.in_comparison = Some(e.what),
+        },
+    }
     match replay::look(server) {
         Ok(None) => {}
         Ok(Some(Leftover::InUse)) if !revert => found.in_use = true,
@@ -39,6 +56,25 @@ impl Found {
                     .to_owned(),
             );
         }
+        let server = done.looked_at.clone();
+        done.in_use.extend(self.in_comparison);
+        if self.started {
+            let text = "the applier of this replica, which a comparison that was killed had stopped, runs again";
+            done.done.insert(0, text.to_owned());
+        }
+        if self.stopped {
+            add(
+                done,
+                options,
+                Left {
+                    server: server.clone(),
+                    name: "the applier of this replica".to_owned(),
+                    before: "running".to_owned(),
+                    during: "stopped".to_owned(),
+                    now: Some("left by a comparison that was killed".to_owned()),
+                },
+            );
+        }
         if let Some(applied) = self.removed {
             done.done.insert(
                 0,
@@ -48,10 +84,11 @@ impl Found {
             );
         }
         if let Some(applied) = self.left {
-            done.left.insert(
-                0,
+            add(
+                done,
+                options,
                 Left {
-                    server: done.looked_at.clone(),
+                    server,
                     name: "channel penstock".to_owned(),
                     before: "absent".to_owned(),
                     during: "replaying".to_owned(),
@@ -60,15 +97,19 @@ impl Found {
                     ))),
                 },
             );
-            if let (true, Some(server)) = (done.commands.is_empty(), &options.server) {
-                done.commands
-                    .push(instance::identity::revert_command(server));
-            }
         }
         if let Some(why) = self.unseen {
             done.notes.push(base::units::printable(&format!(
                 "whether a restore that was killed left its replication channel is not known: {why}"
             )));
         }
+    }
+}
+
+fn add(done: &mut Summary, options: &Options, left: Left) {
+    done.left.insert(0, left);
+    if let (true, Some(server)) = (done.commands.is_empty(), &options.server) {
+        done.commands
+            .push(instance::identity::revert_command(server));
     }
 }

@@ -56,7 +56,7 @@ fn run(cli: &Cli, config: Option<&Config>, screen: &Arc<Screen>, cancel: &Cancel
         Command::Restore(a) => repository::restore(a, config, &run, screen),
         Command::Prune(a) => repository::prune(a, config, &run, screen),
         Command::Binlog(a) => binlog::binlog(a, config, &run, screen),
-        Command::Replica(a) => replica::replica(a, &run, screen),
+        Command::Replica(a) => replica::replica(a, cli.json, &run, screen),
         Command::Snapshot(a) => snapshot::snapshot(a, &run, screen),
         Command::Warm(a) => warm::warm(a, &run, screen),
         Command::Config(args::config::Config::Check(_)) => config::check(config, screen),
@@ -299,7 +299,7 @@ fn doctor(a: &args::doctor::Doctor, run: &Run, screen: &Screen) -> Result<u8> {
     let options = settings::doctor(a)?;
     // While its applier runs, settings cannot be put back.
     let channel = match &options.server {
-        Some(server) => channel::found(run, server, options.revert)?,
+        Some(server) => channel::found(run, server, &options)?,
         None => channel::Found::default(),
     };
     let mut done = doctor::run(run, &options)?;

@@ -119,6 +119,9 @@ pub struct Compared {
     pub replica: wire::Options,
     pub channel: String,
     pub limit: Duration,
+    pub state: Option<PathBuf>,
+    /// Where the SQL that repairs goes; `-` is standard output.
+    pub repair: Option<PathBuf>,
 }
 
 /// What shall be compared.
@@ -153,6 +156,8 @@ pub fn verify(a: &Verify) -> Result<Compared> {
         replica: replica.target,
         channel: a.channel.clone(),
         limit: a.catch_up_timeout,
+        state: state::if_at_home(),
+        repair: a.repair_sql.clone(),
     })
 }
 

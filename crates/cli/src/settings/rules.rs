@@ -21,7 +21,7 @@ pub use dump::{dump, record_outside};
 pub use files::{backup, from_files, restored_archive, restored_snapshot, snapshot};
 pub use load::{load, load_of, loaded};
 pub use point_in_time::point_in_time;
-pub use replica::{replica, replica_abort, replica_verify};
+pub use replica::{repair_sql, replica, replica_abort, replica_verify};
 pub use rescue::rescue;
 pub use verify::verify;
 

@@ -6,7 +6,7 @@
 
 use base::{Error, Event, Kind, Observer, Result, lock};
 use rows::feed::Feed;
-use run::{Run, connect};
+use run::{Run, connect, failure};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use store::{Location, Memory};
@@ -70,13 +70,56 @@ impl Summary {
     }
 }
 
+/// How often the source is read when tables disappear while their definitions are read.
+const ATTEMPTS: u32 = 3;
+
 /// Copies from one server into others.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     // The source is not read, nor locked, for a target that cannot be reached.
     for load in &options.loads {
-        connect::open(run, &load.target)?;
+        connect::open(run, &load.target).map_err(of_target)?;
     }
+    let mut attempt = 1;
+    loop {
+        match once(run, options) {
+            Ok(done) => {
+                return Ok(Summary {
+                    seconds: start.elapsed().as_secs_f64(),
+                    ..done
+                });
+            }
+            // MariaDB has no lock for definitions that does not keep everything out. Nothing is made on a target yet.
+            Err(failed) if failed.may_begin_again() && attempt < ATTEMPTS => {
+                attempt += 1;
+                run.observer.note(format!(
+                    "a table of the source was dropped while definitions were read, so they are read again ({})",
+                    failed.error.what
+                ));
+            }
+            Err(failed) => return Err(failed.error),
+        }
+    }
+}
+
+/// How a copy failed.
+struct Failed {
+    error: Error,
+    /// Whether the targets had the definitions.
+    defined: bool,
+}
+
+impl Failed {
+    fn may_begin_again(&self) -> bool {
+        !self.defined && self.error.server_error == Some(failure::NO_SUCH_TABLE)
+    }
+}
+
+fn of_target(e: Error) -> Error {
+    failure::of_server("the target", e)
+}
+
+fn once(run: &Run, options: &Options) -> Result<Summary, Failed> {
     let source = options.dump.source.endpoint.to_string();
     let memory = Memory::new(&source);
     let feed = Feed::new(memory.clone(), options.memory);
@@ -120,11 +163,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
                     stage.change(&*run.observer, |shown| shown.targets[number] = None);
                     done.map_err(|e| {
                         let e = match several {
-                            true => Error {
-                                what: format!("{endpoint}: {}", e.what),
-                                ..e
-                            },
-                            false => e,
+                            true => e.context(&endpoint),
+                            false => of_target(e),
                         };
                         if e.kind != Kind::Interrupted {
                             lock(first).get_or_insert_with(|| e.clone());
@@ -146,32 +186,42 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             .collect();
         (dumped, loaded)
     });
-    run.check()?;
+    let defined = feed.is_defined();
+    let wrong = |error| Failed { error, defined };
+    run.check().map_err(wrong)?;
     let failed = lock(&first).take();
     let dump = match (dumped, &failed) {
         // It ended because no load was left.
-        (Err(e), Some(failed)) if e.kind == Kind::Interrupted => return Err(failed.clone()),
-        (dumped, _) => dumped?,
+        (Err(e), Some(failed)) if e.kind == Kind::Interrupted => return Err(wrong(failed.clone())),
+        (Err(e), _) => return Err(wrong(of_source(e, defined))),
+        (Ok(dump), _) => dump,
     };
     let complete: Vec<String> = loaded.iter().flatten().map(|l| l.target.clone()).collect();
     if let Some(failed) = failed {
-        return Err(match complete.is_empty() {
+        return Err(wrong(match complete.is_empty() {
             true => failed,
-            false => {
-                let others = complete.join(", ");
-                let hint = failed.hint.clone().map(|h| h + "\n").unwrap_or_default();
-                failed.hint(format!("{hint}complete and compared: {others}"))
-            }
-        });
+            false => failed.also(format!("complete and compared: {}", complete.join(", "))),
+        }));
     }
     let reading = dump.rows_seconds * dump.threads.max(1) as f64;
     Ok(Summary {
         partial: !options.dump.filter.takes_all(),
         waited_for_targets: (feed.waited().as_secs_f64() / reading.max(1e-9)).min(1.0),
         dump,
-        loads: loaded.into_iter().collect::<Result<_>>()?,
-        seconds: start.elapsed().as_secs_f64(),
+        loads: loaded.into_iter().collect::<Result<_>>().map_err(wrong)?,
+        seconds: 0.0,
     })
+}
+
+/// The error of the reading, with what it means for the targets.
+fn of_source(e: Error, defined: bool) -> Error {
+    let e = failure::of_server("the source", e);
+    match defined {
+        false => e,
+        true => e.also(
+            "the targets hold a part of the copy, and it cannot be resumed: the next copy names what to drop",
+        ),
+    }
 }
 
 /// Who is shown: the source while it is read, then the targets, one after the other. All of them work at the same time, and a

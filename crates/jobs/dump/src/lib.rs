@@ -24,7 +24,7 @@ pub use archive::chunk::Compression;
 pub use options::{Consistency, Options, SourceFiles};
 pub use summary::{FilesRead, Summary};
 
-use base::{Error, Kind, Result};
+use base::{Error, Kind, Result, failpoint};
 use rows::new_archive;
 use rows_phase::RowsPhase;
 use run::Run;
@@ -199,6 +199,7 @@ impl Dump<'_> {
         let phase = run.phase("taking the snapshot", 1);
         let achieved = snapshot::take(run, planner, control, readers, options, id)?;
         drop(phase);
+        failpoint::reached("the snapshot is taken");
         // Definitions are locked from here on: they may have changed since the catalog was read.
         let fresh;
         let catalog = if snapshot::can_lock_definitions(id, options) {

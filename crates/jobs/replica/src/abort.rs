@@ -17,7 +17,9 @@ pub struct Aborted {
     pub server: String,
     /// In words.
     pub removed: Vec<String>,
-    /// In words, with the reason.
+    /// What was not asked to be removed, in words.
+    pub kept: Vec<String>,
+    /// What could not be removed, in words, with the reason.
     pub left: Vec<String>,
 }
 
@@ -38,7 +40,8 @@ pub fn abort(
             "run it on the host, and as the user, of penstock replica create",
         ));
     };
-    let (conn, id) = connect::open(run, server)?;
+    let (conn, id) =
+        connect::open(run, server).map_err(|e| failure::of_server("the new server", e))?;
     let mut new = Side { conn, id };
     session::skip_binlog(&mut new.conn, &new.id)
         .map_err(|e| failure::server("cannot keep this out of the binary log", e))?;
@@ -87,7 +90,7 @@ pub fn abort(
         }
     }
     remove_data(&mut new, &mut record, data, &mut done)?;
-    if done.left.is_empty() {
+    if done.left.is_empty() && done.kept.is_empty() {
         record.remove()?;
     }
     Ok(done)
@@ -102,7 +105,7 @@ fn remove_data(new: &mut Side, record: &mut Record, data: bool, done: &mut Abort
                 true => "a part of the copy",
                 false => "the copy and its accounts",
             };
-            done.left.push(format!(
+            done.kept.push(format!(
                 "{what}: --drop-data removes the schemas of users and the accounts that were made"
             ));
         }
@@ -142,6 +145,8 @@ fn remove_data(new: &mut Side, record: &mut Record, data: bool, done: &mut Abort
     record.write(|made| {
         made.copying = false;
         made.from = None;
+        made.copied = None;
+        made.exceptions.clear();
         made.schemas.clear();
         made.accounts.clear();
     })

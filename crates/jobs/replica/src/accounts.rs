@@ -89,6 +89,13 @@ pub(crate) fn read(conn: &mut Conn, id: &Identity) -> Result<Vec<Definition>> {
     Ok(all)
 }
 
+/// Tells whether accounts have changed.
+pub(crate) fn digest(all: &[Definition]) -> String {
+    blake3::hash(format!("{all:?}").as_bytes())
+        .to_hex()
+        .to_string()
+}
+
 /// What came of the accounts.
 #[derive(Debug, Default)]
 pub(crate) struct Created {

@@ -121,8 +121,20 @@ pub(crate) fn address(
 pub(crate) fn still_there(source: &mut Conn, from: &From) -> Result<()> {
     let logs = replication::binary_logs(source)
         .map_err(|e| failure::server("cannot look at the source's binary logs", e))?;
-    if logs.iter().any(|(name, _)| *name == from.file) {
-        return Ok(());
+    let again =
+        "penstock replica abort, have the source keep its binary logs for longer, and begin again";
+    match logs.iter().find(|(name, _)| *name == from.file) {
+        Some((_, size)) if *size >= from.position => return Ok(()),
+        Some((_, size)) => {
+            return Err(refused(
+                format!(
+                    "the binary log of the source was reset: {} ends at {size}, and the copy continues at {}",
+                    from.file, from.position
+                ),
+                again,
+            ));
+        }
+        None => {}
     }
     let oldest = logs.first().map_or("none", |(name, _)| name.as_str());
     Err(refused(
@@ -130,7 +142,7 @@ pub(crate) fn still_there(source: &mut Conn, from: &From) -> Result<()> {
             "the source has removed the binary log that the copy continues with: {} (its oldest is {oldest})",
             from.file
         ),
-        "penstock replica abort, have the source keep its binary logs for longer, and begin again",
+        again,
     ))
 }
 

@@ -53,7 +53,7 @@ fn source_place(source: &mut Side) -> Result<LogPlace> {
 
 /// Why a channel does not go on, if it does not; `patient`: a receiver may still be connecting.
 pub(crate) fn broken(channel: &Channel, patient: bool) -> Option<Error> {
-    if let Some((number, text)) = &channel.apply_error {
+    if let Some((number, text)) = channel.why_not_applied() {
         let what =
             format!("the new server cannot apply the log of its source: {text} (error {number})");
         return Some(
@@ -78,6 +78,9 @@ pub(crate) fn broken(channel: &Channel, patient: bool) -> Option<Error> {
         // Purged, or a GTID that is not there any more.
         1236 | 13114 => {
             "the source has removed what was needed: penstock replica abort, have it keep its binary logs for longer, and begin again"
+        }
+        1045 => {
+            "check from where the account may come (--replication-host); an account of the source without a user name ('') for the new server's host is taken before it: drop that one"
         }
         _ => {
             "check that the new server reaches the source (--source-address), and that the account may come from there (--replication-host)"
@@ -114,6 +117,7 @@ pub(crate) fn catch_up(
     limit: Duration,
 ) -> Result<CaughtUp> {
     let begin = Instant::now();
+    let of_source = |e| failure::of_server("the source", e);
     let phase = run.phase("catching up", 1);
     // Places of the source, and when it was there.
     let mut seen: std::collections::VecDeque<(Instant, LogPlace)> = Default::default();
@@ -121,12 +125,13 @@ pub(crate) fn catch_up(
     let (mut said, mut connected) = (Instant::now(), false);
     loop {
         run.check()?;
-        let place = source_place(source)?;
+        let place = source_place(source).map_err(of_source)?;
         let now = Instant::now();
         if seen.back().is_none_or(|(_, last)| *last != place) {
             seen.push_back((now, place.clone()));
         }
-        let mut channel = channel(new, name)?;
+        let mut channel =
+            channel(new, name).map_err(|e| failure::of_server("the new server", e))?;
         // By GTID it begins to count at the source's first file.
         if channel.applied.order() < from.order() {
             channel.applied = from.clone();
@@ -145,7 +150,8 @@ pub(crate) fn catch_up(
             .is_some_and(|(_, at)| channel.applied.order() >= at.order());
         let late = seen.get(1).map_or(Duration::ZERO, |(s, _)| s.elapsed());
         let logs = replication::binary_logs(&mut source.conn)
-            .map_err(|e| failure::server("cannot look at the source's binary logs", e))?;
+            .map_err(|e| failure::server("cannot look at its binary logs", e))
+            .map_err(of_source)?;
         let left = between(&logs, &channel.applied, &place);
         let all = *first.get_or_insert(left);
         let done = all.saturating_sub(left);

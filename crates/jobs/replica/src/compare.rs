@@ -4,11 +4,14 @@
 
 use crate::catch_up::{broken, channel};
 use crate::check::Side;
+use crate::repair::Repair;
+use crate::stopped::{Stopped, start_left};
 use crate::{execute, refused};
-use base::{Error, Kind, Result};
+use base::{Error, Kind, Result, failpoint};
 use run::{Run, connect, failure};
 use server::replication::{LogPlace, Thread, Words};
-use server::session;
+use server::{Identity, session};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use verify::Comparison;
 use verify::compare::{Pair, reader};
@@ -20,25 +23,42 @@ const EVERY: Duration = Duration::from_millis(100);
 /// How often both are compared when definitions of the source change meanwhile.
 const ATTEMPTS: u32 = 3;
 
-/// Compares a replica with its source, while both are in use; `dump` says how the source is read, and what of it.
+/// What differed, and when.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The SQL that makes it equal.
+    pub repair: Repair,
+    /// Where in the source's log.
+    pub place: String,
+}
+
+/// Compares a replica with its source, while both are in use; `dump` says how the source is read, and what of it. `found` gets what
+/// differs.
 pub fn compare(
     run: &Run,
     dump: &dump::Options,
     new: &wire::Options,
     name: &str,
     limit: Duration,
+    state: Option<&Path>,
+    found: &mut Found,
 ) -> Result<Comparison> {
-    let (mut conn, _) = connect::open(run, &dump.source)?;
+    let source = |e| failure::of_server("the source", e);
+    let (mut conn, _) = connect::open(run, &dump.source).map_err(source)?;
+    if let Some(state) = state {
+        start_left(run, state, new).map_err(|e| failure::of_server("the replica", e))?;
+    }
     let mut attempt = 1;
     loop {
-        let before = definitions(&mut conn)?;
-        let e = match compare_once(run, dump, new, name, limit) {
+        let before = definitions(&mut conn).map_err(source)?;
+        *found = Found::default();
+        let e = match compare_once(run, dump, new, name, limit, state, found) {
             Err(e) if may_be_of_another_moment(&e) => e,
             done => return done,
         };
         // MariaDB has no lock that keeps definitions still for so long: what a table was when it was looked up may not be
         // what it was at the moment that is compared.
-        if definitions(&mut conn)? == before {
+        if definitions(&mut conn).map_err(source)? == before {
             return Err(e);
         }
         if attempt == ATTEMPTS {
@@ -73,33 +93,38 @@ fn compare_once(
     new: &wire::Options,
     name: &str,
     limit: Duration,
+    state: Option<&Path>,
+    found: &mut Found,
 ) -> Result<Comparison> {
+    let of_source = |e| failure::of_server("the source", e);
+    let of_replica = |e| failure::of_server("the replica", e);
     let side = |options: &wire::Options| -> Result<Side> {
         let (conn, id) = connect::open(run, options)?;
         Ok(Side { conn, id })
     };
-    let (mut source, mut replica) = (side(&dump.source)?, side(new)?);
-    follows(&source, &mut replica, name)?;
+    let mut source = side(&dump.source).map_err(of_source)?;
+    let mut replica = side(new).map_err(of_replica)?;
+    follows(&source, &mut replica, name).map_err(of_replica)?;
     let words = Words::of(&replica.id, name);
+    let applier = Stopped::noted(run, state, new, &replica.id, name)?;
     // So that it is not beyond the snapshot's place.
     execute(
         &mut replica.conn,
         &words.stop(Thread::Applier),
         "cannot stop the applier",
-    )?;
-    let applier = Stopped {
-        options: new.clone(),
-        run: run.clone(),
-        words: words.clone(),
+    )
+    .map_err(of_replica)?;
+    failpoint::reached("the applier is stopped");
+    let reader_of_source = || -> Result<Conn> {
+        let mut conn = connect::connection(run, &dump.source)?;
+        connect::prepared(session::for_rows(&mut conn, &source.id))?;
+        Ok(conn)
     };
     let mut lefts = Vec::new();
     for _ in 0..=dump.threads {
-        let mut conn = connect::connection(run, &dump.source)?;
-        connect::prepared(session::for_rows(&mut conn, &source.id))?;
-        lefts.push(conn);
+        lefts.push(reader_of_source().map_err(of_source)?);
     }
-    let mut lock = connect::connection(run, &dump.source)?;
-    connect::prepared(session::for_rows(&mut lock, &source.id))?;
+    let mut lock = reader_of_source().map_err(of_source)?;
     let achieved = dump::snapshot::take(
         run,
         &mut lock,
@@ -107,12 +132,13 @@ fn compare_once(
         &mut lefts,
         dump,
         &source.id,
-    )?;
+    )
+    .map_err(of_source)?;
     let place = LogPlace {
         file: achieved.position.binlog_file.unwrap_or_default(),
         offset: achieved.position.binlog_position.unwrap_or(0),
     };
-    go_until(run, &mut replica, &words, name, &place, limit)?;
+    go_until(run, &mut replica, &words, name, &place, limit).map_err(of_replica)?;
     for conn in &mut lefts {
         conn.set_limited(true);
     }
@@ -120,11 +146,21 @@ fn compare_once(
     for left in lefts {
         pairs.push(Pair {
             left,
-            right: Some(reader(run, new, &replica.id)?),
+            right: Some(reader(run, new, &replica.id).map_err(of_replica)?),
         });
     }
     let sides = (&dump.source, new);
-    let compared = verify::servers_at(run, sides, dump.threads, &dump.filter, |_, _, _| Ok(pairs));
+    found.place = place.to_string();
+    let mut different = |what| found.repair.add(&what);
+    let pairs = |_: &Identity, _: &Identity, _| Ok(pairs);
+    let compared = verify::servers_at(
+        run,
+        sides,
+        dump.threads,
+        &dump.filter,
+        pairs,
+        &mut different,
+    );
     applier.goes_on()?;
     compared
 }
@@ -220,38 +256,5 @@ fn go_until(
             );
         }
         std::thread::sleep(EVERY);
-    }
-}
-
-/// An applier that was stopped: it goes on at the latest when this is dropped.
-struct Stopped {
-    options: wire::Options,
-    run: Run,
-    words: Words,
-}
-
-impl Stopped {
-    fn start(&self) -> Result<()> {
-        // The connection that stopped it may be gone; and a run that was told to stop still has to do this.
-        let mut conn = connect::untracked(&self.options)?;
-        conn.execute(self.words.start(Thread::Applier))
-            .map(drop)
-            .map_err(|e| failure::wire("cannot start the applier again", e))
-    }
-
-    fn goes_on(self) -> Result<()> {
-        let done = self.start();
-        std::mem::forget(self);
-        done.map_err(|e| {
-            e.hint("start it by hand: START REPLICA SQL_THREAD, on MariaDB START SLAVE SQL_THREAD")
-        })
-    }
-}
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        if let Err(e) = self.start() {
-            self.run.observer.warn(e.what);
-        }
     }
 }

@@ -2,13 +2,14 @@
 
 use crate::attach::{self, address};
 use crate::check::{self, Side, uses_gtids};
-use crate::made::{From, Record};
+use crate::made::{From, Made, Record};
 use crate::options::{Account, Address, Options, Summary};
-use crate::{account, accounts, catch_up, compare, execute, refused, warming};
+use crate::stopped::start_left;
+use crate::{account, catch_up, compare, execute, refused, warming};
 use base::{Error, Kind, Result, failpoint};
 use run::{Run, connect, failure};
+use server::quote;
 use server::replication::{self, LogPlace, Thread, Words};
-use server::{quote, session};
 use std::time::Instant;
 use wire::SslMode;
 
@@ -20,19 +21,23 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
         .loads
         .first()
         .ok_or_else(|| Error::new(Kind::Internal, "no new server is named"))?;
-    let (mut source, mut new) = (open(run, &options.source)?, open(run, &load.target)?);
+    let mut source = open(run, &options.source).map_err(of_source)?;
+    let mut new = open(run, &load.target).map_err(of_new)?;
     let names = (
         load.target.endpoint.to_string(),
         options.source.endpoint.to_string(),
     );
-    let found = record(options, &names.0, &names.1)?;
+    let found = record(options, (&names.0, &names.1), &source, &mut new)?;
     // Whether the run that noted the channel came to make it, only the server knows.
     let attached = match found.as_ref().and_then(|r| r.made.channel.as_ref()) {
-        Some(name) => has_connected(&mut new, name)?,
+        Some(name) => {
+            start_left(run, &options.state, &load.target).map_err(of_new)?;
+            has_connected(&mut new, name)?
+        }
         None => false,
     };
-    let complete = found.as_ref().is_some_and(|r| r.made.from.is_some());
-    if !attached && !complete {
+    let copied = found.as_ref().is_some_and(|r| r.made.is_copied());
+    if !attached && !copied {
         check::check(&mut source, &mut new, options)?;
         warming::check(&source, options)?;
         if !found.as_ref().is_some_and(|r| r.made.copying) {
@@ -64,25 +69,9 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
         source,
         new,
     };
-    let from = match making.record.made.from.clone() {
-        Some(from) => {
-            let text = "the copy is complete: going on behind it";
-            run.observer.note(text.to_owned());
-            from
-        }
-        None => making.copy(from_replica.as_deref())?,
-    };
-    making.begins = LogPlace {
-        file: from.file.clone(),
-        offset: from.position,
-    };
-    match attached {
-        true => making.summary.account = making.known_account(),
-        false => making.attach(&from, &address)?,
+    if let Err(e) = making.steps(from_replica.as_deref(), attached, &address, &load.target) {
+        return Err(way_out(e, &making.record.made));
     }
-    making.summary.follows_from = from.described(making.by_gtid);
-    making.prove(&load.target)?;
-    making.warm()?;
     // The record stays: `abort` undoes a replica that is complete, too.
     Ok(Summary {
         tls: making.tls,
@@ -91,89 +80,95 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
     })
 }
 
-fn open(run: &Run, options: &wire::Options) -> Result<Side> {
+/// What is to be done about what was made, unless the error says so itself.
+fn way_out(e: Error, made: &Made) -> Error {
+    let said = e.hint.as_deref().unwrap_or_default();
+    if e.kind == Kind::Differs || said.contains("--resume") || said.contains("replica abort") {
+        return e;
+    }
+    match (made.is_copied(), made.copying) {
+        (true, _) => {
+            e.also("the copy is complete: the same command with --resume continues behind it; penstock replica abort removes what was made")
+        }
+        (false, true) => e.also(
+            "a copy cannot be resumed: penstock replica abort --drop-data removes what was made; then begin again",
+        ),
+        (false, false) => e,
+    }
+}
+
+pub(crate) fn of_source(e: Error) -> Error {
+    failure::of_server("the source", e)
+}
+
+pub(crate) fn of_copied(e: Error) -> Error {
+    failure::of_server("the replica that is copied", e)
+}
+
+pub(crate) fn of_new(e: Error) -> Error {
+    failure::of_server("the new server", e)
+}
+
+pub(crate) fn open(run: &Run, options: &wire::Options) -> Result<Side> {
     let (conn, id) = connect::open(run, options)?;
     Ok(Side { conn, id })
 }
 
 /// A replica that is being made.
-struct Making<'a> {
-    run: &'a Run,
-    options: &'a Options,
-    source: Side,
-    new: Side,
+pub(crate) struct Making<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) options: &'a Options,
+    pub(crate) source: Side,
+    pub(crate) new: Side,
     /// Whether it follows by GTIDs.
-    by_gtid: bool,
+    pub(crate) by_gtid: bool,
     /// Whether it connects with TLS.
-    tls: bool,
-    record: Record,
+    pub(crate) tls: bool,
+    pub(crate) record: Record,
     /// Where the log continues the copy.
-    begins: LogPlace,
-    summary: Summary,
+    pub(crate) begins: LogPlace,
+    pub(crate) summary: Summary,
 }
 
 impl Making<'_> {
-    /// Copies data and accounts; `from_replica`: the channel of the replica that is copied.
-    fn copy(&mut self, from_replica: Option<&str>) -> Result<From> {
-        if self.record.made.copying {
-            return Err(refused(
-                "an earlier run was interrupted while it copied, and a copy cannot be resumed: its snapshot is gone",
-                "penstock replica abort removes what it has made; then begin again",
-            ));
-        }
-        // Of the server that is copied: what was changed since is in the log.
-        let mut copied = open(self.run, &self.options.copy.dump.source)?;
-        let wanted = accounts::read(&mut copied.conn, &copied.id)?;
-        self.record.write(|made| made.copying = true)?;
-        failpoint::reached("the copy is about to begin");
-        let done = match copy::servers::run(self.run, &self.options.copy) {
-            Ok(done) => done,
-            Err(e) => {
-                // Refused before anything was made: there is nothing to abort.
-                if schemas_of(&mut self.new).is_ok_and(|found| found.is_empty()) {
-                    self.record.write(|made| made.copying = false)?;
-                }
-                return Err(e);
+    fn steps(
+        &mut self,
+        from_replica: Option<&str>,
+        attached: bool,
+        address: &Address,
+        new: &wire::Options,
+    ) -> Result<()> {
+        let note = |text: &str| self.run.observer.note(text.to_owned());
+        let made = &self.record.made;
+        self.summary.exceptions.clone_from(&made.exceptions);
+        let from = match (made.from.clone(), made.copied.clone()) {
+            (Some(from), _) => {
+                note("the copy is complete: going on behind it");
+                from
             }
+            (None, Some(from)) => {
+                note("the rows are copied: going on with the accounts");
+                self.copy_accounts(from, None, from_replica.is_some())?
+            }
+            (None, None) => self.copy(from_replica, new)?,
         };
-        let position = &done.dump.achieved.position;
-        let from = match from_replica {
-            Some(channel) => From::of_replica(position, channel, self.by_gtid)?,
-            None => From::of(position)?,
+        self.begins = LogPlace {
+            file: from.file.clone(),
+            offset: from.position,
         };
-        if accounts::read(&mut copied.conn, &copied.id)? != wanted {
-            let what = "accounts of the source were changed while it was copied: compare them on both servers";
-            self.summary.exceptions.push(what.to_owned());
+        match attached {
+            true => self.summary.account = self.known_account(),
+            false => self.attach(&from, address)?,
         }
-        self.copy_accounts(&wanted)?;
-        let schemas = schemas_of(&mut self.new)?;
-        self.record.write(|made| {
-            made.from = Some(from.clone());
-            made.schemas = schemas;
-        })?;
-        failpoint::reached("the copy is recorded");
-        self.summary.exceptions.extend(done.exceptions());
-        self.summary.copied = Some(done);
-        Ok(from)
-    }
-
-    fn copy_accounts(&mut self, wanted: &[accounts::Definition]) -> Result<()> {
-        let (missing, kept) = accounts::missing(&mut self.new.conn, wanted)?;
-        let names = missing.iter().map(|a| (a.user.clone(), a.host.clone()));
-        self.record.write(|made| made.accounts = names.collect())?;
-        session::skip_binlog(&mut self.new.conn, &self.new.id)
-            .map_err(|e| failure::server("cannot keep accounts out of the binary log", e))?;
-        let created = accounts::create(&mut self.new.conn, &missing);
-        self.summary.accounts = created.made.len() as u64;
-        self.summary.accounts_kept = kept;
-        self.summary.exceptions.extend(created.exceptions);
-        Ok(())
+        self.summary.follows_from = from.described(self.by_gtid);
+        self.prove(new)?;
+        self.warm()
     }
 
     /// Makes the channel and starts it.
     fn attach(&mut self, from: &From, address: &Address) -> Result<()> {
-        attach::still_there(&mut self.source.conn, from)?;
-        let account = self.replication_account()?;
+        attach::still_there(&mut self.source.conn, from).map_err(of_source)?;
+        let account = self.replication_account().map_err(of_source)?;
         let channel = self.options.channel.clone();
         self.record
             .write(|made| made.channel = Some(channel.clone()))?;
@@ -186,7 +181,8 @@ impl Making<'_> {
             (address, &account),
             &self.options.source,
             self.tls,
-        )?;
+        )
+        .map_err(of_new)?;
         failpoint::reached("the channel is started");
         self.summary.account = account.user;
         Ok(())
@@ -224,12 +220,28 @@ impl Making<'_> {
         if !options.verify {
             return Ok(());
         }
-        let of_source = dump::Options {
+        let read = dump::Options {
             source: options.source.clone(),
             ..options.copy.dump.clone()
         };
         let limit = options.catch_up;
-        let compared = compare::compare(self.run, &of_source, new, &options.channel, limit)?;
+        let state = Some(&*options.state);
+        let mut found = compare::Found::default();
+        let done = compare::compare(
+            self.run,
+            &read,
+            new,
+            &options.channel,
+            limit,
+            state,
+            &mut found,
+        );
+        let compared = done.map_err(|e| match e.kind {
+            Kind::Differs => e.also(
+                "penstock replica verify --repair-sql FILE writes the SQL that makes them equal",
+            ),
+            _ => e,
+        })?;
         self.summary.compared = Some(compared);
         // Its applier waited meanwhile.
         let again = self.wait()?;
@@ -273,13 +285,27 @@ impl Making<'_> {
     }
 }
 
+/// What tells a source from another server at the same address.
+pub(crate) fn source_id(source: &Side) -> String {
+    let number = source.id.variable("server_id").unwrap_or("0");
+    match &source.id.uuid {
+        Some(uuid) => format!("server_id {number}, {uuid}"),
+        None => format!("server_id {number}"),
+    }
+}
+
 /// What an earlier run has recorded; refused unless this one shall go on with it.
-fn record(options: &Options, target: &str, source: &str) -> Result<Option<Record>> {
-    let Some(record) = Record::open(&options.state, target)? else {
+fn record(
+    options: &Options,
+    (target, name): (&str, &str),
+    source: &Side,
+    new: &mut Side,
+) -> Result<Option<Record>> {
+    let Some(mut record) = Record::open(&options.state, target)? else {
         return Ok(None);
     };
     let made = &record.made;
-    if made.source != source {
+    if made.source != name {
         return Err(refused(
             format!(
                 "an earlier run has begun to make {target} a replica of {}",
@@ -288,6 +314,15 @@ fn record(options: &Options, target: &str, source: &str) -> Result<Option<Record
             "penstock replica abort removes what it has made",
         ));
     }
+    // Whether that run came to make anything, only the server knows.
+    if made.copying
+        && made.from.is_none()
+        && made.accounts.is_empty()
+        && schemas_of(new)?.is_empty()
+    {
+        record.write(|made| made.copying = false)?;
+    }
+    let made = &record.made;
     if !made.copying {
         // Nothing was made yet, but perhaps an account.
         return Ok(Some(record));
@@ -301,6 +336,15 @@ fn record(options: &Options, target: &str, source: &str) -> Result<Option<Record
             "--resume continues it; penstock replica abort removes what it has made",
         ));
     }
+    let (was, is) = (&made.source_id, source_id(source));
+    if !was.is_empty() && *was != is {
+        return Err(refused(
+            format!(
+                "{name} is another server than the one that was copied: {is}, and it was {was} (a failover?)"
+            ),
+            "what was copied has no known place in its log: penstock replica abort --drop-data, and begin again with the new source; or name the server that was copied",
+        ));
+    }
     Ok(Some(record))
 }
 
@@ -310,7 +354,7 @@ fn copied_replica(run: &Run, source: &Side, options: &Options) -> Result<Option<
     if copied.endpoint == options.source.endpoint {
         return Ok(None);
     }
-    let (mut conn, id) = connect::open(run, copied)?;
+    let (mut conn, id) = connect::open(run, copied).map_err(of_copied)?;
     let channels = replication::channels(&mut conn, &id)
         .map_err(|e| failure::server("cannot read the replication status of the replica", e))?;
     let number: u64 = source

@@ -1,7 +1,7 @@
 //! Makes a server a replica of another one: copied, attached, caught up, compared.
 //!
 //! Steps, each a file: `check` (what would end badly is refused before anything is changed), `account` (the source's account for
-//! replication), `copy` of the data, `accounts` (those of the source), `attach` (position and channel), `catch_up`, `compare` (both
+//! replication), `copying` of rows and `accounts` (those of the source), `attach` (position and channel), `catch_up`, `compare` (both
 //! sides at one moment), `warming`. `made` records what was made, for `abort` and for a run that goes on.
 //!
 //! Invariants: nothing on the new server is overwritten, and no transaction of its own is left there that the source does not have;
@@ -14,10 +14,13 @@ mod attach;
 mod catch_up;
 mod check;
 mod compare;
+mod copying;
 mod create;
 mod made;
 mod options;
+mod repair;
 mod status;
+mod stopped;
 mod warming;
 
 pub use abort::{Aborted, abort};
@@ -25,13 +28,15 @@ pub use catch_up::CaughtUp;
 pub use create::create;
 pub use options::{Account, Address, Hot, Options, Summary};
 pub use status::{Status, status};
+pub use stopped::{is_left_stopped, start_left};
 
 use base::{Error, Result};
 use run::failure;
 use wire::Conn;
 
 /// Verifies a replica that runs: both sides at one moment.
-pub use compare::compare;
+pub use compare::{Found, compare};
+pub use repair::Repair;
 
 /// Runs a statement.
 pub(crate) fn execute(conn: &mut Conn, sql: &str, doing: impl std::fmt::Display) -> Result<()> {

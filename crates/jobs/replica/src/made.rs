@@ -18,12 +18,24 @@ pub(crate) struct Made {
     pub(crate) target: String,
     /// The source.
     pub(crate) source: String,
+    /// What tells it from another server at the same address; empty in records of earlier versions.
+    #[serde(default)]
+    pub(crate) source_id: String,
     /// When: UTC, RFC 3339.
     pub(crate) began: String,
     /// The account that was made on the source, as user and host.
     pub(crate) account: Option<(String, String)>,
     /// The copy has begun.
     pub(crate) copying: bool,
+    /// The same once the rows are there, and the accounts perhaps not.
+    #[serde(default)]
+    pub(crate) copied: Option<From>,
+    /// Of the source's accounts at that time: nothing else of them may be kept.
+    #[serde(default)]
+    pub(crate) accounts_digest: String,
+    /// What the copy lacks, by name: for a run that continues.
+    #[serde(default)]
+    pub(crate) exceptions: Vec<String>,
     /// From where the new server is to follow: the copy is complete.
     pub(crate) from: Option<From>,
     /// Schemas that the copy made.
@@ -32,6 +44,13 @@ pub(crate) struct Made {
     pub(crate) accounts: Vec<(String, String)>,
     /// The channel that was made there.
     pub(crate) channel: Option<String>,
+}
+
+impl Made {
+    /// Whether all rows are there.
+    pub(crate) fn is_copied(&self) -> bool {
+        self.from.is_some() || self.copied.is_some()
+    }
 }
 
 /// The place of a copy in the log of its source.

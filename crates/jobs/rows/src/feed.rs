@@ -86,6 +86,11 @@ impl Feed {
         Duration::from_nanos(self.waited.load(Ordering::Relaxed))
     }
 
+    /// Whether the loads have the definitions, and may have made something of them.
+    pub fn is_defined(&self) -> bool {
+        lock(&self.state).defined.is_some()
+    }
+
     fn changed(&self, change: impl FnOnce(&mut State)) {
         change(&mut lock(&self.state));
         self.changed.notify_all();

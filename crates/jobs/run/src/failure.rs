@@ -4,6 +4,9 @@
 use archive::ArchiveError;
 use base::{Error, Kind};
 
+/// The servers' error for a table that is not there.
+pub const NO_SUCH_TABLE: u16 = 1146;
+
 /// The error of a job whose action `doing` failed with a wire error.
 pub fn wire(doing: impl std::fmt::Display, error: wire::Error) -> Error {
     let (kind, hint) = match &error {
@@ -46,16 +49,28 @@ pub fn server(doing: impl std::fmt::Display, error: server::Error) -> Error {
             format!("{doing}: {what}: the account lacks a privilege"),
         )
         .hint(format!("{grant};")),
-        server::Error::Gone { .. } => Error::new(
-            Kind::Failed,
-            base::units::printable(&format!("{doing}: {error}")),
-        )
+        server::Error::Gone { .. } => Error {
+            // As a server says it when a table is asked for.
+            server_error: Some(NO_SUCH_TABLE),
+            ..Error::new(
+                Kind::Failed,
+                base::units::printable(&format!("{doing}: {error}")),
+            )
+        }
         .hint("it was dropped or renamed meanwhile: run it again, or leave out what comes and goes (--exclude-tables, --exclude-schemas)"),
         server::Error::Pattern { .. } => Error::new(Kind::Usage, error.to_string()),
         other => Error::new(
             Kind::Failed,
             base::units::printable(&format!("{doing}: {other}")),
         ),
+    }
+}
+
+/// Says which of several servers it was, where an error is of a connection, an account or a lock.
+pub fn of_server(who: impl std::fmt::Display, error: Error) -> Error {
+    match error.kind {
+        Kind::Connection | Kind::Privilege | Kind::Lock => error.context(who),
+        _ => error,
     }
 }
 

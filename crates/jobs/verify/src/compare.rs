@@ -46,6 +46,8 @@ pub struct Outcome {
     pub bytes: u64,
     /// One line for each piece that differs, in order, with its table.
     pub differences: Vec<(usize, String)>,
+    /// Those pieces.
+    pub pieces: Vec<usize>,
 }
 
 /// The connections of one worker: the server, and the other one when two are compared.
@@ -115,6 +117,7 @@ pub fn compare(
     Ok(Outcome {
         rows: rows.into_inner(),
         bytes: bytes.into_inner(),
+        pieces: found.iter().map(|(at, _)| *at).collect(),
         differences: found
             .into_iter()
             .map(|(at, text)| (pieces[at].table, text))
@@ -133,6 +136,7 @@ fn compare_piece(
         Expected::Digest(d) => d.rows() > BULK_ROWS,
         Expected::Other => true,
     };
+    let two = matches!(piece.expected, Expected::Other);
     let read = read_digest(
         &mut pair.left,
         &plans.left,
@@ -140,11 +144,17 @@ fn compare_piece(
         bulk,
         Some(counters),
         stop,
-    )?;
+    )
+    .map_err(|e| match two {
+        true => failure::of_server("the first server", e),
+        false => e,
+    })?;
     let right = match (&piece.expected, &mut pair.right, &plans.right) {
         (Expected::Digest(d), _, _) => *d,
         (Expected::Other, Some(conn), Some(plan)) => {
-            read_digest(conn, plan, &piece.range, bulk, None, stop)?.digest
+            read_digest(conn, plan, &piece.range, bulk, None, stop)
+                .map_err(|e| failure::of_server("the second server", e))?
+                .digest
         }
         (Expected::Other, _, _) => {
             return Err(Error::new(Kind::Internal, "nothing to compare with"));

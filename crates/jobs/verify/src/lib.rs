@@ -7,6 +7,7 @@
 pub mod against_archive;
 pub mod compare;
 mod generated;
+pub mod narrow;
 mod reading_order;
 mod servers;
 mod tablespace;
@@ -14,7 +15,7 @@ mod visible;
 
 pub use against_archive::{Offline, against, loaded_generated_columns, offline};
 pub use generated::OtherValues;
-pub use servers::{servers, servers_at};
+pub use servers::{Different, servers, servers_at};
 pub use tablespace::{Tablespace, Tablespaces, tablespaces};
 
 /// A comparison that found everything equal; anything else is an error that names it.

@@ -3,6 +3,7 @@
 use super::Comparison;
 use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
 use super::generated;
+use super::narrow::TableDifference;
 use super::visible;
 use base::{Error, Kind, Result};
 use rows::generated::unread_indexes;
@@ -19,6 +20,15 @@ use std::time::Instant;
 /// be fast.
 const RANGE_ROWS: u64 = 100_000;
 
+/// A difference between two servers, as it is found.
+#[derive(Clone, Debug)]
+pub enum Different {
+    /// Rows of a table.
+    Rows(TableDifference),
+    /// Anything else, in words.
+    Else(String),
+}
+
 /// Compares the rows of all tables of two servers, each as it is now.
 pub fn servers(
     run: &Run,
@@ -27,7 +37,7 @@ pub fn servers(
     threads: usize,
     filter: &Filter,
 ) -> Result<Comparison> {
-    servers_at(run, (left, right), threads, filter, |lid, rid, count| {
+    let readers = |lid: &Identity, rid: &Identity, count| {
         let pair = |_| {
             Ok(Pair {
                 left: reader(run, left, lid)?,
@@ -35,17 +45,19 @@ pub fn servers(
             })
         };
         (0..count).map(pair).collect()
-    })
+    };
+    servers_at(run, (left, right), threads, filter, readers, &mut |_| {})
 }
 
 /// Compares the rows of all tables of two servers; `readers` makes so many pairs of connections, which see the moment to
-/// compare.
+/// compare; `different` gets what differs.
 pub fn servers_at(
     run: &Run,
     (left, right): (&wire::Options, &wire::Options),
     threads: usize,
     filter: &Filter,
     readers: impl FnOnce(&Identity, &Identity, usize) -> Result<Vec<Pair>>,
+    different: &mut dyn FnMut(Different),
 ) -> Result<Comparison> {
     let start = Instant::now();
     let side = |options: &wire::Options| -> Result<(wire::Conn, Identity, Catalog)> {
@@ -167,7 +179,31 @@ pub fn servers_at(
         .iter()
         .map(|(table, _)| (table.qualified(), unread_indexes(table)))
         .collect();
-    differences.extend(outcome.differences.into_iter().map(|(_, what)| what));
+    for what in &differences {
+        different(Different::Else(what.clone()));
+    }
+    let pieces = outcome.pieces.iter().map(|at| &pieces[*at]);
+    let found: Vec<(&Piece, String)> = pieces
+        .zip(outcome.differences.into_iter().map(|(_, what)| what))
+        .collect();
+    let phase = (!found.is_empty()).then(|| run.phase("looking for the rows that differ", 1));
+    for of_table in found.chunk_by(|a, b| a.0.table == b.0.table) {
+        let Some((first, _)) = of_table.first() else {
+            continue;
+        };
+        let (plans, table) = (&plans[first.table], both[first.table].1);
+        let mut rows = TableDifference::of(table, &plans.left.columns);
+        for (piece, what) in of_table {
+            let places = match &mut last {
+                Some(pair) => rows.narrow(run, pair, plans, &piece.range)?,
+                None => Vec::new(),
+            };
+            let lines = places.iter().map(|place| format!("\n    {place}"));
+            differences.push(format!("{what}{}", lines.collect::<String>()));
+        }
+        different(Different::Rows(rows));
+    }
+    drop(phase);
     if !differences.is_empty() {
         return Err(differs(&names.0, &names.1, &differences));
     }

@@ -100,6 +100,16 @@ impl Error {
         self
     }
 
+    /// Adds a line to the hint.
+    #[must_use]
+    pub fn also(mut self, hint: impl AsRef<str>) -> Self {
+        self.hint = Some(match self.hint.take() {
+            Some(before) => format!("{before}\n{}", hint.as_ref()),
+            None => hint.as_ref().to_owned(),
+        });
+        self
+    }
+
     /// Puts what was being done in front of what happened.
     #[must_use]
     pub fn context(mut self, doing: impl fmt::Display) -> Self {

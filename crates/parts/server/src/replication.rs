@@ -48,6 +48,8 @@ pub struct Channel {
     pub receive_error: Option<(u64, String)>,
     /// Why the applier stopped.
     pub apply_error: Option<(u64, String)>,
+    /// What the applier's workers say of it (MySQL): there the error above only says that one of them has stopped.
+    pub worker_errors: Vec<(u64, String)>,
     /// Up to where the log was received.
     pub received: LogPlace,
     /// Up to where it is applied.
@@ -77,6 +79,13 @@ const FILTERS: [&str; 10] = [
 ];
 
 impl Channel {
+    /// Why the applier stopped, as exactly as the server says it.
+    pub fn why_not_applied(&self) -> Option<&(u64, String)> {
+        self.apply_error
+            .as_ref()
+            .map(|error| self.worker_errors.first().unwrap_or(error))
+    }
+
     /// Whether the thread that receives runs, or tries to.
     pub fn receives(&self) -> bool {
         !self.receiver.eq_ignore_ascii_case("no")
@@ -103,11 +112,34 @@ pub(crate) fn status_statement(id: &Identity) -> &'static str {
 pub fn channels(conn: &mut Conn, id: &Identity) -> Result<Vec<Channel>> {
     let sql = status_statement(id);
     let answer = ask(conn, "replication status", sql)?;
-    Ok(answer
-        .rows
-        .iter()
-        .map(|row| channel(&answer, row))
-        .collect())
+    let rows = answer.rows.iter();
+    let mut all: Vec<Channel> = rows.map(|row| channel(&answer, row)).collect();
+    for channel in &mut all {
+        if id.is_mysql() && channel.apply_error.is_some() {
+            channel.worker_errors = worker_errors(conn, &channel.name);
+        }
+    }
+    Ok(all)
+}
+
+/// Errors of a channel's workers, each once; none where the account or the version does not show them.
+fn worker_errors(conn: &mut Conn, channel: &str) -> Vec<(u64, String)> {
+    let sql = format!(
+        "SELECT LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_worker \
+        WHERE CHANNEL_NAME = {} AND LAST_ERROR_NUMBER <> 0 ORDER BY WORKER_ID",
+        quote::text(channel)
+    );
+    let Ok(answer) = ask(conn, "errors of the applier's workers", &sql) else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for row in &answer.rows {
+        let error = (row.number(0).unwrap_or(0), row.text_or_empty(1));
+        if !all.contains(&error) {
+            all.push(error);
+        }
+    }
+    all
 }
 
 fn channel(answer: &Answer, row: &Record) -> Channel {
@@ -137,6 +169,7 @@ fn channel(answer: &Answer, row: &Record) -> Channel {
         applies: text(&["Replica_SQL_Running", "Slave_SQL_Running"]).eq_ignore_ascii_case("yes"),
         receive_error: error("Last_IO_Errno", "Last_IO_Error"),
         apply_error: error("Last_SQL_Errno", "Last_SQL_Error"),
+        worker_errors: Vec::new(),
         received: place(
             &["Source_Log_File", "Master_Log_File"],
             &["Read_Source_Log_Pos", "Read_Master_Log_Pos"],

@@ -95,6 +95,17 @@ fn of_servers(a: &Copy) -> Option<&'static str> {
     first_given(&given).or_else(|| connects(c))
 }
 
+/// How many rows may wait.
+pub fn memory(bytes: Option<u64>) -> Result<()> {
+    match bytes {
+        Some(0) => refuse(
+            "--memory 0 leaves no room for any row",
+            "name what may wait, such as 64M, or leave it out for 256M",
+        ),
+        _ => Ok(()),
+    }
+}
+
 fn servers(a: &Copy) -> Result<()> {
     let how = &a.servers;
     if a.store_limits.max_rate_disk.is_some() {
@@ -118,6 +129,7 @@ fn servers(a: &Copy) -> Result<()> {
     let uris = std::iter::once(&a.from).chain(&a.to);
     said_twice(uris.filter_map(|uri| server(uri)), &a.connection)?;
     how.transfer.chunk_size.map_or(Ok(()), chunk_size)?;
+    memory(how.transfer.memory)?;
     rate_above_floor(&a.throttle, &a.limits)?;
     limits(&a.throttle)?;
     let same = a.to.iter().find(|to| **to == a.from);

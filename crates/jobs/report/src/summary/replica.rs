@@ -154,6 +154,10 @@ pub fn replica_status(d: &Status) -> Summary {
     for channel in &d.channels {
         add_channel(&mut s, channel);
     }
+    if let Some(compared) = &d.compared {
+        s.add(Item::new("comparison").line(printable(compared)));
+    }
+    s.add(Item::keys().key("comparison", &d.compared));
     let all: Vec<_> = d.channels.iter().map(channel_json).collect();
     s.add(Item::keys().key("channels", all));
     s
@@ -192,23 +196,29 @@ fn add_channel(s: &mut Summary, c: &Channel) {
             s.add(Item::new(what).line(printable(&format!("{text} (error {number})"))));
         }
     }
+    for (number, text) in &c.worker_errors {
+        let line = format!("{text} (error {number})");
+        s.add(Item::new("worker error").line(printable(&line)));
+    }
 }
 
 fn channel_json(c: &Channel) -> serde_json::Value {
-    let error =
-        |e: &Option<(u64, String)>| e.as_ref().map(|(n, t)| json!({"number": n, "message": t}));
+    let said = |(n, t): &(u64, String)| json!({"number": n, "message": t});
+    let error = |e: &Option<(u64, String)>| e.as_ref().map(said);
     json!({
         "name": c.name, "host": c.host, "port": c.port, "user": c.user, "receiver": c.receiver, "applies": c.applies,
         "received": c.received.to_string(), "applied": c.applied.to_string(), "seconds_behind": c.seconds_behind,
         "by_gtid": c.by_gtid, "tls": c.tls, "receive_error": error(&c.receive_error), "apply_error": error(&c.apply_error),
+        "worker_errors": c.worker_errors.iter().map(said).collect::<Vec<_>>(),
     })
 }
 
 /// Describes what was undone.
 pub fn replica_abort(d: &Aborted) -> Summary {
-    let heading = match d.left.is_empty() {
-        true => "Removed",
-        false => "Removed, and not everything",
+    let heading = match (d.left.is_empty(), d.removed.is_empty()) {
+        (true, false) => "Removed",
+        (true, true) => "There was nothing to remove",
+        (false, _) => "Removed, and not everything",
     };
     let mut s = Summary::new("replica abort", heading);
     s.add(
@@ -221,6 +231,7 @@ pub fn replica_abort(d: &Aborted) -> Summary {
             .list(&d.removed)
             .key("removed", &d.removed),
     );
+    s.add(Item::new("kept").list(&d.kept).key("kept", &d.kept));
     let left = Item::new("left").list(&d.left);
     s.add(left.key("left", &d.left));
     s.exceptions.clone_from(&d.left);

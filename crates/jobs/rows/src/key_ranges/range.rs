@@ -90,10 +90,7 @@ impl KeyRange {
                 .zip(&key.columns)
                 .map(|(v, c)| match c.kind {
                     super::Kind::Binary => shorten(&c.literal(v)),
-                    _ => match std::str::from_utf8(v) {
-                        Ok(t) => shorten(&base::units::printable(t)),
-                        Err(_) => shorten(&c.literal(v)),
-                    },
+                    _ => shown(v),
                 })
                 .collect();
             format!("({})", values.join(", "))
@@ -118,6 +115,14 @@ fn compare(columns: &[KeyColumn], bound: &[Vec<u8>], strict: &str, last: &str) -
     }
     let rest = compare(&columns[1..], &bound[1..], strict, last);
     format!("({name} {strict} {value} OR ({name} = {value} AND {rest}))")
+}
+
+/// A value for people, shortened; bytes that are no text as a literal.
+pub fn shown(value: &[u8]) -> String {
+    match std::str::from_utf8(value) {
+        Ok(text) => shorten(&base::units::printable(text)),
+        Err(_) => shorten(&server::quote::hex(value)),
+    }
 }
 
 fn shorten(text: &str) -> String {

@@ -38,6 +38,7 @@ pub const VERBS: &[Verb] = &[
             &[
                 ("threads", "--threads 2", always),
                 ("channel", "--channel x", always),
+                ("repair-sql", "--repair-sql new.sql", always),
                 ("catch-up-timeout", "--catch-up-timeout 5m", always),
                 ("lock-wait", "--lock-wait 5", always),
                 (
