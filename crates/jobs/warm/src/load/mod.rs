@@ -1,14 +1,18 @@
 //! `warm load`: the ranges of a file are read on another server, so that their pages are in its buffer pool.
 //!
 //! `plan` makes statements of ranges, `condition` their conditions, `read` runs them; `young` makes one reading enough.
+//! `in_memory` runs a few of them to see how much is there already.
 //!
 //! Invariant: sessions are read-only and their statements return one row each; nothing of the server is set unless that was
 //! asked for. A stop leaves warm what was read until then.
 
 mod condition;
+mod in_memory;
 mod plan;
 mod read;
 mod young;
+
+pub use in_memory::{InMemory, in_memory};
 
 use crate::file::HotSet;
 use base::{Error, Kind, Result};
