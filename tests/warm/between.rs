@@ -47,8 +47,7 @@ fn one_command_saves_and_loads(scene: &mut Scene) {
     let copy = Tool::new(copy)
         .arg(scene.server.uri())
         .arg(target.server.uri());
-    let done = scene.tool(copy).run().code(3);
-    done.says(&["no_key"]);
+    let done = scene.tool(copy).run().code(3).says(&["no_key"]);
     let copied = target_summary(&done.out);
     assert!(copied["pages"]["placed"].as_u64() > Some(100), "{copied}");
     let misses: u64 = HOT.iter().map(|sql| target.reads_of(sql)).sum();

@@ -33,7 +33,7 @@ fn pages(summary: &Value, side: usize) -> u64 {
 }
 
 /// A list of queries in the scene's directory.
-fn list(scene: &Scene, name: &str, queries: &[&str]) -> PathBuf {
+fn listed(scene: &Scene, name: &str, queries: &[&str]) -> PathBuf {
     let path = scene.directory.path().join(name);
     std::fs::write(&path, format!("{};\n", queries.join(";\n"))).expect("a file");
     path
@@ -51,7 +51,7 @@ fn queries_read_more_on_a_cold_server(scene: &mut Scene) {
     scene.chill();
     HOT.iter().for_each(|sql| drop(scene.ask(sql)));
     new.chill();
-    let list = list(scene, "list.sql", &HOT);
+    let list = listed(scene, "list.sql", &HOT);
     let list = list.to_str().expect("a path");
     let args = ["--queries", list, "--schema", "odd`s"];
     let cold = check(scene, &args, Some(&new)).run().ok().summary();
@@ -65,6 +65,16 @@ fn queries_read_more_on_a_cold_server(scene: &mut Scene) {
     let text = cold.to_string();
     assert!(text.contains("WHERE s BETWEEN ? AND ?"), "{text}");
     assert!(!text.contains("12000") && !text.contains("gïon"), "{text}");
+    // A record, and a page of it.
+    new.chill();
+    let path = |name: &str| scene.directory.path().join(name);
+    let (record, page) = (path("r.json"), path("r.html"));
+    let recorded = check(scene, &args, Some(&new)).arg("--record").arg(&record);
+    recorded.run().ok();
+    let report = Tool::new(["report", "--to"]).arg(&page).arg(&record);
+    report.run().ok();
+    let page = std::fs::read_to_string(&page).expect("a page");
+    assert!(page.contains("Pages read from disk a second") && page.contains("warm check"));
     // Warm by now.
     let warm = check(scene, &args, Some(&new)).run().ok().summary();
     assert_eq!((pages(&warm, 0), pages(&warm, 1)), (0, 0), "{warm}");
@@ -100,7 +110,7 @@ both!(a_list_with_an_effect_is_refused; Scene::new);
 fn a_list_with_an_effect_is_refused(scene: &mut Scene) {
     let before = scene.ask("SELECT COUNT(*) FROM digits");
     for (n, sql) in OTHERS.iter().enumerate() {
-        let list = list(scene, &format!("{n}.sql"), &[HOT[0], sql]);
+        let list = listed(scene, &format!("{n}.sql"), &[HOT[0], sql]);
         let args = [
             "--queries",
             list.to_str().expect("a path"),
@@ -116,7 +126,7 @@ fn a_list_with_an_effect_is_refused(scene: &mut Scene) {
         "CREATE FUNCTION writes() RETURNS INT BEGIN INSERT INTO digits VALUES (11); RETURN 1; END",
     );
     scene.ask("CREATE VIEW harmless AS SELECT writes() AS a FROM digits");
-    let list = list(scene, "view.sql", &["SELECT a FROM harmless"]);
+    let list = listed(scene, "view.sql", &["SELECT a FROM harmless"]);
     let args = [
         "--queries",
         list.to_str().expect("a path"),
@@ -135,7 +145,7 @@ fn a_list_with_an_effect_is_refused(scene: &mut Scene) {
     // A query that takes too long is ended.
     let tables: Vec<String> = (0..9).map(|n| format!("digits d{n}")).collect();
     let long = format!("SELECT SUM(d0.n * d8.n + d3.n) FROM {}", tables.join(", "));
-    let list = list(scene, "long.sql", &[&long]);
+    let list = listed(scene, "long.sql", &[&long]);
     let args = [
         "--queries",
         list.to_str().expect("a path"),

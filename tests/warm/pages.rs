@@ -2,6 +2,7 @@
 
 use super::scene::{COLD, HOT, Scene};
 use crate::kit::{Tool, both};
+use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
 use testkit::Setup;
@@ -76,7 +77,7 @@ fn a_list_fits_a_physical_copy_only(scene: &mut Scene) {
         .ok()
         .summary();
     assert_eq!(scene.settings(), settings);
-    assert!(saved["pages"].as_u64() > Some(500), "{saved}");
+    assert!(saved["pages"].as_u64() > Some(150), "{saved}");
     assert!(saved["file_bytes"].as_u64() < Some(100_000), "{saved}");
 
     copy.chill();
@@ -85,7 +86,10 @@ fn a_list_fits_a_physical_copy_only(scene: &mut Scene) {
     copy.chill();
     let loaded = load(&copy, &scene.file()).run().ok().summary();
     assert_eq!(loaded["marks"], loaded["marks_equal"], "{loaded}");
-    assert_eq!(loaded["pages"], saved["pages"], "{loaded}");
+    // MariaDB keeps pages free, for which it would evict others.
+    let pages = |of: &serde_json::Value, key: &str| of[key].as_u64().expect("pages");
+    let all = pages(&loaded, "pages") + pages(&loaded, "no_room_pages");
+    assert_eq!(all, pages(&saved, "pages"), "{loaded}");
     let misses: u64 = HOT.iter().map(|sql| copy.reads_of(sql)).sum();
     assert_eq!(misses, 0, "{loaded}");
     assert!(COLD.iter().any(|sql| copy.reads_of(sql) > 0));
@@ -99,7 +103,7 @@ fn a_list_fits_a_physical_copy_only(scene: &mut Scene) {
     // A table that was made again since is left out by name; what does not fit is counted.
     copy.ask("ALTER TABLE longs ENGINE = InnoDB");
     let done = load(&copy, &scene.file())
-        .args(["--budget", "10%"])
+        .args(["--budget", "2%"])
         .run()
         .code(3);
     let summary = done.summary();
@@ -131,4 +135,40 @@ fn a_list_fits_a_physical_copy_only(scene: &mut Scene) {
         .run()
         .code(5)
         .says(&["without --pages"]);
+}
+
+both!(a_load_of_a_list_is_aborted_or_put_back; Scene::new);
+fn a_load_of_a_list_is_aborted_or_put_back(scene: &mut Scene) {
+    scene.fill();
+    scene.save().arg("--pages").run().ok();
+    scene.chill();
+    let (settings, list) = (scene.settings(), own_list(scene));
+    // A kill: the server's own list is put back by the next run, or was not touched.
+    let killed = load(scene, &scene.file()).env("PENSTOCK_KILL_AT", "a list of pages is there#1");
+    killed.run().code(137);
+    assert_eq!(scene.settings(), settings);
+    load(scene, &scene.file()).run().ok();
+    assert_eq!(
+        (scene.settings(), own_list(scene)),
+        (settings.clone(), list.clone())
+    );
+
+    // A stop: the server aborts what it has not loaded by then.
+    let run = load(scene, &scene.file()).env("PENSTOCK_STOP_AT", "a load of a list has begun#1");
+    let run = run.start();
+    run.until_stopped();
+    run.signal(Signal::INT);
+    run.signal(Signal::CONT);
+    run.wait().code(9).says(&["the server no longer loads"]);
+    let sql = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_load_status'";
+    let said = scene
+        .server
+        .field(sql, "Value")
+        .expect("a status")
+        .expect("a value");
+    assert!(
+        said.contains("aborted") || said.contains("completed"),
+        "{said}"
+    );
+    assert_eq!((scene.settings(), own_list(scene)), (settings, list));
 }

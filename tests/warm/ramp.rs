@@ -5,7 +5,8 @@ use crate::kit::waiting::until;
 use crate::kit::{Tool, both};
 use rustix::process::Signal;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A command that writes down what it was called with.
 fn hook(scene: &Scene) -> (String, PathBuf) {
@@ -132,24 +133,71 @@ fn a_ramp_ends_where_it_is(scene: &mut Scene) {
         (&summary["last_step"], &summary["ended"]),
         (&10.into(), &"stopped".into())
     );
-    // What performance_schema counts is enough where it is on.
-    let args = [
-        "warm",
-        "ramp",
-        "--no-defaults",
-        "--json",
-        "--hook",
-        "true",
-        "--max-reads",
-        "100000",
-        "--interval",
-        "20ms",
-        "--steady",
-        "20ms",
-    ];
-    let done = Tool::new(args).arg(scene.server.uri()).run();
-    match scene.server.kind() {
-        testkit::Kind::MySql => assert_eq!(done.ok().summary()["last_step"], 100),
-        _ => drop(done.code(10).says(&["performance_schema is off"])),
+    // What the server counts is enough; of latencies only where it counts them.
+    let counted = |limit: [&str; 2]| {
+        let args = ["warm", "ramp", "--no-defaults", "--json", "--hook", "true"];
+        let tool = Tool::new(args).args(["--interval", "20ms", "--steady", "20ms"]);
+        tool.args(limit).arg(scene.server.uri())
+    };
+    let summary = counted(["--max-reads", "100000"]).run().ok().summary();
+    assert_eq!(summary["last_step"], 100);
+    if scene.server.kind() != testkit::Kind::MySql {
+        let done = counted(["--max-latency", "30s"]).run().code(10);
+        done.says(&["performance_schema is off"]);
     }
+}
+
+/// What docs/warm.md says for HAProxy.
+const SHARE: &str = r#"#!/bin/sh
+said=$(echo "set weight mysql/new $1; set weight mysql/old $((100 - $1))" | socat -t 5 stdio unix-connect:ADMIN) || exit
+test -z "$said" || { echo "$said" >&2; exit 1; }
+"#;
+
+#[test]
+fn the_example_for_haproxy_sets_weights() {
+    let haproxy = Path::new("/usr/sbin/haproxy");
+    if !haproxy.exists() || !Path::new("/usr/bin/socat").exists() {
+        testkit::skip("haproxy", "haproxy and socat are not installed");
+        return;
+    }
+    let Some(scene) = Scene::new(testkit::Kind::MariaDb) else {
+        return;
+    };
+    let path = |name: &str| scene.directory.path().join(name).display().to_string();
+    let (admin, server) = (path("admin"), scene.server.socket());
+    let server = server.display();
+    let config = format!(
+        "global\n    stats socket {admin} level admin\n\
+         defaults\n    mode tcp\n    timeout connect 5s\n    timeout client 1m\n    timeout server 1m\n\
+         listen mysql\n    bind unix@{}\n    server old unix@{server} weight 100\n    server new unix@{server} weight 0\n",
+        path("in")
+    );
+    fs::write(path("haproxy.cfg"), config).expect("a file");
+    let mut proxy = Command::new(haproxy)
+        .args(["-db", "-f", &path("haproxy.cfg")])
+        .spawn()
+        .expect("it starts");
+    until("the admin socket", || Path::new(&admin).exists());
+    fs::write(path("share.sh"), SHARE.replace("ADMIN", &admin)).expect("a file");
+    let hook = format!("sh '{}'", path("share.sh"));
+    let done = ramp(&scene, &hook).args(["--max-latency", "30s"]).run();
+    let ask = format!(
+        "echo 'get weight mysql/new; get weight mysql/old' | socat -t 5 stdio unix-connect:{admin}"
+    );
+    let weights = Command::new("sh").args(["-c", &ask]).output();
+    // What it does not know is an error.
+    fs::write(
+        path("share.sh"),
+        SHARE.replace("ADMIN", &admin).replace("/new", "/none"),
+    )
+    .expect("a file");
+    let wrong = ramp(&scene, &hook).args(["--max-latency", "30s"]).run();
+    let _ = proxy.kill();
+    let _ = proxy.wait();
+    assert_eq!(done.ok().summary()["last_step"], 100);
+    let weights = weights.expect("weights").stdout;
+    let weights = String::from_utf8_lossy(&weights).into_owned();
+    let weights: Vec<&str> = weights.split_whitespace().collect();
+    assert_eq!(weights, ["100", "(initial", "0)", "0", "(initial", "100)"]);
+    assert_eq!(wrong.code(1).summary()["ended"], "hook");
 }

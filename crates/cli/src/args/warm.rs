@@ -2,6 +2,7 @@
 
 use super::Selection;
 use super::connection::Connection;
+use super::report::Recording;
 use super::values::{duration, rate, share};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -229,6 +230,8 @@ pub struct Check {
     /// Option file with the account and password for NEW, where they are not the live server's
     #[arg(long, value_name = "FILE", requires = "new")]
     pub target_defaults_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub recording: Recording,
     #[command(flatten)]
     pub connection: Connection,
 }

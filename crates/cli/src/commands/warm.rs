@@ -1,9 +1,10 @@
 //! `penstock warm`.
 
-use super::{control, exceptions, show};
+use super::{control, exceptions, report, show};
 use crate::args::warm::{Check, Copy, Load, Ramp, Save, Status, Warm};
 use crate::screen::Screen;
 use crate::settings;
+use ::report::record::{self, settings as recorded};
 use ::report::summary;
 use base::Result;
 use run::Run;
@@ -89,9 +90,15 @@ fn check(a: &Check, run: &Run, screen: &Screen) -> Result<u8> {
         _ => "of two servers".to_owned(),
     };
     let _listens = control::listen(run, "warm check", about);
-    let done = warm::check::run(run, &options)?;
-    screen.summary(&summary::warm_check(&done));
-    Ok(exceptions(&done.exceptions))
+    let kept = record::keep(
+        run,
+        a.recording.record.as_deref(),
+        || recorded::warm_check(&options),
+        |run| warm::check::run(run, &options),
+        summary::warm_check,
+    )?;
+    screen.summary(&kept.summary);
+    Ok(report::code(&kept, exceptions(&kept.done.exceptions), run))
 }
 
 fn ramp(a: &Ramp, run: &Run, screen: &Screen) -> Result<u8> {

@@ -1,6 +1,7 @@
 //! After `penstock warm check`.
 
 use super::{Item, Line, Summary, Table};
+use crate::record::{Better, Chart, Section, Series, Timeline};
 use base::units::{count, printable, rounded, seconds};
 use serde_json::json;
 use warm::check;
@@ -36,22 +37,55 @@ pub fn warm_check(d: &check::Summary) -> Summary {
     }
     s.add(left_out);
     s.add(sides(d));
-    if let [live, new] = &d.sides[..] {
+    if let ([live, new], true) = (&d.sides[..], d.replayed > 0) {
         let ratio = new.seconds / live.seconds.max(1e-9);
         s.add(
             Item::new("the new server")
                 .line(format!("takes {ratio:.2} times as long as the live one"))
-                .key("ratio", rounded(ratio)),
+                .key("ratio", rounded(ratio))
+                .figure(ratio, "", Better::Lower),
         );
     }
-    s.add(statements(d));
+    if d.replayed > 0 {
+        s.add(statements(d));
+    }
     s.add(
         Item::new("duration")
             .line(seconds(d.seconds))
             .number("duration", d.seconds),
     );
     s.add_exceptions(&d.exceptions);
+    s.title = format!("Queries replayed, from {}", d.from);
+    s.sections.push(over_time(d));
     s
+}
+
+/// Pages from disk over time, a line for each server.
+fn over_time(d: &check::Summary) -> Section {
+    let series = names(d).into_iter().zip(&d.sides).map(|(name, side)| {
+        let rates = side.over_time.windows(2).map(|two| {
+            let seconds = (two[1].0 - two[0].0).max(1e-3);
+            (two[1].0, Some(two[1].1 as f64 / seconds))
+        });
+        Series {
+            name,
+            points: rates.collect(),
+            steps: false,
+        }
+    });
+    Section {
+        title: "Disk reads while the queries were replayed".to_owned(),
+        timelines: vec![Timeline {
+            charts: vec![Chart {
+                title: "Pages read from disk a second".to_owned(),
+                unit: "pages/s".to_owned(),
+                series: series.collect(),
+                ..Chart::default()
+            }],
+            ..Timeline::default()
+        }],
+        ..Section::default()
+    }
 }
 
 /// The names of the servers in tables.
@@ -64,6 +98,9 @@ fn names(d: &check::Summary) -> Vec<String> {
 
 fn sides(d: &check::Summary) -> Item {
     let mut item = Item::keys();
+    if let Some(last) = d.sides.last() {
+        item = Item::new("pages from disk").figure(last.reads as f64, "pages", Better::Lower);
+    }
     for (name, side) in names(d).iter().zip(&d.sides) {
         let text = format!("{name}: {}", printable(&side.server));
         item = item.with(Line::Plain(format!("  {text}")));
@@ -99,13 +136,15 @@ fn sides(d: &check::Summary) -> Item {
             })
         })
         .collect();
-    item.key("servers", all)
-        .with(Line::Blank)
-        .with(Line::Table(Table {
-            indent: 2,
-            numbers: true,
-            rows,
-        }))
+    let item = item.key("servers", all);
+    if d.replayed == 0 {
+        return item;
+    }
+    item.with(Line::Blank).with(Line::Table(Table {
+        indent: 2,
+        numbers: true,
+        rows,
+    }))
 }
 
 /// The statements that cost most on the last server.

@@ -125,6 +125,8 @@ enum At {
     Outside,
     /// In the lines before the query.
     Head,
+    /// Behind the time at which it ran: the query is next.
+    Ready,
     /// In the query.
     Query,
 }
@@ -148,7 +150,11 @@ pub fn slow(path: &Path, schema: Option<&str>, dialect: Dialect, to: &mut Sample
             }
         } else if at == At::Head && is_setting(line) {
             // The time at which it ran, as a statement of its own.
-        } else if at == At::Head && used(line, dialect).is_some() {
+            at = At::Ready;
+        } else if at == At::Head && selected(line).is_some() {
+            schema = selected(line);
+        } else if at == At::Ready && used(line, dialect).is_some() {
+            // A session's own USE.
             schema = used(line, dialect);
         } else if at != At::Outside {
             at = At::Query;
@@ -163,6 +169,13 @@ pub fn slow(path: &Path, schema: Option<&str>, dialect: Dialect, to: &mut Sample
 fn is_setting(line: &[u8]) -> bool {
     let known = ["SET timestamp=", "SET last_insert_id=", "SET insert_id="];
     known.iter().any(|k| line.starts_with(k.as_bytes()))
+}
+
+/// The schema that a server writes before a query: `use NAME;`, with the name as it is.
+fn selected(line: &[u8]) -> Option<String> {
+    let name = line.strip_prefix(b"use ")?.trim_ascii_end();
+    let name = name.strip_suffix(b";").unwrap_or(name);
+    Some(String::from_utf8_lossy(name).into_owned())
 }
 
 /// The schema that MariaDB writes into the lines before a query: `# Thread_id: 8  Schema: x  QC_hit: No`.
@@ -393,7 +406,7 @@ mod tests {
         let mysql = "/usr/sbin/mysqld, Version: 9.7.4 (x). started with:\nTcp port: 0  Unix socket: /s\n\
             Time                 Id Command    Argument\n\
             # Time: 2026-11-26T09:41:49.123456Z\n# User@Host: root[root] @ localhost []  Id:     8\n\
-            # Query_time: 0.000123  Lock_time: 0.000001 Rows_sent: 1  Rows_examined: 1\nuse shop;\n\
+            # Query_time: 0.000123  Lock_time: 0.000001 Rows_sent: 1  Rows_examined: 1\nuse sh`op;\n\
             SET timestamp=1764150109;\nSELECT a\nFROM t;\n\
             # Time: 2026-11-26T09:41:50.123456Z\n# User@Host: root[root] @ localhost []  Id:     8\n\
             # Query_time: 0.000123  Lock_time: 0.000001 Rows_sent: 1  Rows_examined: 1\n\
@@ -401,7 +414,7 @@ mod tests {
             /usr/sbin/mysqld, Version: 9.7.4 (x). started with:\nTcp port: 0  Unix socket: /s\n";
         assert_eq!(
             read(mysql, slow).expect("queries"),
-            pairs(&[("shop", "SELECT a\nFROM t")])
+            pairs(&[("sh`op", "SELECT a\nFROM t")])
         );
         let mariadb = "# Time: 261126  9:41:49\n# User@Host: root[root] @ localhost []\n\
             # Thread_id: 8  Schema: shop  QC_hit: No\n# Query_time: 0.1  Lock_time: 0.0  Rows_sent: 1  Rows_examined: 1\n\

@@ -28,6 +28,9 @@ use std::time::{Duration, Instant};
 /// Statements of a summary at most.
 const STATEMENTS: usize = 200;
 
+/// Points of what is read over time, at least so many seconds apart.
+const APART: f64 = 0.25;
+
 /// Refusals that are named at most.
 const NAMED: usize = 50;
 
@@ -74,6 +77,8 @@ pub struct Side {
     pub p99: f64,
     /// Pages that the server read from disk meanwhile.
     pub reads: u64,
+    /// The same over time: seconds since the first query, pages since the point before.
+    pub over_time: Vec<(f64, u64)>,
     /// Seconds of a statement that does nothing, which are in all of the others.
     pub round_trip: f64,
 }
@@ -220,6 +225,27 @@ fn nothing(from: &str, sample: &Sample) -> Error {
         .hint("replayed are SELECTs that read tables, lock nothing and call no function that may have an effect")
 }
 
+/// Points of what is read over time at most.
+const POINTS: usize = 2000;
+
+/// Adds pages to the last point, or begins another one if that is `apart` seconds long.
+fn add_point(points: &mut Vec<(f64, u64)>, now: f64, pages: u64, apart: f64) {
+    let from = points.len().checked_sub(2).map_or(0.0, |n| points[n].0);
+    match points.last_mut() {
+        Some(last) if now - from < apart => *last = (now, last.1 + pages),
+        _ => points.push((now, pages)),
+    }
+}
+
+/// Makes one of two points.
+fn thin(points: &mut Vec<(f64, u64)>) {
+    let joined = points.chunks(2).map(|two| match two {
+        [a, b] => (b.0, a.1 + b.1),
+        _ => two[0],
+    });
+    *points = joined.collect();
+}
+
 /// What became of all queries.
 #[derive(Default)]
 struct Found {
@@ -239,6 +265,8 @@ fn replay_all(
     phase.counters.rows_expected.set(queries.len() as u64);
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); replayers.len()];
     let mut reads = vec![0u64; replayers.len()];
+    let mut over_time: Vec<Vec<(f64, u64)>> = vec![vec![(0.0, 0)]; replayers.len()];
+    let (begin, mut apart) = (Instant::now(), APART);
     let mut statements: HashMap<String, Statement> = HashMap::new();
     let mut refused: BTreeMap<String, u64> = BTreeMap::new();
     for query in queries {
@@ -248,6 +276,11 @@ fn replay_all(
             outcomes.push(replayer.replay(query)?);
         }
         phase.counters.rows.add(1);
+        // A long run has points that are further apart.
+        if over_time.iter().any(|points| points.len() > POINTS) {
+            apart *= 2.0;
+            over_time.iter_mut().for_each(thin);
+        }
         let text = read_only::fingerprint(&query.text, dialect);
         let mut done = Vec::new();
         for (replayer, outcome) in replayers.iter().zip(outcomes) {
@@ -273,6 +306,8 @@ fn replay_all(
         for (n, (seconds, pages)) in done.into_iter().enumerate() {
             times[n].push(seconds);
             reads[n] += pages;
+            let now = begin.elapsed().as_secs_f64();
+            add_point(&mut over_time[n], now, pages, apart);
             of.seconds[n] += seconds;
             of.reads[n] += pages;
         }
@@ -282,15 +317,17 @@ fn replay_all(
         replayed: times.first().map_or(0, |t| t.len() as u64),
         ..Found::default()
     };
-    for ((replayer, mut times), reads) in replayers.iter().zip(times).zip(reads) {
+    let measured = times.into_iter().zip(reads).zip(over_time);
+    for (replayer, ((mut times, reads), over_time)) in replayers.iter().zip(measured) {
         times.sort_by(f64::total_cmp);
         found.sides.push(Side {
             server: replayer.server.clone(),
-            seconds: times.iter().sum(),
+            seconds: times.iter().sum::<f64>().max(0.0),
             p50: quantile(&times, 0.5),
             p95: quantile(&times, 0.95),
             p99: quantile(&times, 0.99),
             reads,
+            over_time,
             round_trip: replayer.round_trip,
         });
     }
@@ -314,4 +351,27 @@ fn replay_all(
         found.exceptions.push(rest);
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_keep_all_pages() {
+        let mut points = vec![(0.0, 0)];
+        for n in 1..=10 {
+            add_point(&mut points, f64::from(n) * 0.1, 1, 0.25);
+        }
+        let all = |points: &[(f64, u64)]| points.iter().map(|p| p.1).sum::<u64>();
+        assert_eq!(all(&points), 10);
+        assert!((3..=6).contains(&points.len()), "{points:?}");
+        assert!(
+            points.windows(2).all(|two| two[0].0 < two[1].0),
+            "{points:?}"
+        );
+        let before = points.len();
+        thin(&mut points);
+        assert_eq!((all(&points), points.len()), (10, before.div_ceil(2)));
+    }
 }

@@ -5,6 +5,7 @@
 
 use super::file::{HotPages, Space};
 use super::marks;
+use crate::load::room;
 use crate::{datadir, dictionary};
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
@@ -117,9 +118,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             found.marks, found.equal
         )));
     }
-    let pool = id.variable("innodb_buffer_pool_size");
-    let pool: u64 = pool.and_then(|n| n.parse().ok()).unwrap_or(0);
-    let most = (pool as f64 * options.share) as usize / size.max(1) as usize;
+    let most = (room(&id, options.share) / size.max(1)) as usize;
     found.hot.sort_by_key(|(heat, ..)| *heat);
     let no_room = found.hot.len().saturating_sub(most);
     found.hot.truncate(most);
@@ -333,10 +332,15 @@ const STATUS: &str = "Innodb_buffer_pool_load_status";
 /// Has the server load its list, and waits for the end; returns what it said.
 fn supervise(run: &Run, conn: &mut Conn, progress: impl Fn(u64)) -> Result<String> {
     let before = a_second_later(run, conn)?;
+    run.check()?;
     set(conn, "innodb_buffer_pool_load_now")?;
+    failpoint::reached("a load of a list has begun");
     let begin = Instant::now();
     let mut has_begun = false;
     loop {
+        if run.check().is_err() {
+            return Err(abort(run, conn, &before));
+        }
         let said = status(conn, STATUS)?;
         has_begun |= said != before;
         if has_begun && said.contains("completed") {
@@ -355,9 +359,6 @@ fn supervise(run: &Run, conn: &mut Conn, progress: impl Fn(u64)) -> Result<Strin
         }
         if let Some(done) = loaded(&said).filter(|_| has_begun) {
             progress(done);
-        }
-        if run.check().is_err() {
-            return Err(abort(run, conn));
         }
         if !has_begun && begin.elapsed() > PATIENCE {
             return Err(Error::new(
@@ -403,21 +404,22 @@ fn set(conn: &mut Conn, variable: &str) -> Result<()> {
         .map_err(|e| failure::wire(format_args!("cannot set {variable}"), e))
 }
 
-/// Aborts the load; the error of a run that was stopped.
-fn abort(run: &Run, conn: &mut Conn) -> Error {
+/// Aborts the load, if it has not ended; the error of a run that was stopped.
+fn abort(run: &Run, conn: &mut Conn, before: &str) -> Error {
     if let Err(e) = set(conn, "innodb_buffer_pool_load_abort") {
         return e;
     }
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
         match status(conn, STATUS) {
+            Ok(said) if said == before => std::thread::sleep(ASK_EVERY),
             Ok(said) if said.contains("aborted") || said.contains("completed") => break,
             Ok(_) => std::thread::sleep(ASK_EVERY),
             Err(e) => return e,
         }
     }
     run.interrupted()
-        .hint("the server has aborted its load; what was read stays in memory")
+        .hint("the server no longer loads; what was read stays in memory")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::check::{Outcome, Query, Replayer, quantile};
 use base::{Error, Kind, Result};
 use run::{Run, failure};
-use server::Identity;
+use server::{Identity, session};
 use std::time::{Duration, Instant};
 use wire::Conn;
 
@@ -40,14 +40,15 @@ pub enum Meter {
     Counted {
         /// A session.
         conn: Conn,
-        /// The counters before.
-        before: (u64, u64),
+        /// The counters before, where the server has them.
+        before: Option<(u64, u64)>,
     },
 }
 
 impl Meter {
-    /// By performance_schema; refused where it is off.
-    pub fn counted(mut conn: Conn, id: &Identity) -> Result<Meter> {
+    /// By what the server counts; where it does not count what latency is `needed` for, that is refused.
+    pub fn counted(mut conn: Conn, id: &Identity, needed: bool) -> Result<Meter> {
+        run::connect::prepared(session::for_catalog(&mut conn, id))?;
         let off = || {
             Error::new(
                 Kind::Target,
@@ -55,7 +56,10 @@ impl Meter {
             )
             .hint("give a sample of queries to measure with: --queries FILE")
         };
-        let before = selects(&mut conn).map_err(|_| off())?.ok_or_else(off)?;
+        let before = selects(&mut conn).ok().flatten();
+        if needed && before.is_none() {
+            return Err(off());
+        }
         Ok(Meter::Counted { conn, before })
     }
 
@@ -97,15 +101,19 @@ impl Meter {
                 while begin.elapsed() < interval && run.check().is_ok() {
                     std::thread::sleep(Duration::from_millis(5));
                 }
-                let now = selects(conn)
-                    .map_err(|e| failure::wire("cannot read performance_schema", e))?
-                    .unwrap_or(*before);
-                let count = now.0.saturating_sub(before.0);
-                let time = now.1.saturating_sub(before.1) as f64 / 1e12;
-                *before = now;
-                // One of them was ours.
+                let mut latency = None;
+                if let Some((count, time)) = *before {
+                    let now = selects(conn)
+                        .map_err(|e| failure::wire("cannot read performance_schema", e))?
+                        .unwrap_or((count, time));
+                    *before = Some(now);
+                    // One of them was ours.
+                    let count = now.0.saturating_sub(count);
+                    let time = now.1.saturating_sub(time) as f64 / 1e12;
+                    latency = (count > 1).then(|| time / count as f64);
+                }
                 Reading {
-                    latency: (count > 1).then(|| time / count as f64),
+                    latency,
                     ..Reading::default()
                 }
             }

@@ -133,7 +133,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
                 next: 0,
             }
         }
-        None => Meter::counted(conn, &id)?,
+        None => Meter::counted(conn, &id, options.max_latency.is_some())?,
     };
     let mut ramp = Ramp {
         options,

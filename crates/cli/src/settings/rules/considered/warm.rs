@@ -81,6 +81,7 @@ pub const VERBS: &[Verb] = &[
             EVERYWHERE,
             QUERIES,
             REPLAY,
+            &[("record", "--record /tmp/r.json", always)],
             &[(
                 "target-defaults-file",
                 "--target-defaults-file {cnf}",
