@@ -25,6 +25,10 @@ mod traffic;
 mod tuning;
 mod verify;
 mod warm;
+mod warm_check;
+mod warm_pages;
+mod warm_ramp;
+mod warm_server;
 
 pub use binlog::{binlog_archive, binlog_find};
 pub use configuration::{Completed, Configuration, configuration, servers};
@@ -43,7 +47,11 @@ pub use text::lines;
 pub use tpcc::{tpcc_check, tpcc_load, tpcc_run};
 pub use traffic::traffic;
 pub use verify::{compared, offline, tablespaces};
-pub use warm::{warm_load, warm_save, warm_status};
+pub use warm::{warm_copy, warm_load, warm_save, warm_status};
+pub use warm_check::warm_check;
+pub use warm_pages::{warm_load_pages, warm_save_pages};
+pub use warm_ramp::warm_ramp;
+pub use warm_server::warm_server;
 
 use crate::record::{Better, Figure, Record, Section};
 use base::units::rounded;
