@@ -4,11 +4,15 @@ use crate::attach::{self, address};
 use crate::check::{self, Side, uses_gtids};
 use crate::made::{From, Record};
 use crate::options::{Account, Address, Options, Summary};
-use crate::{account, accounts, catch_up, compare, execute, refused, warming};
+use crate::{account, catch_up, compare, execute, refused, warming};
+use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
+use rows::accounts::Found;
+use rows::accounts::adapt::{self, Adapted};
+use rows::accounts::make;
 use run::{Run, connect, failure};
 use server::replication::{self, LogPlace, Thread, Words};
-use server::{quote, session};
+use server::{Identity, quote, session};
 use std::time::Instant;
 use wire::SslMode;
 
@@ -123,7 +127,7 @@ impl Making<'_> {
         }
         // Of the server that is copied: what was changed since is in the log.
         let mut copied = open(self.run, &self.options.copy.dump.source)?;
-        let wanted = accounts::read(&mut copied.conn, &copied.id)?;
+        let wanted = accounts_of(&mut copied)?;
         self.record.write(|made| made.copying = true)?;
         failpoint::reached("the copy is about to begin");
         let done = match copy::servers::run(self.run, &self.options.copy) {
@@ -141,11 +145,11 @@ impl Making<'_> {
             Some(channel) => From::of_replica(position, channel, self.by_gtid)?,
             None => From::of(position)?,
         };
-        if accounts::read(&mut copied.conn, &copied.id)? != wanted {
+        if accounts_of(&mut copied)? != wanted {
             let what = "accounts of the source were changed while it was copied: compare them on both servers";
             self.summary.exceptions.push(what.to_owned());
         }
-        self.copy_accounts(&wanted)?;
+        self.copy_accounts(&wanted, &copied.id)?;
         let schemas = schemas_of(&mut self.new)?;
         self.record.write(|made| {
             made.from = Some(from.clone());
@@ -157,16 +161,37 @@ impl Making<'_> {
         Ok(from)
     }
 
-    fn copy_accounts(&mut self, wanted: &[accounts::Definition]) -> Result<()> {
-        let (missing, kept) = accounts::missing(&mut self.new.conn, wanted)?;
-        let names = missing.iter().map(|a| (a.user.clone(), a.host.clone()));
+    fn copy_accounts(&mut self, wanted: &Found, of: &Identity) -> Result<()> {
+        let Side { conn, id, .. } = &mut self.new;
+        let all = adapt::adapt(&wanted.accounts, adapt::Source::of(of), id);
+        let existing = make::existing(conn)?;
+        let (kept, missing): (Vec<_>, Vec<_>) = all
+            .iter()
+            .partition(|a| make::has(&existing, &a.account.name));
+        let names = missing.iter().map(|a| {
+            let name = &a.account.name;
+            (name.user.clone(), name.host.clone().unwrap_or_default())
+        });
         self.record.write(|made| made.accounts = names.collect())?;
-        session::skip_binlog(&mut self.new.conn, &self.new.id)
+        session::skip_binlog(conn, id)
             .map_err(|e| failure::server("cannot keep accounts out of the binary log", e))?;
-        let created = accounts::create(&mut self.new.conn, &missing);
+        let created = make::create(conn, id, &missing, &mut |_, _| Ok(()))?;
+        let made: Vec<&Adapted> = missing
+            .into_iter()
+            .filter(|a| created.made.contains(&a.account.name))
+            .collect();
+        let refused = make::grant(conn, id, &made)?;
         self.summary.accounts = created.made.len() as u64;
-        self.summary.accounts_kept = kept;
-        self.summary.exceptions.extend(created.exceptions);
+        self.summary.accounts_kept = kept
+            .iter()
+            .map(|a| printable(&a.account.name.to_string()))
+            .collect();
+        let exceptions = &mut self.summary.exceptions;
+        exceptions.extend(wanted.exceptions.iter().cloned());
+        exceptions.extend(created.exceptions);
+        exceptions.extend(made.iter().flat_map(|a| a.lost.iter().cloned()));
+        let refused = refused.into_iter().map(|r| r.text);
+        exceptions.extend(refused.filter(|text| !text.is_empty()));
         Ok(())
     }
 
@@ -345,6 +370,13 @@ fn has_connected(new: &mut Side, name: &str) -> Result<bool> {
     execute(&mut new.conn, &words.stop(Thread::Both), doing)?;
     execute(&mut new.conn, &words.remove(), doing)?;
     Ok(false)
+}
+
+/// All accounts of a server, without what is granted to everyone.
+fn accounts_of(server: &mut Side) -> Result<Found> {
+    let mut found = rows::accounts::read(&mut server.conn, &server.id)?;
+    found.accounts.retain(|a| !a.name.is_public());
+    Ok(found)
 }
 
 fn has_tls(source: &Side) -> bool {

@@ -42,9 +42,24 @@ pub struct Source {
     pub literal: bool,
 }
 
+impl Source {
+    /// This server, if it is there to be asked.
+    pub fn of(id: &Identity) -> Source {
+        Source {
+            flavour: id.flavour,
+            literal: is_literal(id),
+        }
+    }
+}
+
+/// Whether names of schemas in grants have no wildcards.
+pub fn is_literal(id: &Identity) -> bool {
+    matches!(id.variable("partial_revokes"), Some("ON" | "1"))
+}
+
 /// These accounts as this server takes them.
 pub fn adapt(accounts: &[Account], source: Source, target: &Identity) -> Vec<Adapted> {
-    let literal = matches!(target.variable("partial_revokes"), Some("ON" | "1"));
+    let literal = is_literal(target);
     let roles = roles(accounts);
     let one = |account: &Account| {
         let mut adapted = Adapted {
@@ -327,7 +342,10 @@ fn renamed(
     order: fn((&'static str, &'static str)) -> (&'static str, &'static str),
 ) {
     for privilege in list {
-        let known = PRIVILEGES.into_iter().map(order).find(|(from, _)| privilege == from);
+        let known = PRIVILEGES
+            .into_iter()
+            .map(order)
+            .find(|(from, _)| privilege == from);
         if let Some((_, to)) = known {
             *privilege = to.to_owned();
         }
@@ -338,7 +356,12 @@ fn renamed(
 fn short(clause: &str) -> String {
     let words: Vec<&str> = clause.split(' ').collect();
     let value = |w: &&&str| !w.starts_with(['\'', '"', '{']);
-    words.iter().take_while(value).copied().collect::<Vec<_>>().join(" ")
+    words
+        .iter()
+        .take_while(value)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// How an account logs in.
@@ -364,9 +387,15 @@ fn login_of_mysql(text: &str) -> Login {
     };
     let (plugin, hash) = rest.split_once(" AS ").unwrap_or((rest, ""));
     let plugin = plugin.trim_matches(['\'', '`', '"']);
-    let by_password = ["mysql_native_password", "caching_sha2_password", "sha256_password"];
+    let by_password = [
+        "mysql_native_password",
+        "caching_sha2_password",
+        "sha256_password",
+    ];
     if rest.contains(" AND IDENTIFIED ") {
-        return Login::Other("it logs in with more than one factor, which MariaDB does not have".to_owned());
+        return Login::Other(
+            "it logs in with more than one factor, which MariaDB does not have".to_owned(),
+        );
     }
     match plugin {
         _ if hash.is_empty() && by_password.contains(&plugin) => Login::Free,
@@ -409,7 +438,9 @@ fn login_of_mariadb(text: &str) -> (Login, bool) {
     }
     let ways = text.strip_prefix("IDENTIFIED VIA ").unwrap_or_default();
     let ways: Vec<&str> = ways.split(" OR ").collect();
-    let hash = ways.iter().find_map(|w| native(w.strip_prefix("mysql_native_password USING ")?));
+    let hash = ways
+        .iter()
+        .find_map(|w| native(w.strip_prefix("mysql_native_password USING ")?));
     let (login, kept) = match hash {
         Some(hash) => (Login::Native(hash), true),
         None if ways.contains(&"unix_socket") => (Login::Socket, true),
@@ -425,7 +456,9 @@ fn login_of_mariadb(text: &str) -> (Login, bool) {
         }
     };
     // A password that cannot match is no way to log in.
-    let others = ways.iter().filter(|w| **w != "mysql_native_password USING 'invalid'");
+    let others = ways
+        .iter()
+        .filter(|w| **w != "mysql_native_password USING 'invalid'");
     (login, kept && others.count() > 1)
 }
 
@@ -462,7 +495,11 @@ mod tests {
 
     fn sql(adapted: &Adapted) -> String {
         let account = &adapted.account;
-        account.create.as_ref().expect("it is created").sql(&account.name)
+        account
+            .create
+            .as_ref()
+            .expect("it is created")
+            .sql(&account.name)
     }
 
     const HASH: &str = "*94BDCEBE19083CE2A1F959FD02F964C7AF4CFC29";
@@ -481,20 +518,33 @@ mod tests {
         assert_eq!(sql(&all[0]), "CREATE ROLE `r`");
         assert_eq!(
             sql(&all[1]),
-            format!("CREATE USER `a`@`%` IDENTIFIED VIA mysql_native_password USING '{HASH}' REQUIRE SSL PASSWORD EXPIRE DEFAULT")
+            format!(
+                "CREATE USER `a`@`%` IDENTIFIED VIA mysql_native_password USING '{HASH}' REQUIRE SSL PASSWORD EXPIRE DEFAULT"
+            )
         );
         let grants: Vec<String> = all[1].account.grants.iter().map(Grant::sql).collect();
-        assert_eq!(grants, ["GRANT `r` TO `a`@`%`", "GRANT BINLOG ADMIN, SELECT ON *.* TO `a`@`%`"]);
+        assert_eq!(
+            grants,
+            [
+                "GRANT `r` TO `a`@`%`",
+                "GRANT BINLOG ADMIN, SELECT ON *.* TO `a`@`%`"
+            ]
+        );
         assert_eq!(all[1].account.default_roles.as_deref(), Some("`r`"));
         let why = all[2].cannot_log_in.as_deref().expect("a reason");
         assert!(why.contains("caching_sha2_password"));
         assert_eq!(all[2].lost.len(), 2, "{:?}", all[2].lost);
-        let locked = all[2].locked(&server("10.11.1-MariaDB", "")).expect("a statement");
+        let locked = all[2]
+            .locked(&server("10.11.1-MariaDB", ""))
+            .expect("a statement");
         assert_eq!(
             locked.sql(&all[2].account.name),
             "CREATE USER `b`@`%` IDENTIFIED VIA mysql_native_password USING 'invalid' REQUIRE NONE ACCOUNT LOCK"
         );
-        assert_eq!(sql(&all[3]), "CREATE USER `c`@`localhost` IDENTIFIED VIA unix_socket REQUIRE NONE");
+        assert_eq!(
+            sql(&all[3]),
+            "CREATE USER `c`@`localhost` IDENTIFIED VIA unix_socket REQUIRE NONE"
+        );
     }
 
     #[test]
@@ -510,11 +560,22 @@ mod tests {
         assert_eq!(sql(&all[0]), "CREATE ROLE `r`");
         assert_eq!(
             sql(&all[1]),
-            format!("CREATE USER `a`@`%` IDENTIFIED WITH 'mysql_native_password' AS '{HASH}' WITH MAX_QUERIES_PER_HOUR 5 ACCOUNT LOCK")
+            format!(
+                "CREATE USER `a`@`%` IDENTIFIED WITH 'mysql_native_password' AS '{HASH}' WITH MAX_QUERIES_PER_HOUR 5 ACCOUNT LOCK"
+            )
         );
-        assert_eq!(all[1].account.grants[0].sql(), "GRANT REPLICATION CLIENT ON *.* TO `a`@`%`");
-        assert_eq!((all[1].lost.len(), all[2].lost.len(), all[3].lost.len()), (1, 1, 0));
-        assert_eq!(sql(&all[3]), "CREATE USER `c`@`%` IDENTIFIED WITH 'auth_socket'");
+        assert_eq!(
+            all[1].account.grants[0].sql(),
+            "GRANT REPLICATION CLIENT ON *.* TO `a`@`%`"
+        );
+        assert_eq!(
+            (all[1].lost.len(), all[2].lost.len(), all[3].lost.len()),
+            (1, 1, 0)
+        );
+        assert_eq!(
+            sql(&all[3]),
+            "CREATE USER `c`@`%` IDENTIFIED WITH 'auth_socket'"
+        );
         assert!(all[4].cannot_log_in.is_some() && sql(&all[4]) == "CREATE USER `d`@`%`");
         assert!(all[5].account.grants.is_empty() && all[5].lost[0].contains("PUBLIC"));
     }

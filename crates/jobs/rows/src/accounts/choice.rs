@@ -42,10 +42,13 @@ impl Choice {
 
     /// Its patterns as they were given, under the names that MySQL Shell has for these options.
     pub fn options(&self) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
-        [("includeUsers", &self.include), ("excludeUsers", &self.exclude)]
-            .into_iter()
-            .filter(|(_, list)| !list.is_empty())
-            .map(|(name, list)| (name, list.iter().map(|p| p.text.as_str()).collect()))
+        [
+            ("includeUsers", &self.include),
+            ("excludeUsers", &self.exclude),
+        ]
+        .into_iter()
+        .filter(|(_, list)| !list.is_empty())
+        .map(|(name, list)| (name, list.iter().map(|p| p.text.as_str()).collect()))
     }
 
     /// Whether this account is wanted.
@@ -135,7 +138,8 @@ mod tests {
 
     #[test]
     fn accounts_are_chosen_by_user_and_host() {
-        let of = |include: &[&str], exclude: &[&str]| Choice::new(include, exclude).expect("patterns");
+        let of =
+            |include: &[&str], exclude: &[&str]| Choice::new(include, exclude).expect("patterns");
         let name = Name::account;
         let choice = of(&["app*", "'x*'@'%'"], &["app_old@localhost"]);
         assert!(choice.takes(&name("app", "%")) && choice.takes(&name("app_old", "10.%")));

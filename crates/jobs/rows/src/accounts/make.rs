@@ -5,7 +5,7 @@
 
 use super::adapt::Adapted;
 use super::name::Name;
-use super::statement::{Clause, Create, Grant, Topic, What};
+use super::statement::{Clause, Create, Grant, Statement, Topic, What};
 use base::units::printable;
 use base::{Result, failpoint};
 use run::failure;
@@ -35,7 +35,9 @@ pub struct Made {
 /// The accounts that a server has.
 pub fn existing(conn: &mut Conn) -> Result<Existing> {
     let wrong = |e| failure::wire("cannot read the accounts of the target", e);
-    let rows = conn.fetch("SELECT User, Host FROM mysql.user").map_err(wrong)?;
+    let rows = conn
+        .fetch("SELECT User, Host FROM mysql.user")
+        .map_err(wrong)?;
     let text = |cell: Option<&Option<Vec<u8>>>| {
         let bytes = cell.and_then(Option::as_deref).unwrap_or_default();
         String::from_utf8_lossy(bytes).into_owned()
@@ -50,7 +52,9 @@ pub fn has(existing: &Existing, name: &Name) -> bool {
     let (user, host) = name.key();
     match name.host {
         Some(_) => existing.contains(&(user, host)),
-        None => ["", "%"].iter().any(|h| existing.contains(&(user.clone(), (*h).to_owned()))),
+        None => ["", "%"]
+            .iter()
+            .any(|h| existing.contains(&(user.clone(), (*h).to_owned()))),
     }
 }
 
@@ -95,7 +99,10 @@ pub fn create(
                 made.exceptions.push(cannot_log_in(name, &why));
                 failpoint::reached("an account is made");
             }
-            Some(e) => made.refuse(name, &format!("{why}; and not without it either: {}", plain(&e))),
+            Some(e) => made.refuse(
+                name,
+                &format!("{why}; and not without it either: {}", plain(&e)),
+            ),
         }
     }
     Ok(made)
@@ -104,9 +111,17 @@ pub fn create(
 /// Tries again to give an account that was made locked its own way to log in; none if it has it now.
 pub fn unlock(conn: &mut Conn, adapted: &Adapted) -> Result<Option<String>> {
     let name = &adapted.account.name;
+    if name.host.is_none() {
+        return Ok(None);
+    }
     let shown = conn.fetch(format!("SHOW CREATE USER {}", name.sql()));
     let shown = match shown {
-        Ok(rows) => rows.into_iter().flatten().flatten().next().unwrap_or_default(),
+        Ok(rows) => rows
+            .into_iter()
+            .flatten()
+            .flatten()
+            .next()
+            .unwrap_or_default(),
         Err(wire::Error::Server(e)) => return Ok(Some(cannot_log_in(name, &plain(&e)))),
         Err(e) => return Err(failure::wire("cannot look at an account", e)),
     };
@@ -140,14 +155,21 @@ fn cannot_log_in(name: &Name, why: &str) -> String {
     ))
 }
 
-/// Gives accounts what they may do, and sets their default roles. What is refused is returned in words.
-pub fn grant(conn: &mut Conn, target: &Identity, accounts: &[&Adapted]) -> Result<Vec<String>> {
+/// A statement that the server refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// It, without a hash.
+    pub statement: String,
+    /// What that means, in words.
+    pub text: String,
+}
+
+/// Gives accounts what they may do, and sets their default roles. What is refused is returned.
+pub fn grant(conn: &mut Conn, target: &Identity, accounts: &[&Adapted]) -> Result<Vec<Refused>> {
     let mut refused = Vec::new();
     for adapted in accounts {
         for given in &adapted.account.grants {
-            if let Some(e) = attempt(conn, &given.sql())? {
-                one_by_one(conn, given, &e, &mut refused)?;
-            }
+            give(conn, given, &mut refused)?;
         }
     }
     // A role must be granted before it can be a default.
@@ -156,27 +178,46 @@ pub fn grant(conn: &mut Conn, target: &Identity, accounts: &[&Adapted]) -> Resul
         let Some(sql) = adapted.account.set_default_roles(target.is_mariadb()) else {
             continue;
         };
-        if let Some(e) = attempt(conn, &sql)? {
-            refused.push(printable(&format!(
-                "the default roles of account {name} are not set: {}",
-                plain(&e)
-            )));
+        set(conn, &sql, name, &mut refused)?;
+    }
+    Ok(refused)
+}
+
+/// Runs what an earlier load had refused; what is still refused is returned.
+pub fn again(conn: &mut Conn, statements: &[String]) -> Result<Vec<Refused>> {
+    let mut refused = Vec::new();
+    for sql in statements {
+        match Statement::read(sql) {
+            Some(Statement::Grant(grant)) => give(conn, &grant, &mut refused)?,
+            Some(Statement::DefaultRoles(name, _)) => set(conn, sql, &name, &mut refused)?,
+            _ => {}
         }
     }
     Ok(refused)
 }
 
+fn set(conn: &mut Conn, sql: &str, name: &Name, refused: &mut Vec<Refused>) -> Result<()> {
+    if let Some(e) = attempt(conn, sql)? {
+        refused.push(Refused {
+            statement: sql.to_owned(),
+            text: printable(&format!(
+                "the default roles of account {name} are not set: {}",
+                plain(&e)
+            )),
+        });
+    }
+    Ok(())
+}
+
 /// A list of privileges of which the server refuses one is refused as a whole: those that it takes are given.
-fn one_by_one(
-    conn: &mut Conn,
-    grant: &Grant,
-    why: &wire::ServerError,
-    refused: &mut Vec<String>,
-) -> Result<()> {
+fn give(conn: &mut Conn, grant: &Grant, refused: &mut Vec<Refused>) -> Result<()> {
+    let Some(why) = attempt(conn, &grant.sql())? else {
+        return Ok(());
+    };
     // A syntax error, a privilege of another kind, or no right to give it: it may be about one of them.
     const OF_ONE: [u16; 9] = [1044, 1045, 1064, 1142, 1144, 1149, 1221, 1227, 3619];
     let mut failed = vec![grant.clone()];
-    let mut error = plain(why);
+    let mut error = plain(&why);
     match &grant.what {
         What::Privileges { list, on } if list.len() > 1 && OF_ONE.contains(&why.code) => {
             failed.clear();
@@ -209,26 +250,29 @@ fn one_by_one(
         }
         _ => {}
     }
-    let names: Vec<String> = failed
-        .iter()
-        .flat_map(|g| match &g.what {
-            What::Privileges { list, .. } => list.clone(),
-            What::Roles(roles) => roles.iter().map(Name::sql).collect(),
-        })
-        .collect();
-    if names.is_empty() {
-        return Ok(());
+    let mut names: Vec<String> = Vec::new();
+    for one in &failed {
+        match &one.what {
+            What::Privileges { list, .. } => names.extend(list.iter().cloned()),
+            What::Roles(roles) => names.extend(roles.iter().map(Name::sql)),
+        }
     }
     let on = match &grant.what {
         What::Privileges { on, .. } => format!(" on {on}"),
         What::Roles(_) => String::new(),
     };
     let word = if grant.revoke { "has" } else { "lacks" };
-    refused.push(printable(&format!(
+    let text = printable(&format!(
         "account {} {word} {}{on}: {error}",
         grant.to,
         names.join(", ")
-    )));
+    ));
+    // The words are those of all of them.
+    let mut first = Some(text);
+    refused.extend(failed.iter().map(|one| Refused {
+        statement: one.sql(),
+        text: first.take().unwrap_or_default(),
+    }));
     Ok(())
 }
 

@@ -16,8 +16,8 @@ mod statement;
 
 pub use choice::Choice;
 pub use name::Name;
-pub use server::read;
-pub use statement::{Create, Grant, What};
+pub use server::{Found, read};
+pub use statement::{Create, Grant, Statement, What};
 
 /// Accounts that belong to the server itself.
 pub const OF_THE_SERVER: [&str; 4] = [

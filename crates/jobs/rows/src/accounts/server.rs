@@ -1,7 +1,7 @@
 //! Reads the accounts of a server.
 
 use super::name::Name;
-use super::statement::{Clause, Create, Grant, Statement, Topic};
+use super::statement::{Clause, Create, Grant, Statement, Topic, What};
 use super::{Account, OF_THE_SERVER};
 use base::Result;
 use base::units::printable;
@@ -73,6 +73,11 @@ pub fn read(conn: &mut Conn, id: &Identity) -> Result<Found> {
                 ))),
             }
         }
+        // MariaDB lists them in any order; a privilege is given before a part of it is taken.
+        account.grants.sort_by_cached_key(|g| {
+            let role = matches!(g.what, What::Roles(_));
+            (role, g.revoke, !g.is_global(), g.sql())
+        });
         if has_line_break(&account) {
             found.exceptions.push(not_understood(&account.name));
             continue;
@@ -149,12 +154,20 @@ fn names(conn: &mut Conn, id: &Identity) -> Result<Vec<(Name, bool)>> {
 fn old_user(lines: &[String]) -> Create {
     let mut clauses = Vec::new();
     let global = lines.iter().find(|l| l.contains(" ON *.* TO "));
-    let tail = global.and_then(|l| l.split_once(" ON *.* TO ")).map(|t| t.1);
+    let tail = global
+        .and_then(|l| l.split_once(" ON *.* TO "))
+        .map(|t| t.1);
     // As a statement that is read by its parts.
-    let tail = tail.map(|t| t.replace("WITH GRANT OPTION", "WITH").replace("GRANT OPTION ", ""));
+    let tail = tail.map(|t| {
+        t.replace("WITH GRANT OPTION", "WITH")
+            .replace("GRANT OPTION ", "")
+    });
     let read = tail.map(|t| {
         let t = t.trim_end();
-        Statement::read(&format!("CREATE USER {}", t.strip_suffix(" WITH").unwrap_or(t)))
+        Statement::read(&format!(
+            "CREATE USER {}",
+            t.strip_suffix(" WITH").unwrap_or(t)
+        ))
     });
     if let Some(Some(Statement::Create(_, create))) = read {
         clauses = create.clauses;
@@ -163,7 +176,10 @@ fn old_user(lines: &[String]) -> Create {
         if let Some(hash) = clause.text.strip_prefix("IDENTIFIED BY PASSWORD ") {
             *clause = Clause {
                 topic: Topic::Identified,
-                text: format!("IDENTIFIED WITH {} AS {hash}", quote::text("mysql_native_password")),
+                text: format!(
+                    "IDENTIFIED WITH {} AS {hash}",
+                    quote::text("mysql_native_password")
+                ),
             };
         }
     }
@@ -190,7 +206,10 @@ mod tests {
             ),
             ("GRANT USAGE ON *.* TO 'a'@'%'", "CREATE USER `a`@`%`"),
         ] {
-            let lines = [line.to_owned(), "GRANT SELECT ON `s`.* TO 'a'@'%'".to_owned()];
+            let lines = [
+                line.to_owned(),
+                "GRANT SELECT ON `s`.* TO 'a'@'%'".to_owned(),
+            ];
             assert_eq!(old_user(&lines).sql(&Name::account("a", "%")), wanted);
         }
     }

@@ -138,7 +138,11 @@ impl Create {
             .iter()
             .map(|c| format!(" {}", c.text))
             .collect();
-        format!("{verb} {kind}{condition} {}{}", name.sql(), clauses.concat())
+        format!(
+            "{verb} {kind}{condition} {}{}",
+            name.sql(),
+            clauses.concat()
+        )
     }
 
     /// The first clause about something.
@@ -179,7 +183,11 @@ fn clauses(text: &str, mut tokens: Tokens<'_>) -> Option<Vec<Clause>> {
     ];
     let mut found: Vec<(usize, Topic)> = Vec::new();
     // A keyword after one of these belongs to it: IDENTIFIED WITH, BY PASSWORD, PASSWORD REQUIRE, AND IDENTIFIED.
-    let continues = |t: &Token<'_>| ["IDENTIFIED", "BY", "PASSWORD", "AND"].iter().any(|w| t.is(w));
+    let continues = |t: &Token<'_>| {
+        ["IDENTIFIED", "BY", "PASSWORD", "AND"]
+            .iter()
+            .any(|w| t.is(w))
+    };
     let (mut within, mut depth) = (false, 0_u32);
     while let Some(token) = tokens.next() {
         match token {
@@ -377,7 +385,10 @@ mod tests {
                 "",
             ),
             ("GRANT EXECUTE ON PROCEDURE `s`.`p` TO `u`@`h`", ""),
-            ("GRANT PROXY ON ``@`` TO `root`@`localhost` WITH GRANT OPTION", ""),
+            (
+                "GRANT PROXY ON ``@`` TO `root`@`localhost` WITH GRANT OPTION",
+                "",
+            ),
             ("REVOKE SELECT ON `s`.* FROM `u`@`h`", ""),
             (
                 "GRANT `r`@`%`,`s`@`%` TO `u`@`h` WITH ADMIN OPTION",
