@@ -6,6 +6,7 @@
 
 mod kit;
 
+mod accounts;
 mod bench_impact;
 mod bench_tpcc;
 mod binlog;

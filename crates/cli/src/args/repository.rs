@@ -121,12 +121,25 @@ pub struct SnapshotInstead {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
+  penstock list /backup/monday
   penstock list --repository /backup/repo
   penstock list --repository s3://backups/mysql --server-name shop --json
   penstock list --repository s3://backups/mysql --html /var/www/html/backups.html -q")]
 pub struct List {
+    /// An archive, of penstock or of MySQL Shell, to say what is in it, from when and from where; or a
+    /// repository
+    #[arg(value_name = "PLACE", conflicts_with_all = ["repository", "metrics_file", "html", "server_name", "kind"])]
+    pub archive: Option<PathBuf>,
+    /// The repository: a directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://… [default:
+    /// PENSTOCK_REPOSITORY]
+    #[arg(long, value_name = "REPO")]
+    pub repository: Option<PathBuf>,
+    /// When the command has ended, write the age, size and proof of each server's backups into this
+    /// file, for node_exporter's textfile collector
+    #[arg(long, value_name = "FILE")]
+    pub metrics_file: Option<PathBuf>,
     #[command(flatten)]
-    pub place: Where,
+    pub encryption: Opening,
     /// Also write a page: backups and drills over time, sizes, durations, costs; - writes only the page, to
     /// standard output
     #[arg(long, value_name = "FILE.html")]
