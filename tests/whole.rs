@@ -25,6 +25,7 @@ mod frm;
 mod from_files;
 mod hostile;
 mod interrupts;
+mod list;
 mod managed_instance;
 mod mariadb118;
 mod mysql55;

@@ -73,7 +73,8 @@ fn from(d: &Description) -> Item {
             server = format!("{server}:{}", of.port);
         }
     }
-    let when = |text: &str| printable(text);
+    // To the second.
+    let when = |text: &str| printable(&text.chars().take(19).collect::<String>().replace('T', " "));
     Item::new("from")
         .shown(server)
         .shown(format!("{} to {} (UTC)", when(&d.begin), when(&d.end)))

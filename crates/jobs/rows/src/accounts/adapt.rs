@@ -67,10 +67,13 @@ pub fn adapt(accounts: &[Account], source: Source, target: &Identity) -> Vec<Ada
             cannot_log_in: None,
             lost: Vec::new(),
         };
-        if !literal {
-            adapted.without_revokes();
+        // MySQL has no role of everyone.
+        if source.flavour == target.flavour || account.create.is_some() {
+            if !literal {
+                adapted.without_revokes();
+            }
+            adapted.literal_names(source.literal, literal);
         }
-        adapted.literal_names(source.literal, literal);
         match (source.flavour, target.flavour) {
             (Flavour::MySql, Flavour::MariaDb) => adapted.for_mariadb(&roles),
             (Flavour::MariaDb, Flavour::MySql) => adapted.for_mysql(),

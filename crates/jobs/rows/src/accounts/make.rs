@@ -13,8 +13,9 @@ use server::Identity;
 use std::collections::BTreeSet;
 use wire::Conn;
 
-/// "Plugin '…' is not loaded".
-const NO_PLUGIN: u16 = 1524;
+/// The way to log in is not one of this server: "plugin is not loaded", "does not support password expiration" (of one that
+/// is not loaded), "hash doesn't have the expected format".
+const OF_LOGIN: [u16; 3] = [1524, 3671, 1827];
 
 /// The accounts of a server by user and host, as [`Name::key`] has them.
 pub type Existing = BTreeSet<(String, String)>;
@@ -80,7 +81,7 @@ pub fn create(
                     failpoint::reached("an account is made");
                     continue;
                 }
-                Some(e) if e.code == NO_PLUGIN => why = Some(plain(&e)),
+                Some(e) if OF_LOGIN.contains(&e.code) => why = Some(plain(&e)),
                 Some(e) => {
                     made.refuse(name, &plain(&e));
                     continue;
@@ -284,12 +285,11 @@ impl Made {
     }
 }
 
-/// What the server says, without the part of the statement that it quotes: there may be a hash in it.
+/// What the server says. A syntax error quotes the statement, and there may be a hash in it.
 fn plain(e: &wire::ServerError) -> String {
-    let text = e.to_string();
-    match text.find(" near '") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
+    match e.code {
+        1064 | 1149 => format!("the target does not know that (error {})", e.code),
+        _ => e.to_string(),
     }
 }
 

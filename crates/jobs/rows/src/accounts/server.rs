@@ -84,7 +84,7 @@ pub fn read(conn: &mut Conn, id: &Identity) -> Result<Found> {
         }
         if second_password {
             found.exceptions.push(printable(&format!(
-                "account {} has a second password (RETAIN CURRENT PASSWORD), which no statement shows: it is left out",
+                "account {} has a second password (RETAIN CURRENT PASSWORD), which no statement shows: the archive does not have that",
                 account.name
             )));
         }
