@@ -4,7 +4,7 @@ use super::connection::Connection;
 use super::encryption::Opening;
 use super::limits::Limits;
 use super::values::{DeferIndexes, ImportMode, Tune, VerifyMode, mysqld_option, sort_memory};
-use super::{Selection, report};
+use super::{Selection, accounts, report};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -64,6 +64,8 @@ pub struct Loading {
     /// Do not write the load to the target's binary log (needs the privilege to set sql_log_bin)
     #[arg(long)]
     pub skip_binlog: bool,
+    #[command(flatten)]
+    pub accounts: accounts::Loaded,
     #[command(flatten)]
     pub recording: report::Recording,
     #[command(flatten)]

@@ -134,6 +134,7 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
         routines: a.routines,
         events: a.events,
         triggers: a.triggers,
+        accounts: dump::Accounts::None,
         require_all: a.require_all,
         filter: Arc::clone(&a.filter),
         throttle: impact(a.throttle, a.connection)?,
@@ -151,6 +152,7 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
             resume: false,
             schema: None,
             skip_unsupported: false,
+            accounts: None,
             skip_damaged: false,
             strip_tablespaces: how.strip_tablespaces,
             defer_indexes: match how.defer_indexes {

@@ -3,6 +3,7 @@
 //!
 //! Invariant: jobs get options, never flags. What this does not do: run anything.
 
+mod accounts;
 pub mod bench;
 pub mod binlog;
 pub mod config;
@@ -91,6 +92,7 @@ fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Opti
         routines: !a.no_routines,
         events: !a.no_events,
         triggers: !a.no_triggers,
+        accounts: accounts::dumped(&a.accounts)?,
         require_all: a.require_all,
         filter: Arc::new(filter(&a.selection)?),
         throttle: impact(&a.throttle, &a.connection)?,
@@ -177,6 +179,7 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
         skip_damaged: false,
         strip_tablespaces: false,
         skip_unsupported: false,
+        accounts: None,
         defer_indexes: load::DeferIndexes::Auto,
         import_mode: load::tablespace::ImportMode::Auto,
         sort_memory: SORT_MEMORY,
@@ -260,6 +263,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         skip_damaged: a.skip_damaged,
         strip_tablespaces: a.strip_tablespaces,
         skip_unsupported: other_dumps.skip_unsupported,
+        accounts: accounts::loaded(&a.accounts)?,
         defer_indexes: match a.import.defer_indexes {
             DeferIndexes::Auto => load::DeferIndexes::Auto,
             DeferIndexes::All => load::DeferIndexes::All,

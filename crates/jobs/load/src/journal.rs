@@ -43,6 +43,8 @@ pub struct Journal {
     rows: BTreeMap<String, u64>,
     /// Schemas that the load has created.
     created: Vec<String>,
+    /// Accounts that the load has made, or was about to.
+    accounts: BTreeSet<String>,
     /// Tables whose tablespace is being built or imported, and where it is built.
     files: BTreeMap<String, String>,
     /// Tables that were imported as tablespaces and are not verified yet.
@@ -57,6 +59,7 @@ impl Journal {
             done: BTreeMap::new(),
             rows: BTreeMap::new(),
             created: Vec::new(),
+            accounts: BTreeSet::new(),
             files: BTreeMap::new(),
             unverified: BTreeSet::new(),
         }
@@ -93,6 +96,9 @@ impl Journal {
             match entry.split_once(':') {
                 Some(("load", _)) => load = Some(value),
                 Some(("schema", name)) => journal.created.push(name.to_owned()),
+                Some(("account", name)) => {
+                    journal.accounts.insert(name.to_owned());
+                }
                 Some(("file", table)) => {
                     journal.files.insert(table.to_owned(), value);
                 }
@@ -285,6 +291,17 @@ impl Journal {
         // It has an entry already if it was dropped while the load was interrupted.
         let insert = self.insert(&format!("schema:{name}"), "");
         t.run_sql(&insert.replacen("INSERT", "INSERT IGNORE", 1))
+    }
+
+    /// Accounts that the load which this one resumes has made. They did not exist before it.
+    pub fn accounts(&self) -> &BTreeSet<String> {
+        &self.accounts
+    }
+
+    /// Records that this load is about to make an account, which does not exist.
+    pub(super) fn account(&self, conn: &mut Conn, name: &str) -> Result<()> {
+        let insert = self.insert(&format!("account:{name}"), "");
+        run_sql(conn, &insert.replacen("INSERT", "REPLACE", 1))
     }
 
     /// Enters a chunk, in the transaction that is going to store it.

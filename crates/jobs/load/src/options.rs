@@ -71,6 +71,8 @@ pub struct Options {
     pub skip_damaged: bool,
     /// Give tables that are in a general tablespace files of their own.
     pub strip_tablespaces: bool,
+    /// Which accounts of an archive are made; none if they stay in it.
+    pub accounts: Option<Arc<rows::accounts::Choice>>,
     /// Which secondary indexes are added after the rows.
     pub defer_indexes: DeferIndexes,
     /// How tables are filled.

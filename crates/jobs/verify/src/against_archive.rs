@@ -20,6 +20,7 @@ use run::connect;
 use run::failure;
 use server::{Catalog, Filter, Identity, quote, session};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// An archive that was found intact.
@@ -33,6 +34,8 @@ pub struct Offline {
     pub bytes: u64,
     /// Rows decoded.
     pub rows: u64,
+    /// Accounts that it has, if it has any.
+    pub accounts: Option<u64>,
     /// Whether it has digests.
     pub digests: bool,
     /// Seconds it took.
@@ -76,8 +79,10 @@ pub fn offline(run: &Run, from: &Place, threads: usize, rows: bool) -> Result<Of
         let problems: Vec<String> = report.problems.iter().map(describe_problem).collect();
         return Err(damaged(from, &problems));
     }
+    let archive = archives::open_in(from, Arc::clone(&store))?;
     Ok(Offline {
         locked: false,
+        accounts: archive.root().users.as_ref().map(|u| u.len() as u64),
         path: from.absolute(),
         files: report.files,
         bytes: report.bytes,
@@ -85,7 +90,7 @@ pub fn offline(run: &Run, from: &Place, threads: usize, rows: bool) -> Result<Of
         digests: report.has_manifest,
         seconds: start.elapsed().as_secs_f64(),
         link_seconds: store.link().map(|l| l.waited().as_secs_f64()),
-        dumped_with: archives::dumped_with(&archives::open_in(from, store)?),
+        dumped_with: archives::dumped_with(&archive),
     })
 }
 
@@ -112,6 +117,7 @@ fn locked(run: &Run, from: &Place, threads: usize) -> Result<Offline> {
     }
     Ok(Offline {
         path: from.absolute(),
+        accounts: None,
         files: found.files,
         bytes: found.bytes,
         rows: 0,

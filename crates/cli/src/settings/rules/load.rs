@@ -176,6 +176,14 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
             "leave it out",
         );
     }
+    if let Some(option) = a.how.accounts.asks() {
+        return refuse(
+            format!(
+                "{option} is for the accounts of an archive, and {from} is a dump of another tool"
+            ),
+            "leave it out: statements on accounts in it are refused, or skipped with --skip-unsupported",
+        );
+    }
     if a.how.strip_tablespaces {
         return refuse(
             format!(

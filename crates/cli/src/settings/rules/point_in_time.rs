@@ -25,6 +25,14 @@ pub fn point_in_time(a: &PointInTime, how: &Loading) -> Result<()> {
             "restore all of them with --datadir, and dump what you need from there",
         );
     }
+    if let Some(option) = how.accounts.asks() {
+        return refuse(
+            format!(
+                "{option} does not apply: the accounts of a dump are not restored before a binary log is applied"
+            ),
+            "leave it out, and create the accounts that the log needs; or begin with a snapshot, which has all of them (--kind snapshot)",
+        );
+    }
     if how.skip_damaged {
         return refuse(
             "the binary log cannot be applied to a backup of which a part is left out (--skip-damaged)",

@@ -1,6 +1,7 @@
 //! Loads an archive, penstock's or MySQL Shell's: the steps from the first look at the target to the end of
 //! the journal.
 
+mod accounts;
 pub mod create_table;
 mod definers;
 mod generated;
@@ -15,6 +16,7 @@ mod skip_damaged;
 mod tablespaces;
 mod unselected;
 
+pub use accounts::Earlier;
 pub use plan::{LeftOut, LoadPlan, SchemaSelection, raw_bytes};
 
 use crate::completion::Completion;
@@ -60,6 +62,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         .map(|l| l.waited().as_secs_f64());
     done.dumped_with = ::rows::archives::dumped_with(plan.whole_archive());
     done.from_source = plan.growing.is_some();
+    done.has_accounts = plan.archive.users_file().is_some();
     let of = |m: &archive::Manifest| (m.position.clone(), m.source.clone());
     done.source = plan.whole_archive().manifest().map(of);
     Ok(done)
@@ -101,7 +104,14 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let journal = match previous {
         PreviousLoad::None if repairs => Some(kept_journal(&target, plan)?),
         PreviousLoad::None => None,
-        PreviousLoad::Interrupted(journal) => Some(journal),
+        PreviousLoad::Interrupted(journal) => {
+            target.earlier = Earlier {
+                made: journal.accounts().clone(),
+                locked: journal.accounts().clone(),
+                refused: None,
+            };
+            Some(journal)
+        }
         PreviousLoad::Completed(completion) => return already_complete(target, plan, completion),
     };
     let mut methods = MethodPlan::choose(&mut target, plan, journal.as_ref())?;
@@ -135,7 +145,8 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let outcome = rows::load(&mut target, plan, &wire, &tables, &prepared.journal);
     let (rows_seconds, bottleneck) = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     let phase = run.phase("creating foreign keys, routines, views", 1);
-    let outcome = objects::create(&mut target, plan, &prepared.foreign);
+    let outcome = accounts::create(&mut target, plan, &prepared.journal);
+    let outcome = outcome.and_then(|()| objects::create(&mut target, plan, &prepared.foreign));
     let outcome = outcome.and_then(|()| unselected::triggers(&mut target, plan));
     outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     drop(phase);
@@ -201,7 +212,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         verified,
         bottleneck,
         digests: true,
-        accounts: plan.accounts(),
+        accounts: plan.accounts_left(),
         not_compared: not_compared(plan),
         ..Summary::of(target, tuning.finish())
     })
@@ -268,7 +279,7 @@ fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) 
         already_loaded_bytes: plan.raw_bytes(),
         verified,
         digests,
-        accounts: plan.accounts(),
+        accounts: plan.accounts_left(),
         not_compared: not_compared(plan),
         exceptions: completion.exceptions,
         already_complete: true,
@@ -372,6 +383,7 @@ fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<P
             let gone = existing.missing.iter().find(|m| !earlier.left_out(m));
             match gone {
                 None => {
+                    t.earlier = earlier.accounts;
                     repair(t, &existing);
                     return Ok(false);
                 }

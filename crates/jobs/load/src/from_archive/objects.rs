@@ -60,6 +60,8 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
         )?;
     }
     t.report.refused_views = refused.len() as u64;
+    // What they are about is there now, and no event runs yet.
+    super::accounts::grant(t, plan)?;
     t.schema_programs(plan, Allowed::Event)
 }
 

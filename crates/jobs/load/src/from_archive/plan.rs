@@ -5,6 +5,7 @@ use crate::target::Target;
 use archive::Archive;
 use archive::open::{Table, View};
 use instance::tune;
+use rows::accounts::Account;
 use rows::feed::{Load, TableName};
 use server::{Identity, quote};
 use std::collections::{BTreeSet, HashMap};
@@ -26,6 +27,8 @@ pub struct LoadPlan {
     pub damaged: Vec<LeftOut>,
     /// Files that are damaged and that nothing reads.
     pub unread: BTreeSet<String>,
+    /// The accounts that are made, if they are asked for.
+    pub accounts: Option<Vec<Account>>,
     /// The dump, if it is loaded while it is written.
     pub growing: Option<Growing>,
 }
@@ -98,9 +101,12 @@ impl LoadPlan {
         })
     }
 
-    /// The accounts that the archive holds.
-    pub(super) fn accounts(&self) -> Vec<String> {
-        self.archive.root().users.clone().unwrap_or_default()
+    /// The accounts that the archive holds and that stay there.
+    pub(super) fn accounts_left(&self) -> Vec<String> {
+        match self.accounts {
+            Some(_) => Vec::new(),
+            None => self.archive.root().users.clone().unwrap_or_default(),
+        }
     }
 
     /// How much it is, for tuning.

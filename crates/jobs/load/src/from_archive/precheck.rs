@@ -74,6 +74,7 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
     }
     let mut plan = LoadPlan {
         source: source(&archive),
+        accounts: super::accounts::of_archive(options, &archive)?,
         archive,
         schemas,
         refused: OnceLock::new(),
@@ -143,7 +144,7 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
             return Err(Error::new(e.kind, format!("{}; {}", e.what, lacking.what)).hint(hint));
         }
     }
-    definers::check(t, programs)?;
+    definers::check(t, plan, programs)?;
     names(t, plan)
 }
 
@@ -223,14 +224,24 @@ fn privileges(t: &mut Target<'_>, plan: &LoadPlan, programs: &Programs) -> Resul
         functions: programs.trusted.iter().any(|o| o.starts_with("function ")),
         events,
         definers: false,
+        accounts: plan.accounts.is_some(),
         skip_binlog: t.options.skip_binlog,
     };
+    let given = super::accounts::grants(plan, &t.id);
+    let given: Vec<String> = given.iter().map(rows::accounts::Grant::sql).collect();
+    let given = granted.missing_to_grant(&given);
     let fatal = granted.missing_for_load(&t.id, &needs);
     let trust = granted.missing_trust(&t.id, &needs);
     let others = programs.of_others(&granted.account);
     let definers = !others.is_empty();
     let all = granted.missing_for_load(&t.id, &LoadNeeds { definers, ..needs });
     if fatal.is_empty() && trust.is_none() {
+        if !given.is_empty() {
+            t.run.observer.warn(printable(&format!(
+                "the target will refuse some grants of the archive's accounts, for this account may not give them: {};",
+                given.join("; ")
+            )));
+        }
         if !all.is_empty() {
             t.run.observer.warn(printable(&format!(
                 "the target will refuse {}, for this account may not create objects of other definers: {};",
@@ -240,7 +251,11 @@ fn privileges(t: &mut Target<'_>, plan: &LoadPlan, programs: &Programs) -> Resul
         }
         return Ok(None);
     }
-    let mut hint: Vec<String> = all.into_iter().map(|grant| format!("{grant};")).collect();
+    let mut hint: Vec<String> = all
+        .into_iter()
+        .chain(given)
+        .map(|grant| format!("{grant};"))
+        .collect();
     hint.extend(trust.map(|statement| {
         printable(&format!(
             "{statement}; for {}: the target's binary log is on (error 1419)",

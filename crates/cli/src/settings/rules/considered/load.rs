@@ -98,6 +98,9 @@ const LOADING: &[Considered] = &[
     }),
     ("skip-damaged", "--skip-damaged", of_parts),
     ("strip-tablespaces", "--strip-tablespaces", of_archives),
+    ("users", "--users", of_parts),
+    ("include-users", "--include-users a@b", of_parts),
+    ("exclude-users", "--exclude-users a", of_parts),
     ("skip-binlog", "--skip-binlog", |c| !c.has("--datadir")),
     ("record", "--record /tmp/r.json", of_rows),
     // It names the tables that cannot be imported so; where none could be, it is refused.
