@@ -27,6 +27,7 @@ mod interrupts;
 mod managed_instance;
 mod mariadb118;
 mod mysql55;
+mod names;
 mod not_seen;
 mod offline_import;
 mod options;

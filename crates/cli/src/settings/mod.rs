@@ -10,6 +10,7 @@ pub mod connection;
 mod copy;
 pub mod filed;
 pub mod keys;
+mod names;
 mod optionfile;
 pub mod place;
 pub mod point_in_time;
@@ -38,7 +39,7 @@ use encryption::Place;
 use instance::{doctor, managed, tune};
 use repository::How;
 use run::{Run, throttle};
-use server::Filter;
+use server::{Filter, NameMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -181,6 +182,7 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
         import_mode: load::tablespace::ImportMode::Auto,
         sort_memory: SORT_MEMORY,
         filter: Arc::new(Filter::default()),
+        names: Arc::default(),
         tune: tune::Options {
             level: tune::Level::Safe,
             state: state::directory(),
@@ -273,6 +275,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         },
         sort_memory: a.import.sort_memory.unwrap_or(SORT_MEMORY),
         filter: Arc::new(filter(&a.selection)?),
+        names: names::names(&a.names)?,
         tune: tune::Options {
             level: level(a.settings.tune),
             state: state::directory(),
@@ -313,6 +316,8 @@ pub struct Verification {
     pub threads: usize,
     /// The objects to compare.
     pub filter: Filter,
+    /// Under which names an archive was loaded.
+    pub names: Arc<NameMap>,
 }
 
 /// The sides of a verification.
@@ -358,6 +363,7 @@ pub fn verify(a: &Verify) -> Result<Verification> {
         of,
         threads: threads(a.threads),
         filter: filter(&a.selection)?,
+        names: names::names(&a.names)?,
     })
 }
 

@@ -1,5 +1,6 @@
 //! `load` and `restore`: what fits what is loaded, and the server that it is loaded into.
 
+use super::names::no_names;
 use super::refused::refuse;
 use crate::args::load::{Load, Loading};
 use crate::args::values::{ImportMode, Tune};
@@ -117,7 +118,7 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
                 format!(
                     "--schema {name} is for names without a schema, and every name in the archive {from} has one: nothing would be renamed"
                 ),
-                "leave it out: schemas of an archive cannot be renamed; to keep the original, load into another server, or a new one with --datadir",
+                format!("leave it out; a schema gets another name with --map-schema OLD={name}"),
             );
         }
         if a.other_dumps.skip_unsupported {
@@ -140,6 +141,13 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
             "omit the selection, or load the dump into another server and dump the selection from there with penstock",
         );
     }
+    no_names(
+        &a.how.names,
+        &format!(
+            "{from} is a dump of another tool, whose statements name schemas and tables themselves"
+        ),
+        "load it under its own names into a new data directory (--datadir), dump the schema from there with penstock, and load that archive under another name",
+    )?;
     if !a.how.encryption.is_empty() {
         return refuse(
             format!(

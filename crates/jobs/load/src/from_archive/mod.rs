@@ -15,7 +15,7 @@ mod skip_damaged;
 mod tablespaces;
 mod unselected;
 
-pub use plan::{LeftOut, LoadPlan, SchemaSelection, raw_bytes};
+pub use plan::{LeftOut, LoadPlan, Renaming, SchemaSelection, raw_bytes};
 
 use crate::completion::Completion;
 use crate::journal;
@@ -86,6 +86,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         ));
     }
     precheck::target(&mut target, plan)?;
+    target.report.notes.extend(renamed(plan));
     let asked = &plan.archive.root().compatibility_options;
     if asked.iter().any(|o| o == "create_invisible_pks") {
         target.report.remarks.push("tables without a primary key are created as they are in the archive: its option create_invisible_pks has MySQL Shell add one".into());
@@ -93,7 +94,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let chunks: usize = plan.tables().map(|t| t.chunks.len()).sum();
     let input = Input {
         word: "archive",
-        schemas: Some(plan.schemas.len()),
+        schemas: Some(plan.schema_names().len()),
         pieces: format!("of {chunks} chunks"),
     };
     let previous = previous_load(&mut target, &input, plan)?;
@@ -187,7 +188,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let loaded = tables.iter().map(loaders::Table::raw_bytes).sum::<u64>() + import.raw_bytes;
     Ok(Summary {
         completion: Completion::left(&target, &journal::identity(plan)?),
-        schemas: plan.schemas.len() as u64,
+        schemas: plan.schema_names().len() as u64,
         tables: (tables.len() - emptied) as u64,
         views: plan.views() - target.report.refused_views,
         rows: tables.iter().map(|t| t.loaded.load(Ordering::SeqCst)).sum(),
@@ -205,6 +206,26 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         not_compared: not_compared(plan),
         ..Summary::of(target, tuning.finish())
     })
+}
+
+/// Which names are others than in the archive, for the user.
+fn renamed(plan: &LoadPlan) -> Vec<String> {
+    let Some(renaming) = &plan.renaming else {
+        return Vec::new();
+    };
+    let schemas = renaming
+        .map
+        .schemas()
+        .map(|(old, new)| (server::quote::ident(old), server::quote::ident(new)));
+    let name = |n: &(String, String)| server::quote::qualified(&n.0, &n.1);
+    let tables = renaming
+        .map
+        .tables()
+        .map(|(old, new)| (name(old), name(new)));
+    schemas
+        .chain(tables)
+        .map(|(old, new)| format!("{old} of the archive is {new} here"))
+        .collect()
 }
 
 /// The tables that no digest can be taken of.
@@ -261,7 +282,7 @@ fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) 
     };
     Ok(Summary {
         completion: Completion::left(&t, &journal::identity(plan)?),
-        schemas: plan.schemas.len() as u64,
+        schemas: plan.schema_names().len() as u64,
         tables: plan.tables().count() as u64,
         views: plan.views(),
         rows: plan.tables().filter_map(|t| t.rows).sum(),
