@@ -61,7 +61,13 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     done.dumped_with = ::rows::archives::dumped_with(plan.whole_archive());
     done.from_source = plan.growing.is_some();
     let of = |m: &archive::Manifest| (m.position.clone(), m.source.clone());
-    done.source = plan.whole_archive().manifest().map(of);
+    // The log changes objects by the names that they have on the source.
+    let same_names = plan.renaming.is_none();
+    done.source = plan
+        .whole_archive()
+        .manifest()
+        .filter(|_| same_names)
+        .map(of);
     Ok(done)
 }
 

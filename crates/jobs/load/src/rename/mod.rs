@@ -208,7 +208,7 @@ fn header(list: &[Piece<'_>]) -> Option<(usize, usize)> {
     let mut at = 0;
     let kind = loop {
         let piece = list.get(at)?;
-        if piece.is("DEFINER") {
+        if piece.is("DEFINER") && list.get(at + 1).is_some_and(|p| p.symbol(b'=')) {
             // `= user@host`; without quotes the user may be called like a kind.
             at += 3;
             if let Some(Token::Variable(_)) = list.get(at).map(|p| p.token) {
