@@ -97,7 +97,7 @@ fn found(there: bool, selected: bool, option: &str, what: &str) -> Result<()> {
             "leave it out, or select it",
         ),
         (false, _) => (
-            format!("{option} does not apply: the archive has no such {what}"),
+            format!("{option} does not apply: there is no such {what}"),
             "names are compared exactly, with upper and lower case; nothing was changed",
         ),
     };

@@ -146,7 +146,7 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
         &format!(
             "{from} is a dump of another tool, whose statements name schemas and tables themselves"
         ),
-        "load it under its own names into a new data directory (--datadir), dump the schema from there with penstock, and load that archive under another name",
+        "a dump that does not name its schema goes into any: --schema NAME; otherwise load it under its own names into a new data directory (--datadir), dump the schema from there with penstock, and load that archive under another name",
     )?;
     if !a.how.encryption.is_empty() {
         return refuse(

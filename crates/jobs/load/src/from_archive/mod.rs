@@ -230,7 +230,7 @@ fn renamed(plan: &LoadPlan) -> Vec<String> {
         .map(|(old, new)| (name(old), name(new)));
     schemas
         .chain(tables)
-        .map(|(old, new)| format!("{old} of the archive is {new} here"))
+        .map(|(old, new)| format!("{old} of the source is {new} here"))
         .collect()
 }
 

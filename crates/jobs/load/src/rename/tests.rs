@@ -18,7 +18,8 @@ fn rewritten(schemas: &[&str], tables: &[&str], home: &str, to: &str, text: &str
         schemas: &all,
         functions: &functions,
     };
-    let mut found = statements_in(Some(home), "x.sql", text).expect("a script");
+    let mut found = statements_in(Some(home), "x.sql", &format!("DELIMITER //\n{text}\n//\n"))
+        .expect("a script");
     let mut one = found.remove(0);
     statement(&mut one, &names);
     one
@@ -91,6 +92,12 @@ fn views_as_servers_print_them() {
     becomes(
         crm(&[], &["shop.orders=shop.monday"]),
         "CREATE VIEW `w` AS select `shop`.`monday`.`id` AS `shop`,`shop`.`tax`(1) AS `t` from `shop`.`monday`",
+    );
+    // A table that goes to another schema, with its name.
+    let moved = |text| rewritten(&[], &["shop.orders=crm.orders"], "shop", "shop", text);
+    becomes(
+        moved("CREATE VIEW `w` AS select `orders`.`id` AS `id` from (`people` join `orders`)"),
+        "CREATE VIEW `w` AS select `orders`.`id` AS `id` from (`people` join `crm`.`orders`)",
     );
     // An alias of the name of the schema.
     let alias = rewritten(
