@@ -29,6 +29,7 @@ mod list;
 mod managed_instance;
 mod mariadb118;
 mod mysql55;
+mod names;
 mod not_seen;
 mod offline_import;
 mod options;

@@ -17,6 +17,7 @@ pub mod encryption;
 pub mod errors;
 pub mod limits;
 pub mod load;
+pub mod names;
 pub mod point_in_time;
 pub mod replica;
 pub mod report;

@@ -11,6 +11,7 @@ pub mod connection;
 mod copy;
 pub mod filed;
 pub mod keys;
+mod names;
 mod optionfile;
 pub mod place;
 pub mod point_in_time;
@@ -39,7 +40,7 @@ use encryption::Place;
 use instance::{doctor, managed, tune};
 use repository::How;
 use run::{Run, throttle};
-use server::Filter;
+use server::{Filter, NameMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -184,6 +185,7 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
         import_mode: load::tablespace::ImportMode::Auto,
         sort_memory: SORT_MEMORY,
         filter: Arc::new(Filter::default()),
+        names: Arc::default(),
         tune: tune::Options {
             level: tune::Level::Safe,
             state: state::directory(),
@@ -277,6 +279,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         },
         sort_memory: a.import.sort_memory.unwrap_or(SORT_MEMORY),
         filter: Arc::new(filter(&a.selection)?),
+        names: names::names(&a.names)?,
         tune: tune::Options {
             level: level(a.settings.tune),
             state: state::directory(),
@@ -317,6 +320,8 @@ pub struct Verification {
     pub threads: usize,
     /// The objects to compare.
     pub filter: Filter,
+    /// Under which names an archive was loaded.
+    pub names: Arc<NameMap>,
 }
 
 /// The sides of a verification.
@@ -362,6 +367,7 @@ pub fn verify(a: &Verify) -> Result<Verification> {
         of,
         threads: threads(a.threads),
         filter: filter(&a.selection)?,
+        names: names::names(&a.names)?,
     })
 }
 

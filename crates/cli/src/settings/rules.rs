@@ -9,6 +9,7 @@ mod copy;
 mod dump;
 mod files;
 mod load;
+mod names;
 mod point_in_time;
 mod refused;
 mod replica;

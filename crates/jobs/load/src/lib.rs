@@ -18,6 +18,7 @@ mod managed_instance;
 mod options;
 mod other_dumps;
 mod previous_load;
+mod rename;
 mod repair;
 mod script;
 mod sql;

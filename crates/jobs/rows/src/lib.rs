@@ -13,5 +13,6 @@ pub mod key_ranges;
 pub mod load_data;
 pub mod mariadb_files;
 pub mod new_archive;
+pub mod renaming;
 pub mod selection;
 pub mod table_plan;

@@ -188,6 +188,8 @@ pub fn restored_snapshot(a: &Restore) -> Result<&Path> {
             how.import.defer_indexes != DeferIndexes::Auto,
         ),
         ("--tune", how.settings.tune != Tune::Safe),
+        ("--map-schema", !how.names.map_schema.is_empty()),
+        ("--map-table", !how.names.map_table.is_empty()),
         ("--include-schemas", !s.include_schemas.is_empty()),
         ("--exclude-schemas", !s.exclude_schemas.is_empty()),
         ("--include-tables", !s.include_tables.is_empty()),

@@ -1,10 +1,10 @@
 //! Definers that the target does not have: what they define is created, and then fails whenever it is used (error
 //! 1449), an INSERT into a table with a trigger too. So they are named before the load begins.
 
-use super::prepare::sql;
+use super::prepare::statements;
 use super::{LoadPlan, SchemaSelection};
 use crate::Target;
-use crate::script::{self, Statement};
+use crate::script::Statement;
 use archive::open::Schema;
 use base::Result;
 use base::units::printable;
@@ -136,8 +136,7 @@ fn collect(
     }
     for file in files {
         // What may not run is refused when its turn comes.
-        let text = sql(plan, file)?;
-        let statements = script::statements_in(Some(&schema.name), file, &text);
+        let statements = statements(plan, Some(&schema.name), file);
         for statement in statements.unwrap_or_default() {
             if let Some((word @ ("function" | "trigger"), name)) = statement.object() {
                 let object = format!("{word} {}", quote::qualified(&schema.name, &name));
@@ -199,6 +198,7 @@ fn as_invoker(mut tokens: Tokens<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script;
 
     #[test]
     fn definers_are_found() {

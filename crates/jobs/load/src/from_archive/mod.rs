@@ -17,7 +17,7 @@ mod tablespaces;
 mod unselected;
 
 pub use accounts::Earlier;
-pub use plan::{LeftOut, LoadPlan, SchemaSelection, raw_bytes};
+pub use plan::{LeftOut, LoadPlan, Renaming, SchemaSelection, raw_bytes};
 
 use crate::completion::Completion;
 use crate::journal;
@@ -64,7 +64,13 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     done.from_source = plan.growing.is_some();
     done.has_accounts = plan.archive.users_file().is_some();
     let of = |m: &archive::Manifest| (m.position.clone(), m.source.clone());
-    done.source = plan.whole_archive().manifest().map(of);
+    // The log changes objects by the names that they have on the source.
+    let same_names = plan.renaming.is_none();
+    done.source = plan
+        .whole_archive()
+        .manifest()
+        .filter(|_| same_names)
+        .map(of);
     Ok(done)
 }
 
@@ -89,6 +95,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         ));
     }
     precheck::target(&mut target, plan)?;
+    target.report.notes.extend(renamed(plan));
     let asked = &plan.archive.root().compatibility_options;
     if asked.iter().any(|o| o == "create_invisible_pks") {
         target.report.remarks.push("tables without a primary key are created as they are in the archive: its option create_invisible_pks has MySQL Shell add one".into());
@@ -96,7 +103,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let chunks: usize = plan.tables().map(|t| t.chunks.len()).sum();
     let input = Input {
         word: "archive",
-        schemas: Some(plan.schemas.len()),
+        schemas: Some(plan.schema_names().len()),
         pieces: format!("of {chunks} chunks"),
     };
     let previous = previous_load(&mut target, &input, plan)?;
@@ -198,7 +205,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let loaded = tables.iter().map(loaders::Table::raw_bytes).sum::<u64>() + import.raw_bytes;
     Ok(Summary {
         completion: Completion::left(&target, &journal::identity(plan)?),
-        schemas: plan.schemas.len() as u64,
+        schemas: plan.schema_names().len() as u64,
         tables: (tables.len() - emptied) as u64,
         views: plan.views() - target.report.refused_views,
         rows: tables.iter().map(|t| t.loaded.load(Ordering::SeqCst)).sum(),
@@ -216,6 +223,26 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         not_compared: not_compared(plan),
         ..Summary::of(target, tuning.finish())
     })
+}
+
+/// Which names are others than in the archive, for the user.
+fn renamed(plan: &LoadPlan) -> Vec<String> {
+    let Some(renaming) = &plan.renaming else {
+        return Vec::new();
+    };
+    let schemas = renaming
+        .map
+        .schemas()
+        .map(|(old, new)| (server::quote::ident(old), server::quote::ident(new)));
+    let name = |n: &(String, String)| server::quote::qualified(&n.0, &n.1);
+    let tables = renaming
+        .map
+        .tables()
+        .map(|(old, new)| (name(old), name(new)));
+    schemas
+        .chain(tables)
+        .map(|(old, new)| format!("{old} of the source is {new} here"))
+        .collect()
 }
 
 /// The tables that no digest can be taken of.
@@ -272,7 +299,7 @@ fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) 
     };
     Ok(Summary {
         completion: Completion::left(&t, &journal::identity(plan)?),
-        schemas: plan.schemas.len() as u64,
+        schemas: plan.schema_names().len() as u64,
         tables: plan.tables().count() as u64,
         views: plan.views(),
         rows: plan.tables().filter_map(|t| t.rows).sum(),

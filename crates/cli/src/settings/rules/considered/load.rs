@@ -125,6 +125,8 @@ const LOADING: &[Considered] = &[
         "--mysqld-option lower_case_table_names=1",
         |c| c.has("--datadir"),
     ),
+    ("map-schema", "--map-schema a=b", of_parts),
+    ("map-table", "--map-table a.b=a.c", of_parts),
     ("include-schemas", "--include-schemas a", of_parts),
     ("exclude-schemas", "--exclude-schemas a", of_parts),
     ("include-tables", "--include-tables a.b", of_parts),
