@@ -11,7 +11,7 @@ use run::failure;
 use server::{Identity, session};
 
 /// The accounts of a server, and which server that is.
-struct Accounts {
+pub(crate) struct Accounts {
     found: Found,
     of: Identity,
 }
