@@ -245,6 +245,18 @@ fn a_shell_archive_loads_and_is_compared(pair: &Pair) {
     pair.verify_against("a", pair.target())
         .code(5)
         .says(&["no row digests"]);
+    // Beside it, under other names.
+    let names = [
+        "--map-schema",
+        "shop=shop2",
+        "--map-table",
+        "shop.item=shop2.i",
+    ];
+    pair.load("a", &names).ok().says(&["equal: 3 rows"]);
+    let copied = "SELECT CONCAT(COUNT(*), ' ', SUM(twice)) FROM shop2.i";
+    assert_eq!(pair.target().value(copied).expect("a sum"), "3 2.98");
+    let view = "SELECT CONCAT(id, ' ', n) FROM shop2.dear";
+    assert_eq!(pair.target().value(view).expect("a row"), "1 2");
 }
 
 both!(an_old_shell_archive_loads);

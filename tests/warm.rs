@@ -1,5 +1,9 @@
 //! The hot part of a buffer pool, carried to a server of the other flavour: its statements read nothing from disk there.
 
+mod between;
+mod check;
+mod pages;
+mod ramp;
 mod scene;
 
 use crate::kit::{Tool, both};

@@ -6,6 +6,7 @@
 
 mod kit;
 
+mod accounts;
 mod bench_impact;
 mod bench_tpcc;
 mod binlog;
@@ -24,9 +25,11 @@ mod frm;
 mod from_files;
 mod hostile;
 mod interrupts;
+mod list;
 mod managed_instance;
 mod mariadb118;
 mod mysql55;
+mod names;
 mod not_seen;
 mod offline_import;
 mod options;

@@ -324,17 +324,21 @@ fn empty(server: &Server) {
         conn.execute(format!("DROP DATABASE `{}`", schema.replace('`', "``")))
             .expect("a schema dropped");
     }
-    let sql =
-        "SELECT CONCAT(QUOTE(user), '@', QUOTE(host)) FROM mysql.user WHERE user LIKE 't\\_%'";
+    let account = "CONCAT('USER ', QUOTE(user), '@', QUOTE(host))";
+    let account = match server.kind() {
+        Kind::MySql => account.to_owned(),
+        _ => format!("IF(is_role = 'Y', CONCAT('ROLE ', user), {account})"),
+    };
+    let sql = format!("SELECT {account} FROM mysql.user WHERE user LIKE 't\\_%'");
     for account in server
-        .client(sql)
+        .client(&sql)
         .expect("accounts")
         .into_iter()
         .flatten()
         .flatten()
     {
         server
-            .client(&format!("DROP USER {account}"))
+            .client(&format!("DROP {account}"))
             .expect("an account dropped");
     }
 }

@@ -109,3 +109,44 @@ fn by_hand(pair: &Pair, archive: &Path) -> usize {
     }
     compared
 }
+
+both!(the_accounts_of_mysql_shell_are_made);
+fn the_accounts_of_mysql_shell_are_made(pair: &Pair) {
+    let Some(archive) = unpacked(pair) else {
+        return;
+    };
+    let from = archive.to_str().expect("a path").to_owned();
+    let listed = crate::kit::Tool::new(["list", "--json"])
+        .arg(&archive)
+        .run()
+        .ok();
+    let accounts = listed.summary()["accounts"].clone();
+    assert_eq!(accounts.as_array().map(Vec::len), Some(9), "{accounts}");
+    let some = ["--include-schemas", "world", "--include-users", "testusr*"];
+    let load = pair
+        .load(&from, &some)
+        .code(if pair.is_mysql() { 3 } else { 0 });
+    let ask = |sql: &str| pair.target().value(sql).expect("an answer");
+    let hash = "'*196BDEDE2AE4F84CA44C47D54D78478C7E2BD7B7'";
+    if pair.is_mysql() {
+        // MySQL 9 has no plugin for such hashes.
+        load.says(&[
+            "account 'testusr1'@'localhost' is locked",
+            "mysql_native_password",
+        ]);
+        let locked = "SELECT account_locked FROM mysql.user WHERE user = 'testusr1'";
+        assert_eq!(ask(locked), "Y");
+    } else {
+        load.says(&["made: 6 accounts"]);
+        let same = format!(
+            "SELECT authentication_string = {hash} FROM mysql.user WHERE user = 'testusr1'"
+        );
+        assert_eq!(ask(&same), "1");
+    }
+    let granted = "SELECT COUNT(*) FROM mysql.db WHERE user = 'testusr6' AND db = 'mysqlaas_compat' AND select_priv = 'Y'";
+    assert_eq!(ask(granted), "1");
+    for n in 1..=6 {
+        let sql = format!("DROP USER testusr{n}@localhost");
+        pair.target().script(sql.as_bytes()).expect("nothing left");
+    }
+}

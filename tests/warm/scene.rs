@@ -58,7 +58,11 @@ impl Scene {
     pub fn chill(&mut self) {
         self.server.stop().expect("it stops");
         self.server.restart().expect("it starts");
-        // The tables are opened: what that reads is not what a statement reads.
+        self.open_tables();
+    }
+
+    /// Opens the tables: what that reads is not what a statement reads.
+    pub fn open_tables(&self) {
         for table in ["`tab``le`", "composite", "parts", "longs", "no_key"] {
             self.ask(&format!("SELECT * FROM {table} LIMIT 1"));
         }

@@ -3,6 +3,7 @@
 use super::Selection;
 use super::connection::Connection;
 use super::limits::{Limits, StoreLimits};
+use super::names::Names;
 use super::throttle::Throttle;
 use super::values::{Consistency, DeferIndexes, Tune, VerifyMode, size};
 use clap::Args;
@@ -44,6 +45,8 @@ pub struct Copy {
     pub servers: Servers,
     #[command(flatten)]
     pub selection: Selection,
+    #[command(flatten)]
+    pub names: Names,
     #[command(flatten)]
     pub limits: Limits,
     #[command(flatten)]

@@ -5,7 +5,7 @@ use super::encryption::Encrypting;
 use super::limits::{Limits, StoreLimits};
 use super::throttle::Throttle;
 use super::values::{Compression, Consistency, mysqld_option, size};
-use super::{Selection, report};
+use super::{Selection, accounts, report};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -92,6 +92,8 @@ pub struct Dumping {
     /// instead of saying so in the summary
     #[arg(long)]
     pub require_all: bool,
+    #[command(flatten)]
+    pub accounts: accounts::Dumped,
     #[command(flatten)]
     pub recording: report::Recording,
     #[command(flatten)]

@@ -3,8 +3,9 @@
 use super::connection::Connection;
 use super::encryption::Opening;
 use super::limits::Limits;
+use super::names::Names;
 use super::values::{DeferIndexes, ImportMode, Tune, VerifyMode, mysqld_option, sort_memory};
-use super::{Selection, report};
+use super::{Selection, accounts, report};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ Examples:
   penstock load /backup/monday --socket /run/mysqld/mysqld.sock --user root
   penstock load /backup/shop --into mysql://root@newdb:3306/ -p --threads 8
   penstock load /backup/shop --datadir /srv/mysql-new
+  penstock load /backup/shop --include-tables shop.orders --map-table shop.orders=shop.orders_monday
 
 Exit codes: 0 loaded and verified, 3 loaded with exceptions, 4 the rows differ, 10 the target holds the
 objects already; the others are listed by penstock --help"
@@ -65,6 +67,8 @@ pub struct Loading {
     #[arg(long)]
     pub skip_binlog: bool,
     #[command(flatten)]
+    pub accounts: accounts::Loaded,
+    #[command(flatten)]
     pub recording: report::Recording,
     #[command(flatten)]
     pub import: Import,
@@ -74,6 +78,8 @@ pub struct Loading {
     pub new_server: NewServer,
     #[command(flatten)]
     pub selection: Selection,
+    #[command(flatten)]
+    pub names: Names,
     #[command(flatten)]
     pub limits: Limits,
     #[command(flatten)]

@@ -4,6 +4,7 @@
 //! `--help`, the completions and the man pages are made from these definitions alone: each text is
 //! one plain sentence that names the unit and the default.
 
+pub mod accounts;
 pub mod bench;
 pub mod binlog;
 pub mod config;
@@ -16,6 +17,7 @@ pub mod encryption;
 pub mod errors;
 pub mod limits;
 pub mod load;
+pub mod names;
 pub mod point_in_time;
 pub mod replica;
 pub mod report;

@@ -96,7 +96,7 @@ pub struct SnapshotInstead {
     /// Store the server's files, taken at one moment, instead of a dump; on the server's host, as root or as the
     /// server's account. Options of a dump that do not apply are refused
     #[arg(long, value_name = "METHOD", conflicts_with_all = [
-        "chunk_size", "consistency", "no_routines", "no_events", "no_triggers", "require_all", "record",
+        "chunk_size", "consistency", "users", "no_users", "include_users", "exclude_users", "no_routines", "no_events", "no_triggers", "require_all", "record",
         "include_schemas", "exclude_schemas", "include_tables", "exclude_tables", "max_impact", "min_rate", "max_lag",
         "replica", "max_threads_running", "max_history_list", "abort_if", "limit_timeout",
     ])]
@@ -121,12 +121,25 @@ pub struct SnapshotInstead {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
+  penstock list /backup/monday
   penstock list --repository /backup/repo
   penstock list --repository s3://backups/mysql --server-name shop --json
   penstock list --repository s3://backups/mysql --html /var/www/html/backups.html -q")]
 pub struct List {
+    /// An archive, of penstock or of MySQL Shell, to say what is in it, from when and from where; or a
+    /// repository
+    #[arg(value_name = "PLACE", conflicts_with_all = ["repository", "metrics_file", "html", "server_name", "kind"])]
+    pub archive: Option<PathBuf>,
+    /// The repository: a directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://… [default:
+    /// PENSTOCK_REPOSITORY]
+    #[arg(long, value_name = "REPO")]
+    pub repository: Option<PathBuf>,
+    /// When the command has ended, write the age, size and proof of each server's backups into this
+    /// file, for node_exporter's textfile collector
+    #[arg(long, value_name = "FILE")]
+    pub metrics_file: Option<PathBuf>,
     #[command(flatten)]
-    pub place: Where,
+    pub encryption: Opening,
     /// Also write a page: backups and drills over time, sizes, durations, costs; - writes only the page, to
     /// standard output
     #[arg(long, value_name = "FILE.html")]

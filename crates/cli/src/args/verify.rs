@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::encryption::Opening;
 use super::limits::Limits;
+use super::names::Names;
 use super::{Selection, report};
 use clap::Args;
 use std::path::PathBuf;
@@ -54,6 +55,8 @@ pub struct Verify {
     pub recording: report::Recording,
     #[command(flatten)]
     pub selection: Selection,
+    #[command(flatten)]
+    pub names: Names,
     #[command(flatten)]
     pub limits: Limits,
     #[command(flatten)]

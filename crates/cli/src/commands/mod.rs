@@ -272,7 +272,8 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
         }
         Compared::Against(directory, server) => {
             let begins = || begins(&[directory.to_string(), server.endpoint.to_string()]);
-            let job = |run: &Run| verify::against(run, directory, server, v.threads, &v.filter);
+            let job =
+                |run: &Run| verify::against(run, directory, server, v.threads, &v.filter, &v.names);
             record::keep(run, file, begins, job, summary::compared)?
         }
         Compared::Servers(sides) => {

@@ -92,7 +92,25 @@ pub fn backup(a: &Backup, config: Option<&Config>, run: &Run, screen: &Screen) -
 /// `penstock list`.
 pub fn list(a: &List, json: bool, screen: &Screen) -> Result<u8> {
     settings::rules::list(a, json)?;
-    let repository = open(&a.place)?;
+    let place = match &a.archive {
+        Some(named) => {
+            let at = place::location("PLACE", named)?;
+            // A place that holds a repository is one, however it is named.
+            if Repository::open(&at).is_err() {
+                return describe(
+                    Place::new(at, settings::keys::opening(&a.encryption)?),
+                    screen,
+                );
+            }
+            named.clone()
+        }
+        None => place::repository(a.repository.as_deref())?,
+    };
+    let at = Where {
+        repository: place,
+        metrics_file: a.metrics_file.clone(),
+    };
+    let repository = open(&at)?;
     let mut listing = repository.list(server(a.server_name.as_ref())?.as_ref())?;
     if let Some(kind) = kind(a.kind) {
         listing.only(kind);
@@ -101,12 +119,27 @@ pub fn list(a: &List, json: bool, screen: &Screen) -> Result<u8> {
         let page = html::of_repository(&repository.place().absolute(), &listing);
         if file.as_os_str() == "-" {
             screen.document(&page)?;
-            return with_metrics(&a.place, Ok(0));
+            return with_metrics(&at, Ok(0));
         }
         html::replace(file, &page)?;
     }
     screen.summary(&summary::list(&repository, &listing));
-    with_metrics(&a.place, Ok(0))
+    with_metrics(&at, Ok(0))
+}
+
+/// `penstock list ARCHIVE`.
+fn describe(archive: Place, screen: &Screen) -> Result<u8> {
+    let described = ::rows::description::describe(&archive).map_err(|e| match e.hint {
+        None if e.kind == Kind::Archive => {
+            e.hint("an archive is a directory with @.json in it; penstock list --repository REPO lists the backups of a repository")
+        }
+        _ => e,
+    })?;
+    screen.summary(&summary::archive(&described));
+    match described.damaged.is_empty() {
+        true => Ok(0),
+        false => Ok(Kind::Archive.exit_code()),
+    }
 }
 
 /// `penstock check`.

@@ -54,7 +54,8 @@ pub fn copy(a: &Copy) -> Result<Copied> {
 fn between_servers(a: &Copy) -> Result<servers::Options> {
     let how = &a.servers;
     let uri = |path: &Path| rules::server(path).unwrap_or_default().to_owned();
-    servers_options(&Between {
+    let names = super::names::names(&a.names)?;
+    let options = servers_options(&Between {
         from: uri(&a.from),
         to: a.to.iter().map(|to| uri(to)).collect(),
         threads: threads(a.threads),
@@ -76,6 +77,16 @@ fn between_servers(a: &Copy) -> Result<servers::Options> {
         filter: Arc::new(filter(&a.selection)?),
         throttle: &a.throttle,
         connection: &a.connection,
+    })?;
+    let loads = options.loads.into_iter();
+    Ok(servers::Options {
+        loads: loads
+            .map(|load| load::Options {
+                names: Arc::clone(&names),
+                ..load
+            })
+            .collect(),
+        ..options
     })
 }
 
@@ -134,6 +145,7 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
         routines: a.routines,
         events: a.events,
         triggers: a.triggers,
+        accounts: dump::Accounts::None,
         require_all: a.require_all,
         filter: Arc::clone(&a.filter),
         throttle: impact(a.throttle, a.connection)?,
@@ -151,6 +163,7 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
             resume: false,
             schema: None,
             skip_unsupported: false,
+            accounts: None,
             skip_damaged: false,
             strip_tablespaces: how.strip_tablespaces,
             defer_indexes: match how.defer_indexes {
@@ -161,6 +174,7 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
             import_mode: load::tablespace::ImportMode::Sql,
             sort_memory: super::SORT_MEMORY,
             filter: Arc::clone(&a.filter),
+            names: Arc::default(),
             tune: tune::Options {
                 level: how.tune.map_or(tune::Level::Safe, level),
                 state: state::directory(),

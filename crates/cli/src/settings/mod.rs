@@ -3,6 +3,7 @@
 //!
 //! Invariant: jobs get options, never flags. What this does not do: run anything.
 
+mod accounts;
 pub mod bench;
 pub mod binlog;
 pub mod config;
@@ -10,6 +11,7 @@ pub mod connection;
 mod copy;
 pub mod filed;
 pub mod keys;
+mod names;
 mod optionfile;
 pub mod place;
 pub mod point_in_time;
@@ -38,7 +40,7 @@ use encryption::Place;
 use instance::{doctor, managed, tune};
 use repository::How;
 use run::{Run, throttle};
-use server::Filter;
+use server::{Filter, NameMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,6 +93,7 @@ fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Opti
         routines: !a.no_routines,
         events: !a.no_events,
         triggers: !a.no_triggers,
+        accounts: accounts::dumped(&a.accounts)?,
         require_all: a.require_all,
         filter: Arc::new(filter(&a.selection)?),
         throttle: impact(&a.throttle, &a.connection)?,
@@ -177,10 +180,12 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
         skip_damaged: false,
         strip_tablespaces: false,
         skip_unsupported: false,
+        accounts: None,
         defer_indexes: load::DeferIndexes::Auto,
         import_mode: load::tablespace::ImportMode::Auto,
         sort_memory: SORT_MEMORY,
         filter: Arc::new(Filter::default()),
+        names: Arc::default(),
         tune: tune::Options {
             level: tune::Level::Safe,
             state: state::directory(),
@@ -260,6 +265,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         skip_damaged: a.skip_damaged,
         strip_tablespaces: a.strip_tablespaces,
         skip_unsupported: other_dumps.skip_unsupported,
+        accounts: accounts::loaded(&a.accounts)?,
         defer_indexes: match a.import.defer_indexes {
             DeferIndexes::Auto => load::DeferIndexes::Auto,
             DeferIndexes::All => load::DeferIndexes::All,
@@ -273,6 +279,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         },
         sort_memory: a.import.sort_memory.unwrap_or(SORT_MEMORY),
         filter: Arc::new(filter(&a.selection)?),
+        names: names::names(&a.names)?,
         tune: tune::Options {
             level: level(a.settings.tune),
             state: state::directory(),
@@ -313,6 +320,8 @@ pub struct Verification {
     pub threads: usize,
     /// The objects to compare.
     pub filter: Filter,
+    /// Under which names an archive was loaded.
+    pub names: Arc<NameMap>,
 }
 
 /// The sides of a verification.
@@ -358,6 +367,7 @@ pub fn verify(a: &Verify) -> Result<Verification> {
         of,
         threads: threads(a.threads),
         filter: filter(&a.selection)?,
+        names: names::names(&a.names)?,
     })
 }
 

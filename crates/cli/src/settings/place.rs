@@ -6,7 +6,7 @@
 
 use base::units::printable;
 use base::{Error, Kind, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use store::Location;
 
 /// Refuses what is not a path of this host, for files that are never anywhere else; `option` is how the user named it.
@@ -59,6 +59,21 @@ pub fn host_of_url(url: &str) -> String {
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
     format!("{scheme}://{host}/…")
+}
+
+/// The repository of a command that can do without one: where none is typed, the environment may name it.
+pub fn repository(typed: Option<&Path>) -> Result<PathBuf> {
+    let named = typed.map(Path::to_owned).or_else(named_by_environment);
+    named.ok_or_else(|| {
+        Error::new(Kind::Usage, "no repository and no archive is named")
+            .hint("penstock list --repository REPO lists backups; penstock list ARCHIVE says what an archive has; PENSTOCK_REPOSITORY, or repository in the configuration, names a repository for all commands")
+    })
+}
+
+/// The repository that the environment names.
+pub fn named_by_environment() -> Option<PathBuf> {
+    let named = std::env::var_os("PENSTOCK_REPOSITORY");
+    named.filter(|n| !n.is_empty()).map(PathBuf::from)
 }
 
 /// The same where `-` stands for a stream.

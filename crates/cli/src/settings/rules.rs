@@ -9,6 +9,7 @@ mod copy;
 mod dump;
 mod files;
 mod load;
+mod names;
 mod point_in_time;
 mod refused;
 mod replica;
@@ -144,6 +145,12 @@ pub fn to_stdout(option: &str, json: bool) -> Result<()> {
 
 /// `penstock list`: the page, and lines, on one output.
 pub fn list(a: &List, json: bool) -> Result<()> {
+    if a.archive.is_none() && !a.encryption.is_empty() {
+        return refuse(
+            "--identity and --passphrase-file open an encrypted archive, and a repository lists its backups without a key",
+            "leave them out, or name an archive: penstock list ARCHIVE",
+        );
+    }
     let Some(file) = &a.html else { return Ok(()) };
     place::local_or_stream("--html", file)?;
     if json && file.as_os_str() == "-" {

@@ -1,8 +1,9 @@
 //! The end of a dump: metadata of the whole archive, everything made durable, and last the manifest,
 //! which makes the archive complete.
 
+use super::accounts::Dumped;
 use super::tables::TableState;
-use super::{Consistency, Options, snapshot::Achieved};
+use super::{Accounts, Consistency, Options, snapshot::Achieved};
 use archive::manifest::{self, ChunkEntry, GeneratedRecord, TableRecord};
 use archive::meta::{self, Capability, Done, Root};
 use archive::{FileRecord, Manifest, RowDigest, WriteOptions};
@@ -22,6 +23,7 @@ pub struct Facts<'a> {
     pub id: &'a Identity,
     pub catalog: &'a Catalog,
     pub tables: &'a [Arc<TableState>],
+    pub accounts: Option<&'a Dumped<'a>>,
     pub achieved: &'a Achieved,
     pub exceptions: &'a [String],
     /// General tablespaces that tables are in.
@@ -150,6 +152,11 @@ fn metadata(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<M
     };
     let spaces: Vec<String> = facts.tablespaces.iter().map(Tablespace::create).collect();
     put("@.sql", &archive::sqlfile::before_sql(&header, &spaces))?;
+    if let Some(accounts) = facts.accounts {
+        let text = archive::sqlfile::users_sql(&header, &accounts.statements());
+        put(rows::accounts::file::FILE, &text)?;
+        manifest.accounts = Some(accounts.count());
+    }
     put("@.post.sql", &archive::sqlfile::empty_sql(&header))?;
     put(meta::ROOT, &meta::to_json(&root_metadata(options, facts)))?;
     done.end = meta::time_text(jiff::Timestamp::now());
@@ -257,6 +264,8 @@ fn root_metadata(options: &Options, facts: &Facts<'_>) -> Root {
     if facts.tables.iter().any(|t| t.series[0].partition.is_some()) {
         root.capabilities.push(Capability::partitions());
     }
+    root.users = facts.accounts.map(Dumped::names);
+    root.partial_revokes = rows::accounts::adapt::is_literal(facts.id);
     root.bytes_per_chunk = options.chunk_bytes;
     root.user.clone_from(&options.source.user);
     root.hostname.clone_from(&facts.id.hostname);
@@ -319,6 +328,11 @@ fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Value> {
     map.insert("routines".into(), json!(options.routines));
     map.insert("events".into(), json!(options.events));
     map.insert("triggers".into(), json!(options.triggers));
+    if let Accounts::Chosen(choice) = &options.accounts {
+        for (name, patterns) in choice.options() {
+            map.insert(name.into(), json!(patterns));
+        }
+    }
     for (name, patterns) in options.filter.options() {
         map.insert(name.into(), json!(patterns));
     }

@@ -6,6 +6,7 @@
 //!
 //! Invariant: an archive without its manifest, or with the marker of a running dump, is never taken for complete.
 
+mod accounts;
 mod definitions;
 mod finish;
 pub mod from_files;
@@ -21,10 +22,11 @@ mod unreadable;
 mod visible;
 
 pub use archive::chunk::Compression;
-pub use options::{Consistency, Options, SourceFiles};
+pub use options::{Accounts, Consistency, Options, SourceFiles};
 pub use summary::{FilesRead, Summary};
 
 use base::{Error, Kind, Result, failpoint};
+use rows::accounts::Choice;
 use rows::new_archive;
 use rows_phase::RowsPhase;
 use run::Run;
@@ -113,7 +115,10 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let catalog = catalog(&mut source, options)?;
     drop(phase);
     privileges(&account, &source.id, options, &catalog)?;
-    let not_seen = visible::not_seen(&mut source.control, &source.id, &account, options, &catalog)?;
+    let mut not_seen =
+        visible::not_seen(&mut source.control, &source.id, &account, options, &catalog)?;
+    let (with_accounts, unread) = accounts::wanted(&account, options)?;
+    not_seen.extend(unread);
     for _ in 0..options.threads {
         let mut conn = connect::connection(run, &options.source)?;
         connect::prepared(session::for_rows(&mut conn, &source.id))?;
@@ -147,6 +152,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             run,
             options,
             catalog: &catalog,
+            accounts: with_accounts,
             versions: versions.as_deref(),
             store: &*store,
             throttle: throttle.as_ref(),
@@ -177,6 +183,8 @@ struct Dump<'a> {
     options: &'a Options,
     /// Read before the snapshot.
     catalog: &'a Catalog,
+    /// Which accounts are dumped.
+    accounts: Option<&'a Choice>,
     /// What identified the tables then, where definitions cannot be locked.
     versions: Option<&'a [table_versions::TableVersion]>,
     store: &'a dyn Store,
@@ -218,11 +226,16 @@ impl Dump<'_> {
         }
         let written = definitions::write(run, control, id, catalog, store, options)?;
         exceptions.extend(written.exceptions.iter().cloned());
+        let accounts = match self.accounts {
+            Some(choice) => Some(accounts::Dumped::read(control, id, choice)?),
+            None => None,
+        };
         if let Some(feed) = &options.feed {
             let facts = finish::Facts {
                 id,
                 catalog,
                 tables: &written.tables,
+                accounts: None,
                 achieved: &achieved,
                 exceptions: &exceptions,
                 tablespaces: &written.tablespaces,
@@ -262,6 +275,9 @@ impl Dump<'_> {
             t.plan.name, t.table.engine
         ));
         }
+        if let Some(accounts) = &accounts {
+            accounts.add_exceptions(control, id, &mut exceptions)?;
+        }
         let phase = options
             .feed
             .is_none()
@@ -270,6 +286,7 @@ impl Dump<'_> {
             id,
             catalog,
             tables: &tables,
+            accounts: accounts.as_ref(),
             achieved: &achieved,
             exceptions: &exceptions,
             tablespaces: &written.tablespaces,
@@ -295,6 +312,7 @@ impl Dump<'_> {
             achieved,
             exceptions,
             files_read: options.files.as_ref().map(|_| files_read(&moved.tables)),
+            accounts: accounts.map(|a| a.count()),
             not_seen: Vec::new(),
             threads: options.threads,
             compression: options.compression,

@@ -19,6 +19,17 @@ pub enum Consistency {
     None,
 }
 
+/// Which accounts are dumped.
+#[derive(Clone, Debug)]
+pub enum Accounts {
+    /// All, if all schemas are dumped and the account may read them.
+    Usual,
+    /// These.
+    Chosen(Arc<rows::accounts::Choice>),
+    /// None.
+    None,
+}
+
 /// A data directory that rows are read from.
 #[derive(Clone, Debug)]
 pub struct SourceFiles {
@@ -59,6 +70,8 @@ pub struct Options {
     pub events: bool,
     /// Whether to dump triggers.
     pub triggers: bool,
+    /// Which accounts to dump.
+    pub accounts: Accounts,
     /// Refuse an account that may not see everything that is selected.
     pub require_all: bool,
     /// Which schemas and tables.

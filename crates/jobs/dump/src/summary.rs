@@ -46,6 +46,8 @@ pub struct Summary {
     pub achieved: Achieved,
     /// What is not part of one consistent snapshot, by name.
     pub exceptions: Vec<String>,
+    /// Accounts and roles in the archive, if it has them.
+    pub accounts: Option<u64>,
     /// What the account may not have seen, and so is not in the archive.
     pub not_seen: Vec<String>,
     /// What was read from files, if a data directory was dumped.

@@ -43,10 +43,14 @@ pub struct Journal {
     rows: BTreeMap<String, u64>,
     /// Schemas that the load has created.
     created: Vec<String>,
+    /// Accounts that the load has made, or was about to.
+    accounts: BTreeSet<String>,
     /// Tables whose tablespace is being built or imported, and where it is built.
     files: BTreeMap<String, String>,
     /// Tables that were imported as tablespaces and are not verified yet.
     unverified: BTreeSet<String>,
+    /// Under which names its load loads, as options.
+    names: BTreeSet<String>,
 }
 
 impl Journal {
@@ -57,8 +61,10 @@ impl Journal {
             done: BTreeMap::new(),
             rows: BTreeMap::new(),
             created: Vec::new(),
+            accounts: BTreeSet::new(),
             files: BTreeMap::new(),
             unverified: BTreeSet::new(),
+            names: BTreeSet::new(),
         }
     }
 
@@ -69,6 +75,7 @@ impl Journal {
         schema: &str,
         identity: &str,
     ) -> Result<Option<Journal>> {
+        let names: BTreeSet<String> = t.options.names.options().into_iter().collect();
         t.lock(schema)?;
         let table = quote::qualified(schema, TABLE);
         let sql = format!(
@@ -93,11 +100,17 @@ impl Journal {
             match entry.split_once(':') {
                 Some(("load", _)) => load = Some(value),
                 Some(("schema", name)) => journal.created.push(name.to_owned()),
+                Some(("account", name)) => {
+                    journal.accounts.insert(name.to_owned());
+                }
                 Some(("file", table)) => {
                     journal.files.insert(table.to_owned(), value);
                 }
                 Some(("unverified", table)) => {
                     journal.unverified.insert(table.to_owned());
+                }
+                Some(("names", option)) => {
+                    journal.names.insert(option.to_owned());
                 }
                 Some(("chunk", file)) => {
                     journal.done.entry(file.to_owned()).or_default();
@@ -128,6 +141,13 @@ impl Journal {
                 printable(&journal.table)
             ))
             .hint(journal.after_a_copy())),
+            Some(_) if journal.names != names => Err(refused(format!(
+                "the target holds a part of a load that was interrupted ({}), which gave {}; this one gives {}",
+                printable(&journal.table),
+                given(&journal.names),
+                given(&names)
+            ))
+            .hint("resume it with the same names, or drop what it has loaded, then the journal")),
             Some(_) => Err(refused(format!(
                 "the target holds the journal of another load that was interrupted ({})",
                 printable(&journal.table)
@@ -162,14 +182,24 @@ impl Journal {
         for file in self.done.keys() {
             t.run_sql(&self.insert(&format!("chunk:{file}"), ""))?;
         }
+        self.write_names(t)?;
         t.run_sql(&self.insert("load:", &self.identity))?;
         t.run_sql("COMMIT")
+    }
+
+    /// Records under which names the load loads: before it counts as begun.
+    fn write_names(&self, t: &mut Target<'_>) -> Result<()> {
+        for option in t.options.names.options() {
+            t.run_sql(&self.insert(&format!("names:{option}"), ""))?;
+        }
+        Ok(())
     }
 
     /// Begins a journal in a schema that exists.
     pub(super) fn begin(t: &mut Target<'_>, schema: &str, identity: &str) -> Result<Journal> {
         let table = Journal::create(t, schema)?;
         let journal = Journal::empty(table, identity);
+        journal.write_names(t)?;
         t.run_sql(&journal.insert("load:", identity))?;
         failpoint::reached("the journal is begun");
         Ok(journal)
@@ -287,6 +317,17 @@ impl Journal {
         t.run_sql(&insert.replacen("INSERT", "INSERT IGNORE", 1))
     }
 
+    /// Accounts that the load which this one resumes has made. They did not exist before it.
+    pub fn accounts(&self) -> &BTreeSet<String> {
+        &self.accounts
+    }
+
+    /// Records that this load is about to make an account, which does not exist.
+    pub(super) fn account(&self, conn: &mut Conn, name: &str) -> Result<()> {
+        let insert = self.insert(&format!("account:{name}"), "");
+        run_sql(conn, &insert.replacen("INSERT", "REPLACE", 1))
+    }
+
     /// Enters a chunk, in the transaction that is going to store it.
     pub fn enter(&self, conn: &mut Conn, file: &str) -> Result<(), wire::Error> {
         conn.execute(self.insert(&format!("chunk:{file}"), ""))
@@ -350,6 +391,15 @@ impl Journal {
     }
 }
 
+/// The options of names, for the user.
+fn given(names: &BTreeSet<String>) -> String {
+    let list: Vec<&str> = names.iter().map(String::as_str).collect();
+    match list.is_empty() {
+        true => "every object its own name".to_owned(),
+        false => printable(&list.join(" ")),
+    }
+}
+
 /// Identifies an archive and the selected part of it.
 pub(super) fn identity(plan: &LoadPlan) -> Result<String> {
     if let Some(growing) = &plan.growing {
@@ -364,7 +414,7 @@ pub(super) fn identity(plan: &LoadPlan) -> Result<String> {
     let bytes = store
         .read_all(name, 1 << 30)
         .map_err(|e| failure::store("cannot read the archive", &e))?;
-    let mut part = String::new();
+    let mut part = plan.options_of_names().concat();
     for p in &plan.schemas {
         let schema = &plan.archive.schemas()[p.at];
         part += &format!("{}\n{}\n", quote::ident(&schema.name), p.whole);

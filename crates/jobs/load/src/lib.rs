@@ -18,6 +18,7 @@ mod managed_instance;
 mod options;
 mod other_dumps;
 mod previous_load;
+mod rename;
 mod repair;
 mod script;
 mod sql;
@@ -30,7 +31,7 @@ pub use load_report::BatchSize;
 pub use options::{DeferIndexes, Options, Verification, WhenLoaded};
 pub use other_dumps::is_archive;
 pub use sql::{bulk_insert, schedule};
-pub use summary::Summary;
+pub use summary::{AccountsMade, Summary};
 pub use target::check_writable;
 
 use base::{Result, failpoint};

@@ -1,5 +1,8 @@
 //! What the steps of a load record while it runs; [`crate::Summary`] is made of it at the end.
 
+use crate::summary::AccountsMade;
+use std::collections::BTreeSet;
+
 /// What the steps of a load record.
 #[derive(Default)]
 pub struct LoadReport {
@@ -13,6 +16,10 @@ pub struct LoadReport {
     pub repairable: bool,
     /// Views that the target refused.
     pub refused_views: u64,
+    /// What came of the accounts, if they were asked for.
+    pub accounts: Option<AccountsMade>,
+    /// Those that this run made.
+    pub new_accounts: BTreeSet<String>,
     /// Schemas that this load created.
     pub created: Vec<String>,
     /// Whether this load has created anything.

@@ -3,7 +3,7 @@
 use crate::tablespace::ImportMode;
 use instance::managed;
 use instance::{ServerCommand, tune};
-use server::Filter;
+use server::{Filter, NameMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -71,6 +71,8 @@ pub struct Options {
     pub skip_damaged: bool,
     /// Give tables that are in a general tablespace files of their own.
     pub strip_tablespaces: bool,
+    /// Which accounts of an archive are made; none if they stay in it.
+    pub accounts: Option<Arc<rows::accounts::Choice>>,
     /// Which secondary indexes are added after the rows.
     pub defer_indexes: DeferIndexes,
     /// How tables are filled.
@@ -79,6 +81,8 @@ pub struct Options {
     pub sort_memory: usize,
     /// Which schemas and tables.
     pub filter: Arc<Filter>,
+    /// Under which names.
+    pub names: Arc<NameMap>,
     /// How far the server may be tuned, and where the changes are journalled.
     pub tune: tune::Options,
     /// Directory of the completion record; created if it does not exist.

@@ -6,8 +6,8 @@
 //! since.
 
 use super::Target;
-use crate::from_archive::LeftOut;
 use crate::from_archive::precheck::ExistingObjects;
+use crate::from_archive::{Earlier, LeftOut};
 use instance::identity::server_id;
 use run::state::{self, StateDir};
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,9 @@ pub struct Repairable {
     /// more now than it had then.
     #[serde(default)]
     pub damaged_schemas: Vec<String>,
+    /// The accounts that it made.
+    #[serde(default)]
+    pub accounts: Earlier,
 }
 
 impl Repairable {
@@ -53,6 +56,7 @@ impl Repairable {
             made: existing.made,
             damaged: objects.collect(),
             damaged_schemas: schemas.collect(),
+            accounts: t.earlier.clone(),
         };
         match place(t, load) {
             Some((dir, path)) => state::put_json(dir, &path, &record)

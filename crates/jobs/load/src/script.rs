@@ -55,6 +55,14 @@ pub struct Statement {
     pub kind: Allowed,
     /// Its text.
     pub text: String,
+    /// How it is read.
+    pub dialect: Dialect,
+    /// Names that changed without being asked for, for the user; only where names are mapped.
+    pub notes: Vec<String>,
+    /// Names that could not be changed, for the user; it is run all the same.
+    pub left: Vec<String>,
+    /// Why it must not run: which of its names change is not certain.
+    pub unsure: Option<String>,
 }
 
 impl Statement {
@@ -84,6 +92,7 @@ impl Statement {
 }
 
 /// The statements of a file; an error if it has one that no dump contains.
+#[cfg(test)]
 pub fn statements(file: &str, text: &str) -> Result<Vec<Statement>> {
     statements_in(None, file, text)
 }
@@ -123,7 +132,14 @@ pub fn statements_in(schema: Option<&str>, file: &str, text: &str) -> Result<Vec
             .hint("leave the object out with --exclude-tables, or, if you trust it, take the statement out of the file and run it yourself")
         })?;
         if kind != Allowed::Empty {
-            out.push(Statement { kind, text });
+            out.push(Statement {
+                kind,
+                text,
+                dialect,
+                notes: Vec::new(),
+                left: Vec::new(),
+                unsure: None,
+            });
         }
         if last {
             break;

@@ -11,6 +11,15 @@ use std::path::PathBuf;
 use store::Location;
 use verify::Comparison;
 
+/// What came of accounts.
+#[derive(Clone, Debug, Default)]
+pub struct AccountsMade {
+    /// Those that were made.
+    pub made: Vec<String>,
+    /// Those that were there, and were left as they were.
+    pub kept: Vec<String>,
+}
+
 /// What was loaded.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
@@ -58,8 +67,12 @@ pub struct Summary {
     pub dumped_with: Vec<String>,
     /// The place of the dump in the binary logs of its source, and that source, if the archive says it.
     pub source: Option<(Position, Source)>,
-    /// Accounts that are in the archive; none of them is created.
+    /// Accounts that are in the archive and that nobody asked for.
     pub accounts: Vec<String>,
+    /// What came of the accounts, if they were asked for.
+    pub accounts_made: Option<AccountsMade>,
+    /// Whether the archive has accounts.
+    pub has_accounts: bool,
     /// Tables whose rows were counted and not compared, because they are in a dialect that is not decoded.
     pub not_compared: Vec<String>,
     /// Statements of a script that were skipped, each; `exceptions` has them in groups.
@@ -97,6 +110,7 @@ impl Summary {
             notes: report.notes,
             remarks: report.remarks,
             exceptions: report.exceptions,
+            accounts_made: report.accounts,
             tuning,
             ..Summary::default()
         }

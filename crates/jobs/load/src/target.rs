@@ -1,6 +1,7 @@
 //! The server that is loaded into: its connections, each in a known session, and the lock that keeps other
 //! loads away.
 
+use crate::from_archive::Earlier;
 use crate::load_report::LoadReport;
 use crate::options::Options;
 use archive::FileRecord;
@@ -33,6 +34,8 @@ pub struct Target<'a> {
     /// When what an earlier load could not create is created: the tables and views that it has left, quoted and
     /// qualified.
     pub kept: BTreeSet<String>,
+    /// What an earlier run has made of the accounts.
+    pub earlier: Earlier,
     /// The schema that is locked against other loads.
     locked: Option<String>,
 }
@@ -52,6 +55,7 @@ impl<'a> Target<'a> {
             report: LoadReport::default(),
             resuming: false,
             kept: BTreeSet::new(),
+            earlier: Earlier::default(),
             locked: None,
         };
         run.observer.note(format!("target: {}", target.described()));

@@ -2,10 +2,28 @@
 
 use crate::create::{Making, of_copied, of_new, of_source, open, schemas_of, source_id};
 use crate::made::From;
-use crate::{account, accounts, refused};
+use crate::{account, refused};
+use base::units::printable;
 use base::{Result, failpoint};
+use rows::accounts::adapt::{self, Adapted};
+use rows::accounts::{Found, make};
 use run::failure;
-use server::session;
+use server::{Identity, session};
+
+/// The accounts of a server, and which server that is.
+struct Accounts {
+    found: Found,
+    of: Identity,
+}
+
+impl Accounts {
+    /// Tells whether they have changed.
+    fn digest(&self) -> String {
+        blake3::hash(format!("{:?}", self.found).as_bytes())
+            .to_hex()
+            .to_string()
+    }
+}
 
 impl Making<'_> {
     /// Copies rows and accounts; `from_replica`: the channel of the replica that is copied.
@@ -39,7 +57,7 @@ impl Making<'_> {
             Some(channel) => From::of_replica(position, channel, self.by_gtid)?,
             None => From::of(position)?,
         };
-        let digest = accounts::digest(&wanted);
+        let digest = wanted.digest();
         let exceptions = done.exceptions();
         self.record.write(|made| {
             made.copied = Some(from.clone());
@@ -55,10 +73,14 @@ impl Making<'_> {
         self.copy_accounts(from, Some(wanted), from_replica.is_some())
     }
 
-    fn accounts_of_source(&self, of_replica: bool) -> Result<Vec<accounts::Definition>> {
+    /// Without what is granted to everyone.
+    fn accounts_of_source(&self, of_replica: bool) -> Result<Accounts> {
         let read = || {
             let mut copied = open(self.run, &self.options.copy.dump.source)?;
-            accounts::read(&mut copied.conn, &copied.id)
+            let mut found = rows::accounts::read(&mut copied.conn, &copied.id)?;
+            found.accounts.retain(|a| !a.name.is_public());
+            let of = copied.id;
+            Ok(Accounts { found, of })
         };
         read().map_err(if of_replica { of_copied } else { of_source })
     }
@@ -67,19 +89,19 @@ impl Making<'_> {
     pub(crate) fn copy_accounts(
         &mut self,
         from: From,
-        wanted: Option<Vec<accounts::Definition>>,
+        wanted: Option<Accounts>,
         of_replica: bool,
     ) -> Result<From> {
         let now = self.accounts_of_source(of_replica)?;
         let wanted = match wanted {
             Some(wanted) => {
-                if now != wanted {
+                if now.found != wanted.found {
                     let what = "accounts of the source were changed while it was copied: compare them on both servers";
                     self.summary.exceptions.push(what.to_owned());
                 }
                 wanted
             }
-            None if accounts::digest(&now) == self.record.made.accounts_digest => now,
+            None if now.digest() == self.record.made.accounts_digest => now,
             // An account that the log makes must not be there already.
             None => {
                 return Err(refused(
@@ -100,7 +122,7 @@ impl Making<'_> {
         Ok(from)
     }
 
-    fn make_accounts(&mut self, wanted: &[accounts::Definition]) -> Result<()> {
+    fn make_accounts(&mut self, wanted: &Accounts) -> Result<()> {
         let (conn, id) = (&mut self.new.conn, &self.new.id);
         session::skip_binlog(conn, id)
             .map_err(|e| failure::server("cannot keep accounts out of the binary log", e))?;
@@ -108,18 +130,33 @@ impl Making<'_> {
         for (user, host) in &self.record.made.accounts {
             account::remove(conn, id, user, host)?;
         }
-        let (missing, kept) = accounts::missing(conn, wanted)?;
-        let names = missing.iter().map(|a| (a.user.clone(), a.host.clone()));
+        let all = adapt::adapt(&wanted.found.accounts, adapt::Source::of(&wanted.of), id);
+        let existing = make::existing(conn)?;
+        let (kept, missing): (Vec<_>, Vec<_>) = all
+            .iter()
+            .partition(|a| make::has(&existing, &a.account.name));
+        let names = missing.iter().map(|a| {
+            let name = &a.account.name;
+            (name.user.clone(), name.host.clone().unwrap_or_default())
+        });
         self.record.write(|made| made.accounts = names.collect())?;
-        let created = accounts::create(&mut self.new.conn, &missing);
-        // It says for each account that it could not be made; a connection that is lost is one error.
-        if self.new.conn.is_closed() {
-            let lost = "the connection was lost while accounts were made";
-            return Err(base::Error::new(base::Kind::Connection, lost));
-        }
+        let created = make::create(conn, id, &missing, &mut |_, _| Ok(()))?;
+        let made: Vec<&Adapted> = missing
+            .into_iter()
+            .filter(|a| created.made.contains(&a.account.name))
+            .collect();
+        let refused = make::grant(conn, id, &made)?;
         self.summary.accounts = created.made.len() as u64;
-        self.summary.accounts_kept = kept;
-        self.summary.exceptions.extend(created.exceptions);
+        self.summary.accounts_kept = kept
+            .iter()
+            .map(|a| printable(&a.account.name.to_string()))
+            .collect();
+        let exceptions = &mut self.summary.exceptions;
+        exceptions.extend(wanted.found.exceptions.iter().cloned());
+        exceptions.extend(created.exceptions);
+        exceptions.extend(made.iter().flat_map(|a| a.lost.iter().cloned()));
+        let refused = refused.into_iter().map(|r| r.text);
+        exceptions.extend(refused.filter(|text| !text.is_empty()));
         Ok(())
     }
 }

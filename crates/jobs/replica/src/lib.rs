@@ -9,7 +9,6 @@
 
 mod abort;
 mod account;
-mod accounts;
 mod attach;
 mod catch_up;
 mod check;

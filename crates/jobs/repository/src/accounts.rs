@@ -1,6 +1,6 @@
 //! Accounts that a part of the log changes, and whether a server has them.
 //!
-//! A dump has no accounts, so a log behind it that changes one which only the old server has ends the restore there, perhaps after
+//! The accounts of a dump are not restored with a log, so one behind it that changes one which only the old server has ends the restore there, perhaps after
 //! hours. Statements are read as the servers write them into their logs; one that is not understood names no account, and then the
 //! applier has the last word.
 

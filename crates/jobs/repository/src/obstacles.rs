@@ -1,6 +1,6 @@
 //! What in a log a backup may be no beginning for: changes of what the backup does not hold.
 //!
-//! A snapshot holds everything. A dump has no accounts, and it may hold a part of the schemas and tables only. So before one is
+//! A snapshot holds everything. The accounts of a dump are not restored with a log, and it may hold a part of the schemas and tables only. So before one is
 //! restored, the log on the way is read through.
 
 use crate::accounts::{Step, steps};

@@ -130,7 +130,7 @@ fn accounts(plan: &Plan, mut known: Accounts, running: bool) -> Result<()> {
     }
     if !missing.is_empty() {
         let what = format!(
-            "the log changes accounts that the {} will not have, because the backup is a dump, and dumps have none: {}",
+            "the log changes accounts that the {} will not have, because the accounts of a dump are not restored with a log: {}",
             if running { "target" } else { "new server" },
             shown(&missing)
         );

@@ -1,7 +1,7 @@
 //! Tables beside a rescued one, for rows that must not be mixed with its own: rows that lack values, deleted rows, and rows of
 //! pages that the tree does not have any more.
 
-use crate::described::Table;
+use server::catalog::Table;
 use server::quote;
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -49,7 +49,7 @@ pub fn name(table: &str, suffix: &str, taken: &mut HashSet<String>) -> String {
 /// The definition of a table for rows of this one: the columns that hold data, all of which may be NULL, and no keys.
 pub fn create(table: &Table, name: &str) -> String {
     let mut lines = Vec::new();
-    for c in table.catalog.data_columns() {
+    for c in table.data_columns() {
         let mut line = format!("{} {}", quote::ident(&c.name), c.column_type);
         if let Some(set) = &c.charset {
             let _ = write!(line, " CHARACTER SET {set}");

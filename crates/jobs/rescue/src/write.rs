@@ -216,7 +216,13 @@ impl Writer<'_> {
             (&t.names.old, &one.old),
         ] {
             if !records.is_empty() {
-                self.one(t, names, &side::create(t, &names.table), &[], records)?;
+                self.one(
+                    t,
+                    names,
+                    &side::create(&t.catalog, &names.table),
+                    &[],
+                    records,
+                )?;
             }
         }
         let [lost_pages, lost_rows, _] = one.account.counts();

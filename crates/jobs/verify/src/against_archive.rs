@@ -13,13 +13,15 @@ use base::{Counters, Error, Kind, Result};
 use encryption::Place;
 use rows::archives;
 use rows::key_ranges::KeyRange;
+use rows::renaming;
 use rows::selection::check_matched;
 use rows::table_plan::TablePlan;
 use run::Run;
 use run::connect;
 use run::failure;
-use server::{Catalog, Filter, Identity, quote, session};
+use server::{Catalog, Filter, Identity, NameMap, quote, session};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// An archive that was found intact.
@@ -33,6 +35,8 @@ pub struct Offline {
     pub bytes: u64,
     /// Rows decoded.
     pub rows: u64,
+    /// Accounts that it has, if it has any.
+    pub accounts: Option<u64>,
     /// Whether it has digests.
     pub digests: bool,
     /// Seconds it took.
@@ -76,8 +80,10 @@ pub fn offline(run: &Run, from: &Place, threads: usize, rows: bool) -> Result<Of
         let problems: Vec<String> = report.problems.iter().map(describe_problem).collect();
         return Err(damaged(from, &problems));
     }
+    let archive = archives::open_in(from, Arc::clone(&store))?;
     Ok(Offline {
         locked: false,
+        accounts: archive.root().users.as_ref().map(|u| u.len() as u64),
         path: from.absolute(),
         files: report.files,
         bytes: report.bytes,
@@ -85,7 +91,7 @@ pub fn offline(run: &Run, from: &Place, threads: usize, rows: bool) -> Result<Of
         digests: report.has_manifest,
         seconds: start.elapsed().as_secs_f64(),
         link_seconds: store.link().map(|l| l.waited().as_secs_f64()),
-        dumped_with: archives::dumped_with(&archives::open_in(from, store)?),
+        dumped_with: archives::dumped_with(&archive),
     })
 }
 
@@ -112,6 +118,7 @@ fn locked(run: &Run, from: &Place, threads: usize) -> Result<Offline> {
     }
     Ok(Offline {
         path: from.absolute(),
+        accounts: None,
         files: found.files,
         bytes: found.bytes,
         rows: 0,
@@ -171,19 +178,28 @@ pub fn against(
     server: &wire::Options,
     threads: usize,
     filter: &Filter,
+    names: &NameMap,
 ) -> Result<Comparison> {
-    let archive = archives::open(from)?;
+    let mut archive = archives::open(from)?;
     let Some(manifest) = archive.manifest() else {
         return Err(Error::new(Kind::Archive, format!("{from} has no row digests: penstock did not write it"))
             .hint("load it into a server (the load verifies what it loads), then compare two servers with --server A --server B"));
     };
-    let wanted: Vec<(&TableRecord, Option<RowDigest>)> = manifest
-        .tables
+    let mut wanted: BTreeSet<(String, String)> = BTreeSet::new();
+    for t in manifest.tables.iter() {
+        if filter.table(&t.schema, &t.table) {
+            wanted.insert(names.table(&t.schema, &t.table));
+        }
+    }
+    check_matched(filter)?;
+    renaming::check(&archive, names, filter)?;
+    renaming::rename(&mut archive, names, filter);
+    let tables = archive.manifest().map_or(&[][..], |m| &m.tables);
+    let wanted: Vec<(&TableRecord, Option<RowDigest>)> = tables
         .iter()
-        .filter(|t| filter.table(&t.schema, &t.table))
+        .filter(|t| wanted.contains(&(t.schema.clone(), t.table.clone())))
         .map(|t| (t, None))
         .collect();
-    check_matched(filter)?;
     let (compared, mut differences) = compare_tables(run, &archive, &wanted, server, threads)?;
     let equal = wanted.iter().enumerate();
     let equal = equal.filter(|(n, _)| !differences.iter().any(|(number, _)| number == n));

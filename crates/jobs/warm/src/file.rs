@@ -256,7 +256,7 @@ impl HotSet {
             .map_err(|e| Error::new(Kind::Archive, format!("cannot read {shown}: {e}")))?;
         HotSet::read_from(file).map_err(|why| {
             Error::new(Kind::Archive, format!("{shown}: {why}"))
-                .hint("name a file that penstock warm save wrote")
+                .hint("name a file that penstock warm save wrote; one of warm save --pages is loaded with --pages")
         })
     }
 

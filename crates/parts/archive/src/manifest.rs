@@ -49,6 +49,9 @@ pub struct Manifest {
     /// General tablespaces (MySQL) that tables are in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tablespaces: Vec<Tablespace>,
+    /// How many accounts `@.users.sql` has, if the archive has accounts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accounts: Option<u64>,
     /// Options of the dump, for information.
     #[serde(default)]
     pub options: Map<String, Value>,
@@ -315,6 +318,7 @@ impl Manifest {
             consistency: Consistency::default(),
             position: Position::default(),
             tablespaces: Vec::new(),
+            accounts: None,
             options: Map::new(),
             row_digest: crate::digest::ROW_DIGEST_NAME.to_owned(),
             totals: Totals::default(),

@@ -8,6 +8,7 @@
 //! manifest says is proven by [`crate::check()`].
 
 mod by_file;
+mod rename;
 mod series;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,8 @@ use crate::{ArchiveError, FileRecord, Result, RowDigest, marker};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use store::{EntryKind, Store};
+
+pub use rename::Naming;
 
 /// An archive whose metadata has been read.
 pub struct Archive {
@@ -87,6 +90,8 @@ impl Damaged {
 pub struct Schema {
     /// Its name.
     pub name: String,
+    /// Its name where it was dumped; `None` of one that only holds tables of other schemas ([`Archive::rename`]).
+    pub source: Option<String>,
     /// `S.json`.
     pub meta: SchemaMeta,
     /// Name of its metadata file.
@@ -106,6 +111,8 @@ pub struct Table {
     pub schema: String,
     /// Table name.
     pub name: String,
+    /// Schema and name where it was dumped.
+    pub source: (String, String),
     /// `S@T.json`.
     pub meta: TableMeta,
     /// Name of its metadata file.
@@ -152,6 +159,8 @@ pub struct View {
     pub schema: String,
     /// View name.
     pub name: String,
+    /// Schema and name where it was dumped.
+    pub source: (String, String),
     /// SQL file with the placeholder.
     pub pre: String,
     /// SQL file with the view itself.
@@ -466,6 +475,7 @@ impl Reading<'_> {
         }
         Ok(Some(Schema {
             name: name.to_owned(),
+            source: Some(name.to_owned()),
             meta_file,
             ddl,
             tables,
@@ -478,6 +488,7 @@ impl Reading<'_> {
         Ok(View {
             schema: schema.to_owned(),
             name: name.to_owned(),
+            source: (schema.to_owned(), name.to_owned()),
             pre: self.named(format!("{base}.pre.sql"))?,
             ddl: self.named(format!("{base}.sql"))?,
         })
@@ -526,6 +537,7 @@ impl Reading<'_> {
         Ok(Table {
             schema: schema.to_owned(),
             name: name.to_owned(),
+            source: (schema.to_owned(), name.to_owned()),
             compression: meta.compression(&meta_file)?,
             ddl,
             triggers,

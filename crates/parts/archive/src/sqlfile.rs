@@ -12,8 +12,10 @@
 mod program;
 #[cfg(test)]
 mod tests;
+mod users;
 
 pub use program::{Program, ProgramKind, keeps_charset};
+pub use users::{AccountSql, users_sql};
 
 use base::units::printable;
 use program::{restore_charset, save_charset};

@@ -36,6 +36,27 @@ impl Token<'_> {
             _ => None,
         }
     }
+
+    /// The name of a user, which may also be quoted as a string.
+    pub fn user(&self) -> Option<String> {
+        match self {
+            Token::Text(quoted) => Some(lossy(&unquoted(quoted, true))),
+            other => other.name(),
+        }
+    }
+
+    /// The host that follows a user: `@'%'`, `@localhost`.
+    pub fn host(&self) -> Option<String> {
+        let Token::Variable(variable) = self else {
+            return None;
+        };
+        match variable.strip_prefix(b"@")? {
+            quoted @ [b'\'' | b'"', ..] => Some(lossy(&unquoted(quoted, true))),
+            quoted @ [b'`', ..] => Some(lossy(&unquoted(quoted, false))),
+            [b'@', ..] => None,
+            word => Some(lossy(word)),
+        }
+    }
 }
 
 /// Iterates over the tokens of `text`.

@@ -53,7 +53,7 @@ struct Pattern {
 
 /// A name with wildcards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Glob(Vec<Piece>);
+pub struct Glob(Vec<Piece>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
@@ -293,12 +293,27 @@ fn split(text: &str) -> Result<Vec<Glob>, &'static str> {
 }
 
 impl Glob {
+    /// A name in which `*` and `?` are wildcards.
+    pub fn wild(text: &str) -> Glob {
+        let piece = |c| match c {
+            '*' => Piece::Any,
+            '?' => Piece::One,
+            c => Piece::Char(c),
+        };
+        Glob(text.chars().map(piece).collect())
+    }
+
+    /// A name without wildcards.
+    pub fn literal(text: &str) -> Glob {
+        Glob(text.chars().map(Piece::Char).collect())
+    }
+
     fn is_literal(&self) -> bool {
         self.0.iter().all(|p| matches!(p, Piece::Char(_)))
     }
 
     /// Linear in memory and never exponential: only the last `*` is tried again.
-    fn matches(&self, name: &str, fold_case: bool) -> bool {
+    pub fn matches(&self, name: &str, fold_case: bool) -> bool {
         let same =
             |a: char, b: char| a == b || (fold_case && a.to_lowercase().eq(b.to_lowercase()));
         let name: Vec<char> = name.chars().collect();

@@ -15,6 +15,7 @@
 pub mod direct;
 mod directory;
 mod error;
+mod invalid;
 mod location;
 mod memory;
 mod name;
@@ -23,23 +24,24 @@ mod remote;
 mod ssh;
 pub mod stream;
 
-#[cfg(any(test, feature = "fault"))]
+#[cfg(any(test, debug_assertions))]
 mod conformance;
-#[cfg(any(test, feature = "fault"))]
+#[cfg(any(test, debug_assertions))]
 mod fault;
 
 pub use directory::Directory;
 pub use error::{Error, Result, is_full};
-pub use location::{Invalid, Location};
+pub use invalid::Invalid;
+pub use location::Location;
 pub use memory::Memory;
 pub use name::{PARTIAL_SUFFIX, check_name, check_new_name, valid_name};
 pub use object::{ObjectPlace, Objects};
 pub use remote::Link;
 pub use ssh::{SshDirectory, SshPlace};
 
-#[cfg(any(test, feature = "fault"))]
+#[cfg(any(test, debug_assertions))]
 pub use conformance::conformance;
-#[cfg(any(test, feature = "fault"))]
+#[cfg(any(test, debug_assertions))]
 pub use fault::{Failure, Fault};
 
 use std::io::{Read, Write};

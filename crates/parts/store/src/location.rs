@@ -4,8 +4,9 @@
 //! Invariant: parsing opens nothing and contacts nobody, and what is shown of a place never holds a secret,
 //! because a URL with one is refused. What this does not do: look whether the place exists.
 
+use crate::invalid::Invalid;
 use crate::memory::Memory;
-use crate::object::ObjectPlace;
+use crate::object::{ObjectPlace, Objects};
 use crate::ssh::SshPlace;
 use crate::stream::Sending;
 use crate::{Directory, Error, Result, Store};
@@ -28,23 +29,6 @@ pub enum Location {
     Object(ObjectPlace),
     /// Memory of this process, for what one job hands to another.
     Memory(Memory),
-}
-
-/// Why a text is no place.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}")]
-pub struct Invalid {
-    /// What is wrong with it.
-    pub what: String,
-    /// What to write instead.
-    pub hint: String,
-}
-
-impl Invalid {
-    pub(crate) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        let (what, hint) = (what.into(), hint.into());
-        Self { what, hint }
-    }
 }
 
 /// The forms of URL that are understood, for hints.
@@ -153,7 +137,7 @@ impl Location {
                 }
             }
             Location::Ssh(place) => Arc::new(place.open(limiter)?),
-            Location::Object(place) => Arc::new(place.open(limiter)?),
+            Location::Object(place) => Arc::new(Objects::open(place, limiter)?),
             Location::Memory(memory) => Arc::new(memory.clone()),
         })
     }
@@ -175,7 +159,7 @@ impl Location {
                 });
             }
             Location::Ssh(place) => Arc::new(place.create(limiter)?),
-            Location::Object(place) => Arc::new(place.open(limiter)?),
+            Location::Object(place) => Arc::new(Objects::open(place, limiter)?),
             Location::Memory(memory) => Arc::new(memory.clone()),
         };
         if store.list()?.is_empty() {

@@ -11,7 +11,7 @@
 //! [`serve`] is another thing: the server half of the replication protocol, which
 //! the replay of a binary log needs.
 //!
-//! The feature `rogue` adds a scripted server half for tests, `wire::rogue`.
+//! Debug builds have a scripted server half for tests, `wire::rogue`.
 
 mod auth;
 mod buffer;
@@ -24,7 +24,7 @@ pub mod options;
 mod packets;
 mod payload;
 pub mod replication;
-#[cfg(any(test, feature = "rogue"))]
+#[cfg(any(test, debug_assertions))]
 pub mod rogue;
 pub mod rows;
 mod rsa;

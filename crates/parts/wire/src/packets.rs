@@ -5,7 +5,7 @@ use crate::payload::{put_lenenc, put_text};
 use mysql_common::constants::CapabilityFlags as Caps;
 
 /// The capabilities that a plain server without TLS announces.
-#[cfg(any(test, feature = "rogue"))]
+#[cfg(any(test, debug_assertions))]
 pub fn capabilities() -> Caps {
     Caps::CLIENT_LONG_PASSWORD
         | Caps::CLIENT_LONG_FLAG
@@ -19,7 +19,7 @@ pub fn capabilities() -> Caps {
 }
 
 /// A greeting's payload, always with the same scramble: for scripts.
-#[cfg(any(test, feature = "rogue"))]
+#[cfg(any(test, debug_assertions))]
 pub fn greeting(version: &str, plugin: &str, caps: Caps) -> Vec<u8> {
     greeting_of(version, plugin, caps, 7, b"abcdefghijklmnopqrst")
 }

@@ -10,6 +10,7 @@ use clap::{Arg, ArgAction, Parser};
 use repository::{Policy, ServerName};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// The command lines that this one stands for: `backup` without a name means each server.
 pub fn expand(typed: &[OsString], config: Option<&Config>) -> Vec<Vec<OsString>> {
@@ -120,7 +121,7 @@ pub(super) fn said(config: &Config, line: &Typed) -> Result<Vec<Said>> {
     // one does.
     if let Some(repository) = &config.repository
         && let Some(arg) = words::option(command, "repository")
-        && arg.is_required_set()
+        && (arg.is_required_set() || lists_a_repository(line))
         && line.source("repository") != Some(ValueSource::EnvVariable)
     {
         settings.push(repository);
@@ -152,6 +153,13 @@ pub(super) fn said(config: &Config, line: &Typed) -> Result<Vec<Said>> {
         }
     }
     Ok(said)
+}
+
+/// Whether it is `penstock list` of the usual repository.
+fn lists_a_repository(line: &Typed) -> bool {
+    line.verb().get_name() == "list"
+        && line.one::<PathBuf>("archive").is_none()
+        && super::super::place::named_by_environment().is_none()
 }
 
 /// Whether the command line says where the server is.

@@ -230,11 +230,15 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
         Command::Replica(Replica::Verify(a)) => settings::replica::verify(a).map(drop),
         Command::Replica(Replica::Abort(a)) => settings::replica::abort(a).map(drop),
         Command::Warm(Warm::Save(a)) => settings::warm::save(a).map(drop),
+        Command::Warm(Warm::Load(a)) if a.pages => settings::warm::load_pages(a).map(drop),
         Command::Warm(Warm::Load(a)) => settings::warm::load(a).map(drop),
+        Command::Warm(Warm::Check(a)) => settings::warm::check(a).map(drop),
+        Command::Warm(Warm::Ramp(a)) => settings::warm::ramp(a).map(drop),
+        Command::Warm(Warm::Status(a)) => settings::warm::status(a).map(drop),
+        Command::Warm(Warm::Copy(a)) => settings::warm::copy(a).map(drop),
         Command::Snapshot(Snapshot::Take(a)) => settings::snapshot::take(a).map(drop),
         Command::Snapshot(Snapshot::Restore(a)) => settings::snapshot::restore(a).map(drop),
         Command::Snapshot(Snapshot::List(_) | Snapshot::Clean(_))
-        | Command::Warm(Warm::Status(_))
         | Command::Init(_)
         | Command::Prune(_)
         | Command::Config(Config::Check(_))

@@ -83,6 +83,8 @@ fn of_servers(a: &Copy) -> Option<&'static str> {
         ("--max-history-list", throttle.max_history_list.is_some()),
         ("--abort-if", !throttle.abort_if.is_empty()),
         ("--limit-timeout", throttle.limit_timeout.is_some()),
+        ("--map-schema", !a.names.map_schema.is_empty()),
+        ("--map-table", !a.names.map_table.is_empty()),
         ("--include-schemas", !selection.include_schemas.is_empty()),
         ("--exclude-schemas", !selection.exclude_schemas.is_empty()),
         ("--include-tables", !selection.include_tables.is_empty()),

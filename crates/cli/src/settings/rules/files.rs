@@ -46,6 +46,14 @@ pub fn from_files(a: &Dump) -> Result<()> {
             "leave it out",
         );
     }
+    if let Some(option) = a.how.accounts.asks() {
+        return refuse(
+            format!(
+                "{option} does not apply to --from-files: its temporary server runs without accounts, so they cannot be dumped"
+            ),
+            "leave it out; penstock snapshot restore gives back the accounts that are in files",
+        );
+    }
     let t = &a.how.throttle;
     let impact = [
         ("--max-impact", t.max_impact.is_some()),
@@ -163,6 +171,15 @@ pub fn restored_snapshot(a: &Restore) -> Result<&Path> {
         ("--verify", how.verify != VerifyMode::Auto),
         ("--skip-damaged", how.skip_damaged),
         ("--strip-tablespaces", how.strip_tablespaces),
+        ("--users", how.accounts.users),
+        (
+            "--include-users",
+            !how.accounts.which.include_users.is_empty(),
+        ),
+        (
+            "--exclude-users",
+            !how.accounts.which.exclude_users.is_empty(),
+        ),
         ("--record", how.recording.record.is_some()),
         ("--import-mode", how.import.import_mode != ImportMode::Auto),
         ("--sort-memory", how.import.sort_memory.is_some()),
@@ -171,6 +188,8 @@ pub fn restored_snapshot(a: &Restore) -> Result<&Path> {
             how.import.defer_indexes != DeferIndexes::Auto,
         ),
         ("--tune", how.settings.tune != Tune::Safe),
+        ("--map-schema", !how.names.map_schema.is_empty()),
+        ("--map-table", !how.names.map_table.is_empty()),
         ("--include-schemas", !s.include_schemas.is_empty()),
         ("--exclude-schemas", !s.exclude_schemas.is_empty()),
         ("--include-tables", !s.include_tables.is_empty()),

@@ -1,5 +1,6 @@
 //! `load` and `restore`: what fits what is loaded, and the server that it is loaded into.
 
+use super::names::no_names;
 use super::refused::refuse;
 use crate::args::load::{Load, Loading};
 use crate::args::values::{ImportMode, Tune};
@@ -26,6 +27,12 @@ pub fn load(a: &Loading) -> Result<()> {
         return refuse(
             "--sort-memory is for tables imported as tablespaces, and --import-mode sql imports none",
             "leave one of the two out",
+        );
+    }
+    if let (Some(names), Some(accounts)) = (a.names.given(), a.accounts.asks()) {
+        return refuse(
+            format!("{accounts} does not apply with {names}: grants name schemas and tables as they are on the source"),
+            "leave it out, and create the accounts that are needed; their statements are in @.users.sql",
         );
     }
     if a.new_server.datadir.is_some() {
@@ -117,7 +124,7 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
                 format!(
                     "--schema {name} is for names without a schema, and every name in the archive {from} has one: nothing would be renamed"
                 ),
-                "leave it out: schemas of an archive cannot be renamed; to keep the original, load into another server, or a new one with --datadir",
+                format!("leave it out; a schema gets another name with --map-schema OLD={name}"),
             );
         }
         if a.other_dumps.skip_unsupported {
@@ -140,6 +147,13 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
             "omit the selection, or load the dump into another server and dump the selection from there with penstock",
         );
     }
+    no_names(
+        &a.how.names,
+        &format!(
+            "{from} is a dump of another tool, whose statements name schemas and tables themselves"
+        ),
+        "a dump that does not name its schema goes into any: --schema NAME; otherwise load it under its own names into a new data directory (--datadir), dump the schema from there with penstock, and load that archive under another name",
+    )?;
     if !a.how.encryption.is_empty() {
         return refuse(
             format!(
@@ -174,6 +188,14 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
                 "--skip-damaged is for archives, and {from} is a dump of another tool, which has no digests to find damage with"
             ),
             "leave it out",
+        );
+    }
+    if let Some(option) = a.how.accounts.asks() {
+        return refuse(
+            format!(
+                "{option} is for the accounts of an archive, and {from} is a dump of another tool"
+            ),
+            "leave it out: statements on accounts in it are refused, or skipped with --skip-unsupported",
         );
     }
     if a.how.strip_tablespaces {

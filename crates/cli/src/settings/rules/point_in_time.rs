@@ -1,5 +1,6 @@
 //! `restore` to a point in time: what does not go with the log of a whole server.
 
+use super::names::no_names;
 use super::refused::refuse;
 use crate::args::load::Loading;
 use crate::args::point_in_time::PointInTime;
@@ -25,6 +26,19 @@ pub fn point_in_time(a: &PointInTime, how: &Loading) -> Result<()> {
             "restore all of them with --datadir, and dump what you need from there",
         );
     }
+    if let Some(option) = how.accounts.asks() {
+        return refuse(
+            format!(
+                "{option} does not apply: the accounts of a dump are not restored before a binary log is applied"
+            ),
+            "leave it out, and create the accounts that the log needs; or begin with a snapshot, which has all of them (--kind snapshot)",
+        );
+    }
+    no_names(
+        &how.names,
+        "the binary log changes tables by the names that they had",
+        "restore under the names of the source with --datadir, then dump what you need from there and load it under another name",
+    )?;
     if how.skip_damaged {
         return refuse(
             "the binary log cannot be applied to a backup of which a part is left out (--skip-damaged)",

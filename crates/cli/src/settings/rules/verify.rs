@@ -2,6 +2,7 @@
 
 use super::connection::said_twice;
 use super::load::unpacks;
+use super::names::no_names;
 use super::refused::refuse;
 use crate::args::verify::Verify;
 use base::Result;
@@ -17,6 +18,13 @@ pub fn verify(a: &Verify) -> Result<()> {
             "--identity and --passphrase-file open an archive, and none is named",
             "leave them out",
         );
+    }
+    if a.archive.is_none() {
+        no_names(
+            &a.names,
+            "it is for an archive that was loaded under other names",
+            "leave it out",
+        )?;
     }
     if !a.tablespace.is_empty() {
         if !a.selection.is_empty() || server || how || a.limits.max_rate.is_some() {
@@ -51,6 +59,11 @@ pub fn verify(a: &Verify) -> Result<()> {
             "add --against SERVER, or leave the selection out",
         );
     }
+    no_names(
+        &a.names,
+        "an offline check covers the archive as it is",
+        "add --against SERVER, or leave it out",
+    )?;
     if how || a.limits.max_rate.is_some() {
         return refuse(
             "an offline check reads no server: options on a connection and its rate do not apply",

@@ -2,7 +2,7 @@
 //!
 //! A definition that the target refuses does not end the load: the table is named, and everything else is loaded.
 
-use super::prepare::{DEFER_FROM, ForeignKeys, Prepared, adapted, sql};
+use super::prepare::{DEFER_FROM, ForeignKeys, Prepared, adapted, statements};
 use super::{LoadPlan, in_tablespace};
 use crate::script::{self, Allowed};
 use crate::{DeferIndexes, MethodPlan, Target};
@@ -55,7 +55,7 @@ pub fn definition(t: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Opti
     let Some(file) = &table.ddl else {
         return Ok(None);
     };
-    let statements = script::statements(file, &sql(plan, file)?)?;
+    let statements = statements(plan, None, file)?;
     let create = statements.iter().find(|s| s.kind == Allowed::Table);
     Ok(create.map(|s| adapted(t, plan, &s.text).0))
 }
@@ -77,13 +77,14 @@ pub(super) fn table(
         .hint("loading into a table that was created by hand is not supported; take a dump with definitions"));
     };
     let mut later = Later::default();
-    for s in script::statements(file, &sql(plan, file)?)? {
+    for s in statements(plan, None, file)? {
         match s.kind {
             Allowed::Table => {
                 let (text, notes) = adapted(t, plan, &s.text);
+                let notes = s.notes.iter().cloned().chain(notes);
                 t.report
                     .notes
-                    .extend(notes.into_iter().map(|n| format!("table {name}: {n}")));
+                    .extend(notes.map(|n| format!("table {name}: {n}")));
                 let (mut text, clauses) = ddl::strip_foreign_keys(&script::must_create(&text));
                 let all_keys = ddl::strip_secondary_keys(&text).1;
                 if let Some(others) = methods.keys_of_server(&name) {

@@ -1,15 +1,16 @@
 //! Definers that the target does not have: what they define is created, and then fails whenever it is used (error
 //! 1449), an INSERT into a table with a trigger too. So they are named before the load begins.
 
-use super::prepare::sql;
+use super::prepare::statements;
 use super::{LoadPlan, SchemaSelection};
 use crate::Target;
-use crate::script::{self, Statement};
+use crate::script::Statement;
 use archive::open::Schema;
 use base::Result;
 use base::units::printable;
 use dumps::Dialect;
 use dumps::tokens::{Token, Tokens};
+use rows::accounts::Name;
 use run::failure;
 use server::quote;
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,8 +62,12 @@ pub(super) fn shown<S: AsRef<str>>(objects: &[S]) -> String {
 }
 
 /// Names the definers that the target does not have.
-pub(super) fn check(t: &mut Target<'_>, programs: Programs) -> Result<()> {
-    let wanted = programs.wanted;
+pub(super) fn check(t: &mut Target<'_>, plan: &LoadPlan, programs: Programs) -> Result<()> {
+    let brought = super::accounts::brought(plan, &t.id);
+    let will_be = |a: &Account| brought.contains(&(a.0.clone(), a.1.to_lowercase()));
+    let mut wanted = programs.wanted;
+    wanted.retain(|account, _| !will_be(account));
+    let in_archive = plan.accounts_left();
     if wanted.is_empty() {
         return Ok(());
     }
@@ -95,8 +100,13 @@ pub(super) fn check(t: &mut Target<'_>, programs: Programs) -> Result<()> {
             continue;
         }
         let name = quoted(&account);
+        let there = in_archive.contains(&Name::account(&account.0, &account.1).to_string());
+        let how = match there {
+            true => " (or load with --users: the archive has this account)",
+            false => "",
+        };
         t.refused(format!(
-            "definer {name} does not exist on the target: {} will fail when used (error 1449) until CREATE USER {name} ACCOUNT LOCK and its GRANTs are run there",
+            "definer {name} does not exist on the target: {} will fail when used (error 1449) until CREATE USER {name} ACCOUNT LOCK and its GRANTs are run there{how}",
             shown(&objects)
         ));
     }
@@ -126,8 +136,7 @@ fn collect(
     }
     for file in files {
         // What may not run is refused when its turn comes.
-        let text = sql(plan, file)?;
-        let statements = script::statements_in(Some(&schema.name), file, &text);
+        let statements = statements(plan, Some(&schema.name), file);
         for statement in statements.unwrap_or_default() {
             if let Some((word @ ("function" | "trigger"), name)) = statement.object() {
                 let object = format!("{word} {}", quote::qualified(&schema.name, &name));
@@ -166,11 +175,8 @@ fn definer(schema: &str, statement: &Statement) -> Option<(Account, String)> {
             break;
         }
     }
-    let user = plain(tokens.next()?)?;
-    let host = match tokens.next()? {
-        Token::Variable(host) => unquoted(&String::from_utf8_lossy(host)[1..]),
-        _ => String::new(),
-    };
+    let account = Name::read(&mut tokens)?;
+    let (user, host) = (account.user, account.host.unwrap_or_default());
     let object = format!("{word} {}", quote::qualified(schema, &name));
     Some(((user, host), object))
 }
@@ -189,24 +195,10 @@ fn as_invoker(mut tokens: Tokens<'_>) -> bool {
     false
 }
 
-fn plain(token: Token<'_>) -> Option<String> {
-    match token {
-        Token::Text(text) => Some(unquoted(&String::from_utf8_lossy(text))),
-        token => token.name(),
-    }
-}
-
-fn unquoted(text: &str) -> String {
-    let Some(mark) = text.chars().next().filter(|c| "`'\"".contains(*c)) else {
-        return text.to_owned();
-    };
-    let inner = text[1..].strip_suffix(mark).unwrap_or(&text[1..]);
-    inner.replace(&format!("{mark}{mark}"), &mark.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script;
 
     #[test]
     fn definers_are_found() {

@@ -1,6 +1,7 @@
 //! Loads an archive, penstock's or MySQL Shell's: the steps from the first look at the target to the end of
 //! the journal.
 
+mod accounts;
 pub mod create_table;
 mod definers;
 mod generated;
@@ -15,7 +16,8 @@ mod skip_damaged;
 mod tablespaces;
 mod unselected;
 
-pub use plan::{LeftOut, LoadPlan, SchemaSelection, raw_bytes};
+pub use accounts::Earlier;
+pub use plan::{LeftOut, LoadPlan, Renaming, SchemaSelection, raw_bytes};
 
 use crate::completion::Completion;
 use crate::journal;
@@ -60,8 +62,15 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         .map(|l| l.waited().as_secs_f64());
     done.dumped_with = ::rows::archives::dumped_with(plan.whole_archive());
     done.from_source = plan.growing.is_some();
+    done.has_accounts = plan.archive.users_file().is_some();
     let of = |m: &archive::Manifest| (m.position.clone(), m.source.clone());
-    done.source = plan.whole_archive().manifest().map(of);
+    // The log changes objects by the names that they have on the source.
+    let same_names = plan.renaming.is_none();
+    done.source = plan
+        .whole_archive()
+        .manifest()
+        .filter(|_| same_names)
+        .map(of);
     Ok(done)
 }
 
@@ -86,6 +95,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         ));
     }
     precheck::target(&mut target, plan)?;
+    target.report.notes.extend(renamed(plan));
     let asked = &plan.archive.root().compatibility_options;
     if asked.iter().any(|o| o == "create_invisible_pks") {
         target.report.remarks.push("tables without a primary key are created as they are in the archive: its option create_invisible_pks has MySQL Shell add one".into());
@@ -93,7 +103,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let chunks: usize = plan.tables().map(|t| t.chunks.len()).sum();
     let input = Input {
         word: "archive",
-        schemas: Some(plan.schemas.len()),
+        schemas: Some(plan.schema_names().len()),
         pieces: format!("of {chunks} chunks"),
     };
     let previous = previous_load(&mut target, &input, plan)?;
@@ -101,7 +111,14 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let journal = match previous {
         PreviousLoad::None if repairs => Some(kept_journal(&target, plan)?),
         PreviousLoad::None => None,
-        PreviousLoad::Interrupted(journal) => Some(journal),
+        PreviousLoad::Interrupted(journal) => {
+            target.earlier = Earlier {
+                made: journal.accounts().clone(),
+                locked: journal.accounts().clone(),
+                refused: None,
+            };
+            Some(journal)
+        }
         PreviousLoad::Completed(completion) => return already_complete(target, plan, completion),
     };
     let mut methods = MethodPlan::choose(&mut target, plan, journal.as_ref())?;
@@ -135,7 +152,8 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let outcome = rows::load(&mut target, plan, &wire, &tables, &prepared.journal);
     let (rows_seconds, bottleneck) = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     let phase = run.phase("creating foreign keys, routines, views", 1);
-    let outcome = objects::create(&mut target, plan, &prepared.foreign);
+    let outcome = accounts::create(&mut target, plan, &prepared.journal);
+    let outcome = outcome.and_then(|()| objects::create(&mut target, plan, &prepared.foreign));
     let outcome = outcome.and_then(|()| unselected::triggers(&mut target, plan));
     outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     drop(phase);
@@ -187,7 +205,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let loaded = tables.iter().map(loaders::Table::raw_bytes).sum::<u64>() + import.raw_bytes;
     Ok(Summary {
         completion: Completion::left(&target, &journal::identity(plan)?),
-        schemas: plan.schemas.len() as u64,
+        schemas: plan.schema_names().len() as u64,
         tables: (tables.len() - emptied) as u64,
         views: plan.views() - target.report.refused_views,
         rows: tables.iter().map(|t| t.loaded.load(Ordering::SeqCst)).sum(),
@@ -201,10 +219,30 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         verified,
         bottleneck,
         digests: true,
-        accounts: plan.accounts(),
+        accounts: plan.accounts_left(),
         not_compared: not_compared(plan),
         ..Summary::of(target, tuning.finish())
     })
+}
+
+/// Which names are others than in the archive, for the user.
+fn renamed(plan: &LoadPlan) -> Vec<String> {
+    let Some(renaming) = &plan.renaming else {
+        return Vec::new();
+    };
+    let schemas = renaming
+        .map
+        .schemas()
+        .map(|(old, new)| (server::quote::ident(old), server::quote::ident(new)));
+    let name = |n: &(String, String)| server::quote::qualified(&n.0, &n.1);
+    let tables = renaming
+        .map
+        .tables()
+        .map(|(old, new)| (name(old), name(new)));
+    schemas
+        .chain(tables)
+        .map(|(old, new)| format!("{old} of the source is {new} here"))
+        .collect()
 }
 
 /// The tables that no digest can be taken of.
@@ -261,14 +299,14 @@ fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) 
     };
     Ok(Summary {
         completion: Completion::left(&t, &journal::identity(plan)?),
-        schemas: plan.schemas.len() as u64,
+        schemas: plan.schema_names().len() as u64,
         tables: plan.tables().count() as u64,
         views: plan.views(),
         rows: plan.tables().filter_map(|t| t.rows).sum(),
         already_loaded_bytes: plan.raw_bytes(),
         verified,
         digests,
-        accounts: plan.accounts(),
+        accounts: plan.accounts_left(),
         not_compared: not_compared(plan),
         exceptions: completion.exceptions,
         already_complete: true,
@@ -372,6 +410,7 @@ fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<P
             let gone = existing.missing.iter().find(|m| !earlier.left_out(m));
             match gone {
                 None => {
+                    t.earlier = earlier.accounts;
                     repair(t, &existing);
                     return Ok(false);
                 }

@@ -4,7 +4,7 @@
 //! ends with the exit code for exceptions.
 
 use super::LoadPlan;
-use super::prepare::{ForeignKeys, is_there, sql};
+use super::prepare::{ForeignKeys, is_there, statements};
 use crate::Target;
 use crate::script::{self, Allowed, Statement};
 use base::{Result, failpoint};
@@ -26,8 +26,7 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
                 continue;
             }
             if let Some(file) = &table.triggers {
-                let text = sql(plan, file)?;
-                let statements = script::statements_in(Some(&schema.name), file, &text)?;
+                let statements = statements(plan, Some(&schema.name), file)?;
                 let kinds = [Allowed::Trigger, Allowed::Database];
                 t.programs(&schema.name, &statements, &kinds, file)?;
             }
@@ -43,7 +42,7 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
             if t.kept.contains(&quote::qualified(&schema.name, &view.name)) {
                 continue;
             }
-            let mut statements = script::statements(&view.ddl, &sql(plan, &view.ddl)?)?;
+            let mut statements = statements(plan, None, &view.ddl)?;
             for s in statements.iter_mut().filter(|s| s.kind == Allowed::View) {
                 s.text = script::or_replace(&s.text);
             }
@@ -60,6 +59,8 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
         )?;
     }
     t.report.refused_views = refused.len() as u64;
+    // What they are about is there now, and no event runs yet.
+    super::accounts::grant(t, plan)?;
     t.schema_programs(plan, Allowed::Event)
 }
 
@@ -68,7 +69,7 @@ impl Target<'_> {
         for part in plan.schemas.iter().filter(|p| p.whole) {
             let schema = &plan.archive.schemas()[part.at];
             for file in &schema.ddl {
-                let statements = script::statements(file, &sql(plan, file)?)?;
+                let statements = statements(plan, None, file)?;
                 let statements: Vec<Statement> = statements
                     .into_iter()
                     .filter(|s| !(s.kind == Allowed::Database && s.text.contains("CREATE")))
@@ -120,6 +121,12 @@ impl Target<'_> {
                         }
                         None => format!("a statement in {file}"),
                     };
+                    if let Some(why) = &s.unsure {
+                        self.not_renamed(&what, why);
+                        continue;
+                    }
+                    self.report.notes.extend(s.notes.iter().cloned());
+                    self.names_left(&what, s);
                     let is_event = matches!(&object, Some(("event", _)));
                     let text = match is_event && self.options.for_replica {
                         true => script::for_replica(&s.text),
@@ -200,6 +207,13 @@ impl Target<'_> {
                 self.programs(schema, one, &[], file)?;
                 continue;
             }
+            let what = format!("view {}", quote::qualified(schema, name));
+            if let Some(why) = &s.unsure {
+                self.not_renamed(&what, why);
+                made = false;
+                continue;
+            }
+            self.names_left(&what, s);
             let Err(error) = self.conn.execute(&s.text) else {
                 continue;
             };
@@ -233,6 +247,20 @@ impl Target<'_> {
             }
         }
         Ok(made)
+    }
+
+    /// Names an object that is not created, because its references to others are not certain.
+    fn not_renamed(&mut self, what: &str, why: &str) {
+        self.refused(format!(
+            "{what} is not created: {why}; create it by hand, with the names that it shall use"
+        ));
+    }
+
+    /// Names what is in strings of an object, where it may be a name that changed.
+    fn names_left(&mut self, what: &str, s: &Statement) {
+        for left in &s.left {
+            self.refused(format!("{what}: {left}"));
+        }
     }
 
     /// Adds foreign keys; a refusal is an exception.

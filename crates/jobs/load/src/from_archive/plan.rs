@@ -1,12 +1,14 @@
 //! What is loaded: the part of an archive that the selection leaves.
 
+use crate::rename::Names;
 use crate::tablespace::MethodPlan;
 use crate::target::Target;
 use archive::Archive;
 use archive::open::{Table, View};
 use instance::tune;
+use rows::accounts::Account;
 use rows::feed::{Load, TableName};
-use server::{Identity, quote};
+use server::{Identity, NameMap, quote};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
@@ -26,8 +28,72 @@ pub struct LoadPlan {
     pub damaged: Vec<LeftOut>,
     /// Files that are damaged and that nothing reads.
     pub unread: BTreeSet<String>,
+    /// The accounts that are made, if they are asked for.
+    pub accounts: Option<Vec<Account>>,
     /// The dump, if it is loaded while it is written.
     pub growing: Option<Growing>,
+    /// What is renamed, if anything is.
+    pub renaming: Option<Renaming>,
+}
+
+/// Other names than those of the source.
+pub struct Renaming {
+    /// Which.
+    pub map: Arc<NameMap>,
+    /// By file with definitions: the schema of its objects on the source, and on the target.
+    homes: HashMap<String, (String, String)>,
+    /// Schemas of the archive.
+    schemas: BTreeSet<String>,
+    /// Functions of the archive.
+    functions: BTreeSet<String>,
+}
+
+impl Renaming {
+    /// Of an archive that is renamed already.
+    pub fn of(archive: &Archive, map: &Arc<NameMap>) -> Option<Renaming> {
+        if map.is_empty() {
+            return None;
+        }
+        let mut homes = HashMap::new();
+        for schema in archive.schemas() {
+            for table in &schema.tables {
+                let home = (table.source.0.clone(), schema.name.clone());
+                let files = table.ddl.iter().chain(&table.triggers);
+                homes.extend(files.map(|f| (f.clone(), home.clone())));
+            }
+            for view in &schema.views {
+                let home = (view.source.0.clone(), schema.name.clone());
+                homes.extend([&view.pre, &view.ddl].map(|f| (f.clone(), home.clone())));
+            }
+            let home = (
+                schema.source.clone().unwrap_or_default(),
+                schema.name.clone(),
+            );
+            homes.extend(schema.ddl.iter().map(|f| (f.clone(), home.clone())));
+        }
+        let schemas = archive.schemas().iter();
+        Some(Renaming {
+            map: Arc::clone(map),
+            homes,
+            functions: schemas
+                .clone()
+                .flat_map(|s| s.meta.functions.iter().flatten().cloned())
+                .collect(),
+            schemas: schemas.filter_map(|s| s.source.clone()).collect(),
+        })
+    }
+
+    /// What the names in a file mean.
+    pub(crate) fn names<'a>(&'a self, file: &str) -> Option<Names<'a>> {
+        let (home, to) = self.homes.get(file)?;
+        Some(Names {
+            map: &self.map,
+            home,
+            to,
+            schemas: &self.schemas,
+            functions: &self.functions,
+        })
+    }
 }
 
 /// An archive that is being written while it is loaded.
@@ -50,6 +116,16 @@ pub struct LeftOut {
     pub schema: String,
     /// The table or view that is not loaded.
     pub object: Option<String>,
+}
+
+impl LeftOut {
+    /// Says by the name that it would have on the target what it is.
+    pub(super) fn rename(&mut self, map: &NameMap) {
+        match &mut self.object {
+            Some(object) => (self.schema, *object) = map.table(&self.schema, object),
+            None => self.schema = map.schema(&self.schema).to_owned(),
+        }
+    }
 }
 
 /// The selected part of one schema.
@@ -98,9 +174,12 @@ impl LoadPlan {
         })
     }
 
-    /// The accounts that the archive holds.
-    pub(super) fn accounts(&self) -> Vec<String> {
-        self.archive.root().users.clone().unwrap_or_default()
+    /// The accounts that the archive holds and that stay there.
+    pub(super) fn accounts_left(&self) -> Vec<String> {
+        match self.accounts {
+            Some(_) => Vec::new(),
+            None => self.archive.root().users.clone().unwrap_or_default(),
+        }
     }
 
     /// How much it is, for tuning.
@@ -129,8 +208,7 @@ impl LoadPlan {
         let Some(growing) = &self.growing else {
             return raw_bytes(table);
         };
-        let name = (table.schema.clone(), table.name.clone());
-        growing.estimates.get(&name).copied().unwrap_or(0)
+        growing.estimates.get(&table.source).copied().unwrap_or(0)
     }
 
     /// Whether the archive has rows of a table, or may get some.
@@ -142,6 +220,32 @@ impl LoadPlan {
     pub fn whole_archive(&self) -> &Archive {
         let whole = self.growing.as_ref().and_then(|g| g.whole.get());
         whole.unwrap_or(&self.archive)
+    }
+
+    /// The options that say which names change.
+    pub fn options_of_names(&self) -> Vec<String> {
+        let renaming = self.renaming.as_ref();
+        renaming.map_or(Vec::new(), |r| r.map.options())
+    }
+
+    /// Schemas that are loaded, by name.
+    pub(super) fn schema_names(&self) -> BTreeSet<&str> {
+        let schemas = self.schemas.iter().map(|p| &self.archive.schemas()[p.at]);
+        schemas.map(|s| s.name.as_str()).collect()
+    }
+
+    /// Whether nothing is loaded under the name that it has on the source.
+    pub(super) fn is_all_renamed(&self) -> bool {
+        let same_table = |t: &Table| t.source.0 == t.schema && t.source.1 == t.name;
+        let same_view = |v: &View| v.source.0 == v.schema && v.source.1 == v.name;
+        let same_schema = |p: &SchemaSelection| {
+            let schema = &self.archive.schemas()[p.at];
+            p.whole && schema.source.as_ref() == Some(&schema.name)
+        };
+        self.renaming.is_some()
+            && !self.schemas.iter().any(same_schema)
+            && !self.tables().any(same_table)
+            && !self.selected_views().any(same_view)
     }
 
     /// Views that are loaded.

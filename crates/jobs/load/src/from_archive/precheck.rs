@@ -3,7 +3,7 @@
 
 use super::definers::{self, Programs};
 use super::plan::Growing;
-use super::{LoadPlan, SchemaSelection};
+use super::{LoadPlan, Renaming, SchemaSelection};
 use crate::journal;
 use crate::{Options, Target, check_writable, refused};
 use archive::Archive;
@@ -11,6 +11,7 @@ use archive::open::Table;
 use base::units::printable;
 use base::{Error, Kind, Result};
 use rows::archives::{open_definitions, open_tolerant};
+use rows::renaming;
 use rows::selection::check_matched;
 use run::Run;
 use run::failure;
@@ -26,38 +27,58 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         Some(feed) => Some((feed, feed.definitions(|| run.check())?)),
         None => None,
     };
-    let archive = match growing {
+    let mut archive = match growing {
         Some(_) => open_definitions(&options.from)?,
         None => open_tolerant(&options.from)?,
     };
-    let damaged = super::skip_damaged::of_metadata(run, options, &archive)?;
-    let filter = &options.filter;
+    let mut damaged = super::skip_damaged::of_metadata(run, options, &archive)?;
+    let (filter, map) = (&options.filter, &options.names);
+    let whole = |schema: &archive::open::Schema| {
+        let source = schema.source.as_ref();
+        source.is_some_and(|s| filter.whole_schema(s))
+    };
+    for schema in archive.schemas() {
+        // Each pattern sees each name, so that one without a match is noticed.
+        let names = schema.tables.iter().map(|t| &t.name);
+        for name in names.chain(schema.views.iter().map(|v| &v.name)) {
+            filter.table(&schema.name, name);
+        }
+        filter.schema(&schema.name);
+    }
+    check_matched(filter)?;
+    renaming::check(&archive, map, filter)?;
+    renaming::rename(&mut archive, map, filter);
+    for left_out in &mut damaged {
+        left_out.rename(map);
+    }
     let mut schemas = Vec::new();
     for (at, schema) in archive.schemas().iter().enumerate() {
-        if !filter.schema(&schema.name) {
-            continue;
-        }
-        let wanted = |names: Vec<&String>| -> Vec<usize> {
+        let wanted = |names: Vec<&(String, String)>| -> Vec<usize> {
             names
                 .iter()
                 .enumerate()
-                .filter(|(_, n)| filter.table(&schema.name, n))
+                .filter(|(_, (schema, name))| filter.table(schema, name))
                 .map(|(i, _)| i)
                 .collect()
         };
-        schemas.push(SchemaSelection {
+        let part = SchemaSelection {
             at,
-            whole: filter.whole_schema(&schema.name),
-            tables: wanted(schema.tables.iter().map(|t| &t.name).collect()),
-            views: wanted(schema.views.iter().map(|v| &v.name).collect()),
-        });
+            whole: whole(schema),
+            tables: wanted(schema.tables.iter().map(|t| &t.source).collect()),
+            views: wanted(schema.views.iter().map(|v| &v.source).collect()),
+        };
+        // All of it may have moved to another schema.
+        let empty = !part.whole && part.tables.is_empty() && part.views.is_empty();
+        let selected = schema.source.as_ref().is_some_and(|s| filter.schema(s));
+        if !empty || selected && map.is_empty() {
+            schemas.push(part);
+        }
     }
-    check_matched(filter)?;
     run.check()?;
     let left_out: Vec<&str> = archive
         .schemas()
         .iter()
-        .map(|s| s.name.as_str())
+        .filter_map(|s| s.source.as_deref())
         .filter(|s| server::filter::is_system_schema(s) && !filter.schema(s))
         .collect();
     if !left_out.is_empty() {
@@ -74,6 +95,8 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
     }
     let mut plan = LoadPlan {
         source: source(&archive),
+        accounts: super::accounts::of_archive(options, &archive)?,
+        renaming: Renaming::of(&archive, map),
         archive,
         schemas,
         refused: OnceLock::new(),
@@ -116,6 +139,8 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     if let Some(source) = &plan.source
         && !t.options.allow_same_server
         && plan.archive.has_manifest()
+        // Beside the originals there is no danger for them.
+        && (plan.growing.is_some() || !plan.is_all_renamed())
         && source.same_server(&t.id)
     {
         if plan.growing.is_some() {
@@ -126,7 +151,7 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
             "{} is the server that the archive was taken from",
             t.options.target.endpoint
         ))
-        .hint("check --into; to restore a lost schema on purpose, add --allow-same-server"));
+        .hint("check --into; to restore a lost schema on purpose, add --allow-same-server; to restore beside the original, give every schema or table another name (--map-schema, --map-table)"));
     }
     let programs = Programs::read(t, plan)?;
     let lacking = privileges(t, plan, &programs)?;
@@ -143,7 +168,7 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
             return Err(Error::new(e.kind, format!("{}; {}", e.what, lacking.what)).hint(hint));
         }
     }
-    definers::check(t, programs)?;
+    definers::check(t, plan, programs)?;
     names(t, plan)
 }
 
@@ -216,21 +241,31 @@ fn privileges(t: &mut Target<'_>, plan: &LoadPlan, programs: &Programs) -> Resul
         .any(|s| has(&s.meta.functions) || has(&s.meta.procedures));
     let events = schemas.iter().any(|s| has(&s.meta.events));
     let needs = LoadNeeds {
-        schemas: schemas.iter().map(|s| s.name.clone()).collect(),
+        schemas: plan.schema_names().into_iter().map(str::to_owned).collect(),
         views: plan.schemas.iter().any(|p| !p.views.is_empty()),
         triggers: plan.tables().any(|t| t.triggers.is_some()),
         routines,
         functions: programs.trusted.iter().any(|o| o.starts_with("function ")),
         events,
         definers: false,
+        accounts: plan.accounts.is_some(),
         skip_binlog: t.options.skip_binlog,
     };
+    let given = super::accounts::grants(plan, &t.id);
+    let given: Vec<String> = given.iter().map(rows::accounts::Grant::sql).collect();
+    let given = granted.missing_to_grant(&given);
     let fatal = granted.missing_for_load(&t.id, &needs);
     let trust = granted.missing_trust(&t.id, &needs);
     let others = programs.of_others(&granted.account);
     let definers = !others.is_empty();
     let all = granted.missing_for_load(&t.id, &LoadNeeds { definers, ..needs });
     if fatal.is_empty() && trust.is_none() {
+        if !given.is_empty() {
+            t.run.observer.warn(printable(&format!(
+                "the target will refuse some grants of the archive's accounts, for this account may not give them: {};",
+                given.join("; ")
+            )));
+        }
         if !all.is_empty() {
             t.run.observer.warn(printable(&format!(
                 "the target will refuse {}, for this account may not create objects of other definers: {};",
@@ -240,7 +275,11 @@ fn privileges(t: &mut Target<'_>, plan: &LoadPlan, programs: &Programs) -> Resul
         }
         return Ok(None);
     }
-    let mut hint: Vec<String> = all.into_iter().map(|grant| format!("{grant};")).collect();
+    let mut hint: Vec<String> = all
+        .into_iter()
+        .chain(given)
+        .map(|grant| format!("{grant};"))
+        .collect();
     hint.extend(trust.map(|statement| {
         printable(&format!(
             "{statement}; for {}: the target's binary log is on (error 1419)",

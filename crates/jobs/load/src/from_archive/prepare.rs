@@ -6,7 +6,8 @@
 
 use super::{LoadPlan, create_table, skip_damaged, tablespaces};
 use crate::journal::{self, Journal};
-use crate::script::{self, Allowed};
+use crate::rename;
+use crate::script::{self, Allowed, Statement};
 use crate::{MethodPlan, Target};
 use archive::open::Table;
 use base::units::printable;
@@ -99,7 +100,7 @@ pub fn create(
         for at in &part.views {
             // Only the CREATE is taken from the file: its DROP would remove an existing object.
             let view = &schema.views[*at];
-            for s in script::statements(&view.pre, &sql(plan, &view.pre)?)? {
+            for s in statements(plan, None, &view.pre)? {
                 if s.kind == Allowed::View {
                     let doing = format!(
                         "cannot create a placeholder of view {}",
@@ -208,6 +209,20 @@ pub fn sql(plan: &LoadPlan, file: &str) -> Result<String> {
         .map_err(|e| skip_damaged::or(failure::archive("cannot read a definition", &e)))
 }
 
+/// The statements of a file, under the names that its objects get; `schema` is that of its objects, on the source unless
+/// names are mapped.
+pub fn statements(plan: &LoadPlan, schema: Option<&str>, file: &str) -> Result<Vec<Statement>> {
+    let names = plan.renaming.as_ref().and_then(|r| r.names(file));
+    let schema = names.map(|n| n.home).or(schema);
+    let mut all = script::statements_in(schema, file, &sql(plan, file)?)?;
+    if let Some(names) = names {
+        for statement in &mut all {
+            rename::statement(statement, &names);
+        }
+    }
+    Ok(all)
+}
+
 /// Creates a schema; false if it existed.
 fn database(t: &mut Target<'_>, plan: &LoadPlan, schema: &archive::open::Schema) -> Result<bool> {
     let before = t.collation_of(&schema.name)?;
@@ -257,7 +272,7 @@ fn schema_collation(
     schema: &archive::open::Schema,
 ) -> Result<Option<String>> {
     for file in &schema.ddl {
-        for s in script::statements(file, &sql(plan, file)?)? {
+        for s in statements(plan, None, file)? {
             if s.kind == Allowed::Database && s.text.contains("CREATE") {
                 let (text, _) = adapted(t, plan, &s.text);
                 let at = text.to_ascii_uppercase().rfind(" COLLATE ");
@@ -280,7 +295,7 @@ fn create_database(
 ) -> Result<String> {
     let doing = format!("cannot create schema {}", quote::ident(&schema.name));
     for file in &schema.ddl {
-        for s in script::statements(file, &sql(plan, file)?)? {
+        for s in statements(plan, None, file)? {
             // ALTER DATABASE belongs to the routines around it.
             if s.kind == Allowed::Database && s.text.contains("CREATE") {
                 let text = ddl::add_if_not_exists(&s.text);

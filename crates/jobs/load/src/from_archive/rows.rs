@@ -11,7 +11,7 @@ use crate::sql::chunk_stream::Chunk;
 use crate::sql::loaders::{self, Loaders};
 use crate::sql::schedule::{Schedule, Work};
 use crate::target::{Target, connections};
-use ::rows::{archives, feed};
+use ::rows::{archives, feed, renaming};
 use archive::RowDigest;
 use archive::open::Table;
 use base::Result;
@@ -68,6 +68,7 @@ pub fn tables(
             Ok(loaders::Table {
                 schema: t.schema.clone(),
                 table: t.name.clone(),
+                source: t.source.clone(),
                 nontransactional,
                 bulk,
                 deferred_indexes: prepared.keys.get(&name).cloned().unwrap_or_default(),
@@ -176,9 +177,9 @@ pub fn load(
     })?;
     if let Some(growing) = &plan.growing {
         // Now it has the digests of all rows.
-        let _ = growing
-            .whole
-            .set(archives::open_definitions(&target.options.from)?);
+        let mut whole = archives::open_definitions(&target.options.from)?;
+        renaming::rename(&mut whole, &target.options.names, &target.options.filter);
+        let _ = growing.whole.set(whole);
     }
     let seconds = phase.seconds();
     drop(phase);

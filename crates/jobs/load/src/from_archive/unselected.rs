@@ -15,7 +15,13 @@ pub(super) fn triggers(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     let filter = &t.options.filter;
     let mut left_out: BTreeMap<&str, Vec<&Table>> = BTreeMap::new();
     for table in plan.archive.tables() {
-        if table.triggers.is_some() && !filter.table(&table.schema, &table.name) {
+        let selected = filter.table(&table.source.0, &table.source.1);
+        // A table that is loaded may have got its name.
+        let taken = || {
+            plan.tables()
+                .any(|t| t.schema == table.schema && t.name == table.name)
+        };
+        if table.triggers.is_some() && !selected && (plan.renaming.is_none() || !taken()) {
             left_out.entry(&table.schema).or_default().push(table);
         }
     }

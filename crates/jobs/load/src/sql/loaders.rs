@@ -31,6 +31,8 @@ pub struct Table {
     pub schema: String,
     /// Table name.
     pub table: String,
+    /// Schema and name where it was dumped.
+    pub source: (String, String),
     /// Quoted, qualified.
     pub name: String,
     /// `LOAD DATA …` for each of its chunks.
@@ -175,7 +177,7 @@ impl Loaders<'_> {
     pub fn follow(&self, feed: &feed::Load, stop: &Stop<'_>) -> Result<()> {
         let names = self.tables.iter().enumerate();
         let places: HashMap<(&str, &str), usize> = names
-            .map(|(n, t)| ((t.schema.as_str(), t.table.as_str()), n))
+            .map(|(n, t)| ((t.source.0.as_str(), t.source.1.as_str()), n))
             .collect();
         loop {
             stop.check()?;

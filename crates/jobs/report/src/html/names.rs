@@ -14,6 +14,7 @@ pub fn kind(k: Kind) -> &'static str {
         Kind::Load => "load",
         Kind::Verify => "verify",
         Kind::Rescue => "rescue",
+        Kind::Check => "warm check",
         Kind::Tpcc => "bench tpcc",
         Kind::Impact => "bench impact",
         Kind::Other => "run",

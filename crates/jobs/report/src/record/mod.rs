@@ -72,6 +72,8 @@ pub enum Kind {
     Verify,
     /// `penstock rescue`.
     Rescue,
+    /// `penstock warm check`.
+    Check,
     /// `penstock bench tpcc run`.
     Tpcc,
     /// `penstock bench impact`.

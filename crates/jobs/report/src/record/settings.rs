@@ -71,6 +71,17 @@ pub fn rescue(o: &rescue::Options) -> Record {
     r
 }
 
+/// What is known before queries are replayed.
+pub fn warm_check(o: &warm::check::Options) -> Record {
+    let mut r = Record::new(Kind::Check, "Queries replayed");
+    for (name, server) in ["live server", "new server"].iter().zip(&o.servers) {
+        setting(&mut r, name, &server.endpoint);
+    }
+    setting(&mut r, "queries at most", o.most);
+    setting(&mut r, "longest query", seconds(o.longest.as_secs_f64()));
+    r
+}
+
 /// What is known before a load begins.
 pub fn load(o: &load::Options) -> Record {
     let mut r = Record::new(Kind::Load, format!("Load into {}", o.target.endpoint));

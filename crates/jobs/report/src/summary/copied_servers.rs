@@ -55,7 +55,7 @@ pub fn copied_servers(d: &servers::Summary) -> Summary {
         )),
         None => {}
     }
-    s.add(not_in_archives());
+    s.add(not_in_archives(false));
     let not_seen = Item::new("not seen").list(&read.not_seen);
     s.add(not_seen.key("not_seen", &read.not_seen));
     s.add_exceptions(&exceptions);

@@ -39,13 +39,26 @@ pub fn dump(d: &dump::Summary) -> Summary {
     for item in impact_on_others(d.impact.as_ref()) {
         s.add(item);
     }
-    s.add(not_in_archives());
+    s.add(accounts(d.accounts));
+    s.add(not_in_archives(d.accounts.is_some()));
     let not_seen = Item::new("not seen").list(&d.not_seen);
     s.add(not_seen.key("not_seen", &d.not_seen));
     s.add_exceptions(&d.exceptions);
     let path = d.path.clone();
     s.add(Item::new("archive").shown(&path).key("archive", path));
     s
+}
+
+/// Accounts that are in the archive.
+pub(super) fn accounts(accounts: Option<u64>) -> Item {
+    let item = Item::new("accounts").key("accounts", accounts);
+    match accounts {
+        Some(n) => item.line(format!(
+            "{}, with the hashes of their passwords",
+            things(n, "account or role").replace("account or roles", "accounts and roles")
+        )),
+        None => item,
+    }
 }
 
 /// What was read of the source.

@@ -36,6 +36,9 @@ pub fn load(d: &load::Summary) -> Summary {
         .flat_map(|v| v.indexes_not_compared.clone());
     s.add(indexes_not_compared(&indexes.collect::<Vec<_>>()));
     s.add(accounts(&d.accounts));
+    for item in accounts_made(d.accounts_made.as_ref()) {
+        s.add(item);
+    }
     add_import(&mut s, &d.import);
     s.add(data_directory(d.managed.as_ref()));
     if d.managed.as_ref().is_some_and(|own| !own.password) {
@@ -58,7 +61,7 @@ pub fn load(d: &load::Summary) -> Summary {
     s.add_dumped_with(&d.dumped_with);
     // A script of another tool may have them.
     if d.digests {
-        s.add(not_in_archives());
+        s.add(not_in_archives(d.has_accounts));
     }
     s.add_exceptions(&d.exceptions);
     s
@@ -172,10 +175,33 @@ fn accounts(accounts: &[String]) -> Item {
         return item;
     }
     item.line(format!(
-        "{} of the archive ({}): their statements are in @.users.sql",
+        "{} of the archive ({}): --users makes them; their statements are in @.users.sql",
         things(accounts.len() as u64, "account"),
         some(accounts)
     ))
+}
+
+/// What came of the accounts of the archive.
+fn accounts_made(d: Option<&load::AccountsMade>) -> Vec<Item> {
+    let Some(d) = d else { return Vec::new() };
+    let list = |all: &[String]| match all.len() {
+        0 => "none".to_owned(),
+        n => format!("{} ({})", things(n as u64, "account"), some(all)),
+    };
+    let mut items = vec![
+        Item::new("accounts")
+            .line(format!("made: {}", list(&d.made)))
+            .key("accounts_made", &d.made),
+    ];
+    let kept = Item::new("accounts").key("accounts_kept", &d.kept);
+    items.push(match d.kept.is_empty() {
+        true => kept,
+        false => kept.line(format!(
+            "left as they were, for the target has them: {}",
+            d.kept.join(", ")
+        )),
+    });
+    items
 }
 
 /// Tables imported as tablespaces, and why the others were not.

@@ -22,7 +22,7 @@ pub fn plan(p: &Plan, target: Option<&str>) -> Summary {
     if target.is_none() {
         s.add(
             Item::new(
-                "accounts that the target must have, for the log changes them and a dump has none",
+                "accounts that the target must have, for the log changes them and the accounts of a dump are not restored with it",
             )
             .list(&accounts)
             .key("accounts_needed", &accounts),

@@ -45,6 +45,7 @@ pub fn offline(d: &verify::Offline) -> Summary {
         Better::Neither,
     ));
     s.add(rows(d.rows));
+    s.add(super::dump::accounts(d.accounts));
     let digests = Item::new("digests").key("digests", d.digests);
     s.add(if d.digests {
         digests

@@ -45,11 +45,32 @@ pub fn warm_save(d: &save::Summary) -> Summary {
 
 /// Describes what was loaded.
 pub fn warm_load(d: &load::Summary) -> Summary {
-    let heading = match d.exceptions.is_empty() {
+    let mut s = loaded("warm load", d, &d.exceptions);
+    s.add_exceptions(&d.exceptions);
+    s
+}
+
+/// Describes what was saved and loaded.
+pub fn warm_copy(saved: &save::Summary, d: &load::Summary) -> Summary {
+    let exceptions = [saved.exceptions.clone(), d.exceptions.clone()].concat();
+    let mut s = loaded("warm copy", d, &exceptions);
+    s.add(
+        Item::new("source")
+            .line(format!("{}, {:.2} s", saved.header.server, saved.seconds))
+            .key("source", &saved.header.server)
+            .number("source_duration", saved.seconds),
+    );
+    s.add(pages(&saved.header.pages, saved.header.page_size));
+    s.add_exceptions(&exceptions);
+    s
+}
+
+fn loaded(job: &'static str, d: &load::Summary, exceptions: &[String]) -> Summary {
+    let heading = match exceptions.is_empty() {
         true => "The server is warm",
         false => "The server is warm, with exceptions",
     };
-    let mut s = Summary::new("warm load", heading);
+    let mut s = Summary::new(job, heading);
     s.add(
         Item::new("server")
             .shown(&d.target)
@@ -90,7 +111,6 @@ pub fn warm_load(d: &load::Summary) -> Summary {
     for item in duration_at(d.seconds, d.bytes, " of hot pages") {
         s.add(item);
     }
-    s.add_exceptions(&d.exceptions);
     s
 }
 

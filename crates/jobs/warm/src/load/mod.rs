@@ -1,14 +1,18 @@
 //! `warm load`: the ranges of a file are read on another server, so that their pages are in its buffer pool.
 //!
 //! `plan` makes statements of ranges, `condition` their conditions, `read` runs them; `young` makes one reading enough.
+//! `in_memory` runs a few of them to see how much is there already.
 //!
 //! Invariant: sessions are read-only and their statements return one row each; nothing of the server is set unless that was
 //! asked for. A stop leaves warm what was read until then.
 
 mod condition;
+mod in_memory;
 mod plan;
 mod read;
 mod young;
+
+pub use in_memory::{InMemory, in_memory};
 
 use crate::file::HotSet;
 use base::{Error, Kind, Result};
@@ -89,13 +93,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     drop(phase);
     let pool = number(&id, "innodb_buffer_pool_size").unwrap_or(0);
     let page = id.innodb_page_size.max(1);
-    // The server keeps so many pages free, by evicting others.
-    let kept = number(&id, "innodb_lru_scan_depth").unwrap_or(1024)
-        * number(&id, "innodb_buffer_pool_instances").unwrap_or(1)
-        * page;
-    // MySQL fills them in the end, where nothing is written.
-    let held = pool.saturating_sub(if id.is_mariadb() { kept } else { 0 });
-    let room = (held as f64 * options.share) as u64;
+    let kept = kept_free(&id);
+    let room = room(&id, options.share);
     let folds = id.lower_case_table_names != 0;
     let plan = match &set {
         Some(set) => Plan::of_file(set, &catalog, &options.filter, folds, room),
@@ -186,6 +185,21 @@ impl Counters {
             free: of("Innodb_buffer_pool_pages_free"),
         })
     }
+}
+
+/// Bytes of pages that the server keeps free, by evicting others.
+fn kept_free(id: &Identity) -> u64 {
+    number(id, "innodb_lru_scan_depth").unwrap_or(1024)
+        * number(id, "innodb_buffer_pool_instances").unwrap_or(1)
+        * id.innodb_page_size.max(1)
+}
+
+/// Bytes of the pool that may be filled, of this share of it.
+pub(crate) fn room(id: &Identity, share: f64) -> u64 {
+    let pool = number(id, "innodb_buffer_pool_size").unwrap_or(0);
+    // MySQL fills the free pages in the end, where nothing is written.
+    let kept = if id.is_mariadb() { kept_free(id) } else { 0 };
+    (pool.saturating_sub(kept) as f64 * share) as u64
 }
 
 fn number(id: &Identity, name: &str) -> Option<u64> {

@@ -74,7 +74,7 @@ pub fn all(
     phase.counters.bytes_expected.set(plan.bytes());
     let mut conns = Vec::new();
     for _ in 0..threads {
-        conns.push(connect(run, options, id)?);
+        conns.push(connect(run, &options.target, id)?);
     }
     let work = Work {
         room,
@@ -218,8 +218,8 @@ impl Work<'_> {
 }
 
 /// A session that reads: it takes rows as they are, so that no old version of one is looked for.
-fn connect(run: &Run, options: &Options, id: &Identity) -> Result<Conn> {
-    let mut conn = run::connect::connection(run, &options.target)?;
+pub fn connect(run: &Run, target: &wire::Options, id: &Identity) -> Result<Conn> {
+    let mut conn = run::connect::connection(run, target)?;
     run::connect::prepared(session::for_rows(&mut conn, id))?;
     for sql in [
         "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",

@@ -1,6 +1,6 @@
 //! How the records of a table's indexes lie: of MySQL from its file, of MariaDB from the catalog and the dictionary.
 
-use super::dictionary::{Part, Root};
+use crate::dictionary::{Part, Root};
 use base::units::printable;
 use innodb::read::mariadb::{self, Definition, KeyKind};
 use innodb::read::sdi::Sdi;

@@ -1,6 +1,6 @@
 //! The hot ranges of one table or partition: which of its leaves are in the list, and between which keys they lie.
 
-use super::dictionary::Part;
+use crate::dictionary::Part;
 use crate::file::{Counts, IndexColumn, IndexRanges, Range, Value};
 use crate::page_list::Pages;
 use base::units::printable;

@@ -1,22 +1,21 @@
 //! `warm save`: the hot part of a buffer pool as key ranges.
 //!
-//! `list` gets the numbers of the hot pages, `dictionary` says which tables they are of, `definition` how their records
-//! lie, `index` finds the keys between which they lie.
+//! `crate::list` gets the numbers of the hot pages, `crate::dictionary` says which tables they are of, `definition` how their
+//! records lie, `index` finds the keys between which they lie.
 //!
 //! Invariant: the server's files are only opened for reading, and of each index only the levels above the leaves are
 //! read (with the leaves of rows whose off-page values are hot). A page that is not placed is counted, and its table
 //! named where more than a stale page is the reason.
 
 mod definition;
-mod dictionary;
 mod index;
-mod list;
 
+use crate::dictionary::{self, Part};
 use crate::file::{Counts, Header, HotSet, IndexRanges};
 use crate::page_list::{PageList, Pages};
+use crate::{datadir, list};
 use base::units::printable;
 use base::{Error, Kind, Result, lock};
-use dictionary::Part;
 use index::Outcome;
 use innodb::read::sdi::Sdi;
 use run::{Run, failure};
@@ -77,16 +76,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         ));
     }
     run::connect::prepared(session::for_catalog(&mut conn, &id))?;
-    let datadir = options
-        .datadir
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(&id.datadir));
-    if !datadir.is_dir() {
-        let shown = printable(&datadir.display().to_string());
-        return Err(Error::new(Kind::Target, format!("the data directory {shown} is not a directory here")).hint(
-            "run penstock on the server's host; --datadir names the directory where that is another one from here",
-        ));
-    }
+    let datadir = datadir::of(&id, options.datadir.as_deref())?;
     let phase = run.phase("reading definitions", 1);
     let catalog = Catalog::read(&mut conn, &id, &options.filter)
         .map_err(|e| failure::server("cannot read the catalog", e))?;

@@ -30,6 +30,16 @@ pub(super) fn agree(content: &Content, manifest: &Manifest, report: &mut Report)
             report.problem(problem.of_table(&t.schema, &t.table));
         }
     }
+    let named = content.root.users.as_ref().map(|u| u.len() as u64);
+    if named != manifest.accounts {
+        let say = |n: Option<u64>| n.map_or("no".to_owned(), |n| n.to_string());
+        let what = format!(
+            "it names {} accounts, the manifest has {}",
+            say(named),
+            say(manifest.accounts)
+        );
+        report.problem(Problem::new(ProblemKind::Disagrees, meta::ROOT, what));
+    }
     if content.done.data_bytes != manifest.totals.raw_bytes {
         let (said, is) = (content.done.data_bytes, manifest.totals.raw_bytes);
         let what = format!("dataBytes is {said}, the manifest's chunks have {is}");

@@ -57,6 +57,8 @@ pub struct Privileges {
     /// Schema patterns, as granted.
     schemas: Vec<(String, BTreeSet<String>)>,
     tables: BTreeMap<(String, String), BTreeSet<String>>,
+    /// Where what is held may be given on.
+    given_on: Vec<Scope>,
     /// Taken away from the global ones, per schema.
     revoked: Vec<(String, BTreeSet<String>)>,
     /// Schema names in grants are literal (MySQL with `partial_revokes`).
@@ -119,6 +121,9 @@ impl Privileges {
             return;
         };
         let set: BTreeSet<String> = parsed.privileges.into_iter().collect();
+        if parsed.option && !parsed.revoke {
+            self.given_on.push(parsed.scope.clone());
+        }
         match (parsed.revoke, parsed.scope) {
             (true, Scope::Schema(schema)) => self.revoked.push((schema, set)),
             (true, _) => {}
@@ -193,14 +198,60 @@ impl Privileges {
         by_scope
             .into_iter()
             .map(|(scope, list)| {
-                let on = match scope {
-                    // Under partial revokes the name is literal and must not be escaped.
-                    Scope::Schema(schema) if self.literal => format!("{}.*", quote::ident(schema)),
-                    scope => scope.sql(),
-                };
+                let on = self.on(scope);
                 format!("GRANT {} ON {on} TO {}", list.join(", "), self.account)
             })
             .collect()
+    }
+
+    /// The GRANT statements that would let this account give what these statements give. Grants of roles, of routines and
+    /// of single columns are left to the server.
+    pub fn missing_to_grant<S: AsRef<str>>(&self, grants: &[S]) -> Vec<String> {
+        /// What stands for all privileges of a schema: servers have lists of different lengths.
+        const ALL: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP"];
+        let mut missing: BTreeMap<Scope, BTreeSet<String>> = BTreeMap::new();
+        for grant in grants {
+            let Some(line) = parse::line(grant.as_ref()).filter(|l| !l.revoke) else {
+                continue;
+            };
+            for privilege in line.privileges {
+                let all = matches!(privilege.as_str(), "ALL" | "ALL PRIVILEGES");
+                let held = match all {
+                    true => ALL.iter().all(|p| self.has_at(&line.scope, p)),
+                    false => self.has_at(&line.scope, &privilege),
+                };
+                if !held || !self.may_give_on(&line.scope) {
+                    missing
+                        .entry(line.scope.clone())
+                        .or_default()
+                        .insert(privilege);
+                }
+            }
+        }
+        let statement = |(scope, list): (Scope, BTreeSet<String>)| {
+            let list: Vec<String> = list.into_iter().collect();
+            let (list, on) = (list.join(", "), self.on(&scope));
+            format!("GRANT {list} ON {on} TO {} WITH GRANT OPTION", self.account)
+        };
+        missing.into_iter().map(statement).collect()
+    }
+
+    fn may_give_on(&self, scope: &Scope) -> bool {
+        self.given_on.iter().any(|held| match (held, scope) {
+            (Scope::Global, _) => true,
+            (Scope::Schema(pattern), Scope::Schema(schema) | Scope::Table(schema, _)) => {
+                pattern == schema || self.covers(pattern, schema)
+            }
+            (held, scope) => held == scope,
+        })
+    }
+
+    fn on(&self, scope: &Scope) -> String {
+        match scope {
+            // Under partial revokes the name is literal and must not be escaped.
+            Scope::Schema(schema) if self.literal => format!("{}.*", quote::ident(schema)),
+            scope => scope.sql(),
+        }
     }
 
     fn same(&self, a: &str, b: &str) -> bool {
@@ -299,6 +350,32 @@ mod tests {
         ]);
         assert!(p.has("FLUSH_TABLES") && p.has_on_schema("shop", "SELECT"));
         assert!(!p.has_on("secret", "t", "SELECT"));
+    }
+
+    #[test]
+    fn what_an_account_may_not_give_on_is_asked_for() {
+        let root = of(&["GRANT ALL PRIVILEGES ON *.* TO `u`@`%` WITH GRANT OPTION"]);
+        let some = of(&[
+            "GRANT SELECT, CREATE USER ON *.* TO `u`@`%`",
+            "GRANT SELECT, INSERT ON `shop`.* TO `u`@`%` WITH GRANT OPTION",
+        ]);
+        let grants = [
+            "GRANT SELECT, DELETE ON `shop`.`t` TO `a`@`%`",
+            "GRANT SELECT ON *.* TO `a`@`%`",
+            "GRANT USAGE ON *.* TO `a`@`%`",
+            "GRANT `r`@`%` TO `a`@`%`",
+            "REVOKE SELECT ON `x`.* FROM `a`@`%`",
+            "GRANT ALL PRIVILEGES ON `x`.* TO `a`@`%`",
+        ];
+        assert!(root.missing_to_grant(&grants).is_empty());
+        assert_eq!(
+            some.missing_to_grant(&grants),
+            [
+                "GRANT SELECT ON *.* TO 'u'@'%' WITH GRANT OPTION",
+                "GRANT ALL PRIVILEGES ON `x`.* TO 'u'@'%' WITH GRANT OPTION",
+                "GRANT DELETE ON `shop`.`t` TO 'u'@'%' WITH GRANT OPTION",
+            ]
+        );
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct LoadNeeds {
     pub events: bool,
     /// Whether objects keep a definer other than the account itself.
     pub definers: bool,
+    /// Whether accounts are made.
+    pub accounts: bool,
     /// Whether the load is kept out of the binary log.
     pub skip_binlog: bool,
 }
@@ -232,6 +234,10 @@ fn load(identity: &Identity, needs: &LoadNeeds) -> Needs {
             vec!["SUPER"]
         };
         list.push((Scope::Global, choices));
+    }
+    if needs.accounts {
+        list.push((Scope::Global, vec!["CREATE USER"]));
+        list.push((Scope::Table("mysql".into(), "user".into()), vec!["SELECT"]));
     }
     if needs.skip_binlog {
         let choices = if identity.mysql_at_least(8, 0, 14) {

@@ -8,6 +8,8 @@ pub(super) struct Line {
     pub revoke: bool,
     /// In upper case; those limited to columns are left out.
     pub privileges: Vec<String>,
+    /// Whether they may be given on.
+    pub option: bool,
     /// Where they apply.
     pub scope: Scope,
 }
@@ -35,7 +37,8 @@ pub(super) fn line(text: &str) -> Option<Line> {
         return None;
     }
     let (schema, rest) = name(object)?;
-    let (table, _) = name(rest.strip_prefix('.')?)?;
+    let (table, rest) = name(rest.strip_prefix('.')?)?;
+    let option = outside_quotes(rest, " WITH GRANT OPTION").is_some();
     let scope = match (schema, table) {
         (None, None) => Scope::Global,
         (Some(schema), None) => Scope::Schema(schema),
@@ -45,6 +48,7 @@ pub(super) fn line(text: &str) -> Option<Line> {
     Some(Line {
         revoke,
         privileges,
+        option,
         scope,
     })
 }

@@ -1,8 +1,7 @@
 //! How a service is reached: endpoint, credentials, timeouts and retries.
 //!
 //! Credentials come from where the service's own tools look: environment, profile files, and what the
-//! machine's role gives. They are never shown: messages lose everything that follows a question mark in a
-//! URL, where Azure has its tokens.
+//! machine's role gives.
 
 use super::place::Service;
 use super::profile::{self, Profile};
@@ -20,31 +19,34 @@ use std::io;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-pub(super) fn open(place: &ObjectPlace, limiter: Option<&Arc<RateLimiter>>) -> Result<Objects> {
-    // The HTTP client takes the provider of the process, and the program has one: that of its MySQL connections.
-    static PROVIDER: Once = Once::new();
-    PROVIDER.call_once(|| {
-        // Fails if there is one already, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
-    let shown = place.to_string();
-    let fail = |e: io::Error| Error::new("reach", &shown, e);
-    let with = |client| {
-        Objects(Arc::new(Inner {
-            client,
-            prefix: place.prefix.clone(),
-            shown: shown.clone(),
-            limiter: limiter.cloned(),
-            link: Arc::default(),
-            finishing: Finishing::default(),
-        }))
-    };
-    with(client(place, AT_FIRST).map_err(fail)?).probe()?;
-    Ok(with(client(place, UNDER_WAY).map_err(fail)?))
+impl Objects {
+    /// Finds the credentials, and asks the service whether the bucket is there and may be read.
+    pub(crate) fn open(place: &ObjectPlace, limiter: Option<&Arc<RateLimiter>>) -> Result<Objects> {
+        // The HTTP client takes the provider of the process, and the program has one: that of its MySQL connections.
+        static PROVIDER: Once = Once::new();
+        PROVIDER.call_once(|| {
+            // Fails if there is one already, which is as good.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        });
+        let shown = place.to_string();
+        let fail = |e: io::Error| Error::new("reach", &shown, e);
+        let with = |client| {
+            Objects(Arc::new(Inner {
+                client,
+                prefix: place.prefix.clone(),
+                shown: shown.clone(),
+                limiter: limiter.cloned(),
+                link: Arc::default(),
+                finishing: Finishing::default(),
+            }))
+        };
+        with(client(place, AT_FIRST).map_err(fail)?).probe()?;
+        Ok(with(client(place, UNDER_WAY).map_err(fail)?))
+    }
 }
 
 fn client(place: &ObjectPlace, retry: Retries) -> io::Result<Arc<dyn ObjectStore>> {
-    let failed = |e: object_store::Error| super::io_error(&e);
+    let failed = |e: object_store::Error| super::error::io_error(&e);
     let anonymous = place.get("anonymous") == Some("true");
     let profile = match place.service {
         Service::S3 if !anonymous => profile::find(place.get("profile"))?.unwrap_or_default(),
@@ -191,39 +193,5 @@ impl Retries {
             max_retries: self.most,
             retry_timeout: self.within,
         }
-    }
-}
-
-/// A message without what follows the question mark in a URL.
-pub(super) fn without_secrets(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let url = &rest[at..];
-        let end = url
-            .find([' ', '"', '\'', ')', '>', ','])
-            .unwrap_or(url.len());
-        let shown = url[..end].split('?').next().unwrap_or_default();
-        out.push_str(&rest[..at]);
-        out.push_str(shown);
-        rest = &url[end..];
-    }
-    out.push_str(rest);
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_lose_the_queries_of_urls() {
-        let said =
-            "GET https://a.blob/c/x?sv=1&sig=SECRET failed (http://h/?t=SECRET), see http://h";
-        let shown = without_secrets(said);
-        assert_eq!(
-            shown,
-            "GET https://a.blob/c/x failed (http://h/), see http://h"
-        );
     }
 }

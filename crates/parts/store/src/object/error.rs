@@ -3,7 +3,6 @@
 //! The client's library describes every request with its URL, times and retries, and the service answers in
 //! XML. People need the service's code and sentence, or the reason why it was not reached.
 
-use super::connect;
 use crate::error::Far;
 use std::io;
 
@@ -30,7 +29,7 @@ pub(super) fn io_error(e: &object_store::Error) -> io::Error {
         _ if full.iter().any(|w| whole.contains(w)) => StorageFull,
         _ => Other,
     };
-    Far::error(kind, connect::without_secrets(&plain(&whole)))
+    Far::error(kind, without_secrets(&plain(&whole)))
 }
 
 /// Whether the service does not know conditional writes.
@@ -104,9 +103,38 @@ fn plain(text: &str) -> String {
     }
 }
 
+/// A message without what follows the question mark in a URL, where Azure has its tokens.
+fn without_secrets(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let url = &rest[at..];
+        let end = url
+            .find([' ', '"', '\'', ')', '>', ','])
+            .unwrap_or(url.len());
+        let shown = url[..end].split('?').next().unwrap_or_default();
+        out.push_str(&rest[..at]);
+        out.push_str(shown);
+        rest = &url[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::{plain, without_secrets};
+
+    #[test]
+    fn messages_lose_the_queries_of_urls() {
+        let said =
+            "GET https://a.blob/c/x?sv=1&sig=SECRET failed (http://h/?t=SECRET), see http://h";
+        let shown = without_secrets(said);
+        assert_eq!(
+            shown,
+            "GET https://a.blob/c/x failed (http://h/), see http://h"
+        );
+    }
 
     #[test]
     fn the_services_own_words_are_left() {

@@ -2,12 +2,9 @@
 //!
 //! Secrets have no place in it, because command lines, logs and configuration files show it.
 
-use super::{Objects, connect};
 use crate::Result;
-use crate::location::Invalid;
-use base::RateLimiter;
+use crate::invalid::Invalid;
 use std::fmt;
-use std::sync::Arc;
 
 /// Which protocol a service speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,11 +167,6 @@ impl ObjectPlace {
             prefix,
             ..self.clone()
         }
-    }
-
-    /// Finds the credentials, and asks the service whether the bucket is there and may be read.
-    pub(crate) fn open(&self, limiter: Option<&Arc<RateLimiter>>) -> Result<Objects> {
-        connect::open(self, limiter)
     }
 }
 

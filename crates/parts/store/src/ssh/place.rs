@@ -4,7 +4,7 @@
 
 use super::{SshDirectory, session};
 use crate::Result;
-use crate::location::Invalid;
+use crate::invalid::Invalid;
 use base::RateLimiter;
 use std::fmt;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Where replicas connect: one address, one account, one peer.
 
+use super::account::Account;
 use super::answers::Profile;
-use super::login;
 use super::pipe::Pipe;
 use super::session::Session;
-use base::{Cancel, Secret};
+use base::Cancel;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -13,34 +13,6 @@ use std::time::Duration;
 
 /// How long an accept may take to notice a stop.
 const MOMENT: Duration = Duration::from_millis(20);
-/// Replicas take no longer password.
-const PASSWORD_LEN: usize = 32;
-
-/// The account of the one replica.
-#[derive(Clone, Debug)]
-pub struct Account {
-    /// Its name.
-    pub user: String,
-    /// Its password.
-    pub password: Secret,
-}
-
-impl Account {
-    /// An account that no one could know before: of letters and digits.
-    pub fn random() -> io::Result<Account> {
-        const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
-        let mut bytes = [0; 8 + PASSWORD_LEN];
-        login::random(&mut bytes)?;
-        let text: String = bytes
-            .iter()
-            .map(|b| char::from(LETTERS[usize::from(b % 32)]))
-            .collect();
-        Ok(Account {
-            user: format!("penstock_{}", &text[..8]),
-            password: Secret::new(&text[8..]),
-        })
-    }
-}
 
 /// Listens for replicas.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The login of a replica: one account, and a scramble that is used once.
 
-use super::listener::Account;
+use super::account::{Account, random};
 use super::pipe::Pipe;
 use crate::packets::{self, error};
 use crate::payload::Cursor;
@@ -127,14 +127,4 @@ fn random_scramble() -> io::Result<[u8; 20]> {
         *b = *b % 127 + 1;
     }
     Ok(bytes)
-}
-
-/// Fills a few bytes from the system's random source.
-pub(super) fn random(bytes: &mut [u8]) -> io::Result<()> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        filled +=
-            rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
-    }
-    Ok(())
 }

@@ -12,6 +12,7 @@
 //! It does not know what an event holds, where a log is kept, or where to stop. Formats: MySQL source
 //! documentation, "Replication Protocol"; MariaDB knowledge base, "Replication Protocol".
 
+mod account;
 mod answers;
 mod listener;
 mod login;
@@ -21,7 +22,8 @@ mod session;
 #[cfg(test)]
 mod tests;
 
+pub use account::Account;
 pub use answers::Profile;
-pub use listener::{Account, Listener};
+pub use listener::Listener;
 pub use sender::Sender;
 pub use session::{Dump, Session};

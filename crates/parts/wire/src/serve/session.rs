@@ -1,7 +1,7 @@
 //! One connection of a replica, from its login to its request for events.
 
+use super::account::Account;
 use super::answers::{Answer, Profile, Wishes, answer};
-use super::listener::Account;
 use super::login;
 use super::pipe::Pipe;
 use super::sender::Sender;

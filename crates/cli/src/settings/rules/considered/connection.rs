@@ -3,9 +3,10 @@
 
 use super::{Call, Considered};
 
-/// Whether an archive is copied.
+/// Whether an archive is copied, or a file looked at.
 fn of_archives(c: &Call) -> bool {
-    c.line.starts_with("copy ") && !c.uri()
+    let is_file = c.line.starts_with("warm status ") && !c.has("-S");
+    (c.line.starts_with("copy ") || is_file) && !c.uri()
 }
 
 fn no_address(c: &Call) -> bool {

@@ -62,6 +62,8 @@ const OWN: &[Considered] = &[
 ];
 
 const SELECTION: &[Considered] = &[
+    ("map-schema", "--map-schema a=b", servers),
+    ("map-table", "--map-table a.b=a.c", servers),
     ("include-schemas", "--include-schemas a", servers),
     ("exclude-schemas", "--exclude-schemas a", servers),
     ("include-tables", "--include-tables a.b", servers),

@@ -98,6 +98,9 @@ const LOADING: &[Considered] = &[
     }),
     ("skip-damaged", "--skip-damaged", of_parts),
     ("strip-tablespaces", "--strip-tablespaces", of_archives),
+    ("users", "--users", of_parts),
+    ("include-users", "--include-users a@b", of_parts),
+    ("exclude-users", "--exclude-users a", of_parts),
     ("skip-binlog", "--skip-binlog", |c| !c.has("--datadir")),
     ("record", "--record /tmp/r.json", of_rows),
     // It names the tables that cannot be imported so; where none could be, it is refused.
@@ -122,6 +125,8 @@ const LOADING: &[Considered] = &[
         "--mysqld-option lower_case_table_names=1",
         |c| c.has("--datadir"),
     ),
+    ("map-schema", "--map-schema a=b", of_parts),
+    ("map-table", "--map-table a.b=a.c", of_parts),
     ("include-schemas", "--include-schemas a", of_parts),
     ("exclude-schemas", "--exclude-schemas a", of_parts),
     ("include-tables", "--include-tables a.b", of_parts),

@@ -19,6 +19,11 @@ const OPENING: &[Considered] = &[
     }),
 ];
 
+/// Whether it is the backups of a repository that are listed.
+fn of_repository(c: &super::Call) -> bool {
+    !c.has("{archive}")
+}
+
 pub const VERBS: &[Verb] = &[
     Verb {
         name: "init",
@@ -31,12 +36,21 @@ pub const VERBS: &[Verb] = &[
             "list --repository /r",
             "list --repository /r --html -",
             "list --repository s3://b/x --html /tmp/p.html",
+            "list {archive}",
         ],
         options: &[
             EVERYWHERE,
-            WHERE,
-            OF_SERVER,
-            &[("html", "--html /tmp/p.html", always)],
+            &[
+                ("repository", "--repository /r", of_repository),
+                ("metrics-file", "--metrics-file /tmp/m.prom", of_repository),
+                ("server-name", "--server-name shop", of_repository),
+                ("kind", "--kind logical", of_repository),
+                ("html", "--html /tmp/p.html", of_repository),
+                ("identity", "--identity {key}", |c| !of_repository(c)),
+                ("passphrase-file", "--passphrase-file {passphrase}", |c| {
+                    !of_repository(c)
+                }),
+            ],
         ],
     },
     Verb {

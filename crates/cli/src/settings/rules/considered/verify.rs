@@ -36,6 +36,8 @@ const OWN: &[Considered] = &[
     }),
     ("scratch", "--scratch /var/tmp", |c| c.has("-")),
     ("record", "--record /tmp/r.json", |c| !c.has("--tablespace")),
+    ("map-schema", "--map-schema a=b", of_archive_on_server),
+    ("map-table", "--map-table a.b=a.c", of_archive_on_server),
     ("include-schemas", "--include-schemas a", server),
     ("exclude-schemas", "--exclude-schemas a", server),
     ("include-tables", "--include-tables a.b", server),
@@ -51,6 +53,10 @@ const OWN: &[Considered] = &[
 
 fn of_archive(c: &Call) -> bool {
     c.has_any(&["{archive}", "{shell}", "s3://b/x", "-"])
+}
+
+fn of_archive_on_server(c: &Call) -> bool {
+    of_archive(c) && server(c)
 }
 
 fn server(c: &Call) -> bool {

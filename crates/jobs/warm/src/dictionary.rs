@@ -97,7 +97,7 @@ pub fn read(conn: &mut Conn, id: &Identity, datadir: &Path) -> Result<Vec<Part>>
 }
 
 /// The names in `schema/table#p#partition#sp#subpartition`, which is written as file names are.
-fn names(name: &str) -> Option<(String, String, Option<String>)> {
+pub fn names(name: &str) -> Option<(String, String, Option<String>)> {
     let (schema, rest) = name.split_once('/')?;
     let mark = rest
         .as_bytes()
