@@ -30,6 +30,9 @@ fn cut_at_each_step(kind: Kind) {
     let Some(scene) = Scene::new(kind, By::Gtid) else {
         return;
     };
+    // Many chunks.
+    let analyze = "ANALYZE TABLE shop.t";
+    scene.source.client(analyze).expect("statistics");
     let proxy = |name: &str, server: &testkit::Server| {
         let path = scene.directory.path().join(name);
         Proxy::unix(&path, &server.options().endpoint).expect("a proxy")
@@ -49,6 +52,7 @@ fn cut_at_each_step(kind: Kind) {
     let all = [
         ("the copy is about to begin#1", Cut::Source, Then::Begins),
         ("the copy is about to begin#1", Cut::New, Then::Begins),
+        ("the snapshot is taken#1", Cut::Source, Then::Begins),
         ("a chunk is committed#1", Cut::Source, Then::Undoes),
         ("a chunk is committed#1", Cut::New, Then::Undoes),
         ("the rows are recorded#1", Cut::Source, Then::Resumes),
@@ -67,7 +71,8 @@ fn cut_at_each_step(kind: Kind) {
         ("the applier is stopped#1", Cut::New, Then::Resumes),
     ];
     for (place, side, then) in few(kind, 2, &all) {
-        let run = create(&["--chunk-size", "64k"])
+        // So that the source is still being read when the first chunk is stored.
+        let run = create(&["--chunk-size", "64k", "--memory", "64k"])
             .env("PENSTOCK_STOP_AT", place)
             .start();
         run.until_stopped();

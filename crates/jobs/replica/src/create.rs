@@ -147,7 +147,7 @@ impl Making<'_> {
                 from
             }
             (None, Some(from)) => {
-                note("the rows are copied: going on with the accounts");
+                note("the rows are copied: continuing with the accounts");
                 self.copy_accounts(from, None, from_replica.is_some())?
             }
             (None, None) => self.copy(from_replica, new)?,
