@@ -203,7 +203,7 @@ fn references_that_are_not_certain_are_named(pair: &Pair) {
         "CREATE DATABASE s; USE s; CREATE TABLE t (id INT PRIMARY KEY, t INT); INSERT INTO t VALUES (1, 5); \
          CREATE TABLE u (id INT PRIMARY KEY); INSERT INTO u VALUES (1); \
          CREATE VIEW good AS SELECT t AS t FROM t; \
-         CREATE PROCEDURE doubtful() SELECT t FROM t; CREATE PROCEDURE listed() SELECT u.id FROM u, t; \
+         CREATE PROCEDURE doubtful() SELECT t FROM t; CREATE PROCEDURE listed() SELECT u.id FROM u WHERE 1 ORDER BY id, t; \
          CREATE PROCEDURE certain() DELETE a FROM t a WHERE a.t = 5; \
          CREATE TRIGGER moved AFTER INSERT ON u FOR EACH ROW DELETE FROM t WHERE t.id = 7",
     );

@@ -78,6 +78,12 @@ pub(super) fn table(
     };
     let mut later = Later::default();
     for s in statements(plan, None, file)? {
+        if let Some(why) = &s.unsure {
+            t.refused(format!(
+                "table {name} is not loaded, nor its rows and triggers: {why}"
+            ));
+            return Ok(None);
+        }
         match s.kind {
             Allowed::Table => {
                 let (text, notes) = adapted(t, plan, &s.text);

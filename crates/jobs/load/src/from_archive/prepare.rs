@@ -101,7 +101,8 @@ pub fn create(
             // Only the CREATE is taken from the file: its DROP would remove an existing object.
             let view = &schema.views[*at];
             for s in statements(plan, None, &view.pre)? {
-                if s.kind == Allowed::View {
+                // Under its old name it would replace another one.
+                if s.kind == Allowed::View && s.unsure.is_none() {
                     let doing = format!(
                         "cannot create a placeholder of view {}",
                         quote::qualified(&schema.name, &view.name)

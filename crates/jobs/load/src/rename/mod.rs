@@ -50,6 +50,9 @@ impl Names<'_> {
     }
 }
 
+/// Why an object is not created whose own name is not where it should be.
+const UNREADABLE: &str = "its names cannot be found";
+
 /// A token and where it is.
 #[derive(Clone, Copy)]
 struct Piece<'t> {
@@ -138,10 +141,15 @@ pub(crate) fn statement(s: &mut Statement, names: &Names<'_>) {
     match s.kind {
         Allowed::Set | Allowed::Use | Allowed::Drop | Allowed::Empty => {}
         Allowed::Database => database(&list, names, &mut edits),
-        Allowed::Table | Allowed::Elsewhere => {
-            s.notes = table::table(&list, names, &mut edits);
+        Allowed::Table | Allowed::Elsewhere => match table::table(&list, names, &mut edits) {
+            Some(notes) => s.notes = notes,
+            None => s.unsure = Some(UNREADABLE.to_owned()),
+        },
+        Allowed::Sequence => {
+            if sequence(&list, names, &mut edits).is_none() {
+                s.unsure = Some(UNREADABLE.to_owned());
+            }
         }
-        Allowed::Sequence => sequence(&list, names, &mut edits),
         Allowed::View | Allowed::Trigger | Allowed::Routine | Allowed::Event => {
             let found = program(s.kind, &list, names, &mut edits);
             s.notes = found.notes;
@@ -176,19 +184,19 @@ fn database(list: &[Piece<'_>], names: &Names<'_>, edits: &mut Edits) {
 }
 
 /// `CREATE SEQUENCE x`, `DO SETVAL(x, …)`.
-fn sequence(list: &[Piece<'_>], names: &Names<'_>, edits: &mut Edits) {
+fn sequence(list: &[Piece<'_>], names: &Names<'_>, edits: &mut Edits) -> Option<()> {
     let is_setval = |p: &Piece<'_>| p.is("SETVAL");
     let at = match list.iter().position(is_setval) {
         Some(at) => at + 2,
-        None => match header(list) {
-            Some((_, at)) => at,
-            None => return,
-        },
+        None => header(list)?.1,
     };
-    if let Some((last, None, name)) = name_at(list, at) {
-        let (_, new) = names.map.table(names.home, &name);
-        edits.replace(&list[at], &list[last], quote::ident(&new));
+    let (last, schema, name) = name_at(list, at)?;
+    if schema.is_some() {
+        return None;
     }
+    let (_, new) = names.map.table(names.home, &name);
+    edits.replace(&list[at], &list[last], quote::ident(&new));
+    Some(())
 }
 
 /// Words for kinds of objects.
@@ -244,7 +252,7 @@ struct Found {
 
 fn program(kind: Allowed, list: &[Piece<'_>], names: &Names<'_>, edits: &mut Edits) -> Found {
     let mut found = Found::default();
-    let unreadable = || Some("its names cannot be found".to_owned());
+    let unreadable = || Some(UNREADABLE.to_owned());
     let Some((_, first)) = header(list) else {
         found.unsure = unreadable();
         return found;

@@ -141,6 +141,9 @@ impl<'a, 't> Body<'a, 't> {
 
     /// Whether only a table can be here.
     fn is_table(&self, at: usize) -> bool {
+        if at > 0 && self.list[at - 1].symbol(b',') {
+            return self.is_in_list(at);
+        }
         let mut before = at;
         while before > 0 && self.list[before - 1].symbol(b'(') {
             before -= 1;
@@ -177,6 +180,32 @@ impl<'a, 't> Body<'a, 't> {
             return previous(verb, &["INSERT", "REPLACE"]);
         }
         list[word].is_any(&["TABLE", "REFERENCES"])
+    }
+
+    /// Whether it is in `FROM a, b x, c AS y`: each is a name, perhaps with its schema, and perhaps an alias. One word
+    /// more, such as ORDER BY, and it may be something else.
+    fn is_in_list(&self, at: usize) -> bool {
+        let (mut end, mut words) = (at - 1, 0);
+        while end > self.from {
+            let piece = &self.list[end - 1];
+            if piece.is("FROM") {
+                return (1..=2).contains(&words) && self.is_table(end);
+            }
+            if piece.symbol(b',') {
+                if !(1..=2).contains(&words) {
+                    return false;
+                }
+                words = 0;
+            } else if piece.symbol(b'.') {
+                words -= 1;
+            } else if self.words[end - 1].is_some() {
+                words += i32::from(!piece.is("AS"));
+            } else {
+                return false;
+            }
+            end -= 1;
+        }
+        false
     }
 
     /// Whether a FROM is between the arguments of a function.

@@ -7,15 +7,18 @@ use super::{Edits, Names, Piece, header, name_at};
 use dumps::tokens::Token;
 use server::quote;
 
-/// Rewrites it; returns what else changes than names that were asked for.
-pub(super) fn table(list: &[Piece<'_>], names: &Names<'_>, edits: &mut Edits) -> Vec<String> {
+/// Rewrites it; returns what else changes than names that were asked for. `None`: its own name is not where it should be.
+pub(super) fn table(
+    list: &[Piece<'_>],
+    names: &Names<'_>,
+    edits: &mut Edits,
+) -> Option<Vec<String>> {
     let mut notes = Vec::new();
-    let Some((_, first)) = header(list) else {
-        return notes;
-    };
-    let Some((mut at, None, table)) = name_at(list, first) else {
-        return notes;
-    };
+    let (_, first) = header(list)?;
+    let (mut at, schema, table) = name_at(list, first)?;
+    if schema.is_some() {
+        return None;
+    }
     let (_, new_table) = names.map.table(names.home, &table);
     edits.replace(&list[first], &list[at], quote::ident(&new_table));
     at += 1;
@@ -66,7 +69,7 @@ pub(super) fn table(list: &[Piece<'_>], names: &Names<'_>, edits: &mut Edits) ->
         }
         at += 1;
     }
-    notes
+    Some(notes)
 }
 
 /// Rewrites the name of a table that another one refers to; returns what is after it.

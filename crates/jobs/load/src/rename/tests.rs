@@ -152,6 +152,10 @@ fn routines_and_events() {
             "TRUNCATE TABLE orders /* orders */",
             "TRUNCATE TABLE `monday` /* orders */",
         ),
+        (
+            "SELECT 1 FROM shop.x AS a, y b, orders, orders c WHERE orders.id = c.id",
+            "SELECT 1 FROM shop.x AS a, y b, `monday`, `monday` c WHERE `monday`.id = c.id",
+        ),
         ("CALL orders(1)", "CALL orders(1)"),
         ("SELECT t.orders FROM t", "SELECT t.orders FROM t"),
         ("SELECT orders(1) FROM t", "SELECT orders(1) FROM t"),
@@ -159,7 +163,8 @@ fn routines_and_events() {
         becomes(monday(&routine(body)), &routine(wanted));
     }
     for body in [
-        "SELECT a.id FROM orders_old a, orders",
+        "SELECT a.id FROM x JOIN orders_old a, orders",
+        "SELECT a.id FROM x ORDER BY y, orders",
         "SELECT orders FROM orders",
         "DELETE orders FROM orders JOIN x",
         "SELECT EXTRACT(DAY FROM orders), id FROM orders",
