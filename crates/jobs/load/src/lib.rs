@@ -11,8 +11,10 @@
 //! dropped or replaced that this load did not create.
 
 mod completion;
+mod earlier_accounts;
 mod from_archive;
 mod journal;
+mod left_out;
 mod load_report;
 mod managed_instance;
 mod options;
@@ -27,11 +29,11 @@ pub mod tablespace;
 mod target;
 
 pub use from_archive::{LoadPlan, SchemaSelection};
-pub use load_report::BatchSize;
+pub use load_report::{AccountsMade, BatchSize};
 pub use options::{DeferIndexes, Options, Verification, WhenLoaded};
 pub use other_dumps::is_archive;
 pub use sql::{bulk_insert, schedule};
-pub use summary::{AccountsMade, Summary};
+pub use summary::Summary;
 pub use target::check_writable;
 
 use base::{Result, failpoint};

@@ -1,7 +1,15 @@
 //! What the steps of a load record while it runs; [`crate::Summary`] is made of it at the end.
 
-use crate::summary::AccountsMade;
 use std::collections::BTreeSet;
+
+/// What came of accounts.
+#[derive(Clone, Debug, Default)]
+pub struct AccountsMade {
+    /// Those that were made.
+    pub made: Vec<String>,
+    /// Those that were there, and were left as they were.
+    pub kept: Vec<String>,
+}
 
 /// What the steps of a load record.
 #[derive(Default)]

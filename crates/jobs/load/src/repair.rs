@@ -6,8 +6,9 @@
 //! since.
 
 use super::Target;
+use crate::earlier_accounts::EarlierAccounts;
 use crate::from_archive::precheck::ExistingObjects;
-use crate::from_archive::{Earlier, LeftOut};
+use crate::left_out::LeftOut;
 use instance::identity::server_id;
 use run::state::{self, StateDir};
 use serde::{Deserialize, Serialize};
@@ -35,7 +36,7 @@ pub struct Repairable {
     pub damaged_schemas: Vec<String>,
     /// The accounts that it made.
     #[serde(default)]
-    pub accounts: Earlier,
+    pub accounts: EarlierAccounts,
 }
 
 impl Repairable {

@@ -1,6 +1,6 @@
 //! The summary of a load, made from what its steps recorded.
 
-use crate::load_report::BatchSize;
+use crate::load_report::{AccountsMade, BatchSize};
 use crate::tablespace;
 use crate::target::Target;
 use archive::manifest::{Position, Source};
@@ -10,15 +10,6 @@ use run::bottleneck;
 use std::path::PathBuf;
 use store::Location;
 use verify::Comparison;
-
-/// What came of accounts.
-#[derive(Clone, Debug, Default)]
-pub struct AccountsMade {
-    /// Those that were made.
-    pub made: Vec<String>,
-    /// Those that were there, and were left as they were.
-    pub kept: Vec<String>,
-}
 
 /// What was loaded.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,7 @@
 //! The server that is loaded into: its connections, each in a known session, and the lock that keeps other
 //! loads away.
 
-use crate::from_archive::Earlier;
+use crate::earlier_accounts::EarlierAccounts;
 use crate::load_report::LoadReport;
 use crate::options::Options;
 use archive::FileRecord;
@@ -35,7 +35,7 @@ pub struct Target<'a> {
     /// qualified.
     pub kept: BTreeSet<String>,
     /// What an earlier run has made of the accounts.
-    pub earlier: Earlier,
+    pub earlier: EarlierAccounts,
     /// The schema that is locked against other loads.
     locked: Option<String>,
 }
@@ -55,7 +55,7 @@ impl<'a> Target<'a> {
             report: LoadReport::default(),
             resuming: false,
             kept: BTreeSet::new(),
-            earlier: Earlier::default(),
+            earlier: EarlierAccounts::default(),
             locked: None,
         };
         run.observer.note(format!("target: {}", target.described()));

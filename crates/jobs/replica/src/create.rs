@@ -3,8 +3,9 @@
 use crate::attach::{self, address};
 use crate::check::{self, Side, uses_gtids};
 use crate::made::{From, Made, Record};
-use crate::options::{Account, Address, Options, Summary};
+use crate::options::{Account, Address, Options};
 use crate::stopped::start_left;
+use crate::summary::Summary;
 use crate::{account, catch_up, compare, execute, refused, warming};
 use base::{Error, Kind, Result, failpoint};
 use run::{Run, connect, failure};

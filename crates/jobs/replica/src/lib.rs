@@ -20,14 +20,16 @@ mod options;
 mod repair;
 mod status;
 mod stopped;
+mod summary;
 mod warming;
 
 pub use abort::{Aborted, abort};
 pub use catch_up::CaughtUp;
 pub use create::create;
-pub use options::{Account, Address, Hot, Options, Summary};
+pub use options::{Account, Address, Hot, Options};
 pub use status::{Status, status};
 pub use stopped::{is_left_stopped, start_left};
+pub use summary::Summary;
 
 use base::{Error, Result};
 use run::failure;

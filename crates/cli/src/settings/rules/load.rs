@@ -31,7 +31,9 @@ pub fn load(a: &Loading) -> Result<()> {
     }
     if let (Some(names), Some(accounts)) = (a.names.given(), a.accounts.asks()) {
         return refuse(
-            format!("{accounts} does not apply with {names}: grants name schemas and tables as they are on the source"),
+            format!(
+                "{accounts} does not apply with {names}: grants name schemas and tables as they are on the source"
+            ),
             "leave it out, and create the accounts that are needed; their statements are in @.users.sql",
         );
     }

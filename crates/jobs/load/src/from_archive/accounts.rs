@@ -8,29 +8,16 @@
 use super::LoadPlan;
 use crate::Target;
 use crate::journal::Journal;
+use crate::load_report::AccountsMade;
 use crate::options::Options;
-use crate::summary::AccountsMade;
 use archive::Archive;
 use base::{Error, Kind, Result, failpoint};
 use rows::accounts::adapt::{Adapted, Source, adapt};
 use rows::accounts::make::{self, Refused};
 use rows::accounts::{Account, Grant, Name, Statement, file};
 use run::failure;
-use serde::{Deserialize, Serialize};
 use server::{Flavour, Identity};
 use std::collections::BTreeSet;
-
-/// What an earlier run of a load has made of the accounts, by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Earlier {
-    /// Accounts that it has made.
-    pub made: BTreeSet<String>,
-    /// Those of them that could not log in.
-    pub locked: BTreeSet<String>,
-    /// What was refused; none if the run was interrupted before it knew.
-    pub refused: Option<Vec<String>>,
-}
 
 /// The accounts of the archive that are wanted; none if none are.
 pub(super) fn of_archive(options: &Options, archive: &Archive) -> Result<Option<Vec<Account>>> {

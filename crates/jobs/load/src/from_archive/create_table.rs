@@ -2,7 +2,8 @@
 //!
 //! A definition that the target refuses does not end the load: the table is named, and everything else is loaded.
 
-use super::prepare::{DEFER_FROM, ForeignKeys, Prepared, adapted, statements};
+use super::definitions::{adapted, statements};
+use super::prepared::{DEFER_FROM, ForeignKeys, Prepared};
 use super::{LoadPlan, in_tablespace};
 use crate::script::{self, Allowed};
 use crate::{DeferIndexes, MethodPlan, Target};

@@ -1,7 +1,7 @@
 //! Definers that the target does not have: what they define is created, and then fails whenever it is used (error
 //! 1449), an INSERT into a table with a trigger too. So they are named before the load begins.
 
-use super::prepare::statements;
+use super::definitions::statements;
 use super::{LoadPlan, SchemaSelection};
 use crate::Target;
 use crate::script::Statement;

@@ -4,6 +4,7 @@
 mod accounts;
 pub mod create_table;
 mod definers;
+mod definitions;
 mod generated;
 mod in_tablespace;
 mod load_statement;
@@ -11,15 +12,16 @@ pub mod objects;
 mod plan;
 pub mod precheck;
 pub mod prepare;
+pub mod prepared;
 mod rows;
 mod skip_damaged;
 mod tablespaces;
 mod unselected;
 
-pub use accounts::Earlier;
-pub use plan::{LeftOut, LoadPlan, Renaming, SchemaSelection, raw_bytes};
+pub use plan::{LoadPlan, Renaming, SchemaSelection, raw_bytes};
 
 use crate::completion::Completion;
+use crate::earlier_accounts::EarlierAccounts;
 use crate::journal;
 use crate::managed_instance::with_managed_instance;
 use crate::options::Options;
@@ -112,7 +114,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         PreviousLoad::None if repairs => Some(kept_journal(&target, plan)?),
         PreviousLoad::None => None,
         PreviousLoad::Interrupted(journal) => {
-            target.earlier = Earlier {
+            target.earlier = EarlierAccounts {
                 made: journal.accounts().clone(),
                 locked: journal.accounts().clone(),
                 refused: None,

@@ -4,7 +4,9 @@
 //! ends with the exit code for exceptions.
 
 use super::LoadPlan;
-use super::prepare::{ForeignKeys, is_there, statements};
+use super::definitions::statements;
+use super::prepare::is_there;
+use super::prepared::ForeignKeys;
 use crate::Target;
 use crate::script::{self, Allowed, Statement};
 use base::{Result, failpoint};

@@ -1,5 +1,6 @@
 //! What is loaded: the part of an archive that the selection leaves.
 
+use crate::left_out::LeftOut;
 use crate::rename::Names;
 use crate::tablespace::MethodPlan;
 use crate::target::Target;
@@ -106,26 +107,6 @@ pub struct Growing {
     pub identity: String,
     /// The archive, once all of it is written.
     pub whole: OnceLock<Archive>,
-}
-
-/// Something of the archive that is damaged and therefore left out.
-pub struct LeftOut {
-    /// What is not loaded and why, in words.
-    pub what: String,
-    /// Its schema.
-    pub schema: String,
-    /// The table or view that is not loaded.
-    pub object: Option<String>,
-}
-
-impl LeftOut {
-    /// Says by the name that it would have on the target what it is.
-    pub(super) fn rename(&mut self, map: &NameMap) {
-        match &mut self.object {
-            Some(object) => (self.schema, *object) = map.table(&self.schema, object),
-            None => self.schema = map.schema(&self.schema).to_owned(),
-        }
-    }
 }
 
 /// The selected part of one schema.

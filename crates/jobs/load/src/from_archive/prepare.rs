@@ -4,10 +4,11 @@
 //! A load that resumes an interrupted one does all of it again: objects that exist already were created by
 //! that load (see `journal`), and are left unchanged.
 
-use super::{LoadPlan, create_table, skip_damaged, tablespaces};
+use super::definitions::{adapted, statements};
+use super::prepared::Prepared;
+use super::{LoadPlan, create_table, tablespaces};
 use crate::journal::{self, Journal};
-use crate::rename;
-use crate::script::{self, Allowed, Statement};
+use crate::script::{self, Allowed};
 use crate::{MethodPlan, Target};
 use archive::open::Table;
 use base::units::printable;
@@ -15,38 +16,6 @@ use base::{Error, Kind, Result, failpoint};
 use run::failure;
 use server::{ddl, quote};
 use std::collections::{BTreeSet, HashMap, HashSet};
-
-/// Bytes of rows from which on a table's indexes are deferred. A smaller table is filled before the server
-/// would have begun with its ALTER.
-pub const DEFER_FROM: u64 = 8 << 20;
-
-/// What [`create`] has made ready for rows.
-pub struct Prepared {
-    /// Where chunks are entered.
-    pub journal: Journal,
-    /// To add after all rows.
-    pub foreign: Vec<ForeignKeys>,
-    /// By quoted, qualified table: indexes to add after its rows.
-    pub keys: HashMap<String, Vec<Vec<String>>>,
-    /// Quoted, qualified tables whose engine has no transactions.
-    pub nontransactional: HashSet<String>,
-    /// Quoted, qualified tables that show the rows of others, and get none.
-    pub merged: HashSet<String>,
-    /// Quoted, qualified tables whose definition has a `?`, which a server also writes for what it cannot show.
-    pub doubtful: HashSet<String>,
-}
-
-/// Foreign keys that were taken out of their table's definition, to add after the rows.
-pub struct ForeignKeys {
-    /// Quoted, qualified table.
-    pub table: String,
-    /// Its schema.
-    pub schema: String,
-    /// Its name.
-    pub name: String,
-    /// Clauses fit to follow `ADD`.
-    pub clauses: Vec<String>,
-}
 
 /// Creates everything that rows need; begins the journal, unless there is one to resume with.
 pub fn create(
@@ -203,27 +172,6 @@ fn start_again(
     Ok(())
 }
 
-/// The text of a file, checked against the manifest.
-pub fn sql(plan: &LoadPlan, file: &str) -> Result<String> {
-    plan.archive
-        .sql(file)
-        .map_err(|e| skip_damaged::or(failure::archive("cannot read a definition", &e)))
-}
-
-/// The statements of a file, under the names that its objects get; `schema` is that of its objects, on the source unless
-/// names are mapped.
-pub fn statements(plan: &LoadPlan, schema: Option<&str>, file: &str) -> Result<Vec<Statement>> {
-    let names = plan.renaming.as_ref().and_then(|r| r.names(file));
-    let schema = names.map(|n| n.home).or(schema);
-    let mut all = script::statements_in(schema, file, &sql(plan, file)?)?;
-    if let Some(names) = names {
-        for statement in &mut all {
-            rename::statement(statement, &names);
-        }
-    }
-    Ok(all)
-}
-
 /// Creates a schema; false if it existed.
 fn database(t: &mut Target<'_>, plan: &LoadPlan, schema: &archive::open::Schema) -> Result<bool> {
     let before = t.collation_of(&schema.name)?;
@@ -315,29 +263,6 @@ fn create_database(
         &doing,
     )?;
     Ok(String::new())
-}
-
-pub(super) fn adapted(t: &Target<'_>, plan: &LoadPlan, text: &str) -> (String, Vec<String>) {
-    let (text, mut notes) = match &plan.source {
-        Some(source) => ddl::adapt(text, source, &t.id),
-        None => (text.to_owned(), Vec::new()),
-    };
-    let why = match t.options.strip_tablespaces {
-        true => "--strip-tablespaces",
-        false if !t.id.is_mysql() => "MariaDB has none",
-        false => return (text, notes),
-    };
-    let space = ddl::general_tablespace(&text);
-    match space.zip(ddl::without_tablespaces(&text)) {
-        Some((space, without)) => {
-            let space = quote::ident(&space);
-            notes.push(format!(
-                "has a file of its own, and is not in the general tablespace {space}: {why}"
-            ));
-            (without, notes)
-        }
-        None => (text, notes),
-    }
 }
 
 impl Target<'_> {

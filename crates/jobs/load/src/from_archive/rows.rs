@@ -3,7 +3,7 @@
 use super::create_table;
 use super::load_statement::load_statement;
 use super::plan::{LoadPlan, raw_bytes};
-use super::prepare::Prepared;
+use super::prepared::Prepared;
 use crate::journal::Journal;
 use crate::load_report::BatchSize;
 use crate::sql::bulk_insert;

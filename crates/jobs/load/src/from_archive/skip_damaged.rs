@@ -6,8 +6,8 @@
 //! the archive is (`@.json`, `@.done.json`, the manifest) is never damaged without ending the load.
 
 use super::LoadPlan;
-use super::plan::LeftOut;
 use crate::Options;
+use crate::left_out::LeftOut;
 use archive::open::{Part, Table};
 use archive::{Archive, ArchiveError};
 use base::units::printable;

@@ -39,7 +39,7 @@ pub use choose::MethodPlan;
 pub use interrupted::clear;
 pub use mode::{ImportMode, ImportSummary};
 
-use crate::prepare::Prepared;
+use crate::from_archive::prepared::Prepared;
 use crate::{LoadPlan, Target, raw_bytes};
 use archive::open::Table;
 use base::{Counters, Error, Kind, Result, failpoint};

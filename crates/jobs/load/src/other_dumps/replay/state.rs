@@ -5,7 +5,7 @@ use super::super::files::InputFile;
 use super::super::settings::{RowSettings, Settings};
 use super::super::statement_policy::resolved;
 use super::super::target_table::TargetTable;
-use crate::prepare::ForeignKeys;
+use crate::from_archive::prepared::ForeignKeys;
 use dumps::Charset;
 use dumps::statement::Kind as StatementKind;
 use server::Identity;

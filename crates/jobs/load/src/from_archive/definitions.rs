@@ -1,0 +1,54 @@
+//! Definitions of an archive, as they are run on the target: checked, under the names that objects get, adapted.
+
+use super::{LoadPlan, skip_damaged};
+use crate::Target;
+use crate::rename;
+use crate::script::{self, Statement};
+use base::Result;
+use run::failure;
+use server::{ddl, quote};
+
+/// The text of a file, checked against the manifest.
+fn sql(plan: &LoadPlan, file: &str) -> Result<String> {
+    plan.archive
+        .sql(file)
+        .map_err(|e| skip_damaged::or(failure::archive("cannot read a definition", &e)))
+}
+
+/// The statements of a file, under the names that its objects get; `schema` is that of its objects, on the source unless
+/// names are mapped.
+pub fn statements(plan: &LoadPlan, schema: Option<&str>, file: &str) -> Result<Vec<Statement>> {
+    let names = plan.renaming.as_ref().and_then(|r| r.names(file));
+    let schema = names.map(|n| n.home).or(schema);
+    let mut all = script::statements_in(schema, file, &sql(plan, file)?)?;
+    if let Some(names) = names {
+        for statement in &mut all {
+            rename::statement(statement, &names);
+        }
+    }
+    Ok(all)
+}
+
+/// A definition as this server takes it, and what that changes.
+pub(super) fn adapted(t: &Target<'_>, plan: &LoadPlan, text: &str) -> (String, Vec<String>) {
+    let (text, mut notes) = match &plan.source {
+        Some(source) => ddl::adapt(text, source, &t.id),
+        None => (text.to_owned(), Vec::new()),
+    };
+    let why = match t.options.strip_tablespaces {
+        true => "--strip-tablespaces",
+        false if !t.id.is_mysql() => "MariaDB has none",
+        false => return (text, notes),
+    };
+    let space = ddl::general_tablespace(&text);
+    match space.zip(ddl::without_tablespaces(&text)) {
+        Some((space, without)) => {
+            let space = quote::ident(&space);
+            notes.push(format!(
+                "has a file of its own, and is not in the general tablespace {space}: {why}"
+            ));
+            (without, notes)
+        }
+        None => (text, notes),
+    }
+}
