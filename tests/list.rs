@@ -36,6 +36,8 @@ fn an_archive_says_what_is_in_it(pair: &Pair) {
         "'t_l'@'localhost'",
         "ls2",
     ]);
+    let info = Tool::new(["info"]).arg(&place).run().ok();
+    assert_eq!(info.out, list(&place, &[]).out);
     let said = list(&place, &["--json"]).ok().summary();
     assert_eq!(said["rows"], 3, "{said}");
     assert_eq!(said["accounts"][0], "'t_l'@'localhost'");

@@ -112,7 +112,8 @@ pub enum Command {
     Init(repository::Init),
     /// Dump a server into a repository
     Backup(repository::Backup),
-    /// List the backups of a repository
+    /// List the backups of a repository, or say what is in an archive
+    #[command(visible_alias = "info")]
     List(repository::List),
     /// Read backups of a repository through, and compare every file with its digest
     Check(repository::Check),
