@@ -112,8 +112,9 @@ fn queries_read_more_on_a_cold_server(scene: &mut Scene) {
 
 both!(only_what_has_no_effect_is_replayed; Scene::new);
 fn only_what_has_no_effect_is_replayed(scene: &mut Scene) {
-    a_list_with_an_effect_is_refused(scene);
+    // First, because a server remembers the queries of the others.
     logs_of_a_server_are_replayed(scene);
+    a_list_with_an_effect_is_refused(scene);
 }
 
 fn a_list_with_an_effect_is_refused(scene: &mut Scene) {
