@@ -41,7 +41,12 @@ fn ramp(scene: &Scene, hook: &str) -> Tool {
         .arg(scene.server.uri())
 }
 
-both!(traffic_comes_step_by_step; Scene::new);
+both!(the_hook_is_called_as_the_server_allows; Scene::new);
+fn the_hook_is_called_as_the_server_allows(scene: &mut Scene) {
+    traffic_comes_step_by_step(scene);
+    a_ramp_ends_where_it_is(scene);
+}
+
 fn traffic_comes_step_by_step(scene: &mut Scene) {
     let (command, log) = hook(scene);
     let done = ramp(scene, &command)
@@ -87,7 +92,6 @@ fn traffic_comes_step_by_step(scene: &mut Scene) {
     );
 }
 
-both!(a_ramp_ends_where_it_is; Scene::new);
 fn a_ramp_ends_where_it_is(scene: &mut Scene) {
     // Never within the limits.
     let (command, log) = hook(scene);

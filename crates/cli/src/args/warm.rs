@@ -107,7 +107,12 @@ pub struct Load {
     #[arg(long, conflicts_with = "whole_indexes")]
     pub pages: bool,
     /// The server's data directory as it is seen from here [default: as the server names it]
-    #[arg(long, value_name = "DIR", requires = "pages")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "pages",
+        conflicts_with = "whole_indexes"
+    )]
     pub datadir: Option<PathBuf>,
     /// Share of the buffer pool that may be filled; of a file with more, the coldest ranges are left out [default: 90%]
     #[arg(long, value_name = "PERCENT", value_parser = share)]

@@ -15,6 +15,7 @@ mod refused;
 mod replica;
 mod rescue;
 mod verify;
+mod warm;
 
 pub use self::bench::{impact, measured};
 pub use copy::{copy, server, two_places};
@@ -25,6 +26,7 @@ pub use point_in_time::point_in_time;
 pub use replica::{repair_sql, replica, replica_abort, replica_verify};
 pub use rescue::rescue;
 pub use verify::verify;
+pub use warm::{warm_check, warm_copy, warm_file};
 
 use super::place;
 use crate::args::doctor::Doctor;

@@ -97,14 +97,7 @@ pub fn status(a: &Status) -> Result<Shown> {
             from: a.from.clone(),
         }));
     };
-    let c = &a.connection;
-    if a.from.is_some() || c.names_a_server() || c.says_how() || c.no_defaults {
-        return Err(Error::new(
-            Kind::Usage,
-            "FILE is looked at by itself: --from and the connection options are about a server",
-        )
-        .hint("name the server instead of the file, and the file with --from"));
-    }
+    rules::warm_file(a)?;
     place::local("FILE", file)?;
     Ok(Shown::File(file.clone()))
 }
@@ -118,6 +111,7 @@ pub struct Copied {
 
 /// What to copy.
 pub fn copy(a: &Copy) -> Result<Copied> {
+    rules::warm_copy(a)?;
     for (option, path) in [("--datadir", &a.datadir), ("--list", &a.list)] {
         if let Some(path) = path {
             place::local(option, path)?;
@@ -178,6 +172,7 @@ pub fn load_pages(a: &Load) -> Result<pages::load::Options> {
 
 /// What to replay, and where.
 pub fn check(a: &Check) -> Result<check::Options> {
+    rules::warm_check(a)?;
     let from = queries(&a.from)?;
     let servers = match (&a.server, &a.new) {
         (Some(live), Some(new)) => {

@@ -103,7 +103,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let mut found = Found::default();
     for space in &set.spaces {
         run.check()?;
-        let named = space.name.split_once(['/']).unwrap_or_default();
+        let named = space.name.split_once('/').unwrap_or_default();
         let table = named.1.split(" partition ").next().unwrap_or_default();
         if !options.filter.table(named.0, table) {
             continue;
