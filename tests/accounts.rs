@@ -162,6 +162,15 @@ fn a_part_of_the_accounts(pair: &Pair) {
     pair.dump("d", &["--exclude-users", "t_none"])
         .code(2)
         .says(&["no account matches: t_none"]);
+    if pair.is_mysql() {
+        // What no statement shows is named, of the accounts that are wanted.
+        let second = "ALTER USER t_locked@'%' IDENTIFIED BY 'Secret-4' RETAIN CURRENT PASSWORD";
+        pair.source().script(second.as_bytes()).expect("a password");
+        pair.dump("e", &some).ok();
+        pair.dump("f", &[])
+            .code(3)
+            .says(&["'t_locked'@'%' has a second password"]);
+    }
     pair.load("c", &["--include-users", "t_def"])
         .code(2)
         .says(&["no account matches: t_def"]);
