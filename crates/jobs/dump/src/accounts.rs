@@ -3,7 +3,7 @@
 
 use crate::{Accounts, Options};
 use base::{Error, Kind, Result};
-use rows::accounts::{Account, Choice, Found, file};
+use rows::accounts::{Account, Choice, file};
 use server::privileges::Scope;
 use server::{Identity, Privileges};
 use std::sync::OnceLock;
@@ -12,7 +12,8 @@ use wire::Conn;
 /// The accounts that go into the archive.
 pub struct Dumped<'a> {
     choice: &'a Choice,
-    found: Found,
+    /// What of them cannot be written down.
+    exceptions: Vec<String>,
     chosen: Vec<Account>,
     mariadb: bool,
 }
@@ -55,10 +56,12 @@ impl<'a> Dumped<'a> {
         let found = rows::accounts::read(conn, id)?;
         let chosen = found.accounts.iter().filter(|a| choice.takes(&a.name));
         let chosen = chosen.cloned().collect();
+        let of_them = found.exceptions.iter().filter(|(n, _)| choice.takes(n));
+        let exceptions = of_them.map(|(_, why)| why.clone()).collect();
         choice.check_matched()?;
         Ok(Dumped {
             choice,
-            found,
+            exceptions,
             chosen,
             mariadb: id.is_mariadb(),
         })
@@ -71,7 +74,7 @@ impl<'a> Dumped<'a> {
         id: &Identity,
         exceptions: &mut Vec<String>,
     ) -> Result<()> {
-        exceptions.extend(self.found.exceptions.iter().cloned());
+        exceptions.extend(self.exceptions.iter().cloned());
         let now = rows::accounts::read(conn, id)?;
         let chosen = now.accounts.iter().filter(|a| self.choice.takes(&a.name));
         if !chosen.eq(&self.chosen) {

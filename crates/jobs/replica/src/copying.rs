@@ -152,7 +152,7 @@ impl Making<'_> {
             .map(|a| printable(&a.account.name.to_string()))
             .collect();
         let exceptions = &mut self.summary.exceptions;
-        exceptions.extend(wanted.found.exceptions.iter().cloned());
+        exceptions.extend(wanted.found.exceptions.iter().map(|(_, why)| why.clone()));
         exceptions.extend(created.exceptions);
         exceptions.extend(made.iter().flat_map(|a| a.lost.iter().cloned()));
         let refused = refused.into_iter().map(|r| r.text);

@@ -54,18 +54,27 @@ pub(super) fn brought(plan: &LoadPlan, target: &Identity) -> BTreeSet<(String, S
     all.iter().map(|a| a.account.name.key()).collect()
 }
 
-/// The grants that this load will run, as far as the target is of the source's flavour: those of the other one are not known
-/// to it.
-pub(super) fn grants(plan: &LoadPlan, target: &Identity) -> Vec<Grant> {
+/// The grants that this load will run, as far as that is known: which accounts the target has must be visible, and the
+/// privileges of the other flavour are not known to it.
+pub(super) fn grants(t: &mut Target<'_>, plan: &LoadPlan) -> Result<Vec<String>> {
     let same = plan
         .source
         .as_ref()
-        .is_some_and(|s| s.flavour == target.flavour);
-    if !same {
-        return Vec::new();
+        .is_some_and(|s| s.flavour == t.id.flavour);
+    if !same || plan.accounts.is_none() {
+        return Ok(Vec::new());
     }
-    let all = adapted(plan, target);
-    all.into_iter().flat_map(|a| a.account.grants).collect()
+    let existing = match t.conn.fetch("SELECT User FROM mysql.user LIMIT 0") {
+        Ok(_) => make::existing(&mut t.conn)?,
+        Err(wire::Error::Server(_)) => return Ok(Vec::new()),
+        Err(e) => return Err(failure::wire("cannot read the accounts of the target", e)),
+    };
+    let all = adapted(plan, &t.id);
+    let new = all
+        .iter()
+        .filter(|a| !make::has(&existing, &a.account.name));
+    let grants = new.flat_map(|a| &a.account.grants);
+    Ok(grants.map(Grant::sql).collect())
 }
 
 /// Makes those that the target does not have.

@@ -251,9 +251,7 @@ fn privileges(t: &mut Target<'_>, plan: &LoadPlan, programs: &Programs) -> Resul
         accounts: plan.accounts.is_some(),
         skip_binlog: t.options.skip_binlog,
     };
-    let given = super::accounts::grants(plan, &t.id);
-    let given: Vec<String> = given.iter().map(rows::accounts::Grant::sql).collect();
-    let given = granted.missing_to_grant(&given);
+    let given = granted.missing_to_grant(&super::accounts::grants(t, plan)?);
     let fatal = granted.missing_for_load(&t.id, &needs);
     let trust = granted.missing_trust(&t.id, &needs);
     let others = programs.of_others(&granted.account);

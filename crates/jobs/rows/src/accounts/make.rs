@@ -169,7 +169,7 @@ pub struct Refused {
 pub fn grant(conn: &mut Conn, target: &Identity, accounts: &[&Adapted]) -> Result<Vec<Refused>> {
     let mut refused = Vec::new();
     for adapted in accounts {
-        for given in &adapted.account.grants {
+        for given in adapted.account.grants.iter().filter(|g| !g.is_nothing()) {
             give(conn, given, &mut refused)?;
         }
     }

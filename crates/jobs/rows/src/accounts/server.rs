@@ -14,8 +14,8 @@ use wire::Conn;
 pub struct Found {
     /// Its accounts but those of the server itself: users first, in the order of their names.
     pub accounts: Vec<Account>,
-    /// What cannot be written down as statements, in words.
-    pub exceptions: Vec<String>,
+    /// What cannot be written down as statements, of which account and in words.
+    pub exceptions: Vec<(Name, String)>,
 }
 
 /// All accounts of a server but its own. The account that asks needs SELECT on all of the schema `mysql`.
@@ -50,7 +50,8 @@ pub fn read(conn: &mut Conn, id: &Identity) -> Result<Found> {
                 match Statement::read(&shown.unwrap_or_default()) {
                     Some(Statement::Create(_, create)) => Some(create),
                     _ => {
-                        found.exceptions.push(not_understood(&name));
+                        let why = not_understood(&name);
+                        found.exceptions.push((name, why));
                         continue;
                     }
                 }
@@ -66,11 +67,14 @@ pub fn read(conn: &mut Conn, id: &Identity) -> Result<Found> {
                 Some(Statement::Grant(grant)) if grant.to != account.name => {}
                 Some(Statement::Grant(grant)) => account.grants.push(grant),
                 Some(Statement::DefaultRoles(_, roles)) => account.default_roles = Some(roles),
-                _ => found.exceptions.push(printable(&format!(
-                    "a grant of account {} is not understood, and left out: look at SHOW GRANTS FOR {}",
-                    account.name,
-                    account.name.sql()
-                ))),
+                _ => {
+                    let why = printable(&format!(
+                        "a grant of account {} is not understood, and left out: look at SHOW GRANTS FOR {}",
+                        account.name,
+                        account.name.sql()
+                    ));
+                    found.exceptions.push((account.name.clone(), why));
+                }
             }
         }
         // MariaDB lists them in any order; a privilege is given before a part of it is taken.
@@ -79,14 +83,16 @@ pub fn read(conn: &mut Conn, id: &Identity) -> Result<Found> {
             (role, g.revoke, !g.is_global(), g.sql())
         });
         if has_line_break(&account) {
-            found.exceptions.push(not_understood(&account.name));
+            let why = not_understood(&account.name);
+            found.exceptions.push((account.name, why));
             continue;
         }
         if second_password {
-            found.exceptions.push(printable(&format!(
+            let why = printable(&format!(
                 "account {} has a second password (RETAIN CURRENT PASSWORD), which no statement shows: the archive does not have that",
                 account.name
-            )));
+            ));
+            found.exceptions.push((account.name.clone(), why));
         }
         found.accounts.push(account);
     }

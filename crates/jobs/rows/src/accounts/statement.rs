@@ -278,7 +278,7 @@ impl Grant {
         let to = Name::read(&mut tokens)?;
         let mut option = false;
         let mut before_admin = false;
-        while let Some(token) = tokens.next() {
+        for token in tokens {
             match token {
                 // Another account.
                 Token::Symbol(b',' | b';') => return None,
@@ -316,9 +316,9 @@ impl Grant {
         format!("{verb} {what} {word} {to}{option}")
     }
 
-    /// Whether it is about an object that has to exist: a table, or a routine.
-    pub fn needs_object(&self) -> bool {
-        matches!(&self.what, What::Privileges { on, .. } if !on.ends_with(".*"))
+    /// Whether it gives nothing: `USAGE`, with which servers say that an account is there.
+    pub fn is_nothing(&self) -> bool {
+        matches!(&self.what, What::Privileges { list, .. } if list == &["USAGE"]) && !self.option
     }
 
     /// Whether it is about the whole server.
