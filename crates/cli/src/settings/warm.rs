@@ -81,7 +81,7 @@ pub enum Shown {
     /// A file.
     File(PathBuf),
     /// A server.
-    Server(status::Options),
+    Server(Box<status::Options>),
 }
 
 /// What to look at.
@@ -92,10 +92,10 @@ pub fn status(a: &Status) -> Result<Shown> {
             place::local("--from", from)?;
         }
         let uri = a.what.as_deref().and_then(rules::server);
-        return Ok(Shown::Server(status::Options {
+        return Ok(Shown::Server(Box::new(status::Options {
             server: a.connection.resolve(uri)?,
             from: a.from.clone(),
-        }));
+        })));
     };
     rules::warm_file(a)?;
     place::local("FILE", file)?;

@@ -39,7 +39,7 @@ pub enum Meter {
     /// By what performance_schema counts.
     Counted {
         /// A session.
-        conn: Conn,
+        conn: Box<Conn>,
         /// The counters before, where the server has them.
         before: Option<(u64, u64)>,
     },
@@ -60,7 +60,10 @@ impl Meter {
         if needed && before.is_none() {
             return Err(off());
         }
-        Ok(Meter::Counted { conn, before })
+        Ok(Meter::Counted {
+            conn: Box::new(conn),
+            before,
+        })
     }
 
     /// Measures for so long; a stop ends it early.
