@@ -75,3 +75,10 @@ fn a_file_is_looked_at_without_a_server() {
         tool.run().code(2).says(&["a file is looked at by itself"]);
     }
 }
+
+#[test]
+fn a_server_is_not_warmed_by_itself() {
+    let uri = "mysql://root@localhost/?socket=/nowhere";
+    let copy = Tool::new(["warm", "copy", "--no-defaults", uri, uri]);
+    copy.run().code(2).says(&["would be warmed by itself"]);
+}

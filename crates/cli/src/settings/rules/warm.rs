@@ -34,5 +34,14 @@ pub fn warm_check(a: &Check) -> Result<()> {
 
 /// `penstock warm copy`.
 pub fn warm_copy(a: &Copy) -> Result<()> {
+    if a.source == a.target {
+        return refuse(
+            format!(
+                "{} would be warmed by itself",
+                base::units::printable(&a.source)
+            ),
+            "name another server",
+        );
+    }
     said_twice([&*a.source, &*a.target].into_iter(), &a.connection)
 }
