@@ -3,23 +3,18 @@
 //! Invariant: a file is written whole or not at all, and one that is cut off is not read: its last line says how many
 //! ranges there are. It holds values of keys, so only its owner may read it.
 
+use crate::lines::{self, Lines, line};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 
 /// Version of the format.
 const VERSION: u32 = 1;
 
-/// Most bytes of a line: a range has two keys of at most 3072 bytes, written in hexadecimal.
-const LONGEST: u64 = 1 << 20;
-
 /// Sizes of InnoDB's pages.
 const PAGE_SIZES: std::ops::RangeInclusive<u64> = 1024..=65_536;
-
-/// Most bytes of all lines: many times what a pool of a terabyte has.
-const MOST: u64 = 8 << 30;
 
 /// What is known of the server and of the pages that its list had.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -208,31 +203,17 @@ impl HotSet {
 
     /// Writes it to a file, which appears complete; returns its bytes.
     pub fn write(&self, path: &Path) -> Result<u64> {
-        let named = |e: std::io::Error| {
-            let shown = printable(&path.display().to_string());
-            Error::new(Kind::Storage, format!("cannot write {shown}: {e}"))
-        };
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let mut file = tempfile::NamedTempFile::new_in(directory).map_err(named)?;
-        self.write_to(&mut file).map_err(named)?;
-        file.as_file().sync_all().map_err(named)?;
-        let bytes = file.as_file().metadata().map_err(named)?.len();
-        file.persist(path).map_err(|e| named(e.error))?;
-        Ok(bytes)
+        lines::write(path, 9, |to| self.write_to(to))
     }
 
     fn write_to(&self, to: &mut dyn Write) -> std::io::Result<()> {
-        let mut to = zstd::stream::write::Encoder::new(to, 9)?;
         let header = Header {
             warm: VERSION,
             ..self.header.clone()
         };
-        line(&mut to, &header)?;
+        line(to, &header)?;
         for index in &self.indexes {
-            line(&mut to, index)?;
+            line(to, index)?;
             for r in &index.ranges {
                 let range: WrittenRange = (
                     r.heat,
@@ -241,44 +222,28 @@ impl HotSet {
                     written(&r.from),
                     written(&r.to),
                 );
-                line(&mut to, &range)?;
+                line(to, &range)?;
             }
         }
         let ranges = self.ranges();
-        line(&mut to, &End { ranges })?;
-        to.finish().map(drop)
+        line(to, &End { ranges })
     }
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<HotSet> {
         let shown = printable(&path.display().to_string());
-        let file = std::fs::File::open(path)
-            .map_err(|e| Error::new(Kind::Archive, format!("cannot read {shown}: {e}")))?;
-        HotSet::read_from(file).map_err(|why| {
+        HotSet::read_from(lines::open(path)?).map_err(|why| {
             Error::new(Kind::Archive, format!("{shown}: {why}"))
                 .hint("name a file that penstock warm save wrote; one of warm save --pages is loaded with --pages")
         })
     }
 
     fn read_from(file: impl Read) -> std::result::Result<HotSet, String> {
-        let decoder = zstd::stream::read::Decoder::new(file).map_err(|e| e.to_string())?;
-        let mut from = BufReader::new(decoder.take(MOST));
-        let mut text = Vec::new();
-        let mut next = |text: &mut Vec<u8>| -> std::result::Result<bool, String> {
-            text.clear();
-            let read = from.by_ref().take(LONGEST).read_until(b'\n', text);
-            match read {
-                Ok(0) => Ok(false),
-                Ok(_) if text.last() == Some(&b'\n') => Ok(true),
-                Ok(_) => Err("a line is cut off".to_owned()),
-                Err(e) => Err(format!("it is no file of hot ranges, or damaged: {e}")),
-            }
-        };
         let wrong = |what: &str| format!("it is no file of hot ranges, or damaged: {what}");
-        if !next(&mut text)? {
-            return Err(wrong("it is empty"));
-        }
-        let header: Header = serde_json::from_slice(&text).map_err(|e| wrong(&e.to_string()))?;
+        let mut lines = Lines::new(file).map_err(|e| wrong(&e))?;
+        let text = lines.next().map_err(|e| wrong(&e))?;
+        let text = text.ok_or_else(|| wrong("it is empty"))?;
+        let header: Header = serde_json::from_slice(text).map_err(|e| wrong(&e.to_string()))?;
         if header.warm != VERSION {
             return Err(format!(
                 "its format is version {}, and this penstock reads {VERSION}",
@@ -292,10 +257,10 @@ impl HotSet {
             header,
             indexes: Vec::new(),
         };
-        while next(&mut text)? {
+        while let Some(text) = lines.next().map_err(|e| wrong(&e))? {
             if text.starts_with(b"[") {
                 let (heat, leaves, off_page, from, to): WrittenRange =
-                    serde_json::from_slice(&text).map_err(|e| wrong(&e.to_string()))?;
+                    serde_json::from_slice(text).map_err(|e| wrong(&e.to_string()))?;
                 let index = set
                     .indexes
                     .last_mut()
@@ -316,14 +281,14 @@ impl HotSet {
                     from,
                     to,
                 });
-            } else if let Ok(end) = serde_json::from_slice::<End>(&text) {
+            } else if let Ok(end) = serde_json::from_slice::<End>(text) {
                 return match end.ranges == set.ranges() {
                     true => Ok(set),
                     false => Err(wrong("it has another number of ranges than it says")),
                 };
             } else {
                 let index: IndexRanges =
-                    serde_json::from_slice(&text).map_err(|e| wrong(&e.to_string()))?;
+                    serde_json::from_slice(text).map_err(|e| wrong(&e.to_string()))?;
                 if index.own > index.columns.len() {
                     return Err(wrong("an index has fewer columns than it says"));
                 }
@@ -332,12 +297,6 @@ impl HotSet {
         }
         Err(wrong("its end is missing"))
     }
-}
-
-fn line(to: &mut dyn Write, value: &impl Serialize) -> std::io::Result<()> {
-    let mut text = serde_json::to_vec(value)?;
-    text.push(b'\n');
-    to.write_all(&text)
 }
 
 #[cfg(test)]

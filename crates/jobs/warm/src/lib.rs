@@ -10,6 +10,7 @@ pub mod check;
 mod datadir;
 mod dictionary;
 pub mod file;
+mod lines;
 mod list;
 pub mod load;
 mod page_list;

@@ -5,6 +5,7 @@
 //! leaves a journal for `penstock doctor --revert`. MariaDB cannot change the name while it runs: its own list is written
 //! again, which is what it does at each shutdown; a server that does not do that is refused.
 
+use crate::page_list::PageList;
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use instance::tune;
@@ -23,8 +24,28 @@ const NAME: &str = "ib_buffer_pool.penstock";
 /// How long the server may take to write it: it holds the pool's latch only while it copies page numbers.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The pages of a server: of the file `list`, or as the server lists them now.
+pub fn read(
+    run: &Run,
+    conn: &mut Conn,
+    id: &Identity,
+    wire: &wire::Options,
+    list: Option<&Path>,
+    state: &Path,
+    datadir: &Path,
+) -> Result<PageList> {
+    let text = match list {
+        Some(path) => of_file(path)?,
+        None => of_server(run, conn, id, wire, state, datadir)?,
+    };
+    let instances = id.variable("innodb_buffer_pool_instances");
+    let instances = instances.and_then(|n| n.parse().ok()).unwrap_or(1);
+    PageList::parse(&text, instances)
+        .map_err(|why| Error::new(Kind::Archive, format!("the list of pages: {why}")))
+}
+
 /// The list's text.
-pub fn of_server(
+fn of_server(
     run: &Run,
     conn: &mut Conn,
     id: &Identity,
@@ -113,7 +134,7 @@ fn name_is(conn: &mut Conn, name: &str) -> Result<bool> {
 }
 
 /// A list that the server wrote before.
-pub fn of_file(path: &Path) -> Result<String> {
+fn of_file(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|e| {
         let shown = printable(&path.display().to_string());
         Error::new(Kind::Archive, format!("cannot read the list {shown}: {e}"))

@@ -3,10 +3,11 @@
 //! Invariant: a file is written whole or not at all, and one that is cut off is not read. It holds numbers of pages and
 //! marks of some of them, no data.
 
+use crate::lines::{self, Lines, line};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 
 /// Version of the format.
@@ -14,12 +15,6 @@ const VERSION: u32 = 1;
 
 /// Pages of one line.
 const TOGETHER: usize = 4096;
-
-/// Most bytes of a line.
-const LONGEST: u64 = 1 << 20;
-
-/// Most bytes of all lines.
-const MOST: u64 = 8 << 30;
 
 /// What is known of the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -78,65 +73,38 @@ impl HotPages {
 
     /// Writes it to a file, which appears complete; returns its bytes.
     pub fn write(&self, path: &Path) -> Result<u64> {
-        let named = |e: std::io::Error| {
-            let shown = printable(&path.display().to_string());
-            Error::new(Kind::Storage, format!("cannot write {shown}: {e}"))
-        };
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let mut file = tempfile::NamedTempFile::new_in(directory).map_err(named)?;
-        self.write_to(&mut file).map_err(named)?;
-        file.as_file().sync_all().map_err(named)?;
-        let bytes = file.as_file().metadata().map_err(named)?.len();
-        file.persist(path).map_err(|e| named(e.error))?;
-        Ok(bytes)
+        lines::write(path, 3, |to| self.write_to(to))
     }
 
     fn write_to(&self, to: &mut dyn Write) -> std::io::Result<()> {
-        let mut to = zstd::stream::write::Encoder::new(to, 3)?;
         let header = Header {
             warm_pages: VERSION,
             ..self.header.clone()
         };
-        line(&mut to, &header)?;
+        line(to, &header)?;
         for space in &self.spaces {
-            line(&mut to, space)?;
+            line(to, space)?;
             for some in space.hot.chunks(TOGETHER) {
-                line(&mut to, &some)?;
+                line(to, &some)?;
             }
         }
-        line(&mut to, &End { hot: self.hot() })?;
-        to.finish().map(drop)
+        line(to, &End { hot: self.hot() })
     }
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<HotPages> {
         let shown = printable(&path.display().to_string());
-        let file = std::fs::File::open(path)
-            .map_err(|e| Error::new(Kind::Archive, format!("cannot read {shown}: {e}")))?;
-        HotPages::read_from(file).map_err(|why| {
+        HotPages::read_from(lines::open(path)?).map_err(|why| {
             Error::new(Kind::Archive, format!("{shown} is no file of hot pages, or damaged: {why}"))
                 .hint("name a file that penstock warm save --pages wrote; one without --pages is loaded without it")
         })
     }
 
     fn read_from(file: impl Read) -> std::result::Result<HotPages, String> {
-        let decoder = zstd::stream::read::Decoder::new(file).map_err(|e| e.to_string())?;
-        let mut from = BufReader::new(decoder.take(MOST));
-        let mut text = Vec::new();
-        let mut next = |text: &mut Vec<u8>| -> std::result::Result<(), String> {
-            text.clear();
-            let read = from.by_ref().take(LONGEST).read_until(b'\n', text);
-            match read {
-                Ok(_) if text.last() == Some(&b'\n') => Ok(()),
-                Ok(_) => Err("its end is missing".to_owned()),
-                Err(e) => Err(e.to_string()),
-            }
-        };
-        next(&mut text)?;
-        let header: Header = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
+        let mut lines = Lines::new(file)?;
+        const CUT: &str = "its end is missing";
+        let text = lines.next()?.ok_or(CUT)?;
+        let header: Header = serde_json::from_slice(text).map_err(|e| e.to_string())?;
         if header.warm_pages != VERSION {
             let found = header.warm_pages;
             return Err(format!(
@@ -148,29 +116,23 @@ impl HotPages {
             spaces: Vec::new(),
         };
         loop {
-            next(&mut text)?;
+            let text = lines.next()?.ok_or(CUT)?;
             if text.starts_with(b"[") {
                 let some: Vec<(u32, u16)> =
-                    serde_json::from_slice(&text).map_err(|e| e.to_string())?;
+                    serde_json::from_slice(text).map_err(|e| e.to_string())?;
                 let space = set.spaces.last_mut().ok_or("a page is of no tablespace")?;
                 space.hot.extend(some);
-            } else if let Ok(end) = serde_json::from_slice::<End>(&text) {
+            } else if let Ok(end) = serde_json::from_slice::<End>(text) {
                 return match end.hot == set.hot() {
                     true => Ok(set),
                     false => Err("it has another number of pages than it says".to_owned()),
                 };
             } else {
-                let space = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
+                let space = serde_json::from_slice(text).map_err(|e| e.to_string())?;
                 set.spaces.push(space);
             }
         }
     }
-}
-
-fn line(to: &mut dyn Write, value: &impl Serialize) -> std::io::Result<()> {
-    let mut text = serde_json::to_vec(value)?;
-    text.push(b'\n');
-    to.write_all(&text)
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use super::file::{Header, HotPages, Space};
 use super::marks;
 use crate::dictionary::{self, Part};
-use crate::page_list::PageList;
 use crate::save::Options;
 use crate::{datadir, list};
 use base::units::printable;
@@ -49,21 +48,15 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     Catalog::read(&mut conn, &id, &options.filter)
         .map_err(|e| failure::server("cannot read the catalog", e))?;
     rows::selection::check_matched(&options.filter)?;
-    let text = match &options.list {
-        Some(path) => list::of_file(path)?,
-        None => list::of_server(
-            run,
-            &mut conn,
-            &id,
-            &options.source,
-            &options.state,
-            &datadir,
-        )?,
-    };
-    let instances = id.variable("innodb_buffer_pool_instances");
-    let instances = instances.and_then(|n| n.parse().ok()).unwrap_or(1);
-    let listed = PageList::parse(&text, instances)
-        .map_err(|why| Error::new(Kind::Archive, format!("the list of pages: {why}")))?;
+    let listed = list::read(
+        run,
+        &mut conn,
+        &id,
+        &options.source,
+        options.list.as_deref(),
+        &options.state,
+        &datadir,
+    )?;
     let parts = dictionary::read(&mut conn, &id, &datadir)?;
     let parts = parts
         .into_iter()

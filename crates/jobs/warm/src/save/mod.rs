@@ -83,21 +83,15 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     rows::selection::check_matched(&options.filter)?;
     drop(phase);
     let phase = run.phase("list of pages", 1);
-    let text = match &options.list {
-        Some(path) => list::of_file(path)?,
-        None => list::of_server(
-            run,
-            &mut conn,
-            &id,
-            &options.source,
-            &options.state,
-            &datadir,
-        )?,
-    };
-    let instances = id.variable("innodb_buffer_pool_instances");
-    let instances = instances.and_then(|n| n.parse().ok()).unwrap_or(1);
-    let listed = PageList::parse(&text, instances)
-        .map_err(|why| Error::new(Kind::Archive, format!("the list of pages: {why}")))?;
+    let listed = list::read(
+        run,
+        &mut conn,
+        &id,
+        &options.source,
+        options.list.as_deref(),
+        &options.state,
+        &datadir,
+    )?;
     let parts = dictionary::read(&mut conn, &id, &datadir)?;
     drop(phase);
     let pool = id.variable("innodb_buffer_pool_size");
