@@ -38,9 +38,11 @@ impl Scene {
         self.directory.path().join(name)
     }
 
+    /// Without accounts: a dump of files has none.
     fn by_sql(&self, name: &str) -> Done {
         Tool::new(["dump", "--user", "root", "--chunk-size", "64k", "--socket"])
             .arg(self.server.socket())
+            .arg("--no-users")
             .arg("--to")
             .arg(self.path(name))
             .run()
