@@ -16,7 +16,7 @@ use rows::load_data::{self, Executor, Failed, add_indexes};
 use run::Stop;
 use run::bottleneck::Profiler;
 use run::failure;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -179,6 +179,7 @@ impl Loaders<'_> {
         let places: HashMap<(&str, &str), usize> = names
             .map(|(n, t)| ((t.source.0.as_str(), t.source.1.as_str()), n))
             .collect();
+        let mut open: BTreeSet<usize> = (0..self.tables.len()).collect();
         loop {
             stop.check()?;
             match feed.next()? {
@@ -192,15 +193,24 @@ impl Loaders<'_> {
                     let Some(&at) = places.get(&(schema.as_str(), table.as_str())) else {
                         continue;
                     };
-                    if self.tables[at].left.fetch_sub(1, Ordering::SeqCst) == 1 {
-                        self.table_done(&self.tables[at])?;
+                    if open.remove(&at) {
+                        self.complete(at)?;
                     }
-                    self.schedule.complete(at);
                 }
                 Next::Nothing => {}
-                Next::End => return Ok(()),
+                // Nobody reads what has no rows of its own, such as a sequence.
+                Next::End => return open.into_iter().try_for_each(|at| self.complete(at)),
             }
         }
+    }
+
+    /// No more chunks of a table come.
+    fn complete(&self, at: usize) -> Result<()> {
+        if self.tables[at].left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.table_done(&self.tables[at])?;
+        }
+        self.schedule.complete(at);
+        Ok(())
     }
 
     /// Another chunk of a table; false if it is not wanted.
