@@ -286,7 +286,7 @@ fn program(kind: Allowed, list: &[Piece<'_>], names: &Names<'_>, edits: &mut Edi
                     quote::ident(new)
                 ));
             }
-            let new = new.unwrap_or(name);
+            let new = new.unwrap_or_else(|| name.clone());
             edits.replace(&list[first], &list[last], quote::ident(&new));
             body = end + 1;
             // FOR EACH ROW [FOLLOWS x]
@@ -304,6 +304,12 @@ fn program(kind: Allowed, list: &[Piece<'_>], names: &Names<'_>, edits: &mut Edi
     }
     let body = references::Body::new(list, body, kind, names);
     found.unsure = body.rewrite(edits);
+    if kind == Allowed::Trigger && !found.notes.is_empty() && body.names_without_schema() {
+        found.notes.push(format!(
+            "trigger {} reads or writes other tables: those that are not renamed are the originals",
+            quote::ident(&name)
+        ));
+    }
     found.left = body.strings();
     found
 }
