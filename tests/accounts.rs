@@ -162,6 +162,8 @@ fn a_part_of_the_accounts(pair: &Pair) {
     pair.dump("d", &["--exclude-users", "t_none"])
         .code(2)
         .says(&["no account matches: t_none"]);
+    let none = ["--include-users", "t_a*", "--exclude-users", "t_a,t_app"];
+    pair.dump("d", &none).code(2).says(&["no account is left"]);
     if pair.is_mysql() {
         // What no statement shows is named, of the accounts that are wanted.
         let second = "ALTER USER t_locked@'%' IDENTIFIED BY 'Secret-4' RETAIN CURRENT PASSWORD";

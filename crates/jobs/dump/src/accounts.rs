@@ -55,10 +55,10 @@ impl<'a> Dumped<'a> {
     pub fn read(conn: &mut Conn, id: &Identity, choice: &'a Choice) -> Result<Dumped<'a>> {
         let found = rows::accounts::read(conn, id)?;
         let chosen = found.accounts.iter().filter(|a| choice.takes(&a.name));
-        let chosen = chosen.cloned().collect();
+        let chosen: Vec<Account> = chosen.cloned().collect();
         let of_them = found.exceptions.iter().filter(|(n, _)| choice.takes(n));
         let exceptions = of_them.map(|(_, why)| why.clone()).collect();
-        choice.check_matched()?;
+        choice.check_matched(chosen.len())?;
         Ok(Dumped {
             choice,
             exceptions,

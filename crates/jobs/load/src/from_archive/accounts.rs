@@ -34,7 +34,7 @@ pub(super) fn of_archive(options: &Options, archive: &Archive) -> Result<Option<
         .map_err(|e| failure::archive("cannot read the accounts", &e))?;
     let mut accounts = file::read(&text)?;
     accounts.retain(|a| choice.takes(&a.name));
-    choice.check_matched()?;
+    choice.check_matched(accounts.len())?;
     Ok(Some(accounts))
 }
 

@@ -406,7 +406,11 @@ fn login_of_mysql(text: &str) -> Login {
             Some(hash) => Login::Native(hash),
             None => Login::Other("the hash of its password is not understood".to_owned()),
         },
-        "auth_socket" => Login::Socket,
+        "auth_socket" if hash.is_empty() => Login::Socket,
+        // Without that name, another user of the system would log in.
+        "auth_socket" => Login::Other(
+            "it logs in as a user of the operating system who has another name, which MariaDB does not have".to_owned(),
+        ),
         other => Login::Other(format!(
             "the target cannot use the hash of its password, which is one of {other}"
         )),
@@ -514,6 +518,7 @@ mod tests {
             CREATE USER `a`@`%` IDENTIFIED WITH 'mysql_native_password' AS 0x{} DEFAULT ROLE `r`@`%` REQUIRE SSL PASSWORD EXPIRE DEFAULT ACCOUNT UNLOCK PASSWORD HISTORY DEFAULT;\n\
             CREATE USER `b`@`%` IDENTIFIED WITH 'caching_sha2_password' AS 0x2441 REQUIRE NONE FAILED_LOGIN_ATTEMPTS 3 ATTRIBUTE '{{\"a\": 1}}';\n\
             CREATE USER `c`@`localhost` IDENTIFIED WITH 'auth_socket' REQUIRE NONE;\n\
+            CREATE USER `d`@`localhost` IDENTIFIED WITH 'auth_socket' AS 0x6465706C6F79 REQUIRE NONE;\n\
             GRANT `r`@`%` TO `a`@`%`;\nGRANT BINLOG_ADMIN, SELECT ON *.* TO `a`@`%`;\n",
             HASH.bytes().map(|b| format!("{b:02X}")).collect::<String>()
         );
@@ -548,6 +553,8 @@ mod tests {
             sql(&all[3]),
             "CREATE USER `c`@`localhost` IDENTIFIED VIA unix_socket REQUIRE NONE"
         );
+        let other_name = all[4].cannot_log_in.as_deref().unwrap_or_default();
+        assert!(other_name.contains("another name"), "{other_name}");
     }
 
     #[test]

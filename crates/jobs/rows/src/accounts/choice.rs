@@ -59,11 +59,16 @@ impl Choice {
         !excluded && (included || self.include.is_empty())
     }
 
-    /// Fails if a pattern was never of use: it is probably a typo.
-    pub fn check_matched(&self) -> Result<()> {
+    /// Fails if a pattern was never of use, which is probably a typo, or if no account is left of those that are named.
+    pub fn check_matched(&self, left: usize) -> Result<()> {
         let all = self.include.iter().chain(&self.exclude);
         let unused = all.filter(|p| !p.used.load(Ordering::Relaxed));
         let unused: Vec<String> = unused.map(|p| printable(&p.text)).collect();
+        if unused.is_empty() && left == 0 && !self.include.is_empty() {
+            let what = "no account is left: all that --include-users names are excluded";
+            return Err(Error::new(Kind::Usage, what)
+                .hint("leave one of the two out; --no-users is a dump without accounts"));
+        }
         if unused.is_empty() {
             return Ok(());
         }
@@ -144,9 +149,10 @@ mod tests {
         let choice = of(&["app*", "'x*'@'%'"], &["app_old@localhost"]);
         assert!(choice.takes(&name("app", "%")) && choice.takes(&name("app_old", "10.%")));
         assert!(!choice.takes(&name("app_old", "localhost")) && !choice.takes(&name("root", "%")));
-        assert!(choice.check_matched().is_err(), "x* is a name in quotes");
+        assert!(choice.check_matched(1).is_err(), "x* is a name in quotes");
         assert!(choice.takes(&name("x*", "%")) && !choice.takes(&name("xy", "%")));
-        choice.check_matched().expect("all were of use");
+        choice.check_matched(1).expect("all were of use");
+        assert!(choice.check_matched(0).is_err(), "nothing is left");
         let choice = of(&[], &["root", "`it's`@`H`"]);
         assert!(!choice.takes(&name("root", "localhost")) && choice.takes(&Name::role("r")));
         assert!(!choice.takes(&name("it's", "h")) && choice.takes(&name("root2", "h")));
