@@ -37,6 +37,11 @@ pub struct Scene {
 
 impl Scene {
     pub fn new(kind: Kind) -> Option<Scene> {
+        Scene::behind(kind, "")
+    }
+
+    /// The same, where a statement was run before the tables were made.
+    pub fn behind(kind: Kind, first: &str) -> Option<Scene> {
         if !available(kind) {
             return None;
         }
@@ -47,6 +52,7 @@ impl Scene {
             "--innodb-fast-shutdown=0",
         ]);
         let server = setup.start().expect("a server");
+        server.script(first.as_bytes()).expect("a statement");
         server.script(TABLES).expect("tables");
         Some(Scene {
             server,

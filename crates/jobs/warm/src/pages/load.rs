@@ -327,6 +327,9 @@ fn bytes_read(conn: &mut Conn) -> Result<u64> {
     Ok(status(conn, "Innodb_data_read")?.parse().unwrap_or(0))
 }
 
+/// From when on a load that has not begun is asked for again.
+const ASK_AGAIN: Duration = Duration::from_secs(3);
+
 const STATUS: &str = "Innodb_buffer_pool_load_status";
 
 /// Has the server load its list, and waits for the end; returns what it said.
@@ -336,10 +339,15 @@ fn supervise(run: &Run, conn: &mut Conn, progress: impl Fn(u64)) -> Result<Strin
     set(conn, "innodb_buffer_pool_load_now")?;
     failpoint::reached("a load of a list has begun");
     let begin = Instant::now();
-    let mut has_begun = false;
+    let (mut has_begun, mut asked) = (false, begin);
     loop {
         if run.check().is_err() {
             return Err(abort(run, conn, &before));
+        }
+        // MariaDB may forget what it was asked for while its thread ends an earlier load.
+        if !has_begun && asked.elapsed() > ASK_AGAIN {
+            set(conn, "innodb_buffer_pool_load_now")?;
+            asked = Instant::now();
         }
         let said = status(conn, STATUS)?;
         has_begun |= said != before;
