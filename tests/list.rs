@@ -112,5 +112,30 @@ fn an_archive_of_mysql_shell_and_other_places(pair: &Pair) {
     fs::create_dir(pair.path("empty")).expect("a directory");
     list(&pair.path("empty"), &[])
         .code(5)
-        .says(&["it is empty"]);
+        .says(&["is an empty directory"]);
+}
+
+both!(what_is_no_archive_is_named);
+fn what_is_no_archive_is_named(pair: &Pair) {
+    pair.fill("CREATE DATABASE ls; CREATE TABLE ls.t (id INT PRIMARY KEY)");
+    std::fs::create_dir(pair.path("all")).expect("a directory");
+    pair.dump("all/a", &["--schemas", "ls"]).ok();
+    let parent = list(&pair.path("all"), &[]).code(2);
+    parent.says(&["holds", "name "]);
+    for file in ["@.json", "ls.sql", "ls@t.sql", "ls@t.json"] {
+        let file = pair.path("all/a").join(file);
+        list(&file, &[])
+            .code(2)
+            .says(&["is one file of the archive", "penstock list "]);
+        // Nor is it another tool's dump.
+        let load = Tool::new(["load"]).arg(&file);
+        let load = load.arg("--into").arg(pair.target().uri());
+        load.run().code(2).says(&["is one file of the archive"]);
+    }
+    let other = pair.path("other");
+    std::fs::create_dir(&other).expect("a directory");
+    std::fs::write(other.join("x.conf"), "x").expect("a file");
+    list(&other, &[])
+        .code(5)
+        .says(&["holds no dump of a known kind"]);
 }

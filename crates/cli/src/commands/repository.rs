@@ -97,6 +97,7 @@ pub fn list(a: &List, json: bool, screen: &Screen) -> Result<u8> {
             let at = place::location("PLACE", named)?;
             // A place that holds a repository is one, however it is named.
             if Repository::open(&at).is_err() {
+                settings::an_archive(&at, "list")?;
                 return describe(
                     Place::new(at, settings::keys::opening(&a.encryption)?),
                     screen,

@@ -344,7 +344,7 @@ pub fn verify(a: &Verify) -> Result<Verification> {
     recorded(a.recording.record.as_deref())?;
     rules::verify(a)?;
     if let Some(from) = &archive {
-        verifiable(from)?;
+        an_archive(from, "verify")?;
     }
     let named = keys::opening(&a.encryption)?;
     let archive = archive.map(|from| Place::new(from, named));
@@ -371,8 +371,8 @@ pub fn verify(a: &Verify) -> Result<Verification> {
     })
 }
 
-/// Refuses what is not the directory of an archive, and says what would be right.
-fn verifiable(from: &Location) -> Result<()> {
+/// Refuses what is not the directory of an archive, and says what would be right for this command.
+pub fn an_archive(from: &Location, command: &str) -> Result<()> {
     let Some(path) = from.path().filter(|path| path.exists()) else {
         // Opening it reports that.
         return Ok(());
@@ -385,6 +385,10 @@ fn verifiable(from: &Location) -> Result<()> {
             printable(&format!("{named} is a tablespace, and not an archive")),
         )
         .hint(printable(&format!("penstock verify --tablespace {named}")))),
+        Ok(false) if command != "verify" => {
+            let what = format!("{named} is not an archive");
+            Err(Error::new(Kind::Usage, printable(&what)).hint("an archive is a directory with @.json in it"))
+        }
         Ok(false) => Err(Error::new(
             Kind::Usage,
             printable(&format!(
@@ -395,7 +399,8 @@ fn verifiable(from: &Location) -> Result<()> {
             "a load of it checks that every row arrives: penstock load {named}"
         )))),
         Err(Error { kind, what, hint: Some(hint), .. }) if hint.starts_with("name ") => {
-            Err(Error::new(kind, what).hint(hint.replace("penstock load ", "penstock verify ")))
+            let own = format!("penstock {command} ");
+            Err(Error::new(kind, what).hint(hint.replace("penstock load ", &own)))
         }
         Err(e) => Err(e),
     }

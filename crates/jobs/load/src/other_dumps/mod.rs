@@ -76,14 +76,18 @@ fn is_empty(directory: &Path) -> bool {
     std::fs::read_dir(directory).is_ok_and(|mut list| list.next().is_none())
 }
 
-/// The error of a file that is only a part of an archive. Its SQL files are scripts like others.
+/// The error of a file that is only a part of an archive.
 fn part_of_archive(file: &Path) -> Option<Error> {
     let directory = file.parent()?;
     let is_part = |name: &str| directory.join(name).is_file();
-    if is_script(&file.display().to_string())
-        || !["@.json", "penstock.json"].iter().any(|n| is_part(n))
-        || !file.is_file()
-    {
+    let name = file.file_name()?.to_string_lossy();
+    // A script that lies beside an archive is none of its files: each of those has one of metadata, or a name with an @.
+    let beside = is_script(&name)
+        && !name.contains('@')
+        && !name
+            .strip_suffix(".sql")
+            .is_some_and(|base| is_part(&format!("{base}.json")));
+    if beside || !["@.json", "penstock.json"].iter().any(|n| is_part(n)) || !file.is_file() {
         return None;
     }
     let what = format!(
