@@ -345,7 +345,7 @@ impl<'a, 't> Body<'a, 't> {
             } else if !self.names_column(at)
                 && !self.list[at - 1].is("CALL")
                 // INSERT t(a, b): only a view, as servers print it, has nothing of the kind.
-                && !(self.opens_after(at) && self.kind == Allowed::View)
+                && (self.kind != Allowed::View || !self.opens_after(at))
             {
                 unknown.push(at);
             }
