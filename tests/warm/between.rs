@@ -31,13 +31,20 @@ fn one_command_saves_and_loads(scene: &mut Scene) {
         "{cold}"
     );
     target.chill();
-    let copy = ["warm", "copy", "--no-defaults", "--json"];
-    let copy = Tool::new(copy)
-        .arg(scene.server.uri())
-        .arg(target.server.uri());
-    let done = scene.tool(copy).run().code(3).says(&["no_key"]);
-    let copied = target_summary(&done.out);
-    assert!(copied["pages"]["placed"].as_u64() > Some(100), "{copied}");
+    let mut copied = Value::Null;
+    // A server that has just started reads pages of its own, which may leave less room for a moment.
+    for _ in 0..5 {
+        let copy = ["warm", "copy", "--no-defaults", "--json"];
+        let copy = Tool::new(copy)
+            .arg(scene.server.uri())
+            .arg(target.server.uri());
+        let done = scene.tool(copy).run().code(3).says(&["no_key"]);
+        copied = target_summary(&done.out);
+        assert!(copied["pages"]["placed"].as_u64() > Some(100), "{copied}");
+        if copied["no_room_bytes"] == 0 {
+            break;
+        }
+    }
     let misses: u64 = HOT.iter().map(|sql| target.reads_of(sql)).sum();
     assert_eq!(misses, 0, "{copied}");
     let warm = status(&target);
