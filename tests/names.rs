@@ -262,6 +262,11 @@ fn names_that_cannot_be_are_refused_before_anything_is_touched(pair: &Pair) {
             "a schema of the server itself",
         ),
         ("--map-schema shop", 2, "old=new"),
+        (
+            "--users --map-schema shop=x",
+            2,
+            "--users does not apply with --map-schema",
+        ),
         ("--map-schema sh*=x", 2, "one name is mapped to one name"),
         ("--map-schema shop=a --map-schema shop=b", 2, "mapped twice"),
         (
