@@ -2,7 +2,7 @@
 //! list. A dump keeps to them, says what it waits for, and ends with the figure where a limit is
 //! never met.
 
-use crate::kit::waiting::{Statement, until};
+use crate::kit::waiting::{Statement, until, until_some};
 use crate::kit::{Pair, Tool, both, own_server};
 use rustix::process::{Pid, Signal, kill_process};
 use std::sync::Arc;
@@ -55,9 +55,13 @@ impl Drop for Replica<'_> {
     }
 }
 
-/// Waits until the replica reports two seconds of lag. Until its applier runs it reports none.
+/// Waits until the applier waits for a lock and the replica reports two seconds of lag. Lag alone
+/// does not show it: right after its start an applier can report the age of the log file.
 #[track_caller]
 fn until_it_lags(replica: &Server) {
+    let waiting = "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
+        WHERE STATE LIKE 'Waiting for table%lock'";
+    until_some(replica, waiting);
     let (status, column) = match replica.kind() {
         Kind::MySql => ("SHOW REPLICA STATUS", "Seconds_Behind_Source"),
         _ => ("SHOW SLAVE STATUS", "Seconds_Behind_Master"),
