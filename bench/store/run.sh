@@ -170,7 +170,7 @@ store_restore() {
         "$repo" "${CLIENT[@]}" "${TARGET_LOGIN[@]}"
 }
 
-# A thousand entries of the catalog, made from one; read one by one, and from the copies that a prune writes.
+# A thousand entries of the catalog, made from one; read one by one, and from the copies that a backup and a prune write.
 store_list() {
     local group='list of 1,000 backups in S3' repo=${S3/NAME/large} entry n id
     rm -rf "$BUCKET"/*

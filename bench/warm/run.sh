@@ -4,8 +4,8 @@
 # shellcheck disable=SC2034,SC2153,SC2154 # variables of ./dev and of bench/shared.sh
 
 bench_warm() {
-    local flavour=mysql warehouses=6 seconds=30 connections=4 queries=20000 memory=128M kind
-    options warm 'flavour warehouses seconds connections queries memory' "$@"
+    local flavour=mysql warehouses=6 seconds=30 connections=4 queries=20000 memory=128M runs=3
+    options warm 'flavour warehouses seconds connections queries memory runs' "$@"
     need_tools
     need_flavour "$FLAVOUR"
     build penstock testkit
@@ -15,7 +15,7 @@ bench_warm() {
     mapfile -t CLIENT < <(testkit client "$FLAVOUR" client)
     export PENSTOCK_STATE="$WORK/state"
     # `fill` has variables of the same names.
-    local of_tpcc=$seconds of_warehouses=$warehouses
+    local of_tpcc=$seconds of_warehouses=$warehouses kind
     warm_fact pool "$memory"
     warm_fact sample "$queries queries, one connection, about a seventh of the keys, in blocks of 50, with a skew"
     local args=(--innodb-buffer-pool-size="$memory" --innodb-flush-method=O_DIRECT --innodb-flush-log-at-trx-commit=0
@@ -33,40 +33,49 @@ bench_warm() {
     penstock bench tpcc run --quiet --socket "$SOURCE_SOCKET" --user root -c "$connections" --ramp 1s --measure "${of_tpcc}s" >"$WORK/out"
     warm_sample "$SOURCE_SOCKET"
     warm_sample "$SOURCE_SOCKET"
-    warm_line 'live server' "$SOURCE_SOCKET" :
-    local begin
+    local begin run
     begin=$(now)
     penstock warm save --quiet --json --socket "$SOURCE_SOCKET" --user root --to "$WORK/hot" >"$WORK/saved" || (($? == 3)) # the table of the history has no key
     took=$(($(now) - begin))
     HOT=$(($(sed -n 's/.*"placed":\([0-9]*\).*/\1/p' "$WORK/saved") * 16384))
     warm_fact 'warm save' "$(as_seconds "$took") s, $(stat -c %s "$WORK/hot") bytes for $((HOT / 1000000)) MB of hot leaves"
 
-    warm_restart target
-    warm_line 'new server, cold' "$TARGET_SOCKET" :
-    warm_restart target
-    warm_line 'penstock warm load' "$TARGET_SOCKET" penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --from "$WORK/hot"
-    # Everything else was read before: what a load leaves in memory.
-    warm_restart target
-    penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --whole-indexes >"$WORK/out"
-    warm_line 'penstock warm load, into a full pool' "$TARGET_SOCKET" penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --from "$WORK/hot"
-    warm_restart target
-    penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --whole-indexes >"$WORK/out"
-    warm_line 'the same with --one-reading' "$TARGET_SOCKET" penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --from "$WORK/hot" --one-reading
-    warm_restart target
-    warm_line 'whole indexes' "$TARGET_SOCKET" penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --whole-indexes
-    # The list of the live server fits its own files only.
-    warm_restart source
-    warm_line 'its own list, on its own files' "$SOURCE_SOCKET" warm_own_list
+    for ((run = 1; run <= runs; run++)); do
+        say "run $run of $runs"
+        warm_line 'live server' "$SOURCE_SOCKET" :
+        warm_restart target
+        warm_line 'new server, cold' "$TARGET_SOCKET" :
+        warm_restart target
+        warm_line 'penstock warm load' "$TARGET_SOCKET" penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --from "$WORK/hot"
+        # Everything else was read before: what a load leaves in memory.
+        warm_restart target
+        penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --whole-indexes >"$WORK/out"
+        warm_line 'penstock warm load, into a full pool' "$TARGET_SOCKET" penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --from "$WORK/hot"
+        warm_restart target
+        penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --whole-indexes >"$WORK/out"
+        warm_line 'the same with --one-reading' "$TARGET_SOCKET" penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --from "$WORK/hot" --one-reading
+        warm_restart target
+        warm_line 'whole indexes' "$TARGET_SOCKET" penstock warm load --quiet --socket "$TARGET_SOCKET" --user root --whole-indexes
+    done
+    # The list of the live server fits its own files only. It is written at each end, of what is hot then.
+    for ((run = 1; run <= runs; run++)); do
+        warm_restart source
+        warm_line 'its own list, on its own files' "$SOURCE_SOCKET" warm_own_list
+    done
+    warm_sequential
 
     {
         printf '# Warm-up, %s\n\n' "$FLAVOUR"
         # shellcheck disable=SC2016 # no expansion is meant
         printf 'Sample queries on a live server and on a new one with the same rows, loaded by SQL; `./dev bench warm`.\n\n'
-        awk -F '\t' '$1 == "fact" && $2 ~ /^(date|machine|server|penstock|pool|sample|warm save)$/ { print "- " $2 ": " $3 }' "$RUNS"
-        printf '\n| server | warm-up | read for it | of the hot leaves | sample queries | of the live server | pages read by them |\n|---|---|---|---|---|---|---|\n'
-        cat "$WORK/table"
+        awk -F '\t' '$1 == "fact" && $2 ~ /^(date|machine|server|penstock|pool|sample|warm save|sequential reader)$/ { print "- " $2 ": " $3 }' "$RUNS"
+        printf '\n| server | warm-up | read for it | of the hot leaves | sample queries | of the live server | pages read by them |\n|---|--:|--:|--:|--:|--:|--:|\n'
+        warm_table
+        printf '\nMedians of %s runs; least and most in parentheses.\n' "$runs"
     } | tee "$WORK/warm.md"
-    new_recording warm "$FLAVOUR"
+    kind=$FLAVOUR
+    ((of_warehouses == 6)) || kind+=-w$of_warehouses
+    new_recording warm "$kind"
     cp "$WORK/warm.md" "$RECORDING.md"
     title "Recorded as $RECORDING.md"
 }
@@ -95,7 +104,7 @@ warm_sample() { "${CLIENT[@]}" --no-defaults --user=root --socket="$1" tpcc <"$W
 # A counter of a server.
 warm_counter() { testkit sql --socket "$1" "SHOW GLOBAL STATUS LIKE '$2'" | awk '{ print $2 }'; }
 
-# warm_line NAME SOCKET COMMAND…: runs the warm-up, then the sample queries, and writes a line of the table.
+# warm_line NAME SOCKET COMMAND…: runs the warm-up, then the sample queries, and records both.
 warm_line() {
     local name=$1 socket=$2 begin warmed sampled before read pages
     shift 2
@@ -109,13 +118,46 @@ warm_line() {
     warm_sample "$socket"
     sampled=$(($(now) - begin))
     pages=$(($(warm_counter "$socket" Innodb_pages_read) - pages))
-    [[ $name != 'live server' ]] || LIVE=$sampled
-    local share=
-    [[ -z ${HOT:-} ]] || share=$(as_hundredths $((read * 100 / HOT)))
-    if [[ $1 == : ]]; then warmed=- read=- share=-; else warmed="$(as_seconds "$warmed") s" read="$((read / 1000000)) MB"; fi
-    printf '| %s | %s | %s | %s | %s s | %s | %s |\n' "$name" "$warmed" "$read" "$share" "$(as_seconds "$sampled")" \
-        "$(as_hundredths $((sampled * 100 / LIVE)))" "$pages" >>"$WORK/table"
-    say "$(tail -n 1 "$WORK/table")"
+    if [[ $1 == : ]]; then warmed=- read=-; fi
+    printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$warmed" "$read" "$sampled" "$pages" >>"$WORK/lines.tsv"
+    if [[ $1 == : ]]; then warmed=0; fi
+    say "$(printf '%-38s warm-up %6s s, sample queries %5s s, %s pages' "$name" "$(as_seconds "$warmed")" "$(as_seconds "$sampled")" "$pages")"
+}
+
+# The time that a sequential reader needs for as many bytes as the hot leaves have: from a file of the server, past the
+# page cache.
+warm_sequential() {
+    local file begin
+    file=$(find "$WORK/target" -name 'order_line.ibd' | head -n 1)
+    begin=$(now)
+    dd if="$file" of=/dev/null bs=1M count=$((HOT / 1048576)) iflag=direct 2>"$WORK/out" || { cat "$WORK/out" >&2; return 0; }
+    warm_fact 'sequential reader' "$(as_seconds $(($(now) - begin))) s for $(($(stat -c %s "$file") < HOT ? $(stat -c %s "$file") / 1000000 : HOT / 1000000)) MB of one file, O_DIRECT"
+}
+
+# The table of all runs, in the order of their first lines.
+warm_table() {
+    awk -F '\t' -v hot="$HOT" '
+        function sorted(name, field, n,    i, j, t, list) {
+            split(values[name, field], list, " ")
+            for (i = 2; i <= n; i++) for (j = i; j > 1 && list[j - 1] + 0 > list[j] + 0; j--) { t = list[j]; list[j] = list[j - 1]; list[j - 1] = t }
+            least = list[1]; most = list[n]
+            return n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
+        }
+        { if (!($1 in runs)) names[++count] = $1; runs[$1]++; for (f = 2; f <= 5; f++) values[$1, f] = values[$1, f] " " $f }
+        END {
+            for (k = 1; k <= count; k++) {
+                name = names[k]; n = runs[name]
+                sampled = sorted(name, 4, n) / 1e6; spread = sprintf("%.2f-%.2f", least / 1e6, most / 1e6)
+                if (k == 1) live = sampled
+                pages = sorted(name, 5, n)
+                warmed = "-"; read = "-"; share = "-"
+                if (values[name, 2] !~ /-/) {
+                    warmed = sprintf("%.2f s", sorted(name, 2, n) / 1e6)
+                    bytes = sorted(name, 3, n); read = sprintf("%d MB", bytes / 1e6); share = sprintf("%.2f", bytes / hot)
+                }
+                printf "| %s | %s | %s | %s | %.2f s (%s) | %.2f | %d |\n", name, warmed, read, share, sampled, spread, sampled / live, pages
+            }
+        }' "$WORK/lines.tsv"
 }
 
 # Has a server load the list that it wrote when it was shut down, and waits for the end.
