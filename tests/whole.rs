@@ -7,6 +7,7 @@
 mod kit;
 
 mod accounts;
+mod after_loads;
 mod bench_impact;
 mod bench_tpcc;
 mod binlog;
@@ -36,6 +37,7 @@ mod options;
 mod other_dumps;
 mod packaging;
 mod partitions;
+mod previews;
 mod rate_limits;
 mod refusals;
 mod repair;

@@ -4,7 +4,9 @@ use super::connection::Connection;
 use super::encryption::Opening;
 use super::limits::Limits;
 use super::names::Names;
-use super::values::{DeferIndexes, ImportMode, Tune, VerifyMode, mysqld_option, sort_memory};
+use super::values::{
+    DeferIndexes, GtidPurged, ImportMode, Tune, VerifyMode, mysqld_option, sort_memory,
+};
 use super::{Selection, accounts, report};
 use clap::Args;
 use std::path::PathBuf;
@@ -17,6 +19,7 @@ use std::path::PathBuf;
 Examples:
   penstock load /backup/monday --socket /run/mysqld/mysqld.sock --user root
   penstock load /backup/shop --into mysql://root@newdb:3306/ -p --threads 8
+  penstock load /backup/shop --into mysql://root@newdb:3306/ -p --dry-run
   penstock load /backup/shop --datadir /srv/mysql-new
   penstock load /backup/shop --include-tables shop.orders --map-table shop.orders=shop.orders_monday
 
@@ -33,6 +36,9 @@ pub struct Load {
     /// Where an archive on standard input is unpacked, and removed at the end [default: /var/tmp]
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
+    /// Say what would be loaded, adapted, left out and refused, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
     #[command(flatten)]
     pub other_dumps: OtherDumps,
     #[command(flatten)]
@@ -63,6 +69,13 @@ pub struct Loading {
     /// Give tables that are in a general tablespace (MySQL) files of their own, and create no tablespace
     #[arg(long)]
     pub strip_tablespaces: bool,
+    /// Have the server take statistics of the loaded tables at the end (ANALYZE TABLE)
+    #[arg(long)]
+    pub analyze: bool,
+    /// Whether the target counts the transactions that the archive holds as executed, for a replica that
+    /// asks its source for the rest: gtid_purged of MySQL, gtid_slave_pos of MariaDB
+    #[arg(long, value_name = "HOW", default_value = "none")]
+    pub gtid_purged: GtidPurged,
     /// Do not write the load to the target's binary log (needs the privilege to set sql_log_bin)
     #[arg(long)]
     pub skip_binlog: bool,

@@ -30,8 +30,9 @@ pub struct PointInTime {
     /// Apply the log also where a part of it is missing
     #[arg(long, requires = "moment")]
     pub across_gap: bool,
-    /// Say from which backup and through which part of the log it would go, and change nothing
-    #[arg(long, requires = "moment")]
+    /// Say what would be restored, for a moment also from which backup and through which part of the
+    /// log, and change nothing
+    #[arg(long)]
     pub dry_run: bool,
 }
 

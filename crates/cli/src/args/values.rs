@@ -65,6 +65,17 @@ pub enum DeferIndexes {
     Off,
 }
 
+/// `--gtid-purged`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GtidPurged {
+    /// No: it is left as it is
+    None,
+    /// Yes, on a target that has executed nothing
+    Set,
+    /// Yes, besides those that it has executed
+    Append,
+}
+
 /// `--ssl-mode`, with the mysql client's values.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SslMode {

@@ -120,6 +120,10 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
 
 fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
     let mut options = settings::load(a)?;
+    if a.dry_run {
+        let (code, _) = preview(run, screen, &options)?;
+        return Ok(code);
+    }
     let _listens = control::listen(run, "load", settings::about("of", &options.from));
     let unpacked = if *options.from == Location::Stream && load::is_archive(&options.from)? {
         Some(unpacked(run, a.scratch.as_deref())?)
@@ -136,6 +140,14 @@ fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
         ),
         _ => e,
     })
+}
+
+/// Shows what a load would do; its exit code tells as that of the load would whether something is left out.
+fn preview(run: &Run, screen: &Screen, options: &load::Options) -> Result<(u8, Summary)> {
+    let found = load::preview(run, options)?;
+    let summary = summary::preview(&found);
+    screen.summary(&summary);
+    Ok((exceptions(&found.exceptions), summary))
 }
 
 /// An archive of standard input, until it is dropped.

@@ -377,6 +377,12 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
                 None
             }
         };
+        if a.moment.dry_run {
+            let options = load::Options { from, ..options };
+            let (code, shown) = super::preview(run, screen, &options)?;
+            let summary = shown.json();
+            return Ok(Outcome { code, summary });
+        }
         let _lock = repository.lock(&*run.observer, &entry, Purpose::Restore)?;
         run.observer.note(format!(
             "restoring {}@{}, of {}",

@@ -164,6 +164,8 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
             schema: None,
             skip_unsupported: false,
             accounts: None,
+            analyze: false,
+            gtids: load::Gtids::None,
             skip_damaged: false,
             strip_tablespaces: how.strip_tablespaces,
             defer_indexes: match how.defer_indexes {

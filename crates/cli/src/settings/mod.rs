@@ -31,7 +31,7 @@ use crate::args::limits::{Limits, StoreLimits};
 use crate::args::load::{Load, Loading, OtherDumps};
 use crate::args::repository::{Backup, Drill};
 use crate::args::throttle::Throttle;
-use crate::args::values::{Consistency, DeferIndexes, ImportMode, Tune, VerifyMode};
+use crate::args::values::{Consistency, DeferIndexes, GtidPurged, ImportMode, Tune, VerifyMode};
 use crate::args::verify::Verify;
 use crate::args::{Selection, connection::Connection, doctor::Doctor};
 use base::units::printable;
@@ -173,6 +173,8 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
         threads: threads(a.threads),
         verify: load::Verification::Auto,
         allow_same_server: false,
+        analyze: false,
+        gtids: load::Gtids::None,
         skip_binlog: false,
         for_replica: false,
         resume: false,
@@ -258,6 +260,12 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
             VerifyMode::None => load::Verification::None,
         },
         allow_same_server: a.allow_same_server,
+        analyze: a.analyze,
+        gtids: match a.gtid_purged {
+            GtidPurged::None => load::Gtids::None,
+            GtidPurged::Set => load::Gtids::Set,
+            GtidPurged::Append => load::Gtids::Append,
+        },
         skip_binlog: a.skip_binlog,
         for_replica: false,
         resume: a.resume,

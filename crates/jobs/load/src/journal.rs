@@ -400,7 +400,7 @@ fn given(names: &BTreeSet<String>) -> String {
     }
 }
 
-/// Identifies an archive and the selected part of it.
+/// Identifies an archive and the selected part of it, also that of which the files are damaged now.
 pub(super) fn identity(plan: &LoadPlan) -> Result<String> {
     if let Some(growing) = &plan.growing {
         return Ok(growing.identity.clone());
@@ -419,12 +419,16 @@ pub(super) fn identity(plan: &LoadPlan) -> Result<String> {
         let schema = &plan.archive.schemas()[p.at];
         part += &format!("{}\n{}\n", quote::ident(&schema.name), p.whole);
         let tables = p.tables.iter().map(|i| &schema.tables[*i].name);
-        for name in tables.chain(p.views.iter().map(|i| &schema.views[*i].name)) {
+        let views = p.views.iter().map(|i| &schema.views[*i].name);
+        let damaged = plan.damaged.iter().filter(|d| d.schema == schema.name);
+        let damaged = damaged.filter_map(|d| d.object.as_ref());
+        let all: BTreeSet<&String> = tables.chain(views).chain(damaged).collect();
+        for name in all {
             part += &format!("{}\n", quote::ident(name));
         }
     }
     Ok(format!(
-        "1 {} {}",
+        "2 {} {}",
         FileRecord::of(&bytes).blake3,
         FileRecord::of(part.as_bytes()).blake3
     ))

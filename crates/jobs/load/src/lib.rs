@@ -28,9 +28,9 @@ mod summary;
 pub mod tablespace;
 mod target;
 
-pub use from_archive::{LoadPlan, SchemaSelection};
-pub use load_report::{AccountsMade, BatchSize};
-pub use options::{DeferIndexes, Options, Verification, WhenLoaded};
+pub use from_archive::{LoadPlan, Preview, SchemaSelection, preview};
+pub use load_report::{AccountsMade, Analyzed, BatchSize};
+pub use options::{DeferIndexes, Gtids, Options, Verification, WhenLoaded};
 pub use other_dumps::is_archive;
 pub use sql::{bulk_insert, schedule};
 pub use summary::Summary;

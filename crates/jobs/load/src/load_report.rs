@@ -11,6 +11,15 @@ pub struct AccountsMade {
     pub kept: Vec<String>,
 }
 
+/// Statistics that were taken at the end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Analyzed {
+    /// Of so many tables.
+    pub tables: u64,
+    /// In so many seconds.
+    pub seconds: f64,
+}
+
 /// What the steps of a load record.
 #[derive(Default)]
 pub struct LoadReport {
@@ -28,6 +37,10 @@ pub struct LoadReport {
     pub accounts: Option<AccountsMade>,
     /// Those that this run made.
     pub new_accounts: BTreeSet<String>,
+    /// The statistics, if they were asked for.
+    pub analyzed: Option<Analyzed>,
+    /// The statement that made GTIDs known, or why none was needed.
+    pub gtids: Option<String>,
     /// Schemas that this load created.
     pub created: Vec<String>,
     /// Whether this load has created anything.

@@ -57,6 +57,10 @@ pub struct Options {
     pub verify: Verification,
     /// Load into the server that the archive came from.
     pub allow_same_server: bool,
+    /// Take statistics of the tables at the end.
+    pub analyze: bool,
+    /// Whether the transactions of the source that the archive holds are made known to the target.
+    pub gtids: Gtids,
     /// Keep the load out of the binary log.
     pub skip_binlog: bool,
     /// The target is to follow the source of the rows: its events do not run there.
@@ -110,6 +114,18 @@ impl Options {
     pub(crate) fn is_offline(&self) -> bool {
         self.import_mode.stops(self.server_command.as_ref())
     }
+}
+
+/// What is done with the GTIDs of an archive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Gtids {
+    /// Nothing.
+    #[default]
+    None,
+    /// They become those of a target that has none.
+    Set,
+    /// They are added to those of the target.
+    Append,
 }
 
 /// Which tables get their secondary indexes after their rows.

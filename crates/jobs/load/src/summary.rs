@@ -1,6 +1,6 @@
 //! The summary of a load, made from what its steps recorded.
 
-use crate::load_report::{AccountsMade, BatchSize};
+use crate::load_report::{AccountsMade, Analyzed, BatchSize};
 use crate::tablespace;
 use crate::target::Target;
 use archive::manifest::{Position, Source};
@@ -62,6 +62,10 @@ pub struct Summary {
     pub accounts: Vec<String>,
     /// What came of the accounts, if they were asked for.
     pub accounts_made: Option<AccountsMade>,
+    /// The statistics that were taken at the end, if they were asked for.
+    pub analyzed: Option<Analyzed>,
+    /// The statement that made the GTIDs of the archive known to the target, or why none was needed.
+    pub gtids: Option<String>,
     /// Whether the archive has accounts.
     pub has_accounts: bool,
     /// Tables whose rows were counted and not compared, because they are in a dialect that is not decoded.
@@ -102,6 +106,8 @@ impl Summary {
             remarks: report.remarks,
             exceptions: report.exceptions,
             accounts_made: report.accounts,
+            analyzed: report.analyzed,
+            gtids: report.gtids,
             tuning,
             ..Summary::default()
         }
@@ -117,7 +123,7 @@ impl Summary {
 }
 
 /// What is loaded from, for the user.
-fn display_name(from: &Place) -> String {
+pub(crate) fn display_name(from: &Place) -> String {
     if **from == Location::Stream {
         return "standard input".to_owned();
     }

@@ -36,6 +36,8 @@ pub struct Target<'a> {
     pub kept: BTreeSet<String>,
     /// What an earlier run has made of the accounts.
     pub earlier: EarlierAccounts,
+    /// Whether nothing may be changed: a preview.
+    pub only_looks: bool,
     /// The schema that is locked against other loads.
     locked: Option<String>,
 }
@@ -47,6 +49,20 @@ impl<'a> Target<'a> {
         let state = options.tune.state.as_deref();
         let (mut conn, id) = recover::connect(run, &options.target, state)?;
         let id = tune::recover(run, &options.tune, &options.target, &mut conn, id)?;
+        Ok(Target::connected(run, options, conn, id))
+    }
+
+    /// Connects, to look only.
+    pub fn look(run: &'a Run, options: &'a Options) -> Result<Target<'a>> {
+        let (conn, id) = connect::open(run, &options.target)?;
+        let target = Target::connected(run, options, conn, id);
+        Ok(Target {
+            only_looks: true,
+            ..target
+        })
+    }
+
+    fn connected(run: &'a Run, options: &'a Options, conn: Conn, id: Identity) -> Target<'a> {
         let target = Target {
             run,
             options,
@@ -56,10 +72,11 @@ impl<'a> Target<'a> {
             resuming: false,
             kept: BTreeSet::new(),
             earlier: EarlierAccounts::default(),
+            only_looks: false,
             locked: None,
         };
         run.observer.note(format!("target: {}", target.described()));
-        Ok(target)
+        target
     }
 
     /// What the server is, and where, for the user.

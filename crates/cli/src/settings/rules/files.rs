@@ -5,7 +5,7 @@ use super::refused::{first_given, refuse};
 use crate::args::dump::Dump;
 use crate::args::repository::{Backup, Restore};
 use crate::args::snapshot::{Method as SnapshotMethod, Take};
-use crate::args::values::{Consistency, DeferIndexes, ImportMode, Tune, VerifyMode};
+use crate::args::values::{Consistency, DeferIndexes, GtidPurged, ImportMode, Tune, VerifyMode};
 use base::{Error, Kind, Result};
 use std::path::Path;
 
@@ -168,9 +168,12 @@ pub fn restored_snapshot(a: &Restore) -> Result<&Path> {
     let c = &how.connection;
     let of_rows = [
         ("--resume", how.resume),
+        ("--dry-run", a.moment.dry_run && !a.moment.is_given()),
         ("--verify", how.verify != VerifyMode::Auto),
         ("--skip-damaged", how.skip_damaged),
         ("--strip-tablespaces", how.strip_tablespaces),
+        ("--analyze", how.analyze),
+        ("--gtid-purged", how.gtid_purged != GtidPurged::None),
         ("--users", how.accounts.users),
         (
             "--include-users",

@@ -3,7 +3,7 @@
 use super::names::no_names;
 use super::refused::refuse;
 use crate::args::load::{Load, Loading};
-use crate::args::values::{ImportMode, Tune};
+use crate::args::values::{GtidPurged, ImportMode, Tune};
 use crate::settings::place;
 use base::Result;
 use std::path::Path;
@@ -55,6 +55,40 @@ pub fn load(a: &Loading) -> Result<()> {
         }
     }
     restarts(a)
+}
+
+/// What a preview does not go with.
+pub fn preview(a: &Loading) -> Result<()> {
+    let without = [
+        (
+            a.new_server.datadir.is_some(),
+            "--dry-run looks at the target server, and --datadir makes a new one",
+            "leave one of the two out",
+        ),
+        (
+            a.resume,
+            "--dry-run shows a load from its beginning, and --resume continues one",
+            "leave one of the two out; without --resume nothing is loaded twice either: an interrupted load is named",
+        ),
+        (
+            a.recording.record.is_some(),
+            "--record is for a load that is measured, and --dry-run loads nothing",
+            "leave one of the two out",
+        ),
+    ];
+    match without.into_iter().find(|(given, ..)| *given) {
+        Some((_, what, hint)) => refuse(what, hint),
+        None => Ok(()),
+    }
+}
+
+/// The option that makes GTIDs known, if it is given.
+pub fn gtids(a: &Loading) -> Option<&'static str> {
+    match a.gtid_purged {
+        GtidPurged::None => None,
+        GtidPurged::Set => Some("--gtid-purged set"),
+        GtidPurged::Append => Some("--gtid-purged append"),
+    }
 }
 
 /// What a load is given, as far as that is seen without opening it.
@@ -120,6 +154,23 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
         );
     }
     unpacks(a.scratch.as_deref(), archive && stream)?;
+    if a.dry_run {
+        if stream {
+            return refuse(
+                "standard input can be read once, and --dry-run would use it up",
+                "load from a file or directory; penstock copy - DIR unpacks an archive",
+            );
+        }
+        if !archive {
+            return refuse(
+                format!(
+                    "--dry-run is for archives, and {from} is a dump of another tool, whose statements show what they do when they run"
+                ),
+                "leave it out, or load it into a new data directory first (--datadir)",
+            );
+        }
+        preview(&a.how)?;
+    }
     if archive {
         if let Some(name) = &a.other_dumps.schema {
             return refuse(
@@ -190,6 +241,20 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
                 "--skip-damaged is for archives, and {from} is a dump of another tool, which has no digests to find damage with"
             ),
             "leave it out",
+        );
+    }
+    if a.how.analyze {
+        return refuse(
+            format!("--analyze is for archives, and {from} is a dump of another tool"),
+            "leave it out, and run ANALYZE TABLE when it is loaded",
+        );
+    }
+    if let Some(option) = gtids(&a.how) {
+        return refuse(
+            format!(
+                "{option} is for archives, and {from} is a dump of another tool, whose statements say themselves what they set"
+            ),
+            "leave it out; a SET of gtid_purged in it is passed over: run it yourself when all is loaded",
         );
     }
     if let Some(option) = a.how.accounts.asks() {

@@ -9,7 +9,10 @@ use base::Result;
 /// The log is that of the whole server.
 pub fn point_in_time(a: &PointInTime, how: &Loading) -> Result<()> {
     if !a.is_given() {
-        return Ok(());
+        return match a.dry_run {
+            true => super::load::preview(how),
+            false => Ok(()),
+        };
     }
     let selection = &how.selection;
     let given = [
@@ -39,6 +42,12 @@ pub fn point_in_time(a: &PointInTime, how: &Loading) -> Result<()> {
         "the binary log changes tables by the names that they had",
         "restore under the names of the source with --datadir, then dump what you need from there and load it under another name",
     )?;
+    if let Some(option) = super::load::gtids(how) {
+        return refuse(
+            format!("{option} does not apply: a restore to a moment sets the GTIDs itself"),
+            "leave it out",
+        );
+    }
     if how.skip_damaged {
         return refuse(
             "the binary log cannot be applied to a backup of which a part is left out (--skip-damaged)",

@@ -53,6 +53,8 @@ fn what_goes_with_what_is_loaded() {
         ("--sort-memory 1M", archives),
         ("--allow-same-server", archives),
         ("--skip-damaged", archives),
+        ("--analyze", archives),
+        ("--gtid-purged append", archives),
         ("--map-schema a=b", archives),
         ("--map-table a.b=a.c", archives),
         ("--import-mode auto", both),

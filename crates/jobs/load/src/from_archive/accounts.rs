@@ -77,6 +77,24 @@ pub(super) fn grants(t: &mut Target<'_>, plan: &LoadPlan) -> Result<Vec<String>>
     Ok(grants.map(Grant::sql).collect())
 }
 
+/// The accounts that would be made, and those that would be left as they are.
+pub(super) fn foreseen(
+    t: &mut Target<'_>,
+    plan: &LoadPlan,
+) -> Result<Option<(Vec<String>, Vec<String>)>> {
+    if plan.accounts.is_none() {
+        return Ok(None);
+    }
+    let existing = make::existing(&mut t.conn)?;
+    let names = adapted(plan, &t.id)
+        .into_iter()
+        .map(|a| a.account.name)
+        .filter(|name| !name.is_public());
+    let (kept, made): (Vec<Name>, Vec<Name>) = names.partition(|n| make::has(&existing, n));
+    let shown = |all: Vec<Name>| all.iter().map(ToString::to_string).collect();
+    Ok(Some((shown(made), shown(kept))))
+}
+
 /// Makes those that the target does not have.
 pub(super) fn create(t: &mut Target<'_>, plan: &LoadPlan, journal: &Journal) -> Result<()> {
     if plan.accounts.is_none() {

@@ -6,6 +6,7 @@ pub mod create_table;
 mod definers;
 mod definitions;
 mod generated;
+mod gtids;
 mod in_tablespace;
 mod load_statement;
 pub mod objects;
@@ -13,12 +14,15 @@ mod plan;
 pub mod precheck;
 pub mod prepare;
 pub mod prepared;
+mod preview;
 mod rows;
 mod skip_damaged;
+mod statistics;
 mod tablespaces;
 mod unselected;
 
 pub use plan::{LoadPlan, Renaming, SchemaSelection, raw_bytes};
+pub use preview::{Preview, preview};
 
 use crate::completion::Completion;
 use crate::earlier_accounts::EarlierAccounts;
@@ -81,6 +85,7 @@ pub fn check(run: &Run, options: &Options) -> Result<()> {
     let plan = precheck::plan(run, options)?;
     let mut target = Target::open(run, options)?;
     precheck::target(&mut target, &plan)?;
+    gtids::check(&mut target, &plan)?;
     precheck::nothing_there(&mut target, &plan)
 }
 
@@ -123,6 +128,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         }
         PreviousLoad::Completed(completion) => return already_complete(target, plan, completion),
     };
+    gtids::check(&mut target, plan)?;
     let mut methods = MethodPlan::choose(&mut target, plan, journal.as_ref())?;
     target.report.physical = methods.any();
     // For a managed instance, that was done while its data directory was initialized.
@@ -181,6 +187,10 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         let compared = generated::compare(&mut target, plan, &all);
         compared.map_err(|e| input.partial_load_hint(e, &target))?;
     }
+    if options.analyze {
+        statistics::take(&mut target, plan).map_err(|e| input.partial_load_hint(e, &target))?;
+    }
+    gtids::set(&mut target, plan).map_err(|e| input.partial_load_hint(e, &target))?;
     let existing = match target.report.exceptions.is_empty() {
         true => ExistingObjects::default(),
         false => ExistingObjects::look(&mut target, plan)?,

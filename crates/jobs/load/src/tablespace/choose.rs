@@ -287,6 +287,7 @@ fn why_unsupported(t: &mut Target<'_>, plan: &LoadPlan) -> Option<String> {
         );
     }
     if t.id.is_mariadb()
+        && !t.only_looks
         && let Err(e) = template::checkpoint(&mut t.conn)
     {
         return Some(format!(

@@ -7,7 +7,7 @@ use super::shared::{
 };
 use super::{Item, Summary, tuning};
 use crate::record::Better;
-use base::units::{bytes, count, rounded, seconds};
+use base::units::{bytes, count, printable, rounded, seconds};
 use serde_json::json;
 use verify::Comparison;
 
@@ -39,6 +39,8 @@ pub fn load(d: &load::Summary) -> Summary {
     for item in accounts_made(d.accounts_made.as_ref()) {
         s.add(item);
     }
+    s.add(statistics(d.analyzed.as_ref()));
+    s.add(gtids(d.gtids.as_deref()));
     add_import(&mut s, &d.import);
     s.add(data_directory(d.managed.as_ref()));
     if d.managed.as_ref().is_some_and(|own| !own.password) {
@@ -179,6 +181,26 @@ fn accounts(accounts: &[String]) -> Item {
         things(accounts.len() as u64, "account"),
         some(accounts)
     ))
+}
+
+/// Statistics that were taken at the end.
+fn statistics(d: Option<&load::Analyzed>) -> Item {
+    let item = Item::new("statistics").key("analyzed", d.map(|d| d.tables));
+    let Some(d) = d else { return item };
+    item.line(format!(
+        "taken of {} ({})",
+        things(d.tables, "table"),
+        seconds(d.seconds)
+    ))
+}
+
+/// What made the GTIDs of the archive known to the target.
+fn gtids(statement: Option<&str>) -> Item {
+    let item = Item::new("GTIDs").key("gtids", statement);
+    match statement {
+        Some(said) => item.line(printable(said)),
+        None => item,
+    }
 }
 
 /// What came of the accounts of the archive.

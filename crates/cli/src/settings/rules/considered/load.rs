@@ -33,6 +33,9 @@ pub const VERBS: &[Verb] = &[
                 ("schema", "--schema x", of_others),
                 ("skip-unsupported", "--skip-unsupported", of_others),
                 ("scratch", "--scratch /var/tmp", |c| c.has("-:archive")),
+                ("dry-run", "--dry-run", |c| {
+                    !of_others(c) && !c.has_any(&["-:archive", "--datadir"])
+                }),
             ],
             CONNECTION,
         ],
@@ -81,7 +84,9 @@ const MOMENT: &[Considered] = &[
     }),
     ("latest", "--latest", |c| !to_a_moment(c)),
     ("across-gap", "--across-gap", to_a_moment),
-    ("dry-run", "--dry-run", to_a_moment),
+    ("dry-run", "--dry-run", |c| {
+        to_a_moment(c) || of_rows(c) && !c.has("--datadir")
+    }),
 ];
 
 const LOADING: &[Considered] = &[
@@ -98,6 +103,8 @@ const LOADING: &[Considered] = &[
     }),
     ("skip-damaged", "--skip-damaged", of_parts),
     ("strip-tablespaces", "--strip-tablespaces", of_archives),
+    ("analyze", "--analyze", of_archives),
+    ("gtid-purged", "--gtid-purged set", of_parts),
     ("users", "--users", of_parts),
     ("include-users", "--include-users a@b", of_parts),
     ("exclude-users", "--exclude-users a", of_parts),

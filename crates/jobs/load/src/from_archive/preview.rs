@@ -1,0 +1,185 @@
+//! What a load would do (`--dry-run`): every look that it takes before its first change, and no change.
+
+use super::definitions::{adapted, statements};
+use super::precheck::{self, ExistingObjects};
+use super::{LoadPlan, accounts, gtids, skip_damaged};
+use crate::journal;
+use crate::options::Options;
+use crate::repair::Repairable;
+use crate::script::{Allowed, Statement};
+use crate::summary::display_name;
+use crate::tablespace::MethodPlan;
+use crate::target::Target;
+use archive::open::Table;
+use base::Result;
+use base::units::printable;
+use run::Run;
+use server::quote;
+
+/// What a load would do.
+#[derive(Clone, Debug, Default)]
+pub struct Preview {
+    /// The archive, in words.
+    pub archive: String,
+    /// The target, in words.
+    pub target: String,
+    /// Schemas.
+    pub schemas: u64,
+    /// Tables.
+    pub tables: u64,
+    /// Views.
+    pub views: u64,
+    /// Rows, as far as the archive says.
+    pub rows: u64,
+    /// Bytes of their rows.
+    pub raw_bytes: u64,
+    /// Bytes that are read for them.
+    pub stored_bytes: u64,
+    /// Tables that would be imported as tablespaces, and bytes of their rows.
+    pub imported: (u64, u64),
+    /// Why the others would be loaded by SQL, and which.
+    pub reasons: Vec<(String, Vec<String>)>,
+    /// The statement that would make GTIDs known, if that is asked for.
+    pub gtids: Option<String>,
+    /// Accounts that would be made, and those that are there and would be left; if they are asked for.
+    pub accounts: Option<(Vec<String>, Vec<String>)>,
+    /// Accounts that would stay in the archive.
+    pub accounts_left: Vec<String>,
+    /// What an earlier load of the archive left out, and this one would make. Everything else is there.
+    pub missing: Vec<String>,
+    /// What would be adapted.
+    pub notes: Vec<String>,
+    /// What would be left out.
+    pub exceptions: Vec<String>,
+    /// What the archive lacks: the exceptions of its dump.
+    pub dumped_with: Vec<String>,
+}
+
+/// Looks.
+pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
+    let mut plan = precheck::plan(run, options)?;
+    if options.skip_damaged {
+        skip_damaged::leave_out(run, &mut plan, options.threads)?;
+    }
+    let mut t = Target::look(run, options)?;
+    precheck::target(&mut t, &plan)?;
+    let missing = there(&mut t, &plan)?;
+    let gtids = gtids::check(&mut t, &plan)?;
+    let methods = MethodPlan::choose(&mut t, &plan, None)?;
+    for table in plan.tables() {
+        run.check()?;
+        of_table(&mut t, &plan, table)?;
+    }
+    others(&mut t, &plan)?;
+    precheck::files(run, &plan, options.threads)?;
+    let accounts = accounts::foreseen(&mut t, &plan)?;
+    let imported = methods.physical_tables(&plan);
+    let stored = |t: &Table| t.chunks.iter().map(|c| c.stored_bytes).sum::<u64>();
+    let mut exceptions: Vec<String> = plan.damaged.iter().map(|d| d.what.clone()).collect();
+    exceptions.append(&mut t.report.exceptions);
+    let mut notes = super::renamed(&plan);
+    notes.append(&mut t.report.notes);
+    notes.sort();
+    notes.dedup();
+    Ok(Preview {
+        archive: display_name(&options.from),
+        target: t.described(),
+        schemas: plan.schema_names().len() as u64,
+        tables: plan.tables().count() as u64,
+        views: plan.views(),
+        rows: plan.tables().filter_map(|t| t.rows).sum(),
+        raw_bytes: plan.raw_bytes(),
+        stored_bytes: plan.tables().map(stored).sum(),
+        imported: (
+            imported.len() as u64,
+            imported.iter().map(|t| super::raw_bytes(t)).sum(),
+        ),
+        reasons: methods.reasons(),
+        gtids,
+        accounts,
+        accounts_left: plan.accounts_left(),
+        missing,
+        notes,
+        exceptions,
+        dumped_with: ::rows::archives::dumped_with(plan.whole_archive()),
+    })
+}
+
+/// Refuses a target that holds some of it, unless an earlier load of the archive left out only what is missing: that is
+/// returned.
+fn there(t: &mut Target<'_>, plan: &LoadPlan) -> Result<Vec<String>> {
+    journal::name_is_free(plan)?;
+    let existing = ExistingObjects::look(t, plan)?;
+    let earlier = Repairable::find(t, &journal::identity(plan)?);
+    if let Some(earlier) = earlier
+        && !existing.found.is_empty()
+        && existing.missing.iter().all(|m| earlier.left_out(m))
+    {
+        return Ok(existing.missing);
+    }
+    existing.refuse()?;
+    Ok(Vec::new())
+}
+
+/// What would be adapted in a table, or why it would be left out.
+fn of_table(t: &mut Target<'_>, plan: &LoadPlan, table: &Table) -> Result<()> {
+    let name = quote::qualified(&table.schema, &table.name);
+    let Some(file) = &table.ddl else {
+        return Ok(());
+    };
+    for s in statements(plan, None, file)? {
+        let left_out = match (&s.unsure, s.kind) {
+            (Some(why), _) => Some(why.as_str()),
+            (None, Allowed::Elsewhere) => {
+                Some("its definition names a directory on the server's host (DATA DIRECTORY)")
+            }
+            _ => None,
+        };
+        if let Some(why) = left_out {
+            t.report.exceptions.push(printable(&format!(
+                "table {name} would not be loaded, nor its rows and triggers: {why}"
+            )));
+            return Ok(());
+        }
+        if s.kind == Allowed::Table {
+            let notes = s.notes.iter().cloned().chain(adapted(t, plan, &s.text).1);
+            let notes: Vec<String> = notes.map(|n| format!("table {name}: {n}")).collect();
+            t.report.notes.extend(notes);
+        }
+    }
+    let statements = match &table.triggers {
+        Some(file) => statements(plan, Some(&table.schema), file)?,
+        None => Vec::new(),
+    };
+    uncertain(t, &statements, &format!("a trigger of table {name}"));
+    Ok(())
+}
+
+/// Views, routines and events whose names cannot be carried along.
+fn others(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
+    for part in &plan.schemas {
+        let schema = &plan.archive.schemas()[part.at];
+        for at in &part.views {
+            let view = &schema.views[*at];
+            let name = quote::qualified(&view.schema, &view.name);
+            let statements = statements(plan, None, &view.ddl)?;
+            uncertain(t, &statements, &format!("view {name}"));
+        }
+        for file in schema.ddl.iter().filter(|_| part.whole) {
+            let statements = statements(plan, None, file)?;
+            let name = quote::ident(&schema.name);
+            uncertain(
+                t,
+                &statements,
+                &format!("a routine or event of schema {name}"),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn uncertain(t: &mut Target<'_>, statements: &[Statement], what: &str) {
+    let why = statements.iter().filter_map(|s| s.unsure.as_ref());
+    let all = why.map(|why| printable(&format!("{what} would not be created: {why}")));
+    t.report.exceptions.extend(all);
+}

@@ -1,0 +1,104 @@
+//! What a load would do.
+
+use super::shared::{objects, rows, some, things};
+use super::{Item, Summary};
+use base::units::{bytes, printable};
+use serde_json::json;
+
+/// Describes it.
+pub fn preview(d: &load::Preview) -> Summary {
+    let heading = match (d.exceptions.is_empty(), d.missing.is_empty()) {
+        (true, true) => "This would be loaded",
+        (false, _) => "This would be loaded, with exceptions",
+        (true, false) => "This would be added to what an earlier load of the archive left",
+    };
+    let mut s = Summary::new("load preview", heading);
+    s.add(Item::new("into").line(&d.target).key("target", &d.target));
+    s.add(
+        Item::new("from")
+            .line(&d.archive)
+            .key("archive", &d.archive),
+    );
+    if !d.missing.is_empty() {
+        s.add(
+            Item::new("missing there")
+                .list(&d.missing)
+                .key("missing", &d.missing),
+        );
+    }
+    s.add(objects(d.schemas, d.tables, d.views));
+    s.add(rows(d.rows));
+    s.add(
+        Item::new("row data")
+            .line(format!(
+                "{}; {} are read for it",
+                bytes(d.raw_bytes),
+                bytes(d.stored_bytes)
+            ))
+            .key("raw_bytes", d.raw_bytes)
+            .key("stored_bytes", d.stored_bytes),
+    );
+    s.add(
+        Item::keys()
+            .key("schemas", d.schemas)
+            .key("tables", d.tables)
+            .key("views", d.views)
+            .key(
+                "import",
+                json!({
+                    "tables": d.imported.0, "raw_bytes": d.imported.1,
+                    "by_sql": d.reasons.iter().map(|(why, tables)| json!({"reason": why, "tables": tables})).collect::<Vec<_>>(),
+                }),
+            ),
+    );
+    if d.imported.0 > 0 {
+        s.add(Item::new("as tablespaces").line(format!(
+            "{}, {} of row data",
+            things(d.imported.0, "table"),
+            bytes(d.imported.1)
+        )));
+    }
+    for (why, tables) in &d.reasons {
+        s.add(Item::new("by SQL").line(printable(&format!("{}: {why}", some(tables)))));
+    }
+    accounts(&mut s, d);
+    let gtids = Item::new("GTIDs").key("gtids", &d.gtids);
+    s.add(match &d.gtids {
+        Some(statement) => gtids.line(printable(statement)),
+        None => gtids,
+    });
+    s.add(Item::new("adapted").list(&d.notes).key("adapted", &d.notes));
+    s.add(Item::new("changed").line("nothing").key("dry_run", true));
+    s.add_dumped_with(&d.dumped_with);
+    s.add_exceptions(&d.exceptions);
+    s
+}
+
+fn accounts(s: &mut Summary, d: &load::Preview) {
+    let left = Item::new("not loaded").key("accounts_not_loaded", &d.accounts_left);
+    s.add(match d.accounts_left.len() {
+        0 => left,
+        n => left.line(format!(
+            "{} of the archive ({}): --users makes them",
+            things(n as u64, "account"),
+            some(&d.accounts_left)
+        )),
+    });
+    let Some((made, kept)) = &d.accounts else {
+        return;
+    };
+    let list = |all: &[String]| match all.len() {
+        0 => "none".to_owned(),
+        n => format!("{} ({})", things(n as u64, "account"), some(all)),
+    };
+    s.add(
+        Item::new("accounts")
+            .line(format!("made: {}", list(made)))
+            .key("accounts_made", made),
+    );
+    s.add(
+        Item::new("accounts")
+            .line(format!("left as they are: {}", list(kept)))
+            .key("accounts_kept", kept),
+    );
+}

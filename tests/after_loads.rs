@@ -1,0 +1,180 @@
+//! What a load does at its end, if it is asked: statistics, and GTIDs by which a replica goes on.
+
+use crate::kit::waiting::until;
+use crate::kit::{Done, Pair, Tool, both, own_server};
+use testkit::{Kind, Server};
+
+both!(statistics_are_taken);
+fn statistics_are_taken(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE st; USE st; CREATE TABLE a (id INT PRIMARY KEY, v INT, KEY (v)); \
+        CREATE TABLE b (id INT PRIMARY KEY) STATS_AUTO_RECALC=0; CREATE VIEW w AS SELECT * FROM a",
+    );
+    pair.fill(&format!(
+        "INSERT INTO st.a SELECT n, n FROM {0} WHERE n < 500; INSERT INTO st.b SELECT n FROM {0} WHERE n < 700",
+        crate::kit::COUNT
+    ));
+    pair.dump("a", &["--schemas", "st"]).ok();
+    let done = pair.load("a", &["--analyze", "--json"]).ok();
+    assert_eq!(done.summary()["analyzed"], 2);
+    // The server would not have counted the rows of this one by itself.
+    let rows = "SELECT n_rows FROM mysql.innodb_table_stats WHERE database_name = 'st' AND table_name = 'b'";
+    let counted: u64 = pair
+        .target()
+        .value(rows)
+        .expect("statistics")
+        .parse()
+        .expect("a number");
+    assert!(counted > 600, "{counted}");
+    pair.verify_against("a", pair.target()).ok();
+    std::fs::write(pair.path("d.sql"), "CREATE TABLE x (i INT);\n").expect("a script");
+    pair.load("d.sql", &["--analyze"])
+        .code(2)
+        .says(&["--analyze", "ANALYZE TABLE"]);
+}
+
+/// A server of its own, and a load into it.
+struct New {
+    server: Server,
+}
+
+impl New {
+    fn start(pair: &Pair) -> Option<New> {
+        let kind = pair.source().kind();
+        let gtid: &[&str] = match kind {
+            Kind::MySql => &[
+                "--server-id=97",
+                "--gtid-mode=ON",
+                "--enforce-gtid-consistency=ON",
+            ],
+            _ => &["--server-id=97"],
+        };
+        Some(New {
+            server: own_server(kind, gtid)?,
+        })
+    }
+
+    fn load(&self, pair: &Pair, name: &str, more: &[&str]) -> Done {
+        Tool::new(["load"])
+            .arg(pair.path(name))
+            .args(["--into", &self.server.uri()])
+            .args(more.iter().copied())
+            .run()
+    }
+
+    /// Follows the source by GTID, until it has a row that was written after the dump.
+    fn follow(&self, pair: &Pair) {
+        let port = pair.source().port().expect("a port");
+        let script = match pair.is_mysql() {
+            true => format!(
+                "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, \
+                SOURCE_USER='t_gt', SOURCE_PASSWORD='of-G1', GET_SOURCE_PUBLIC_KEY=1, \
+                SOURCE_AUTO_POSITION=1, SOURCE_CONNECT_RETRY=1; START REPLICA"
+            ),
+            false => format!(
+                "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='t_gt', \
+                MASTER_PASSWORD='of-G1', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1; START SLAVE"
+            ),
+        };
+        self.server.script(script.as_bytes()).expect("it follows");
+        until("the row that came later", || {
+            self.server.value("SELECT COUNT(*) FROM gt.t").as_deref() == Ok("4")
+        });
+    }
+}
+
+both!(gtids_let_a_replica_go_on);
+fn gtids_let_a_replica_go_on(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE gt; CREATE TABLE gt.t (id INT PRIMARY KEY, v VARCHAR(20)); \
+        INSERT INTO gt.t VALUES (1, 'a'), (2, 'b'), (3, 'c'); \
+        CREATE USER t_gt@'%' IDENTIFIED BY 'of-G1'; GRANT REPLICATION SLAVE ON *.* TO t_gt@'%'",
+    );
+    pair.dump("a", &["--schemas", "gt"]).ok();
+    pair.dump("none", &["--schemas", "gt", "--consistency", "none"])
+        .code(3);
+    pair.fill("INSERT INTO gt.t VALUES (4, 'later')");
+    // A server that has executed something is not a new one.
+    if pair.is_mysql() {
+        pair.target()
+            .client("CREATE DATABASE t_own")
+            .expect("a transaction");
+        let refused = pair.load("a", &["--gtid-purged", "set"]).code(10);
+        refused.says(&["has executed nothing", "--gtid-purged append"]);
+    }
+    let Some(new) = New::start(pair) else { return };
+    let word = if pair.is_mysql() {
+        "gtid_purged"
+    } else {
+        "gtid_slave_pos"
+    };
+    // What cannot be done at the end is refused before the beginning.
+    new.load(pair, "none", &["--gtid-purged", "set"])
+        .code(2)
+        .says(&["--consistency none"]);
+    let renamed = ["--gtid-purged", "set", "--map-schema", "gt=other"];
+    new.load(pair, "a", &renamed)
+        .code(2)
+        .says(&["--gtid-purged", "--map-schema"]);
+    assert_eq!(crate::kit::pair::schemas(&new.server), Vec::<String>::new());
+    let shown = new
+        .load(pair, "a", &["--gtid-purged", "set", "--dry-run", "--json"])
+        .ok()
+        .summary();
+    let statement = shown["gtids"].as_str().expect("a statement").to_owned();
+    assert!(
+        statement.starts_with(&format!("SET GLOBAL {word} = ")),
+        "{statement}"
+    );
+    let done = new
+        .load(
+            pair,
+            "a",
+            &["--gtid-purged", "set", "--skip-binlog", "--json"],
+        )
+        .ok();
+    assert_eq!(done.summary()["gtids"], statement);
+    new.follow(pair);
+    // Nothing is loaded twice.
+    let again = new.load(pair, "a", &["--gtid-purged", "set", "--allow-same-server"]);
+    again.code(10);
+}
+
+both!(gtids_are_added_and_not_set_after_exceptions);
+fn gtids_are_added_and_not_set_after_exceptions(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE gt; CREATE TABLE gt.t (id INT PRIMARY KEY, v VARCHAR(20)); \
+        INSERT INTO gt.t VALUES (1, 'a'), (2, 'b'), (3, 'c'); \
+        CREATE USER t_gt@'%' IDENTIFIED BY 'of-G1'; GRANT REPLICATION SLAVE ON *.* TO t_gt@'%'",
+    );
+    pair.dump("a", &["--schemas", "gt"]).ok();
+    pair.fill("INSERT INTO gt.t VALUES (4, 'later')");
+    let Some(new) = New::start(pair) else { return };
+    let chunk = std::fs::read_dir(pair.path("a"))
+        .expect("an archive")
+        .map(|f| f.expect("a file").path())
+        .find(|f| f.to_string_lossy().ends_with("gt@t@@0.tsv.zst"))
+        .expect("rows");
+    let rows = std::fs::read(&chunk).expect("rows");
+    std::fs::write(&chunk, b"x").expect("damage");
+    let done = new
+        .load(pair, "a", &["--gtid-purged", "append", "--skip-damaged"])
+        .code(3);
+    done.says(&["GTIDs are not set", "SET GLOBAL "]);
+    let variable = if pair.is_mysql() {
+        "gtid_purged"
+    } else {
+        "gtid_slave_pos"
+    };
+    let set = new.server.value(&format!("SELECT @@GLOBAL.{variable}"));
+    assert_eq!(set.as_deref(), Ok(""));
+    std::fs::write(&chunk, &rows).expect("mended");
+    // Its own transactions, and those of the archive.
+    new.server
+        .script(b"CREATE DATABASE mine; CREATE TABLE mine.t (i INT PRIMARY KEY)")
+        .expect("something of its own");
+    new.load(pair, "a", &["--gtid-purged", "append"])
+        .ok()
+        .says(&["SET GLOBAL "]);
+    new.follow(pair);
+}
