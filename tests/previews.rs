@@ -1,4 +1,4 @@
-//! `--dry-run` of load and restore: it says what the command then does, and changes nothing.
+//! `--dry-run` of dump, load and restore: it says what the command then does, and changes nothing.
 
 use crate::kit::{Pair, Tool, both};
 use std::fs;
@@ -23,7 +23,7 @@ fn state(pair: &Pair) -> String {
     let shown = [
         status,
         "SELECT user, host FROM mysql.user ORDER BY 1, 2",
-        "SELECT table_schema, table_name, create_time FROM information_schema.tables ORDER BY 1, 2",
+        "SELECT table_schema, table_name, create_time FROM information_schema.tables WHERE table_schema LIKE 'pv%' ORDER BY 1, 2",
         "SHOW GLOBAL VARIABLES WHERE variable_name IN ('sync_binlog', 'innodb_flush_log_at_trx_commit', 'local_infile', \
         'innodb_io_capacity', 'max_allowed_packet', 'read_only', 'log_bin_trust_function_creators', 'gtid_purged')",
     ];
@@ -152,4 +152,64 @@ fn a_preview_of_a_restore(pair: &Pair) {
     ] {
         restore(more).code(2).says(&[says, "--dry-run"]);
     }
+}
+
+both!(a_preview_of_a_dump);
+fn a_preview_of_a_dump(pair: &Pair) {
+    fill(pair);
+    pair.fill(
+        "CREATE TABLE pv.moving (id INT PRIMARY KEY) ENGINE=MyISAM; CREATE VIEW pv.broken AS SELECT * FROM pv.log; \
+        ALTER TABLE pv.log RENAME TO pv.log2; FLUSH TABLES; ANALYZE TABLE pv.t",
+    );
+    let before = pair.source().client("SHOW GLOBAL STATUS LIKE 'Com_flush'");
+    let foreseen = pair
+        .dump(
+            "a",
+            &["--dry-run", "--schemas", "pv,pv2", "--users", "--json"],
+        )
+        .code(3)
+        .summary();
+    assert!(!pair.path("a").exists());
+    // Nothing was locked.
+    assert_eq!(
+        pair.source().client("SHOW GLOBAL STATUS LIKE 'Com_flush'"),
+        before
+    );
+    let done = pair
+        .dump("a", &["--schemas", "pv,pv2", "--users", "--json"])
+        .code(3)
+        .summary();
+    for key in [
+        "schemas",
+        "tables",
+        "views",
+        "accounts",
+        "exceptions",
+        "not_seen",
+    ] {
+        assert_eq!(foreseen[key], done[key], "{key}");
+    }
+    assert_eq!(foreseen["consistency"], done["consistency"]);
+    assert_eq!(foreseen["rows_estimate"], 3);
+    assert!(foreseen["free_bytes"].as_u64() > Some(0));
+    pair.dump("b", &["--dry-run", "--schemas", "pv"])
+        .code(3)
+        .says(&[
+            "This would be dumped, with exceptions",
+            "1 schema, 3 tables, 2 views",
+            "as the server estimates",
+            "`pv`.`moving` uses MyISAM",
+            "are free there",
+        ]);
+    // What the dump refuses, it refuses.
+    pair.dump("a", &["--dry-run"])
+        .code(10)
+        .says(&["is not empty"]);
+    pair.fill("CREATE USER t_none@localhost IDENTIFIED BY 'of-N1'; GRANT SELECT ON pv2.* TO t_none@localhost");
+    let uri = pair.source().uri().replacen("root", "t_none", 1);
+    let none =
+        Tool::new(["dump", &uri, "--dry-run", "--schemas", "pv2", "--to"]).arg(pair.path("c"));
+    let none = none.env("PENSTOCK_PASSWORD", "of-N1").run().code(7);
+    none.says(&["GRANT ", "t_none"]);
+    assert!(!pair.path("b").exists() && !pair.path("c").exists());
 }

@@ -31,6 +31,10 @@ pub struct Dump {
     /// be empty, or not exist yet. - writes it to standard output, as one stream
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
+    /// Say what would be dumped, how large it is, and what would be missing or refused; lock nothing and
+    /// write nothing
+    #[arg(long, conflicts_with_all = ["from_files", "record"])]
+    pub dry_run: bool,
     #[command(flatten)]
     pub files: FromFiles,
     #[command(flatten)]

@@ -83,6 +83,11 @@ fn show(run: &Run, screen: &Screen, summary: &mut Summary) {
 
 fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<u8> {
     let options = settings::dump(a)?;
+    if a.dry_run {
+        let found = dump::preview(run, &options)?;
+        screen.summary(&summary::preview_dump(&found));
+        return Ok(exceptions(&found.exceptions));
+    }
     // Others may not look into it; the account of the server needs to reach what is below.
     let scratch = match &a.files.from_files {
         Some(_) => Some(Scratch::new(

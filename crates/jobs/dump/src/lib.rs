@@ -12,6 +12,7 @@ mod finish;
 pub mod from_files;
 mod options;
 mod plan;
+mod preview;
 mod read;
 mod rows_phase;
 pub mod snapshot;
@@ -23,6 +24,7 @@ mod visible;
 
 pub use archive::chunk::Compression;
 pub use options::{Accounts, Consistency, Options, SourceFiles};
+pub use preview::{Preview, preview};
 pub use summary::{FilesRead, Summary};
 
 use base::{Error, Kind, Result, failpoint};
@@ -40,6 +42,10 @@ use std::sync::Arc;
 use std::time::Instant;
 use store::{Location, Store};
 use wire::Conn;
+
+/// The exception of a dump without a snapshot.
+const NO_SNAPSHOT: &str =
+    "no snapshot was requested (--consistency none): tables may be of different points in time";
 
 /// The server, while it is being dumped.
 struct Source {
@@ -75,50 +81,12 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         Location::Stream | Location::Directory(_) | Location::Memory(_) => None,
         Location::Ssh(_) | Location::Object(_) => Some(create()?),
     };
-    let (control, mut id) = connect::open(run, &options.source)?;
-    if let Some(files) = &options.files {
-        // Of what is dumped, not of the server that reads it.
-        id.datadir = files.datadir.display().to_string();
-    }
-    let source_name = options.source_name(&id);
-    run.observer.note(format!("source: {source_name}"));
-    let planner = connect::connection(run, &options.source)?;
-    let mut source = Source {
-        id,
-        control,
-        planner,
-        readers: Vec::new(),
-    };
-    connect::prepared(session::for_catalog(&mut source.control, &source.id))?;
-    connect::prepared(session::for_rows(&mut source.planner, &source.id))?;
-    let account = Privileges::read(&mut source.control, &source.id)
-        .map_err(|e| failure::server("cannot read the account's privileges", e))?;
-    let fit = privileges(&account, &source.id, options, &Catalog::default());
-    if let Err(lacking) = fit {
-        // What is lacking for the schemas is named too, as far as they can be seen.
-        let seen = catalog(&mut source, options);
-        let all = seen.and_then(|c| privileges(&account, &source.id, options, &c));
-        return Err(all
-            .err()
-            .filter(|e| e.kind == Kind::Privilege)
-            .unwrap_or(lacking));
-    }
-    if options.consistency == Consistency::Lock
-        && !account.has("PROCESS")
-        && !source.id.mariadb_at_least(10, 4, 1)
-    {
-        run.observer.warn(
-            "without the PROCESS privilege other accounts' long statements cannot be seen before the read lock is requested".into(),
-        );
-    }
-    let phase = run.phase("reading the catalog", 1);
-    let catalog = catalog(&mut source, options)?;
-    drop(phase);
-    privileges(&account, &source.id, options, &catalog)?;
-    let mut not_seen =
-        visible::not_seen(&mut source.control, &source.id, &account, options, &catalog)?;
-    let (with_accounts, unread) = accounts::wanted(&account, options)?;
-    not_seen.extend(unread);
+    let LookedAt {
+        mut source,
+        catalog,
+        not_seen,
+        accounts: with_accounts,
+    } = look_at(run, options)?;
     for _ in 0..options.threads {
         let mut conn = connect::connection(run, &options.source)?;
         connect::prepared(session::for_rows(&mut conn, &source.id))?;
@@ -177,6 +145,70 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     }
 }
 
+/// A server that was looked at: nothing is locked, and nothing is written.
+struct LookedAt<'a> {
+    source: Source,
+    catalog: Catalog,
+    /// What may be missing, because the account does not see it.
+    not_seen: Vec<String>,
+    /// Which accounts are dumped.
+    accounts: Option<&'a Choice>,
+}
+
+/// Looks at the source: whether the account may dump it, and what there is.
+fn look_at<'a>(run: &Run, options: &'a Options) -> Result<LookedAt<'a>> {
+    let (control, mut id) = connect::open(run, &options.source)?;
+    if let Some(files) = &options.files {
+        // Of what is dumped, not of the server that reads it.
+        id.datadir = files.datadir.display().to_string();
+    }
+    let source_name = options.source_name(&id);
+    run.observer.note(format!("source: {source_name}"));
+    let planner = connect::connection(run, &options.source)?;
+    let mut source = Source {
+        id,
+        control,
+        planner,
+        readers: Vec::new(),
+    };
+    connect::prepared(session::for_catalog(&mut source.control, &source.id))?;
+    connect::prepared(session::for_rows(&mut source.planner, &source.id))?;
+    let account = Privileges::read(&mut source.control, &source.id)
+        .map_err(|e| failure::server("cannot read the account's privileges", e))?;
+    let fit = privileges(&account, &source.id, options, &Catalog::default());
+    if let Err(lacking) = fit {
+        // What is lacking for the schemas is named too, as far as they can be seen.
+        let seen = catalog(&mut source, options);
+        let all = seen.and_then(|c| privileges(&account, &source.id, options, &c));
+        return Err(all
+            .err()
+            .filter(|e| e.kind == Kind::Privilege)
+            .unwrap_or(lacking));
+    }
+    if options.consistency == Consistency::Lock
+        && !account.has("PROCESS")
+        && !source.id.mariadb_at_least(10, 4, 1)
+    {
+        run.observer.warn(
+            "without the PROCESS privilege other accounts' long statements cannot be seen before the read lock is requested".into(),
+        );
+    }
+    let phase = run.phase("reading the catalog", 1);
+    let catalog = catalog(&mut source, options)?;
+    drop(phase);
+    privileges(&account, &source.id, options, &catalog)?;
+    let mut not_seen =
+        visible::not_seen(&mut source.control, &source.id, &account, options, &catalog)?;
+    let (with_accounts, unread) = accounts::wanted(&account, options)?;
+    not_seen.extend(unread);
+    Ok(LookedAt {
+        source,
+        catalog,
+        not_seen,
+        accounts: with_accounts,
+    })
+}
+
 /// What the part of a dump that writes into its directory needs, besides its connections.
 struct Dump<'a> {
     run: &'a Run,
@@ -219,10 +251,7 @@ impl Dump<'_> {
         };
         let mut exceptions = Vec::new();
         if options.consistency == Consistency::None {
-            exceptions.push(
-            "no snapshot was requested (--consistency none): tables may be of different points in time"
-                .to_owned(),
-        );
+            exceptions.push(NO_SNAPSHOT.to_owned());
         }
         let written = definitions::write(run, control, id, catalog, store, options)?;
         exceptions.extend(written.exceptions.iter().cloned());
@@ -270,10 +299,7 @@ impl Dump<'_> {
             !t.table.transactional && options.consistency != Consistency::Unused
         };
         for t in tables.iter().filter(moving) {
-            exceptions.push(format!(
-            "table {} uses {}, which has no snapshots: its rows are as they were when they were read",
-            t.plan.name, t.table.engine
-        ));
+            exceptions.push(no_snapshot(&t.plan.name, &t.table.engine));
         }
         if let Some(accounts) = &accounts {
             accounts.add_exceptions(control, id, &mut exceptions)?;
@@ -318,6 +344,13 @@ impl Dump<'_> {
             compression: options.compression,
         })
     }
+}
+
+/// The exception of a table that changes while it is read.
+fn no_snapshot(name: &str, engine: &str) -> String {
+    format!(
+        "table {name} uses {engine}, which has no snapshots: its rows are as they were when they were read"
+    )
 }
 
 /// Which tables were read from files, and which not.

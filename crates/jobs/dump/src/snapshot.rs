@@ -47,6 +47,29 @@ fn lock_definitions(conn: &mut Conn) -> Result<()> {
         .map_err(|e| failure::wire("LOCK INSTANCE FOR BACKUP", e))
 }
 
+/// How the snapshot is taken, in words.
+pub fn foreseen(id: &Identity, options: &Options) -> String {
+    match options.consistency {
+        Consistency::Unused => "a data directory that no server used".to_owned(),
+        Consistency::None => {
+            "none: each worker has its own snapshot, tables may be inconsistent, no position"
+                .to_owned()
+        }
+        Consistency::Lock => {
+            let name = match staged(id) {
+                true => "BACKUP STAGE BLOCK_COMMIT",
+                false => "FLUSH TABLES WITH READ LOCK",
+            };
+            format!("one snapshot for all workers, under {name}")
+        }
+    }
+}
+
+/// Whether the server has a lock for backups alone.
+fn staged(id: &Identity) -> bool {
+    id.mariadb_at_least(10, 4, 1)
+}
+
 /// Opens a snapshot on each of `workers`, all of the same moment, and has
 /// `control` keep definitions still from then on.
 pub fn take(
@@ -72,7 +95,7 @@ pub fn take(
             position.gtid_binlog_pos.clone_from(&files.gtid_binlog_pos);
         }
         return Ok(Achieved {
-            mode: "a data directory that no server used".into(),
+            mode: foreseen(id, options),
             position,
             ..Achieved::default()
         });
@@ -81,19 +104,13 @@ pub fn take(
         open_snapshots(workers, id)?;
         let position = Position::default();
         return Ok(Achieved {
-            mode: "none: each worker has its own snapshot, tables may be inconsistent, no position"
-                .into(),
+            mode: foreseen(id, options),
             position,
             ..Achieved::default()
         });
     }
     let asked = Instant::now();
-    let staged = id.mariadb_at_least(10, 4, 1);
-    let name = if staged {
-        "BACKUP STAGE BLOCK_COMMIT"
-    } else {
-        "FLUSH TABLES WITH READ LOCK"
-    };
+    let staged = staged(id);
     read_lock::acquire(run, lock, control, options.lock_wait, staged, "dump")?;
     let wait_ms = asked.elapsed().as_secs_f64() * 1000.0;
     let held = Instant::now();
@@ -119,7 +136,7 @@ pub fn take(
     let position = outcome?;
     released?;
     Ok(Achieved {
-        mode: format!("one snapshot for all workers, under {name}"),
+        mode: foreseen(id, options),
         lock_ms,
         wait_ms,
         position,

@@ -23,7 +23,10 @@ pub const VERBS: &[Verb] = &[
         ],
         options: &[
             EVERYWHERE,
-            &[("to", "--to {new}", always)],
+            &[
+                ("to", "--to {new}", always),
+                ("dry-run", "--dry-run", |c| !files(c)),
+            ],
             FILES,
             DUMPING,
             SELECTION,

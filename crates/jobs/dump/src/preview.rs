@@ -1,0 +1,106 @@
+//! What a dump would do (`--dry-run`): every look that it takes at the source before it locks or writes anything. Definitions are
+//! read as by the dump, into memory, so that what cannot be dumped shows.
+
+use super::{
+    Consistency, NO_SNAPSHOT, Options, accounts, definitions, look_at, no_snapshot, snapshot,
+};
+use base::Result;
+use rows::new_archive;
+use run::Run;
+use std::path::Path;
+use store::Memory;
+
+/// What a dump would do.
+#[derive(Clone, Debug, Default)]
+pub struct Preview {
+    /// The server, in words.
+    pub source: String,
+    /// Where the archive would be.
+    pub to: String,
+    /// How the tables would be of one moment.
+    pub consistency: String,
+    /// Schemas.
+    pub schemas: u64,
+    /// Tables.
+    pub tables: u64,
+    /// Views.
+    pub views: u64,
+    /// Rows, as the server estimates them.
+    pub rows: u64,
+    /// Bytes of tables, and of their other indexes, as the server estimates them.
+    pub data_bytes: u64,
+    /// Bytes of the indexes, which no archive has.
+    pub index_bytes: u64,
+    /// The largest tables, with the estimates of their bytes.
+    pub largest: Vec<(String, u64)>,
+    /// Bytes that are free where the archive would be, if that is a directory of this host.
+    pub free: Option<u64>,
+    /// Accounts that would be in it, if any would.
+    pub accounts: Option<u64>,
+    /// What may be missing, because the account does not see it.
+    pub not_seen: Vec<String>,
+    /// What would not be as it should be.
+    pub exceptions: Vec<String>,
+}
+
+/// Tables that are named with their sizes.
+const LARGEST: usize = 5;
+
+/// Looks.
+pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
+    let not_empty = |path: &Path| std::fs::read_dir(path).is_ok_and(|mut d| d.next().is_some());
+    if options.to.path().is_some_and(not_empty) {
+        return Err(new_archive::not_empty(&options.to));
+    }
+    let mut looked = look_at(run, options)?;
+    let (id, control) = (&looked.source.id, &mut looked.source.control);
+    let memory = Memory::new("definitions");
+    let written = definitions::write(run, control, id, &looked.catalog, &memory, options)?;
+    let mut exceptions = Vec::new();
+    if options.consistency == Consistency::None {
+        exceptions.push(NO_SNAPSHOT.to_owned());
+    }
+    exceptions.extend(written.exceptions.iter().cloned());
+    let moving = written.tables.iter().filter(|t| !t.table.transactional);
+    exceptions.extend(moving.map(|t| no_snapshot(&t.plan.name, &t.table.engine)));
+    let accounts = match looked.accounts {
+        Some(choice) => {
+            let dumped = accounts::Dumped::read(control, id, choice)?;
+            dumped.add_exceptions(control, id, &mut exceptions)?;
+            Some(dumped.count())
+        }
+        None => None,
+    };
+    let tables = || written.tables.iter().map(|t| &t.table);
+    let mut largest: Vec<(String, u64)> = written
+        .tables
+        .iter()
+        .map(|t| (t.plan.name.clone(), t.table.data_bytes))
+        .collect();
+    largest.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    largest.truncate(LARGEST);
+    Ok(Preview {
+        source: options.source_name(id),
+        to: options.to.absolute(),
+        consistency: snapshot::foreseen(id, options),
+        schemas: looked.catalog.schemas.len() as u64,
+        tables: written.count,
+        views: written.views,
+        rows: tables().map(|t| t.rows_estimate).sum(),
+        data_bytes: tables().map(|t| t.data_bytes).sum(),
+        index_bytes: tables().map(|t| t.index_bytes).sum(),
+        largest,
+        free: options.to.path().and_then(free),
+        accounts,
+        not_seen: looked.not_seen,
+        exceptions,
+    })
+}
+
+/// Bytes that are free where this directory is, or would be.
+fn free(path: &Path) -> Option<u64> {
+    let path = std::path::absolute(path).ok()?;
+    let there = path.ancestors().find(|p| p.exists())?;
+    let s = rustix::fs::statvfs(there).ok()?;
+    Some(s.f_bavail.saturating_mul(s.f_frsize))
+}
