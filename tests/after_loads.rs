@@ -178,3 +178,96 @@ fn gtids_are_added_and_not_set_after_exceptions(pair: &Pair) {
         .says(&["SET GLOBAL "]);
     new.follow(pair);
 }
+
+/// Definers of all objects of a schema, each with its object.
+fn definers(server: &Server, schema: &str) -> Vec<Vec<Option<String>>> {
+    let sql = format!(
+        "SELECT table_name, definer FROM information_schema.views WHERE table_schema = '{schema}' \
+        UNION ALL SELECT trigger_name, definer FROM information_schema.triggers WHERE trigger_schema = '{schema}' \
+        UNION ALL SELECT routine_name, definer FROM information_schema.routines WHERE routine_schema = '{schema}' \
+        UNION ALL SELECT event_name, definer FROM information_schema.events WHERE event_schema = '{schema}' ORDER BY 1"
+    );
+    server.client(&sql).expect("definers")
+}
+
+both!(definers_are_changed);
+fn definers_are_changed(pair: &Pair) {
+    pair.fill(
+        "CREATE USER t_old@'%', t_other@localhost; GRANT ALL ON *.* TO t_old@'%'; GRANT ALL ON *.* TO t_other@localhost; \
+        CREATE DATABASE df; USE df; CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE log (id INT); INSERT INTO t VALUES (1); \
+        CREATE DEFINER=t_old@'%' VIEW v AS SELECT * FROM t; \
+        CREATE DEFINER=t_old@'%' TRIGGER tr AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES (NEW.id); \
+        CREATE DEFINER=t_old@'%' PROCEDURE p() SELECT COUNT(*) FROM t; \
+        CREATE DEFINER=t_other@localhost FUNCTION f() RETURNS INT DETERMINISTIC RETURN 7; \
+        CREATE DEFINER=t_old@'%' EVENT e ON SCHEDULE EVERY 1 YEAR DISABLE DO SELECT 1",
+    );
+    pair.dump("a", &["--schemas", "df"]).ok();
+    let target = pair.target();
+    let drop = || target.client("DROP DATABASE df").expect("dropped");
+    // As they were: named, because nobody of that name is there.
+    pair.load("a", &[])
+        .code(3)
+        .says(&["`t_old`@`%`", "1449", "--definer"]);
+    drop();
+    let done = pair
+        .load("a", &["--definer", "strip", "--json"])
+        .ok()
+        .summary();
+    let adapted = done["adapted"].as_array().expect("a list");
+    assert_eq!(adapted.len(), 2, "{adapted:?}");
+    assert!(
+        adapted
+            .iter()
+            .all(|a| a.as_str().is_some_and(|a| a.contains("'root'@'localhost'")))
+    );
+    let all = definers(target, "df");
+    assert_eq!(all.len(), 5);
+    assert!(
+        all.iter()
+            .all(|o| o[1].as_deref() == Some("root@localhost")),
+        "{all:?}"
+    );
+    // They work.
+    target
+        .script(b"INSERT INTO df.t VALUES (2); CALL df.p(); SELECT * FROM df.v")
+        .expect("they work");
+    assert_eq!(
+        target.value("SELECT COUNT(*) FROM df.log").as_deref(),
+        Ok("1")
+    );
+    drop();
+    // One account for another; the third keeps its own.
+    target
+        .script(b"CREATE USER t_new@'10.%', t_other@localhost; GRANT ALL ON df.* TO t_new@'10.%'")
+        .expect("accounts");
+    let map = ["--definer", "map='t_old'@'%'=t_new@10.%"];
+    pair.load("a", &map)
+        .ok()
+        .says(&["have the definer `t_new`@`10.%` here, and had `t_old`@`%`"]);
+    let all = definers(target, "df");
+    let of = |name: &str| {
+        all.iter()
+            .find(|o| o[0].as_deref() == Some(name))
+            .and_then(|o| o[1].clone())
+    };
+    assert_eq!(of("f").as_deref(), Some("t_other@localhost"));
+    for name in ["v", "tr", "p", "e"] {
+        assert_eq!(of(name).as_deref(), Some("t_new@10.%"), "{name}");
+    }
+    drop();
+    // Nothing is changed by a name that defines nothing, or by what cannot be meant.
+    for (more, says) in [
+        (
+            &["--definer", "map=t_nobody@%=t_new@%"][..],
+            "`t_nobody`@`%`",
+        ),
+        (
+            &["--definer", "strip", "--definer", "map=a@%=b@%"],
+            "more than once",
+        ),
+        (&["--definer", "root"], "map=USER@HOST=USER@HOST"),
+    ] {
+        pair.load("a", more).code(2).says(&[says]);
+        assert_eq!(pair.target_schemas(), Vec::<String>::new());
+    }
+}

@@ -5,7 +5,8 @@ use super::encryption::Opening;
 use super::limits::Limits;
 use super::names::Names;
 use super::values::{
-    DeferIndexes, GtidPurged, ImportMode, Tune, VerifyMode, mysqld_option, sort_memory,
+    DeferIndexes, Definer, GtidPurged, ImportMode, Tune, VerifyMode, definer, mysqld_option,
+    sort_memory,
 };
 use super::{Selection, accounts, report};
 use clap::Args;
@@ -69,6 +70,11 @@ pub struct Loading {
     /// Give tables that are in a general tablespace (MySQL) files of their own, and create no tablespace
     #[arg(long)]
     pub strip_tablespaces: bool,
+    /// Whose rights views, triggers, routines and events have: keep (the account that they had), strip
+    /// (the account that loads), or map=USER@HOST=USER@HOST (another account for this one; may be given
+    /// several times) [default: keep]
+    #[arg(long, value_name = "HOW", value_parser = definer)]
+    pub definer: Vec<Definer>,
     /// Have the server take statistics of the loaded tables at the end (ANALYZE TABLE)
     #[arg(long)]
     pub analyze: bool,

@@ -4,6 +4,7 @@ use base::typed;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command, ValueEnum};
+use rows::accounts::Name;
 use std::time::Duration;
 
 /// `--consistency`.
@@ -63,6 +64,61 @@ pub enum DeferIndexes {
     All,
     /// Of none
     Off,
+}
+
+/// One `--definer`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Definer {
+    /// As they were.
+    Keep,
+    /// The account that loads.
+    Strip,
+    /// Another account for this one.
+    Map(Name, Name),
+}
+
+/// `keep`, `strip`, or `map=USER@HOST=USER@HOST`.
+pub fn definer(text: &str) -> Result<Definer, String> {
+    let form = || {
+        "keep, strip, or map=USER@HOST=USER@HOST, for instance \"map='app'@'%'='app'@'10.%'\""
+            .to_owned()
+    };
+    match text {
+        "keep" => return Ok(Definer::Keep),
+        "strip" => return Ok(Definer::Strip),
+        _ => {}
+    }
+    let both = text.strip_prefix("map=").ok_or_else(form)?;
+    let mut quoted = None;
+    let at = both.bytes().position(|b| {
+        match (quoted, b) {
+            (None, b'\'' | b'"' | b'`') => quoted = Some(b),
+            (Some(quote), b) if quote == b => quoted = None,
+            (None, b'=') => return true,
+            _ => {}
+        }
+        false
+    });
+    let at = at.ok_or_else(form)?;
+    let name = |text: &str| account(text).ok_or_else(form);
+    Ok(Definer::Map(name(&both[..at])?, name(&both[at + 1..])?))
+}
+
+/// `user@host`, with or without quotes; without a host it is the one of all hosts.
+fn account(text: &str) -> Option<Name> {
+    let bare = |part: &str| {
+        let quote = part.chars().next().filter(|c| "'\"`".contains(*c));
+        match quote {
+            Some(quote) => part
+                .strip_prefix(quote)?
+                .strip_suffix(quote)
+                .map(str::to_owned),
+            None => Some(part.to_owned()),
+        }
+    };
+    let (user, host) = text.rsplit_once('@').unwrap_or((text, "%"));
+    let (user, host) = (bare(user)?, bare(host)?);
+    (!user.is_empty()).then(|| Name::account(user, host))
 }
 
 /// `--gtid-purged`.

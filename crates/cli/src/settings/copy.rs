@@ -164,6 +164,7 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
             schema: None,
             skip_unsupported: false,
             accounts: None,
+            definers: load::Definers::Keep,
             analyze: false,
             gtids: load::Gtids::None,
             skip_damaged: false,

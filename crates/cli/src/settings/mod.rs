@@ -31,7 +31,9 @@ use crate::args::limits::{Limits, StoreLimits};
 use crate::args::load::{Load, Loading, OtherDumps};
 use crate::args::repository::{Backup, Drill};
 use crate::args::throttle::Throttle;
-use crate::args::values::{Consistency, DeferIndexes, GtidPurged, ImportMode, Tune, VerifyMode};
+use crate::args::values::{
+    Consistency, DeferIndexes, Definer, GtidPurged, ImportMode, Tune, VerifyMode,
+};
 use crate::args::verify::Verify;
 use crate::args::{Selection, connection::Connection, doctor::Doctor};
 use base::units::printable;
@@ -41,6 +43,7 @@ use instance::{doctor, managed, tune};
 use repository::How;
 use run::{Run, throttle};
 use server::{Filter, NameMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -173,6 +176,7 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
         threads: threads(a.threads),
         verify: load::Verification::Auto,
         allow_same_server: false,
+        definers: load::Definers::Keep,
         analyze: false,
         gtids: load::Gtids::None,
         skip_binlog: false,
@@ -233,6 +237,28 @@ pub fn checks(a: &Drill) -> Result<Vec<String>> {
     Ok(checks)
 }
 
+/// Whose rights loaded objects have.
+fn definers(given: &[Definer]) -> Result<load::Definers> {
+    match given {
+        [] | [Definer::Keep] => return Ok(load::Definers::Keep),
+        [Definer::Strip] => return Ok(load::Definers::Strip),
+        _ => {}
+    }
+    let mut map = BTreeMap::new();
+    for one in given {
+        let Definer::Map(old, new) = one else {
+            let what = "--definer is given more than once, and one of them is for all definers";
+            return Err(Error::new(Kind::Usage, what)
+                .hint("give keep or strip alone, or map=… for each account"));
+        };
+        if map.insert(old.key(), new.clone()).is_some() {
+            let what = printable(&format!("--definer map=… names {} twice", old.sql()));
+            return Err(Error::new(Kind::Usage, what).hint("leave one of the two out"));
+        }
+    }
+    Ok(load::Definers::Map(map))
+}
+
 fn local_directories(a: &Loading) -> Result<()> {
     for (option, path) in [
         ("--datadir", &a.new_server.datadir),
@@ -260,6 +286,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
             VerifyMode::None => load::Verification::None,
         },
         allow_same_server: a.allow_same_server,
+        definers: definers(&a.definer)?,
         analyze: a.analyze,
         gtids: match a.gtid_purged {
             GtidPurged::None => load::Gtids::None,

@@ -4,6 +4,7 @@ use crate::tablespace::ImportMode;
 use instance::managed;
 use instance::{ServerCommand, tune};
 use server::{Filter, NameMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -75,6 +76,8 @@ pub struct Options {
     pub skip_damaged: bool,
     /// Give tables that are in a general tablespace files of their own.
     pub strip_tablespaces: bool,
+    /// Whose rights views, triggers, routines and events have.
+    pub definers: Definers,
     /// Which accounts of an archive are made; none if they stay in it.
     pub accounts: Option<Arc<rows::accounts::Choice>>,
     /// Which secondary indexes are added after the rows.
@@ -114,6 +117,18 @@ impl Options {
     pub(crate) fn is_offline(&self) -> bool {
         self.import_mode.stops(self.server_command.as_ref())
     }
+}
+
+/// Whose rights views, triggers, routines and events have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Definers {
+    /// Those of the account that they had.
+    #[default]
+    Keep,
+    /// Those of the account that loads them.
+    Strip,
+    /// Those of another account for these, by user and host in small letters; the others keep theirs.
+    Map(BTreeMap<(String, String), rows::accounts::Name>),
 }
 
 /// What is done with the GTIDs of an archive.

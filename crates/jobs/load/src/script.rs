@@ -61,6 +61,8 @@ pub struct Statement {
     pub notes: Vec<String>,
     /// Names that could not be changed, for the user; it is run all the same.
     pub left: Vec<String>,
+    /// Whose rights the object had, if it gets others.
+    pub definer: Option<rows::accounts::Name>,
     /// Why it must not run: which of its names change is not certain.
     pub unsure: Option<String>,
 }
@@ -138,6 +140,7 @@ pub fn statements_in(schema: Option<&str>, file: &str, text: &str) -> Result<Vec
                 dialect,
                 notes: Vec::new(),
                 left: Vec::new(),
+                definer: None,
                 unsure: None,
             });
         }

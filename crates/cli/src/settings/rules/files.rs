@@ -172,6 +172,7 @@ pub fn restored_snapshot(a: &Restore) -> Result<&Path> {
         ("--verify", how.verify != VerifyMode::Auto),
         ("--skip-damaged", how.skip_damaged),
         ("--strip-tablespaces", how.strip_tablespaces),
+        ("--definer", !how.definer.is_empty()),
         ("--analyze", how.analyze),
         ("--gtid-purged", how.gtid_purged != GtidPurged::None),
         ("--users", how.accounts.users),

@@ -243,6 +243,14 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
             "leave it out",
         );
     }
+    if !a.how.definer.is_empty() {
+        return refuse(
+            format!(
+                "--definer is for archives, and {from} is a dump of another tool, whose statements run as they are"
+            ),
+            "leave it out, or load it into a new data directory (--datadir), dump that with penstock, and load the archive with --definer",
+        );
+    }
     if a.how.analyze {
         return refuse(
             format!("--analyze is for archives, and {from} is a dump of another tool"),

@@ -42,6 +42,12 @@ pub fn point_in_time(a: &PointInTime, how: &Loading) -> Result<()> {
         "the binary log changes tables by the names that they had",
         "restore under the names of the source with --datadir, then dump what you need from there and load it under another name",
     )?;
+    if !how.definer.is_empty() {
+        return refuse(
+            "--definer does not apply: the binary log creates objects with the definers that they had",
+            "leave it out",
+        );
+    }
     if let Some(option) = super::load::gtids(how) {
         return refuse(
             format!("{option} does not apply: a restore to a moment sets the GTIDs itself"),

@@ -53,6 +53,7 @@ fn what_goes_with_what_is_loaded() {
         ("--sort-memory 1M", archives),
         ("--allow-same-server", archives),
         ("--skip-damaged", archives),
+        ("--definer strip", archives),
         ("--analyze", archives),
         ("--gtid-purged append", archives),
         ("--map-schema a=b", archives),

@@ -2,14 +2,15 @@
 //! 1449), an INSERT into a table with a trigger too. So they are named before the load begins.
 
 use super::definitions::statements;
-use super::{LoadPlan, SchemaSelection};
+use super::{LoadPlan, SchemaSelection, definer_clause};
 use crate::Target;
+use crate::options::Definers;
 use crate::script::Statement;
 use archive::open::Schema;
-use base::Result;
 use base::units::printable;
+use base::{Error, Kind, Result};
 use dumps::Dialect;
-use dumps::tokens::{Token, Tokens};
+use dumps::tokens::Tokens;
 use rows::accounts::Name;
 use run::failure;
 use server::quote;
@@ -26,6 +27,8 @@ const NAMED: usize = 5;
 pub(super) struct Programs {
     /// Objects that act with the rights of their definer, by definer.
     wanted: BTreeMap<Account, Vec<String>>,
+    /// Objects whose definers are changed as asked for, by the one they had.
+    changed: BTreeMap<Account, Vec<String>>,
     /// Functions and triggers: with the binary log on, servers take them only from whom they trust.
     pub(super) trusted: Vec<String>,
 }
@@ -61,8 +64,50 @@ pub(super) fn shown<S: AsRef<str>>(objects: &[S]) -> String {
     first.join(", ") + &more
 }
 
-/// Names the definers that the target does not have.
-pub(super) fn check(t: &mut Target<'_>, plan: &LoadPlan, programs: Programs) -> Result<()> {
+/// Says which definers are changed; an account that is to be replaced, and defines nothing, is an error.
+fn changed(t: &mut Target<'_>, programs: &Programs, loader: &str) -> Result<()> {
+    let keys: BTreeSet<Account> = programs
+        .changed
+        .keys()
+        .map(|(user, host)| (user.clone(), host.to_lowercase()))
+        .collect();
+    if let Definers::Map(map) = &t.options.definers
+        && let Some((user, host)) = map.keys().find(|k| !keys.contains(*k))
+    {
+        let what = format!(
+            "--definer map=…: nothing that is loaded has the definer {}@{}",
+            quote::ident(user),
+            quote::ident(host)
+        );
+        return Err(Error::new(Kind::Usage, printable(&what)).hint(
+            "the definitions are in the archive's .sql files; leave it out if it is not meant",
+        ));
+    }
+    for (account, objects) in &programs.changed {
+        let to = match &t.options.definers {
+            Definers::Map(map) => map
+                .get(&(account.0.clone(), account.1.to_lowercase()))
+                .map_or_else(String::new, Name::sql),
+            _ => format!("{loader}, who loads them"),
+        };
+        t.report.notes.push(printable(&format!(
+            "{} {} the definer {to} here, and had {}",
+            shown(objects),
+            if objects.len() == 1 { "has" } else { "have" },
+            quoted(account)
+        )));
+    }
+    Ok(())
+}
+
+/// Names the definers that the target does not have, and those that are changed; `loader` is the account of this load.
+pub(super) fn check(
+    t: &mut Target<'_>,
+    plan: &LoadPlan,
+    programs: Programs,
+    loader: &str,
+) -> Result<()> {
+    changed(t, &programs, loader)?;
     let brought = super::accounts::brought(plan, &t.id);
     let will_be = |a: &Account| brought.contains(&(a.0.clone(), a.1.to_lowercase()));
     let mut wanted = programs.wanted;
@@ -106,7 +151,7 @@ pub(super) fn check(t: &mut Target<'_>, plan: &LoadPlan, programs: Programs) -> 
             false => "",
         };
         t.refused(format!(
-            "definer {name} does not exist on the target: {} will fail when used (error 1449) until CREATE USER {name} ACCOUNT LOCK and its GRANTs are run there{how}",
+            "definer {name} does not exist on the target: {} will fail when used (error 1449) until CREATE USER {name} ACCOUNT LOCK and its GRANTs are run there{how}; --definer gives them another",
             shown(&objects)
         ));
     }
@@ -142,6 +187,11 @@ fn collect(
                 let object = format!("{word} {}", quote::qualified(&schema.name, &name));
                 programs.trusted.push(object);
             }
+            if let (Some(was), Some((word, name))) = (&statement.definer, statement.object()) {
+                let account = (was.user.clone(), was.host.clone().unwrap_or_default());
+                let object = format!("{word} {}", quote::qualified(&schema.name, &name));
+                programs.changed.entry(account).or_default().push(object);
+            }
             if let Some((account, object)) = definer(&schema.name, &statement) {
                 programs.wanted.entry(account).or_default().push(object);
             }
@@ -152,30 +202,11 @@ fn collect(
 
 /// The definer of an object that acts with that account's rights, and the object.
 fn definer(schema: &str, statement: &Statement) -> Option<(Account, String)> {
-    let text = statement.text.as_bytes();
     let (word, name) = statement.object()?;
-    let mut tokens = Tokens::new(text, Dialect::default());
-    if !tokens.next()?.is("CREATE") || as_invoker(tokens) {
+    let (_, account) = definer_clause::find(statement)?;
+    if as_invoker(Tokens::new(statement.text.as_bytes(), Dialect::default())) {
         return None;
     }
-    let objects = [
-        "VIEW",
-        "TRIGGER",
-        "PROCEDURE",
-        "FUNCTION",
-        "EVENT",
-        "PACKAGE",
-    ];
-    loop {
-        let token = tokens.next()?;
-        if objects.iter().any(|o| token.is(o)) {
-            return None;
-        }
-        if token.is("DEFINER") && tokens.next()? == Token::Symbol(b'=') {
-            break;
-        }
-    }
-    let account = Name::read(&mut tokens)?;
     let (user, host) = (account.user, account.host.unwrap_or_default());
     let object = format!("{word} {}", quote::qualified(schema, &name));
     Some(((user, host), object))

@@ -1,6 +1,6 @@
 //! Definitions of an archive, as they are run on the target: checked, under the names that objects get, adapted.
 
-use super::{LoadPlan, skip_damaged};
+use super::{LoadPlan, definer_clause, skip_damaged};
 use crate::Target;
 use crate::rename;
 use crate::script::{self, Statement};
@@ -25,6 +25,9 @@ pub fn statements(plan: &LoadPlan, schema: Option<&str>, file: &str) -> Result<V
         for statement in &mut all {
             rename::statement(statement, &names);
         }
+    }
+    for statement in &mut all {
+        definer_clause::change(statement, &plan.definers);
     }
     Ok(all)
 }

@@ -3,6 +3,7 @@
 
 mod accounts;
 pub mod create_table;
+mod definer_clause;
 mod definers;
 mod definitions;
 mod generated;

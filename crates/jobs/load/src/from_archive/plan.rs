@@ -1,6 +1,7 @@
 //! What is loaded: the part of an archive that the selection leaves.
 
 use crate::left_out::LeftOut;
+use crate::options::Definers;
 use crate::rename::Names;
 use crate::tablespace::MethodPlan;
 use crate::target::Target;
@@ -35,6 +36,8 @@ pub struct LoadPlan {
     pub growing: Option<Growing>,
     /// What is renamed, if anything is.
     pub renaming: Option<Renaming>,
+    /// Whose rights views, triggers, routines and events have.
+    pub definers: Definers,
 }
 
 /// Other names than those of the source.

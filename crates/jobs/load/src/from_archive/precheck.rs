@@ -97,6 +97,7 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         source: source(&archive),
         accounts: super::accounts::of_archive(options, &archive)?,
         renaming: Renaming::of(&archive, map),
+        definers: options.definers.clone(),
         archive,
         schemas,
         refused: OnceLock::new(),
@@ -154,7 +155,9 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
         .hint("check --into; to restore a lost schema on purpose, add --allow-same-server; to restore beside the original, give every schema or table another name (--map-schema, --map-table)"));
     }
     let programs = Programs::read(t, plan)?;
-    let lacking = privileges(t, plan, &programs)?;
+    let granted = Privileges::read(&mut t.conn, &t.id)
+        .map_err(|e| failure::server("cannot read the account's privileges", e))?;
+    let lacking = privileges(t, plan, &programs, &granted)?;
     let writable = check_writable(&mut t.conn, &t.id, t.options.tune.level);
     match (writable, lacking) {
         (Ok(()), None) => {}
@@ -168,7 +171,7 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
             return Err(Error::new(e.kind, format!("{}; {}", e.what, lacking.what)).hint(hint));
         }
     }
-    definers::check(t, plan, programs)?;
+    definers::check(t, plan, programs, &granted.account)?;
     names(t, plan)
 }
 
@@ -227,14 +230,17 @@ pub(crate) fn nothing_there(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
 
 /// The error of an account that lacks something for this load; it names all of it. What keeps only some objects
 /// from being created is a warning.
-fn privileges(t: &mut Target<'_>, plan: &LoadPlan, programs: &Programs) -> Result<Option<Error>> {
+fn privileges(
+    t: &mut Target<'_>,
+    plan: &LoadPlan,
+    programs: &Programs,
+    granted: &Privileges,
+) -> Result<Option<Error>> {
     let schemas: Vec<&archive::open::Schema> = plan
         .schemas
         .iter()
         .map(|p| &plan.archive.schemas()[p.at])
         .collect();
-    let granted = Privileges::read(&mut t.conn, &t.id)
-        .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     let has = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|l| !l.is_empty());
     let routines = schemas
         .iter()

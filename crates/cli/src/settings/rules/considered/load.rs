@@ -103,6 +103,7 @@ const LOADING: &[Considered] = &[
     }),
     ("skip-damaged", "--skip-damaged", of_parts),
     ("strip-tablespaces", "--strip-tablespaces", of_archives),
+    ("definer", "--definer strip", of_parts),
     ("analyze", "--analyze", of_archives),
     ("gtid-purged", "--gtid-purged set", of_parts),
     ("users", "--users", of_parts),
