@@ -2,6 +2,7 @@
 
 mod archive;
 mod breaks;
+mod elsewhere;
 mod encrypted;
 mod encrypted_log;
 mod kept;

@@ -216,14 +216,34 @@ impl Repo<'_> {
 }
 
 each_kind!(a_point_in_time_behind_a_snapshot; mysql, mariadb);
-/// The server of the restored files applies the log behind them.
 fn a_point_in_time_behind_a_snapshot(kind: Kind) {
+    behind_a_snapshot(kind, false);
+}
+
+each_kind!(a_point_in_time_behind_an_encrypted_snapshot; mariadb);
+fn a_point_in_time_behind_an_encrypted_snapshot(kind: Kind) {
+    behind_a_snapshot(kind, true);
+}
+
+/// The server of the restored files applies the log behind them.
+fn behind_a_snapshot(kind: Kind, encrypted: bool) {
     let Some(mut scene) = Scene::on("xfs", kind, false) else {
         return;
     };
     scene.fill();
-    let repo = Repo::local(&scene);
-    repo.init();
+    let passphrase = scene.path("passphrase");
+    std::fs::write(&passphrase, "correct horse battery\n").expect("written");
+    let mut repo = Repo::local(&scene);
+    if encrypted {
+        let key = vec![
+            "--passphrase-file".to_owned(),
+            passphrase.display().to_string(),
+        ];
+        repo.keys = (key.clone(), key);
+        repo.tool(&["init", &repo.url, "--encrypted"]).run().ok();
+    } else {
+        repo.init();
+    }
     let writes = Writes::begin(&scene.server);
     writes.until_they_move();
     repo.snapshot("reflink").run().ok();
@@ -237,6 +257,7 @@ fn a_point_in_time_behind_a_snapshot(kind: Kind) {
     let wanted = scene.server.client(sums).expect("sums");
     let uri = scene.server.uri();
     repo.verb(&["binlog", "archive", "shop", &uri, "--once"])
+        .args(repo.keys.0.clone())
         .run()
         .ok();
     let restored = repo.restore(&["--latest"], "back").run().ok();
