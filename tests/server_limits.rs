@@ -443,6 +443,28 @@ fn an_impact_above_its_limit_is_said(pair: &Pair) {
     assert_eq!(done.summary()["impact"]["over_budget"], true);
 }
 
+both!(a_warm_up_is_measured_as_a_dump_is);
+/// Here, too, the least rate keeps it from being as slow as the limit wants.
+fn a_warm_up_is_measured_as_a_dump_is(pair: &Pair) {
+    fill(pair, 60);
+    // Pages that were never written to the files have no place in them.
+    pair.fill("FLUSH TABLES t_a.t FOR EXPORT; UNLOCK TABLES; SELECT SUM(LENGTH(c)) FROM t_a.t");
+    let tool = |verb: &str, file: &str| {
+        let tool = Tool::new(["warm", verb, "--json", "--schemas", "t_a"]);
+        tool.arg(pair.source().uri())
+            .arg(file)
+            .arg(pair.path("hot"))
+    };
+    tool("save", "--to").run();
+    let application = Delicate::on(pair.source());
+    let load = tool("load", "--from").args(["--threads", "2", "--max-impact", "5%"]);
+    let done = load.args(["--min-rate", "1M", "--max-rate", "1M"]).run();
+    drop(application);
+    let done = done.ok().says(&["above the 5.0 % of --max-impact"]);
+    let impact = &done.summary()["impact"];
+    assert_eq!(impact["over_budget"], true, "{impact}");
+}
+
 both!(an_impact_above_the_abort_limit_ends_the_dump);
 fn an_impact_above_the_abort_limit_ends_the_dump(pair: &Pair) {
     fill(pair, 1);

@@ -2,9 +2,10 @@
 
 use crate::check::{Side, reset_gtids};
 use crate::made::Record;
-use crate::{account, execute, refused};
+use crate::{account, execute, refused, value};
 use base::units::printable;
 use base::{Result, failpoint};
+use binlog::gtid::mariadb::Gtid;
 use run::{Run, connect, failure};
 use server::replication::{Thread, Words};
 use server::{quote, session};
@@ -102,6 +103,7 @@ fn remove_data(new: &mut Side, record: &mut Record, data: bool, done: &mut Abort
     if !data {
         if made.copying {
             let what = match copied {
+                true if made.archive.is_some() => "what was loaded of the archive",
                 true => "a part of the copy",
                 false => "the copy and its accounts",
             };
@@ -113,7 +115,7 @@ fn remove_data(new: &mut Side, record: &mut Record, data: bool, done: &mut Abort
     }
     let names = match copied {
         // It had none before the copy began.
-        true => crate::create::schemas_of(new)?,
+        true => crate::earlier::schemas_of(new)?,
         false => made.schemas.clone(),
     };
     if !names.is_empty() {
@@ -140,10 +142,11 @@ fn remove_data(new: &mut Side, record: &mut Record, data: bool, done: &mut Abort
         )));
     }
     if made.from.is_some() {
-        forget_transactions(new)?;
+        forget_transactions(new, done)?;
     }
     record.write(|made| {
         made.copying = false;
+        made.archive = None;
         made.from = None;
         made.copied = None;
         made.exceptions.clear();
@@ -152,9 +155,34 @@ fn remove_data(new: &mut Side, record: &mut Record, data: bool, done: &mut Abort
     })
 }
 
+/// The transactions of other servers in the log of a server of MariaDB.
+fn logged_of_others(new: &mut Side) -> Result<String> {
+    let sql = "SELECT @@GLOBAL.gtid_binlog_state";
+    let state = value(&mut new.conn, sql, "cannot read the GTIDs of its log")?;
+    let own: Option<u32> = new.id.variable("server_id").and_then(|n| n.parse().ok());
+    let all = state.split(',').filter_map(Gtid::parse);
+    let others = all.filter(|g| Some(g.server) != own);
+    let others: Vec<String> = others.map(|g| g.to_string()).collect();
+    Ok(others.join(","))
+}
+
 /// It had executed none before it became a replica.
-fn forget_transactions(new: &mut Side) -> Result<()> {
+fn forget_transactions(new: &mut Side, done: &mut Aborted) -> Result<()> {
     if new.id.is_mariadb() {
+        // With log_slave_updates the source's transactions are in its own log, too, and with gtid_strict_mode they could
+        // not come there a second time.
+        let written = logged_of_others(new)?;
+        if !written.is_empty() {
+            match execute(&mut new.conn, "RESET MASTER", "cannot reset the binary log") {
+                Ok(()) => done.removed.push(printable(&format!(
+                    "the binary log, which had the source's transactions ({written})"
+                ))),
+                Err(e) => done.left.push(printable(&format!(
+                    "the source's transactions in the binary log ({written}): {}",
+                    e.what
+                ))),
+            }
+        }
         let sql = "SET GLOBAL gtid_slave_pos = ''";
         return execute(&mut new.conn, sql, "cannot reset the GTID position");
     }

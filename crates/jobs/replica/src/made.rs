@@ -27,6 +27,9 @@ pub(crate) struct Made {
     pub(crate) account: Option<(String, String)>,
     /// The copy has begun.
     pub(crate) copying: bool,
+    /// The archive that is loaded, if the source is not copied.
+    #[serde(default)]
+    pub(crate) archive: Option<Loaded>,
     /// The same once the rows are there, and the accounts perhaps not.
     #[serde(default)]
     pub(crate) copied: Option<From>,
@@ -51,6 +54,15 @@ impl Made {
     pub(crate) fn is_copied(&self) -> bool {
         self.from.is_some() || self.copied.is_some()
     }
+}
+
+/// An archive.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Loaded {
+    /// Where it is, in words.
+    pub(crate) name: String,
+    /// Of its manifest: tells it from another one at the same place.
+    pub(crate) digest: String,
 }
 
 /// The place of a copy in the log of its source.
