@@ -11,7 +11,7 @@ impl Scene {
     /// `penstock dump` of a server; gives the directory.
     fn dump(&self, server: &Server, name: &str, more: &[&str]) -> String {
         let to = self.directory.path().join(name).display().to_string();
-        Tool::new([
+        let done = Tool::new([
             "dump".to_owned(),
             server.uri(),
             "--to".to_owned(),
@@ -19,8 +19,9 @@ impl Scene {
         ])
         .args(more.iter().copied())
         .env("PENSTOCK_STATE", self.state())
-        .run()
-        .ok();
+        .run();
+        // Without a consistent snapshot it has an exception.
+        assert!(matches!(done.code, 0 | 3), "{}", done.said());
         to
     }
 
@@ -51,7 +52,7 @@ fn becomes_a_replica(kind: Kind, by: By) {
     let writes = Writes::begin(&scene.source);
     let archive = scene.dump(&scene.source, "a", &["--chunk-size", "64k"]);
     let later = b"ALTER USER app@localhost IDENTIFIED BY 'a-third-App1'; CREATE USER late@localhost IDENTIFIED BY 'a-Late1'; \
-        CREATE TABLE shop.late (id INT PRIMARY KEY); INSERT INTO shop.late VALUES (1)";
+        CREATE TABLE shop.late (id INT PRIMARY KEY); INSERT INTO shop.late VALUES (1); CREATE DATABASE later";
     scene.source.script(later).expect("changes");
     let done = scene.from_archive(&archive, &[]).ok().says(&[
         "Replica ready: caught up, and equal to its source",
@@ -87,8 +88,17 @@ fn becomes_a_replica(kind: Kind, by: By) {
     assert_eq!(status["channels"][0]["port"], u64::from(port), "{status}");
     scene.until_equal();
     is_a_replica(&scene, by);
+    Tool::new(["replica", "abort"])
+        .args([third.uri(), "--source".to_owned(), scene.source.uri()])
+        .env("PENSTOCK_STATE", scene.state())
+        .run()
+        .ok();
     // All of it is undone, and it begins again at the same place.
-    scene.abort(&["--drop-data"]).ok().says(&["schema `shop`"]);
+    scene.abort(&["--drop-data"]).ok().says(&[
+        "schema `shop`",
+        "schema `later`",
+        "account 'late'@'localhost'",
+    ]);
     scene.is_untouched();
     scene.from_archive(&archive, &["--no-verify"]).ok();
     scene.until_equal();
@@ -204,7 +214,21 @@ fn what_does_not_fit(kind: Kind, by: By) {
     // MySQL Shell's archives have no manifest.
     let bare = dump("bare", &[]);
     std::fs::remove_file(format!("{bare}/penstock.json")).expect("a file removed");
+    let root = format!("{bare}/@.json");
+    let text = std::fs::read_to_string(&root).expect("metadata");
+    let text = text.replacen("\"dumper\": \"penstock ", "\"dumper\": \"mysqlsh ", 1);
+    std::fs::write(root, text).expect("written");
     refused(&bare, &["was not written by penstock"]);
+    // An account that the log makes, and that is there.
+    let older = dump("older", &[]);
+    let account = b"SET sql_log_bin = 0; CREATE USER t_later@localhost; SET sql_log_bin = 1";
+    scene.new.script(account).expect("an account");
+    let later = "CREATE USER t_later@localhost";
+    scene.source.client(later).expect("an account");
+    refused(
+        &older,
+        &["the account 't_later'@'localhost'", "not the archive"],
+    );
     // The source has removed what comes next.
     let archive = dump("a", &[]);
     scene

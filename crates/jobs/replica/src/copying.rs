@@ -187,7 +187,10 @@ impl Making<'_> {
             let name = &a.account.name;
             (name.user.clone(), name.host.clone().unwrap_or_default())
         });
-        self.record.write(|made| made.accounts = names.collect())?;
+        self.record.write(|made| {
+            made.accounts = names.collect();
+            made.accounts_before = Some(existing.clone());
+        })?;
         let created = make::create(conn, id, &missing, &mut |_, _| Ok(()))?;
         let made: Vec<&Adapted> = missing
             .into_iter()

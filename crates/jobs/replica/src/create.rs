@@ -55,7 +55,7 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
         if !found.as_ref().is_some_and(|r| r.made.copying) {
             empty(&mut new)?;
         }
-        let check = |given: &Given| given.check(&mut source, by_gtid);
+        let check = |given: &Given| given.check(&mut source, &mut new, by_gtid);
         continues = given.as_ref().map(check).transpose()?;
     }
     let from_replica = copied_replica(run, &source, options)?;

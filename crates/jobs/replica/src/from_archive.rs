@@ -9,17 +9,18 @@ use crate::attach::still_there;
 use crate::check::Side;
 use crate::made::{From, Loaded};
 use crate::options::Options;
-use crate::{of_source, refused, value};
+use crate::{of_new, of_source, refused, value};
 use archive::manifest::{Manifest, SourcePosition};
 use archive::{Archive, FileRecord};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use binlog::gtid::mariadb::Gtid;
 use binlog::gtid::{Executed, mariadb};
-use rows::accounts::{Found, adapt, file};
+use rows::accounts::{Found, OF_THE_SERVER, adapt, file, make};
 use rows::archives;
 use run::failure;
 use server::{Flavour, Identity, replication};
+use std::collections::BTreeSet;
 
 const ANOTHER: &str = "make a new archive of the source with penstock dump, or leave --from-archive out: then the source is copied";
 
@@ -93,11 +94,44 @@ impl Given {
     }
 
     /// Refuses an archive that cannot become a replica of this source; where in its log it continues.
-    pub(crate) fn check(&self, source: &mut Side, by_gtid: bool) -> Result<From> {
+    pub(crate) fn check(&self, source: &mut Side, new: &mut Side, by_gtid: bool) -> Result<From> {
         self.is_complete()?;
         let from = self.place(&source.id, by_gtid)?;
         continues(source, &from, by_gtid, ANOTHER)?;
+        self.no_later_account(source, new)?;
         Ok(from)
+    }
+
+    /// Refuses a new server with an account that the log is going to make.
+    fn no_later_account(&self, source: &mut Side, new: &mut Side) -> Result<()> {
+        let of_archive: BTreeSet<_> = self
+            .accounts()?
+            .0
+            .accounts
+            .iter()
+            .map(|a| a.name.key())
+            .collect();
+        let theirs = make::existing(&mut source.conn).map_err(of_source)?;
+        let own = make::existing(&mut new.conn).map_err(of_new)?;
+        let later = |(user, host): &&(String, String)| {
+            let of_server = OF_THE_SERVER.contains(&user.as_str());
+            let public = user.eq_ignore_ascii_case("PUBLIC") && host.is_empty();
+            theirs.contains(&(user.clone(), host.clone()))
+                && !of_archive.contains(&(user.clone(), host.clone()))
+                && !of_server
+                && !public
+        };
+        let Some((user, host)) = own.iter().find(later) else {
+            return Ok(());
+        };
+        let named = server::quote::account(user, host);
+        let what = format!(
+            "the new server has the account {named}, and so has the source, but not the archive: the log makes it, and could not"
+        );
+        Err(refused(
+            what,
+            format!("DROP USER {named} on the new server, or take a newer archive"),
+        ))
     }
 
     /// Refuses an archive of a part of a server.

@@ -5,6 +5,7 @@
 use base::{Error, Kind, Result};
 use run::state::{self, LockedFile, Opened, StateDir};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const VERSION: u32 = 1;
@@ -45,6 +46,9 @@ pub(crate) struct Made {
     pub(crate) schemas: Vec<String>,
     /// Accounts that were made on the new server, as user and host.
     pub(crate) accounts: Vec<(String, String)>,
+    /// Those that it had before, with the host in small letters; none in records of earlier versions.
+    #[serde(default)]
+    pub(crate) accounts_before: Option<BTreeSet<(String, String)>>,
     /// The channel that was made there.
     pub(crate) channel: Option<String>,
 }
