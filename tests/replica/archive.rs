@@ -25,7 +25,7 @@ impl Scene {
         to
     }
 
-    fn from_archive(&self, archive: &str, more: &[&str]) -> Done {
+    fn out_of(&self, archive: &str, more: &[&str]) -> Done {
         self.create(&[&["--from-archive", archive], more].concat())
     }
 
@@ -54,7 +54,7 @@ fn becomes_a_replica(kind: Kind, by: By) {
     let later = b"ALTER USER app@localhost IDENTIFIED BY 'a-third-App1'; CREATE USER late@localhost IDENTIFIED BY 'a-Late1'; \
         CREATE TABLE shop.late (id INT PRIMARY KEY); INSERT INTO shop.late VALUES (1); CREATE DATABASE later";
     scene.source.script(later).expect("changes");
-    let done = scene.from_archive(&archive, &[]).ok().says(&[
+    let done = scene.out_of(&archive, &[]).ok().says(&[
         "Replica ready: caught up, and equal to its source",
         &archive,
         "have the archive's digests",
@@ -64,7 +64,7 @@ fn becomes_a_replica(kind: Kind, by: By) {
     scene.on("verify", &[]).run().ok().says(&["Equal"]);
     // Once more, and named as what it is.
     scene
-        .from_archive(&archive, &[])
+        .out_of(&archive, &[])
         .code(10)
         .says(&["was made a replica by an earlier run", "--resume"]);
     let of_replica = scene.dump(&scene.new, "b", &[]);
@@ -100,7 +100,7 @@ fn becomes_a_replica(kind: Kind, by: By) {
         "account 'late'@'localhost'",
     ]);
     scene.is_untouched();
-    scene.from_archive(&archive, &["--no-verify"]).ok();
+    scene.out_of(&archive, &["--no-verify"]).ok();
     scene.until_equal();
 }
 
@@ -147,7 +147,7 @@ fn killed_at_each_step(kind: Kind) {
     for place in few(kind, 3, &all) {
         killed(place);
         scene
-            .from_archive(&archive, &["--resume"])
+            .out_of(&archive, &["--resume"])
             .ok()
             .says(&["equal at one moment"]);
         scene.until_equal();
@@ -157,7 +157,7 @@ fn killed_at_each_step(kind: Kind) {
     // What was begun is named, and is not continued with something else.
     killed("a chunk is committed#1");
     scene
-        .from_archive(&archive, &[])
+        .out_of(&archive, &[])
         .code(10)
         .says(&["--resume continues it"]);
     scene
@@ -165,14 +165,14 @@ fn killed_at_each_step(kind: Kind) {
         .code(10)
         .says(&["has begun to load the archive", "--from-archive"]);
     scene
-        .from_archive(&other, &["--resume"])
+        .out_of(&other, &["--resume"])
         .code(10)
         .says(&["is not the archive that an earlier run has begun to load"]);
     scene.abort(&["--drop-data"]).ok();
     scene.is_untouched();
     // Nothing is left to continue, and that is said.
     scene
-        .from_archive(&other, &["--resume"])
+        .out_of(&other, &["--resume"])
         .ok()
         .says(&["nothing had been begun that --resume could continue"]);
 }
@@ -184,7 +184,7 @@ fn what_does_not_fit(kind: Kind, by: By) {
         return;
     };
     let refused = |archive: &str, says: &[&str]| {
-        scene.from_archive(archive, &[]).code(10).says(says);
+        scene.out_of(archive, &[]).code(10).says(says);
         scene.is_untouched();
     };
     let dump = |name: &str, more: &[&str]| scene.dump(&scene.source, name, more);

@@ -165,6 +165,7 @@ pub fn copy(a: &Copy) -> Result<Copied> {
 
 /// Of which pages a server shall load the numbers.
 pub fn load_pages(a: &Load) -> Result<pages::load::Options> {
+    rules::warm_load(a)?;
     let Some(from) = &a.from else {
         return Err(Error::new(
             Kind::Usage,
