@@ -230,8 +230,13 @@ fn a_grant_on_what_is_not_there_is_given_by_the_same_command_later(pair: &Pair) 
             .run()
     };
     let lacks = "account 't_x'@'localhost' lacks SELECT on `other`.`o`";
-    load().code(3).says(&[lacks, "the same command"]);
-    load().code(3).says(&[lacks]);
+    let first = load().code(3).says(&[lacks, "the same command"]);
+    assert!(!first.said().contains("an earlier load of the archive:"));
+    load().code(3).says(&[
+        lacks,
+        "made: none",
+        "made by an earlier load of the archive: 7 accounts",
+    ]);
     // What was done to it since stays.
     let run = |sql: &str| pair.target().script(sql.as_bytes()).expect("done");
     run(
@@ -266,10 +271,13 @@ fn the_other_flavour_gets_what_it_can_take((pair, target): &mut (Pair, Server)) 
             "caching_sha2_password",
             "FAILED_LOGIN_ATTEMPTS",
             "BACKUP_ADMIN",
+            // No statement of either flavour has it follow the source.
+            "MariaDB does not apply all that is in a binary log of MySQL",
         ]),
         _ => load.code(3).says(&["mysql_native_password"]),
     };
     let said = load.says(&named).said();
+    assert!(!said.contains("CHANGE "), "{said}");
     assert!(
         !said.contains("0x24") && !said.contains("'*"),
         "a hash: {said}"

@@ -69,6 +69,48 @@ fn a_copy_is_equal(pair: &Pair) {
     pair.same_checksums();
 }
 
+both!(many_tables_are_created_at_the_same_time);
+/// Also by a load that is killed in the middle of it.
+fn many_tables_are_created_at_the_same_time(pair: &Pair) {
+    let mut script = "SET foreign_key_checks = 0; CREATE DATABASE many; USE many; ".to_owned();
+    for n in 0..20 {
+        // Each refers to the next one.
+        let next = (n + 1) % 20;
+        script += &format!(
+            "CREATE TABLE t{n} (id INT PRIMARY KEY, v INT, KEY (v), FOREIGN KEY (v) REFERENCES t{next} (id)); \
+             INSERT INTO t{n} VALUES ({n}, NULL), (100, NULL); "
+        );
+    }
+    script += "CREATE TABLE m1 (a INT PRIMARY KEY) ENGINE=MyISAM; CREATE TABLE m2 LIKE m1; INSERT INTO m1 VALUES (1); \
+        CREATE TABLE a_merge (a INT PRIMARY KEY) ENGINE=MERGE UNION=(m1, m2); ";
+    if !pair.is_mysql() {
+        script += "CREATE SEQUENCE numbers; CREATE TABLE z_numbered (id INT PRIMARY KEY DEFAULT NEXTVAL(numbers)); \
+            INSERT INTO z_numbered VALUES (DEFAULT), (DEFAULT);";
+    }
+    pair.fill(&script);
+    let equal = || {
+        let of = |server: &Server| definitions(server, "many");
+        assert_eq!(of(pair.source()), of(pair.target()));
+        pair.same_checksums();
+    };
+    copy(pair.source(), &[pair.target()], &["--threads", "4"]).code(3);
+    equal();
+    let drop = "SET foreign_key_checks = 0; DROP DATABASE many";
+    pair.target().script(drop.as_bytes()).expect("dropped");
+    pair.dump("a", &[]).code(3);
+    let load = |more: &[&str]| {
+        let tool = Tool::new(["load", "--threads", "4"]).arg(pair.path("a"));
+        let tool = tool.arg("--into").arg(pair.target().uri());
+        tool.args(more.iter().copied())
+    };
+    load(&[])
+        .env("PENSTOCK_KILL_AT", "a table is created#10")
+        .run()
+        .code(137);
+    load(&["--resume"]).run().ok();
+    equal();
+}
+
 /// Nobody reads rows of a sequence, so nobody says that they are complete.
 #[test]
 fn a_sequence_does_not_wait_for_rows() {

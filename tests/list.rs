@@ -36,6 +36,12 @@ fn an_archive_says_what_is_in_it(pair: &Pair) {
         "'t_l'@'localhost'",
         "ls2",
     ]);
+    let of_label = |label: &str| {
+        let said = list(&place, &[]).out;
+        let begins = |line: &&str| line.trim_start().starts_with(&format!("{label} "));
+        said.lines().filter(begins).count()
+    };
+    assert_eq!((of_label("from"), of_label("made")), (1, 1));
     let info = Tool::new(["info"]).arg(&place).run().ok();
     assert_eq!(info.out, list(&place, &[]).out);
     let said = list(&place, &["--json"]).ok().summary();

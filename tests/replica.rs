@@ -1,6 +1,7 @@
 //! `penstock replica`: a new server becomes a replica that is caught up and equal, under writes, on both flavours; what would
 //! end badly is refused before anything is changed; a run that is killed goes on, or is undone.
 
+mod archive;
 mod breaks;
 mod repair;
 

@@ -147,6 +147,11 @@ fn killed_twice(pair: &Pair) {
         .ok()
         .says(&["no interrupted load"]);
     as_if_never_killed(pair, 0);
+    empty(pair);
+    let done = loading(pair, &["--resume", "--json"]).run().ok().summary();
+    let notes = done["notes"].to_string();
+    assert!(notes.contains("this is a new load"), "{done}");
+    as_if_never_killed(pair, 0);
 }
 
 both!(killed_after_the_last_step);

@@ -443,6 +443,34 @@ fn an_impact_above_its_limit_is_said(pair: &Pair) {
     assert_eq!(done.summary()["impact"]["over_budget"], true);
 }
 
+both!(a_warm_up_is_measured_as_a_dump_is);
+/// In rests it is compared with the server alone.
+fn a_warm_up_is_measured_as_a_dump_is(pair: &Pair) {
+    fill(pair, 40);
+    // Pages that were never written to the files have no place in them.
+    pair.fill("FLUSH TABLES t_a.t FOR EXPORT; UNLOCK TABLES; SELECT SUM(LENGTH(c)) FROM t_a.t");
+    let tool = |verb: &str, file: &str| {
+        let tool = Tool::new(["warm", verb, "--json", "--schemas", "t_a"]);
+        tool.arg(pair.source().uri())
+            .arg(file)
+            .arg(pair.path("hot"))
+    };
+    tool("save", "--to").run();
+    let application = Delicate::on(pair.source());
+    let load = tool("load", "--from").args(["--threads", "2", "--max-impact", "5%"]);
+    let done = load.args(["--max-rate", "1M"]).run();
+    drop(application);
+    let impact = &done.ok().summary()["impact"];
+    assert_eq!(impact["budget"], 0.05, "{impact}");
+    let positive = |n: &serde_json::Value| n.as_f64() > Some(0.0);
+    let before = &impact["baseline"]["statements_per_second"];
+    assert!(
+        positive(before) && positive(&impact["compared_seconds"]),
+        "{impact}"
+    );
+    assert!(impact["effect"].is_number(), "{impact}");
+}
+
 both!(an_impact_above_the_abort_limit_ends_the_dump);
 fn an_impact_above_the_abort_limit_ends_the_dump(pair: &Pair) {
     fill(pair, 1);

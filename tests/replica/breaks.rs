@@ -239,6 +239,38 @@ fn another_source_is_not_followed(kind: Kind) {
 }
 each_kind!(another_source_is_not_followed; mysql, mariadb);
 
+/// A replica of MariaDB that writes into its own log what comes from the source: undone, it is new again.
+#[test]
+fn what_the_log_of_a_replica_has_is_undone() {
+    let Some(mut scene) = Scene::new(Kind::MariaDb, By::Gtid) else {
+        return;
+    };
+    let more = [
+        "--read-only=ON",
+        "--log-slave-updates=ON",
+        "--gtid-strict-mode=ON",
+    ];
+    scene.new = start(Kind::MariaDb, By::Gtid, 38, &more);
+    // A number of its own that the source has not come to.
+    let own = "SET GLOBAL read_only = OFF; SET SESSION gtid_seq_no = 1000000; CREATE DATABASE own; DROP DATABASE own; SET GLOBAL read_only = ON";
+    scene.new.script(own.as_bytes()).expect("a transaction");
+    scene
+        .create(&[])
+        .code(10)
+        .says(&["0-38-1000001", "gtid_strict_mode", "RESET MASTER"]);
+    scene.new.client("RESET MASTER").expect("a reset");
+    for _ in 0..2 {
+        scene.create(&[]).ok();
+        scene.until_equal();
+        scene
+            .abort(&["--drop-data"])
+            .ok()
+            .says(&["the binary log, which had the source's transactions (0-31-"]);
+        let position = scene.new.value("SELECT @@GLOBAL.gtid_binlog_pos");
+        assert_eq!(position.expect("a position"), "");
+    }
+}
+
 /// What a copy lacked is also said by the run that continues; and accounts that changed in between are no guess.
 #[test]
 fn a_run_that_continues_says_what_the_copy_lacked() {

@@ -55,7 +55,8 @@ pub struct Loading {
     /// Connections that load rows [default: one per core, at least 2 and at most 8]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
-    /// Resume an interrupted load of the same archive; what was loaded is not loaded again
+    /// Resume an interrupted load of the same archive; what was loaded is not loaded again. Where there is none, a
+    /// new load starts, and the summary says so
     #[arg(long)]
     pub resume: bool,
     /// How the loaded rows are compared with the archive

@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::copy::Transfer;
+use super::encryption::Opening;
 use super::limits::Limits;
 use super::throttle::Throttle;
 use super::values::duration;
@@ -30,6 +31,7 @@ pub enum Replica {
 Examples:
   penstock replica create mysql://root@db1:3306/ mysql://root@db2:3306/ -p
   penstock replica create mysql://root@db1/ mysql://root@db2/ -p --max-impact 5% --source-address 10.0.0.1:3306
+  penstock replica create mysql://root@db1/ mysql://root@db2/ -p --from-archive /backup/monday
   penstock replica create mysql://root@db1/ mysql://root@db2/ -p --warm=hot.warm
   penstock replica create mysql://root@db1/ mysql://root@db2/ -p --resume
 
@@ -49,7 +51,12 @@ pub struct Create {
     /// Copy the data from this replica of the source, to spare the source
     #[arg(long, value_name = "SERVER")]
     pub from_replica: Option<String>,
-    /// Continue what an earlier run has begun, if its copy was complete
+    /// Load the data from this archive of the source, or of a replica of it, and continue from where it was made: a
+    /// directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://…
+    #[arg(long, value_name = "PLACE", conflicts_with = "from_replica")]
+    pub from_archive: Option<PathBuf>,
+    /// Continue what an earlier run has begun, if its copy was complete, or came from an archive; where nothing was
+    /// begun, it begins, and says so
     #[arg(long)]
     pub resume: bool,
     /// Do not compare the servers at the end
@@ -67,6 +74,8 @@ pub struct Create {
     pub limits: Limits,
     #[command(flatten)]
     pub throttle: Throttle,
+    #[command(flatten)]
+    pub encryption: Opening,
     #[command(flatten)]
     pub connection: Connection,
 }

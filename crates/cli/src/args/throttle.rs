@@ -5,6 +5,21 @@ use clap::Args;
 use run::throttle::Limit;
 use std::time::Duration;
 
+/// What the reading of hot ranges can be limited by.
+#[derive(Args, Debug, Clone, Default)]
+#[command(
+    next_help_heading = "Impact (a limit on what the reading costs the other users of the server that is warmed)"
+)]
+pub struct Impact {
+    /// Keep the effect on the latency and throughput of other sessions below this share, measured
+    /// while the ranges are read: 5%
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    pub max_impact: Option<f64>,
+    /// Bytes per second that --max-impact never goes below, so that it ends [default: 1M]
+    #[arg(long, value_name = "RATE", requires = "max_impact", value_parser = rate)]
+    pub min_rate: Option<u64>,
+}
+
 /// What a dump can be limited by.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Impact (limits on what the dump costs the server's other users)")]

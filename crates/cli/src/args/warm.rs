@@ -3,6 +3,7 @@
 use super::Selection;
 use super::connection::Connection;
 use super::report::Recording;
+use super::throttle::Impact;
 use super::values::{duration, rate, share};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -79,6 +80,7 @@ setting is changed but by --one-reading. The server may be of another version or
 Examples:
   penstock warm load mysql://root@newdb/ -p --from hot.warm
   penstock warm load --socket /run/mysqld/mysqld.sock --user root --from hot.warm --max-rate 200M --threads 4
+  penstock warm load mysql://root@newdb/ -p --from hot.warm --max-impact 5%
   penstock warm load --socket /run/mysqld/mysqld.sock --user root --whole-indexes
   penstock warm load --socket /run/mysqld/mysqld.sock --user root --from pages.warm --pages
 
@@ -127,6 +129,8 @@ pub struct Load {
     /// Bytes of pages per second, over all connections together [default: no limit]
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with = "pages", help_heading = "Limits (change them while it runs: penstock set)")]
     pub max_rate: Option<u64>,
+    #[command(flatten)]
+    pub impact: Impact,
     #[command(flatten)]
     pub selection: Selection,
     #[command(flatten)]
@@ -195,6 +199,8 @@ pub struct Copy {
     /// Bytes of pages per second, over all connections together [default: no limit]
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Limits (change them while it runs: penstock set)")]
     pub max_rate: Option<u64>,
+    #[command(flatten)]
+    pub impact: Impact,
     /// Option file with the account and password for TARGET, where they are not those of SOURCE
     #[arg(long, value_name = "FILE")]
     pub target_defaults_file: Option<PathBuf>,

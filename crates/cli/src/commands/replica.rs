@@ -84,7 +84,7 @@ fn verify(a: &Verify, json: bool, run: &Run, screen: &Screen) -> Result<u8> {
             });
         }
         (Err(e), None) if e.kind == Kind::Differs => {
-            return Err(e.also("--repair-sql FILE writes the SQL that makes them equal"));
+            return Err(e.also(found.repair.offer("--repair-sql")));
         }
         (done, _) => done?,
     };

@@ -6,6 +6,7 @@ use crate::args::copy::Transfer;
 use crate::args::replica::{Abort, Create, Following, Status, Verify};
 use crate::args::throttle::Throttle;
 use base::{Error, Kind, Result, Secret, units::printable};
+use encryption::Place;
 use replica::{Account, Address, Hot};
 use server::Filter;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ pub fn create(a: &Create) -> Result<replica::Options> {
     if let Some(Some(file)) = &a.warm {
         super::place::local("--warm", file)?;
     }
-    let copy = servers_options(&Between {
+    let mut copy = servers_options(&Between {
         from: a.from_replica.as_ref().unwrap_or(&a.source).clone(),
         to: vec![a.new.clone()],
         threads: threads(a.threads),
@@ -39,10 +40,16 @@ pub fn create(a: &Create) -> Result<replica::Options> {
         throttle: &a.throttle,
         connection: &a.connection,
     })?;
+    if let Some(place) = &a.from_archive {
+        for load in &mut copy.loads {
+            *load = from_archive(a, place, load.clone())?;
+        }
+    }
     let how = &a.following;
     Ok(replica::Options {
         source: a.connection.one_of_several(&a.source)?,
         copy,
+        from_archive: a.from_archive.is_some(),
         address: how.source_address.as_deref().map(address).transpose()?,
         account: account(how)?,
         account_host: how
@@ -60,6 +67,24 @@ pub fn create(a: &Create) -> Result<replica::Options> {
         allow_writable: how.allow_writable,
         resume: a.resume,
         state: directory()?,
+    })
+}
+
+/// The load of an archive: with what a load of it alone would do.
+fn from_archive(a: &Create, place: &Path, load: load::Options) -> Result<load::Options> {
+    let location = super::place::location("--from-archive", place)?;
+    super::an_archive(&location, "replica create")?;
+    Ok(load::Options {
+        from: Place::new(location, super::keys::opening(&a.encryption)?),
+        verify: match a.no_verify {
+            true => load::Verification::None,
+            false => load::Verification::Auto,
+        },
+        import_mode: load::tablespace::ImportMode::Auto,
+        // The server that was dumped may be the one that is made a replica: it has no data any more.
+        allow_same_server: true,
+        state: state::directory(),
+        ..load
     })
 }
 

@@ -26,7 +26,7 @@ pub use point_in_time::point_in_time;
 pub use replica::{repair_sql, replica, replica_abort, replica_verify};
 pub use rescue::rescue;
 pub use verify::verify;
-pub use warm::{warm_check, warm_copy, warm_file};
+pub use warm::{warm_check, warm_copy, warm_file, warm_load};
 
 use super::place;
 use crate::args::doctor::Doctor;

@@ -4,8 +4,10 @@ use super::copy::of_targets;
 use super::rules;
 use super::scratch::Scratch;
 use super::{filter, place, state, threads};
+use crate::args::throttle::Impact;
 use crate::args::warm::{Check, Copy, Load, Queries, Ramp, Save, Status};
 use base::{Error, Kind, Result};
+use run::throttle;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +51,7 @@ fn journals() -> Result<PathBuf> {
 
 /// What to load.
 pub fn load(a: &Load) -> Result<load::Options> {
+    rules::warm_load(a)?;
     if let Some(from) = &a.from {
         place::local("--from", from)?;
     }
@@ -72,7 +75,18 @@ pub fn load(a: &Load) -> Result<load::Options> {
         threads: threads(a.threads),
         share: a.budget.unwrap_or(SHARE),
         filter: Arc::new(filter(&a.selection)?),
+        throttle: throttle(&a.impact),
     })
+}
+
+/// The limit on what the reading costs others.
+fn throttle(a: &Impact) -> throttle::Options {
+    let usual = throttle::Options::default();
+    throttle::Options {
+        impact: a.max_impact,
+        floor: a.min_rate.unwrap_or(usual.floor),
+        ..usual
+    }
 }
 
 /// What is looked at.
@@ -143,6 +157,7 @@ pub fn copy(a: &Copy) -> Result<Copied> {
             threads: threads(a.threads),
             share: a.budget.unwrap_or(SHARE),
             filter,
+            throttle: throttle(&a.impact),
         },
         _scratch: scratch,
     })
@@ -150,6 +165,7 @@ pub fn copy(a: &Copy) -> Result<Copied> {
 
 /// Of which pages a server shall load the numbers.
 pub fn load_pages(a: &Load) -> Result<pages::load::Options> {
+    rules::warm_load(a)?;
     let Some(from) = &a.from else {
         return Err(Error::new(
             Kind::Usage,

@@ -238,6 +238,8 @@ fn source_position(p: &server::SourcePosition) -> manifest::SourcePosition {
         channel: p.channel.clone(),
         host: p.host.clone(),
         port: p.port,
+        server_id: p.server_id,
+        server_uuid: p.server_uuid.clone(),
         file: p.file.clone(),
         position: p.position,
         exact: p.exact,

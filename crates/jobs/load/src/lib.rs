@@ -37,7 +37,7 @@ pub use summary::Summary;
 pub use target::check_writable;
 
 use base::{Result, failpoint};
-use from_archive::{create_table, prepare, raw_bytes};
+use from_archive::{attempt, create_table, raw_bytes};
 use run::Run;
 use sql::chunk_stream;
 use tablespace::MethodPlan;

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 /// What came of accounts.
 #[derive(Clone, Debug, Default)]
 pub struct AccountsMade {
-    /// Those that were made.
+    /// Those that this load made.
     pub made: Vec<String>,
+    /// Those that an earlier load of the archive made, whose exceptions this one repairs.
+    pub earlier: Vec<String>,
     /// Those that were there, and were left as they were.
     pub kept: Vec<String>,
 }

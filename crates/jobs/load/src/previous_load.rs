@@ -59,8 +59,9 @@ impl PreviousLoad {
             }
             Completion::forget(t, identity);
             if t.options.resume {
-                let what = "there is no interrupted load to resume: a new load starts";
+                let what = "there was no interrupted load to resume: this is a new load";
                 t.run.observer.note(what.to_owned());
+                t.report.remarks.push(what.to_owned());
             }
             return Ok(PreviousLoad::None);
         };
@@ -105,6 +106,11 @@ impl Input {
             )
         } else if t.options.feed.is_some() {
             "the target holds a part of the copy, which cannot be resumed: the snapshot that it read is gone; ".to_owned()
+        } else if t.options.for_replica {
+            format!(
+                "the target holds a part of the {}: the same command with --resume continues; ",
+                self.word
+            )
         } else if *t.options.from == store::Location::Stream {
             format!("the target holds a part of the {}; ", self.word)
         } else {
@@ -113,6 +119,13 @@ impl Input {
                 self.word
             )
         };
+        if t.options.for_replica && t.options.feed.is_none() {
+            hint += "penstock replica abort --drop-data removes what was made";
+            return Error {
+                hint: Some(hint),
+                ..e
+            };
+        }
         hint += "to start again, ";
         if created.is_empty() || self.schemas.is_some_and(|n| created.len() < n) {
             hint += "drop what this load created";

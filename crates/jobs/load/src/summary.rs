@@ -56,6 +56,8 @@ pub struct Summary {
     pub exceptions: Vec<String>,
     /// What the archive lacks: the exceptions of its dump. They are not exceptions of this load.
     pub dumped_with: Vec<String>,
+    /// The flavour of the target; nothing if nothing was loaded.
+    pub flavour: Option<server::Flavour>,
     /// The place of the dump in the binary logs of its source, and that source, if the archive says it.
     pub source: Option<(Position, Source)>,
     /// Accounts that are in the archive and that nobody asked for.
@@ -100,6 +102,7 @@ impl Summary {
         Summary {
             archive: display_name(&target.options.from),
             target: described,
+            flavour: Some(target.id.flavour),
             threads: target.options.threads,
             batch_sizes: report.batch_sizes,
             notes: report.notes,

@@ -117,12 +117,14 @@ pub(crate) fn address(
     }
 }
 
-/// Refuses if the source has removed what comes behind the copy.
-pub(crate) fn still_there(source: &mut Conn, from: &From) -> Result<()> {
+/// What to do about it after the copy.
+pub(crate) const COPY_AGAIN: &str =
+    "penstock replica abort, have the source keep its binary logs for longer, and begin again";
+
+/// Refuses if the source has removed what comes behind the copy; `again`: the way out.
+pub(crate) fn still_there(source: &mut Conn, from: &From, again: &str) -> Result<()> {
     let logs = replication::binary_logs(source)
         .map_err(|e| failure::server("cannot look at the source's binary logs", e))?;
-    let again =
-        "penstock replica abort, have the source keep its binary logs for longer, and begin again";
     match logs.iter().find(|(name, _)| *name == from.file) {
         Some((_, size)) if *size >= from.position => return Ok(()),
         Some((_, size)) => {

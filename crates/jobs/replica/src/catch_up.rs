@@ -160,7 +160,11 @@ pub(crate) fn catch_up(
         if connected && reached && late <= behind {
             return Ok(CaughtUp {
                 seconds: begin.elapsed().as_secs_f64(),
-                bytes: between(&logs, from, &channel.applied),
+                // An archive of another server has no place in this log.
+                bytes: match from.file.is_empty() {
+                    true => done,
+                    false => between(&logs, from, &channel.applied),
+                },
                 behind: late.as_secs_f64(),
                 place: channel.applied.to_string(),
             });

@@ -3,6 +3,8 @@
 use crate::options::Options;
 use crate::refused;
 use base::{Error, Kind, Result};
+use binlog::gtid::Executed;
+use binlog::gtid::mariadb::Position;
 use run::failure;
 use server::privileges::Privileges;
 use server::{Identity, replication};
@@ -139,6 +141,7 @@ fn gtids(source: &mut Side, new: &mut Side) -> Result<()> {
             "SELECT @@GLOBAL.gtid_slave_pos",
             "cannot read the GTID position",
         )?;
+        strict(source, new)?;
         return match own.as_str() {
             "" => Ok(()),
             own => Err(refused(
@@ -173,6 +176,38 @@ fn gtids(source: &mut Side, new: &mut Side) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// With `gtid_strict_mode` a server of MariaDB writes no number of a domain into its log that is not above all before.
+fn strict(source: &mut Side, new: &mut Side) -> Result<()> {
+    let on = |name: &str| matches!(new.id.variable(name), Some("ON" | "1"));
+    if !on("gtid_strict_mode") || !on("log_slave_updates") || !new.id.log_bin {
+        return Ok(());
+    }
+    let doing = "cannot read the GTIDs of the logs";
+    let sql = "SELECT @@GLOBAL.gtid_binlog_pos";
+    let own = crate::value(&mut new.conn, sql, doing)?;
+    let theirs = crate::value(&mut source.conn, sql, doing)?;
+    let parsed = (Position::parse(&own), Position::parse(&theirs));
+    let (Some(own), Some(theirs)) = parsed else {
+        return Ok(());
+    };
+    let (own, theirs) = (Executed::MariaDb(own), Executed::MariaDb(theirs));
+    let beyond = own.without(&theirs);
+    // A domain that the source has never written to is no obstacle.
+    let domains = theirs.to_string();
+    let domain = |text: &str| text.split('-').next().unwrap_or_default().to_owned();
+    let known: Vec<String> = domains.split(',').map(domain).collect();
+    let beyond = beyond.to_string();
+    match beyond.split(',').find(|g| known.contains(&domain(g))) {
+        None => Ok(()),
+        Some(own) => Err(refused(
+            format!(
+                "the binary log of the new server has {own}, which is beyond the source's ({theirs}): with gtid_strict_mode and log_slave_updates it cannot write what comes from there"
+            ),
+            "if nothing follows the new server: RESET MASTER there",
+        )),
+    }
 }
 
 /// The statement that makes a server of MySQL forget what it has executed.

@@ -1,19 +1,20 @@
-//! Rows and accounts, onto the new server: two steps, so that hours of rows are not lost for an account.
+//! Rows and accounts, of the source or of an archive, onto the new server: two steps, so that hours of rows are not lost for an account.
 
-use crate::create::{Making, of_copied, of_new, of_source, open, schemas_of, source_id};
-use crate::made::From;
-use crate::{account, refused};
+use crate::create::{Making, open};
+use crate::earlier::{schemas_of, source_id};
+use crate::made::{From, Loaded};
+use crate::{account, of_copied, of_new, of_source, refused};
 use base::units::printable;
-use base::{Result, failpoint};
+use base::{Error, Kind, Result, failpoint};
 use rows::accounts::adapt::{self, Adapted};
 use rows::accounts::{Found, make};
 use run::failure;
-use server::{Identity, session};
+use server::session;
 
-/// The accounts of a server, and which server that is.
+/// The accounts of a server, and how they are to be read.
 pub(crate) struct Accounts {
     found: Found,
-    of: Identity,
+    of: adapt::Source,
 }
 
 impl Accounts {
@@ -35,30 +36,73 @@ impl Making<'_> {
             ));
         }
         // Of the server that is copied: what was changed since is in the log.
-        let wanted = self.accounts_of_source(from_replica.is_some())?;
-        let source_id = source_id(&self.source);
-        self.record.write(|made| {
-            made.copying = true;
-            made.source_id = source_id;
-        })?;
-        failpoint::reached("the copy is about to begin");
-        let done = match copy::servers::run(self.run, &self.options.copy) {
-            Ok(done) => done,
-            Err(e) => {
-                // Refused before anything was made: there is nothing to abort.
-                if schemas_of(&mut self.new).is_ok_and(|found| found.is_empty()) {
-                    self.record.write(|made| made.copying = false)?;
-                }
-                return Err(e);
-            }
-        };
+        let wanted = self.accounts(from_replica.is_some())?;
+        self.begin(None)?;
+        let done = copy::servers::run(self.run, &self.options.copy);
+        let done = done.map_err(|e| self.failed(e))?;
         let position = &done.dump.achieved.position;
         let from = match from_replica {
             Some(channel) => From::of_replica(position, channel, self.by_gtid)?,
             None => From::of(position)?,
         };
+        self.rows_are_there(&from, &wanted, done.exceptions(), new)?;
+        self.summary.copied = Some(done);
+        self.copy_accounts(from, Some(wanted), from_replica.is_some())
+    }
+
+    /// Loads the archive, or what an interrupted run has not loaded of it; `from`: where the source's log continues it.
+    pub(crate) fn load(&mut self, from: From, new: &wire::Options) -> Result<From> {
+        let wanted = self.accounts(false)?;
+        let (which, lacks) = match &self.given {
+            Some(given) => (given.which.clone(), given.dumped_with()),
+            None => return Err(Error::new(Kind::Internal, "no archive is named")),
+        };
+        let load = self.options.copy.loads.first();
+        let load = load.ok_or_else(|| Error::new(Kind::Internal, "no new server is named"))?;
+        let load = load::Options {
+            resume: self.record.made.copying,
+            ..load.clone()
+        };
+        self.begin(Some(which))?;
+        let done = load::run(self.run, &load).map_err(|e| self.failed(e))?;
+        let exceptions = lacks.into_iter().chain(done.exceptions.iter().cloned());
+        self.rows_are_there(&from, &wanted, exceptions.collect(), new)?;
+        done.acknowledged();
+        self.summary.loaded = Some(done);
+        self.copy_accounts(from, Some(wanted), false)
+    }
+
+    /// Notes that rows are about to come: of this archive, or of the source.
+    fn begin(&mut self, archive: Option<Loaded>) -> Result<()> {
+        let source_id = source_id(&self.source);
+        self.record.write(|made| {
+            made.copying = true;
+            made.source_id = source_id;
+            made.archive = archive;
+        })?;
+        failpoint::reached("the copy is about to begin");
+        Ok(())
+    }
+
+    /// The error of a copy that failed. Refused before anything was made, it leaves nothing to abort.
+    fn failed(&mut self, e: Error) -> Error {
+        if schemas_of(&mut self.new).is_ok_and(|found| found.is_empty())
+            && let Err(not_noted) = self.record.write(|made| made.copying = false)
+        {
+            return not_noted;
+        }
+        e
+    }
+
+    /// Notes that all rows are there.
+    fn rows_are_there(
+        &mut self,
+        from: &From,
+        wanted: &Accounts,
+        exceptions: Vec<String>,
+        new: &wire::Options,
+    ) -> Result<()> {
         let digest = wanted.digest();
-        let exceptions = done.exceptions();
         self.record.write(|made| {
             made.copied = Some(from.clone());
             made.accounts_digest = digest;
@@ -66,20 +110,24 @@ impl Making<'_> {
         })?;
         failpoint::reached("the rows are recorded");
         self.summary.exceptions.extend(exceptions);
-        self.summary.copied = Some(done);
-        // A copy takes hours, and nothing was said on these for as long.
+        // They take hours, and nothing was said on these for as long.
         self.source = open(self.run, &self.options.source).map_err(of_source)?;
         self.new = open(self.run, new).map_err(of_new)?;
-        self.copy_accounts(from, Some(wanted), from_replica.is_some())
+        Ok(())
     }
 
-    /// Without what is granted to everyone.
-    fn accounts_of_source(&self, of_replica: bool) -> Result<Accounts> {
+    /// Those of the archive, or of the server that is copied, without what is granted to everyone.
+    fn accounts(&self, of_replica: bool) -> Result<Accounts> {
+        if let Some(given) = &self.given {
+            let (mut found, of) = given.accounts()?;
+            found.accounts.retain(|a| !a.name.is_public());
+            return Ok(Accounts { found, of });
+        }
         let read = || {
             let mut copied = open(self.run, &self.options.copy.dump.source)?;
             let mut found = rows::accounts::read(&mut copied.conn, &copied.id)?;
             found.accounts.retain(|a| !a.name.is_public());
-            let of = copied.id;
+            let of = adapt::Source::of(&copied.id);
             Ok(Accounts { found, of })
         };
         read().map_err(if of_replica { of_copied } else { of_source })
@@ -92,7 +140,7 @@ impl Making<'_> {
         wanted: Option<Accounts>,
         of_replica: bool,
     ) -> Result<From> {
-        let now = self.accounts_of_source(of_replica)?;
+        let now = self.accounts(of_replica)?;
         let wanted = match wanted {
             Some(wanted) => {
                 if now.found != wanted.found {
@@ -130,7 +178,7 @@ impl Making<'_> {
         for (user, host) in &self.record.made.accounts {
             account::remove(conn, id, user, host)?;
         }
-        let all = adapt::adapt(&wanted.found.accounts, adapt::Source::of(&wanted.of), id);
+        let all = adapt::adapt(&wanted.found.accounts, wanted.of, id);
         let existing = make::existing(conn)?;
         let (kept, missing): (Vec<_>, Vec<_>) = all
             .iter()
@@ -139,7 +187,10 @@ impl Making<'_> {
             let name = &a.account.name;
             (name.user.clone(), name.host.clone().unwrap_or_default())
         });
-        self.record.write(|made| made.accounts = names.collect())?;
+        self.record.write(|made| {
+            made.accounts = names.collect();
+            made.accounts_before = Some(existing.clone());
+        })?;
         let created = make::create(conn, id, &missing, &mut |_, _| Ok(()))?;
         let made: Vec<&Adapted> = missing
             .into_iter()

@@ -1,16 +1,18 @@
 //! The steps, one after the other.
 
-use crate::attach::{self, address};
+use crate::attach::{self, COPY_AGAIN, address};
 use crate::check::{self, Side, uses_gtids};
+use crate::earlier::{given, has_connected, record, schemas_of};
+use crate::from_archive::{self, Given};
 use crate::made::{From, Made, Record};
 use crate::options::{Account, Address, Options};
 use crate::stopped::start_left;
 use crate::summary::Summary;
-use crate::{account, catch_up, compare, execute, refused, warming};
+use crate::{account, catch_up, compare, of_copied, of_new, of_source, refused, warming};
 use base::{Error, Kind, Result, failpoint};
 use run::{Run, connect, failure};
 use server::quote;
-use server::replication::{self, LogPlace, Thread, Words};
+use server::replication::{self, LogPlace};
 use std::time::Instant;
 use wire::SslMode;
 
@@ -29,6 +31,7 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
         options.source.endpoint.to_string(),
     );
     let found = record(options, (&names.0, &names.1), &source, &mut new)?;
+    let nothing_begun = found.as_ref().is_none_or(|r| !r.made.copying);
     // Whether the run that noted the channel came to make it, only the server knows.
     let attached = match found.as_ref().and_then(|r| r.made.channel.as_ref()) {
         Some(name) => {
@@ -38,12 +41,22 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
         None => false,
     };
     let copied = found.as_ref().is_some_and(|r| r.made.is_copied());
+    let by_gtid = source.id.is_mariadb() || uses_gtids(&source.id);
+    // It is not needed any more once the accounts are there, too.
+    let complete = found.as_ref().is_some_and(|r| r.made.from.is_some());
+    let given = match options.from_archive && !complete {
+        true => Some(given(options, found.as_ref())?),
+        false => None,
+    };
+    let mut continues = None;
     if !attached && !copied {
         check::check(&mut source, &mut new, options)?;
         warming::check(&source, options)?;
         if !found.as_ref().is_some_and(|r| r.made.copying) {
             empty(&mut new)?;
         }
+        let check = |given: &Given| given.check(&mut source, &mut new, by_gtid);
+        continues = given.as_ref().map(check).transpose()?;
     }
     let from_replica = copied_replica(run, &source, options)?;
     let address = address(
@@ -55,7 +68,7 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
     let mut making = Making {
         run,
         options,
-        by_gtid: source.id.is_mariadb() || uses_gtids(&source.id),
+        by_gtid,
         tls: options.source.ssl_mode != SslMode::Disabled && has_tls(&source),
         record: match found {
             Some(record) => record,
@@ -64,13 +77,21 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
         summary: Summary {
             source: format!("{} at {}", source.id, names.1),
             replica: format!("{} at {}", new.id, names.0),
+            began_again: options.resume && nothing_begun,
             ..Summary::default()
         },
+        given,
         begins: LogPlace::default(),
         source,
         new,
     };
-    if let Err(e) = making.steps(from_replica.as_deref(), attached, &address, &load.target) {
+    let steps = making.steps(
+        (from_replica.as_deref(), continues),
+        attached,
+        &address,
+        &load.target,
+    );
+    if let Err(e) = steps {
         return Err(way_out(e, &making.record.made));
     }
     // The record stays: `abort` undoes a replica that is complete, too.
@@ -91,23 +112,14 @@ fn way_out(e: Error, made: &Made) -> Error {
         (true, _) => {
             e.also("the copy is complete: the same command with --resume continues behind it; penstock replica abort removes what was made")
         }
+        (false, true) if made.archive.is_some() => e.also(
+            "a part of the archive is loaded: the same command with --resume continues; penstock replica abort --drop-data removes what was made",
+        ),
         (false, true) => e.also(
             "a copy cannot be resumed: penstock replica abort --drop-data removes what was made; then begin again",
         ),
         (false, false) => e,
     }
-}
-
-pub(crate) fn of_source(e: Error) -> Error {
-    failure::of_server("the source", e)
-}
-
-pub(crate) fn of_copied(e: Error) -> Error {
-    failure::of_server("the replica that is copied", e)
-}
-
-pub(crate) fn of_new(e: Error) -> Error {
-    failure::of_server("the new server", e)
 }
 
 pub(crate) fn open(run: &Run, options: &wire::Options) -> Result<Side> {
@@ -126,6 +138,8 @@ pub(crate) struct Making<'a> {
     /// Whether it connects with TLS.
     pub(crate) tls: bool,
     pub(crate) record: Record,
+    /// The archive that is loaded, if the source is not copied.
+    pub(crate) given: Option<Given>,
     /// Where the log continues the copy.
     pub(crate) begins: LogPlace,
     pub(crate) summary: Summary,
@@ -134,7 +148,7 @@ pub(crate) struct Making<'a> {
 impl Making<'_> {
     fn steps(
         &mut self,
-        from_replica: Option<&str>,
+        (from_replica, continues): (Option<&str>, Option<From>),
         attached: bool,
         address: &Address,
         new: &wire::Options,
@@ -151,7 +165,10 @@ impl Making<'_> {
                 note("the rows are copied: continuing with the accounts");
                 self.copy_accounts(from, None, from_replica.is_some())?
             }
-            (None, None) => self.copy(from_replica, new)?,
+            (None, None) => match continues {
+                Some(from) => self.load(from, new)?,
+                None => self.copy(from_replica, new)?,
+            },
         };
         self.begins = LogPlace {
             file: from.file.clone(),
@@ -168,7 +185,15 @@ impl Making<'_> {
 
     /// Makes the channel and starts it.
     fn attach(&mut self, from: &From, address: &Address) -> Result<()> {
-        attach::still_there(&mut self.source.conn, from).map_err(of_source)?;
+        match self.record.made.archive {
+            Some(_) => {
+                from_archive::continues(&mut self.source, from, self.by_gtid, COPY_AGAIN)?;
+            }
+            None => {
+                let conn = &mut self.source.conn;
+                attach::still_there(conn, from, COPY_AGAIN).map_err(of_source)?;
+            }
+        }
         let account = self.replication_account().map_err(of_source)?;
         let channel = self.options.channel.clone();
         self.record
@@ -238,9 +263,7 @@ impl Making<'_> {
             &mut found,
         );
         let compared = done.map_err(|e| match e.kind {
-            Kind::Differs => e.also(
-                "penstock replica verify --repair-sql FILE writes the SQL that makes them equal",
-            ),
+            Kind::Differs => e.also(found.repair.offer("penstock replica verify --repair-sql")),
             _ => e,
         })?;
         self.summary.compared = Some(compared);
@@ -286,69 +309,6 @@ impl Making<'_> {
     }
 }
 
-/// What tells a source from another server at the same address.
-pub(crate) fn source_id(source: &Side) -> String {
-    let number = source.id.variable("server_id").unwrap_or("0");
-    match &source.id.uuid {
-        Some(uuid) => format!("server_id {number}, {uuid}"),
-        None => format!("server_id {number}"),
-    }
-}
-
-/// What an earlier run has recorded; refused unless this one shall go on with it.
-fn record(
-    options: &Options,
-    (target, name): (&str, &str),
-    source: &Side,
-    new: &mut Side,
-) -> Result<Option<Record>> {
-    let Some(mut record) = Record::open(&options.state, target)? else {
-        return Ok(None);
-    };
-    let made = &record.made;
-    if made.source != name {
-        return Err(refused(
-            format!(
-                "an earlier run has begun to make {target} a replica of {}",
-                made.source
-            ),
-            "penstock replica abort removes what it has made",
-        ));
-    }
-    // Whether that run came to make anything, only the server knows.
-    if made.copying
-        && made.from.is_none()
-        && made.accounts.is_empty()
-        && schemas_of(new)?.is_empty()
-    {
-        record.write(|made| made.copying = false)?;
-    }
-    let made = &record.made;
-    if !made.copying {
-        // Nothing was made yet, but perhaps an account.
-        return Ok(Some(record));
-    }
-    if !options.resume {
-        return Err(refused(
-            format!(
-                "{target} was made a replica by an earlier run, which began at {}",
-                made.began
-            ),
-            "--resume continues it; penstock replica abort removes what it has made",
-        ));
-    }
-    let (was, is) = (&made.source_id, source_id(source));
-    if !was.is_empty() && *was != is {
-        return Err(refused(
-            format!(
-                "{name} is another server than the one that was copied: {is}, and it was {was} (a failover?)"
-            ),
-            "what was copied has no known place in its log: penstock replica abort --drop-data, and begin again with the new source; or name the server that was copied",
-        ));
-    }
-    Ok(Some(record))
-}
-
 /// The channel by which the server that is copied follows the source, if that is another server.
 fn copied_replica(run: &Run, source: &Side, options: &Options) -> Result<Option<String>> {
     let copied = &options.copy.dump.source;
@@ -375,42 +335,12 @@ fn copied_replica(run: &Run, source: &Side, options: &Options) -> Result<Option<
     })
 }
 
-/// Whether it has a channel that was connected. One that never was is removed: its address or account may be wrong.
-fn has_connected(new: &mut Side, name: &str) -> Result<bool> {
-    let all = replication::channels(&mut new.conn, &new.id)
-        .map_err(|e| failure::server("cannot look for channels", e))?;
-    let Some(channel) = all.iter().find(|c| c.name == name) else {
-        return Ok(false);
-    };
-    if channel.source_id != 0 || channel.is_connected() {
-        return Ok(true);
-    }
-    let words = Words::of(&new.id, name);
-    let doing = "cannot remove the channel that never connected";
-    execute(&mut new.conn, &words.stop(Thread::Both), doing)?;
-    execute(&mut new.conn, &words.remove(), doing)?;
-    Ok(false)
-}
-
 fn has_tls(source: &Side) -> bool {
     match source.id.variable("have_ssl") {
         Some(value) => value == "YES",
         // Later versions of MySQL have it always, unless it is switched off.
         None => source.id.is_mysql(),
     }
-}
-
-/// The schemas of users on the new server: it had none before.
-pub(crate) fn schemas_of(new: &mut Side) -> Result<Vec<String>> {
-    let rows = new
-        .conn
-        .fetch("SHOW DATABASES")
-        .map_err(|e| failure::wire("cannot list the schemas of the new server", e))?;
-    let names = rows.into_iter().flatten().flatten();
-    Ok(names
-        .map(|n| String::from_utf8_lossy(&n).into_owned())
-        .filter(|n| !server::filter::is_system_schema(n))
-        .collect())
 }
 
 /// Refuses a server that holds data.

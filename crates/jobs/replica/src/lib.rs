@@ -1,7 +1,7 @@
 //! Makes a server a replica of another one: copied, attached, caught up, compared.
 //!
 //! Steps, each a file: `check` (what would end badly is refused before anything is changed), `account` (the source's account for
-//! replication), `copying` of rows and `accounts` (those of the source), `attach` (position and channel), `catch_up`, `compare` (both
+//! replication), `from_archive` (whether an archive fits, and its place in the source's log), `copying` of rows and accounts, `attach` (position and channel), `catch_up`, `compare` (both
 //! sides at one moment), `warming`. `made` records what was made, for `abort` and for a run that goes on.
 //!
 //! Invariants: nothing on the new server is overwritten, and no transaction of its own is left there that the source does not have;
@@ -15,6 +15,8 @@ mod check;
 mod compare;
 mod copying;
 mod create;
+mod earlier;
+mod from_archive;
 mod made;
 mod options;
 mod repair;
@@ -38,6 +40,19 @@ use wire::Conn;
 /// Verifies a replica that runs: both sides at one moment.
 pub use compare::{Found, compare};
 pub use repair::Repair;
+
+/// An error about the server that the new one shall follow.
+pub(crate) fn of_source(e: Error) -> Error {
+    failure::of_server("the source", e)
+}
+
+pub(crate) fn of_copied(e: Error) -> Error {
+    failure::of_server("the replica that is copied", e)
+}
+
+pub(crate) fn of_new(e: Error) -> Error {
+    failure::of_server("the new server", e)
+}
 
 /// Runs a statement.
 pub(crate) fn execute(conn: &mut Conn, sql: &str, doing: impl std::fmt::Display) -> Result<()> {

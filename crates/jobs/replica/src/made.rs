@@ -5,6 +5,7 @@
 use base::{Error, Kind, Result};
 use run::state::{self, LockedFile, Opened, StateDir};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const VERSION: u32 = 1;
@@ -27,6 +28,9 @@ pub(crate) struct Made {
     pub(crate) account: Option<(String, String)>,
     /// The copy has begun.
     pub(crate) copying: bool,
+    /// The archive that is loaded, if the source is not copied.
+    #[serde(default)]
+    pub(crate) archive: Option<Loaded>,
     /// The same once the rows are there, and the accounts perhaps not.
     #[serde(default)]
     pub(crate) copied: Option<From>,
@@ -42,6 +46,9 @@ pub(crate) struct Made {
     pub(crate) schemas: Vec<String>,
     /// Accounts that were made on the new server, as user and host.
     pub(crate) accounts: Vec<(String, String)>,
+    /// Those that it had before, with the host in small letters; none in records of earlier versions.
+    #[serde(default)]
+    pub(crate) accounts_before: Option<BTreeSet<(String, String)>>,
     /// The channel that was made there.
     pub(crate) channel: Option<String>,
 }
@@ -51,6 +58,15 @@ impl Made {
     pub(crate) fn is_copied(&self) -> bool {
         self.from.is_some() || self.copied.is_some()
     }
+}
+
+/// An archive.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Loaded {
+    /// Where it is, in words.
+    pub(crate) name: String,
+    /// Of its manifest: tells it from another one at the same place.
+    pub(crate) digest: String,
 }
 
 /// The place of a copy in the log of its source.

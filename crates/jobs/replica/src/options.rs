@@ -39,6 +39,8 @@ pub struct Options {
     pub source: wire::Options,
     /// How the data is copied: from the source, or from a replica of it. Its one target is the new server.
     pub copy: servers::Options,
+    /// The data comes from the archive that the one load of `copy` names, and the source is not copied.
+    pub from_archive: bool,
     /// Where the new server finds its source; `None`: as penstock does.
     pub address: Option<Address>,
     /// The account for replication; `None`: one is made.

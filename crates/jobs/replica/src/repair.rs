@@ -50,6 +50,20 @@ impl Repair {
         }
     }
 
+    /// What `--repair-sql` of this command would write, for someone who has not asked for it.
+    pub fn offer(&self, command: &str) -> String {
+        let option = format!("{command} FILE");
+        match (self.rows, self.left.len()) {
+            (0, 0) => format!("{option} writes the SQL that makes them equal"),
+            (0, _) => "none of this can be repaired row by row: docs/replica.md, under \"Repair\", has the commands that make a table again".to_owned(),
+            (rows, 0) => format!("{option} writes the SQL that makes them equal ({} rows)", count(rows)),
+            (rows, left) => format!(
+                "{option} writes the SQL that makes {} rows equal; {left} of the differences it does not repair, and names",
+                count(rows)
+            ),
+        }
+    }
+
     /// All of it, as one script. `replica` and `source` in words, `place` in the source's log.
     pub fn script(&self, replica: &str, source: &str, place: &str) -> String {
         let mut text = format!(

@@ -12,6 +12,10 @@ pub struct Summary {
     pub replica: String,
     /// The copy; `None` if an earlier run had made it.
     pub copied: Option<servers::Summary>,
+    /// The load of an archive; `None` if the source was copied, or an earlier run had loaded it.
+    pub loaded: Option<load::Summary>,
+    /// Nothing was begun that `--resume` could have continued.
+    pub began_again: bool,
     /// From where the new server follows, in words.
     pub follows_from: String,
     /// The account that it logs in with.

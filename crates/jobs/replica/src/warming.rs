@@ -41,6 +41,8 @@ pub(crate) fn fill(run: &Run, options: &Options, hot: &Hot) -> Result<warm::load
             share: SHARE,
             one_reading: None,
             filter: load.filter.clone(),
+            // Nobody uses it yet.
+            throttle: run::throttle::Options::default(),
         };
         warm::load::run(run, &options)
     };

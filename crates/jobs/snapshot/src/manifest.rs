@@ -208,6 +208,8 @@ pub fn position(p: &server::Position) -> Position {
         channel: s.channel.clone(),
         host: s.host.clone(),
         port: s.port,
+        server_id: s.server_id,
+        server_uuid: s.server_uuid.clone(),
         file: s.file.clone(),
         position: s.position,
         exact: s.exact,

@@ -153,6 +153,12 @@ pub struct SourcePosition {
     /// Port.
     #[serde(default)]
     pub port: u64,
+    /// Its `server_id`; 0 if it was never connected, and in archives of earlier versions.
+    #[serde(default)]
+    pub server_id: u64,
+    /// Its `server_uuid` (MySQL).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_uuid: Option<String>,
     /// Binary log file; empty if nothing was received yet.
     #[serde(default)]
     pub file: String,

@@ -3,7 +3,7 @@
 use super::connection::said_twice;
 use super::copy::memory;
 use super::dump::{chunk_size, limits, rate_above_floor};
-use super::refused::refuse;
+use super::refused::{first_given, refuse};
 use crate::args::replica::{Abort, Create, Verify};
 use crate::settings::place;
 use base::Result;
@@ -27,10 +27,54 @@ pub fn replica(a: &Create) -> Result<()> {
         .into_iter()
         .chain(a.from_replica.as_deref());
     said_twice(uris, &a.connection)?;
+    match &a.from_archive {
+        Some(place) => from_archive(a, place)?,
+        None if !a.encryption.is_empty() => {
+            return refuse(
+                "--identity and --passphrase-file open an archive, and none is named",
+                "name it with --from-archive, or leave them out",
+            );
+        }
+        None => {}
+    }
     a.transfer.chunk_size.map_or(Ok(()), chunk_size)?;
     memory(a.transfer.memory)?;
     rate_above_floor(&a.throttle, &a.limits)?;
     limits(&a.throttle)
+}
+
+/// What a load from an archive takes.
+fn from_archive(a: &Create, place: &Path) -> Result<()> {
+    if place.as_os_str() == "-" {
+        return refuse(
+            "--from-archive -: an archive on standard input is not read, for it could not be continued",
+            "penstock copy - DIR unpacks it; then name DIR",
+        );
+    }
+    let throttle = &a.throttle;
+    let given = first_given(&[
+        ("--chunk-size", a.transfer.chunk_size.is_some()),
+        ("--memory", a.transfer.memory.is_some()),
+        ("--max-impact", throttle.max_impact.is_some()),
+        ("--max-lag", throttle.max_lag.is_some()),
+        ("--replica", !throttle.replica.is_empty()),
+        (
+            "--max-threads-running",
+            throttle.max_threads_running.is_some(),
+        ),
+        ("--max-history-list", throttle.max_history_list.is_some()),
+        ("--abort-if", !throttle.abort_if.is_empty()),
+        ("--limit-timeout", throttle.limit_timeout.is_some()),
+    ]);
+    match given {
+        Some(option) => refuse(
+            format!(
+                "{option} is for a copy of the source, and with --from-archive the source is not copied"
+            ),
+            "leave one of the two out",
+        ),
+        None => Ok(()),
+    }
 }
 
 /// `penstock replica verify`.

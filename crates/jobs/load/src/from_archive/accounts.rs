@@ -151,8 +151,14 @@ pub(super) fn create(t: &mut Target<'_>, plan: &LoadPlan, journal: &Journal) -> 
     t.earlier.locked.extend(names(&made.locked));
     t.earlier.made.extend(names(&made.made));
     let ours = ours.iter().map(|a| a.account.name.to_string());
+    // What was refused is known of a load that ended; one that was interrupted is this load.
+    let (this, earlier): (Vec<_>, Vec<_>) = match t.earlier.refused {
+        None => (ours.collect(), Vec::new()),
+        Some(_) => (Vec::new(), ours.collect()),
+    };
     t.report.accounts = Some(AccountsMade {
-        made: names(&made.made).into_iter().chain(ours).collect(),
+        made: names(&made.made).into_iter().chain(this).collect(),
+        earlier,
         kept: kept.iter().map(|a| a.account.name.to_string()).collect(),
     });
     Ok(())

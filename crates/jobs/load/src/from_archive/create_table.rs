@@ -2,14 +2,15 @@
 //!
 //! A definition that the target refuses does not end the load: the table is named, and everything else is loaded.
 
-use super::definitions::{adapted, statements};
+use super::attempt::{Attempt, Outcome};
+use super::definitions::{adapted, adapted_for, statements};
 use super::prepared::{DEFER_FROM, ForeignKeys, Prepared};
 use super::{LoadPlan, in_tablespace};
-use crate::script::{self, Allowed};
-use crate::{DeferIndexes, MethodPlan, Target};
+use crate::script::{self, Allowed, Statement};
+use crate::{DeferIndexes, MethodPlan, Options, Target};
 use archive::open::Table;
 use base::{Error, Kind, Result, failpoint};
-use server::{ddl, quote, session};
+use server::{Identity, ddl, quote, session};
 
 /// What a table gets after its rows.
 #[derive(Default)]
@@ -38,7 +39,7 @@ pub fn again(
         &format!("USE {}", quote::ident(&this.schema)),
         "cannot use the schema",
     )?;
-    let Some(later) = table(t, plan, this, methods)? else {
+    let Some(later) = table(t, plan, this, methods, None)? else {
         return Err(Error::new(
             Kind::Failed,
             format!("the target created table {name} before, and refuses it now"),
@@ -61,13 +62,53 @@ pub fn definition(t: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Opti
     Ok(create.map(|s| adapted(t, plan, &s.text).0))
 }
 
+/// How a table is created on this target.
+pub(super) struct Wanted {
+    /// The statement, without foreign keys and without indexes that come later.
+    pub(super) text: String,
+    notes: Vec<String>,
+    foreign: Vec<String>,
+    /// All of its secondary indexes.
+    all_keys: Vec<Vec<String>>,
+    /// Those that come later.
+    keys: Vec<Vec<String>>,
+}
+
+/// How a table is created, by the statement of the archive.
+pub(super) fn wanted(
+    (options, id): (&Options, &Identity),
+    plan: &LoadPlan,
+    table: &Table,
+    methods: &MethodPlan,
+    s: &Statement,
+) -> Wanted {
+    let name = quote::qualified(&table.schema, &table.name);
+    let (text, notes) = adapted_for((options, id), plan, &s.text);
+    let (mut text, foreign) = ddl::strip_foreign_keys(&script::must_create(&text));
+    let all_keys = ddl::strip_secondary_keys(&text).1;
+    let mut keys = Vec::new();
+    if let Some(others) = methods.keys_of_server(&name) {
+        (text, keys) = ddl::strip_keys_of_server(&text, others);
+    } else if defers_indexes(options, plan, table) {
+        (text, keys) = ddl::strip_secondary_keys(&text);
+    }
+    Wanted {
+        text,
+        notes,
+        foreign,
+        all_keys,
+        keys,
+    }
+}
+
 /// Creates a table without its foreign keys; `None` if that is impossible: it is named, and left out of the rest of the
-/// load.
+/// load. `first`: what came of the statement, if it was sent already.
 pub(super) fn table(
     t: &mut Target<'_>,
     plan: &LoadPlan,
     table: &Table,
     methods: &MethodPlan,
+    first: Option<Attempt>,
 ) -> Result<Option<Later>> {
     let name = quote::qualified(&table.schema, &table.name);
     let Some(file) = &table.ddl else {
@@ -78,7 +119,15 @@ pub(super) fn table(
         .hint("loading into a table that was created by hand is not supported; take a dump with definitions"));
     };
     let mut later = Later::default();
-    for s in statements(plan, None, file)? {
+    let sent = first.is_some();
+    let (all, mut first) = match first {
+        Some(Attempt {
+            statements,
+            outcome,
+        }) => (statements, Some(outcome)),
+        None => (statements(plan, None, file)?, None),
+    };
+    for s in all {
         if let Some(why) = &s.unsure {
             t.refused(format!(
                 "table {name} is not loaded, nor its rows and triggers: {why}"
@@ -87,20 +136,18 @@ pub(super) fn table(
         }
         match s.kind {
             Allowed::Table => {
-                let (text, notes) = adapted(t, plan, &s.text);
-                let notes = s.notes.iter().cloned().chain(notes);
+                let wanted = wanted((t.options, &t.id), plan, table, methods, &s);
+                let text = wanted.text;
+                later.keys = wanted.keys;
+                let notes = s.notes.iter().cloned().chain(wanted.notes);
                 t.report
                     .notes
                     .extend(notes.map(|n| format!("table {name}: {n}")));
-                let (mut text, clauses) = ddl::strip_foreign_keys(&script::must_create(&text));
-                let all_keys = ddl::strip_secondary_keys(&text).1;
-                if let Some(others) = methods.keys_of_server(&name) {
-                    (text, later.keys) = ddl::strip_keys_of_server(&text, others);
-                } else if defers_indexes(t, plan, table) {
-                    (text, later.keys) = ddl::strip_secondary_keys(&text);
+                if !sent {
+                    failpoint::reached("a table is about to be created");
                 }
-                failpoint::reached("a table is about to be created");
-                let created = attempt(t, &name, &text, table.rows.unwrap_or(1) > 0)?;
+                let has_rows = table.rows.unwrap_or(1) > 0;
+                let created = attempt(t, &name, &text, has_rows, first.take())?;
                 let Some(created) = created else {
                     return Ok(None);
                 };
@@ -109,16 +156,18 @@ pub(super) fn table(
                     in_tablespace::move_into(t, table, &text)?;
                     // The interrupted load may have created it with other indexes.
                     let existing = t.indexes(table)?;
-                    later.keys = ddl::missing_keys(all_keys, &existing);
+                    later.keys = ddl::missing_keys(wanted.all_keys, &existing);
                 }
-                failpoint::reached("a table is created");
+                if !sent {
+                    failpoint::reached("a table is created");
+                }
                 t.report.touched = true;
-                if !clauses.is_empty() {
+                if !wanted.foreign.is_empty() {
                     later.foreign = Some(ForeignKeys {
                         table: name.clone(),
                         schema: table.schema.clone(),
                         name: table.name.clone(),
-                        clauses,
+                        clauses: wanted.foreign,
                     });
                 }
             }
@@ -135,6 +184,7 @@ pub(super) fn table(
                     return Ok(None);
                 }
             }
+            Allowed::Set if sent => {}
             Allowed::Set => t.execute(&s.text, "cannot prepare the session")?,
             _ => {}
         }
@@ -149,10 +199,20 @@ const EQUAL_MEMBERS: u16 = 1291;
 const NO_TABLESPACE: u16 = 3510;
 
 /// Creates a table; false if it is there already, `None` if the server refuses it. Where the server names a reason
-/// that can be met, it is created otherwise, and that is named.
-fn attempt(t: &mut Target<'_>, name: &str, text: &str, has_rows: bool) -> Result<Option<bool>> {
+/// that can be met, it is created otherwise, and that is named. `first`: what the server has said already.
+fn attempt(
+    t: &mut Target<'_>,
+    name: &str,
+    text: &str,
+    has_rows: bool,
+    first: Option<Outcome>,
+) -> Result<Option<bool>> {
     let doing = format!("cannot create table {name}");
-    let refusal = match t.create(text, &doing)? {
+    let first = match first {
+        Some(outcome) => outcome,
+        None => t.create(text, &doing)?,
+    };
+    let refusal = match first {
         Ok(created) => return Ok(Some(created)),
         Err(refusal) => refusal,
     };
@@ -200,8 +260,8 @@ fn attempt(t: &mut Target<'_>, name: &str, text: &str, has_rows: bool) -> Result
 }
 
 /// Whether a table's indexes are better added after its rows.
-fn defers_indexes(t: &Target<'_>, plan: &LoadPlan, table: &Table) -> bool {
-    match t.options.defer_indexes {
+fn defers_indexes(options: &Options, plan: &LoadPlan, table: &Table) -> bool {
+    match options.defer_indexes {
         DeferIndexes::All => true,
         DeferIndexes::Off => false,
         DeferIndexes::Auto => plan.bytes_of(table) >= DEFER_FROM,

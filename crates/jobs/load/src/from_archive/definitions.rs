@@ -1,12 +1,12 @@
 //! Definitions of an archive, as they are run on the target: checked, under the names that objects get, adapted.
 
 use super::{LoadPlan, definer_clause, skip_damaged};
-use crate::Target;
 use crate::rename;
 use crate::script::{self, Statement};
+use crate::{Options, Target};
 use base::Result;
 use run::failure;
-use server::{ddl, quote};
+use server::{Identity, ddl, quote};
 
 /// The text of a file, checked against the manifest.
 fn sql(plan: &LoadPlan, file: &str) -> Result<String> {
@@ -34,13 +34,22 @@ pub fn statements(plan: &LoadPlan, schema: Option<&str>, file: &str) -> Result<V
 
 /// A definition as this server takes it, and what that changes.
 pub(super) fn adapted(t: &Target<'_>, plan: &LoadPlan, text: &str) -> (String, Vec<String>) {
+    adapted_for((t.options, &t.id), plan, text)
+}
+
+/// The same for this server, where the target is in use.
+pub(super) fn adapted_for(
+    (options, id): (&Options, &Identity),
+    plan: &LoadPlan,
+    text: &str,
+) -> (String, Vec<String>) {
     let (text, mut notes) = match &plan.source {
-        Some(source) => ddl::adapt(text, source, &t.id),
+        Some(source) => ddl::adapt(text, source, id),
         None => (text.to_owned(), Vec::new()),
     };
-    let why = match t.options.strip_tablespaces {
+    let why = match options.strip_tablespaces {
         true => "--strip-tablespaces",
-        false if !t.id.is_mysql() => "MariaDB has none",
+        false if !id.is_mysql() => "MariaDB has none",
         false => return (text, notes),
     };
     let space = ddl::general_tablespace(&text);

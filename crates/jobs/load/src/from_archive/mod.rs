@@ -2,7 +2,9 @@
 //! the journal.
 
 mod accounts;
+pub mod attempt;
 pub mod create_table;
+mod create_tables;
 mod definer_clause;
 mod definers;
 mod definitions;
@@ -13,7 +15,7 @@ mod load_statement;
 pub mod objects;
 mod plan;
 pub mod precheck;
-pub mod prepare;
+mod prepare;
 pub mod prepared;
 mod preview;
 mod rows;

@@ -4,8 +4,8 @@
 //! ends with the exit code for exceptions.
 
 use super::LoadPlan;
+use super::attempt::is_there;
 use super::definitions::statements;
-use super::prepare::is_there;
 use super::prepared::ForeignKeys;
 use crate::Target;
 use crate::script::{self, Allowed, Statement};

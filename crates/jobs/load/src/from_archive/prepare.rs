@@ -4,6 +4,8 @@
 //! A load that resumes an interrupted one does all of it again: objects that exist already were created by
 //! that load (see `journal`), and are left unchanged.
 
+use super::attempt::create_on;
+use super::create_tables::Creators;
 use super::definitions::{adapted, statements};
 use super::prepared::Prepared;
 use super::{LoadPlan, create_table, tablespaces};
@@ -28,6 +30,7 @@ pub fn create(
     let mut foreign = Vec::new();
     let mut keys = HashMap::new();
     let mut refused = BTreeSet::new();
+    let mut creators = Creators::default();
     for part in &plan.schemas {
         let schema = &plan.archive.schemas()[part.at];
         t.run.check()?;
@@ -47,22 +50,23 @@ pub fn create(
             &format!("USE {}", quote::ident(&schema.name)),
             "cannot use the schema",
         )?;
-        for at in &part.tables {
+        let tables: Vec<&Table> = part.tables.iter().map(|at| &schema.tables[*at]).collect();
+        let mut attempts = creators.create(t, plan, &schema.name, &tables, methods)?;
+        for (number, at) in part.tables.iter().enumerate() {
             t.run.check()?;
-            let Some(later) = create_table::table(t, plan, &schema.tables[*at], methods)? else {
-                let table = &schema.tables[*at];
+            let attempt = attempts.remove(&number);
+            let table = &schema.tables[*at];
+            let Some(later) = create_table::table(t, plan, table, methods, attempt)? else {
                 refused.insert(quote::qualified(&table.schema, &table.name));
                 continue;
             };
             if t.resuming && later.created {
                 // It was dropped since: its journal entries are void.
-                let chunks = &schema.tables[*at].chunks;
-                let files: Vec<&str> = chunks.iter().map(|c| c.file.as_str()).collect();
+                let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
                 journal.forget(t, &files)?;
             }
             foreign.extend(later.foreign);
             if !later.keys.is_empty() {
-                let table = &schema.tables[*at];
                 keys.insert(quote::qualified(&table.schema, &table.name), later.keys);
             }
         }
@@ -307,13 +311,7 @@ impl Target<'_> {
         sql: &str,
         doing: &str,
     ) -> Result<std::result::Result<bool, wire::ServerError>> {
-        match self.conn.execute(sql) {
-            Err(e) if self.resuming && is_there(&e) => Ok(Ok(false)),
-            Err(wire::Error::Server(e)) if !is_fatal(&e) => Ok(Err(e)),
-            done => done
-                .map(|_| Ok(true))
-                .map_err(|e| failure::wire(printable(doing), e)),
-        }
+        create_on(&mut self.conn, self.resuming, sql, doing)
     }
 
     /// Names an object that was refused, now and in the summary.
@@ -322,19 +320,4 @@ impl Target<'_> {
         self.run.observer.warn(what.clone());
         self.report.exceptions.push(what);
     }
-}
-
-/// Whether a refusal is about more than one object: it would be repeated for each.
-fn is_fatal(e: &wire::ServerError) -> bool {
-    // Access denied, disk full, read only, shutdown, killed, another session has the name.
-    matches!(
-        e.code,
-        1021 | 1044 | 1045 | 1049 | 1050 | 1053 | 1142 | 1227 | 1290 | 1317 | 1836 | 1927 | 3169
-    )
-}
-
-/// Whether the server refused to create an object because it exists: a table or view, a routine, a trigger,
-/// an event.
-pub fn is_there(e: &wire::Error) -> bool {
-    matches!(e.code(), Some(1050 | 1304 | 1359 | 1537))
 }

@@ -6,7 +6,7 @@ use archive::manifest::{Position, Source};
 use base::units::printable;
 use serde_json::{Value, json};
 use server::identity::Version;
-use server::quote;
+use server::{Flavour, quote};
 
 /// How a copy gets what happened at its source since.
 #[derive(Debug, Default)]
@@ -22,14 +22,32 @@ struct Ways {
 /// What it is called.
 pub(super) const LABEL: &str = "continue from there";
 
-/// Describes it; nothing, if there is no position. `files`: the copy has the files of its source, with what they say of
-/// GTIDs.
-pub(super) fn continues(p: &Position, of: &Source, files: bool) -> Item {
+/// Where a copy is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copy {
+    /// In a server of this flavour; `None` if that is not known yet.
+    Rows(Option<Flavour>),
+    /// In the files of its source, with what they say of GTIDs.
+    Files,
+}
+
+/// Describes it; nothing, if there is no position.
+pub(super) fn continues(p: &Position, of: &Source, copy: Copy) -> Item {
     let item = Item::new(LABEL);
-    let Some(ways) = ways(p, of, files) else {
+    let Some(mut ways) = ways(p, of, copy == Copy::Files) else {
         return item.key("continue", Value::Null);
     };
     let mut lines = Vec::new();
+    if let Copy::Rows(Some(flavour)) = copy
+        && (flavour == Flavour::MariaDb) != is_mariadb(of)
+    {
+        // Neither its statements nor all of its events are those of this server.
+        ways = Ways::default();
+        lines.push(format!(
+            "not possible: {flavour} does not apply all that is in a binary log of {}",
+            printable(&of.flavour)
+        ));
+    }
     for (name, statements) in [
         ("a replica", &ways.by_position),
         ("a replica, by GTID", &ways.by_gtid),
@@ -49,8 +67,12 @@ pub(super) fn continues(p: &Position, of: &Source, files: bool) -> Item {
     )
 }
 
+fn is_mariadb(of: &Source) -> bool {
+    of.flavour.eq_ignore_ascii_case("mariadb")
+}
+
 fn ways(p: &Position, of: &Source, files: bool) -> Option<Ways> {
-    let mariadb = of.flavour.eq_ignore_ascii_case("mariadb");
+    let mariadb = is_mariadb(of);
     let (file, at) = p.binlog_file.as_ref().zip(p.binlog_position)?;
     // Before 8.0.23 MySQL had the words of MariaDB.
     let old = Version::parse(&of.version).is_some_and(|v| (v.major, v.minor, v.patch) < (8, 0, 23));

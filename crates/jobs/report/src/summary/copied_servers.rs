@@ -1,6 +1,6 @@
 //! After a copy from server to server.
 
-use super::continues::continues;
+use super::continues::{Copy, continues};
 use super::dump::{amounts, consistency};
 use super::load::{not_compared, verified};
 use super::shared::{
@@ -49,7 +49,16 @@ pub fn copied_servers(d: &servers::Summary) -> Summary {
     });
     s.add(Item::keys().key("targets", targets.collect::<Vec<_>>()));
     match d.loads.first().and_then(|l| l.source.as_ref()) {
-        Some((position, source)) if !d.partial => s.add(continues(position, source, false)),
+        Some((position, source)) if !d.partial => {
+            // Of several targets those that can follow.
+            let follows = |l: &&load::Summary| {
+                let flavour = l.flavour.map(|f| f.to_string());
+                flavour.is_some_and(|f| f.eq_ignore_ascii_case(&source.flavour))
+            };
+            let first = d.loads.iter().find(follows).or(d.loads.first());
+            let flavour = first.and_then(|l| l.flavour);
+            s.add(continues(position, source, Copy::Rows(flavour)));
+        }
         Some(_) => s.add(Item::new("not a replica").line(
             "a part of the source was copied, and its binary log changes more than that: to follow it, a replica would need filters",
         )),

@@ -1,6 +1,6 @@
 //! What an archive says of itself.
 
-use super::continues::continues;
+use super::continues::{Copy, continues};
 use super::shared::{objects, things};
 use super::{Item, Line, Summary, Table};
 use base::units::{bytes, count, printable};
@@ -26,6 +26,7 @@ pub fn archive(d: &Description) -> Summary {
             .key("digests", d.digests),
     );
     s.add(from(d));
+    s.add(made(d));
     let tables = d.schemas.iter().map(|s| s.tables.len() as u64).sum();
     let views = d.schemas.iter().map(|s| s.views.len() as u64).sum();
     s.add(objects(d.schemas.len() as u64, tables, views));
@@ -60,7 +61,7 @@ pub fn archive(d: &Description) -> Summary {
     s
 }
 
-/// From when and where.
+/// From which server.
 fn from(d: &Description) -> Item {
     let of = &d.source;
     let mut server = of.version.clone();
@@ -73,20 +74,22 @@ fn from(d: &Description) -> Item {
             server = format!("{server}:{}", of.port);
         }
     }
-    // To the second.
+    Item::new("from").shown(server).key(
+        "source",
+        json!({
+            "flavour": of.flavour, "version": of.version, "uuid": of.uuid,
+            "host": of.hostname, "port": of.port,
+        }),
+    )
+}
+
+/// When, to the second.
+fn made(d: &Description) -> Item {
     let when = |text: &str| printable(&text.chars().take(19).collect::<String>().replace('T', " "));
-    Item::new("from")
-        .shown(server)
+    Item::new("made")
         .shown(format!("{} to {} (UTC)", when(&d.begin), when(&d.end)))
         .key("begin", &d.begin)
         .key("end", &d.end)
-        .key(
-            "source",
-            json!({
-                "flavour": of.flavour, "version": of.version, "uuid": of.uuid,
-                "host": of.hostname, "port": of.port,
-            }),
-        )
 }
 
 /// The place in the binary log.
@@ -120,7 +123,7 @@ fn position(d: &Description) -> Vec<Item> {
     let mut all = vec![binlog, gtid, of, as_replica];
     // What MySQL Shell writes does not say which flavour and version of statements fits.
     if d.digests {
-        all.push(continues(p, &d.source, false));
+        all.push(continues(p, &d.source, Copy::Rows(None)));
     }
     all
 }

@@ -135,10 +135,14 @@ pub(super) fn consistency(d: &dump::Summary) -> Vec<Item> {
 /// On a replica, the place in the logs of its sources.
 fn sources(p: &server::Position) -> Vec<Item> {
     let json = p.sources.iter().map(|s| {
-        json!({
-            "channel": s.channel, "host": s.host, "port": s.port, "file": s.file, "position": s.position,
-            "exact": s.exact,
-        })
+        let mut of = json!({
+            "channel": s.channel, "host": s.host, "port": s.port, "server_id": s.server_id, "file": s.file,
+            "position": s.position, "exact": s.exact,
+        });
+        if let Some(uuid) = &s.server_uuid {
+            of["server_uuid"] = json!(uuid);
+        }
+        of
     });
     let mut places = Item::new("replica of").key("sources", json.collect::<Vec<_>>());
     for s in &p.sources {

@@ -1,6 +1,6 @@
 //! After a load.
 
-use super::continues::continues;
+use super::continues::{Copy, continues};
 use super::shared::{
     duration_with_rows, exceptions_sentence, indexes_not_compared, not_in_archives, objects, rate,
     rows, some, things, throughput,
@@ -58,7 +58,7 @@ pub fn load(d: &load::Summary) -> Summary {
     s.add(remarks.list(&d.remarks).key("notes", &d.remarks));
     s.add(Item::keys().key("skipped_statements", &d.skipped_statements));
     if let Some((position, source)) = &d.source {
-        s.add(continues(position, source, false));
+        s.add(continues(position, source, Copy::Rows(d.flavour)));
     }
     s.add_dumped_with(&d.dumped_with);
     // A script of another tool may have them.
@@ -215,6 +215,14 @@ fn accounts_made(d: Option<&load::AccountsMade>) -> Vec<Item> {
             .line(format!("made: {}", list(&d.made)))
             .key("accounts_made", &d.made),
     ];
+    let earlier = Item::new("accounts").key("accounts_made_earlier", &d.earlier);
+    items.push(match d.earlier.is_empty() {
+        true => earlier,
+        false => earlier.line(format!(
+            "made by an earlier load of the archive: {}",
+            list(&d.earlier)
+        )),
+    });
     let kept = Item::new("accounts").key("accounts_kept", &d.kept);
     items.push(match d.kept.is_empty() {
         true => kept,

@@ -1,7 +1,8 @@
 //! After the making of a replica, and about one that runs.
 
 use super::dump::amounts;
-use super::shared::{duration_with_rows, things};
+use super::load::verified;
+use super::shared::{duration_with_rows, objects, rows, things};
 use super::{Item, Summary};
 use base::units::{bytes, printable, rounded, seconds};
 use replica::{Aborted, Status};
@@ -46,6 +47,21 @@ pub fn replica(d: &replica::Summary) -> Summary {
             s.add(item);
         }
     }
+    if let Some(loaded) = &d.loaded {
+        s.add(
+            Item::new("archive")
+                .shown(&loaded.archive)
+                .key("archive", &loaded.archive),
+        );
+        s.add(objects(loaded.schemas, loaded.tables, loaded.views));
+        s.add(rows(loaded.rows));
+        s.add(verified(loaded));
+        s.add(
+            Item::new("loaded in")
+                .line(seconds(loaded.seconds))
+                .number("load_seconds", loaded.seconds),
+        );
+    }
     s.add(
         Item::new("follows from")
             .shown(&d.follows_from)
@@ -64,7 +80,7 @@ pub fn replica(d: &replica::Summary) -> Summary {
     let mut accounts = Item::new("accounts")
         .key("accounts_made", d.accounts)
         .key("accounts_kept", &d.accounts_kept);
-    if d.copied.is_some() {
+    if d.copied.is_some() || d.loaded.is_some() {
         let kept = match d.accounts_kept.is_empty() {
             true => String::new(),
             false => format!(
@@ -125,6 +141,13 @@ pub fn replica(d: &replica::Summary) -> Summary {
         d.caught_up.seconds,
         "catching up",
     ));
+    let began = Item::new("notes").key("began_again", d.began_again);
+    s.add(match d.began_again {
+        true => began.line(
+            "nothing had been begun that --resume could continue: this run began at the beginning",
+        ),
+        false => began,
+    });
     s.add_exceptions(&d.exceptions);
     s
 }

@@ -1,6 +1,6 @@
 //! After the commands of `penstock snapshot`.
 
-use super::continues::continues;
+use super::continues::{Copy, continues};
 use super::shared::{duration_at, rate, several, things};
 use super::{Item, Summary};
 use archive::manifest::Position;
@@ -244,7 +244,7 @@ pub fn snapshot_restore(d: &Outcome) -> Summary {
     for item in position(&p, m.position_remark.as_deref()) {
         s.add(item);
     }
-    s.add(continues(&p, &m.source, true));
+    s.add(continues(&p, &m.source, Copy::Files));
     let [duration, throughput] = duration_at(d.seconds.0, data, "");
     s.add(duration);
     s.add(throughput);

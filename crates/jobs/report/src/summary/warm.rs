@@ -1,6 +1,6 @@
 //! After `penstock warm`.
 
-use super::shared::{duration_at, several, things};
+use super::shared::{duration_at, impact_on_others, several, things};
 use super::{Item, Line, Summary, Table};
 use crate::record::Better;
 use base::units::{bytes, count, printable};
@@ -109,6 +109,9 @@ fn loaded(job: &'static str, d: &load::Summary, exceptions: &[String]) -> Summar
         false => twice,
     });
     for item in duration_at(d.seconds, d.bytes, " of hot pages") {
+        s.add(item);
+    }
+    for item in impact_on_others(d.impact.as_ref()) {
         s.add(item);
     }
     s

@@ -203,7 +203,7 @@ impl Throttle {
         };
         if let (Some(effect), Some(budget)) = (report.effect, report.over_budget()) {
             self.run.observer.warn(format!(
-                "the impact was {:.1} %, above the {:.1} % of --max-impact: a short dump ends before the control has measured enough, and --min-rate is never gone below; a lower --min-rate or a time with less load helps",
+                "the impact was {:.1} %, above the {:.1} % of --max-impact: a short run ends before the control has measured enough, and --min-rate is never gone below; a lower --min-rate or a time with less load helps",
                 effect * 100.0,
                 budget * 100.0
             ));

@@ -17,6 +17,7 @@ pub use in_memory::{InMemory, in_memory};
 use crate::file::HotSet;
 use base::{Error, Kind, Result};
 use plan::Plan;
+use run::throttle::{self, Throttle};
 use run::{Run, failure};
 use server::{Catalog, Filter, Identity, session};
 use std::path::PathBuf;
@@ -51,6 +52,8 @@ pub struct Options {
     pub one_reading: Option<PathBuf>,
     /// Which schemas and tables.
     pub filter: Arc<Filter>,
+    /// How far it may slow down other sessions of the server.
+    pub throttle: throttle::Options,
 }
 
 /// The result.
@@ -72,6 +75,8 @@ pub struct Summary {
     pub no_room: u64,
     /// Whether each page was read a second time, to become young.
     pub twice: bool,
+    /// What it cost other sessions, where that was limited.
+    pub impact: Option<throttle::Report>,
     /// Seconds it took.
     pub seconds: f64,
     /// What of the file the server does not have, and what it refused to read.
@@ -103,6 +108,9 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     if plan.pieces.is_empty() {
         return Err(nothing(&plan));
     }
+    // It may wait there for long, with nothing set.
+    let limits = &options.throttle;
+    let throttle = Throttle::begin(run, limits, &options.target, &id, options.threads)?;
     let before = Counters::read(&mut conn)?;
     let tuning = match &options.one_reading {
         Some(state) => Some(young::begin(run, &mut conn, &id, &options.target, state)?),
@@ -133,13 +141,14 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let mut read: Vec<usize> = plan.pieces.iter().map(|p| p.index).collect();
     read.sort_unstable();
     read.dedup();
-    let outcome = read::all(run, options, &id, plan, again, room);
+    let outcome = read::all(run, options, &id, plan, again, room, throttle.as_ref());
     let outcome = outcome.map_err(|e| match run.cancel.is_raised() {
         true => e.hint("what was read stays in memory; start again to read the rest"),
         false => e,
     })?;
     exceptions.extend(outcome.refused);
     drop(tuning);
+    let impact = throttle.map(Throttle::finish);
     let after = Counters::read(&mut conn)?;
     Ok(Summary {
         target: id.to_string(),
@@ -150,6 +159,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         pool,
         no_room: no_room + outcome.no_room,
         twice,
+        impact,
         seconds: start.elapsed().as_secs_f64(),
         exceptions,
     })

@@ -6,9 +6,10 @@
 
 use super::Options;
 use super::plan::{Piece, Plan};
-use base::counters::Counter;
+use base::counters::{Counter, Counters};
 use base::units::printable;
 use base::{Result, lock};
+use run::throttle::Throttle;
 use run::{Run, Stop, failure};
 use server::{Identity, session};
 use std::collections::{BTreeMap, VecDeque};
@@ -50,6 +51,10 @@ pub struct Outcome {
 
 /// What the workers share.
 struct Work<'w> {
+    run: &'w Run,
+    counters: &'w Counters,
+    /// Other sessions are to be spared: then what is read from memory counts, too.
+    spares: bool,
     room: Option<Room>,
     /// When the server was last asked how much it has read.
     asked: Mutex<Instant>,
@@ -68,15 +73,22 @@ pub fn all(
     plan: Plan,
     again: Again,
     room: Option<Room>,
+    throttle: Option<&Throttle>,
 ) -> Result<Outcome> {
     let threads = options.threads.clamp(1, plan.pieces.len().max(1));
     let phase = run.phase("ranges", threads);
     phase.counters.bytes_expected.set(plan.bytes());
+    if let Some(throttle) = throttle {
+        throttle.rows_started(&phase.counters);
+    }
     let mut conns = Vec::new();
     for _ in 0..threads {
         conns.push(connect(run, &options.target, id)?);
     }
     let work = Work {
+        run,
+        counters: &phase.counters,
+        spares: throttle.is_some(),
         room,
         asked: Mutex::new(Instant::now()),
         no_room: Counter::default(),
@@ -96,7 +108,9 @@ pub fn all(
             if !run.limiter.acquire_all(piece.reads as usize) {
                 stop.check()?;
             }
-            if !work.read(&mut conn, &piece)? {
+            let read = work.read(&mut conn, &piece);
+            stop.release_slot();
+            if !read? {
                 continue;
             }
             phase.counters.bytes.add(piece.bytes);
@@ -115,7 +129,7 @@ pub fn all(
         }
         for piece in hottest.iter().rev() {
             stop.check()?;
-            work.read(&mut conn, piece)?;
+            work.again(&mut conn, piece, stop)?;
         }
         Ok(())
     })?;
@@ -158,7 +172,7 @@ impl Once {
             }
             if let Some((_, piece)) = self.pieces.pop_front() {
                 self.bytes -= piece.reads;
-                work.read(conn, &piece)?;
+                work.again(conn, &piece, stop)?;
             }
         }
         Ok(())
@@ -199,13 +213,26 @@ impl Work<'_> {
         Ok(())
     }
 
+    /// Reads a range again, which is in memory.
+    fn again(&self, conn: &mut Conn, piece: &Piece, stop: &Stop<'_>) -> Result<()> {
+        if self.spares && !self.run.limiter.acquire_all(piece.reads as usize) {
+            stop.check()?;
+        }
+        let read = self.read(conn, piece);
+        stop.release_slot();
+        read.map(drop)
+    }
+
     /// Reads a range; whether the server did.
     fn read(&self, conn: &mut Conn, piece: &Piece) -> Result<bool> {
         if lock(&self.refused).contains_key(&piece.index) {
             return Ok(false);
         }
         let name = &self.names[piece.index];
-        match conn.execute(&piece.sql) {
+        self.counters.busy.add(1);
+        let done = conn.execute(&piece.sql);
+        self.counters.busy.sub(1);
+        match done {
             Ok(_) => Ok(true),
             Err(wire::Error::Server(e)) => {
                 let why = printable(&format!("{name}: {e}"));

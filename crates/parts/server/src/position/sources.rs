@@ -21,6 +21,10 @@ pub struct SourcePosition {
     pub host: String,
     /// Its port.
     pub port: u64,
+    /// Its `server_id`; 0 if it was never connected.
+    pub server_id: u64,
+    /// Its `server_uuid` (MySQL).
+    pub server_uuid: Option<String>,
     /// Its binary log file; empty as long as the replica has not received any.
     pub file: String,
     /// Offset in it, in bytes.
@@ -100,6 +104,8 @@ fn channels(answer: &Answer) -> Result<Vec<SourcePosition>> {
     let channel = answer.find(&["Channel_Name", "Connection_name"]);
     let host = answer.need(&["Source_Host", "Master_Host"])?;
     let port = answer.need(&["Source_Port", "Master_Port"])?;
+    let id = answer.find(&["Source_Server_Id", "Master_Server_Id"]);
+    let uuid = answer.find(&["Source_UUID", "Master_UUID"]);
     let file = answer.need(&["Relay_Source_Log_File", "Relay_Master_Log_File"])?;
     let position = answer.need(&["Exec_Source_Log_Pos", "Exec_Master_Log_Pos"])?;
     let rows = answer.rows.iter();
@@ -108,6 +114,8 @@ fn channels(answer: &Answer) -> Result<Vec<SourcePosition>> {
             channel: channel.map(|at| row.text_or_empty(at)).unwrap_or_default(),
             host: row.text_or_empty(host),
             port: row.number(port).unwrap_or_default(),
+            server_id: id.and_then(|at| row.number(at)).unwrap_or_default(),
+            server_uuid: uuid.and_then(|at| row.text(at)).filter(|t| !t.is_empty()),
             file: row.text_or_empty(file),
             position: row.number(position).unwrap_or_default(),
             exact: true,

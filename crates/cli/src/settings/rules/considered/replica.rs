@@ -1,7 +1,7 @@
 //! `replica`: new replicas.
 
 use super::connection::CONNECTION;
-use super::{Considered, EVERYWHERE, Verb, always};
+use super::{Call, Considered, EVERYWHERE, Verb, always};
 
 pub const VERBS: &[Verb] = &[
     Verb {
@@ -11,6 +11,8 @@ pub const VERBS: &[Verb] = &[
             "replica create mysql://u@h/ mysql://u@g/",
             "replica create mysql://h/ mysql://g/ --resume --no-defaults",
             "replica create mysql://h/ mysql://g/ --no-verify --no-defaults",
+            "replica create mysql://h/ mysql://g/ --from-archive {archive} --no-defaults",
+            "replica create mysql://h/ mysql://g/ --from-archive s3://b/x --no-defaults",
             "replica create mysql://h/ mysql://g/ --max-lag 2s --no-defaults",
             "replica create mysql://h/ mysql://g/ --max-impact 5% --no-defaults",
             "replica create mysql://h/ mysql://g/ --replication-user r --replication-password-file {passphrase} --no-defaults",
@@ -73,9 +75,22 @@ pub const VERBS: &[Verb] = &[
     },
 ];
 
+/// Whether the source is read, and no archive.
+fn of_a_copy(c: &Call) -> bool {
+    !c.has("--from-archive")
+}
+
 const CREATE: &[Considered] = &[
     ("threads", "--threads 2", always),
-    ("from-replica", "--from-replica mysql://k/", always),
+    ("from-replica", "--from-replica mysql://k/", of_a_copy),
+    ("from-archive", "--from-archive {archive}", |c| {
+        // Nothing is copied then that these would limit.
+        !c.has_any(&["--max-lag", "--max-impact"])
+    }),
+    ("identity", "--identity {key}", |c| !of_a_copy(c)),
+    ("passphrase-file", "--passphrase-file {passphrase}", |c| {
+        !of_a_copy(c)
+    }),
     ("resume", "--resume", always),
     ("warm", "--warm", always),
     ("no-verify", "--no-verify", always),
@@ -97,8 +112,8 @@ const CREATE: &[Considered] = &[
     ("catch-up-timeout", "--catch-up-timeout 5m", always),
     ("max-behind", "--max-behind 5s", always),
     ("allow-writable", "--allow-writable", always),
-    ("chunk-size", "--chunk-size 1M", always),
-    ("memory", "--memory 64M", always),
+    ("chunk-size", "--chunk-size 1M", of_a_copy),
+    ("memory", "--memory 64M", of_a_copy),
     ("lock-wait", "--lock-wait 5", always),
     ("strip-tablespaces", "--strip-tablespaces", always),
     ("defer-indexes", "--defer-indexes off", always),
@@ -109,13 +124,13 @@ const CREATE: &[Considered] = &[
         always,
     ),
     ("max-rate", "--max-rate 20M", always),
-    ("max-impact", "--max-impact 5%", always),
+    ("max-impact", "--max-impact 5%", of_a_copy),
     ("min-rate", "--min-rate 2M", |c| c.has("--max-impact")),
-    ("max-lag", "--max-lag 2s", always),
+    ("max-lag", "--max-lag 2s", of_a_copy),
     ("replica", "--replica mysql://r/", |c| c.has("--max-lag")),
-    ("max-threads-running", "--max-threads-running 9", always),
-    ("max-history-list", "--max-history-list 9000", always),
-    ("abort-if", "--abort-if threads-running=99", always),
+    ("max-threads-running", "--max-threads-running 9", of_a_copy),
+    ("max-history-list", "--max-history-list 9000", of_a_copy),
+    ("abort-if", "--abort-if threads-running=99", of_a_copy),
     ("limit-timeout", "--limit-timeout 1m", |c| {
         c.has_any(&["--max-lag", "--max-impact"])
     }),

@@ -20,6 +20,7 @@ pub const VERBS: &[Verb] = &[
             "warm load -S /s --from {script} --no-defaults",
             "warm load -S /s --whole-indexes --no-defaults",
             "warm load -S /s --from {script} --pages --no-defaults",
+            "warm load -S /s --from {script} --max-impact 5% --no-defaults",
         ],
         options: &[EVERYWHERE, LOAD, SELECTION, CONNECTION],
     },
@@ -59,6 +60,8 @@ pub const VERBS: &[Verb] = &[
                 ("one-reading", "--one-reading", always),
                 ("threads", "--threads 2", always),
                 ("max-rate", "--max-rate 20M", always),
+                ("max-impact", "--max-impact 5%", always),
+                ("min-rate", "--min-rate 2M", |c| c.has("--max-impact")),
                 (
                     "target-defaults-file",
                     "--target-defaults-file {cnf}",
@@ -111,11 +114,17 @@ const LOAD: &[Considered] = &[
     ("one-reading", "--one-reading", |c| {
         c.has("--from") && of_ranges(c)
     }),
-    ("pages", "--pages", |c| c.has("--from")),
+    ("pages", "--pages", |c| {
+        c.has("--from") && !c.has("--max-impact")
+    }),
     ("datadir", "--datadir /srv/d", |c| c.has("--pages")),
     ("budget", "--budget 50%", |c| c.has("--from")),
     ("threads", "--threads 2", of_ranges),
     ("max-rate", "--max-rate 20M", of_ranges),
+    ("max-impact", "--max-impact 5%", |c| {
+        c.has("--from") && of_ranges(c)
+    }),
+    ("min-rate", "--min-rate 2M", |c| c.has("--max-impact")),
 ];
 
 const QUERIES: &[Considered] = &[
