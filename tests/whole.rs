@@ -7,6 +7,8 @@
 mod kit;
 
 mod accounts;
+mod bench_compare;
+mod bench_disk;
 mod bench_impact;
 mod bench_tpcc;
 mod binlog;

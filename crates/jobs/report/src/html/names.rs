@@ -17,6 +17,7 @@ pub fn kind(k: Kind) -> &'static str {
         Kind::Check => "warm check",
         Kind::Tpcc => "bench tpcc",
         Kind::Impact => "bench impact",
+        Kind::Disk => "bench disk",
         Kind::Other => "run",
     }
 }
