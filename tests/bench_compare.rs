@@ -184,7 +184,7 @@ fn recordings_of_the_benchmarks_are_compared() {
     .run()
     .ok();
     done.says(&[
-        "Throughput during a backup",
+        "Throughput while a backup is taken",
         "figures differ by more than noise",
     ]);
     compare(

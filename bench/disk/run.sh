@@ -125,7 +125,7 @@ disk_of_tpcc() {
     local counters=(Innodb_pages_read Innodb_pages_written Innodb_os_log_fsyncs Innodb_os_log_written Innodb_data_fsyncs) name orders value io
     local -A before
     # `fill` and `measure` have variables of the same names.
-    local seconds=$measure of_warehouses=$warehouses
+    local of_tpcc=$measure of_warehouses=$warehouses
     need_flavour "$FLAVOUR"
     build penstock testkit
     export PENSTOCK_STATE="$WORK/state"
@@ -135,11 +135,11 @@ disk_of_tpcc() {
     penstock bench tpcc run --quiet --socket "$SOURCE_SOCKET" --user root -c "$connections" --ramp 1s --measure 20s >"$WORK/out"
     for name in "${counters[@]}"; do before[$name]=$(disk_counter "$name"); done
     io=$(awk '$1 == "write_bytes:" { print $2 }' "/proc/$SOURCE_PID/io")
-    penstock bench tpcc run --quiet --json --socket "$SOURCE_SOCKET" --user root -c "$connections" --ramp 0s --measure "${seconds}s" >"$WORK/tpcc.json"
+    penstock bench tpcc run --quiet --json --socket "$SOURCE_SOCKET" --user root -c "$connections" --ramp 0s --measure "${of_tpcc}s" >"$WORK/tpcc.json"
     orders=$(sed -n 's/.*"new_order":{"count":[0-9]*,"committed":\([0-9]*\).*/\1/p' "$WORK/tpcc.json")
     {
         printf '# What a New-Order of TPC-C causes, %s\n\n%s\n- server: %s, pool %s, %s warehouses, %s connections, flush_log_at_trx_commit and sync_binlog 1, %s s\n\n' \
-            "$FLAVOUR" "$facts" "$(testkit available "$FLAVOUR" | sed 's/ (\/.*//')" "$memory" "$of_warehouses" "$connections" "$seconds"
+            "$FLAVOUR" "$facts" "$(testkit available "$FLAVOUR" | sed 's/ (\/.*//')" "$memory" "$of_warehouses" "$connections" "$of_tpcc"
         printf '| for each of %s New-Orders, with its part of the other transactions | |\n|---|--:|\n' "$(as_count "$orders")"
         for name in "${counters[@]}"; do
             value=$(($(disk_counter "$name") - ${before[$name]}))
@@ -148,7 +148,7 @@ disk_of_tpcc() {
         value=$(($(awk '$1 == "write_bytes:" { print $2 }' "/proc/$SOURCE_PID/io") - io))
         printf '| bytes written to disks (/proc/PID/io) | %s |\n' "$((value / orders))"
     } | tee "$WORK/model.md"
-    new_recording disk "tpcc-$FLAVOUR"
+    new_recording disk "tpcc-$FLAVOUR-$memory"
     cp "$WORK/model.md" "$RECORDING.md"
     title "Recorded as $RECORDING.md"
 }

@@ -44,7 +44,7 @@ fn measure(
         let mut tally = Tally::new(window)?;
         while !window.is_over(run) {
             let bytes = BLOCKS[random.next() as usize % BLOCKS.len()];
-            pass(run, None, bytes)?;
+            pass(run, &tested.counters, bytes)?;
             let began = Instant::now();
             log.commit(run, bytes)?;
             tally.done(began, 1, bytes as u64);

@@ -67,7 +67,7 @@ pub fn measure(run: &Run, tested: &mut Tested, window: Window) -> Result<Measure
     let mut tally = Tally::new(window)?;
     while !window.is_over(run) {
         // Each page is written twice.
-        pass(run, None, 2 * BATCH * PAGE)?;
+        pass(run, &tested.counters, 2 * BATCH * PAGE)?;
         let began = Instant::now();
         cleaner
             .clean(BATCH)

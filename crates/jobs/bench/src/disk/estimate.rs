@@ -4,7 +4,7 @@
 //! New-Orders committed (docs/disk.md says on which servers and how). They depend on the buffer pool above all.
 
 use super::Volume;
-use super::figures::Spread;
+use super::figures::{Latency, Spread};
 use super::pattern::Pattern;
 
 /// What one New-Order causes, with the part of the other transactions that belongs to it.
@@ -22,20 +22,20 @@ pub struct Model {
     pub redo: usize,
 }
 
-/// The model: of MySQL 9.7 and MariaDB 10.11 with a tenth of the data in the buffer pool, the larger of the two.
+/// The model: between MySQL 9.7 and MariaDB 10.11 with about a quarter of the data in the buffer pool.
 pub const MODEL: Model = Model {
-    reads: 12.0,
+    reads: 4.5,
     writes: 10.0,
     commits: 2.06,
     syncs: 2,
-    redo: 3584,
+    redo: 6144,
 };
 
 /// What a volume carries, in words' worth of numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Carries {
-    /// A commit of one session, in seconds: median and 99th percentile.
-    pub commit: Option<(f64, f64)>,
+    /// A commit of one session.
+    pub commit: Option<Latency>,
     /// Durable commits a second of one session.
     pub one: Option<Spread>,
     /// The same of the most sessions that were measured together.
@@ -48,9 +48,8 @@ pub struct Carries {
 pub fn carries(v: &Volume) -> Carries {
     let one = Pattern::Commit(1);
     let most = super::pattern::SESSIONS.into_iter().max().unwrap_or(1);
-    let commit = v.latency(one).map(|l| (l.p50, l.p99));
     Carries {
-        commit,
+        commit: v.latency(one),
         one: v.spread(one),
         many: v.spread(Pattern::Commit(most)).map(|s| (most, s)),
         new_orders: v.spread(Pattern::Mixed).map(|s| s.times(60.0)),

@@ -61,7 +61,7 @@ pub fn measure(run: &Run, tested: &mut Tested, window: Window) -> Result<Measure
     let backlog = Backlog::default();
     let pages = (tested.size / PAGE as u64).max(1);
     let read = |run: &Run, page: &mut Buffer, random: &mut Random| {
-        pass(run, None, PAGE)?;
+        pass(run, &tested.counters, PAGE)?;
         let at = random.next() % pages * PAGE as u64;
         data.read_exact_at(page.bytes_mut(), at)
             .map_err(|e| tested.failed("read", &e))
@@ -80,7 +80,7 @@ pub fn measure(run: &Run, tested: &mut Tested, window: Window) -> Result<Measure
             }
             waits += MODEL.commits;
             while waits >= 1.0 {
-                pass(run, None, MODEL.redo)?;
+                pass(run, &tested.counters, MODEL.redo)?;
                 let at = Instant::now();
                 // Once for the redo log, once for the binary log.
                 for _ in 0..MODEL.syncs {
@@ -102,7 +102,7 @@ pub fn measure(run: &Run, tested: &mut Tested, window: Window) -> Result<Measure
             if !backlog.until(run, window.end, |d| d.pages >= BATCH as f64) {
                 continue;
             }
-            pass(run, None, 2 * BATCH * PAGE)?;
+            pass(run, &tested.counters, 2 * BATCH * PAGE)?;
             let done = cleaner.clean(BATCH);
             backlog.change(|d| {
                 d.pages -= BATCH as f64;

@@ -130,14 +130,15 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let mut left_out = Vec::new();
     for (tested, volume) in tested.iter_mut().zip(&mut volumes) {
         let phase = run.phase("filling a file", 1);
-        tested.fill(run, &phase.counters, &options.patterns)?;
+        tested.counters = phase.counters.clone();
+        tested.deadline = deadline;
+        tested.fill(run, &options.patterns)?;
         volume.direct = tested.is_direct();
     }
     let phase = run.phase("measuring", 1);
-    phase
-        .counters
-        .tables
-        .set(u64::from(options.runs) * options.patterns.len() as u64 * tested.len() as u64);
+    for tested in &mut tested {
+        tested.counters = phase.counters.clone();
+    }
     for n in 1..=options.runs {
         for pattern in &options.patterns {
             for (tested, volume) in tested.iter_mut().zip(&mut volumes) {

@@ -7,11 +7,13 @@ use super::pattern::Pattern;
 use super::place::{DATA, DOUBLEWRITE, LOG, Place, failed};
 use super::sequential::BLOCK;
 use super::window::{Tally, Window, pass};
-use base::{Counters, Error, Result};
+use base::{Counters, Error, Kind, Result};
 use run::Run;
 use rustix::fs as rfs;
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// The size of the log, at most: a redo log of this size goes round within seconds, as one of gigabytes does within
 /// minutes.
@@ -28,6 +30,10 @@ pub struct Tested {
     pub size: u64,
     /// How pages are read and written.
     pub engine: Engine,
+    /// When the time that is allowed for all of it ends.
+    pub deadline: Option<Instant>,
+    /// Of the phase that runs.
+    pub counters: Arc<Counters>,
     files: Vec<(&'static str, File)>,
     direct: bool,
     /// Another one for each measurement: places and contents differ.
@@ -57,6 +63,8 @@ impl Tested {
             place,
             size,
             engine,
+            deadline: None,
+            counters: Arc::default(),
             files: Vec::new(),
             direct: true,
             seed: 1,
@@ -64,7 +72,7 @@ impl Tested {
     }
 
     /// Makes the files that these patterns use, in full, so that no pattern allocates blocks which it does not mean to.
-    pub fn fill(&mut self, run: &Run, counters: &Counters, patterns: &[Pattern]) -> Result<()> {
+    pub fn fill(&mut self, run: &Run, patterns: &[Pattern]) -> Result<()> {
         let needs = |f: fn(Pattern) -> bool| patterns.iter().any(|p| f(*p));
         let log = log_size(self.size);
         for (name, size, direct, needed) in [
@@ -82,8 +90,8 @@ impl Tested {
                 continue;
             }
             let file = self.place.create(name, direct)?;
-            counters.bytes_expected.add(size);
-            self.written(run, counters, &file, size)?;
+            self.counters.bytes_expected.add(size);
+            self.written(run, &file, size)?;
             if direct {
                 self.direct &= is_direct(&file);
             }
@@ -101,7 +109,7 @@ impl Tested {
         Ok(())
     }
 
-    fn written(&self, run: &Run, counters: &Counters, file: &File, size: u64) -> Result<()> {
+    fn written(&self, run: &Run, file: &File, size: u64) -> Result<()> {
         let fail = |e: io::Error| self.failed("write to", &e);
         // Fails at once where there is no room; not every file system can.
         match rfs::fallocate(file, rfs::FallocateFlags::empty(), 0, size) {
@@ -112,7 +120,12 @@ impl Tested {
         let mut at = 0;
         while at < size {
             let n = BLOCK.min(usize::try_from(size - at).unwrap_or(BLOCK));
-            pass(run, Some(counters), n)?;
+            pass(run, &self.counters, n)?;
+            if self.deadline.is_some_and(|end| Instant::now() >= end) {
+                let what = "the files were not full within --max-time, and nothing was measured";
+                return Err(Error::new(Kind::Limit, what)
+                    .hint("allow more time, or measure with less: --size"));
+            }
             block.touch(at);
             store::direct::write_all_at(file, &block.bytes()[..n], at).map_err(fail)?;
             at += n as u64;
@@ -134,12 +147,9 @@ impl Tested {
     /// One of the files that were made.
     pub fn file(&self, name: &str) -> Result<&File> {
         let found = self.files.iter().find(|(n, _)| *n == name);
-        found.map(|(_, file)| file).ok_or_else(|| {
-            Error::new(
-                base::Kind::Internal,
-                format!("the file {name} was not made"),
-            )
-        })
+        found
+            .map(|(_, file)| file)
+            .ok_or_else(|| Error::new(Kind::Internal, format!("the file {name} was not made")))
     }
 
     /// The error of a file here.
@@ -172,9 +182,8 @@ impl Tested {
         let seed = self.next_seed();
         let file = self.file(DATA)?;
         self.forget(file)?;
-        let counters = Counters::default();
         let pages = self.pages(file, Op::Read, depth, seed);
-        let tally = pages.run(self.engine, run, &counters, window)?;
+        let tally = pages.run(self.engine, run, &self.counters, window)?;
         let elapsed = tally.elapsed();
         Ok(Measured::new(tally, elapsed, elapsed))
     }
@@ -183,9 +192,8 @@ impl Tested {
     pub fn random_write(&mut self, run: &Run, depth: usize, window: Window) -> Result<Measured> {
         let seed = self.next_seed();
         let file = self.file(DATA)?;
-        let counters = Counters::default();
         let pages = self.pages(file, Op::Write, depth, seed);
-        let tally = pages.run(self.engine, run, &counters, window)?;
+        let tally = pages.run(self.engine, run, &self.counters, window)?;
         self.synced(file, tally)
     }
 

@@ -132,7 +132,7 @@ pub fn pages(job: &Pages<'_>, run: &Run, counters: &Counters, window: Window) ->
         while !window.is_over(run)
             && let Some(slot) = idle.pop()
         {
-            pass(run, Some(counters), PAGE)?;
+            pass(run, counters, PAGE)?;
             began[slot] = Instant::now();
             let at = places.next().unwrap_or(0);
             queue

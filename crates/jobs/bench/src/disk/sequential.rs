@@ -36,7 +36,7 @@ pub fn new_file(
     let mut tally = Tally::new(window)?;
     let mut at = 0;
     while at + BLOCK as u64 <= tested.size && !window.is_over(run) {
-        pass(run, None, BLOCK)?;
+        pass(run, &tested.counters, BLOCK)?;
         block.touch(at);
         let began = Instant::now();
         store::direct::write_all_at(&file, block.bytes(), at).map_err(fail)?;
@@ -93,7 +93,7 @@ fn round(
     let mut tally = Tally::new(window)?;
     let mut n = 0;
     while !window.is_over(run) {
-        pass(run, None, BLOCK)?;
+        pass(run, &tested.counters, BLOCK)?;
         let began = work(n % blocks * BLOCK as u64)?;
         tally.done(began, BLOCK as u64, BLOCK as u64);
         n += 1;

@@ -21,7 +21,7 @@ pub fn measure(run: &Run, tested: &mut Tested, window: Window) -> Result<Measure
     let mut tally = Tally::new(window)?;
     let mut n = 0_u64;
     while !window.is_over(run) {
-        pass(run, None, PAGE)?;
+        pass(run, &tested.counters, PAGE)?;
         let name = format!("{SMALL}{n}");
         let began = Instant::now();
         let file = place.create(&name, false)?;

@@ -61,7 +61,7 @@ pub fn pages(job: &Pages<'_>, run: &Run, counters: &Counters, window: Window) ->
         let mut tally = Tally::new(window)?;
         let mut places = job.places(i as u64);
         while !window.is_over(run) {
-            pass(run, Some(counters), PAGE)?;
+            pass(run, counters, PAGE)?;
             let at = places.next().unwrap_or(0);
             let began = Instant::now();
             match job.op {

@@ -162,7 +162,7 @@ pub fn change_of_halves(curve: &[(f64, f64)]) -> Option<f64> {
 }
 
 /// Waits for the rate limit; then counts the bytes for the screen. An error if the run is to stop.
-pub fn pass(run: &Run, counters: Option<&Counters>, n: usize) -> Result<()> {
+pub fn pass(run: &Run, counters: &Counters, n: usize) -> Result<()> {
     let mut passed = 0;
     while passed < n {
         run.check()?;
@@ -171,9 +171,7 @@ pub fn pass(run: &Run, counters: Option<&Counters>, n: usize) -> Result<()> {
             some => passed += some,
         }
     }
-    if let Some(counters) = counters {
-        counters.bytes.add(n as u64);
-    }
+    counters.bytes.add(n as u64);
     Ok(())
 }
 

@@ -75,11 +75,16 @@ fn sample(s: &Sample) -> String {
     let middle = show(s.middle, &s.unit);
     match s.n {
         1 => format!("{middle}, 1 run"),
-        n => format!(
-            "{middle} ({} … {}), {n} runs",
-            show(s.low, &s.unit),
-            show(s.high, &s.unit)
-        ),
+        n => {
+            // Bytes and times choose a prefix by their size; of other units one is enough.
+            let own = ["B", "B/s", "s", "ms"].contains(&s.unit.as_str());
+            let low = show(s.low, if own { &s.unit } else { "" });
+            format!(
+                "{middle} ({} … {}), {n} runs",
+                low.trim(),
+                show(s.high, &s.unit)
+            )
+        }
     }
 }
 

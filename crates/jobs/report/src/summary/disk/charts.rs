@@ -6,8 +6,8 @@ use crate::record::{Bar, Bars, Better, Cell, Chart, Column, Section, Series, Tab
 use bench::disk::{Bucket, Pattern, Volume};
 
 /// The sections of the record.
-pub(super) fn sections(d: &bench::disk::Summary) -> Vec<Section> {
-    vec![
+pub(super) fn sections(d: &bench::disk::Summary, doubts: &[String]) -> Vec<Section> {
+    let mut sections = vec![
         Section {
             title: "What each pattern reaches".to_owned(),
             text: vec![
@@ -31,7 +31,15 @@ pub(super) fn sections(d: &bench::disk::Summary) -> Vec<Section> {
             timelines: d.volumes.iter().map(timeline).collect(),
             ..Section::default()
         },
-    ]
+    ];
+    if !doubts.is_empty() {
+        sections.push(Section {
+            title: "Doubts".to_owned(),
+            text: doubts.to_vec(),
+            ..Section::default()
+        });
+    }
+    sections
 }
 
 fn bars(d: &bench::disk::Summary, p: Pattern) -> Bars {

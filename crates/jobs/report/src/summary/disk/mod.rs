@@ -90,7 +90,10 @@ pub fn disk(d: &bench::disk::Summary) -> Summary {
         ));
     }
     s.add(Item::new("doubts").list(&doubts).key("doubts", &doubts));
-    s.story.extend(doubts.iter().map(|d| format!("{d}.")));
+    if !doubts.is_empty() {
+        let few = "Some figures are doubtful: what was not steady, or differed between the runs, is listed below.";
+        s.story.push(few.to_owned());
+    }
     let left = Item::new("not measured, because of --max-time");
     s.add(left.list(&d.left_out).key("not_measured", &d.left_out));
     s.exceptions.clone_from(&d.left_out);
@@ -103,7 +106,7 @@ pub fn disk(d: &bench::disk::Summary) -> Summary {
         json!({"reads": MODEL.reads, "writes": MODEL.writes, "commits": MODEL.commits, "syncs": MODEL.syncs}),
     ));
     s.only_own_sections = true;
-    s.sections = charts::sections(d);
+    s.sections = charts::sections(d, &doubts);
     s
 }
 
@@ -194,14 +197,15 @@ fn ms(seconds: f64) -> String {
 fn words(v: &Volume) -> Vec<String> {
     let carries = estimate::carries(v);
     let mut words = Vec::new();
-    if let (Some((p50, p99)), Some(one)) = (carries.commit, carries.one) {
+    if let (Some(commit), Some(one)) = (carries.commit, carries.one) {
         let many = carries.many.map_or(String::new(), |(n, s)| {
             format!(", {} from {n} with group commit", about(s.median))
         });
         words.push(format!(
-            "a commit here waits {} (p99 {}): about {} durable commits a second from one session{many}",
-            show(p50, "s"),
-            show(p99, "s"),
+            "a commit here waits {} (mean {}, p99 {}): about {} durable commits a second from one session{many}",
+            show(commit.p50, "s"),
+            show(commit.mean, "s"),
+            show(commit.p99, "s"),
             about(one.median)
         ));
     }
@@ -236,7 +240,7 @@ fn doubts(v: &Volume) -> Vec<String> {
         let unsteady = v.unsteady(p);
         if let Some(s) = Spread::of(&unsteady) {
             doubts.push(format!(
-                "{}: {p}: not steady: in {} of {} the second half of the time was {:+.0} % of the first half away from it (the median of them)",
+                "{}: {p}: not steady: in {} of {} the second half differs from the first by more than 10 % (median {:+.0} %)",
                 v.name,
                 unsteady.len(),
                 things(runs as u64, "run"),
@@ -277,23 +281,23 @@ fn figures(v: &Volume, several: bool) -> Vec<Item> {
         many,
         new_orders,
     } = estimate::carries(v);
-    if let Some((p50, p99)) = commit {
-        add("a commit", p50 * 1e3, "ms", Better::Lower);
-        add("a commit, p99", p99 * 1e3, "ms", Better::Lower);
+    if let Some(l) = commit {
+        add("a commit", l.p50 * 1e3, "ms", Better::Lower);
+        add("a commit, p99", l.p99 * 1e3, "ms", Better::Lower);
     }
     if let Some(s) = one {
-        add("one session", s.median, "commits/s", Better::Higher);
+        add("commits, 1 session", s.median, "/s", Better::Higher);
     }
     if let Some((n, s)) = many {
         add(
-            &format!("{n} sessions"),
+            &format!("commits, {n} sessions"),
             s.median,
-            "commits/s",
+            "/s",
             Better::Higher,
         );
     }
     if let Some(s) = new_orders {
-        add("TPC-C", s.median, "new-orders/min", Better::Higher);
+        add("New-Orders of TPC-C", s.median, "/min", Better::Higher);
     }
     for p in [
         Pattern::RandomRead(16),
@@ -301,7 +305,9 @@ fn figures(v: &Volume, several: bool) -> Vec<Item> {
         Pattern::Read,
     ] {
         if let Some(s) = v.spread(p) {
-            add(&p.to_string(), s.median, p.unit(), Better::Higher);
+            // The tiles of a page are narrow.
+            let unit = if p.unit() == "B/s" { "B/s" } else { "/s" };
+            add(&p.to_string(), s.median, unit, Better::Higher);
         }
     }
     let item = |figure| {
@@ -322,7 +328,7 @@ fn volume_json(v: &Volume) -> Value {
     json!({
         "name": v.name, "path": v.path.to_string_lossy(), "size": v.size, "o_direct": v.direct,
         "file_system": {"type": f.kind, "source": f.source, "mount": f.mount, "options": f.options, "free": f.free, "size": f.size},
-        "commit_ms": carries.commit.map(|(p50, p99)| json!({"p50": rounded(p50 * 1e3), "p99": rounded(p99 * 1e3)})),
+        "commit_ms": carries.commit.map(|l| json!({"p50": rounded(l.p50 * 1e3), "mean": rounded(l.mean * 1e3), "p99": rounded(l.p99 * 1e3)})),
         "new_orders_per_minute": carries.new_orders.map(spread_json),
         "patterns": patterns,
     })
