@@ -78,6 +78,21 @@ fn differences_are_told_from_noise() {
         .run()
         .ok()
         .says(&["worse (p = 0.008)"]);
+    let page = files.0.path().join("compared.html");
+    let paged = || compare(&slow, &fast).arg("--to").arg(&page).run();
+    paged().ok().says(&["compared.html"]);
+    let html = std::fs::read_to_string(&page).expect("the page");
+    for text in [
+        "penstock bench compare",
+        "better (p = 0.008)",
+        "1 of 1 figures differ",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
+    // Its own page is replaced, another file is not.
+    paged().ok();
+    std::fs::write(&page, "mine").expect("a file");
+    paged().code(10);
     compare(&two, &slow)
         .run()
         .ok()

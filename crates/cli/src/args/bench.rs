@@ -88,7 +88,7 @@ Each side is a file that --record of bench disk or bench tpcc run wrote, the run
 recording of ./dev bench, or a directory with several of one kind, which count as runs.
 
 Examples:
-  penstock bench compare before.json after.json
+  penstock bench compare before.json after.json --to compared.html
   penstock bench compare runs-of-monday/ runs-of-tuesday/ --json")]
 pub struct Compare {
     /// The first side
@@ -97,6 +97,9 @@ pub struct Compare {
     /// The second side, which is compared with the first
     #[arg(value_name = "B")]
     pub b: PathBuf,
+    /// Page to write
+    #[arg(long, value_name = "FILE.html")]
+    pub to: Option<PathBuf>,
 }
 
 /// `penstock bench impact`.

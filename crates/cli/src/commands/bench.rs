@@ -3,13 +3,13 @@
 use crate::args::bench::{Bench, Compare, Disk, Impact, Tpcc, TpccCheck, TpccLoad, TpccRun};
 use crate::screen::Screen;
 use crate::settings::bench as settings;
-use ::report::{compare, html};
-use ::report::record::{self, settings as recorded};
+use ::report::record::{self, Record, settings as recorded};
 use ::report::summary::{self, Item};
+use ::report::{compare, html};
 use ::run::Run;
 use base::{Error, Kind, Result};
-use bench::{disk, impact};
 use bench::tpcc::{check, load, run};
+use bench::{disk, impact};
 
 /// Runs the benchmark.
 pub fn bench(b: &Bench, run: &Run, screen: &Screen) -> Result<u8> {
@@ -42,7 +42,16 @@ fn compare(a: &Compare, screen: &Screen) -> Result<u8> {
     let done = compare::run(&compare::Options {
         sides: [a.a.clone(), a.b.clone()],
     })?;
-    screen.summary(&summary::compare(&done));
+    let mut shown = summary::compare(&done);
+    if let Some(path) = &a.to {
+        let mut record = Record::new(record::Kind::Compare, "");
+        shown.record(&mut record);
+        record.outcome.state = record::State::Complete;
+        html::replace(path, &html::page(&[record]))?;
+        let path = path.display().to_string();
+        shown.add(Item::new("page").line(&path).key("page", &path));
+    }
+    screen.summary(&shown);
     // A difference is a result, not a failure.
     Ok(0)
 }

@@ -1,6 +1,5 @@
 //! The directories of a running server on this host: data, redo log, binary log, temporary files.
 
-use base::units::printable;
 use base::{Error, Kind, Result};
 use run::host::Process;
 use run::{Run, connect};
@@ -38,7 +37,7 @@ pub fn directories(run: &Run, options: &wire::Options) -> Result<Found> {
     let directories = named(&id)
         .into_iter()
         .map(|n| Named {
-            path: beside(run, &id, &n.path),
+            path: beside(&id, &n.path),
             ..n
         })
         .collect();
@@ -88,7 +87,7 @@ fn named(id: &Identity) -> Vec<Named> {
 
 /// A directory on the same file system that the server does not look into: MariaDB and old versions of MySQL take each
 /// directory in the data directory for a schema.
-fn beside(run: &Run, id: &Identity, path: &Path) -> PathBuf {
+fn beside(id: &Identity, path: &Path) -> PathBuf {
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let data = std::fs::canonicalize(&id.datadir).ok();
     if data.as_deref() != Some(&real) {
@@ -98,14 +97,8 @@ fn beside(run: &Run, id: &Identity, path: &Path) -> PathBuf {
     let writable = |p: &Path| rustix::fs::access(p, rustix::fs::Access::WRITE_OK).is_ok();
     match real.parent() {
         Some(parent) if device(parent) == device(&real) && writable(parent) => parent.to_owned(),
-        _ => {
-            run.observer.warn(format!(
-                "{} is a mount of its own, or the directory above it is not writable: while this runs, the server may show a schema {}",
-                printable(&real.to_string_lossy()),
-                super::WORK
-            ));
-            real
-        }
+        // A mount of its own, for example; the place itself warns then.
+        _ => real,
     }
 }
 

@@ -96,6 +96,12 @@ impl Place {
         if let Some(remark) = place.file_system.remark() {
             run.observer.warn(format!("{}: {remark}", place.name()));
         }
+        if place.path.join("ibdata1").exists() {
+            run.observer.warn(format!(
+                "{} is a data directory: while this runs, a MariaDB or old MySQL server there shows a schema {WORK}; the directory above it does as well, if it is on the same file system",
+                place.name()
+            ));
+        }
         Ok(place)
     }
 

@@ -18,6 +18,7 @@ pub fn kind(k: Kind) -> &'static str {
         Kind::Tpcc => "bench tpcc",
         Kind::Impact => "bench impact",
         Kind::Disk => "bench disk",
+        Kind::Compare => "bench compare",
         Kind::Other => "run",
     }
 }

@@ -80,6 +80,8 @@ pub enum Kind {
     Impact,
     /// `penstock bench disk`.
     Disk,
+    /// `penstock bench compare`; only pages are made of it.
+    Compare,
     /// One that this version does not know.
     #[default]
     #[serde(other)]

@@ -167,17 +167,29 @@ pub fn impact(o: &bench::impact::Options) -> Record {
 /// What is known before disks are measured.
 pub fn disk(o: &bench::disk::Options) -> Record {
     let mut r = Record::new(Kind::Disk, "What the disks can do");
-    let named: Vec<String> = o.directories.iter().map(|d| d.display().to_string()).collect();
+    let named: Vec<String> = o
+        .directories
+        .iter()
+        .map(|d| d.display().to_string())
+        .collect();
     setting(&mut r, "directories", named.join(", "));
     if let Some(server) = &o.of {
         setting(&mut r, "of the server", &server.endpoint);
     }
-    setting(&mut r, "size of the file", o.size.map_or_else(|| "by free space".to_owned(), bytes));
+    setting(
+        &mut r,
+        "size of the file",
+        o.size.map_or_else(|| "by free space".to_owned(), bytes),
+    );
     setting(&mut r, "runs", o.runs);
     setting(&mut r, "ramp", seconds(o.ramp.as_secs_f64()));
     setting(&mut r, "measured", seconds(o.measure.as_secs_f64()));
     if let Some(longest) = o.longest {
-        setting(&mut r, "longest time for all", seconds(longest.as_secs_f64()));
+        setting(
+            &mut r,
+            "longest time for all",
+            seconds(longest.as_secs_f64()),
+        );
     }
     circumstances(&mut r);
     r
@@ -208,7 +220,9 @@ fn circumstances(r: &mut Record) {
         .lines()
         .find_map(|l| l.strip_prefix("MemTotal:"))
         .and_then(|l| l.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    let memory = memory.map_or_else(String::new, |kib| format!("{} of memory, ", bytes(kib * 1024)));
+    let memory = memory.map_or_else(String::new, |kib| {
+        format!("{} of memory, ", bytes(kib * 1024))
+    });
     let machine = format!(
         "{} cores, {memory}Linux {}",
         run::host::cores(),

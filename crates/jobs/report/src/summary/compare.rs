@@ -3,6 +3,7 @@
 use super::{Item, Line, Summary, Table};
 use crate::compare::{self, FEWEST, Sample, Verdict};
 use crate::html::show;
+use crate::record::{Bar, Bars, Cell, Column, Section, Table as Shown};
 use base::units::rounded;
 use serde_json::{Value, json};
 
@@ -37,9 +38,12 @@ pub fn compare(d: &compare::Summary) -> Summary {
             .with(Line::Blank)
             .key("figures", lines),
     );
+    s.title = format!("{}: {} against {}", a.benchmark, b.name, a.name);
+    s.story = conclusions(d);
     for text in conclusions(d) {
         s.add(Item::keys().with(Line::Plain(text)));
     }
+    s.sections = sections(d, &differing);
     for (i, (label, key)) in [("only in A", "only_a"), ("only in B", "only_b")]
         .into_iter()
         .enumerate()
@@ -69,6 +73,58 @@ fn table(d: &compare::Summary) -> Table {
             .chain(d.lines.iter().map(row))
             .collect(),
     }
+}
+
+/// The page: the table, and a pair of bars for each figure.
+fn sections(d: &compare::Summary, differing: &[String]) -> Vec<Section> {
+    let mut rows = table(d).rows.into_iter();
+    let head = rows.next().unwrap_or_default();
+    let cells = |row: Vec<String>| row.into_iter().map(Cell::Text).collect();
+    let bar = |label: &str, s: &Sample| Bar {
+        label: label.to_owned(),
+        mean: Some(s.middle),
+        low: Some(s.low),
+        high: Some(s.high),
+        n: u32::try_from(s.n).unwrap_or(u32::MAX),
+        runs: s.runs.clone(),
+        strong: false,
+    };
+    let bars = |l: &compare::Line| Bars {
+        title: format!("{}: {}", l.a.name, verdict(l)),
+        unit: l.a.unit.clone(),
+        better: l.a.better,
+        to_first: true,
+        median: true,
+        items: vec![bar("A", &l.a), bar("B", &l.b)],
+        ..Bars::default()
+    };
+    let mut sections = vec![Section {
+        title: "A and B".to_owned(),
+        text: d
+            .sides
+            .iter()
+            .zip(["A", "B"])
+            .map(|(s, n)| format!("{n}: {}", s.name))
+            .collect(),
+        bars: d.lines.iter().map(bars).collect(),
+        tables: vec![Shown {
+            columns: head.iter().map(|name| Column::new(name, "")).collect(),
+            rows: rows.map(cells).collect(),
+            ..Shown::default()
+        }],
+        ..Section::default()
+    }];
+    if !differing.is_empty() {
+        sections.insert(
+            0,
+            Section {
+                title: "Circumstances that differ".to_owned(),
+                text: differing.to_vec(),
+                ..Section::default()
+            },
+        );
+    }
+    sections
 }
 
 fn sample(s: &Sample) -> String {

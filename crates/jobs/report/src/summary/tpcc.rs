@@ -116,8 +116,16 @@ fn over_time(d: &run::Summary) -> Section {
         title: "Second by second".to_owned(),
         timelines: vec![Timeline {
             charts: vec![
-                chart("Throughput", "tpmC", line(&|s| Some(s.new_orders as f64 * 60.0))),
-                chart("95th percentile of New-Order", "ms", line(&|s| ms(s.p95_new_order))),
+                chart(
+                    "Throughput",
+                    "tpmC",
+                    line(&|s| Some(s.new_orders as f64 * 60.0)),
+                ),
+                chart(
+                    "95th percentile of New-Order",
+                    "ms",
+                    line(&|s| ms(s.p95_new_order)),
+                ),
             ],
             ..Timeline::default()
         }],

@@ -195,7 +195,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "bench compare",
         calls: &["bench compare a.json b.json"],
-        options: &[EVERYWHERE],
+        options: &[EVERYWHERE, &[("to", "--to /tmp/c.html", always)]],
     },
     Verb {
         name: "report",

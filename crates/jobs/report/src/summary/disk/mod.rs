@@ -350,11 +350,19 @@ fn pattern_json(v: &Volume, p: Pattern) -> Value {
         .map(|b| json!({"from": rounded(b.from * 1e3), "to": rounded(b.to * 1e3), "share": rounded(b.share)}))
         .collect();
     let seconds = v.runs(p).iter().map(|m| rounded(m.seconds));
+    let points = |m: &bench::disk::Measured| {
+        let points = m
+            .curve
+            .iter()
+            .map(|(t, rate)| [rounded(*t), rounded(*rate)]);
+        points.collect::<Vec<_>>()
+    };
+    let over_time: Vec<Vec<[f64; 2]>> = v.runs(p).iter().map(points).collect();
     json!({
         "pattern": p.to_string(), "unit": p.unit(), "rate": v.spread(p).map(spread_json), "runs": list(v.rates(p)),
         "seconds": seconds.collect::<Vec<_>>(), "change_of_halves": changes.collect::<Vec<_>>(),
         "steady": v.unsteady(p).is_empty(), "noise": v.noise(p).map(rounded),
-        "latency_ms": latency, "histogram_ms": buckets,
+        "latency_ms": latency, "histogram_ms": buckets, "over_time": over_time,
         "syncs": list(v.more(p, "syncs")),
     })
 }
