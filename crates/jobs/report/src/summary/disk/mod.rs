@@ -375,7 +375,7 @@ mod tests {
     fn about_has_two_digits() {
         assert_eq!(about(476.0), "480");
         assert_eq!(about(12_345.0), "12,000");
-        assert_eq!(about(3.14), "3.1");
+        assert_eq!(about(3.26), "3.3");
         assert_eq!(about(96.0), "96");
         assert_eq!(about(0.0), "0");
     }
