@@ -9,6 +9,7 @@ mod kit;
 mod accounts;
 mod bench_compare;
 mod bench_disk;
+mod bench_disk_files;
 mod bench_impact;
 mod bench_tpcc;
 mod binlog;

@@ -66,7 +66,7 @@ disk_fio() {
     [[ $1 != write* && $1 != rewrite && $1 != read ]] || what=bw_bytes
     disk_fio_words "$1"
     rm -f "$FIO/new"
-    fio --name="$1" --direct=1 --runtime="$measure" --norandommap --randrepeat=0 --refill_buffers --output-format=json "${WORDS[@]}" >"$WORK/fio.json" ||
+    fio --name="$1" --direct=1 --runtime="$measure" --norandommap --randrepeat=0 --output-format=json "${WORDS[@]}" >"$WORK/fio.json" ||
         die "fio failed: $1"
     jq -r ".jobs[0].$side.$what" "$WORK/fio.json"
 }

@@ -24,6 +24,8 @@ const LARGEST_DOUBLEWRITE: u64 = 4 << 20;
 
 /// A directory with its files.
 pub struct Tested {
+    // Closed before the place removes them: a network file system keeps an open file under another name.
+    files: Vec<(&'static str, File)>,
     /// The directory.
     pub place: Place,
     /// Bytes of the large file.
@@ -34,7 +36,6 @@ pub struct Tested {
     pub deadline: Option<Instant>,
     /// Of the phase that runs.
     pub counters: Arc<Counters>,
-    files: Vec<(&'static str, File)>,
     direct: bool,
     /// Another one for each measurement: places and contents differ.
     seed: u64,
