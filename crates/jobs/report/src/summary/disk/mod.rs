@@ -26,13 +26,16 @@ pub fn disk(d: &bench::disk::Summary) -> Summary {
             true => "around the page cache (O_DIRECT)",
             false => "through the page cache: this file system has no O_DIRECT",
         };
+        let file = match v.patterns().any(|p| p.needs_data() || p.needs_new()) {
+            true => format!("; a file of {}, {cache}", bytes(v.size)),
+            false => String::new(),
+        };
         s.add(Item::new("directory").shown(format!(
-            "{}: {}, {} free of {}; a file of {}, {cache}",
+            "{}: {}, {} free of {}{file}",
             v.name,
             v.file_system,
             bytes(v.file_system.free),
-            bytes(v.file_system.size),
-            bytes(v.size)
+            bytes(v.file_system.size)
         )));
     }
     let engine = match &d.no_ring {
@@ -85,7 +88,7 @@ pub fn disk(d: &bench::disk::Summary) -> Summary {
     let mut doubts: Vec<String> = d.volumes.iter().flat_map(doubts).collect();
     if d.runs < 3 {
         doubts.push(format!(
-            "{} say little about how far runs differ: the usual number is 5",
+            "how far runs differ cannot be seen from {}: the usual number is 5",
             things(d.runs.into(), "run")
         ));
     }
