@@ -8,6 +8,9 @@ mod kit;
 
 mod accounts;
 mod after_loads;
+mod bench_compare;
+mod bench_disk;
+mod bench_disk_files;
 mod bench_impact;
 mod bench_tpcc;
 mod binlog;

@@ -1,4 +1,4 @@
-//! File systems in files, on loop devices: for tests that need what the machine's own cannot do.
+//! File systems in files, on loop devices, or in memory: for tests that need what the machine's own cannot do.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,6 +39,34 @@ impl Mounted {
             .args(["-o", "loop"])
             .args([&image, &point]))
         {
+            testkit::skip(kind, format!("no {kind} can be mounted: {why}"));
+            return None;
+        }
+        Some(Mounted {
+            directory: Some(directory),
+            point,
+        })
+    }
+
+    /// A file system that needs no device (`tmpfs`, `ramfs`, `overlay`), with these options of mount; `{}` in them is a
+    /// new directory beside the mount. `None` where this machine cannot mount it, which counts as a skip.
+    pub fn without_device(kind: &str, options: &str) -> Option<Mounted> {
+        if !rustix::process::geteuid().is_root() {
+            testkit::skip(kind, format!("mounting {kind} needs root"));
+            return None;
+        }
+        let directory = tempfile::Builder::new()
+            .prefix("penstock-fs-")
+            .tempdir_in("/tmp")
+            .expect("a directory");
+        for name in ["m", "lower", "upper", "work"] {
+            std::fs::create_dir(directory.path().join(name)).expect("a directory");
+        }
+        let options = options.replace("{}", &directory.path().display().to_string());
+        let point = directory.path().join("m");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", kind, "-o", &options, kind]).arg(&point);
+        if let Err(why) = run(&mut mount) {
             testkit::skip(kind, format!("no {kind} can be mounted: {why}"));
             return None;
         }

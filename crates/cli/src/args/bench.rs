@@ -1,7 +1,8 @@
-//! `penstock bench`: workloads that measure a server.
+//! `penstock bench`: workloads that measure a server, or its disks.
 
 use super::connection::Connection;
-use super::values::{Tune, duration, transactions};
+use super::report::Recording;
+use super::values::{Engine, Tune, duration, rate, size, transactions};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,6 +15,91 @@ pub enum Bench {
     Tpcc(Tpcc),
     /// Measure the impact of backups on a running workload: TPC-C alone and during backups, by method
     Impact(Impact),
+    /// Measure what directories can do as places of a server's files: commits, pages, files, side by side
+    Disk(Disk),
+    /// Compare two runs of one benchmark, and say which differences are more than noise
+    Compare(Compare),
+}
+
+/// `penstock bench disk`.
+#[derive(Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    after_help = "\
+In each DIR it makes a directory penstock-bench-disk, writes new files there, and removes it at the end,
+also after an error or Ctrl-C; after kill -9 its next run does. Devices and existing files are never
+touched. A tenth of the file system stays free.
+
+Patterns of --pattern: sequential, random-read, random-write, commit, doublewrite, small-files, mixed.
+
+Examples:
+  penstock bench disk /srv/mysql
+  penstock bench disk /mnt/ssd /mnt/cloud --record disks.json && penstock report disks.json
+  penstock bench disk --of 'mysql://root@localhost/?socket=/run/mysqld/mysqld.sock' /backup
+  penstock bench disk /mnt/cloud --pattern commit --measure 10m --runs 3   (do burst credits run out?)"
+)]
+pub struct Disk {
+    /// Directories to measure, on mounted file systems of this host
+    #[arg(value_name = "DIR", required_unless_present = "of")]
+    pub directories: Vec<PathBuf>,
+    /// A running server on this host whose directories are measured too (data, redo log, binary log,
+    /// tmpdir), as mysql://user@localhost/?socket=/path
+    #[arg(long, value_name = "SERVER")]
+    pub of: Option<String>,
+    /// Size of the file that is read and written, at least 4M [default: 1G, less where space is short]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub size: Option<u64>,
+    /// Pattern to measure; may be given several times [default: all]
+    #[arg(long, value_name = "PATTERN", value_parser = clap::builder::PossibleValuesParser::new(bench::disk::Pattern::GROUPS), hide_possible_values = true)]
+    pub pattern: Vec<String>,
+    /// Runs of each pattern
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub runs: u32,
+    /// Time before each measurement
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
+    pub ramp: Duration,
+    /// Time of each measurement
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = duration)]
+    pub measure: Duration,
+    /// How pages are read and written: auto, io_uring, threads
+    #[arg(
+        long,
+        value_name = "ENGINE",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub engine: Engine,
+    /// Bytes per second read and written, all together: 40M, 1.5G [default: no limit]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub max_rate: Option<u64>,
+    /// Longest time for all of it: measurements are shortened, and what does not fit is named (code 3)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub max_time: Option<Duration>,
+    #[command(flatten)]
+    pub recording: Recording,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// `penstock bench compare`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Each side is a file that --record of bench disk or bench tpcc run wrote, the run.json of bench impact, a
+recording of ./dev bench, or a directory with several of one kind, which count as runs.
+
+Examples:
+  penstock bench compare before.json after.json --to compared.html
+  penstock bench compare runs-of-monday/ runs-of-tuesday/ --json")]
+pub struct Compare {
+    /// The first side
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The second side, which is compared with the first
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Page to write
+    #[arg(long, value_name = "FILE.html")]
+    pub to: Option<PathBuf>,
 }
 
 /// `penstock bench impact`.
@@ -171,6 +257,8 @@ pub struct TpccRun {
     /// Seed of the transactions' inputs
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    #[command(flatten)]
+    pub recording: Recording,
     #[command(flatten)]
     pub connection: Connection,
 }

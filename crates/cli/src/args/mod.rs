@@ -152,7 +152,7 @@ pub enum Command {
     Stop(control::Which),
     /// Find settings that a killed load left changed on a server, and put them back
     Doctor(doctor::Doctor),
-    /// Measure a server with TPC-C
+    /// Measure a server with TPC-C, or its disks, and compare such runs
     #[command(subcommand)]
     Bench(bench::Bench),
     /// Make an HTML page of what runs recorded with --record
@@ -232,11 +232,13 @@ mod tests {
             &["report", "-h"],
             &["bench", "-h"],
             &["bench", "tpcc", "-h"],
+            &["bench", "compare", "-h"],
             &["dump", "--help"],
             &["load", "--help"],
             &["verify", "--help"],
             &["doctor", "--help"],
             &["bench", "impact", "--help"],
+            &["bench", "disk", "--help"],
             &["bench", "tpcc", "run", "--help"],
         ] {
             assert_eq!(asked(words).unwrap_err(), help, "{words:?}");

@@ -41,6 +41,18 @@ pub enum Tune {
     Max,
 }
 
+/// `--engine` of `bench disk`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// io_uring where the kernel allows it, else threads
+    Auto,
+    /// io_uring, or an error
+    #[value(name = "io_uring")]
+    IoUring,
+    /// One thread for each operation of the queue
+    Threads,
+}
+
 /// `--import-mode`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportMode {

@@ -1,15 +1,15 @@
 //! `penstock bench`.
 
-use crate::args::bench::{Bench, Impact, Tpcc, TpccCheck, TpccLoad, TpccRun};
+use crate::args::bench::{Bench, Compare, Disk, Impact, Tpcc, TpccCheck, TpccLoad, TpccRun};
 use crate::screen::Screen;
 use crate::settings::bench as settings;
-use ::report::html;
-use ::report::record::{self, settings as recorded};
+use ::report::record::{self, Record, settings as recorded};
 use ::report::summary::{self, Item};
+use ::report::{compare, html};
 use ::run::Run;
 use base::{Error, Kind, Result};
-use bench::impact;
 use bench::tpcc::{check, load, run};
+use bench::{disk, impact};
 
 /// Runs the benchmark.
 pub fn bench(b: &Bench, run: &Run, screen: &Screen) -> Result<u8> {
@@ -18,7 +18,42 @@ pub fn bench(b: &Bench, run: &Run, screen: &Screen) -> Result<u8> {
         Bench::Tpcc(Tpcc::Run(a)) => tpcc_run(a, run, screen),
         Bench::Tpcc(Tpcc::Check(a)) => tpcc_check(a, run, screen),
         Bench::Impact(a) => impact(a, run, screen),
+        Bench::Disk(a) => disk(a, run, screen),
+        Bench::Compare(a) => compare(a, screen),
     }
+}
+
+fn disk(a: &Disk, run: &Run, screen: &Screen) -> Result<u8> {
+    let options = settings::disk(a)?;
+    run.disk_limiter.set_rate(a.max_rate);
+    let kept = record::keep(
+        run,
+        a.recording.record.as_deref(),
+        || recorded::disk(&options),
+        |run| disk::run(run, &options),
+        summary::disk,
+    )?;
+    screen.summary(&kept.summary);
+    let left_out = super::exceptions(&kept.done.left_out);
+    Ok(super::report::code(&kept, left_out, run))
+}
+
+fn compare(a: &Compare, screen: &Screen) -> Result<u8> {
+    let done = compare::run(&compare::Options {
+        sides: [a.a.clone(), a.b.clone()],
+    })?;
+    let mut shown = summary::compare(&done);
+    if let Some(path) = &a.to {
+        let mut record = Record::new(record::Kind::Compare, "");
+        shown.record(&mut record);
+        record.outcome.state = record::State::Complete;
+        html::replace(path, &html::page(&[record]))?;
+        let path = path.display().to_string();
+        shown.add(Item::new("page").line(&path).key("page", &path));
+    }
+    screen.summary(&shown);
+    // A difference is a result, not a failure.
+    Ok(0)
 }
 
 fn impact(a: &Impact, run: &Run, screen: &Screen) -> Result<u8> {
@@ -62,10 +97,17 @@ fn tpcc_load(a: &TpccLoad, run: &Run, screen: &Screen) -> Result<u8> {
 }
 
 fn tpcc_run(a: &TpccRun, run: &Run, screen: &Screen) -> Result<u8> {
-    let done = run::run(run, &settings::tpcc_run(a)?)?;
-    screen.summary(&summary::tpcc_run(&done));
+    let options = settings::tpcc_run(a)?;
+    let kept = record::keep(
+        run,
+        a.recording.record.as_deref(),
+        || recorded::tpcc_run(&options),
+        |run| run::run(run, &options),
+        summary::tpcc_run,
+    )?;
+    screen.summary(&kept.summary);
     // A constraint that was missed is a result, not a failure.
-    Ok(0)
+    Ok(super::report::code(&kept, 0, run))
 }
 
 fn tpcc_check(a: &TpccCheck, run: &Run, screen: &Screen) -> Result<u8> {

@@ -1,8 +1,10 @@
 //! What the benchmarks shall do.
 
 use super::{level, rules, state, threads};
-use crate::args::bench::{Impact, TpccCheck, TpccLoad, TpccRun};
+use crate::args::bench::{Disk, Impact, TpccCheck, TpccLoad, TpccRun};
+use crate::args::values::Engine;
 use base::{Error, Kind, Result};
+use bench::disk::{self, Choice, Pattern};
 use bench::impact::{self, Method, Programs};
 use bench::tpcc::{self, check, load, run};
 use instance::tune;
@@ -73,6 +75,33 @@ pub fn impact(a: &Impact) -> Result<impact::Options> {
             threads: a.threads.map_or(THREADS, usize::from),
         },
         scratch: a.scratch.clone().unwrap_or_else(std::env::temp_dir),
+    })
+}
+
+/// `bench disk`.
+pub fn disk(a: &Disk) -> Result<disk::Options> {
+    rules::measured("--measure", &[a.measure])?;
+    rules::measured("--max-time", a.max_time.as_slice())?;
+    for directory in &a.directories {
+        super::place::local("DIR", directory)?;
+    }
+    rules::disk(a)?;
+    let wanted = |p: &Pattern| a.pattern.is_empty() || a.pattern.iter().any(|n| n == p.group());
+    let of = a.of.as_deref().map(|uri| a.connection.resolve(Some(uri)));
+    Ok(disk::Options {
+        directories: a.directories.clone(),
+        of: of.transpose()?,
+        size: a.size,
+        patterns: Pattern::all().into_iter().filter(wanted).collect(),
+        runs: a.runs,
+        ramp: a.ramp,
+        measure: a.measure,
+        longest: a.max_time,
+        engine: match a.engine {
+            Engine::Auto => Choice::Auto,
+            Engine::IoUring => Choice::Ring,
+            Engine::Threads => Choice::Threads,
+        },
     })
 }
 

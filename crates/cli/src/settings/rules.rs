@@ -17,7 +17,7 @@ mod rescue;
 mod verify;
 mod warm;
 
-pub use self::bench::{impact, measured};
+pub use self::bench::{disk, impact, measured};
 pub use copy::{copy, server, two_places};
 pub use dump::{dump, record_outside};
 pub use files::{backup, from_files, restored_archive, restored_snapshot, snapshot};

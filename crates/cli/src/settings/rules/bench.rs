@@ -1,7 +1,8 @@
 //! `bench`: what is measured.
 
-use super::refused::refuse;
-use crate::args::bench::Impact;
+use super::connection::connects;
+use super::refused::{first_given, refuse};
+use crate::args::bench::{Disk, Impact};
 use ::bench::impact::Method;
 use base::{Error, Kind, Result};
 
@@ -53,6 +54,40 @@ pub fn impact(a: &Impact, methods: &[Method]) -> Result<()> {
                 format!("add --method {method}, or leave it out"),
             );
         }
+    }
+    Ok(())
+}
+
+/// `penstock bench disk`: options of a connection without a server, and of an engine without pages.
+pub fn disk(a: &Disk) -> Result<()> {
+    let c = &a.connection;
+    let files = first_given(&[
+        ("--defaults-file", c.defaults_file.is_some()),
+        ("--defaults-extra-file", c.defaults_extra_file.is_some()),
+        ("--defaults-group-suffix", c.defaults_group_suffix.is_some()),
+        ("--no-defaults", c.no_defaults),
+    ]);
+    if a.of.is_none()
+        && let Some(option) = connects(c).or(files)
+    {
+        return refuse(
+            format!("{option} is about a server, and only directories are named"),
+            "name the server with --of mysql://user@localhost/?socket=/path, or leave it out",
+        );
+    }
+    if let Some(size) = a.size.filter(|s| *s < ::bench::disk::SMALLEST) {
+        return refuse(
+            format!("--size {size} is too small: pages need different places"),
+            "name at least 4M; around the caches of a device it takes gigabytes",
+        );
+    }
+    let pages = ["random-read", "random-write", "doublewrite", "mixed"];
+    let uses = a.pattern.is_empty() || a.pattern.iter().any(|p| pages.contains(&p.as_str()));
+    if !uses && a.engine != crate::args::values::Engine::Auto {
+        return refuse(
+            "--engine is for pages at a queue depth, and no --pattern has any",
+            "add --pattern random-read, or leave it out",
+        );
     }
     Ok(())
 }

@@ -220,6 +220,8 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
         Command::Doctor(a) => settings::doctor(a).map(drop),
         Command::Report(a) => super::report(a),
         Command::Bench(Bench::Impact(a)) => settings::bench::impact(a).map(drop),
+        Command::Bench(Bench::Disk(a)) => settings::bench::disk(a).map(drop),
+        Command::Bench(Bench::Compare(_)) => Ok(()),
         Command::Bench(Bench::Tpcc(Tpcc::Load(a))) => settings::bench::tpcc_load(a).map(drop),
         Command::Bench(Bench::Tpcc(Tpcc::Run(a))) => settings::bench::tpcc_run(a).map(drop),
         Command::Bench(Bench::Tpcc(Tpcc::Check(a))) => settings::bench::tpcc_check(a).map(drop),

@@ -21,7 +21,7 @@ pub mod load;
 mod mix;
 mod orders;
 mod payments;
-mod random;
+pub(crate) mod random;
 mod rows;
 pub mod run;
 mod schema;

@@ -3,7 +3,7 @@
 
 /// SplitMix64 (Steele, Lea, Flood 2014): one multiplication chain per value.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 /// 64 characters for a-strings, so that six random bits choose one.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.";
@@ -15,7 +15,7 @@ const SYLLABLES: [&str; 10] = [
 
 impl Random {
     /// The generator for one independent part of the data.
-    pub(super) fn new(seed: u64, part: &[u64]) -> Self {
+    pub(crate) fn new(seed: u64, part: &[u64]) -> Self {
         let mut random = Self(seed);
         for p in part {
             random.0 = random.next() ^ p.wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -24,7 +24,7 @@ impl Random {
         random
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

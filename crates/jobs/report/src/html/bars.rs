@@ -39,7 +39,9 @@ pub fn bars(p: &mut Page, b: &Bars, first: bool) {
             .raw("</p>");
     }
     if first && b.items.iter().any(|i| i.n > 1) {
-        p.raw("<p class='note'>A bar is the mean of its runs, the thin line on it reaches from the least to the most.</p>");
+        p.raw("<p class='note'>A bar is the ")
+            .raw(if b.median { "median" } else { "mean" })
+            .raw(" of its runs, the thin line on it reaches from the least to the most.</p>");
     }
     if !b.note.is_empty() {
         p.raw("<p class='note'>").text(&b.note).raw("</p>");

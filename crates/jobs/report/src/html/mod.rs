@@ -19,6 +19,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use names::kind;
 pub use quantity::show;
 
 use crate::record::{self, Part, Record};

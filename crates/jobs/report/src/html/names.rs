@@ -17,6 +17,8 @@ pub fn kind(k: Kind) -> &'static str {
         Kind::Check => "warm check",
         Kind::Tpcc => "bench tpcc",
         Kind::Impact => "bench impact",
+        Kind::Disk => "bench disk",
+        Kind::Compare => "bench compare",
         Kind::Other => "run",
     }
 }

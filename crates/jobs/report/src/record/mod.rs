@@ -78,6 +78,10 @@ pub enum Kind {
     Tpcc,
     /// `penstock bench impact`.
     Impact,
+    /// `penstock bench disk`.
+    Disk,
+    /// `penstock bench compare`; only pages are made of it.
+    Compare,
     /// One that this version does not know.
     #[default]
     #[serde(other)]
@@ -268,6 +272,8 @@ pub struct Bars {
     pub better: Better,
     /// Whether the first item is what the others are compared with ("−36 %").
     pub to_first: bool,
+    /// Whether a bar is the median of its runs, and not their mean.
+    pub median: bool,
     /// The bars, in the order in which they are drawn.
     pub items: Vec<Bar>,
 }
@@ -286,6 +292,9 @@ pub struct Bar {
     pub high: Option<f64>,
     /// How many runs; 0 if that means nothing here.
     pub n: u32,
+    /// The result of each run, where it was kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<f64>,
     /// Drawn in a strong colour.
     pub strong: bool,
 }
@@ -398,6 +407,7 @@ impl Bar {
             low: least,
             high: runs.iter().copied().reduce(f64::max),
             n: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+            runs: runs.to_vec(),
             strong: false,
         }
     }

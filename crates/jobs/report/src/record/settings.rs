@@ -160,7 +160,78 @@ pub fn impact(o: &bench::impact::Options) -> Record {
     setting(&mut r, "connections of a backup", o.programs.threads);
     let methods: Vec<String> = o.methods.iter().map(ToString::to_string).collect();
     setting(&mut r, "methods", methods.join("; "));
+    circumstances(&mut r);
     r
+}
+
+/// What is known before disks are measured.
+pub fn disk(o: &bench::disk::Options) -> Record {
+    let mut r = Record::new(Kind::Disk, "What the disks can do");
+    let named: Vec<String> = o
+        .directories
+        .iter()
+        .map(|d| d.display().to_string())
+        .collect();
+    setting(&mut r, "directories", named.join(", "));
+    if let Some(server) = &o.of {
+        setting(&mut r, "of the server", &server.endpoint);
+    }
+    setting(
+        &mut r,
+        "size of the file",
+        o.size.map_or_else(|| "by free space".to_owned(), bytes),
+    );
+    setting(&mut r, "runs", o.runs);
+    setting(&mut r, "ramp", seconds(o.ramp.as_secs_f64()));
+    setting(&mut r, "measured", seconds(o.measure.as_secs_f64()));
+    if let Some(longest) = o.longest {
+        setting(
+            &mut r,
+            "longest time for all",
+            seconds(longest.as_secs_f64()),
+        );
+    }
+    circumstances(&mut r);
+    r
+}
+
+/// What is known before TPC-C is measured.
+pub fn tpcc_run(o: &bench::tpcc::run::Options) -> Record {
+    let w = &o.workload;
+    let mut r = Record::new(Kind::Tpcc, format!("TPC-C on {}", w.server.endpoint));
+    setting(&mut r, "server", &w.server.endpoint);
+    setting(&mut r, "schema", &w.schema);
+    setting(&mut r, "connections", w.connections);
+    setting(&mut r, "ramp", seconds(o.ramp.as_secs_f64()));
+    setting(&mut r, "measured", seconds(o.measure.as_secs_f64()));
+    if let Some(rate) = w.rate {
+        setting(&mut r, "transactions a second, at most", rate);
+    }
+    setting(&mut r, "seed", w.seed);
+    circumstances(&mut r);
+    r
+}
+
+/// The machine, and how busy it was: runs are compared by figures, and figures mean little without these.
+fn circumstances(r: &mut Record) {
+    let kernel = rustix::system::uname();
+    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let memory = memory
+        .lines()
+        .find_map(|l| l.strip_prefix("MemTotal:"))
+        .and_then(|l| l.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    let memory = memory.map_or_else(String::new, |kib| {
+        format!("{} of memory, ", bytes(kib * 1024))
+    });
+    let machine = format!(
+        "{} cores, {memory}Linux {}",
+        run::host::cores(),
+        kernel.release().to_string_lossy()
+    );
+    r.facts.push(("machine".to_owned(), machine));
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default().to_owned();
+    r.facts.push(("load average at the start".to_owned(), load));
 }
 
 fn setting(record: &mut Record, name: &str, value: impl std::fmt::Display) {

@@ -5,11 +5,13 @@
 //! not do: measure or judge; the job has done that.
 
 mod binlog;
+mod compare;
 mod configuration;
 mod continues;
 mod copied_servers;
 mod copy;
 mod description;
+mod disk;
 mod doctor;
 mod dump;
 mod impact;
@@ -34,10 +36,12 @@ mod warm_ramp;
 mod warm_server;
 
 pub use binlog::{binlog_archive, binlog_find};
+pub use compare::compare;
 pub use configuration::{Completed, Configuration, configuration, servers};
 pub use copied_servers::copied_servers;
 pub use copy::copy;
 pub use description::archive;
+pub use disk::disk;
 pub use doctor::doctor;
 pub use dump::dump;
 pub use impact::impact;

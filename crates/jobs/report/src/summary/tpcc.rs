@@ -2,7 +2,7 @@
 
 use super::shared::{duration_with_rows, things, throughput};
 use super::{Item, Line, Summary, Table, tuning};
-use crate::record::Better;
+use crate::record::{Better, Chart, Section, Series, Timeline};
 use base::units::{bytes, count, rounded, seconds};
 use bench::tpcc::{Constraint, Figures, Measured, Second, Transaction, check, load, run};
 use serde_json::{Map, Value, json};
@@ -34,6 +34,16 @@ pub fn tpcc_load(d: &load::Summary) -> Summary {
 pub fn tpcc_run(d: &run::Summary) -> Summary {
     let f = &d.figures;
     let mut s = Summary::new("bench tpcc run", "TPC-C, not an audited result");
+    s.title = format!("TPC-C on {}", d.server);
+    s.story = vec![format!(
+        "{} with {} in schema {}, no keying and think time: {:.1} New-Orders a minute. Not an audited result.",
+        things(d.connections as u64, "connection"),
+        things(d.warehouses.into(), "warehouse"),
+        d.schema,
+        f.tpmc()
+    )];
+    s.only_own_sections = true;
+    s.sections = vec![over_time(d)];
     s.add(place("server", &d.server, &d.schema));
     s.add(warehouses(d.warehouses));
     s.add(
@@ -55,8 +65,15 @@ pub fn tpcc_run(d: &run::Summary) -> Summary {
     s.add(
         Item::new("tpmC")
             .line(format!("{:.1}", f.tpmc()))
-            .number("tpmc", f.tpmc()),
+            .number("tpmc", f.tpmc())
+            .figure(f.tpmc(), "tpmC", Better::Higher),
     );
+    let order = f.of(Transaction::NewOrder).quantile(0.95);
+    let item = Item::new("p95 of New-Order");
+    s.add(match order {
+        Some(p95) => item.figure(millis(p95), "ms", Better::Lower),
+        None => item,
+    });
     add_counts(&mut s, f);
     let each = Transaction::ALL
         .into_iter()
@@ -82,6 +99,38 @@ pub fn tpcc_run(d: &run::Summary) -> Summary {
     let seconds: Vec<Value> = d.seconds.iter().map(second_json).collect();
     s.add(Item::keys().key("seconds_each", seconds));
     s
+}
+
+/// The workload second by second.
+fn over_time(d: &run::Summary) -> Section {
+    let line = |f: &dyn Fn(&Second) -> Option<f64>| {
+        d.seconds.iter().map(|s| (s.at as f64, f(s))).collect()
+    };
+    let chart = |title: &str, unit: &str, points| Chart {
+        title: title.to_owned(),
+        unit: unit.to_owned(),
+        series: vec![Series::line(title, points)],
+        ..Chart::default()
+    };
+    Section {
+        title: "Second by second".to_owned(),
+        timelines: vec![Timeline {
+            charts: vec![
+                chart(
+                    "Throughput",
+                    "tpmC",
+                    line(&|s| Some(s.new_orders as f64 * 60.0)),
+                ),
+                chart(
+                    "95th percentile of New-Order",
+                    "ms",
+                    line(&|s| ms(s.p95_new_order)),
+                ),
+            ],
+            ..Timeline::default()
+        }],
+        ..Section::default()
+    }
 }
 
 /// After the conditions were checked.
@@ -124,14 +173,14 @@ pub fn tpcc_check(d: &check::Summary) -> Summary {
 
 fn place(label: &'static str, server: &str, schema: &str) -> Item {
     Item::new(label)
-        .line(format!("{server}, schema {schema}"))
+        .shown(format!("{server}, schema {schema}"))
         .key("server", server)
         .key("schema", schema)
 }
 
 fn warehouses(n: u32) -> Item {
     Item::new("warehouses")
-        .line(count(n.into()))
+        .shown(count(n.into()))
         .key("warehouses", n)
 }
 

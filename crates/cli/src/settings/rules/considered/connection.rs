@@ -3,10 +3,11 @@
 
 use super::{Call, Considered};
 
-/// Whether an archive is copied, or a file looked at.
+/// Whether an archive is copied, a file looked at, or a directory measured.
 fn of_archives(c: &Call) -> bool {
     let is_file = c.line.starts_with("warm status ") && !c.has("-S");
-    (c.line.starts_with("copy ") || is_file) && !c.uri()
+    let directories = c.line.starts_with("bench disk ");
+    (c.line.starts_with("copy ") || is_file || directories) && !c.uri()
 }
 
 fn no_address(c: &Call) -> bool {

@@ -54,6 +54,7 @@ fn bars(d: &Summary) -> Vec<Bars> {
             note: "mean of the runs, with least and most".to_owned(),
             better: Better::Higher,
             to_first: false,
+            median: false,
             items: d
                 .methods
                 .iter()
@@ -71,6 +72,7 @@ fn bars(d: &Summary) -> Vec<Bars> {
                     .to_owned(),
             better: Better::Lower,
             to_first: false,
+            median: false,
             items: costly(d).map(|m| bar(m, &m.price())).collect(),
         },
     ]
