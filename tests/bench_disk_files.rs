@@ -206,6 +206,14 @@ fn file_systems_of_all_kinds_work_or_say_why_not() {
             .says(&["has no O_DIRECT", "page cache"]);
         nothing_left(memory.path());
     }
+    if let Some(xfs) = Mounted::new("xfs") {
+        let done = small(xfs.path())
+            .args(["--pattern", "doublewrite"])
+            .run()
+            .ok();
+        done.says(&["xfs on /dev/loop", "O_DIRECT"]);
+        nothing_left(xfs.path());
+    }
     let overlay = "lowerdir={}/lower,upperdir={}/upper,workdir={}/work";
     if let Some(overlay) = Mounted::without_device("overlay", overlay) {
         commits(overlay.path())

@@ -29,6 +29,7 @@ pub use verify::verify;
 pub use warm::{warm_check, warm_copy, warm_file, warm_load};
 
 use super::place;
+use crate::args::bench::Bench;
 use crate::args::doctor::Doctor;
 use crate::args::encryption::Rekey;
 use crate::args::report::Report;
@@ -60,6 +61,7 @@ pub fn applies(command: &Command) -> Result<()> {
         Command::Rekey(a) => rekey(a),
         Command::Doctor(a) => doctor(a),
         Command::Report(a) => report(a),
+        Command::Bench(Bench::Disk(a)) => disk(a),
         _ => Ok(()),
     }
 }

@@ -238,25 +238,25 @@ fn about(v: f64) -> String {
 /// What makes the figures of a volume doubtful.
 fn doubts(v: &Volume) -> Vec<String> {
     let mut doubts = Vec::new();
-    for p in v.patterns() {
-        let runs = v.runs(p).len();
-        let unsteady = v.unsteady(p);
-        if let Some(s) = Spread::of(&unsteady) {
-            doubts.push(format!(
-                "{}: {p}: not steady: in {} of {} the second half differs from the first by more than 10 % (median {:+.0} %)",
-                v.name,
-                unsteady.len(),
-                things(runs as u64, "run"),
-                s.median * 100.0
-            ));
-        }
-        if let Some(width) = v.noise(p) {
-            doubts.push(format!(
-                "{}: {p}: the runs differ by {:.0} %: a noisy machine, or a volume with bursts",
-                v.name,
-                width * 100.0
-            ));
-        }
+    let noisy = v.patterns().filter_map(|p| {
+        let width = v.noise(p)?;
+        Some(format!("{p} ({:.0} %)", width * 100.0))
+    });
+    let noisy: Vec<String> = noisy.collect();
+    if !noisy.is_empty() {
+        doubts.push(format!(
+            "{}: a noisy machine, or a volume with bursts: from the least to the most of the runs it is more than 10 % of the median for {}",
+            v.name,
+            noisy.join("; ")
+        ));
+    }
+    let unsteady: Vec<String> = v.patterns().filter_map(|p| unsteady(v, p)).collect();
+    if !unsteady.is_empty() {
+        doubts.push(format!(
+            "{}: not steady: the second half of a run differs from its first by more than 10 % for {}",
+            v.name,
+            unsteady.join("; ")
+        ));
     }
     if !v.direct {
         doubts.push(format!(
@@ -266,6 +266,22 @@ fn doubts(v: &Volume) -> Vec<String> {
         ));
     }
     doubts
+}
+
+/// A pattern with runs that were not steady, and in which direction they went.
+fn unsteady(v: &Volume, p: Pattern) -> Option<String> {
+    let changes = v.unsteady(p);
+    let direction = match (
+        changes.iter().any(|c| *c < 0.0),
+        changes.iter().any(|c| *c > 0.0),
+    ) {
+        (false, false) => return None,
+        (true, false) => "falling",
+        (false, true) => "rising",
+        (true, true) => "up and down",
+    };
+    let runs = things(v.runs(p).len() as u64, "run");
+    Some(format!("{p} ({} of {runs}, {direction})", changes.len()))
 }
 
 /// The main figures, by which runs are compared.
