@@ -75,11 +75,16 @@ fn becomes_a_replica(kind: Kind, by: By) {
         .out_of(&archive, &[])
         .code(10)
         .says(&["was made a replica by an earlier run", "--resume"]);
-    let of_replica = scene.dump(&scene.new, "b", &[]);
+    // This one is encrypted.
+    let passphrase = scene.directory.path().join("passphrase");
+    std::fs::write(&passphrase, "correct horse\n").expect("a file");
+    let key = ["--passphrase-file", passphrase.to_str().expect("a path")];
+    let of_replica = scene.dump(&scene.new, "b", &key);
     let third = start(kind, by, 34, &["--read-only=ON"]);
     Tool::new(["replica", "create"])
         .args([scene.source.uri(), third.uri()])
         .args(["--from-archive", &of_replica])
+        .args(key)
         .env("PENSTOCK_STATE", scene.state())
         .run()
         .ok()
