@@ -1,7 +1,7 @@
 //! An archive as the data of a new replica: what makes it fit, its accounts, and its place in the log of the source.
 //!
-//! Whose archive it is decides how far its place is believed. By GTID the sets say it: all that is in the archive must be in the
-//! log of the source, whichever server was dumped. A file and a position mean something in the log of one server only.
+//! Whose archive it is decides how far its place is believed. On MySQL the sets of GTIDs say it: all that is in the archive must be
+//! in the log of the source, whichever server was dumped. A file and a position mean something in the log of one server only.
 //!
 //! Invariant: what does not fit is refused before anything is changed.
 
@@ -231,29 +231,31 @@ impl Given {
         let gtids = match (&whose, mariadb) {
             (_, false) => p.gtid_executed.as_ref(),
             (Of::Source, true) => p.gtid_binlog_pos.as_ref(),
-            // What it applied as a replica; after a failover what it wrote itself.
-            (_, true) => p.gtid_slave_pos.as_ref().or(p.gtid_binlog_pos.as_ref()),
+            // What it applied as a replica.
+            (_, true) => p.gtid_slave_pos.as_ref(),
         };
         let gtids = gtids.filter(|_| by_gtid).cloned();
-        if gtids.is_none() {
-            match &whose {
-                Of::Other => {
-                    let what = format!(
-                        "{name} is of another server than the source ({}), and has no GTIDs that say how far it is",
-                        described(manifest)
-                    );
-                    return Err(refused(what, ANOTHER));
-                }
-                Of::Replica(at) if !at.exact => {
-                    let what = format!(
-                        "{name} is of a replica, and how far that had come in the log of its source is not exactly known: its applier had several workers"
-                    );
-                    return Err(refused(what, ANOTHER));
-                }
-                _ => {}
+        let described = described(manifest);
+        match &whose {
+            // A log of MariaDB that a replica wrote does not show where in a domain it begins.
+            Of::Other if gtids.is_none() || mariadb => {
+                let why = match mariadb {
+                    true => "",
+                    false => ", and has no GTIDs that say how far it is",
+                };
+                let what =
+                    format!("{name} is of another server than the source ({described}){why}");
+                return Err(refused(what, ANOTHER));
             }
+            Of::Replica(at) if gtids.is_none() && !at.exact => {
+                let what = format!(
+                    "{name} is of a replica, and how far that had come in the log of its source is not exactly known: its applier had several workers"
+                );
+                return Err(refused(what, ANOTHER));
+            }
+            _ => {}
         }
-        if gtids.is_none() && file.is_none() {
+        if file.is_none() && (gtids.is_none() || mariadb) {
             let what =
                 format!("{name} has no place in the log of the source: its server wrote none");
             return Err(refused(what, ANOTHER));
@@ -309,7 +311,10 @@ pub(crate) fn continues(source: &mut Side, from: &From, by_gtid: bool, again: &s
     };
     let missing = set(mariadb, &removed)?.without(&has);
     if missing.is_empty() {
-        return Ok(());
+        return match mariadb {
+            true => still_there(&mut source.conn, from, again).map_err(of_source),
+            false => Ok(()),
+        };
     }
     // Of a domain of MariaDB the last one that was removed.
     let up_to = if mariadb { "up to " } else { "" };

@@ -1,8 +1,9 @@
 //! Makes a server a replica of another one: copied, attached, caught up, compared.
 //!
-//! Steps, each a file: `check` (what would end badly is refused before anything is changed), `account` (the source's account for
-//! replication), `from_archive` (whether an archive fits, and its place in the source's log), `copying` of rows and accounts, `attach` (position and channel), `catch_up`, `compare` (both
-//! sides at one moment), `warming`. `made` records what was made, for `abort` and for a run that goes on.
+//! Steps, each a file: `check` (what would end badly is refused before anything is changed), `from_archive` (whether an archive
+//! fits, and its place in the source's log), `copying` of rows and accounts, `account` (the source's account for replication),
+//! `attach` (position and channel), `catch_up`, `compare` (both sides at one moment), `warming`. `made` records what was made, for
+//! `abort` and for a run that goes on (`earlier`).
 //!
 //! Invariants: nothing on the new server is overwritten, and no transaction of its own is left there that the source does not have;
 //! passwords are in no statement line of a process, no log and no record.

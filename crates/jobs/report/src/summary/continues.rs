@@ -192,5 +192,12 @@ mod tests {
                 .ends_with("MASTER_LOG_FILE='binlog.000007', MASTER_LOG_POS=4711")
         );
         assert!(ways(&Position::default(), &source("MySQL", "9.7.0"), true).is_none());
+        let statements = |copy| {
+            let of = source("MariaDB", "10.11.19-MariaDB");
+            let item = continues(&place, &of, copy);
+            item.keys[0].1["replica_by_gtid"].as_array().map(Vec::len)
+        };
+        assert_eq!(statements(Copy::Rows(Some(Flavour::MariaDb))), Some(2));
+        assert_eq!(statements(Copy::Rows(Some(Flavour::MySql))), Some(0));
     }
 }
