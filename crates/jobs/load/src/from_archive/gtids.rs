@@ -93,7 +93,7 @@ fn of_archive(t: &Target<'_>, plan: &LoadPlan) -> Result<Executed> {
     if other {
         return Err(usage(
             "--gtid-purged does not apply: the archive is from the other server, whose GTIDs the target does not understand",
-            "leave it out; a replica of the other flavour follows by file and position",
+            "leave it out; between MySQL and MariaDB a replica follows a position in the log",
         ));
     }
     let none = |why: &str| {
