@@ -2,8 +2,9 @@
 //! synced.
 
 use super::buffer::Buffer;
-use super::engine::{Engine, Op, PAGE, Pages, scatter};
+use super::engine::Engine;
 use super::figures::Measured;
+use super::pages::{Op, PAGE, Pages};
 use super::place::{DATA, DOUBLEWRITE};
 use super::random::Tested;
 use super::window::{Tally, Window, pass};
@@ -55,7 +56,7 @@ impl<'a> Cleaner<'a> {
             .write_all_at(&self.batch.bytes()[..pages * PAGE], 0)?;
         self.doublewrite.sync_data()?;
         let places: Vec<u64> = self.places.by_ref().take(pages).collect();
-        scatter(self.engine, self.data, &places, &self.page)?;
+        self.engine.scatter(self.data, &places, &self.page)?;
         self.data.sync_data()
     }
 }

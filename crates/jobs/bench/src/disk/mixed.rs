@@ -3,10 +3,10 @@
 
 use super::buffer::Buffer;
 use super::doublewrite::{BATCH, Cleaner};
-use super::engine::PAGE;
 use super::estimate::MODEL;
 use super::figures::Measured;
 use super::log::{Log, Sync};
+use super::pages::PAGE;
 use super::place::{DATA, LOG};
 use super::random::{Tested, log_size};
 use super::threads::each;

@@ -1,8 +1,8 @@
 //! What directories can do as places of a server's files: throughput and latency of the patterns in which InnoDB and a
 //! binary log read and write, side by side.
 //!
-//! `place` is a directory under test: it owns every file that is written, and removes it. `engine` reads and writes pages
-//! at a queue depth, by io_uring or threads; `log` is a log with group commit; `window` is the time that is measured.
+//! `place` is a directory under test: it owns every file that is written, and removes it. `engine` reads and writes `pages`
+//! at a queue depth, by io_uring (`ring`) or `threads`; `log` is a log with group commit; `window` is the time that is measured.
 //! The patterns are made of these: `sequential`, `random`, `commits`, `doublewrite`, `small_files`, `mixed`. `figures`
 //! puts the runs together, `estimate` says what they mean for TPC-C, `of_server` finds a server's directories.
 //! Invariants: nothing is written but new files in a directory of this benchmark's own; they are removed on every way
@@ -16,8 +16,10 @@ pub mod estimate;
 mod figures;
 mod file_system;
 mod log;
+mod measure;
 mod mixed;
 mod of_server;
+mod pages;
 mod pattern;
 mod place;
 mod random;
@@ -154,8 +156,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
                     values: vec![("run", f64::from(n))],
                 }));
                 let window = Window::new(ramp, measure);
-                let measured = pattern
-                    .measure(run, tested, window)
+                let measured = measure::measure(*pattern, run, tested, window)
                     .map_err(|e| e.context(format_args!("{pattern} in {}", volume.name)))?;
                 volume.add(*pattern, measured, begin.elapsed());
             }

@@ -1,11 +1,5 @@
-//! The patterns: what each is called, what it counts, and how it is measured.
+//! The patterns: what each is called, what it counts, and which files it needs.
 
-use super::figures::Measured;
-use super::random::Tested;
-use super::window::Window;
-use super::{commits, doublewrite, mixed, sequential, small_files};
-use base::Result;
-use run::Run;
 use std::fmt;
 
 /// A way in which a server uses its disk.
@@ -157,23 +151,6 @@ impl Pattern {
     /// Whether it writes a doublewrite file.
     pub fn needs_doublewrite(self) -> bool {
         matches!(self, Pattern::Doublewrite | Pattern::Mixed)
-    }
-
-    /// One measurement.
-    pub fn measure(self, run: &Run, tested: &mut Tested, window: Window) -> Result<Measured> {
-        match self {
-            Pattern::Append => sequential::new_file(run, tested, window, false),
-            Pattern::Preallocated => sequential::new_file(run, tested, window, true),
-            Pattern::Rewrite => sequential::rewrite(run, tested, window),
-            Pattern::Read => sequential::read(run, tested, window),
-            Pattern::RandomRead(depth) => tested.random_read(run, depth, window),
-            Pattern::RandomWrite(depth) => tested.random_write(run, depth, window),
-            Pattern::Commit(sessions) => commits::fdatasync(run, tested, sessions, window),
-            Pattern::CommitFsync => commits::fsync(run, tested, window),
-            Pattern::Doublewrite => doublewrite::measure(run, tested, window),
-            Pattern::SmallFiles => small_files::measure(run, tested, window),
-            Pattern::Mixed => mixed::measure(run, tested, window),
-        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! A directory under test with its files, and the patterns that read and write pages of the large one.
 
 use super::buffer::Buffer;
-use super::engine::{Engine, Op, PAGE, Pages};
+use super::engine::Engine;
 use super::figures::Measured;
+use super::pages::{BLOCK, Op, PAGE, Pages};
 use super::pattern::Pattern;
 use super::place::{DATA, DOUBLEWRITE, LOG, Place, failed};
-use super::sequential::BLOCK;
 use super::window::{Tally, Window, pass};
 use base::{Counters, Error, Kind, Result};
 use run::Run;
@@ -184,7 +184,7 @@ impl Tested {
         let file = self.file(DATA)?;
         self.forget(file)?;
         let pages = self.pages(file, Op::Read, depth, seed);
-        let tally = pages.run(self.engine, run, &self.counters, window)?;
+        let tally = self.engine.pages(&pages, run, &self.counters, window)?;
         let elapsed = tally.elapsed();
         Ok(Measured::new(tally, elapsed, elapsed))
     }
@@ -194,7 +194,7 @@ impl Tested {
         let seed = self.next_seed();
         let file = self.file(DATA)?;
         let pages = self.pages(file, Op::Write, depth, seed);
-        let tally = pages.run(self.engine, run, &self.counters, window)?;
+        let tally = self.engine.pages(&pages, run, &self.counters, window)?;
         self.synced(file, tally)
     }
 

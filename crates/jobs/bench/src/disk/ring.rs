@@ -9,7 +9,7 @@
 )]
 
 use super::buffer::Buffer;
-use super::engine::{Op, PAGE, Pages, broken};
+use super::pages::{Op, PAGE, Pages, broken};
 use super::window::{Tally, Window, pass};
 use base::{Counters, Result};
 use io_uring::{IoUring, Probe, opcode, squeue, types};

@@ -2,6 +2,7 @@
 
 use super::buffer::Buffer;
 use super::figures::Measured;
+use super::pages::BLOCK;
 use super::place::{DATA, NEW};
 use super::random::Tested;
 use super::window::{Tally, Window, pass};
@@ -11,9 +12,6 @@ use rustix::fs as rfs;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::Instant;
-
-/// A block: what servers and backups write and read at once, or less.
-pub const BLOCK: usize = 1 << 20;
 
 /// A new file, until it has the size of the large one or the time is over. There is no ramp: it begins empty.
 pub fn new_file(

@@ -2,8 +2,8 @@
 //! each new binary log do.
 
 use super::buffer::Buffer;
-use super::engine::PAGE;
 use super::figures::Measured;
+use super::pages::PAGE;
 use super::place::SMALL;
 use super::random::Tested;
 use super::window::{Tally, Window, pass};

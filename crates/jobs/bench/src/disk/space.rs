@@ -3,10 +3,10 @@
 //! Invariant: a tenth of a file system stays free, also where several directories are on one.
 
 use super::Options;
+use super::pages::BLOCK;
 use super::pattern::Pattern;
 use super::place::Place;
 use super::random::room;
-use super::sequential::BLOCK;
 use base::units::{bytes, printable};
 use base::{Error, Kind, Result};
 

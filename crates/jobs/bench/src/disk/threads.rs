@@ -1,7 +1,7 @@
 //! Pages by threads: one for each operation of the queue, each with pread and pwrite.
 
 use super::buffer::Buffer;
-use super::engine::{Op, PAGE, Pages, broken};
+use super::pages::{Op, PAGE, Pages, broken};
 use super::window::{Tally, Window, pass};
 use base::{Counters, Error, Kind, Result};
 use run::Run;
