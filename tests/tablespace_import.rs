@@ -490,10 +490,14 @@ fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
         "dropped and loaded by SQL",
     ]);
     equal(pair, pair.target(), "a damaged page");
-    // Found in the file that was built, when it is read again.
-    let done = meanwhile(pair, "a file is built#1", || damage(4 * 16384 + 200));
+    // Found in the file that was built, when it is read again. The root of the clustered index is the page that every
+    // file has, also the small one, which is the first to be finished on some machines.
+    let root = if pair.is_mysql() { 4 } else { 3 };
+    let done = meanwhile(pair, "a file is built#1", || damage(root * 16384 + 200));
     done.code(3).says(&[
-        "the tablespace that was built for it differs: page 4: its checksum is wrong",
+        &format!(
+            "the tablespace that was built for it differs: page {root}: its checksum is wrong"
+        ),
         "dropped and loaded by SQL",
     ]);
     equal(
