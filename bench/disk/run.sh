@@ -88,7 +88,8 @@ disk_against_fio() {
         [random-write]='random_write_1 random_write_4 random_write_16 random_write_64'
         [commit]='commit_1 commit_fsync_1'
     )
-    FIO=$(mktemp -d "$dir/penstock-bench-fio.XXXXXX")
+    FIO=$dir/penstock-bench-fio.$$
+    mkdir "$FIO"
     trap disk_cleanup EXIT
     say "files for fio"
     fio --name=fill --rw=write --bs=1M --direct=1 --size="$size" --filename="$FIO/data" --end_fsync=1 >"$WORK/out"

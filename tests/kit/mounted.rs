@@ -9,20 +9,25 @@ pub struct Mounted {
     point: PathBuf,
 }
 
+/// Where one is mounted; `None` where this account cannot mount, which counts as a skip.
+fn place(kind: &str) -> Option<tempfile::TempDir> {
+    if !rustix::process::geteuid().is_root() {
+        testkit::skip(kind, format!("mounting {kind} needs root"));
+        return None;
+    }
+    let directory = tempfile::Builder::new()
+        .prefix("penstock-fs-")
+        .tempdir_in("/tmp");
+    Some(directory.expect("a directory"))
+}
+
 /// Its size in bytes: the file is sparse.
 const SIZE: u64 = 4 << 30;
 
 impl Mounted {
     /// `xfs` or `btrfs`; `None` where this machine cannot make or mount one, which counts as a skip.
     pub fn new(kind: &str) -> Option<Mounted> {
-        if !rustix::process::geteuid().is_root() {
-            testkit::skip(kind, format!("mounting {kind} needs root"));
-            return None;
-        }
-        let directory = tempfile::Builder::new()
-            .prefix("penstock-fs-")
-            .tempdir_in("/tmp")
-            .expect("a directory");
+        let directory = place(kind)?;
         let image = directory.path().join("image");
         let file = std::fs::File::create(&image).expect("a file");
         file.set_len(SIZE).expect("its size");
@@ -51,14 +56,7 @@ impl Mounted {
     /// A file system that needs no device (`tmpfs`, `ramfs`, `overlay`), with these options of mount; `{}` in them is a
     /// new directory beside the mount. `None` where this machine cannot mount it, which counts as a skip.
     pub fn without_device(kind: &str, options: &str) -> Option<Mounted> {
-        if !rustix::process::geteuid().is_root() {
-            testkit::skip(kind, format!("mounting {kind} needs root"));
-            return None;
-        }
-        let directory = tempfile::Builder::new()
-            .prefix("penstock-fs-")
-            .tempdir_in("/tmp")
-            .expect("a directory");
+        let directory = place(kind)?;
         for name in ["m", "lower", "upper", "work"] {
             std::fs::create_dir(directory.path().join(name)).expect("a directory");
         }

@@ -150,43 +150,38 @@ fn head(d: &bench::disk::Summary, first: &str) -> Vec<String> {
 }
 
 fn rates(d: &bench::disk::Summary) -> Table {
-    let row = |p: &Pattern| {
-        let (unit, factor) = unit(*p);
-        let cell = |v: &Volume| {
-            let s = v.spread(*p).map(|s| s.times(factor));
-            s.map_or_else(|| "-".to_owned(), |s| spread(s, v.runs(*p).len()))
-        };
-        let cells = d.volumes.iter().map(cell);
-        std::iter::once(format!("{p}, {unit}"))
-            .chain(cells)
-            .collect()
-    };
-    let head = head(d, "median (least … most of the runs)");
-    Table {
-        indent: 2,
-        numbers: true,
-        rows: std::iter::once(head)
-            .chain(patterns(d).iter().map(row))
-            .collect(),
-    }
+    let name = |p: Pattern| format!("{p}, {}", unit(p).0);
+    table(d, "median (least … most of the runs)", name, |p, v| {
+        let s = v.spread(p).map(|s| s.times(unit(p).1));
+        s.map(|s| spread(s, v.runs(p).len()))
+    })
 }
 
 fn latencies(d: &bench::disk::Summary) -> Table {
+    let name = |p: Pattern| format!("{p}, {}", p.operation());
+    table(d, "ms: p50 / p99 / longest", name, |p, v| {
+        let l = v.latency(p)?;
+        Some(format!("{} / {} / {}", ms(l.p50), ms(l.p99), ms(l.max)))
+    })
+}
+
+/// A line for each pattern, and a column for each volume.
+fn table(
+    d: &bench::disk::Summary,
+    title: &str,
+    name: impl Fn(Pattern) -> String,
+    cell: impl Fn(Pattern, &Volume) -> Option<String>,
+) -> Table {
     let row = |p: &Pattern| {
-        let cell = |v: &Volume| match v.latency(*p) {
-            Some(l) => format!("{} / {} / {}", ms(l.p50), ms(l.p99), ms(l.max)),
-            None => "-".to_owned(),
-        };
-        let cells = d.volumes.iter().map(cell);
-        std::iter::once(format!("{p}, {}", p.operation()))
-            .chain(cells)
+        let cells = d.volumes.iter().map(|v| cell(*p, v));
+        std::iter::once(name(*p))
+            .chain(cells.map(|c| c.unwrap_or_else(|| "-".to_owned())))
             .collect()
     };
-    let head = head(d, "ms: p50 / p99 / longest");
     Table {
         indent: 2,
         numbers: true,
-        rows: std::iter::once(head)
+        rows: std::iter::once(head(d, title))
             .chain(patterns(d).iter().map(row))
             .collect(),
     }
