@@ -83,13 +83,18 @@ impl New {
     }
 }
 
-both!(gtids_let_a_replica_go_on);
-fn gtids_let_a_replica_go_on(pair: &Pair) {
+/// Three rows, and an account that may follow.
+fn three_rows(pair: &Pair) {
     pair.fill(
         "CREATE DATABASE gt; CREATE TABLE gt.t (id INT PRIMARY KEY, v VARCHAR(20)); \
         INSERT INTO gt.t VALUES (1, 'a'), (2, 'b'), (3, 'c'); \
         CREATE USER t_gt@'%' IDENTIFIED BY 'of-G1'; GRANT REPLICATION SLAVE ON *.* TO t_gt@'%'",
     );
+}
+
+both!(gtids_let_a_replica_go_on);
+fn gtids_let_a_replica_go_on(pair: &Pair) {
+    three_rows(pair);
     pair.dump("a", &["--schemas", "gt"]).ok();
     pair.dump("none", &["--schemas", "gt", "--consistency", "none"])
         .code(3);
@@ -134,6 +139,9 @@ fn gtids_let_a_replica_go_on(pair: &Pair) {
         )
         .ok();
     assert_eq!(done.summary()["gtids"], statement);
+    // It is an archive of one schema.
+    let notes = done.summary()["notes"].to_string();
+    assert!(notes.contains("a part of its data"), "{notes}");
     new.follow(pair);
     // Nothing is loaded twice.
     let again = new.load(pair, "a", &["--gtid-purged", "set", "--allow-same-server"]);
@@ -142,11 +150,7 @@ fn gtids_let_a_replica_go_on(pair: &Pair) {
 
 both!(gtids_are_added_and_not_set_after_exceptions);
 fn gtids_are_added_and_not_set_after_exceptions(pair: &Pair) {
-    pair.fill(
-        "CREATE DATABASE gt; CREATE TABLE gt.t (id INT PRIMARY KEY, v VARCHAR(20)); \
-        INSERT INTO gt.t VALUES (1, 'a'), (2, 'b'), (3, 'c'); \
-        CREATE USER t_gt@'%' IDENTIFIED BY 'of-G1'; GRANT REPLICATION SLAVE ON *.* TO t_gt@'%'",
-    );
+    three_rows(pair);
     pair.dump("a", &["--schemas", "gt"]).ok();
     pair.fill("INSERT INTO gt.t VALUES (4, 'later')");
     let Some(new) = New::start(pair) else { return };

@@ -213,3 +213,21 @@ fn a_preview_of_a_dump(pair: &Pair) {
     none.says(&["GRANT ", "t_none"]);
     assert!(!pair.path("b").exists() && !pair.path("c").exists());
 }
+
+both!(a_preview_names_an_interrupted_load);
+fn a_preview_names_an_interrupted_load(pair: &Pair) {
+    fill(pair);
+    pair.dump("a", &["--schemas", "pv,pv2"]).ok();
+    let load = Tool::new(["load"]).arg(pair.path("a")).arg("--socket");
+    let load = load.arg(pair.target().socket()).args(["--user", "root"]);
+    load.env("PENSTOCK_KILL_AT", "a table is created#2")
+        .run()
+        .code(137);
+    let before = state(pair);
+    pair.load("a", &["--dry-run"])
+        .code(10)
+        .says(&["was interrupted", "--resume"]);
+    assert_eq!(state(pair), before);
+    pair.load("a", &["--resume"]).ok();
+    pair.verify_against("a", pair.target()).ok();
+}

@@ -14,8 +14,8 @@ use archive::manifest::{Manifest, SourcePosition};
 use archive::{Archive, FileRecord};
 use base::units::printable;
 use base::{Error, Kind, Result};
+use binlog::gtid::mariadb;
 use binlog::gtid::mariadb::Gtid;
-use binlog::gtid::{Executed, mariadb};
 use rows::accounts::{Found, OF_THE_SERVER, adapt, file, make};
 use rows::archives;
 use run::failure;
@@ -143,17 +143,7 @@ impl Given {
             let what = "was dumped with --consistency none: its tables are of different points in time, and it has no place in the log";
             return wrong(what.to_owned(), ANOTHER);
         }
-        let selections = [
-            ("includeSchemas", "--include-schemas"),
-            ("excludeSchemas", "--exclude-schemas"),
-            ("includeTables", "--include-tables"),
-            ("excludeTables", "--exclude-tables"),
-        ];
-        let given: Vec<&str> = selections
-            .iter()
-            .filter(|(key, _)| said(key).is_some())
-            .map(|(_, option)| *option)
-            .collect();
+        let given = manifest.selections();
         if !given.is_empty() {
             let what = format!(
                 "has only a part of its server ({}): the log changes the rest, too",
@@ -290,12 +280,12 @@ pub(crate) fn continues(source: &mut Side, from: &From, by_gtid: bool, again: &s
         return still_there(&mut source.conn, from, again).map_err(of_source);
     };
     let mariadb = source.id.is_mariadb();
-    let has = set(mariadb, gtids)?;
+    let has = run::gtids::parse(mariadb, gtids)?;
     let unknown = match mariadb {
         true => unknown_to(source, gtids)?,
         false => {
             let executed = of_server(source, "SELECT @@GLOBAL.gtid_executed")?;
-            let unknown = has.without(&set(false, &executed)?);
+            let unknown = has.without(&run::gtids::parse(false, &executed)?);
             (!unknown.is_empty()).then(|| unknown.to_string())
         }
     };
@@ -309,7 +299,7 @@ pub(crate) fn continues(source: &mut Side, from: &From, by_gtid: bool, again: &s
         true => begins_after(source)?,
         false => of_server(source, "SELECT @@GLOBAL.gtid_purged")?,
     };
-    let missing = set(mariadb, &removed)?.without(&has);
+    let missing = run::gtids::parse(mariadb, &removed)?.without(&has);
     if missing.is_empty() {
         return match mariadb {
             true => still_there(&mut source.conn, from, again).map_err(of_source),
@@ -326,14 +316,6 @@ pub(crate) fn continues(source: &mut Side, from: &From, by_gtid: bool, again: &s
 
 fn of_server(source: &mut Side, sql: &str) -> Result<String> {
     value(&mut source.conn, sql, "cannot read its GTIDs").map_err(of_source)
-}
-
-fn set(mariadb: bool, text: &str) -> Result<Executed> {
-    let joined: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    Executed::parse(mariadb, &joined).ok_or_else(|| {
-        let what = format!("this is no list of GTIDs: {joined}");
-        Error::new(Kind::Archive, printable(&what))
-    })
 }
 
 /// What a source of MariaDB has not written into its log, of the last transactions of each domain.

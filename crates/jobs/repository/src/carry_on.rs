@@ -1,7 +1,7 @@
 //! The log behind a backup, applied by the server that the backup was restored into.
 
 use crate::point_in_time::{Log, Plan, executed_after, of_backup};
-use crate::target::{executed, nothing_twice};
+use crate::target::nothing_twice;
 use base::Result;
 use binlog::gtid::Executed;
 use run::{Run, failure};
@@ -48,7 +48,7 @@ fn seed(run: &Run, plan: &Plan, options: &wire::Options) -> Result<()> {
         return Ok(());
     }
     // The restore of the backup may have taken hours.
-    let theirs = executed(&mut conn)?;
+    let theirs = run::gtids::executed(&mut conn, false)?;
     nothing_twice(plan, &theirs)?;
     let missing = held.without(&theirs);
     if !missing.is_empty() {

@@ -7,8 +7,7 @@ use crate::point_in_time::{Log, Plan, executed_after, of_backup};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use binlog::gtid::Executed;
-use run::{Run, failure};
-use wire::Conn;
+use run::Run;
 
 /// Where a backup is restored to.
 pub enum At<'a> {
@@ -35,7 +34,7 @@ pub fn check_target(run: &Run, plan: &Plan, at: &At<'_>) -> Result<()> {
     }
     let (mut conn, identity) = run::connect::open(run, options)?;
     if identity.is_mysql() && identity.variable("gtid_mode") == Some("ON") {
-        nothing_twice(plan, &executed(&mut conn)?)?;
+        nothing_twice(plan, &run::gtids::executed(&mut conn, false)?)?;
     }
     if plan.accounts.is_empty() {
         return Ok(());
@@ -56,16 +55,6 @@ pub fn check_target(run: &Run, plan: &Plan, at: &At<'_>) -> Result<()> {
             Ok(())
         }
     }
-}
-
-/// What MySQL has executed.
-pub(crate) fn executed(conn: &mut Conn) -> Result<Executed> {
-    let rows = conn.fetch("SELECT @@GLOBAL.gtid_executed");
-    let rows = rows.map_err(|e| failure::wire("cannot see what the target has executed", e))?;
-    let cell = rows.into_iter().next().and_then(|r| r.into_iter().next());
-    let text = String::from_utf8_lossy(&cell.flatten().unwrap_or_default()).into_owned();
-    let text = text.replace(['\n', ' '], "");
-    Ok(Executed::parse(false, &text).unwrap_or_else(|| Executed::empty(false)))
 }
 
 /// Refuses a server that believes to have transactions of the log already, because its applier would pass over them in silence.

@@ -8,6 +8,7 @@ pub mod bottleneck;
 pub mod connect;
 pub mod control;
 pub mod failure;
+pub mod gtids;
 pub mod host;
 pub mod memory;
 mod phase;

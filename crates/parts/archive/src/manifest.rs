@@ -312,6 +312,20 @@ impl TableRecord {
 }
 
 impl Manifest {
+    /// The options of its dump that left a part of the server out, if any did.
+    pub fn selections(&self) -> Vec<&'static str> {
+        let all = [
+            ("includeSchemas", "--include-schemas"),
+            ("excludeSchemas", "--exclude-schemas"),
+            ("includeTables", "--include-tables"),
+            ("excludeTables", "--exclude-tables"),
+        ];
+        let given = all
+            .into_iter()
+            .filter(|(key, _)| self.options.contains_key(*key));
+        given.map(|(_, option)| option).collect()
+    }
+
     /// A manifest of this version without content.
     pub fn new(tool: &str, tool_version: &str) -> Self {
         Self {

@@ -68,7 +68,7 @@ pub fn preview(a: &Loading) -> Result<()> {
         (
             a.resume,
             "--dry-run shows a load from its beginning, and --resume continues one",
-            "leave one of the two out; without --resume nothing is loaded twice either: an interrupted load is named",
+            "leave one of the two out; --dry-run alone names an interrupted load",
         ),
         (
             a.recording.record.is_some(),

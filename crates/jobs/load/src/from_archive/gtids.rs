@@ -29,7 +29,7 @@ pub(super) fn check(t: &mut Target<'_>, plan: &LoadPlan) -> Result<Option<String
         ));
     }
     may_set(t)?;
-    let there = executed(t)?;
+    let there = run::gtids::executed(&mut t.conn, !t.id.is_mysql())?;
     // A run before may have done it.
     if held.is_within(&there) {
         return Ok(Some(known(&held)));
@@ -53,7 +53,7 @@ pub(super) fn set(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
         return Ok(());
     }
     let held = of_archive(t, plan)?;
-    let there = executed(t)?;
+    let there = run::gtids::executed(&mut t.conn, !t.id.is_mysql())?;
     if held.is_within(&there) {
         t.report.gtids = Some(known(&held));
         return Ok(());
@@ -67,15 +67,18 @@ pub(super) fn set(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     }
     failpoint::reached("GTIDs are about to be set");
     match t.conn.execute(&sql) {
-        Ok(_) => t.report.gtids = Some(sql),
+        Ok(_) => {}
         Err(wire::Error::Server(e)) => {
             let what = format!("GTIDs are not set: {e}; the statement is {sql}");
             t.report.exceptions.push(printable(&what));
+            return Ok(());
         }
         Err(e) => return Err(failure::wire("cannot set the GTIDs", e)),
     }
-    if !t.options.filter.takes_all() {
-        t.report.remarks.push("the target counts all transactions of the archive's source as executed, and a part of its data was loaded: a replica needs filters for the rest".to_owned());
+    t.report.gtids = Some(sql);
+    let part_of_source = plan.archive.manifest().map(|m| m.selections());
+    if part_of_source.is_some_and(|s| !s.is_empty()) || plan.is_part() {
+        t.report.remarks.push("the target counts all transactions of the archive's source as executed, and has a part of its data: a replica needs filters for the rest".to_owned());
     }
     if t.id.is_mysql() && !t.options.skip_binlog && t.options.managed.is_none() {
         t.report.remarks.push("the load itself is in the target's binary log, as transactions of its own; with --skip-binlog it would not be".to_owned());
@@ -128,27 +131,11 @@ fn of_archive(t: &Target<'_>, plan: &LoadPlan) -> Result<Executed> {
             Some(root.gtid_executed.clone())
         }
     };
-    let text = text.unwrap_or_default().replace(['\n', ' '], "");
+    let text = text.unwrap_or_default();
     if text.is_empty() {
         return Err(none("the archive has no GTIDs"));
     }
-    Executed::parse(mariadb, &text)
-        .ok_or_else(|| none(&printable(&format!("its GTIDs cannot be read: {text}"))))
-}
-
-/// What the target has executed, as a replica sees it.
-fn executed(t: &mut Target<'_>) -> Result<Executed> {
-    let mariadb = !t.id.is_mysql();
-    let sql = match mariadb {
-        true => "SELECT @@GLOBAL.gtid_slave_pos",
-        false => "SELECT @@GLOBAL.gtid_executed",
-    };
-    let cannot = |e| failure::wire("cannot read the target's GTIDs", e);
-    let rows = t.conn.fetch(sql).map_err(cannot)?;
-    let cell = rows.into_iter().next().and_then(|r| r.into_iter().next());
-    let text = String::from_utf8_lossy(&cell.flatten().unwrap_or_default()).into_owned();
-    let text = text.replace(['\n', ' '], "");
-    Ok(Executed::parse(mariadb, &text).unwrap_or_else(|| Executed::empty(mariadb)))
+    run::gtids::parse(mariadb, &text)
 }
 
 /// What sets them.

@@ -232,6 +232,16 @@ impl LoadPlan {
             && !self.selected_views().any(same_view)
     }
 
+    /// Whether something of the archive is not selected.
+    pub(super) fn is_part(&self) -> bool {
+        let all = self.archive.schemas();
+        let whole = |p: &SchemaSelection| {
+            let schema = &all[p.at];
+            p.whole && p.tables.len() == schema.tables.len() && p.views.len() == schema.views.len()
+        };
+        self.schemas.len() < all.len() || !self.schemas.iter().all(whole)
+    }
+
     /// Views that are loaded.
     pub(super) fn views(&self) -> u64 {
         self.schemas.iter().map(|p| p.views.len() as u64).sum()

@@ -9,7 +9,7 @@ use crate::repair::Repairable;
 use crate::script::{Allowed, Statement};
 use crate::summary::display_name;
 use crate::tablespace::MethodPlan;
-use crate::target::Target;
+use crate::target::{Target, refused};
 use archive::open::Table;
 use base::Result;
 use base::units::printable;
@@ -109,8 +109,16 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
 /// returned.
 fn there(t: &mut Target<'_>, plan: &LoadPlan) -> Result<Vec<String>> {
     journal::name_is_free(plan)?;
+    let identity = journal::identity(plan)?;
+    if journal::Journal::find(t, journal::home(plan), &identity)?.is_some() {
+        return Err(
+            refused("a load of this archive into this target was interrupted").hint(
+                "penstock load --resume continues it, and loads nothing twice; there is no preview of that",
+            ),
+        );
+    }
     let existing = ExistingObjects::look(t, plan)?;
-    let earlier = Repairable::find(t, &journal::identity(plan)?);
+    let earlier = Repairable::find(t, &identity);
     if let Some(earlier) = earlier
         && !existing.found.is_empty()
         && existing.missing.iter().all(|m| earlier.left_out(m))
