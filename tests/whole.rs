@@ -8,6 +8,7 @@ mod kit;
 
 mod accounts;
 mod after_loads;
+mod articles;
 mod bench_compare;
 mod bench_disk;
 mod bench_disk_files;

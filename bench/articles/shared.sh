@@ -48,6 +48,7 @@ article() {
         cp "$WORK/found.json" "$RECORDING.json"
         cp "$WORK/found.md" "$RECORDING.md"
         say "recorded as $RECORDING.md and $RECORDING.json"
+        articles_page
     fi
     page=${page:-$TARGET/articles/$name.html}
     mkdir -p "$(dirname "$page")"
@@ -74,6 +75,19 @@ articles() {
     need_tools
     penstock report --quiet --force --to "$TARGET/articles/index.html" "${records[@]}" >"$WORK/out"
     title "All in one page: $TARGET/articles/index.html"
+}
+
+# The recorded runs as a part of docs/articles.md.
+articles_page() {
+    local page=docs/articles.md file
+    {
+        sed '/^## Recorded$/q' "$page"
+        for file in bench/articles/[0-9]*.md; do
+            printf '\n'
+            sed 's/^# /### /' "$file"
+        done
+    } >"$WORK/page.md"
+    cp "$WORK/page.md" "$page"
 }
 
 article_names() {
