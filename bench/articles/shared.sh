@@ -228,7 +228,37 @@ second_host() {
     HOST_LINK=$link
 }
 
-# A file system in a file, on a loop device: loop_directory NAME SIZE sets LOOP_DIRECTORY and LOOP_DEVICE; false with LACKING.
+# An ssh server on the second host, for this user, with keys of its own; its link carries so many bits a second if the kernel can do that:
+# second_host_ssh RATE. Sets SSH (the client's command without a host), SSH_HOST, SSH_PORT, and PENSTOCK_SSH; false with LACKING.
+second_host_ssh() {
+    local keys="$WORK/ssh-keys"
+    LACKING='' SSH_PORT=2222 SSH_HOST=$SECOND_ADDRESS
+    need sshd:openssh-server ssh:openssh-client
+    mkdir -p "$keys" /run/sshd
+    chmod 700 "$keys"
+    ssh-keygen -q -t ed25519 -N '' -f "$keys/host"
+    ssh-keygen -q -t ed25519 -N '' -f "$keys/user"
+    cp "$keys/user.pub" "$keys/authorized"
+    printf '[%s]:%s %s\n' "$SSH_HOST" "$SSH_PORT" "$(cut -d ' ' -f 1,2 "$keys/host.pub")" >"$keys/known"
+    printf '%s\n' "Port $SSH_PORT" "ListenAddress $SSH_HOST" "HostKey $keys/host" "AuthorizedKeysFile $keys/authorized" 'PidFile none' 'StrictModes no' \
+        'UsePAM no' 'PasswordAuthentication no' 'PermitRootLogin yes' 'Subsystem sftp internal-sftp' >"$keys/sshd.conf"
+    ip netns exec "$HOST_NAMESPACE" "$(command -v sshd)" -D -f "$keys/sshd.conf" -E "$keys/log" &
+    BACKGROUND+=("$!")
+    SSH=(ssh -F none -i "$keys/user" -o "UserKnownHostsFile=$keys/known" -o BatchMode=yes -p "$SSH_PORT")
+    export PENSTOCK_SSH="ssh -F none -i $keys/user -oUserKnownHostsFile=$keys/known"
+    SSH_USER=$(id -un)
+    local n
+    for ((n = 0; n < 50; n++)); do
+        "${SSH[@]}" "$SSH_USER@$SSH_HOST" true 2>"$WORK/out" && break
+        sleep 0.1
+    done
+    ((n < 50)) || { LACKING="an ssh server on the second host: $(tail -n 1 "$WORK/out")"; return 1; }
+    if [[ -n ${1:-} ]] && ! { have tc && tc qdisc add dev "$HOST_LINK" root tbf rate "$1" burst 1mb latency 50ms 2>"$WORK/out"; }; then
+        found_lacks "a link of $1" '-' "the kernel does not shape traffic: $(tail -n 1 "$WORK/out")"
+    fi
+}
+
+# A file system in a file, on a loop device: loop_directory NAME SIZE [xfs] sets LOOP_DIRECTORY and LOOP_DEVICE; false with LACKING.
 loop_directory() {
     local image="$WORK/$1.image"
     LACKING='' LOOP_DIRECTORY="$WORK/$1" LOOP_DEVICE=''
@@ -243,7 +273,10 @@ loop_directory() {
         return 1
     fi
     at_end losetup --detach "$LOOP_DEVICE"
-    mkfs.ext4 -q -F "$LOOP_DEVICE" >"$WORK/out" 2>&1
+    case ${3:-ext4} in
+    ext4) mkfs.ext4 -q -F "$LOOP_DEVICE" >"$WORK/out" 2>&1 ;;
+    xfs) need mkfs.xfs:xfsprogs && mkfs.xfs -q -f -m reflink=1 "$LOOP_DEVICE" >"$WORK/out" 2>&1 ;;
+    esac
     mkdir -p "$LOOP_DIRECTORY"
     if ! mount "$LOOP_DEVICE" "$LOOP_DIRECTORY" 2>"$WORK/out"; then
         LACKING="a mount of a loop device: $(tail -n 1 "$WORK/out")"
