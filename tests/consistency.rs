@@ -1,6 +1,8 @@
 //! A dump is a consistent snapshot while other sessions write. Its read lock is short, bounded and
 //! released, and no session of the dump remains on the server.
 
+mod ways;
+
 use crate::kit::waiting::{PROMPT, Statement, until, until_some};
 use crate::kit::{COUNT, Pair, Tool, both};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,7 +21,7 @@ fn bank(pair: &Pair) {
 }
 
 /// Makes transfers until `stop`, and counts them in `done`.
-fn transfers(pair: &Pair, writer: u32, stop: &AtomicBool, done: &AtomicU64) {
+fn transfers(pair: &Pair, writer: u32, pause: Duration, stop: &AtomicBool, done: &AtomicU64) {
     let mut conn = pair.source().conn().expect("a connection");
     let mut n = 0u32;
     while !stop.load(Ordering::SeqCst) {
@@ -47,6 +49,7 @@ fn transfers(pair: &Pair, writer: u32, stop: &AtomicBool, done: &AtomicU64) {
             }
         }
         done.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(pause);
     }
 }
 
@@ -63,85 +66,120 @@ fn no_connection_left(pair: &Pair) {
 both!(a_dump_under_load_is_a_consistent_snapshot);
 fn a_dump_under_load_is_a_consistent_snapshot(pair: &Pair) {
     bank(pair);
-    let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
-    let summary = std::thread::scope(|scope| {
-        for writer in 0..2 {
-            let (stop, done) = (&stop, &done);
-            scope.spawn(move || transfers(pair, writer, stop, done));
-        }
-        until("transfers", || done.load(Ordering::SeqCst) >= 20);
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            pair.dump("a", &["--json", "--chunk-size", "64k"])
-                .ok()
-                .summary()
-        }));
-        let then = done.load(Ordering::SeqCst);
-        let go_on = std::panic::catch_unwind(|| {
-            until("writers go on after the dump", || {
-                done.load(Ordering::SeqCst) > then
-            });
-        });
-        stop.store(true, Ordering::SeqCst);
-        go_on.unwrap_or_else(|e| std::panic::resume_unwind(e));
-        outcome.unwrap_or_else(|e| std::panic::resume_unwind(e))
-    });
-    no_connection_left(pair);
+    let load = Load {
+        user: "root",
+        pause: Duration::ZERO,
+    };
+    let summary = load.dumped(pair, "a", &[]);
     assert!(
         summary["binlog_position"].as_u64() > Some(0) && summary["binlog_file"].is_string(),
         "{summary}"
     );
-    let gtid = if pair.is_mysql() {
-        "gtid_executed"
-    } else {
-        "gtid_binlog_pos"
-    };
-    assert!(
-        summary[gtid].as_str().is_some_and(|g| !g.is_empty()),
-        "{summary}"
-    );
-    pair.load("a", &["--threads", "1"]).ok();
-    let value = |sql: &str| pair.target().value(sql).expect("a value");
-    assert_eq!(
-        value(
-            "SELECT (SELECT SUM(n) FROM bank.a) + (SELECT SUM(n) FROM bank.b) + \
-            (SELECT SUM(n) FROM bank.c)"
-        ),
-        "30000000"
-    );
-    // The recorded position belongs to exactly this snapshot: the binary log has as many transfers
-    // before it as were dumped.
-    let events = pair
-        .source()
-        .client(&format!(
-            "SHOW BINLOG EVENTS IN '{}' LIMIT 1000000",
-            summary["binlog_file"].as_str().unwrap_or_default()
-        ))
-        .expect("events");
-    let at = summary["binlog_position"].as_u64().unwrap_or_default();
-    let rows = |row: &&Vec<Option<String>>| {
-        row[2]
-            .as_deref()
-            .is_some_and(|t| t.starts_with("Write_rows"))
-            && row[4]
-                .as_deref()
-                .and_then(|p| p.parse::<u64>().ok())
-                .is_some_and(|p| p <= at)
-    };
-    let map = |row: &&Vec<Option<String>>| {
-        row[5].as_deref().is_some_and(|i| i.contains("(bank.log)"))
-            && row[4]
-                .as_deref()
-                .and_then(|p| p.parse::<u64>().ok())
-                .is_some_and(|p| p <= at)
-    };
-    assert!(events.iter().filter(rows).count() > 0 || !pair.is_mysql());
-    let logged = events.iter().filter(map).count();
-    if logged > 0 {
-        assert_eq!(
-            value("SELECT COUNT(*) FROM bank.log"),
-            logged.to_string(),
-            "transfers before the recorded position"
+    load.of_one_moment(pair, "a", &summary);
+}
+
+/// Writers that go on while a dump is taken.
+struct Load {
+    /// Who takes the dump.
+    user: &'static str,
+    /// How long each writer waits between its transfers.
+    pause: Duration,
+}
+
+impl Load {
+    /// Takes a dump with these options while there are transfers, and gives its summary.
+    fn dumped(&self, pair: &Pair, name: &str, args: &[&str]) -> serde_json::Value {
+        let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
+        let summary = std::thread::scope(|scope| {
+            for writer in 0..2 {
+                let (stop, done, pause) = (&stop, &done, self.pause);
+                scope.spawn(move || transfers(pair, writer, pause, stop, done));
+            }
+            until("transfers", || done.load(Ordering::SeqCst) >= 20);
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let tool = Tool::new([
+                    "dump",
+                    "--no-defaults",
+                    "--json",
+                    "--chunk-size",
+                    "64k",
+                    "-S",
+                ]);
+                let tool = tool
+                    .arg(pair.source().socket())
+                    .args(["-u", self.user, "--to"]);
+                tool.arg(pair.path(name)).args(args).run().ok().summary()
+            }));
+            let then = done.load(Ordering::SeqCst);
+            let go_on = std::panic::catch_unwind(|| {
+                until("writers go on after the dump", || {
+                    done.load(Ordering::SeqCst) > then
+                });
+            });
+            stop.store(true, Ordering::SeqCst);
+            go_on.unwrap_or_else(|e| std::panic::resume_unwind(e));
+            outcome.unwrap_or_else(|e| std::panic::resume_unwind(e))
+        });
+        no_connection_left(pair);
+        summary
+    }
+
+    /// Loads the archive: the sum is what it always was, and the recorded position belongs to exactly this snapshot.
+    fn of_one_moment(&self, pair: &Pair, name: &str, summary: &serde_json::Value) {
+        let gtid = if pair.is_mysql() {
+            "gtid_executed"
+        } else {
+            "gtid_binlog_pos"
+        };
+        assert!(
+            summary[gtid].as_str().is_some_and(|g| !g.is_empty()),
+            "{summary}"
         );
+        let fill = |sql: &str| pair.target().client(sql).expect("done");
+        fill("DROP DATABASE IF EXISTS bank");
+        pair.load(name, &["--threads", "1"]).ok();
+        let value = |sql: &str| pair.target().value(sql).expect("a value");
+        assert_eq!(
+            value(
+                "SELECT (SELECT SUM(n) FROM bank.a) + (SELECT SUM(n) FROM bank.b) + \
+                (SELECT SUM(n) FROM bank.c)"
+            ),
+            "30000000"
+        );
+        let Some(file) = summary["binlog_file"].as_str() else {
+            return;
+        };
+        // The binary log has as many transfers before it as were dumped.
+        let events = pair
+            .source()
+            .client(&format!("SHOW BINLOG EVENTS IN '{file}' LIMIT 1000000"))
+            .expect("events");
+        let at = summary["binlog_position"].as_u64().unwrap_or_default();
+        let rows = |row: &&Vec<Option<String>>| {
+            row[2]
+                .as_deref()
+                .is_some_and(|t| t.starts_with("Write_rows"))
+                && row[4]
+                    .as_deref()
+                    .and_then(|p| p.parse::<u64>().ok())
+                    .is_some_and(|p| p <= at)
+        };
+        let map = |row: &&Vec<Option<String>>| {
+            row[5].as_deref().is_some_and(|i| i.contains("(bank.log)"))
+                && row[4]
+                    .as_deref()
+                    .and_then(|p| p.parse::<u64>().ok())
+                    .is_some_and(|p| p <= at)
+        };
+        assert!(events.iter().filter(rows).count() > 0 || !pair.is_mysql());
+        let logged = events.iter().filter(map).count();
+        if logged > 0 {
+            assert_eq!(
+                value("SELECT COUNT(*) FROM bank.log"),
+                logged.to_string(),
+                "transfers before the recorded position"
+            );
+        }
     }
 }
 
@@ -160,7 +198,8 @@ fn a_long_query_ends_the_dump_and_blocks_no_other_session(pair: &Pair) {
     if pair.is_mysql() {
         let wait = Duration::from_secs(5);
         let begin = Instant::now();
-        let mut dump = pair.dumping("a", &["--lock-wait", "5"]).start();
+        let only_lock = ["--lock-wait", "5", "--consistency", "lock"];
+        let mut dump = pair.dumping("a", &only_lock).start();
         dump.until_it_says(WAITS);
         pair.source()
             .client("UPDATE bank.b SET n = n WHERE id = 5")

@@ -188,8 +188,7 @@ fn missing_privileges_are_named(pair: &Pair) {
         &["GRANT", "RELOAD", "t_bare"]
     };
     let done = dump_as(pair, pair.source(), "t_bare", "")
-        .arg("--schemas")
-        .arg("shop")
+        .args(["--consistency", "lock", "--schemas", "shop"])
         .run()
         .code(7)
         .says(words);
@@ -197,8 +196,7 @@ fn missing_privileges_are_named(pair: &Pair) {
     // The GRANTs in the hint are enough.
     run_the_hint(pair.source(), &done.said());
     dump_as(pair, pair.source(), "t_bare", "")
-        .arg("--schemas")
-        .arg("shop")
+        .args(["--consistency", "lock", "--schemas", "shop"])
         .run()
         .ok();
     pair.verify("no").ok();

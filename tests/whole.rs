@@ -62,4 +62,5 @@ mod streams;
 mod tablespace;
 mod tablespace_import;
 mod tuning;
+mod verify_definitions;
 mod warm;

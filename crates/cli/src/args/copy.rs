@@ -89,9 +89,13 @@ pub struct Transfer {
 pub struct Servers {
     #[command(flatten)]
     pub transfer: Transfer,
-    /// How the connections to the source get one consistent snapshot [default: lock]
+    /// How the connections to the source get one consistent snapshot [default: auto]
     #[arg(long, value_name = "MODE")]
     pub consistency: Option<Consistency>,
+    /// Do not hold up changes of definitions while rows are copied (LOCK INSTANCE FOR BACKUP, MySQL): a table that is changed
+    /// meanwhile fails the copy, as it does where there is no such lock
+    #[arg(long)]
+    pub no_backup_lock: bool,
     /// Do not copy stored procedures and functions
     #[arg(long)]
     pub no_routines: bool,

@@ -78,9 +78,13 @@ pub struct Dumping {
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size)]
     pub chunk_size: u64,
     /// How the workers get one consistent snapshot
-    #[arg(long, value_name = "MODE", default_value = "lock")]
+    #[arg(long, value_name = "MODE", default_value = "auto")]
     pub consistency: Consistency,
-    /// Seconds to wait for the read lock before the dump fails [default: 60]
+    /// Do not hold up changes of definitions while the dump runs (LOCK INSTANCE FOR BACKUP, MySQL): a table that is changed
+    /// meanwhile fails the dump, as it does where there is no such lock
+    #[arg(long)]
+    pub no_backup_lock: bool,
+    /// Seconds to wait for the read lock, or for snapshots that are equal [default: 60]
     #[arg(long, value_name = "SECONDS")]
     pub lock_wait: Option<u64>,
     /// Do not dump stored procedures and functions

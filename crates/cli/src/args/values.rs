@@ -10,8 +10,17 @@ use std::time::Duration;
 /// `--consistency`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consistency {
+    /// The first of lock, compare, tables and transaction that server and account allow
+    Auto,
     /// One snapshot for all workers, taken under a read lock that is held for milliseconds
     Lock,
+    /// One snapshot for all workers without a lock, taken again until GTIDs (MySQL) or places in the binary log (MariaDB)
+    /// prove that nothing was committed in between
+    Compare,
+    /// One snapshot for all workers, taken under LOCK TABLES on everything that is dumped
+    Tables,
+    /// One worker, so that one transaction is enough; the position only where it can be proven
+    Transaction,
     /// No lock and no common snapshot, for accounts that may not lock
     None,
 }

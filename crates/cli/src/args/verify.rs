@@ -32,10 +32,10 @@ pub struct Verify {
         conflicts_with_all = ["server", "tablespace"]
     )]
     pub archive: Option<PathBuf>,
-    /// Compare the rows of the archive with this server
+    /// Compare the archive with this server: rows and definitions
     #[arg(long, value_name = "SERVER", conflicts_with = "server")]
     pub against: Option<String>,
-    /// Compare the rows of two servers; give it twice
+    /// Compare two servers: rows and definitions; give it twice
     #[arg(long, value_name = "SERVER")]
     pub server: Vec<String>,
     /// Check a table's InnoDB file without a server: every page, and the order of the records if
@@ -48,6 +48,9 @@ pub struct Verify {
     /// Offline: check the files only, do not decode the rows
     #[arg(long, conflicts_with_all = ["against", "server"])]
     pub files_only: bool,
+    /// With a server: compare rows only
+    #[arg(long, conflicts_with_all = ["files_only", "tablespace"])]
+    pub no_definitions: bool,
     /// Where an archive on standard input is unpacked, and removed at the end [default: /var/tmp]
     #[arg(long, value_name = "DIR", requires = "archive")]
     pub scratch: Option<PathBuf>,

@@ -289,14 +289,25 @@ fn verify(a: &args::verify::Verify, run: &Run, screen: &Screen) -> Result<u8> {
         }
         Compared::Against(directory, server) => {
             let begins = || begins(&[directory.to_string(), server.endpoint.to_string()]);
-            let job =
-                |run: &Run| verify::against(run, directory, server, v.threads, &v.filter, &v.names);
+            let (filter, names) = (&v.filter, &v.names);
+            let job = |run: &Run| {
+                verify::against(
+                    run,
+                    directory,
+                    server,
+                    v.threads,
+                    filter,
+                    names,
+                    v.definitions,
+                )
+            };
             record::keep(run, file, begins, job, summary::compared)?
         }
         Compared::Servers(sides) => {
             let [left, right] = &**sides;
             let begins = || begins(&[left.endpoint.to_string(), right.endpoint.to_string()]);
-            let job = |run: &Run| verify::servers(run, left, right, v.threads, &v.filter);
+            let job =
+                |run: &Run| verify::servers(run, left, right, v.threads, &v.filter, v.definitions);
             record::keep(run, file, begins, job, summary::compared)?
         }
     };

@@ -1,6 +1,6 @@
 //! `copy`: of an archive, or from server to server.
 
-use super::{filter, impact, level, place, rules, state, threads};
+use super::{consistency, filter, impact, level, place, rules, state, threads};
 use crate::args::connection::Connection;
 use crate::args::copy::{Copy, Transfer};
 use crate::args::throttle::Throttle;
@@ -60,10 +60,8 @@ fn between_servers(a: &Copy) -> Result<servers::Options> {
         to: a.to.iter().map(|to| uri(to)).collect(),
         threads: threads(a.threads),
         transfer: &how.transfer,
-        consistency: match how.consistency {
-            Some(Consistency::None) => dump::Consistency::None,
-            Some(Consistency::Lock) | None => dump::Consistency::Lock,
-        },
+        consistency: consistency(how.consistency.unwrap_or(Consistency::Auto)),
+        backup_lock: !how.no_backup_lock,
         routines: !how.no_routines,
         events: !how.no_events,
         triggers: !how.no_triggers,
@@ -97,6 +95,7 @@ pub struct Between<'a> {
     pub threads: usize,
     pub transfer: &'a Transfer,
     pub consistency: dump::Consistency,
+    pub backup_lock: bool,
     pub routines: bool,
     pub events: bool,
     pub triggers: bool,
@@ -137,10 +136,14 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
         source: a.connection.one_of_several(&a.from)?,
         files: None,
         feed: None,
-        threads: a.threads,
+        threads: match a.consistency {
+            dump::Consistency::Transaction => 1,
+            _ => a.threads,
+        },
         compression: dump::Compression::None,
         chunk_bytes: chunk,
         consistency: a.consistency,
+        backup_lock: a.backup_lock,
         lock_wait: Duration::from_secs(how.lock_wait.unwrap_or(super::LOCK_WAIT).max(1)),
         routines: a.routines,
         events: a.events,

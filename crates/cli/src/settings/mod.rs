@@ -85,13 +85,14 @@ fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Opti
         source: a.connection.resolve(source)?,
         files: None,
         feed: None,
-        threads: threads(a.threads),
+        threads: match a.consistency {
+            Consistency::Transaction => 1,
+            _ => threads(a.threads),
+        },
         compression: a.compression,
         chunk_bytes: a.chunk_size.max(64 << 10),
-        consistency: match a.consistency {
-            Consistency::Lock => dump::Consistency::Lock,
-            Consistency::None => dump::Consistency::None,
-        },
+        consistency: consistency(a.consistency),
+        backup_lock: !a.no_backup_lock,
         lock_wait: Duration::from_secs(a.lock_wait.unwrap_or(LOCK_WAIT).max(1)),
         routines: !a.no_routines,
         events: !a.no_events,
@@ -101,6 +102,18 @@ fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Opti
         filter: Arc::new(filter(&a.selection)?),
         throttle: impact(&a.throttle, &a.connection)?,
     })
+}
+
+/// How much consistency.
+fn consistency(asked: Consistency) -> dump::Consistency {
+    match asked {
+        Consistency::Auto => dump::Consistency::Auto,
+        Consistency::Lock => dump::Consistency::Lock,
+        Consistency::Compare => dump::Consistency::Compare,
+        Consistency::Tables => dump::Consistency::Tables,
+        Consistency::Transaction => dump::Consistency::Transaction,
+        Consistency::None => dump::Consistency::None,
+    }
 }
 
 /// The limits on impact; `connection` has what replicas share with the source.
@@ -357,6 +370,8 @@ pub struct Verification {
     pub filter: Filter,
     /// Under which names an archive was loaded.
     pub names: Arc<NameMap>,
+    /// Whether definitions are compared too.
+    pub definitions: bool,
 }
 
 /// The sides of a verification.
@@ -403,6 +418,7 @@ pub fn verify(a: &Verify) -> Result<Verification> {
         threads: threads(a.threads),
         filter: filter(&a.selection)?,
         names: names::names(&a.names)?,
+        definitions: !a.no_definitions,
     })
 }
 

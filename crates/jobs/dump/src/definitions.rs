@@ -16,9 +16,10 @@ use archive::sqlfile::{self, Header, ProgramKind};
 use archive::{Basenames, Encoding, FileRecord};
 use base::Result;
 use base::units::printable;
+use rows::definitions::kind_of;
 use run::Run;
 use run::failure;
-use server::catalog::{RoutineKind, Schema, Table, TableKind, View};
+use server::catalog::{Schema, Table, TableKind, View};
 use server::ddl::{self, Definition, Object};
 use server::tablespaces::Tablespace;
 use server::{Catalog, Identity};
@@ -141,19 +142,13 @@ impl DefinitionWriter<'_> {
         if self.options.routines {
             let (mut functions, mut procedures) = (Vec::new(), Vec::new());
             for r in &schema.routines {
-                let kind = match r.kind {
-                    RoutineKind::Function => ProgramKind::Function,
-                    RoutineKind::Procedure => ProgramKind::Procedure,
-                    RoutineKind::Package => ProgramKind::Package,
-                    RoutineKind::PackageBody => ProgramKind::PackageBody,
-                    RoutineKind::Library => {
-                        // The format has a file of its own for them, which only the newest MySQL Shell reads.
-                        self.out.exceptions.push(format!(
-                            "library {} is not dumped: libraries are not supported yet",
-                            server::quote::qualified(&schema.name, &r.name)
-                        ));
-                        continue;
-                    }
+                let Some(kind) = kind_of(r.kind) else {
+                    // The format has a file of its own for them, which only the newest MySQL Shell reads.
+                    self.out.exceptions.push(format!(
+                        "library {} is not dumped: libraries are not supported yet",
+                        server::quote::qualified(&schema.name, &r.name)
+                    ));
+                    continue;
                 };
                 let Some(routine) = self.routine(kind, r)? else {
                     continue;
@@ -382,16 +377,7 @@ impl DefinitionWriter<'_> {
             ));
         }
         let pre = sqlfile::view_pre_sql(&self.header, &view.schema, &view.name, &view.columns);
-        let text = sqlfile::view_sql(
-            &self.header,
-            &view.schema,
-            &view.name,
-            &d.sql,
-            d.character_set_client.as_deref().unwrap_or("utf8mb4"),
-            d.collation_connection
-                .as_deref()
-                .unwrap_or("utf8mb4_general_ci"),
-        );
+        let text = rows::definitions::view(&self.header, &d);
         if !one_statement::is_one(&text, &d.sql) {
             self.not_one_statement(&title);
             return Ok(false);

@@ -35,9 +35,9 @@ use run::Run;
 use run::connect;
 use run::failure;
 use run::throttle::Throttle;
-use server::privileges::{DumpNeeds, LockPlan};
 use server::session;
 use server::{Catalog, Identity, Privileges};
+use snapshot::Way;
 use std::sync::Arc;
 use std::time::Instant;
 use store::{Location, Store};
@@ -84,6 +84,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let LookedAt {
         mut source,
         catalog,
+        ways,
         not_seen,
         accounts: with_accounts,
     } = look_at(run, options)?;
@@ -92,14 +93,13 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         connect::prepared(session::for_rows(&mut conn, &source.id))?;
         source.readers.push(conn);
     }
-    // Where definitions cannot be locked, what identifies each table is read first.
-    let versions = if snapshot::can_lock_definitions(&source.id, options) {
-        None
-    } else {
-        Some(table_versions::read_versions(
+    // Where definitions are not locked, what identifies each table is read first.
+    let versions = match ways.first().is_some_and(|w| w.locks_definitions()) {
+        true => None,
+        false => Some(table_versions::read_versions(
             &mut source.control,
             &catalog,
-        )?)
+        )?),
     };
     // The last step with nothing locked and nothing written: long waits belong here.
     let throttle = Throttle::begin(
@@ -120,13 +120,14 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             run,
             options,
             catalog: &catalog,
+            ways: &ways,
             accounts: with_accounts,
-            versions: versions.as_deref(),
+            versions,
             store: &*store,
             throttle: throttle.as_ref(),
             begin,
         }
-        .write(&mut source),
+        .write(source),
     };
     match outcome {
         Ok(mut summary) => {
@@ -149,6 +150,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
 struct LookedAt<'a> {
     source: Source,
     catalog: Catalog,
+    /// How one snapshot is had, the best way first.
+    ways: Vec<Way>,
     /// What may be missing, because the account does not see it.
     not_seen: Vec<String>,
     /// Which accounts are dumped.
@@ -175,28 +178,21 @@ fn look_at<'a>(run: &Run, options: &'a Options) -> Result<LookedAt<'a>> {
     connect::prepared(session::for_rows(&mut source.planner, &source.id))?;
     let account = Privileges::read(&mut source.control, &source.id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
-    let fit = privileges(&account, &source.id, options, &Catalog::default());
+    let fit = snapshot::ways(&account, &source.id, options, &Catalog::default());
     if let Err(lacking) = fit {
         // What is lacking for the schemas is named too, as far as they can be seen.
         let seen = catalog(&mut source, options);
-        let all = seen.and_then(|c| privileges(&account, &source.id, options, &c));
+        let all = seen.and_then(|c| snapshot::ways(&account, &source.id, options, &c));
         return Err(all
             .err()
             .filter(|e| e.kind == Kind::Privilege)
             .unwrap_or(lacking));
     }
-    if options.consistency == Consistency::Lock
-        && !account.has("PROCESS")
-        && !source.id.mariadb_at_least(10, 4, 1)
-    {
-        run.observer.warn(
-            "without the PROCESS privilege other accounts' long statements cannot be seen before the read lock is requested".into(),
-        );
-    }
     let phase = run.phase("reading the catalog", 1);
     let catalog = catalog(&mut source, options)?;
     drop(phase);
-    privileges(&account, &source.id, options, &catalog)?;
+    let ways = snapshot::ways(&account, &source.id, options, &catalog)?;
+    about_the_ways(run, &account, &source.id, options, &ways);
     let mut not_seen =
         visible::not_seen(&mut source.control, &source.id, &account, options, &catalog)?;
     let (with_accounts, unread) = accounts::wanted(&account, options)?;
@@ -204,9 +200,39 @@ fn look_at<'a>(run: &Run, options: &'a Options) -> Result<LookedAt<'a>> {
     Ok(LookedAt {
         source,
         catalog,
+        ways,
         not_seen,
         accounts: with_accounts,
     })
+}
+
+/// Says what the operator may want to change about the account.
+fn about_the_ways(run: &Run, account: &Privileges, id: &Identity, options: &Options, ways: &[Way]) {
+    let first = ways.first();
+    let by_flush = matches!(first, Some(Way::Lock { .. })) && !id.mariadb_at_least(10, 4, 1);
+    if by_flush && !account.has("PROCESS") {
+        run.observer.warn(
+            "without the PROCESS privilege other accounts' long statements cannot be seen before the read lock is requested".into(),
+        );
+    }
+    if options.consistency != Consistency::Auto {
+        return;
+    }
+    let lacking = snapshot::for_the_lock(account, id, options);
+    if lacking.is_empty() {
+        return;
+    }
+    let grants = lacking.join("; ");
+    let what = match first {
+        Some(Way::Lock { .. }) => {
+            "definitions are not locked while the dump runs, and a change of one fails it"
+                .to_owned()
+        }
+        Some(way) => format!("without the global read lock: {}", way.words(id)),
+        None => return,
+    };
+    run.observer
+        .note(format!("{what} (with the lock: {grants})"));
 }
 
 /// What the part of a dump that writes into its directory needs, besides its connections.
@@ -215,10 +241,12 @@ struct Dump<'a> {
     options: &'a Options,
     /// Read before the snapshot.
     catalog: &'a Catalog,
+    /// How one snapshot is had, the best way first.
+    ways: &'a [Way],
     /// Which accounts are dumped.
     accounts: Option<&'a Choice>,
-    /// What identified the tables then, where definitions cannot be locked.
-    versions: Option<&'a [table_versions::TableVersion]>,
+    /// What identified the tables then, where definitions are not locked.
+    versions: Option<Vec<table_versions::TableVersion>>,
     store: &'a dyn Store,
     throttle: Option<&'a Throttle>,
     begin: jiff::Timestamp,
@@ -226,29 +254,52 @@ struct Dump<'a> {
 
 impl Dump<'_> {
     /// Takes the snapshot and writes everything; the caller removes the files if it fails.
-    fn write(&self, source: &mut Source) -> Result<Summary> {
+    fn write(mut self, source: Source) -> Result<Summary> {
         let (run, options, store) = (self.run, self.options, self.store);
         // The read lock is taken by the planner's connection; the control connection locks definitions, and must keep
         // that lock when the read lock is released.
         let Source {
-            id,
+            ref id,
+            mut control,
+            mut planner,
+            mut readers,
+        } = source;
+        let (control, planner) = (&mut control, &mut planner);
+        let phase = run.phase("taking the snapshot", 1);
+        let mut connections = snapshot::Connections {
             control,
             planner,
-            readers,
-        } = source;
-        let phase = run.phase("taking the snapshot", 1);
-        let achieved = snapshot::take(run, planner, control, readers, options, id)?;
+            readers: &mut readers,
+        };
+        let before = &mut self.versions;
+        let mut unlocked = |conn: &mut Conn| {
+            if before.is_none() {
+                *before = Some(table_versions::read_versions(conn, self.catalog)?);
+            }
+            Ok(())
+        };
+        let achieved = snapshot::take(
+            run,
+            &mut connections,
+            self.ways,
+            options,
+            id,
+            self.catalog,
+            &mut unlocked,
+        )?;
         drop(phase);
         failpoint::reached("the snapshot is taken");
         // Definitions are locked from here on: they may have changed since the catalog was read.
         let fresh;
-        let catalog = if snapshot::can_lock_definitions(id, options) {
+        let catalog = if achieved.definitions_locked {
+            self.versions = None;
             fresh = Catalog::read(control, id, &options.filter)
                 .map_err(|e| failure::server("cannot read the catalog", e))?;
             &fresh
         } else {
             self.catalog
         };
+        let threads = readers.len();
         let mut exceptions = Vec::new();
         if options.consistency == Consistency::None {
             exceptions.push(NO_SNAPSHOT.to_owned());
@@ -285,10 +336,10 @@ impl Dump<'_> {
             store,
             throttle: self.throttle,
         }
-        .run(planner, readers, &written.tables)?;
+        .run(planner, &mut readers, &written.tables)?;
         let mut files = written.files;
         let tables = unreadable::left_out(store, &moved.tables, &mut files, &mut exceptions)?;
-        if let Some(before) = self.versions {
+        if let Some(before) = &self.versions {
             table_versions::compare(
                 catalog,
                 before,
@@ -340,7 +391,7 @@ impl Dump<'_> {
             files_read: options.files.as_ref().map(|_| files_read(&moved.tables)),
             accounts: accounts.map(|a| a.count()),
             not_seen: Vec::new(),
-            threads: options.threads,
+            threads,
             compression: options.compression,
         })
     }
@@ -362,63 +413,6 @@ fn files_read(all: &[Arc<tables::TableState>]) -> FilesRead {
         tables: (all.len() - by_sql.len()) as u64,
         by_sql,
     }
-}
-
-/// Refuses before anything is written or locked, naming every grant that is missing.
-fn privileges(
-    granted: &Privileges,
-    id: &Identity,
-    options: &Options,
-    catalog: &Catalog,
-) -> Result<()> {
-    let lock = options.consistency == Consistency::Lock;
-    let mut needs = DumpNeeds {
-        lock: if lock {
-            LockPlan::Global
-        } else {
-            LockPlan::None
-        },
-        backup_lock: lock,
-        position: lock,
-        views: catalog.schemas.iter().any(|s| !s.views.is_empty()),
-        triggers: options.triggers,
-        routines: options.routines,
-        events: options.events,
-        ..DumpNeeds::default()
-    };
-    for schema in &catalog.schemas {
-        if schema.whole {
-            needs.schemas.push(schema.name.clone());
-        } else {
-            needs.tables.extend(
-                schema
-                    .tables
-                    .iter()
-                    .map(|t| (t.schema.clone(), t.name.clone())),
-            );
-        }
-    }
-    let missing = granted.missing_for_dump(id, &needs);
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let mut hint = missing.join(";\n") + ";";
-    let global = DumpNeeds {
-        schemas: Vec::new(),
-        tables: Vec::new(),
-        ..needs
-    };
-    if lock && !granted.missing_for_dump(id, &global).is_empty() {
-        hint += "\nor, without the lock and without consistency: --consistency none";
-    }
-    Err(Error::new(
-        Kind::Privilege,
-        format!(
-            "account {} lacks privileges that this dump needs",
-            granted.account
-        ),
-    )
-    .hint(hint))
 }
 
 fn catalog(source: &mut Source, options: &Options) -> Result<Catalog> {

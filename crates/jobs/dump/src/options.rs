@@ -11,8 +11,16 @@ use std::time::Duration;
 /// How much consistency is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consistency {
-    /// One snapshot for all workers.
+    /// The best of the others but the last two that server and account allow.
+    Auto,
+    /// One snapshot for all workers, under the global read lock.
     Lock,
+    /// One snapshot for all workers, proven without a lock.
+    Compare,
+    /// One snapshot for all workers, under locks on the tables.
+    Tables,
+    /// One snapshot of one worker.
+    Transaction,
     /// No lock is needed: nobody else uses the server.
     Unused,
     /// None; for accounts that may not lock.
@@ -62,6 +70,8 @@ pub struct Options {
     pub chunk_bytes: u64,
     /// How much consistency.
     pub consistency: Consistency,
+    /// Whether definitions are locked where the server can do that.
+    pub backup_lock: bool,
     /// Longest wait for locks.
     pub lock_wait: Duration,
     /// Whether to dump procedures and functions.

@@ -1,9 +1,7 @@
 //! What a dump would do (`--dry-run`): every look that it takes at the source before it locks or writes anything. Definitions are
 //! read as by the dump, into memory, so that what cannot be dumped shows.
 
-use super::{
-    Consistency, NO_SNAPSHOT, Options, accounts, definitions, look_at, no_snapshot, snapshot,
-};
+use super::{Consistency, NO_SNAPSHOT, Options, accounts, definitions, look_at, no_snapshot};
 use base::Result;
 use rows::new_archive;
 use run::Run;
@@ -82,7 +80,7 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
     Ok(Preview {
         source: options.source_name(id),
         to: options.to.absolute(),
-        consistency: snapshot::foreseen(id, options),
+        consistency: looked.ways.first().map(|w| w.words(id)).unwrap_or_default(),
         schemas: looked.catalog.schemas.len() as u64,
         tables: written.count,
         views: written.views,

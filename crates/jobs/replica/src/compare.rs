@@ -125,15 +125,13 @@ fn compare_once(
         lefts.push(reader_of_source().map_err(of_source)?);
     }
     let mut lock = reader_of_source().map_err(of_source)?;
-    let achieved = dump::snapshot::take(
-        run,
-        &mut lock,
-        &mut source.conn,
-        &mut lefts,
-        dump,
-        &source.id,
-    )
-    .map_err(of_source)?;
+    let mut connections = dump::snapshot::Connections {
+        control: &mut source.conn,
+        planner: &mut lock,
+        readers: &mut lefts,
+    };
+    let achieved = dump::snapshot::locked(run, &mut connections, dump, &source.id);
+    let achieved = achieved.map_err(of_source)?;
     let place = LogPlace {
         file: achieved.position.binlog_file.unwrap_or_default(),
         offset: achieved.position.binlog_position.unwrap_or(0),

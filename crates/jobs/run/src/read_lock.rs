@@ -43,11 +43,25 @@ pub fn acquire(
         if staged {
             try_backup_stage(lock)
         } else {
-            try_flush_with_read_lock(lock, control, timeout)
+            try_for(lock, control, "FLUSH TABLES WITH READ LOCK", timeout)
         }
     };
     let kind = if staged { Waits::InTurn } else { Waits::Alone };
     attempts(run, lock, most, kind, ("the read lock", who), attempt)
+}
+
+/// Takes locks on tables with `sql`, a `LOCK TABLES … READ`, on the connection `lock`; the rest is as for [`acquire`].
+pub fn acquire_tables(
+    run: &Run,
+    lock: &mut Conn,
+    control: &mut Conn,
+    most: Duration,
+    sql: &str,
+    who: &str,
+) -> Result<()> {
+    let attempt = |lock: &mut Conn, timeout: Duration| try_for(lock, control, sql, timeout);
+    let what = ("the locks on the tables", who);
+    attempts(run, lock, most, Waits::WithWriters, what, attempt)
 }
 
 /// What a lock that is waited for does to others.
@@ -55,6 +69,8 @@ pub fn acquire(
 pub enum Waits {
     /// Statements queue behind it: it is not requested while a long statement runs.
     Alone,
+    /// Those that write to the same tables queue behind it: the first attempts are short.
+    WithWriters,
     /// It keeps only those out that want the same.
     InTurn,
 }
@@ -77,7 +93,7 @@ pub fn attempts(
         // A lock that waits for a flush keeps new statements out until the old
         // statement ends, even after the wait itself was given up: never begin it.
         let blocker = match waits {
-            Waits::InTurn => None,
+            Waits::InTurn | Waits::WithWriters => None,
             Waits::Alone => longest_statement(lock)?,
         };
         if let Some(text) = &blocker {
@@ -115,12 +131,8 @@ pub fn attempts(
     }
 }
 
-/// One attempt at MySQL's lock, given up after `timeout`: the server itself counts whole seconds only.
-fn try_flush_with_read_lock(
-    lock: &mut Conn,
-    control: &mut Conn,
-    timeout: Duration,
-) -> wire::Result<()> {
+/// One attempt at a lock, given up after `timeout`: the server itself counts whole seconds only.
+fn try_for(lock: &mut Conn, control: &mut Conn, sql: &str, timeout: Duration) -> wire::Result<()> {
     let kill = format!("KILL QUERY {}", lock.id());
     let (done, wait) = crossbeam_channel::bounded::<()>(1);
     let (outcome, killed) = std::thread::scope(|scope| {
@@ -129,7 +141,7 @@ fn try_flush_with_read_lock(
             // Killing a query of the same account needs no further privilege.
             late && control.execute(kill).is_ok()
         });
-        let outcome = lock.execute("FLUSH TABLES WITH READ LOCK").map(drop);
+        let outcome = lock.execute(sql).map(drop);
         let _ = done.send(());
         (outcome, watch.join().unwrap_or(false))
     });

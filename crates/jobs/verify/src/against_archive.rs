@@ -2,6 +2,7 @@
 
 use super::Comparison;
 use super::compare::{Expected, Outcome, Pair, Piece, Plans, compare, differs, reader};
+use super::definitions::{self, Outcome as Definitions};
 use super::generated::{self, OtherValues};
 use super::reading_order::{self, reading_order};
 use super::visible;
@@ -171,7 +172,7 @@ fn progress(counters: &Counters, p: &archive::Progress) {
     counters.rows.add(p.rows);
 }
 
-/// Compares the rows of an archive with a server's.
+/// Compares an archive with a server: rows, and the definitions if they are asked for.
 pub fn against(
     run: &Run,
     from: &Place,
@@ -179,6 +180,7 @@ pub fn against(
     threads: usize,
     filter: &Filter,
     names: &NameMap,
+    definitions: bool,
 ) -> Result<Comparison> {
     let mut archive = archives::open(from)?;
     let Some(manifest) = archive.manifest() else {
@@ -200,13 +202,51 @@ pub fn against(
         .filter(|t| wanted.contains(&(t.schema.clone(), t.table.clone())))
         .map(|t| (t, None))
         .collect();
-    let (compared, mut differences) = compare_tables(run, &archive, &wanted, server, threads)?;
+    let (mut compared, mut differences) = compare_tables(run, &archive, &wanted, server, threads)?;
     let equal = wanted.iter().enumerate();
     let equal = equal.filter(|(n, _)| !differences.iter().any(|(number, _)| number == n));
     let equal: Vec<&TableRecord> = equal.map(|(_, (record, _))| *record).collect();
     let kept = generated_columns(run, &equal, server, threads)?;
     differences.extend(kept.into_iter().map(|other| (wanted.len(), other.what)));
+    if definitions {
+        let mut found = match names.is_empty() {
+            true => {
+                let sides = (compared.left.as_str(), compared.right.as_str());
+                compare_definitions(run, &archive, filter, server, sides)?
+            }
+            false => Definitions::none(
+                "definitions: the archive was loaded under other names".to_owned(),
+            ),
+        };
+        let known: Vec<String> = differences.iter().map(|(_, what)| what.clone()).collect();
+        let new = found.not_named_in(&known).into_iter();
+        differences.extend(new.map(|what| (wanted.len(), what)));
+        compared.definitions = Some(found);
+    }
     all_equal((compared, differences))
+}
+
+/// Compares what an archive defines with what a server does.
+fn compare_definitions(
+    run: &Run,
+    archive: &Archive,
+    filter: &Filter,
+    server: &wire::Options,
+    names: (&str, &str),
+) -> Result<Definitions> {
+    let _phase = run.phase("comparing definitions", 1);
+    let ours = definitions::of_archive(archive, filter)?;
+    let schemas = archive.schemas().iter().map(|s| s.name.as_str());
+    let schemas = schemas.filter(|name| filter.schema(name));
+    let (id, catalog) = catalog(run, server, schemas)?;
+    let mut conn = connect::connection(run, server)?;
+    connect::prepared(session::for_catalog(&mut conn, &id))?;
+    Ok(
+        match definitions::of_server(run, &mut conn, &id, &catalog)? {
+            Ok(theirs) => definitions::compare(&ours, &theirs, names, definitions::More::Allowed),
+            Err(why) => Definitions::none(why),
+        },
+    )
 }
 
 /// The generated columns and indexes of a loaded archive in which the server has other values than the source. All other columns are known to be equal.
@@ -406,6 +446,7 @@ impl TableVerifier<'_> {
                 record.indexes_without_digest.as_slice(),
             ))),
             dumped_with: archives::dumped_with(self.archive),
+            definitions: None,
         }
     }
 }
@@ -514,6 +555,7 @@ impl TableVerifier<'_> {
                 (name, t.indexes_without_digest.as_slice())
             })),
             dumped_with: archives::dumped_with(self.archive),
+            definitions: None,
         };
         Ok((compared, differences))
     }

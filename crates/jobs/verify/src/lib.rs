@@ -1,11 +1,11 @@
 //! Verifies that an archive is intact, that an archive equals a server, that two servers are equal, and
 //! that a tablespace is intact.
 //!
-//! What it does not do: compare definitions. Rows are compared by digests of their values; columns by
-//! name.
+//! Rows are compared by digests of their values; definitions by what the servers show of them.
 
 pub mod against_archive;
 pub mod compare;
+mod definitions;
 mod generated;
 pub mod narrow;
 mod reading_order;
@@ -14,6 +14,7 @@ mod tablespace;
 mod visible;
 
 pub use against_archive::{Offline, against, loaded_generated_columns, offline};
+pub use definitions::Outcome as Definitions;
 pub use generated::OtherValues;
 pub use servers::{Different, servers, servers_at};
 pub use tablespace::{Tablespace, Tablespaces, tablespaces};
@@ -43,6 +44,8 @@ pub struct Comparison {
     pub indexes_not_compared: Vec<String>,
     /// What the archive lacks, where one side is an archive: the exceptions of its dump.
     pub dumped_with: Vec<String>,
+    /// What was compared of the definitions; none if nothing was to be.
+    pub definitions: Option<Definitions>,
 }
 
 impl Comparison {

@@ -2,6 +2,7 @@
 
 use super::Comparison;
 use super::compare::{Expected, Pair, Piece, Plans, compare, differs, reader};
+use super::definitions;
 use super::generated;
 use super::narrow::TableDifference;
 use super::visible;
@@ -29,13 +30,14 @@ pub enum Different {
     Else(String),
 }
 
-/// Compares the rows of all tables of two servers, each as it is now.
+/// Compares two servers, each as it is now: the rows of all tables, and the definitions if they are asked for.
 pub fn servers(
     run: &Run,
     left: &wire::Options,
     right: &wire::Options,
     threads: usize,
     filter: &Filter,
+    definitions: bool,
 ) -> Result<Comparison> {
     let readers = |lid: &Identity, rid: &Identity, count| {
         let pair = |_| {
@@ -46,7 +48,46 @@ pub fn servers(
         };
         (0..count).map(pair).collect()
     };
-    servers_at(run, (left, right), threads, filter, readers, &mut |_| {})
+    let (mut compared, mut differences) =
+        compare_rows(run, (left, right), threads, filter, readers, &mut |_| {})?;
+    if definitions {
+        let names = (compared.left.as_str(), compared.right.as_str());
+        let mut found = compare_definitions(run, (left, right), filter, names)?;
+        differences.extend(found.not_named_in(&differences));
+        compared.definitions = Some(found);
+    }
+    all_equal(compared, &differences)
+}
+
+fn compare_definitions(
+    run: &Run,
+    (left, right): (&wire::Options, &wire::Options),
+    filter: &Filter,
+    names: (&str, &str),
+) -> Result<definitions::Outcome> {
+    let _phase = run.phase("comparing definitions", 1);
+    let side = |options: &wire::Options| {
+        let (mut conn, id, catalog) = look(run, options, filter)?;
+        definitions::of_server(run, &mut conn, &id, &catalog)
+    };
+    let more = definitions::More::Differs;
+    Ok(match (side(left)?, side(right)?) {
+        (Ok(ours), Ok(theirs)) => definitions::compare(&ours, &theirs, names, more),
+        (Err(why), _) | (_, Err(why)) => definitions::Outcome::none(why),
+    })
+}
+
+/// A server, and what it has of what the filter takes.
+fn look(
+    run: &Run,
+    options: &wire::Options,
+    filter: &Filter,
+) -> Result<(wire::Conn, Identity, Catalog)> {
+    let (mut conn, id) = connect::open(run, options)?;
+    connect::prepared(session::for_catalog(&mut conn, &id))?;
+    let catalog = Catalog::read(&mut conn, &id, filter)
+        .map_err(|e| failure::server("cannot read the catalog", e))?;
+    Ok((conn, id, catalog))
 }
 
 /// Compares the rows of all tables of two servers; `readers` makes so many pairs of connections, which see the moment to
@@ -59,16 +100,31 @@ pub fn servers_at(
     readers: impl FnOnce(&Identity, &Identity, usize) -> Result<Vec<Pair>>,
     different: &mut dyn FnMut(Different),
 ) -> Result<Comparison> {
+    let (compared, differences) =
+        compare_rows(run, (left, right), threads, filter, readers, different)?;
+    all_equal(compared, &differences)
+}
+
+/// Fails if anything differs.
+fn all_equal(compared: Comparison, differences: &[String]) -> Result<Comparison> {
+    match differences {
+        [] => Ok(compared),
+        _ => Err(differs(&compared.left, &compared.right, differences)),
+    }
+}
+
+/// The same, with what differs.
+fn compare_rows(
+    run: &Run,
+    (left, right): (&wire::Options, &wire::Options),
+    threads: usize,
+    filter: &Filter,
+    readers: impl FnOnce(&Identity, &Identity, usize) -> Result<Vec<Pair>>,
+    different: &mut dyn FnMut(Different),
+) -> Result<(Comparison, Vec<String>)> {
     let start = Instant::now();
-    let side = |options: &wire::Options| -> Result<(wire::Conn, Identity, Catalog)> {
-        let (mut conn, id) = connect::open(run, options)?;
-        connect::prepared(session::for_catalog(&mut conn, &id))?;
-        let catalog = Catalog::read(&mut conn, &id, filter)
-            .map_err(|e| failure::server("cannot read the catalog", e))?;
-        Ok((conn, id, catalog))
-    };
-    let (mut cutter, lid, lcat) = side(left)?;
-    let (_, rid, rcat) = side(right)?;
+    let (mut cutter, lid, lcat) = look(run, left, filter)?;
+    let (_, rid, rcat) = look(run, right, filter)?;
     check_matched(filter)?;
     let names = (
         format!("{lid} at {}", left.endpoint),
@@ -204,10 +260,7 @@ pub fn servers_at(
         different(Different::Rows(rows));
     }
     drop(phase);
-    if !differences.is_empty() {
-        return Err(differs(&names.0, &names.1, &differences));
-    }
-    Ok(Comparison {
+    let compared = Comparison {
         left: names.0,
         right: names.1,
         tables: plans.len() as u64,
@@ -223,5 +276,7 @@ pub fn servers_at(
                 .map(|(name, list)| (name.clone(), list.as_slice())),
         ),
         dumped_with: Vec::new(),
-    })
+        definitions: None,
+    };
+    Ok((compared, differences))
 }

@@ -35,6 +35,8 @@ pub struct Position {
     pub sources: Vec<SourcePosition>,
     /// The statement that lets the account see `sources`, if it may not.
     pub sources_hidden: Option<String>,
+    /// The statement that lets the account see file and offset, if it may not.
+    pub log_hidden: Option<String>,
 }
 
 impl Position {
@@ -42,22 +44,54 @@ impl Position {
     pub fn read(conn: &mut Conn, identity: &Identity) -> Result<Position> {
         let mut position = Position::default();
         // First: this waits until the applier has noted what it has committed.
-        let sources = sources::read(conn, identity)?;
-        position.sources = sources.all;
-        position.sources_hidden = sources.hidden.map(|privilege| grant(conn, privilege));
+        position.read_sources(conn, identity)?;
         if identity.is_mariadb() {
             position.gtid_slave_pos = variable(conn, identity, "gtid_slave_pos")?;
         }
         if identity.log_bin {
             position.read_file(conn, identity)?;
         }
-        if identity.is_mariadb() {
-            position.gtid_binlog_pos = variable(conn, identity, "gtid_binlog_pos")?;
-        } else if position.gtid_executed.is_none() {
-            // Kept even with the binary log off: the server has executed them all the same.
-            position.gtid_executed = variable(conn, identity, "gtid_executed")?;
-        }
+        position.read_gtids(conn, identity)?;
         Ok(position)
+    }
+
+    /// Reads where the server's own log stands, as far as the account may see it, and asks no source.
+    pub fn read_log(conn: &mut Conn, identity: &Identity) -> Result<Position> {
+        let mut position = Position::default();
+        if identity.log_bin {
+            match position.read_file(conn, identity) {
+                Err(Error::Privilege { grant, .. }) => position.log_hidden = Some(grant),
+                other => other?,
+            }
+        }
+        position.read_gtids(conn, identity)?;
+        Ok(position)
+    }
+
+    /// Adds the places in the logs of the sources, none of them exact: commits go on while they are read.
+    pub fn add_sources(&mut self, conn: &mut Conn, identity: &Identity) -> Result<()> {
+        self.read_sources(conn, identity)?;
+        for source in &mut self.sources {
+            source.exact = false;
+        }
+        Ok(())
+    }
+
+    fn read_sources(&mut self, conn: &mut Conn, identity: &Identity) -> Result<()> {
+        let sources = sources::read(conn, identity)?;
+        self.sources = sources.all;
+        self.sources_hidden = sources.hidden.map(|privilege| grant(conn, privilege));
+        Ok(())
+    }
+
+    fn read_gtids(&mut self, conn: &mut Conn, identity: &Identity) -> Result<()> {
+        if identity.is_mariadb() {
+            self.gtid_binlog_pos = variable(conn, identity, "gtid_binlog_pos")?;
+        } else if self.gtid_executed.is_none() {
+            // Kept even with the binary log off: the server has executed them all the same.
+            self.gtid_executed = variable(conn, identity, "gtid_executed")?;
+        }
+        Ok(())
     }
 
     /// Whether there is anything to go on from.
@@ -124,7 +158,8 @@ pub(crate) fn account(conn: &mut Conn) -> Option<String> {
     Some(crate::quote::account(user, host))
 }
 
-fn variable(conn: &mut Conn, identity: &Identity, name: &str) -> Result<Option<String>> {
+/// A global variable with a list of GTIDs; `None` if it is empty, or the server has no such variable.
+pub fn variable(conn: &mut Conn, identity: &Identity, name: &str) -> Result<Option<String>> {
     if !identity.has_variable(name) {
         return Ok(None);
     }

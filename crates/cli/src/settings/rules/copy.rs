@@ -59,6 +59,7 @@ fn of_servers(a: &Copy) -> Option<&'static str> {
         ("--memory", how.transfer.memory.is_some()),
         ("--consistency", how.consistency.is_some()),
         ("--lock-wait", how.transfer.lock_wait.is_some()),
+        ("--no-backup-lock", how.no_backup_lock),
         ("--no-routines", how.no_routines),
         ("--no-events", how.no_events),
         ("--no-triggers", how.no_triggers),
@@ -116,12 +117,11 @@ fn servers(a: &Copy) -> Result<()> {
             "use --max-rate: bytes per second from the source",
         );
     }
-    if how.transfer.lock_wait.is_some() && how.consistency == Some(Consistency::None) {
-        return refuse(
-            "--lock-wait limits the wait for the read lock, and --consistency none takes no lock",
-            "leave one of the two out",
-        );
-    }
+    super::dump::snapshot(
+        how.consistency.unwrap_or(Consistency::Auto),
+        how.transfer.lock_wait,
+        how.no_backup_lock,
+    )?;
     if how.verify == Some(VerifyMode::Files) {
         return refuse(
             "--verify files is for tablespaces that penstock builds, and a copy loads by SQL",

@@ -45,13 +45,42 @@ pub fn rate_above_floor(throttle: &Throttle, rates: &Limits) -> Result<()> {
 /// `penstock dump`.
 pub fn dump(a: &Dumping) -> Result<()> {
     sizes(a)?;
-    if a.lock_wait.is_some() && a.consistency == Consistency::None {
+    if let (Consistency::Transaction, Some(threads @ 2..)) = (a.consistency, a.threads) {
         return refuse(
-            "--lock-wait limits the wait for the read lock, and --consistency none takes no lock",
+            format!("--consistency transaction has one reader, and --threads is {threads}"),
+            "leave --threads out; several readers have one snapshot with --consistency compare, tables or lock",
+        );
+    }
+    snapshot(a.consistency, a.lock_wait, a.no_backup_lock)?;
+    limits(&a.throttle)
+}
+
+/// Options that only some ways to a snapshot have a use for.
+pub fn snapshot(how: Consistency, lock_wait: Option<u64>, no_backup_lock: bool) -> Result<()> {
+    let name = match how {
+        Consistency::Auto | Consistency::Lock => return Ok(()),
+        Consistency::Compare => "compare",
+        Consistency::Tables => "tables",
+        Consistency::Transaction => "transaction",
+        Consistency::None => "none",
+    };
+    if no_backup_lock {
+        return refuse(
+            format!(
+                "--no-backup-lock is for the lock that --consistency lock takes, and --consistency {name} takes none"
+            ),
             "leave one of the two out",
         );
     }
-    limits(&a.throttle)
+    if lock_wait.is_some() && matches!(how, Consistency::Transaction | Consistency::None) {
+        return refuse(
+            format!(
+                "--lock-wait limits the wait for a snapshot of all workers, and --consistency {name} waits for none"
+            ),
+            "leave one of the two out",
+        );
+    }
+    Ok(())
 }
 
 /// A record is no file of the archive.

@@ -35,7 +35,8 @@ pub fn from_files(a: &Dump) -> Result<()> {
         );
     }
     let locks = [
-        ("--consistency none", a.how.consistency == Consistency::None),
+        ("--consistency", a.how.consistency != Consistency::Auto),
+        ("--no-backup-lock", a.how.no_backup_lock),
         ("--lock-wait", a.how.lock_wait.is_some()),
     ];
     if let Some(option) = first_given(&locks) {

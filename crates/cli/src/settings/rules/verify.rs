@@ -53,6 +53,12 @@ pub fn verify(a: &Verify) -> Result<()> {
         }
         return Ok(());
     }
+    if a.no_definitions {
+        return refuse(
+            "--no-definitions is for a comparison with a server, and none is named",
+            "add --against SERVER, or leave it out",
+        );
+    }
     if !a.selection.is_empty() {
         return refuse(
             "an offline check covers the whole archive; a selection needs a server to compare with",

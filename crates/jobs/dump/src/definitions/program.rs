@@ -6,6 +6,7 @@
 use super::{DefinitionWriter, one_statement};
 use archive::sqlfile::{Program, ProgramKind, triggers_sql};
 use base::Result;
+use rows::definitions::program;
 use run::failure;
 use server::catalog::Routine;
 use server::ddl::{self, Definition, Object};
@@ -94,20 +95,5 @@ impl DefinitionWriter<'_> {
         self.run.observer.warn(error.what.clone());
         self.out.exceptions.push(error.what);
         Ok(())
-    }
-}
-
-/// A stored program with the settings it was made with.
-fn program(kind: ProgramKind, d: &Definition) -> Program {
-    let or = |v: &Option<String>, default: &str| v.clone().unwrap_or_else(|| default.to_owned());
-    Program {
-        kind,
-        name: d.name.clone(),
-        create: d.sql.clone(),
-        sql_mode: or(&d.sql_mode, ""),
-        character_set_client: or(&d.character_set_client, ""),
-        collation_connection: or(&d.collation_connection, ""),
-        database_collation: or(&d.database_collation, ""),
-        time_zone: or(&d.time_zone, ""),
     }
 }

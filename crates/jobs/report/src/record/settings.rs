@@ -13,7 +13,11 @@ use std::path::Path;
 /// What is known before a dump begins.
 pub fn dump(o: &dump::Options) -> Record {
     let consistency = match o.consistency {
+        Consistency::Auto => "one snapshot, by the best way that server and account allow",
         Consistency::Lock => "one snapshot, under a read lock",
+        Consistency::Compare => "one snapshot, proven without a lock",
+        Consistency::Tables => "one snapshot, under locks on the tables",
+        Consistency::Transaction => "one snapshot of one worker",
         Consistency::Unused => FILES,
         Consistency::None => "none",
     };

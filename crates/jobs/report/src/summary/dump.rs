@@ -120,6 +120,9 @@ pub(super) fn consistency(d: &dump::Summary) -> Vec<Item> {
     if let (Some(file), Some(at)) = (&p.binlog_file, p.binlog_position) {
         binlog = binlog.shown(format!("{file}:{at}"));
     }
+    if let Some(why) = &a.no_position {
+        binlog = binlog.line(why.clone()).key("no_position", why);
+    }
     let mut gtid = Item::new("GTID")
         .key("gtid_executed", &p.gtid_executed)
         .key("gtid_binlog_pos", &p.gtid_binlog_pos);
@@ -158,7 +161,7 @@ fn sources(p: &server::Position) -> Vec<Item> {
         let doubt = if s.exact || p.gtid_executed.is_some() {
             ""
         } else {
-            ", OR A LITTLE LATER: its applier has several workers, and how far each of them is is unknown"
+            ", OR A LITTLE LATER: how far each worker of its applier is is unknown, or nothing was locked when it was read"
         };
         let text = format!("{}:{}{channel}, {place}{doubt}", s.host, s.port);
         places = places.shown(printable(&text));

@@ -83,8 +83,16 @@ pub fn compared(d: &verify::Comparison) -> Summary {
             seconds(d.seconds),
             rate(d.bytes, d.seconds),
         ),
-        "Verified: the rows of both sides have the same digests; definitions were not compared."
-            .to_owned(),
+        match d.definitions.as_ref().filter(|d| d.not_compared.is_empty()) {
+            Some(defined) => format!(
+                "Verified: the rows of both sides have the same digests, and {} the same.",
+                match defined.equal {
+                    1 => "its definition is".to_owned(),
+                    n => format!("all {} definitions are", count(n)),
+                }
+            ),
+            None => "Verified: the rows of both sides have the same digests; definitions were not, or not all, compared.".to_owned(),
+        },
     ];
     s.add(Item::new("left").shown(&d.left).key("left", &d.left));
     s.add(Item::new("right").shown(&d.right).key("right", &d.right));
@@ -93,6 +101,14 @@ pub fn compared(d: &verify::Comparison) -> Summary {
             .line(several(&[(d.tables, "table"), (d.rows, "row")]))
             .key("tables", d.tables),
     );
+    if let Some(defined) = &d.definitions {
+        let mut item = Item::new("definitions").key("definitions", defined.equal);
+        item = match defined.not_compared.is_empty() {
+            true => item.line(format!("{} compared", things(defined.equal, "object"))),
+            false => item.line(format!("{} on both sides", things(defined.equal, "object"))),
+        };
+        s.add(item.figure(defined.equal as f64, "", Better::Neither));
+    }
     s.add(
         Item::new("row data")
             .key("bytes", d.bytes)
@@ -111,9 +127,20 @@ pub fn compared(d: &verify::Comparison) -> Summary {
         s.add(Item::new("not read").shown(what).key("chunks_read", false));
     }
     s.add(indexes_not_compared(&d.indexes_not_compared));
+    s.add(definitions_not_compared(d));
     s.add_dumped_with(&d.dumped_with);
     s.add(Item::keys().key("equal", true));
     s
+}
+
+/// What of the definitions was not compared.
+fn definitions_not_compared(d: &verify::Comparison) -> Item {
+    let not: &[String] = d.definitions.as_ref().map_or(&[], |d| &d.not_compared);
+    let mut item = Item::new("not compared").key("definitions_not_compared", not);
+    for why in not {
+        item = item.line(why);
+    }
+    item
 }
 
 /// Describes tablespace files that were found intact.

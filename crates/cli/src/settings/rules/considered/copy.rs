@@ -34,6 +34,9 @@ const OWN: &[Considered] = &[
     ("lock-wait", "--lock-wait 5", |c| {
         servers(c) && !c.has("none")
     }),
+    ("no-backup-lock", "--no-backup-lock", |c| {
+        servers(c) && !c.has("none")
+    }),
     ("no-routines", "--no-routines", servers),
     ("no-events", "--no-events", servers),
     ("no-triggers", "--no-triggers", servers),

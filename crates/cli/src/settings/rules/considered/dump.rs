@@ -110,6 +110,9 @@ const DUMPING: &[Considered] = &[
     ("lock-wait", "--lock-wait 5", |c| {
         !c.has_any(&["none", "clone", "copy"]) && !files(c)
     }),
+    ("no-backup-lock", "--no-backup-lock", |c| {
+        server(c) && !c.has("none")
+    }),
     ("no-routines", "--no-routines", rows),
     ("no-events", "--no-events", rows),
     ("no-triggers", "--no-triggers", rows),

@@ -34,6 +34,7 @@ const OWN: &[Considered] = &[
     ("files-only", "--files-only", |c| {
         of_archive(c) && !server(c)
     }),
+    ("no-definitions", "--no-definitions", server),
     ("scratch", "--scratch /var/tmp", |c| c.has("-")),
     ("record", "--record /tmp/r.json", |c| !c.has("--tablespace")),
     ("map-schema", "--map-schema a=b", of_archive_on_server),

@@ -1,0 +1,281 @@
+//! The definitions of one side: of a server, or of an archive.
+
+use super::parse::{Definition, Sort, objects};
+use archive::Archive;
+use archive::sqlfile::{self, Header, Program, ProgramKind};
+use base::units::printable;
+use base::{Error, Kind, Result};
+use rows::definitions::{kind_of, program, view};
+use run::{Run, failure};
+use server::catalog::{Schema, TableKind};
+use server::ddl::{self, Object};
+use server::privileges::{DumpNeeds, LockPlan};
+use server::{Catalog, Filter, Identity, Privileges, quote};
+use std::collections::BTreeMap;
+use wire::Conn;
+
+/// What an object is called: its sort, its schema, and its name.
+pub type Name = (Sort, String, String);
+
+/// The definitions of one side.
+#[derive(Debug, Default)]
+pub struct Side {
+    /// All that could be read.
+    pub all: BTreeMap<Name, Definition>,
+    /// What could not be, and why.
+    pub unread: BTreeMap<Name, String>,
+    /// The table that each trigger is on.
+    pub trigger_of: BTreeMap<(String, String), String>,
+    /// Whether triggers were left out of it.
+    pub without_triggers: bool,
+    /// `mysql` or `mariadb`, and major and minor version.
+    pub release: (String, u16, u16),
+}
+
+impl Side {
+    fn add(&mut self, schema: &str, file: &str, text: &str) -> Result<()> {
+        let found = objects(text)
+            .map_err(|e| Error::new(Kind::Archive, printable(&format!("{file}: {e}"))))?;
+        for (sort, name, definition) in found {
+            self.all.insert((sort, schema.to_owned(), name), definition);
+        }
+        Ok(())
+    }
+}
+
+/// What is defined on a server, as far as the catalog goes; or why the account cannot tell: objects that it may not see look as if
+/// they were not there.
+pub fn of_server(
+    run: &Run,
+    conn: &mut Conn,
+    id: &Identity,
+    catalog: &Catalog,
+) -> Result<std::result::Result<Side, String>> {
+    let account = Privileges::read(conn, id)
+        .map_err(|e| failure::server("cannot read the account's privileges", e))?;
+    let schemas = catalog.schemas.iter();
+    let needs = DumpNeeds {
+        schemas: schemas
+            .filter(|s| s.whole)
+            .map(|s| s.name.clone())
+            .collect(),
+        tables: catalog
+            .schemas
+            .iter()
+            .filter(|s| !s.whole)
+            .flat_map(|s| &s.tables)
+            .map(|t| (t.schema.clone(), t.name.clone()))
+            .collect(),
+        lock: LockPlan::None,
+        backup_lock: false,
+        position: false,
+        views: true,
+        triggers: true,
+        routines: true,
+        events: true,
+    };
+    let missing = account.missing_for_dump(id, &needs);
+    if !missing.is_empty() {
+        return Ok(Err(format!(
+            "definitions: account {} lacks privileges on {id} ({};)",
+            account.account,
+            missing.join("; ")
+        )));
+    }
+    let mut reading = Reading {
+        conn,
+        header: Header::default(),
+        side: Side {
+            release: (
+                id.flavour.to_string().to_lowercase(),
+                id.version.major,
+                id.version.minor,
+            ),
+            ..Side::default()
+        },
+    };
+    for schema in &catalog.schemas {
+        run.check()?;
+        reading.schema(run, schema)?;
+    }
+    Ok(Ok(reading.side))
+}
+
+struct Reading<'a> {
+    conn: &'a mut Conn,
+    header: Header<'a>,
+    side: Side,
+}
+
+impl Reading<'_> {
+    fn schema(&mut self, run: &Run, schema: &Schema) -> Result<()> {
+        let name = schema.name.as_str();
+        let create = self.read(Sort::Schema, Object::Database, name, "")?;
+        let (mut events, mut routines) = (Vec::new(), Vec::new());
+        for event in &schema.events {
+            let read = self.read(Sort::Event, Object::Event, name, event)?;
+            events.extend(read.map(|d| program(ProgramKind::Event, &d)));
+        }
+        for routine in &schema.routines {
+            let Some(kind) = kind_of(routine.kind) else {
+                continue;
+            };
+            let sort = match kind {
+                ProgramKind::Function => Sort::Function,
+                ProgramKind::Package => Sort::Package,
+                ProgramKind::PackageBody => Sort::PackageBody,
+                _ => Sort::Procedure,
+            };
+            let read = ddl::read_routine(self.conn, routine);
+            let read = self.kept(sort, name, &routine.name, read)?;
+            routines.extend(read.map(|d| program(kind, &d)));
+        }
+        if let Some(create) = create {
+            let text = sqlfile::schema_sql(
+                &self.header,
+                name,
+                &create.sql,
+                &schema.collation,
+                &events,
+                &routines,
+            );
+            self.side.add(name, name, &text)?;
+        }
+        for table in &schema.tables {
+            run.check()?;
+            let (sort, object) = match table.kind {
+                TableKind::Sequence => (Sort::Sequence, Object::Sequence),
+                _ => (Sort::Table, Object::Table),
+            };
+            if let Some(d) = self.read(sort, object, name, &table.name)? {
+                let text = sqlfile::table_sql(&self.header, name, &table.name, &d.sql);
+                self.side.add(name, &table.name, &text)?;
+            }
+            let mut triggers: Vec<Program> = Vec::new();
+            for trigger in &table.triggers {
+                let of = (name.to_owned(), trigger.clone());
+                self.side.trigger_of.insert(of, table.name.clone());
+                let read = self.read(Sort::Trigger, Object::Trigger, name, trigger)?;
+                triggers.extend(read.map(|d| program(ProgramKind::Trigger, &d)));
+            }
+            let text = sqlfile::triggers_sql(
+                &self.header,
+                name,
+                &table.name,
+                &schema.collation,
+                &triggers,
+            );
+            self.side.add(name, &table.name, &text)?;
+        }
+        for v in &schema.views {
+            if let Some(d) = self.read(Sort::View, Object::View, name, &v.name)? {
+                let text = view(&self.header, &d);
+                self.side.add(name, &v.name, &text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        sort: Sort,
+        object: Object,
+        schema: &str,
+        name: &str,
+    ) -> Result<Option<ddl::Definition>> {
+        let read = ddl::read(self.conn, object, schema, name);
+        let name = match sort {
+            Sort::Schema => schema,
+            _ => name,
+        };
+        self.kept(sort, schema, name, read)
+    }
+
+    /// A definition; one that the server does not show is noted.
+    fn kept(
+        &mut self,
+        sort: Sort,
+        schema: &str,
+        name: &str,
+        read: server::Result<ddl::Definition>,
+    ) -> Result<Option<ddl::Definition>> {
+        let error = match read {
+            Ok(definition) => return Ok(Some(definition)),
+            Err(e) => e,
+        };
+        let shown = match &error {
+            server::Error::Wire { source, .. } => !matches!(source, wire::Error::Server(_)),
+            _ => false,
+        };
+        let said = failure::server("cannot read a definition", error);
+        if shown {
+            return Err(said);
+        }
+        let name = (sort, schema.to_owned(), name.to_owned());
+        self.side.unread.insert(name, said.what);
+        Ok(None)
+    }
+}
+
+/// What an archive defines, of what the filter takes.
+pub fn of_archive(archive: &Archive, filter: &Filter) -> Result<Side> {
+    let mut side = Side::default();
+    if let Some(m) = archive.manifest() {
+        let version = server::Version::parse(&m.source.version).unwrap_or_default();
+        side.without_triggers = m.options.get("triggers") == Some(&false.into());
+        side.release = (
+            m.source.flavour.to_lowercase(),
+            version.major,
+            version.minor,
+        );
+    }
+    let text = |file: &str| {
+        archive
+            .sql(file)
+            .map_err(|e| failure::archive(format_args!("cannot read {file}"), &e))
+    };
+    for schema in archive.schemas() {
+        if !filter.schema(&schema.name) {
+            continue;
+        }
+        let whole = filter.whole_schema(&schema.name);
+        for file in &schema.ddl {
+            side.add(&schema.name, file, &text(file)?)?;
+        }
+        if !whole {
+            // Routines and events belong to no table.
+            side.all
+                .retain(|(sort, of, _), _| *of != schema.name || *sort == Sort::Schema);
+        }
+        for table in &schema.tables {
+            if !filter.table(&schema.name, &table.name) {
+                continue;
+            }
+            if let Some(file) = &table.ddl {
+                side.add(&schema.name, file, &text(file)?)?;
+            }
+            if let Some(file) = &table.triggers {
+                side.add(&schema.name, file, &text(file)?)?;
+            }
+            for trigger in &table.meta.triggers {
+                let of = (schema.name.clone(), trigger.clone());
+                side.trigger_of.insert(of, table.name.clone());
+            }
+        }
+        for view in &schema.views {
+            if filter.table(&schema.name, &view.name) {
+                side.add(&schema.name, &view.ddl, &text(&view.ddl)?)?;
+            }
+        }
+    }
+    Ok(side)
+}
+
+/// An object, for people.
+pub fn title((sort, schema, name): &Name) -> String {
+    let named = match sort {
+        Sort::Schema => quote::ident(schema),
+        _ => quote::qualified(schema, name),
+    };
+    printable(&format!("{} {named}", sort.word()))
+}
