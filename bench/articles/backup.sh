@@ -113,7 +113,10 @@ backup_method() {
     "$backup" || die "$what failed: $(tail -n 5 "$WORK/out")"
     took=$(($(now) - begin))
     # At least a few windows, whatever the backup took.
-    until (($(wc -l <"$WORK/windows") >= ALONE)); do sleep 0.2; done
+    until (($(wc -l <"$WORK/windows") >= ALONE)); do
+        [[ -e /proc/$workload ]] || { tail -n 3 "$WORK/window.out" >&2; die "$what: the workload ended"; }
+        sleep 0.2
+    done
     touch "$WORK/stop"
     wait "$workload" || true
     # Windows that began during the backup: the others are not its.
