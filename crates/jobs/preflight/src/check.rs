@@ -11,6 +11,8 @@ pub struct Check {
     pub group: Group,
     /// The only job that it matters to, if it is so.
     pub job: Option<Job>,
+    /// What has to be named for it.
+    pub needs: Option<Needs>,
     /// Why it is looked at.
     pub reason: &'static str,
     /// The public document that says so, by its title.
@@ -52,6 +54,15 @@ pub enum Job {
     Replica,
     /// Its binary log is archived.
     Binlog,
+}
+
+/// What a check is about, and only whoever calls it can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// The place of a dump.
+    Place,
+    /// The repository with the backups.
+    Repository,
 }
 
 /// How much a finding matters.

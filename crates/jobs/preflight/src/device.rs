@@ -119,8 +119,12 @@ impl Device {
             .collect()
     }
 
-    /// Whether it turns; `None` if it does not say so.
+    /// Whether it turns; `None` if that is not known. A virtual disk says that it does, whatever is below it: the driver
+    /// of virtio and that of Xen leave the kernel's default.
     pub(crate) fn is_rotational(&self) -> Option<bool> {
+        if self.name.starts_with("vd") || self.name.starts_with("xvd") {
+            return None;
+        }
         self.number("queue/rotational").map(|n| n == 1)
     }
 

@@ -119,17 +119,4 @@ impl Host {
         let path = self.path(format!("sys/dev/block/{major}:{minor}"));
         Device::at(&path).ok_or_else(|| format!("/sys/dev/block has no device {major}:{minor}"))
     }
-
-    /// Block devices, without their partitions.
-    pub(crate) fn block_devices(&self) -> Vec<Device> {
-        let list = std::fs::read_dir(self.path("sys/block"));
-        let mut names: Vec<PathBuf> = list
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|e| e.path())
-            .collect();
-        names.sort();
-        names.iter().filter_map(|p| Device::at(p)).collect()
-    }
 }

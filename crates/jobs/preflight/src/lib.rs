@@ -18,7 +18,7 @@ mod made_up;
 mod options;
 pub mod stripe;
 
-pub use check::{Check, Finding, Group, Job, Seen, Severity};
+pub use check::{Check, Finding, Group, Job, Needs, Seen, Severity};
 pub use checks::all;
 pub use options::{Backups, Options};
 
@@ -46,6 +46,8 @@ pub struct Summary {
     pub looked: Vec<Looked>,
     /// Those that were silenced.
     pub silenced: Vec<&'static str>,
+    /// Those about something that was not named, with the option that names it.
+    pub not_asked: Vec<(&'static str, &'static str)>,
 }
 
 impl Summary {
@@ -72,10 +74,13 @@ impl Summary {
     }
 }
 
-/// The check of this name.
+/// The check of this name, which `--silence` gives.
 pub fn named(name: &str) -> Result<&'static Check> {
     all().find(|c| c.name == name).ok_or_else(|| {
-        let what = format!("there is no check '{}'", base::units::printable(name));
+        let what = format!(
+            "--silence {}: there is no check of this name",
+            base::units::printable(name)
+        );
         Error::new(Kind::Usage, what).hint("penstock preflight --list names all checks")
     })
 }
@@ -84,7 +89,10 @@ pub fn named(name: &str) -> Result<&'static Check> {
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let wanted = |check: &&'static Check| options.wants(check);
     let silent = |check: &&'static Check| options.silenced.iter().any(|s| s.name == check.name);
-    let (silenced, made): (Vec<_>, Vec<_>) = all().filter(wanted).partition(silent);
+    let (silenced, others): (Vec<_>, Vec<_>) = all().filter(wanted).partition(silent);
+    let (not_asked, made): (Vec<_>, Vec<_>) = others
+        .into_iter()
+        .partition(|c| options.not_named(c).is_some());
     let gathered = gather::gather(run, options)?;
     let mut looked = Vec::new();
     for check in made {
@@ -97,5 +105,9 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         host: gathered.host,
         looked,
         silenced: silenced.into_iter().map(|c| c.name).collect(),
+        not_asked: not_asked
+            .into_iter()
+            .filter_map(|c| Some((c.name, options.not_named(c)?)))
+            .collect(),
     })
 }

@@ -1,6 +1,6 @@
 //! What a preflight shall look at: resolved options.
 
-use crate::check::{Check, Group, Job};
+use crate::check::{Check, Group, Job, Needs};
 use encryption::Place;
 use repository::ServerName;
 use std::path::PathBuf;
@@ -46,5 +46,14 @@ impl Options {
             None => true,
         };
         group && job
+    }
+
+    /// What would have to be named for a check that is about it, if it was not.
+    pub(crate) fn not_named(&self, check: &Check) -> Option<&'static str> {
+        match check.needs {
+            Some(Needs::Place) if self.to.is_none() => Some("--to DIR"),
+            Some(Needs::Repository) if self.backups.is_none() => Some("--repository REPO"),
+            _ => None,
+        }
     }
 }

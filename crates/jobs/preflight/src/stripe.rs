@@ -12,7 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Stripes of this many KiB: a page is never on two devices, and an extent of 64 pages, which InnoDB reads at once, is on four.
 const STRIPE: u64 = 256;
@@ -49,7 +49,10 @@ struct Named {
 
 /// Writes it down for these devices.
 pub fn plan(devices: &[PathBuf]) -> Result<Plan> {
-    let named = devices.iter().map(look).collect::<Result<Vec<_>>>()?;
+    let named = devices
+        .iter()
+        .map(|d| look(d))
+        .collect::<Result<Vec<_>>>()?;
     plan_of(&Host::this(0), &named)
 }
 
@@ -58,7 +61,7 @@ fn refused(path: &str, why: &str) -> Error {
 }
 
 /// Looks at a device; it is opened for reading only.
-fn look(path: &PathBuf) -> Result<Named> {
+fn look(path: &Path) -> Result<Named> {
     let shown = printable(&path.to_string_lossy());
     let stat = rustix::fs::stat(path).map_err(|e| {
         let what = format!("cannot look at {shown}: {}", std::io::Error::from(e));
@@ -258,7 +261,6 @@ fn signature(head: &[u8]) -> Option<&'static str> {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use std::path::Path;
 
     fn write(root: &Path, path: &str, text: &str) {
         let path = root.join(path);
@@ -315,7 +317,7 @@ mod tests {
                 "lvcreate -i 2 -I 256k -l 500 -n mysql data",
             ]
         );
-        assert_eq!(plan.size, 2 * 1000 << 20);
+        assert_eq!(plan.size, 2000 << 20);
         assert!(
             plan.notes.iter().any(|n| n.contains("are left over")),
             "{plan:?}"

@@ -1,5 +1,6 @@
 //! Whether a sync of the file system reaches the disk.
 
+use super::together;
 use crate::check::{Check, Group, Seen, Severity};
 use crate::facts::{Facts, Known};
 use run::places::{INNODB_TMPDIR, TMPDIR};
@@ -8,6 +9,7 @@ pub const CHECK: Check = Check {
     name: "barriers",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "without barriers a sync does not empty the disk's cache: a loss of power loses commits that were confirmed, and can damage the file system",
     source: "Linux kernel documentation, \"ext4 General Information\" (barrier, nobarrier); xfs(5) (nobarrier, removed in Linux 4.19)",
     look,
@@ -15,26 +17,18 @@ pub const CHECK: Check = Check {
 
 fn look(facts: &Facts) -> Known<Seen> {
     let mut seen = Seen::new();
-    for place in facts.places()? {
+    for (at, place) in together(facts.places()?) {
         if [TMPDIR, INNODB_TMPDIR].contains(&place.use_) {
             continue;
         }
-        let fs = &place.file_system;
+        let options = &place.file_system.options;
+        seen.saw(format!("{at}: {options}"));
         let off = |o: &&str| ["nobarrier", "barrier=0", "barrier=off", "barrier=none"].contains(o);
-        match fs.options.split(',').find(off) {
-            None => seen.saw(format!("{}: {}", fs.mount, fs.options)),
-            Some(option) => {
-                seen.saw(format!("{}: {}", fs.mount, fs.options));
-                let what = format!("{}: {} is mounted with {option}", place.use_, fs.mount);
-                if !seen.findings.iter().any(|f| {
-                    f.what
-                        .ends_with(&format!("{} is mounted with {option}", fs.mount))
-                }) {
-                    seen.found(Severity::Serious, what)
-                        .todo(format!("mount -o remount,barrier=1 {}", fs.mount))
-                        .todo("remove the option from /etc/fstab");
-                }
-            }
+        if let Some(option) = options.split(',').find(off) {
+            let what = format!("{at}: its file system is mounted with {option}");
+            seen.found(Severity::Serious, what)
+                .todo("mount -o remount,barrier=1 of its mount point")
+                .todo("remove the option from /etc/fstab");
         }
     }
     facts

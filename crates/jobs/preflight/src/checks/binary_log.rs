@@ -7,6 +7,7 @@ pub const CHECK: Check = Check {
     name: "binary-log",
     group: Group::Server,
     job: None,
+    needs: None,
     reason: "without a binary log there is no way to any moment after the backup, and no replica. Statements in it may do something else when they are applied; files that never expire fill the disk",
     source: "MySQL Reference Manual, \"The Binary Log\", \"Replication Formats\" and \"Binary Logging Options and Variables\" (binlog_expire_logs_seconds); MariaDB Knowledge Base, \"Binary Log Formats\"",
     look,
@@ -57,7 +58,7 @@ fn look(facts: &Facts) -> Known<Seen> {
     if never {
         seen.found(
             Severity::Info,
-            "files of the binary log never expire: they stay until someone removes them",
+            "files of the binary log never expire: they stay until they are removed",
         )
         .todo(match facts.variable("binlog_expire_logs_seconds") {
             Some(_) => {

@@ -7,6 +7,7 @@ pub const CHECK: Check = Check {
     name: "binlog-archive",
     group: Group::Jobs,
     job: Some(Job::Binlog),
+    needs: None,
     reason: "penstock binlog archive reads the binary log as a replica does, and lists its files",
     source: "penstock, docs/binlog.md; MySQL Reference Manual, \"Privileges Provided by MySQL\" (REPLICATION SLAVE, REPLICATION CLIENT); MariaDB Knowledge Base, \"GRANT\" (BINLOG MONITOR)",
     look,

@@ -9,6 +9,7 @@ pub const CHECK: Check = Check {
     name: "dirty-pages",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "what binary logs, dumps and sorts write stays in the kernel's memory up to these limits. Where they are high, gigabytes are written at once, and commits wait behind them",
     source: "Linux kernel documentation, \"Documentation for /proc/sys/vm/\" (dirty_background_ratio, dirty_ratio)",
     look,

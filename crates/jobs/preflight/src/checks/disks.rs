@@ -1,6 +1,6 @@
 //! Which disks each directory is on.
 
-use super::layers;
+use super::{layers, together};
 use crate::check::{Check, Group, Seen, Severity};
 use crate::device::Device;
 use crate::facts::{Facts, Known};
@@ -10,6 +10,7 @@ pub const CHECK: Check = Check {
     name: "disks",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "what a commit waits for depends on the disk: one that turns syncs about a hundred times a second; a loop device is a file in another file system",
     source: "MySQL Reference Manual, \"Optimizing InnoDB Disk I/O\"; Linux kernel documentation, \"ABI stable symbols\" (sysfs-block)",
     look,
@@ -17,9 +18,12 @@ pub const CHECK: Check = Check {
 
 fn look(facts: &Facts) -> Known<Seen> {
     let mut seen = Seen::new();
-    for (place, stack) in layers(facts, &mut seen)? {
+    let all = layers(facts, &mut seen)?;
+    for (at, place) in together(facts.places()?) {
+        let Some((_, stack)) = all.iter().find(|(p, _)| std::ptr::eq(*p, place)) else {
+            continue;
+        };
         let words: Vec<String> = stack.iter().map(described).collect();
-        let at = format!("{} ({})", place.use_, place.path.display());
         seen.saw(format!("{at}: {}", words.join(" on ")));
         if stack
             .iter()
@@ -73,6 +77,9 @@ mod tests {
             .disk("sda", (8, 0), true)
             .place("data", (8, 0));
         turning.fires(&CHECK, Severity::Info, "turns");
+        // What is below a virtual disk is not known.
+        let unknown = Made::new(&[]).disk("vda", (254, 0), true);
+        unknown.place("data", (254, 0)).fine(&CHECK);
         let below = Made::new(&[])
             .disk("sda", (8, 0), true)
             .volume("vg-data", (252, 0), &["sda"])

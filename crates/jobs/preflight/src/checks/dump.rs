@@ -9,6 +9,7 @@ pub const CHECK: Check = Check {
     name: "dump",
     group: Group::Jobs,
     job: Some(Job::Dump),
+    needs: None,
     reason: "a dump stops before it locks or writes anything if a privilege is missing; what it cannot take, or cannot take from one snapshot, is known before",
     source: "penstock, docs/dump.md and docs/consistency.md; MySQL Reference Manual, \"Privileges Provided by MySQL\"; MariaDB Knowledge Base, \"GRANT\"",
     look,
@@ -34,7 +35,7 @@ fn look(facts: &Facts) -> Known<Seen> {
         }
     };
     let mut seen = Seen::fine(format!(
-        "{} schemas, {} tables, {} views, about {} rows; table files of about {}",
+        "schemas: {}, tables: {}, views: {}, rows: about {}, table files: about {}",
         count(preview.schemas),
         count(preview.tables),
         count(preview.views),

@@ -1,6 +1,6 @@
 //! Whether a dump fits where it would be written.
 
-use crate::check::{Check, Group, Job, Seen, Severity};
+use crate::check::{Check, Group, Job, Needs, Seen, Severity};
 use crate::facts::{Facts, Known};
 use base::units::bytes;
 
@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "dump-space",
     group: Group::Jobs,
     job: Some(Job::Dump),
+    needs: Some(Needs::Place),
     reason: "a dump that fills its disk ends with an error, and its files are removed. Rows take less room in an archive than in table files; by how much shows only when they are compressed",
     source: "penstock, docs/dump.md",
     look,

@@ -7,6 +7,7 @@ pub const CHECK: Check = Check {
     name: "durability",
     group: Group::Server,
     job: None,
+    needs: None,
     reason: "these settings make a load faster, and are often left behind after it: then a crash loses commits that were confirmed, or damages pages beyond repair",
     source: "MySQL Reference Manual, \"InnoDB Startup Options and System Variables\", \"Disabling Redo Logging\" and \"Binary Logging Options and Variables\"; MariaDB Knowledge Base, \"InnoDB System Variables\"",
     look,
@@ -21,7 +22,7 @@ fn look(facts: &Facts) -> Known<Seen> {
         "innodb_flush_method",
         "innodb_checksum_algorithm",
     ] {
-        if let Some(value) = facts.variable(one) {
+        if let Some(value) = facts.variable(one).filter(|v| !v.is_empty()) {
             seen.saw(format!("{one} is {value}"));
         }
     }

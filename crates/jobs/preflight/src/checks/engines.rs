@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "engines",
     group: Group::Jobs,
     job: Some(Job::Dump),
+    needs: None,
     reason: "tables of MyISAM, Aria, MEMORY and their like have no snapshots: a dump reads them as they are at that time, and after a crash of the server they may have to be repaired",
     source: "MySQL Reference Manual, \"Alternative Storage Engines\"; MariaDB Knowledge Base, \"Choosing the Right Storage Engine\"",
     look,
@@ -28,7 +29,7 @@ fn look(facts: &Facts) -> Known<Seen> {
         }
     }
     let mut seen = Seen::fine(format!(
-        "{} tables, {} of them without snapshots",
+        "tables: {}, without snapshots: {}",
         tables.len(),
         without.len()
     ));
@@ -39,8 +40,9 @@ fn look(facts: &Facts) -> Known<Seen> {
             tables_of(without.len()),
             shown(&without)
         );
-        seen.found(Severity::Warning, what)
-            .todo("ALTER TABLE … ENGINE = InnoDB; or let nobody write to them during a dump");
+        seen.found(Severity::Warning, what).todo(
+            "ALTER TABLE … ENGINE = InnoDB; or keep programs from writing to them during a dump",
+        );
     }
     if !broken.is_empty() {
         broken.sort();

@@ -1,5 +1,6 @@
 //! Which file system each directory is on.
 
+use super::together;
 use crate::check::{Check, Group, Seen, Severity};
 use crate::facts::{Facts, Known};
 use base::units::bytes;
@@ -9,6 +10,7 @@ pub const CHECK: Check = Check {
     name: "file-system",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "a server's files need a file system that keeps what was synced: memory, the overlay of a container and a network file system do not, or only as well as another host does",
     source: "MySQL Reference Manual, \"Using NFS with MySQL\"; Linux kernel documentation, \"Tmpfs\" and \"Overlay Filesystem\"",
     look,
@@ -16,11 +18,8 @@ pub const CHECK: Check = Check {
 
 fn look(facts: &Facts) -> Known<Seen> {
     let mut seen = Seen::new();
-    for place in facts.places()? {
-        let (at, fs) = (
-            format!("{} ({})", place.use_, place.path.display()),
-            &place.file_system,
-        );
+    for (at, place) in together(facts.places()?) {
+        let fs = &place.file_system;
         seen.saw(format!(
             "{at}: {fs}, {} free of {}",
             bytes(fs.free),

@@ -9,6 +9,7 @@ pub const CHECK: Check = Check {
     name: "free-space",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "on a full file system statements fail or hang, and a binary log that cannot be written stops the server or the log",
     source: "MySQL Reference Manual, \"How MySQL Handles a Full Disk\"",
     look,
@@ -34,7 +35,7 @@ fn look(facts: &Facts) -> Known<Seen> {
         let figures = format!(
             "{} ({}): {} free of {}, {:.0} %",
             place.use_,
-            fs.mount,
+            place.path.display(),
             bytes(fs.free),
             bytes(fs.size),
             part * 100.0

@@ -7,6 +7,7 @@ pub const CHECK: Check = Check {
     name: "huge-pages",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "with transparent huge pages always on, the kernel stops a process to put pages together, and the memory of many connections grows; large_pages is the way to use huge pages on purpose",
     source: "Linux kernel documentation, \"Transparent Hugepage Support\"; MySQL Reference Manual, \"Enabling Large Page Support\"",
     look,

@@ -7,6 +7,7 @@ pub const CHECK: Check = Check {
     name: "import-settings",
     group: Group::Server,
     job: None,
+    needs: None,
     reason: "an import switches these off for its own session; where they are off for all, every new session writes rows that break foreign keys and unique keys, or truncates values",
     source: "MySQL Reference Manual, \"Server System Variables\" (foreign_key_checks, unique_checks, sql_mode) and \"Security Considerations for LOAD DATA LOCAL\"",
     look,

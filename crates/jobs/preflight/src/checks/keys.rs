@@ -9,6 +9,7 @@ pub const CHECK: Check = Check {
     name: "keys",
     group: Group::Jobs,
     job: None,
+    needs: None,
     reason: "a table without a primary key is dumped by one worker in one piece; a replica looks for each changed row by a scan of it; and no repair can name a row",
     source: "MySQL Reference Manual, \"Clustered and Secondary Indexes\" and \"Replication and Row Searches\"; penstock, docs/dump.md",
     look,
@@ -24,9 +25,9 @@ fn look(facts: &Facts) -> Known<Seen> {
         .filter(|t| t.kind != TableKind::Sequence && t.problem.is_none() && chunk_key(t).is_none())
         .collect();
     let mut seen = Seen::fine(format!(
-        "{} of {} tables have no key for ranges of rows",
-        without.len(),
-        tables.len()
+        "tables: {}, without a key for ranges of rows: {}",
+        tables.len(),
+        without.len()
     ));
     if without.is_empty() {
         return Ok(seen);

@@ -1,12 +1,13 @@
 //! How old the last backup is.
 
-use crate::check::{Check, Group, Seen, Severity};
+use crate::check::{Check, Group, Needs, Seen, Severity};
 use crate::facts::{Facts, Known};
 
 pub const CHECK: Check = Check {
     name: "last-backup",
     group: Group::Server,
     job: None,
+    needs: Some(Needs::Repository),
     reason: "what was written since the last backup is lost with the server, unless the binary log is kept elsewhere; a backup that was never restored may not be one",
     source: "MySQL Reference Manual, \"Establishing a Backup Policy\"; penstock, docs/repository.md",
     look,

@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "load",
     group: Group::Jobs,
     job: Some(Job::Load),
+    needs: None,
     reason: "a load looks at its target before its first statement, and stops if a privilege or a setting is missing; what an archive really needs depends on what is in it (load --dry-run)",
     source: "penstock, docs/load.md; MySQL Reference Manual, \"Security Considerations for LOAD DATA LOCAL\" and \"Stored Program Binary Logging\"; MariaDB Knowledge Base, \"GRANT\"",
     look,

@@ -9,6 +9,7 @@ pub const CHECK: Check = Check {
     name: "log-places",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "logs are written in order and synced at each commit; on one disk that turns, its head moves between them and the data. A binary log on the file system of the data is lost, and full, with them",
     source: "MySQL Reference Manual, \"Optimizing InnoDB Disk I/O\" and \"Point-in-Time (Incremental) Recovery\"",
     look,
@@ -66,7 +67,7 @@ fn look(facts: &Facts) -> Known<Seen> {
         if use_ == BINARY_LOG && place.file_system.device == data.file_system.device {
             let what = format!(
                 "the binary log is on the file system of the data ({}): who loses one loses both",
-                data.file_system.mount
+                data.path.display()
             );
             seen.found(Severity::Info, what)
                 .todo("penstock binlog archive keeps it elsewhere");

@@ -7,6 +7,7 @@ pub const CHECK: Check = Check {
     name: "long-statements",
     group: Group::Jobs,
     job: None,
+    needs: None,
     reason: "MySQL's read lock waits for statements that run, and everything else queues behind it: penstock does not request the lock while there is a long one. Changes of definitions wait for them on both flavours",
     source: "MySQL Reference Manual, \"FLUSH Statement\" (FLUSH TABLES WITH READ LOCK) and \"Metadata Locking\"; penstock, docs/consistency.md",
     look,
@@ -19,7 +20,7 @@ fn look(facts: &Facts) -> Known<Seen> {
     let all = facts.statements.as_ref().map_err(Clone::clone)?;
     let runs = |s: &&Statement| matches!(s.command.as_str(), "Query" | "Execute");
     let running = all.iter().filter(runs).count();
-    let mut seen = Seen::fine(format!("{running} statements run"));
+    let mut seen = Seen::fine(format!("statements that run: {running}"));
     let privileges = facts.privileges.as_ref().map_err(Clone::clone)?;
     if !privileges.has("PROCESS") {
         seen.not_seen(format!(

@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "long-transactions",
     group: Group::Jobs,
     job: None,
+    needs: None,
     reason: "a transaction that stays open keeps old rows (the history list) and the definitions of its tables: ALTER, DROP and a load beside it wait for its end, and each query becomes slower",
     source: "MySQL Reference Manual, \"InnoDB Multi-Versioning\" and \"The INFORMATION_SCHEMA INNODB_TRX Table\"",
     look,
@@ -21,7 +22,7 @@ const MANY: u64 = 1_000_000;
 
 fn look(facts: &Facts) -> Known<Seen> {
     let all = facts.transactions.as_ref().map_err(Clone::clone)?;
-    let mut seen = Seen::fine(format!("{} transactions are open", all.len()));
+    let mut seen = Seen::fine(format!("open transactions: {}", all.len()));
     let mut long: Vec<&Transaction> = all.iter().filter(|t| t.seconds >= LONG).collect();
     long.sort_by_key(|t| std::cmp::Reverse(t.seconds));
     if let Some(first) = long.first() {

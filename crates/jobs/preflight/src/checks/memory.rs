@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "memory",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "beside the buffer pool a server needs memory for connections, caches and itself. When the host or the control group has none left, the kernel kills the server",
     source: "MySQL Reference Manual, \"How MySQL Uses Memory\" and \"Configuring InnoDB Buffer Pool Size\"; Linux kernel documentation, \"Control Group v2\" (memory.max)",
     look,
@@ -40,7 +41,7 @@ fn look(facts: &Facts) -> Known<Seen> {
         p if p > MUCH.0 => Severity::Warning,
         _ => return Ok(seen),
     };
-    let less = memory / 10 * 7 >> 27 << 27;
+    let less = ((memory / 10 * 7) >> 27) << 27;
     seen.found(severity, figures).todo(format!(
         "SET GLOBAL innodb_buffer_pool_size = {less}; and the same in its option file"
     ));

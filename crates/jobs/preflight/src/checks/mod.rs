@@ -83,6 +83,25 @@ pub fn all() -> impl Iterator<Item = &'static Check> {
     ALL.iter()
 }
 
+/// Directories with their uses in words; one that has several uses comes once, with the first of them.
+fn together(places: &[Place]) -> Vec<(String, &Place)> {
+    let mut all: Vec<(Vec<&str>, &Place)> = Vec::new();
+    for place in places {
+        match all.iter_mut().find(|(_, p)| p.path == place.path) {
+            Some((uses, _)) => uses.push(place.use_),
+            None => all.push((vec![place.use_], place)),
+        }
+    }
+    let named = |(uses, place): (Vec<&str>, _)| -> (String, &Place) {
+        let place: &Place = place;
+        (
+            format!("{} ({})", uses.join(", "), place.path.display()),
+            place,
+        )
+    };
+    all.into_iter().map(named).collect()
+}
+
 /// Each directory with its device and everything below that; what cannot be seen is said.
 fn layers<'a>(facts: &'a Facts, seen: &mut Seen) -> Known<Vec<(&'a Place, Vec<Device>)>> {
     let host = facts.host()?;

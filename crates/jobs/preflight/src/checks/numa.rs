@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "numa",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "a buffer pool that is larger than the memory of one node fills that node first: the kernel swaps or takes caches away there, while other nodes have memory left",
     source: "MySQL Reference Manual, \"InnoDB Startup Options and System Variables\" (innodb_numa_interleave); Linux kernel documentation, \"NUMA Memory Policy\"",
     look,

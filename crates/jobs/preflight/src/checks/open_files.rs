@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "open-files",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "a server that may open fewer files than its settings need lowers table_open_cache and max_connections by itself, or refuses tables and connections (errno 24)",
     source: "MySQL Reference Manual, \"How MySQL Opens and Closes Tables\" and \"File Not Found and Similar Errors\"; proc_pid_limits(5)",
     look,

@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "raid",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "an array that lacks a disk may lose everything with the next one; level 0 does with any. Levels 5 and 6 read before each small write, which halves the rate of commits and of pages. Arrays of controllers cannot be seen here",
     source: "Linux kernel documentation, \"RAID arrays\"; md(4)",
     look,

@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "read-ahead",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "pages of indexes are read at random: what the kernel reads ahead of them through its cache is read for nothing, and takes the disk from others. InnoDB reads ahead by itself",
     source: "Linux kernel documentation, \"ABI stable symbols\" (sysfs-block, queue/read_ahead_kb); MySQL Reference Manual, \"Configuring InnoDB Buffer Pool Prefetching (Read-Ahead)\"",
     look,

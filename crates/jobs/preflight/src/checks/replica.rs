@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "replica",
     group: Group::Jobs,
     job: Some(Job::Replica),
+    needs: None,
     reason: "penstock replica create makes an account for replication on the source, and a channel on the new server; both need more than a dump and a load",
     source: "penstock, docs/replica.md; MySQL Reference Manual, \"Creating a User for Replication\" and \"Replication Privilege Checks\"; MariaDB Knowledge Base, \"Setting Up Replication\"",
     look,

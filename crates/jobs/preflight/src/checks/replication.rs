@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "replication",
     group: Group::Jobs,
     job: None,
+    needs: None,
     reason: "a replica that has stopped or is behind is not what its source is: a backup of it is an old one; and a load into it makes it another server than its source",
     source: "MySQL Reference Manual, \"SHOW REPLICA STATUS Statement\"; MariaDB Knowledge Base, \"SHOW REPLICA STATUS\"",
     look,

@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "scheduler",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "bfq and cfq share a disk fairly between processes, and spend time on that which a server's commits wait for; none, mq-deadline and kyber do not",
     source: "Linux kernel documentation, \"BFQ (Budget Fair Queueing)\" and \"Switching Scheduler\"",
     look,

@@ -7,6 +7,7 @@ pub const CHECK: Check = Check {
     name: "settings-journal",
     group: Group::Server,
     job: None,
+    needs: None,
     reason: "load --tune writes what it changes into a journal on its host before it changes it; a run that was killed leaves the settings changed until the next run, or doctor --revert, puts them back",
     source: "penstock, docs/tuning.md; MySQL Reference Manual, \"Disabling Redo Logging\"",
     look,

@@ -9,6 +9,7 @@ pub const CHECK: Check = Check {
     name: "striping",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "a striped volume has the reads and writes of all its disks; one that only continues on the next disk has those of one at a time. A stripe that is smaller than a page needs two disks for one page",
     source: "lvmraid(7) and lvcreate(8) (--stripes, --stripesize); Linux kernel documentation, \"dm-stripe\" and \"dm-linear\"",
     look,

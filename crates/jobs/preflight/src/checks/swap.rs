@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "swap",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "a page of the buffer pool that was swapped is read twice from a disk. A high swappiness swaps it while the kernel still keeps files in its cache",
     source: "Linux kernel documentation, \"Documentation for /proc/sys/vm/\" (swappiness); MariaDB Knowledge Base, \"Configuring Swappiness\"",
     look,

@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "thin-pool",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "a thin volume promises more room than its pool may have. When the pool or its metadata are full, writes hang or fail, while the file system still says that there is room",
     source: "lvmthin(7); Linux kernel documentation, \"Thin provisioning\" (status of thin-pool)",
     look,

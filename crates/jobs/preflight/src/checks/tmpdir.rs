@@ -9,6 +9,7 @@ pub const CHECK: Check = Check {
     name: "tmpdir",
     group: Group::Host,
     job: None,
+    needs: None,
     reason: "an index build (also those at the end of a load) sorts in innodb_tmpdir, or in tmpdir, and needs up to the size of the table; large queries sort there, too. In memory it takes that from the buffer pool",
     source: "MySQL Reference Manual, \"Online DDL Space Requirements\" and \"Where MySQL Stores Temporary Files\"; MariaDB Knowledge Base, \"InnoDB System Variables\" (innodb_tmpdir)",
     look,

@@ -7,6 +7,7 @@ pub const CHECK: Check = Check {
     name: "version",
     group: Group::Jobs,
     job: None,
+    needs: None,
     reason: "penstock dumps servers from 5.5 on; what it does beyond that is tested on MySQL 9.7 and MariaDB 10.11 and 11.8, and meant for those from MySQL 8.4 and MariaDB 10.6 on",
     source: "penstock, docs/support.md",
     look,

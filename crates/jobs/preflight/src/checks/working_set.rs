@@ -8,6 +8,7 @@ pub const CHECK: Check = Check {
     name: "working-set",
     group: Group::Server,
     job: None,
+    needs: None,
     reason: "each page that is not in the buffer pool is read from the disk. The default of 128 MiB is for a first try",
     source: "MySQL Reference Manual, \"Configuring InnoDB Buffer Pool Size\" and \"Server Status Variables\" (Innodb_buffer_pool_reads, Innodb_buffer_pool_read_requests)",
     look,

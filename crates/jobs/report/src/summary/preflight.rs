@@ -16,11 +16,14 @@ pub fn preflight(p: &preflight::Summary) -> Summary {
     let count = |s| p.findings(s).count() as u64;
     let (serious, warnings) = (count(Severity::Serious), count(Severity::Warning));
     let not_run = p.not_run();
-    let heading = match (serious, warnings) {
+    let mut heading = match (serious, warnings) {
         (0, 0) => "Nothing stands in the way, as far as it was looked at".to_owned(),
         (0, n) => format!("Nothing serious was found, and {}", things(n, "warning")),
         (s, w) => format!("{}, {}", things(s, "serious finding"), things(w, "warning")),
     };
+    if !not_run.is_empty() {
+        heading += "; not all checks were made";
+    }
     let mut s = Summary::new("preflight", heading);
     s.title = format!("Preflight of {}", p.server);
     s.add(
@@ -54,6 +57,16 @@ pub fn preflight(p: &preflight::Summary) -> Summary {
         .map(|(name, why)| format!("{name}: {why}"))
         .collect();
     s.add(Item::new("not run").list(&named));
+    let not_asked: Vec<String> = p
+        .not_asked
+        .iter()
+        .map(|(name, option)| format!("{name}: {option}"))
+        .collect();
+    s.add(
+        Item::new("not asked for")
+            .list(&not_asked)
+            .key("not_asked", &not_asked),
+    );
     let silenced: Vec<String> = p.silenced.iter().map(|s| (*s).to_owned()).collect();
     s.add(
         Item::new("silenced")
