@@ -8,6 +8,11 @@ fn server(c: &Call) -> bool {
     !c.has_any(&["--list", "--stripe"])
 }
 
+/// Beside a server, or beside the other one.
+fn never(_: &Call) -> bool {
+    false
+}
+
 /// Whether what jobs need is looked at.
 fn jobs(c: &Call) -> bool {
     server(c) && !c.has("host")
@@ -26,7 +31,6 @@ const BACKUPS: &[Considered] = &[
 pub const VERBS: &[Verb] = &[Verb {
     name: "preflight",
     calls: &[
-        "preflight --no-defaults",
         "preflight -S /s --no-defaults",
         "preflight mysql://u@h/ --no-defaults",
         "preflight -S /s --repository /r --no-defaults",
@@ -43,10 +47,8 @@ pub const VERBS: &[Verb] = &[Verb {
             ("silence", "--silence swap", server),
             ("to", "--to {new}", |c| jobs(c) && !c.has("load")),
             // Each is an answer of its own.
-            ("list", "--list", |c| c.line == "preflight"),
-            ("stripe", "--stripe /dev/sdb,/dev/sdc", |c| {
-                c.line == "preflight"
-            }),
+            ("list", "--list", never),
+            ("stripe", "--stripe /dev/sdb,/dev/sdc", never),
             ("record", "--record /tmp/r.json", server),
         ],
         BACKUPS,
