@@ -41,6 +41,7 @@ mod options;
 mod other_dumps;
 mod packaging;
 mod partitions;
+mod preflight;
 mod previews;
 mod rate_limits;
 mod refusals;

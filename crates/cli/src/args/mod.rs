@@ -19,6 +19,7 @@ pub mod limits;
 pub mod load;
 pub mod names;
 pub mod point_in_time;
+pub mod preflight;
 pub mod replica;
 pub mod report;
 pub mod repository;
@@ -150,6 +151,8 @@ pub enum Command {
     Resume(control::Which),
     /// Stop a running job cleanly, as Ctrl-C does
     Stop(control::Which),
+    /// Look at a server, its host and what jobs on it need, and say what stands in the way
+    Preflight(Box<preflight::Preflight>),
     /// Find settings that a killed load left changed on a server, and put them back
     Doctor(doctor::Doctor),
     /// Measure a server with TPC-C, or its disks, and compare such runs
@@ -237,6 +240,7 @@ mod tests {
             &["load", "--help"],
             &["verify", "--help"],
             &["doctor", "--help"],
+            &["preflight", "--help"],
             &["bench", "impact", "--help"],
             &["bench", "disk", "--help"],
             &["bench", "tpcc", "run", "--help"],

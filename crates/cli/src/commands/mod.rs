@@ -9,6 +9,7 @@ mod control;
 mod each;
 mod metrics;
 mod point_in_time;
+mod preflight;
 mod replica;
 mod report;
 mod repository;
@@ -62,6 +63,7 @@ fn run(cli: &Cli, config: Option<&Config>, screen: &Arc<Screen>, cancel: &Cancel
         Command::Config(args::config::Config::Check(_)) => config::check(config, screen),
         Command::Rekey(a) => repository::rekey(a, screen),
         Command::Doctor(a) => doctor(a, &run, screen),
+        Command::Preflight(a) => preflight::preflight(a, &run, screen),
         Command::Status(a) => control::status(a, screen),
         Command::Set(a) => control::set(a, screen),
         Command::Pause(a) => control::ask(a.pid, &Request::Pause, screen),

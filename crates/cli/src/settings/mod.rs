@@ -15,6 +15,7 @@ mod names;
 mod optionfile;
 pub mod place;
 pub mod point_in_time;
+pub mod preflight;
 pub mod replica;
 pub mod rescue;
 pub mod rules;

@@ -11,6 +11,7 @@ mod files;
 mod load;
 mod names;
 mod point_in_time;
+mod preflight;
 mod refused;
 mod replica;
 mod rescue;
@@ -23,6 +24,7 @@ pub use dump::{dump, record_outside};
 pub use files::{backup, from_files, restored_archive, restored_snapshot, snapshot};
 pub use load::{load, load_of, loaded};
 pub use point_in_time::point_in_time;
+pub use preflight::preflight;
 pub use replica::{repair_sql, replica, replica_abort, replica_verify};
 pub use rescue::rescue;
 pub use verify::verify;
@@ -60,6 +62,7 @@ pub fn applies(command: &Command) -> Result<()> {
         Command::Check(a) => check(a),
         Command::Rekey(a) => rekey(a),
         Command::Doctor(a) => doctor(a),
+        Command::Preflight(a) => preflight(a),
         Command::Report(a) => report(a),
         Command::Bench(Bench::Disk(a)) => disk(a),
         _ => Ok(()),

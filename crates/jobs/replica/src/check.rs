@@ -6,7 +6,7 @@ use base::{Error, Kind, Result};
 use binlog::gtid::Executed;
 use binlog::gtid::mariadb::Position;
 use run::failure;
-use server::privileges::Privileges;
+use server::privileges::{Privileges, for_new_replica, for_source_of_replica};
 use server::{Identity, replication};
 use wire::Conn;
 
@@ -249,16 +249,11 @@ fn rights(source: &mut Side, new: &mut Side, options: &Options) -> Result<()> {
         Privileges::read(&mut side.conn, &side.id)
             .map_err(|e| failure::server("cannot read the account's privileges", e))
     };
-    let mariadb = source.id.is_mariadb();
     let mut missing = Vec::new();
     let theirs = read(source)?;
-    let mut needed = vec!["CREATE USER"];
-    if options.account.is_none() {
-        needed.push("REPLICATION SLAVE");
-    }
-    for privilege in needed {
+    for privilege in for_source_of_replica(options.account.is_none()) {
         if !theirs.has(privilege) {
-            let option = match privilege {
+            let option = match *privilege {
                 "REPLICATION SLAVE" => " WITH GRANT OPTION",
                 _ => "",
             };
@@ -269,15 +264,7 @@ fn rights(source: &mut Side, new: &mut Side, options: &Options) -> Result<()> {
         }
     }
     let own = read(new)?;
-    let of_new: &[&str] = match mariadb {
-        true => &["REPLICATION SLAVE ADMIN", "CREATE USER"],
-        false => &[
-            "REPLICATION_SLAVE_ADMIN",
-            "SYSTEM_VARIABLES_ADMIN",
-            "CREATE USER",
-        ],
-    };
-    for privilege in of_new {
+    for privilege in for_new_replica(&new.id) {
         if !own.has(privilege) && !own.has("SUPER") {
             missing.push(format!(
                 "on the new server: GRANT {privilege} ON *.* TO {}",

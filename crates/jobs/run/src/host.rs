@@ -158,6 +158,11 @@ impl Process {
             .then_some(found)
     }
 
+    /// Its process id.
+    pub fn id(self) -> u32 {
+        self.0
+    }
+
     /// Its CPU seconds so far.
     pub fn cpu(self) -> Option<f64> {
         parse_process(&std::fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?)

@@ -1,5 +1,5 @@
 //! What every job runs on: its context (`run`) with worker threads and phases, its status and setpoints, the control
-//! socket, the limits on its impact, the analysis of its bottleneck, facts about the host, connections, and the one
+//! socket, the limits on its impact, the analysis of its bottleneck, facts about the host and the directories of a server there, connections, and the one
 //! mapping from the errors of parts to the error of a job.
 //!
 //! Nothing here knows what a particular job does.
@@ -8,10 +8,12 @@ pub mod bottleneck;
 pub mod connect;
 pub mod control;
 pub mod failure;
+pub mod file_system;
 pub mod gtids;
 pub mod host;
 pub mod memory;
 mod phase;
+pub mod places;
 pub mod read_lock;
 mod run;
 mod run_status;

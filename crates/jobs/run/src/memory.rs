@@ -37,8 +37,23 @@ pub fn available(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// What the control groups allow; `u64::MAX` without a limit, `None` if the limit cannot be read.
+/// What the control groups still allow; `u64::MAX` without a limit, `None` if the limit cannot be read.
 fn limit(groups: &str, root: &Path) -> Option<u64> {
+    least(groups, root, |most, used| Some(most.saturating_sub(used?)))
+}
+
+/// What the control groups allow in all, with what is used already; `u64::MAX` without a limit, `None` if the limit
+/// cannot be read. `groups` is a process's `/proc/PID/cgroup`, `root` is `/sys/fs/cgroup`.
+pub fn allowed(groups: &str, root: &Path) -> Option<u64> {
+    least(groups, root, |most, _| Some(most))
+}
+
+/// The least of a figure over all limits of all groups; it is made of a limit and of what is used.
+fn least(
+    groups: &str,
+    root: &Path,
+    figure: impl Fn(u64, Option<u64>) -> Option<u64>,
+) -> Option<u64> {
     let mut least = u64::MAX;
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':');
@@ -67,8 +82,8 @@ fn limit(groups: &str, root: &Path) -> Option<u64> {
                 let read = |file| std::fs::read_to_string(at.join(file)).ok();
                 let most = read(most).and_then(|t| t.trim().parse::<u64>().ok());
                 let used = read(used).and_then(|t| t.trim().parse::<u64>().ok());
-                if let (Some(most), Some(used)) = (most, used) {
-                    least = least.min(most.saturating_sub(used));
+                if let Some(found) = most.and_then(|most| figure(most, used)) {
+                    least = least.min(found);
                 }
             }
             if at == base || !at.pop() || !at.starts_with(&base) {
@@ -103,6 +118,10 @@ mod tests {
         assert_eq!(
             limit("0::/system.slice/db.service\n", root.path()),
             Some(300)
+        );
+        assert_eq!(
+            allowed("0::/system.slice/db.service\n", root.path()),
+            Some(1000)
         );
         assert_eq!(limit("0::/../../other\n", root.path()), None);
     }

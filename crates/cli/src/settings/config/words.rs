@@ -121,7 +121,7 @@ pub(super) fn said(config: &Config, line: &Typed) -> Result<Vec<Said>> {
     // one does.
     if let Some(repository) = &config.repository
         && let Some(arg) = words::option(command, "repository")
-        && (arg.is_required_set() || lists_a_repository(line))
+        && (arg.is_required_set() || lists_a_repository(line) || looks_for_backups(line))
         && line.source("repository") != Some(ValueSource::EnvVariable)
     {
         settings.push(repository);
@@ -160,6 +160,11 @@ fn lists_a_repository(line: &Typed) -> bool {
     line.verb().get_name() == "list"
         && line.one::<PathBuf>("archive").is_none()
         && super::super::place::named_by_environment().is_none()
+}
+
+/// Whether it is `penstock preflight`, and the environment names no repository.
+fn looks_for_backups(line: &Typed) -> bool {
+    line.verb().get_name() == "preflight" && super::super::place::named_by_environment().is_none()
 }
 
 /// Whether the command line says where the server is.

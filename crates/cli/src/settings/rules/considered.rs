@@ -13,6 +13,7 @@ mod copy;
 mod dump;
 mod load;
 mod others;
+mod preflight;
 mod replica;
 mod repository;
 mod snapshot;
@@ -103,6 +104,7 @@ fn verbs() -> impl Iterator<Item = &'static Verb> {
         binlog::VERBS,
         warm::VERBS,
         others::VERBS,
+        preflight::VERBS,
         replica::VERBS,
     ];
     all.into_iter().flatten()
@@ -218,6 +220,7 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
             settings::keys::rekey(a).map(drop)
         }
         Command::Doctor(a) => settings::doctor(a).map(drop),
+        Command::Preflight(a) => settings::preflight::preflight(a).map(drop),
         Command::Report(a) => super::report(a),
         Command::Bench(Bench::Impact(a)) => settings::bench::impact(a).map(drop),
         Command::Bench(Bench::Disk(a)) => settings::bench::disk(a).map(drop),

@@ -2,11 +2,11 @@
 //!
 //! [`Volume`] is all that is known about a directory; a forecast can read it.
 
-use super::file_system::FileSystem;
 use super::pattern::Pattern;
 use super::place::Place;
 use super::window::{NOISE, STEADY, Tally, change_of_halves};
 use hdrhistogram::Histogram;
+use run::file_system::FileSystem;
 use std::path::PathBuf;
 use std::time::Duration;
 

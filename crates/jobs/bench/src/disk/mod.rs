@@ -14,7 +14,6 @@ mod doublewrite;
 mod engine;
 pub mod estimate;
 mod figures;
-mod file_system;
 mod log;
 mod measure;
 mod mixed;
@@ -32,9 +31,9 @@ mod window;
 
 pub use engine::{Choice, Engine};
 pub use figures::{Bucket, Latency, Measured, Spread, Volume};
-pub use file_system::{FileSystem, group_limits};
 pub use pattern::Pattern;
 pub use place::WORK;
+pub use run::file_system::{FileSystem, group_limits};
 pub use space::SMALLEST;
 pub use window::{NOISE, STEADY};
 

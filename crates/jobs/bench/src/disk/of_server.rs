@@ -2,7 +2,7 @@
 
 use base::{Error, Kind, Result};
 use run::host::Process;
-use run::{Run, connect};
+use run::{Run, connect, places};
 use server::Identity;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -34,55 +34,17 @@ pub fn directories(run: &Run, options: &wire::Options) -> Result<Found> {
         return Err(Error::new(Kind::Target, what)
             .hint("run this on the server's own host, as an account that may look at its process; or name its directories"));
     }
-    let directories = named(&id)
+    let directories = places::of(&id)
         .into_iter()
         .map(|n| Named {
+            use_: Some(n.use_),
             path: beside(&id, &n.path),
-            ..n
         })
         .collect();
     Ok(Found {
         server: format!("{id} at {}", options.endpoint),
         directories,
     })
-}
-
-/// What the server's variables say.
-fn named(id: &Identity) -> Vec<Named> {
-    let datadir = PathBuf::from(&id.datadir);
-    let path = |text: &str| match text {
-        "" | "." | "./" => datadir.clone(),
-        text => datadir.join(text),
-    };
-    let variable = |name: &str| id.variable(name).filter(|v| !v.is_empty());
-    let mut all = vec![Named {
-        use_: Some("data"),
-        path: datadir.clone(),
-    }];
-    let mut add = |use_, path| {
-        all.push(Named {
-            use_: Some(use_),
-            path,
-        });
-    };
-    add(
-        "redo log",
-        path(variable("innodb_log_group_home_dir").unwrap_or_default()),
-    );
-    if id.log_bin {
-        let base = variable("log_bin_basename")
-            .map(Path::new)
-            .and_then(Path::parent);
-        add(
-            "binary log",
-            base.map_or_else(|| datadir.clone(), Path::to_owned),
-        );
-    }
-    let temporary = variable("tmpdir").unwrap_or("/tmp");
-    for one in temporary.split(':') {
-        add("tmpdir", path(one));
-    }
-    all
 }
 
 /// A directory on the same file system that the server does not look into: MariaDB and old versions of MySQL take each
@@ -99,54 +61,5 @@ fn beside(id: &Identity, path: &Path) -> PathBuf {
         Some(parent) if device(parent) == device(&real) && writable(parent) => parent.to_owned(),
         // A mount of its own, for example; the place itself warns then.
         _ => real,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeMap;
-
-    fn of(pairs: &[(&str, &str)]) -> Vec<(&'static str, PathBuf)> {
-        let mut all = BTreeMap::from([
-            ("version".to_owned(), "10.11.19-MariaDB".to_owned()),
-            ("datadir".to_owned(), "/srv/d/".to_owned()),
-        ]);
-        all.extend(
-            pairs
-                .iter()
-                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned())),
-        );
-        let id = Identity::from_variables(all).unwrap();
-        let found = named(&id).into_iter();
-        found.map(|n| (n.use_.unwrap(), n.path)).collect()
-    }
-
-    #[test]
-    fn directories_are_those_of_the_variables() {
-        let d = PathBuf::from("/srv/d/");
-        assert_eq!(
-            of(&[("innodb_log_group_home_dir", "./"), ("tmpdir", "/tmp")]),
-            [
-                ("data", d.clone()),
-                ("redo log", d.clone()),
-                ("tmpdir", "/tmp".into())
-            ]
-        );
-        assert_eq!(
-            of(&[
-                ("innodb_log_group_home_dir", "/redo"),
-                ("log_bin", "ON"),
-                ("log_bin_basename", "/logs/binlog"),
-                ("tmpdir", "/t1:/t2"),
-            ]),
-            [
-                ("data", d),
-                ("redo log", "/redo".into()),
-                ("binary log", "/logs".into()),
-                ("tmpdir", "/t1".into()),
-                ("tmpdir", "/t2".into()),
-            ]
-        );
     }
 }

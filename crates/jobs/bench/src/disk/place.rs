@@ -5,10 +5,10 @@
 //! what a dead run left, and is emptied of what such a run makes, if nothing else is in it. Whatever happens, all of it
 //! is removed when the place is dropped.
 
-use super::file_system::FileSystem;
 use base::units::{bytes, printable};
 use base::{Error, Kind, Result};
 use run::Run;
+use run::file_system::FileSystem;
 use run::state::storage;
 use rustix::fs::{self as rfs, AtFlags, Mode, OFlags};
 use rustix::io::Errno;

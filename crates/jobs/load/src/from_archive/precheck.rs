@@ -248,6 +248,7 @@ fn privileges(
     let events = schemas.iter().any(|s| has(&s.meta.events));
     let needs = LoadNeeds {
         schemas: plan.schema_names().into_iter().map(str::to_owned).collect(),
+        everywhere: false,
         views: plan.schemas.iter().any(|p| !p.views.is_empty()),
         triggers: plan.tables().any(|t| t.triggers.is_some()),
         routines,

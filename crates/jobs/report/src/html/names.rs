@@ -15,6 +15,7 @@ pub fn kind(k: Kind) -> &'static str {
         Kind::Verify => "verify",
         Kind::Rescue => "rescue",
         Kind::Check => "warm check",
+        Kind::Preflight => "preflight",
         Kind::Tpcc => "bench tpcc",
         Kind::Impact => "bench impact",
         Kind::Disk => "bench disk",

@@ -74,6 +74,8 @@ pub enum Kind {
     Rescue,
     /// `penstock warm check`.
     Check,
+    /// `penstock preflight`.
+    Preflight,
     /// `penstock bench tpcc run`.
     Tpcc,
     /// `penstock bench impact`.

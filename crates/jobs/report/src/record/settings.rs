@@ -86,6 +86,27 @@ pub fn warm_check(o: &warm::check::Options) -> Record {
     r
 }
 
+/// What is known before a server is looked at.
+pub fn preflight(o: &preflight::Options) -> Record {
+    let server = o.server.endpoint.to_string();
+    let mut r = Record::new(Kind::Preflight, format!("Preflight of {server}"));
+    setting(&mut r, "server", server);
+    if let Some(to) = &o.to {
+        setting(&mut r, "place of a dump", to);
+    }
+    if let Some(backups) = &o.backups {
+        setting(&mut r, "repository", &backups.repository);
+        let oldest = backups.oldest.as_secs_f64();
+        setting(&mut r, "oldest backup", seconds(oldest));
+    }
+    let silenced: Vec<&str> = o.silenced.iter().map(|c| c.name).collect();
+    if !silenced.is_empty() {
+        setting(&mut r, "silenced", silenced.join(", "));
+    }
+    circumstances(&mut r);
+    r
+}
+
 /// What is known before a load begins.
 pub fn load(o: &load::Options) -> Record {
     let mut r = Record::new(Kind::Load, format!("Load into {}", o.target.endpoint));

@@ -9,7 +9,7 @@
 mod needs;
 mod parse;
 
-pub use needs::{DumpNeeds, LoadNeeds, LockPlan};
+pub use needs::{DumpNeeds, LoadNeeds, LockPlan, for_new_replica, for_source_of_replica};
 
 use crate::ask::ask;
 use crate::{Error, Identity, Result, quote};

@@ -43,6 +43,8 @@ pub struct DumpNeeds {
 pub struct LoadNeeds {
     /// Schemas that are created or filled.
     pub schemas: Vec<String>,
+    /// Whether any schema may be, because they are not known yet.
+    pub everywhere: bool,
     /// Whether there are views.
     pub views: bool,
     /// Whether there are triggers.
@@ -79,6 +81,14 @@ impl Privileges {
         self.missing(&replay(identity))
     }
 
+    /// The GRANT statements that are missing for archiving the server's binary log.
+    pub fn missing_for_binlog_archive(&self, identity: &Identity) -> Vec<String> {
+        self.missing(&[
+            (Scope::Global, vec!["REPLICATION SLAVE"]),
+            (Scope::Global, vec![position::needed(identity), "SUPER"]),
+        ])
+    }
+
     /// The GRANT statements that are missing for a load.
     pub fn missing_for_load(&self, identity: &Identity, needs: &LoadNeeds) -> Vec<String> {
         self.missing(&load(identity, needs))
@@ -95,6 +105,27 @@ impl Privileges {
             Some(_) => Some("SET GLOBAL log_bin_trust_function_creators = ON".into()),
             None => Some(format!("GRANT SUPER ON *.* TO {}", self.account)),
         }
+    }
+}
+
+/// What an account of the source needs for a new replica, besides what a dump needs. `makes_account`: it makes the
+/// account that the replica logs in with, and gives this to it.
+pub fn for_source_of_replica(makes_account: bool) -> &'static [&'static str] {
+    match makes_account {
+        true => &["CREATE USER", "REPLICATION SLAVE"],
+        false => &["CREATE USER"],
+    }
+}
+
+/// What an account of a new replica needs, besides what a load needs.
+pub fn for_new_replica(identity: &Identity) -> &'static [&'static str] {
+    match identity.is_mariadb() {
+        true => &["REPLICATION SLAVE ADMIN", "CREATE USER"],
+        false => &[
+            "REPLICATION_SLAVE_ADMIN",
+            "SYSTEM_VARIABLES_ADMIN",
+            "CREATE USER",
+        ],
     }
 }
 
@@ -194,7 +225,11 @@ fn routines(identity: &Identity) -> (Scope, Vec<&'static str>) {
 
 fn load(identity: &Identity, needs: &LoadNeeds) -> Needs {
     let mut list: Needs = Vec::new();
-    for schema in &needs.schemas {
+    let mut places: Vec<Scope> = needs.schemas.iter().cloned().map(Scope::Schema).collect();
+    if needs.everywhere {
+        places.push(Scope::Global);
+    }
+    for place in places {
         // SELECT for checking, DELETE for REPLACE and for a chunk done again, DROP for placeholders of views.
         let mut all = vec![
             "CREATE",
@@ -218,10 +253,7 @@ fn load(identity: &Identity, needs: &LoadNeeds) -> Needs {
         if needs.events {
             all.push("EVENT");
         }
-        list.extend(
-            all.into_iter()
-                .map(|p| (Scope::Schema(schema.clone()), vec![p])),
-        );
+        list.extend(all.into_iter().map(|p| (place.clone(), vec![p])));
     }
     if needs.definers {
         let choices = if identity.mysql_at_least(8, 2, 0) {

@@ -16,7 +16,14 @@ fn no_address(c: &Call) -> bool {
 
 /// Whether it can be a comparison with a server at all.
 fn not_for_files(c: &Call) -> bool {
-    !of_archives(c) && !c.has_any(&["--files-only", "--tablespace", "--from-files"])
+    !of_archives(c)
+        && !c.has_any(&[
+            "--files-only",
+            "--tablespace",
+            "--from-files",
+            "--list",
+            "--stripe",
+        ])
 }
 
 /// Whether a server is named: some commands can do without.
@@ -54,7 +61,7 @@ pub const CONNECTION: &[Considered] = &[
     ("defaults-extra-file", "--defaults-extra-file {cnf}", files),
     ("defaults-group-suffix", "--defaults-group-suffix _x", files),
     ("no-defaults", "--no-defaults", |c| {
-        !c.has_any(&["--defaults-file"]) && !of_archives(c)
+        !c.has_any(&["--defaults-file", "--list", "--stripe"]) && !of_archives(c)
     }),
     ("ssl-mode", "--ssl-mode required", existing),
     ("ssl-ca", "--ssl-ca ca.pem", |c| {

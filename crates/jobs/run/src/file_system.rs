@@ -1,11 +1,12 @@
 //! What a directory is on: file system, device, mount options, free space, and limits of this process's control group.
 
 use base::units::printable;
-use rustix::fs::{StatVfsMountFlags, fstatfs, fstatvfs, major, minor};
+use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstatfs, fstatvfs, major, minor};
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// What a directory is on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +40,13 @@ impl fmt::Display for FileSystem {
 }
 
 impl FileSystem {
+    /// Of a directory that this account need not be able to read.
+    pub fn at(directory: &Path) -> io::Result<FileSystem> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(directory, flags, Mode::empty())?;
+        FileSystem::of(&File::from(opened))
+    }
+
     /// Of an open directory.
     pub fn of(directory: &File) -> io::Result<FileSystem> {
         let device = directory.metadata()?.dev();
@@ -194,5 +202,7 @@ mod tests {
     fn this_directory_is_on_something() {
         let here = FileSystem::of(&File::open(".").unwrap()).unwrap();
         assert!(!here.kind.is_empty() && here.size > 0, "{here:?}");
+        let same = FileSystem::at(Path::new(".")).unwrap();
+        assert_eq!((same.device, same.kind), (here.device, here.kind));
     }
 }

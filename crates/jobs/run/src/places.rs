@@ -1,0 +1,112 @@
+//! The directories of a server, as its variables name them: data, redo log, binary log, temporary files.
+//!
+//! What this does not do: look whether they are there.
+
+use server::Identity;
+use std::path::{Path, PathBuf};
+
+/// The use of the data directory.
+pub const DATA: &str = "data";
+/// Of the directory of the redo log.
+pub const REDO_LOG: &str = "redo log";
+/// Of the directory of the binary log.
+pub const BINARY_LOG: &str = "binary log";
+/// Of a directory for temporary files.
+pub const TMPDIR: &str = "tmpdir";
+/// Of the directory in which indexes are sorted, if it is another one.
+pub const INNODB_TMPDIR: &str = "innodb_tmpdir";
+
+/// A directory and its use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// What the server has there.
+    pub use_: &'static str,
+    /// Its path.
+    pub path: PathBuf,
+}
+
+/// What the server's variables say.
+pub fn of(id: &Identity) -> Vec<Named> {
+    let datadir = PathBuf::from(&id.datadir);
+    let path = |text: &str| match text {
+        "" | "." | "./" => datadir.clone(),
+        text => datadir.join(text),
+    };
+    let variable = |name: &str| id.variable(name).filter(|v| !v.is_empty());
+    let mut all = vec![Named {
+        use_: DATA,
+        path: datadir.clone(),
+    }];
+    let mut add = |use_, path| all.push(Named { use_, path });
+    add(
+        REDO_LOG,
+        path(variable("innodb_log_group_home_dir").unwrap_or_default()),
+    );
+    if id.log_bin {
+        let base = variable("log_bin_basename")
+            .map(Path::new)
+            .and_then(Path::parent);
+        add(
+            BINARY_LOG,
+            base.map_or_else(|| datadir.clone(), Path::to_owned),
+        );
+    }
+    let temporary = variable("tmpdir").unwrap_or("/tmp");
+    for one in temporary.split(':') {
+        add(TMPDIR, path(one));
+    }
+    if let Some(of_indexes) = variable("innodb_tmpdir") {
+        add(INNODB_TMPDIR, path(of_indexes));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn named(pairs: &[(&str, &str)]) -> Vec<(&'static str, PathBuf)> {
+        let mut all = BTreeMap::from([
+            ("version".to_owned(), "10.11.19-MariaDB".to_owned()),
+            ("datadir".to_owned(), "/srv/d/".to_owned()),
+        ]);
+        all.extend(
+            pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned())),
+        );
+        let id = Identity::from_variables(all).unwrap();
+        of(&id).into_iter().map(|n| (n.use_, n.path)).collect()
+    }
+
+    #[test]
+    fn directories_are_those_of_the_variables() {
+        let d = PathBuf::from("/srv/d/");
+        assert_eq!(
+            named(&[("innodb_log_group_home_dir", "./"), ("tmpdir", "/tmp")]),
+            [
+                ("data", d.clone()),
+                ("redo log", d.clone()),
+                ("tmpdir", "/tmp".into())
+            ]
+        );
+        assert_eq!(
+            named(&[
+                ("innodb_log_group_home_dir", "/redo"),
+                ("log_bin", "ON"),
+                ("log_bin_basename", "/logs/binlog"),
+                ("tmpdir", "/t1:/t2"),
+                ("innodb_tmpdir", "/t3"),
+            ]),
+            [
+                ("data", d),
+                ("redo log", "/redo".into()),
+                ("binary log", "/logs".into()),
+                ("tmpdir", "/t1".into()),
+                ("tmpdir", "/t2".into()),
+                ("innodb_tmpdir", "/t3".into()),
+            ]
+        );
+    }
+}
