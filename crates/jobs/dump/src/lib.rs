@@ -85,6 +85,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         mut source,
         catalog,
         ways,
+        for_the_lock: _,
         not_seen,
         accounts: with_accounts,
     } = look_at(run, options)?;
@@ -152,6 +153,8 @@ struct LookedAt<'a> {
     catalog: Catalog,
     /// How one snapshot is had, the best way first.
     ways: Vec<Way>,
+    /// What the best of all ways would take, where the account lacks it.
+    for_the_lock: Vec<String>,
     /// What may be missing, because the account does not see it.
     not_seen: Vec<String>,
     /// Which accounts are dumped.
@@ -192,7 +195,11 @@ fn look_at<'a>(run: &Run, options: &'a Options) -> Result<LookedAt<'a>> {
     let catalog = catalog(&mut source, options)?;
     drop(phase);
     let ways = snapshot::ways(&account, &source.id, options, &catalog)?;
-    about_the_ways(run, &account, &source.id, options, &ways);
+    let for_the_lock = match options.consistency {
+        Consistency::Auto => snapshot::for_the_lock(&account, &source.id, options),
+        _ => Vec::new(),
+    };
+    about_the_ways(run, &account, &source.id, &ways, &for_the_lock);
     let mut not_seen =
         visible::not_seen(&mut source.control, &source.id, &account, options, &catalog)?;
     let (with_accounts, unread) = accounts::wanted(&account, options)?;
@@ -201,13 +208,20 @@ fn look_at<'a>(run: &Run, options: &'a Options) -> Result<LookedAt<'a>> {
         source,
         catalog,
         ways,
+        for_the_lock,
         not_seen,
         accounts: with_accounts,
     })
 }
 
 /// Says what the operator may want to change about the account.
-fn about_the_ways(run: &Run, account: &Privileges, id: &Identity, options: &Options, ways: &[Way]) {
+fn about_the_ways(
+    run: &Run,
+    account: &Privileges,
+    id: &Identity,
+    ways: &[Way],
+    lacking: &[String],
+) {
     let first = ways.first();
     let by_flush = matches!(first, Some(Way::Lock { .. })) && !id.mariadb_at_least(10, 4, 1);
     if by_flush && !account.has("PROCESS") {
@@ -215,10 +229,6 @@ fn about_the_ways(run: &Run, account: &Privileges, id: &Identity, options: &Opti
             "without the PROCESS privilege other accounts' long statements cannot be seen before the read lock is requested".into(),
         );
     }
-    if options.consistency != Consistency::Auto {
-        return;
-    }
-    let lacking = snapshot::for_the_lock(account, id, options);
     if lacking.is_empty() {
         return;
     }

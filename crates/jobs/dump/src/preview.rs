@@ -17,6 +17,8 @@ pub struct Preview {
     pub to: String,
     /// How the tables would be of one moment.
     pub consistency: String,
+    /// The GRANT statements that the global read lock would take, which is the best way, where the account lacks them.
+    pub for_the_lock: Vec<String>,
     /// Schemas.
     pub schemas: u64,
     /// Tables.
@@ -80,6 +82,7 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
     Ok(Preview {
         source: options.source_name(id),
         to: options.to.absolute(),
+        for_the_lock: looked.for_the_lock,
         consistency: looked.ways.first().map(|w| w.words(id)).unwrap_or_default(),
         schemas: looked.catalog.schemas.len() as u64,
         tables: written.count,

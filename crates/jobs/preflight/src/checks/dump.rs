@@ -43,6 +43,16 @@ fn look(facts: &Facts) -> Known<Seen> {
         bytes(preview.data_bytes)
     ));
     seen.saw(format!("consistency: {}", preview.consistency));
+    if !preview.for_the_lock.is_empty() {
+        let what = format!(
+            "a dump of everything cannot take the global read lock, so its snapshot is: {}",
+            preview.consistency
+        );
+        let finding = seen.found(Severity::Warning, what);
+        for grant in &preview.for_the_lock {
+            finding.todo(format!("{grant};"));
+        }
+    }
     seen.saw(match preview.accounts {
         Some(n) => format!("accounts in it: {n}"),
         None => "no accounts in it".to_owned(),
@@ -89,6 +99,13 @@ mod tests {
             ..dump::Preview::default()
         };
         with(hidden).fires(&CHECK, Severity::Warning, "hidden schemas");
+        let plain = dump::Preview {
+            for_the_lock: vec!["GRANT RELOAD ON *.* TO 'u'@'%'".to_owned()],
+            consistency: "one snapshot of one reader".to_owned(),
+            ..dump::Preview::default()
+        };
+        let seen = with(plain).fires(&CHECK, Severity::Warning, "one snapshot of one reader");
+        assert_eq!(seen.findings[0].todo, ["GRANT RELOAD ON *.* TO 'u'@'%';"]);
         let odd = dump::Preview {
             exceptions: vec!["view `a`.`v` is broken".to_owned()],
             ..dump::Preview::default()
