@@ -1,6 +1,7 @@
 //! Logs that the server itself encrypts: MySQL sends them decrypted, and MariaDB sends them changed.
 
 use super::kit::{Logged, assert_same, server_with, write};
+use crate::kit::Tool;
 use testkit::{Kind, Server, Setup};
 
 fn encrypting(kind: Kind, keys: &tempfile::TempDir, option: &str) -> Option<Server> {
@@ -70,4 +71,17 @@ fn mariadb_is_refused() {
         .on(&["binlog", "find", "shop"])
         .ok()
         .says(&["No transaction found"]);
+    // What the server sends is changed, and can be read.
+    Tool::new([
+        "binlog",
+        "show",
+        "--no-defaults",
+        "--user",
+        "root",
+        "--socket",
+    ])
+    .arg(logged.server.socket())
+    .run()
+    .ok()
+    .says(&["insert d.t: id=1, v='0'"]);
 }

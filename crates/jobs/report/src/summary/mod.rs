@@ -35,7 +35,7 @@ mod warm_pages;
 mod warm_ramp;
 mod warm_server;
 
-pub use binlog::{binlog_archive, binlog_find};
+pub use binlog::{binlog_archive, binlog_find, binlog_show, binlog_undo};
 pub use compare::compare;
 pub use configuration::{Completed, Configuration, configuration, servers};
 pub use copied_servers::copied_servers;

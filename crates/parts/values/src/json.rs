@@ -8,9 +8,9 @@
 //! Values of a document that a server wrote do not overlap. What is written here is therefore limited by the
 //! document's length ([`Document::left`]): offsets that lead to the same bytes again and again end as [`Broken`].
 
-use super::number::Decimal;
-use super::time::{self, Packed};
-use super::{Broken, cell, float};
+use crate::number::Decimal;
+use crate::time::{self, Packed};
+use crate::{Broken, cell, float};
 
 /// Objects and arrays in each other, at most (`JSON_DOCUMENT_MAX_DEPTH` of the server).
 const DEPTH: u32 = 100;
@@ -74,8 +74,8 @@ pub fn put(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
     Ok(())
 }
 
-/// Appends a document as text.
-fn text(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
+/// Appends a document as text, without a length.
+pub fn text(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
     let Some((kind, value)) = stored.split_first() else {
         // What a server stores for NULL in a column that has none, where its mode lets it.
         out.extend_from_slice(b"null");
