@@ -62,6 +62,10 @@ fn mariadb_is_refused() {
         return;
     };
     let logged = Logged::of(server);
+    logged
+        .server
+        .client("SET GLOBAL binlog_format = ROW")
+        .expect("a setting");
     write(&logged.server, 5);
     logged
         .once()
@@ -83,5 +87,5 @@ fn mariadb_is_refused() {
     .arg(logged.server.socket())
     .run()
     .ok()
-    .says(&["insert d.t: id=1, v='0'"]);
+    .says(&["insert d.t: id=9, v='4'"]);
 }

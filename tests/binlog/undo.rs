@@ -67,7 +67,7 @@ fn change(n: u64, kind: Kind) -> String {
         all.push(format!("UPDATE more SET id = id + 1000, t6 = '01:02:03.000004', w = 'ё', uc = 4294967295 WHERE id = {}", n % 3));
         all.push(format!("DELETE FROM more WHERE id % 5 = {}", n % 5));
         all.push(format!(
-            "UPDATE more SET j = JSON_SET(j, '$.z', {n}) WHERE JSON_TYPE(j) = 'OBJECT'"
+            "UPDATE more SET j = JSON_SET(j, '$.z', {n}) WHERE j LIKE '{{%'"
         ));
     }
     let sql = all[(n / 7 % all.len() as u64) as usize].clone();
@@ -88,6 +88,12 @@ fn changes_are_taken_back(kind: Kind) {
     }
     server.script(tables(kind).as_bytes()).expect("tables");
     server.script(rows(kind, 0).as_bytes()).expect("rows");
+    if kind == Kind::MySql {
+        // A DECIMAL of two places, which the text of a document does not keep.
+        server
+            .client("UPDATE d.more SET k = NULL WHERE id = 2")
+            .expect("a change");
+    }
     logged.backup();
     let before = checksums(server, &names);
     let from = server.field(
@@ -166,7 +172,8 @@ each_kind!(changes_are_taken_back; mysql, mariadb, mariadb118, mysql55);
 
 /// What cannot be taken back is named, and then there is no file.
 fn what_cannot_be_taken_back_is_refused(kind: Kind) {
-    let Some(logged) = Logged::new(kind, &["--binlog-row-metadata=FULL"]) else {
+    let Some(logged) = Logged::new(kind, &["--binlog-row-metadata=FULL", "--binlog-format=ROW"])
+    else {
         return;
     };
     let server = &logged.server;
@@ -205,7 +212,16 @@ fn what_cannot_be_taken_back_is_refused(kind: Kind) {
     assert!(!file.exists());
     // Other tables, and statements that are not about this one, are left out and counted.
     let after = server.value("SELECT MAX(id) FROM d.u").expect("a value");
-    undo(&["--table", "d.t", "--after", "2001-01-01T00:00:00Z"])
+    undo(&["--table", "d.t"])
+        .code(2)
+        .says(&["CREATE TABLE t (id INT PRIMARY KEY"]);
+    let inserts = ["--table", "d.t", "--kind", "insert", "--json", "--quiet"];
+    let first = logged.on(&[&["binlog", "show", "shop"][..], &inserts].concat());
+    let first = first.ok().json()[0]["gtid"]
+        .as_str()
+        .expect("a name")
+        .to_owned();
+    undo(&["--table", "d.t", "--from", &first])
         .ok()
         .says(&["d.t: 3 changes", "left out"]);
     let text = std::fs::read_to_string(&file).expect("a file");

@@ -33,10 +33,8 @@ pub struct Offer {
     pub definition: Arc<Definition>,
     /// From this place on.
     pub from: Option<Place>,
-    /// Up to this one.
+    /// Up to this one. A change of the table is at either place.
     pub to: Option<Place>,
-    /// What ends it there, in words.
-    pub ended_by: Option<String>,
 }
 
 /// A table of a timeline: its number, schema and name.
@@ -89,13 +87,10 @@ impl Definitions {
         let mut why = String::from("no definition of it is known");
         for offer in self.0.get(&key).into_iter().flatten() {
             let by = &offer.definition.by;
-            let early = offer.from.as_ref().is_some_and(|p| at.order() < p.order());
-            let late = offer.to.as_ref().is_some_and(|p| at.order() >= p.order());
-            if early || late {
-                why = match &offer.ended_by {
-                    Some(ended) => format!("{ended} came between it and {by}"),
-                    None => format!("{by} is of another time"),
-                };
+            let early = offer.from.as_ref().filter(|p| at.order() < p.order());
+            let late = offer.to.as_ref().filter(|p| at.order() >= p.order());
+            if let Some(change) = early.or(late) {
+                why = format!("a change of the table at {change} came between it and {by}");
                 continue;
             }
             let mut completed = columns.clone();
@@ -378,14 +373,13 @@ mod tests {
                 definition: Arc::new(defined(&["int", "varchar(20)"])),
                 from: Some(place(100)),
                 to: Some(place(200)),
-                ended_by: Some("ALTER TABLE at b.1:200".to_owned()),
             },
         );
         let name = ("d".to_owned(), "t".to_owned());
         let of = |offset| all.of(1, &name, &place(offset), &mut events(), false);
         assert!(matches!(of(100), Known::Defined(_)));
         assert!(
-            matches!(of(200), Known::Not(why) if why.contains("ALTER TABLE at b.1:200 came between it and backup x"))
+            matches!(of(200), Known::Not(why) if why.contains("a change of the table at b.1:200 came between it and backup x"))
         );
     }
 }

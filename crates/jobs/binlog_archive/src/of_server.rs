@@ -56,9 +56,6 @@ pub fn of_server(run: &Run, live: &Live, needs: &[Need]) -> Result<Definitions> 
             (need.timeline, need.schema.clone(), need.table.clone()),
             Offer {
                 definition: Arc::new(definition),
-                ended_by: from
-                    .as_ref()
-                    .map(|p| format!("a change of the table at {p}")),
                 from,
                 to: None,
             },

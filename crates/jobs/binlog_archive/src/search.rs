@@ -109,6 +109,8 @@ pub struct Searched {
     pub looked_at: u64,
     /// Bytes of the log.
     pub kept: u64,
+    /// Whether it is a server's own log, which is read as a whole.
+    pub live: bool,
 }
 
 /// How far a search is between its two ends.
@@ -266,6 +268,7 @@ pub(crate) fn holds_name(statement: &str, name: &str) -> bool {
 pub fn search(run: &Run, log: &Log<'_>, search: &Search) -> Result<Searched> {
     let mut done = Searched {
         kept: log.bytes(),
+        live: matches!(log, Log::Live(_)),
         ..Searched::default()
     };
     let phase = run.phase("searching", 1);

@@ -3,6 +3,7 @@
 //! Nothing from a log controls a terminal: text is escaped, bytes are hexadecimal. Long values are cut in the text, and whole in
 //! the objects.
 
+use crate::summary::things;
 use base::units::{count, printable};
 use binlog::body::Change;
 use binlog::body::columns::{Column, kind};
@@ -124,7 +125,7 @@ fn of_column(column: &Column, decoded: &Decoded) -> String {
         Sort::Integer | Sort::Decimal | Sort::Float => plain(),
         Sort::Ambiguous => format!("{} (or {})", plain(), unsigned(column, decoded)),
         Sort::Time | Sort::Address => format!("'{}'", plain()),
-        Sort::Json | Sort::JsonChanges => {
+        Sort::Json | Sort::JsonOfDecimals | Sort::JsonChanges => {
             let text = plain();
             cut(&text, text.chars().count(), str::to_owned)
         }
@@ -200,12 +201,12 @@ fn bits(bytes: &[u8]) -> u64 {
 fn end(ended: &Ended) -> String {
     let mut out = String::new();
     if ended.above_limit > 0 {
-        out += &format!("  … {} more rows\n", count(ended.above_limit));
+        out += &format!("  … {} more\n", things(ended.above_limit, "row"));
     }
     if ended.others > 0 {
         out += &format!(
-            "  … {} rows of other tables or kinds\n",
-            count(ended.others)
+            "  … {} of other tables or kinds\n",
+            things(ended.others, "row")
         );
     }
     if ended.rolled_back {
@@ -281,7 +282,9 @@ fn value_json(column: &Column, decoded: &Decoded) -> Json {
         Sort::Ambiguous => {
             json!({"signed": number(), "unsigned": unsigned(column, decoded).parse::<u64>().ok()})
         }
-        Sort::Decimal | Sort::Time | Sort::Address | Sort::Json => plain().into(),
+        Sort::Decimal | Sort::Time | Sort::Address | Sort::Json | Sort::JsonOfDecimals => {
+            plain().into()
+        }
         Sort::JsonChanges => json!({"json_changes": plain()}),
         Sort::Ordinal if column.kind == kind::ENUM => json!({"member": number()}),
         Sort::Ordinal => json!({"members": number()}),

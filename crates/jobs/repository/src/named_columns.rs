@@ -1,7 +1,7 @@
 //! Definitions of tables out of backups, for logs that do not name their columns.
 //!
-//! The newest backup before the transactions is looked at first, and then the oldest behind them. The log between the two is read for
-//! statements that may have changed the table: a definition holds up to the first of them, or from the last one on. A snapshot of files
+//! Those between the first and the last transaction are looked at, the newest before them and the oldest behind them. The log in between is read for
+//! statements that may have changed the table: a definition holds from the last of them before its backup to the first one behind it. A snapshot of files
 //! has no definitions that could be read here.
 
 use crate::catalog::{BackupKind, Entry};
@@ -16,7 +16,6 @@ use dumps::create_table;
 use dumps::script::Script;
 use encryption::Keys;
 use run::Run;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The definitions of the tables that are needed, as far as backups have them; what cannot be read is warned of.
@@ -48,21 +47,49 @@ pub fn definitions(
         ) else {
             continue;
         };
-        let here = || backups.iter().filter(|b| b.timeline == timeline);
-        let before = here().filter(|b| b.place.order() <= first.order());
-        let before = before.max_by(|a, b| a.place.order().cmp(&b.place.order()));
-        let behind = here().filter(|b| b.place.order() > first.order());
-        let behind = behind.min_by(|a, b| a.place.order().cmp(&b.place.order()));
-        if let Some(backup) = before {
-            let way = (&backup.place, last);
-            offer(run, repository, kept, keys, (backup, way), &needs, &mut all)?;
-        }
-        if let Some(backup) = behind {
-            let way = (first, &backup.place);
-            offer(run, repository, kept, keys, (backup, way), &needs, &mut all)?;
+        let mut near = near(&backups, timeline, first, last);
+        let places = || near.iter().map(|b| &b.place);
+        let order = |a: &&Place, b: &&Place| a.order().cmp(&b.order());
+        let from = places().chain([first]).min_by(order).cloned();
+        let to = places().chain([last]).max_by(order).cloned();
+        let (Some(from), Some(to), false) = (from, to, near.is_empty()) else {
+            continue;
+        };
+        let mut changes: Vec<Vec<Place>> = vec![Vec::new(); needs.len()];
+        Log::Kept(kept).statements(
+            run,
+            timeline,
+            (&from, Some(&to)),
+            &mut |at, schema, text| {
+                for (need, changes) in needs.iter().zip(&mut changes) {
+                    if may_change(text, schema, &need.schema, &need.table) {
+                        changes.push(at.clone());
+                    }
+                }
+            },
+        )?;
+        // The newest is the likeliest to be whole and at hand.
+        near.reverse();
+        for backup in near {
+            offer(run, repository, keys, backup, (&needs, &changes), &mut all)?;
         }
     }
     Ok(all)
+}
+
+/// The backups of a timeline that a transaction between two places may be near to, in the order of the log.
+fn near<'b>(
+    backups: &'b [Backup],
+    timeline: usize,
+    first: &Place,
+    last: &Place,
+) -> Vec<&'b Backup> {
+    let mut here: Vec<&Backup> = backups.iter().filter(|b| b.timeline == timeline).collect();
+    here.sort_by(|a, b| a.place.order().cmp(&b.place.order()));
+    let from = here.partition_point(|b| b.place.order() <= first.order());
+    let to = here.partition_point(|b| b.place.order() < last.order());
+    let to = (to + 1).min(here.len());
+    here.drain(from.saturating_sub(1)..to).collect()
 }
 
 /// A backup that has definitions, and its place in the log.
@@ -107,14 +134,13 @@ fn backups(
     Ok(all)
 }
 
-/// Adds what a backup knows; `way` is the part of the log between it and the transactions, in the log's order.
+/// Adds what a backup knows of tables, with the places at which each was changed.
 fn offer(
     run: &Run,
     repository: &Repository,
-    kept: &Kept,
     keys: &Keys,
-    (backup, way): (&Backup, (&Place, &Place)),
-    needs: &[&Need],
+    backup: &Backup,
+    (needs, changes): (&[&Need], &[Vec<Place>]),
     all: &mut Definitions,
 ) -> Result<()> {
     let name = format!("backup {}@{}", backup.entry.server, backup.entry.id);
@@ -130,56 +156,25 @@ fn offer(
             return Ok(());
         }
     };
-    let mut found = BTreeMap::new();
-    for (i, need) in needs.iter().enumerate() {
-        match definition(&archive, need, &name) {
-            Ok(Some(definition)) => {
-                found.insert(i, definition);
+    for (need, changes) in needs.iter().zip(changes) {
+        let definition = match definition(&archive, need, &name) {
+            Ok(Some(definition)) => definition,
+            Ok(None) => continue,
+            Err(why) => {
+                run.observer.warn(printable(&format!(
+                    "the definition of {}.{} in {name} cannot be used: {why}",
+                    need.schema, need.table
+                )));
+                continue;
             }
-            Ok(None) => {}
-            Err(why) => run.observer.warn(printable(&format!(
-                "the definition of {}.{} in {name} cannot be used: {why}",
-                need.schema, need.table
-            ))),
-        }
-    }
-    if found.is_empty() {
-        return Ok(());
-    }
-    // The first and the last statement that may have changed each.
-    let mut changed: BTreeMap<usize, (Place, Place)> = BTreeMap::new();
-    Log::Kept(kept).statements(
-        run,
-        backup.timeline,
-        (way.0, Some(way.1)),
-        &mut |at, schema, text| {
-            for i in found.keys() {
-                let need = needs[*i];
-                if may_change(text, schema, &need.schema, &need.table) {
-                    let entry = changed
-                        .entry(*i)
-                        .or_insert_with(|| (at.clone(), at.clone()));
-                    entry.1 = at.clone();
-                }
-            }
-        },
-    )?;
-    let is_before = way.0 == &backup.place;
-    for (i, definition) in found {
-        let need = needs[i];
-        let change = changed.get(&i);
-        let change = change.map(|(first, last)| if is_before { first } else { last });
-        let (from, to) = match is_before {
-            true => (Some(way.0.clone()), change.cloned()),
-            false => (change.cloned(), Some(way.1.clone())),
         };
+        let behind = changes.partition_point(|p| p.order() < backup.place.order());
         all.add(
             (need.timeline, need.schema.clone(), need.table.clone()),
             Offer {
                 definition: Arc::new(definition),
-                from,
-                to,
-                ended_by: change.map(|p| format!("a change of the table at {p}")),
+                from: behind.checked_sub(1).map(|i| changes[i].clone()),
+                to: changes.get(behind).cloned(),
             },
         );
     }

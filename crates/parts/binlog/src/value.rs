@@ -36,6 +36,8 @@ pub enum Sort {
     Bits,
     /// A JSON document.
     Json,
+    /// A JSON document that is another one when it is made of its text: with a DECIMAL that is no DOUBLE.
+    JsonOfDecimals,
     /// Changes of a JSON document, in words.
     JsonChanges,
     /// The number of ENUM's member, or the bits of SET's, which have no names here.
@@ -154,8 +156,10 @@ fn read(column: &Column, stored: &[u8]) -> Result<(Sort, Vec<u8>), Broken> {
         }
         kind::JSON => {
             let mut text = Vec::new();
-            json::text(stored, &mut text)?;
-            Ok((Sort::Json, text))
+            Ok(match json::text(stored, &mut text)? {
+                true => (Sort::Json, text),
+                false => (Sort::JsonOfDecimals, text),
+            })
         }
         kind::GEOMETRY | kind::VECTOR => Ok((Sort::Bytes, stored.to_vec())),
         _ => Ok((sort_of_text(column), stored.to_vec())),

@@ -152,6 +152,9 @@ impl Of {
             Value::Is(decoded) => match decoded.sort {
                 Sort::Broken => Err(format!("column {name} holds bytes that are no value of it")),
                 Sort::JsonChanges => Err(changes_of_json(name)),
+                Sort::JsonOfDecimals => Err(format!(
+                    "the JSON in column {name} has a DECIMAL that its text does not keep"
+                )),
                 // ENUM and SET take numbers.
                 Sort::Ordinal => Ok(String::from_utf8_lossy(&decoded.text).into_owned()),
                 Sort::Ambiguous => Err(format!("whether column {name} has a sign is not known")),
@@ -186,7 +189,8 @@ impl Of {
             | Sort::Text
             | Sort::Bytes
             | Sort::Bits
-            | Sort::Json => {}
+            | Sort::Json
+            | Sort::JsonOfDecimals => {}
             _ => return self.literal(value).map(Some),
         }
         let found = was(&self.catalog, Some(&decoded.text));

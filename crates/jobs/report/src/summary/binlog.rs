@@ -127,9 +127,13 @@ pub fn binlog_find(server: &str, d: &Searched) -> Summary {
 fn searched(d: &Searched) -> Item {
     Item::new("searched")
         .line(format!(
-            "{} of {} of the log, the others by their descriptions",
+            "{} of {} of the log{}",
             things(d.looked_at, "transaction"),
-            bytes(d.kept)
+            bytes(d.kept),
+            match d.live {
+                true => "",
+                false => ", the others by their descriptions",
+            }
         ))
         .key("looked_at", d.looked_at)
         .key("kept_bytes", d.kept)

@@ -52,6 +52,7 @@ pub use preview_dump::preview_dump;
 pub use replica::{replica, replica_abort, replica_status};
 pub use repository::{backup, check, drill, init, list, prune, rekey};
 pub use rescue::rescue;
+pub(crate) use shared::things;
 pub use snapshot::{snapshot_check, snapshot_clean, snapshot_restore, snapshot_take, snapshots};
 pub use text::lines;
 pub use tpcc::{tpcc_check, tpcc_load, tpcc_run};
