@@ -77,6 +77,14 @@ fn change(n: u64, kind: Kind) -> String {
     }
 }
 
+/// The rows without JSON of types that JSON itself does not have: they come back as their text says, and a checksum is of more than that.
+fn plain_rows(kind: Kind, id: u32) -> String {
+    let time = "CAST(CAST('2024-01-01 10:11:12.5' AS DATETIME(6)) AS JSON)";
+    rows(kind, id)
+        .replace(time, "'\"text\"'")
+        .replace("CAST(1.50 AS JSON)", "'1.5'")
+}
+
 fn changes_are_taken_back(kind: Kind) {
     let Some(logged) = Logged::new(kind, &["--binlog-format=ROW"]) else {
         return;
@@ -87,13 +95,7 @@ fn changes_are_taken_back(kind: Kind) {
         names.push("d.more");
     }
     server.script(tables(kind).as_bytes()).expect("tables");
-    server.script(rows(kind, 0).as_bytes()).expect("rows");
-    if kind == Kind::MySql {
-        // A DECIMAL of two places, which the text of a document does not keep.
-        server
-            .client("UPDATE d.more SET k = NULL WHERE id = 2")
-            .expect("a change");
-    }
+    server.script(plain_rows(kind, 0).as_bytes()).expect("rows");
     logged.backup();
     let before = checksums(server, &names);
     let from = server.field(
@@ -126,7 +128,9 @@ fn changes_are_taken_back(kind: Kind) {
     }
     script += "COMMIT;\n";
     server.script(script.as_bytes()).expect("changes");
-    server.script(rows(kind, 700).as_bytes()).expect("rows");
+    server
+        .script(plain_rows(kind, 700).as_bytes())
+        .expect("rows");
     let after = checksums(server, &names);
     assert_ne!(before, after);
     logged.once().ok();

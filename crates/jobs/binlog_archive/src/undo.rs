@@ -347,20 +347,24 @@ impl Writer<'_> {
         let s = &self.summary;
         let (first, last) = s.range.clone().unwrap_or_default();
         let mut text = format!(
-            "-- Takes back {} transactions of {}, from {last} to {first}: {} statements.\n\
+            "-- Takes back {} of {}, from {last} to {first}: {}.\n\
              -- penstock binlog show --undo has written this, and has run nothing of it. Read it, and run it with the mysql client:\n\
              --   mysql --binary-mode … < FILE\n\
              -- Each statement names the row as the log left it; a row that has changed since is left as it is. Rows that a foreign key\n\
              -- changed (CASCADE, SET NULL) are not in every log, and are not taken back.\n",
-            s.transactions,
+            things(s.transactions, "transaction"),
             one_line(&self.options.of),
-            s.statements,
+            things(s.statements, "statement"),
         );
         for note in &s.notes {
             text += &format!("-- {}\n", one_line(note));
         }
         text + statement::SETTINGS
     }
+}
+
+fn things(n: u64, word: &str) -> String {
+    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
 }
 
 /// A transaction in words.
