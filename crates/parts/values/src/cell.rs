@@ -142,6 +142,12 @@ impl<const N: usize> Short<N> {
     }
 }
 
+impl<const N: usize> Default for Short<N> {
+    fn default() -> Short<N> {
+        Short::new()
+    }
+}
+
 impl<const N: usize, B: BorrowMut<[u8; N]>> Short<N, B> {
     /// Adds a byte.
     #[inline]

@@ -354,3 +354,29 @@ fn length(value: &[u8]) -> Result<(usize, &[u8]), Broken> {
     }
     Err(Broken("JSON: a length without an end"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_that_a_text_does_not_keep() {
+        for same in ["1", "-2", "1.5", "2.0", "18446744073709551615", "0.1"] {
+            assert!(is_exact(same.as_bytes()), "{same}");
+        }
+        for other in [
+            "1.50",
+            "0.10",
+            "99999999999999999999",
+            "0.12345678901234567890",
+            "x",
+        ] {
+            assert!(!is_exact(other.as_bytes()), "{other}");
+        }
+        // DECIMAL(3,2) 1.50, alone.
+        let stored = [15, 246, 4, 3, 2, 0x81, 50];
+        let mut out = Vec::new();
+        assert_eq!(text(&stored, &mut out), Ok(false));
+        assert_eq!(out, b"1.50");
+    }
+}
