@@ -438,4 +438,25 @@ mod tests {
         );
         assert_eq!(json_changes(b"\x07").sort, Sort::Broken);
     }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn hostile_bytes_are_a_value_or_broken(
+            kind: u8, meta: u16, unsigned: Option<bool>, members: bool, bytes: Vec<u8>,
+        ) {
+            let mut of = column(kind, meta);
+            of.unsigned = unsigned;
+            of.charset = members.then(|| "ucs2".to_owned());
+            of.members = members.then(|| vec![vec![0, b'a']; usize::from(meta % 70)]);
+            for address in [None, Some(Address::Uuid), Some(Address::Inet4), Some(Address::Inet6)] {
+                of.address = address;
+                let _ = decode(&of, &bytes);
+            }
+            let _ = json_changes(&bytes);
+            let json = column(super::kind::JSON, 4);
+            let _ = decode(&json, &bytes);
+        }
+    }
 }
