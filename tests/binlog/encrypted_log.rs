@@ -1,6 +1,7 @@
 //! Logs that the server itself encrypts: MySQL sends them decrypted, and MariaDB sends them changed.
 
 use super::kit::{Logged, assert_same, server_with, write};
+use crate::kit::Tool;
 use testkit::{Kind, Server, Setup};
 
 fn encrypting(kind: Kind, keys: &tempfile::TempDir, option: &str) -> Option<Server> {
@@ -61,6 +62,10 @@ fn mariadb_is_refused() {
         return;
     };
     let logged = Logged::of(server);
+    logged
+        .server
+        .client("SET GLOBAL binlog_format = ROW")
+        .expect("a setting");
     write(&logged.server, 5);
     logged
         .once()
@@ -70,4 +75,17 @@ fn mariadb_is_refused() {
         .on(&["binlog", "find", "shop"])
         .ok()
         .says(&["No transaction found"]);
+    // What the server sends is changed, and can be read.
+    Tool::new([
+        "binlog",
+        "show",
+        "--no-defaults",
+        "--user",
+        "root",
+        "--socket",
+    ])
+    .arg(logged.server.socket())
+    .run()
+    .ok()
+    .says(&["insert d.t: id=9, v='4'"]);
 }

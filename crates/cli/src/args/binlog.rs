@@ -4,9 +4,10 @@ use super::connection::Connection;
 use super::encryption::{Encrypting, Opening};
 use super::limits::StoreLimits;
 use super::repository::Where;
-use super::values::{duration, gtid, moment, size};
+use super::values::{Point, duration, gtid, moment, point, size};
 use binlog::gtid::Gtid;
 use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What to do.
@@ -14,8 +15,10 @@ use std::time::Duration;
 pub enum Binlog {
     /// Follow a server's binary log and keep every byte of it in a repository
     Archive(Box<Archive>),
-    /// Find transactions in a kept binary log: which one dropped that table?
+    /// Find transactions in a kept binary log, or a server's: which one dropped that table?
     Find(Box<Find>),
+    /// Show transactions with their statements and rows, or write what takes them back
+    Show(Box<Show>),
 }
 
 /// `--kind`.
@@ -31,21 +34,27 @@ pub enum Kind {
     Statement,
 }
 
-/// `penstock binlog find`.
+/// Which log is read, and how.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  penstock binlog find shop --repository /backup/repo --table shop.orders --kind statement
-  penstock binlog find shop --repository /backup/repo --text 'drop table' --after '2026-11-21 09:00:00+09:00'
-  penstock binlog find shop --repository s3://backups/mysql --table orders --kind delete --json
-
-Exit codes: 0 searched; the others are listed by penstock --help")]
-pub struct Find {
-    /// Under which name the server's binary log is kept
-    #[arg(value_name = "NAME")]
-    pub name: String,
+pub struct OfLog {
+    /// Under which name the server's binary log is kept in the repository; or a server whose own log is read, as
+    /// mysql://user@host:3306/ or mysql://user@localhost/?socket=/path, or use the connection options
+    #[arg(value_name = "NAME|SERVER")]
+    pub log: Option<String>,
+    /// The repository: a directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://… [default:
+    /// PENSTOCK_REPOSITORY]
+    #[arg(long, value_name = "REPO")]
+    pub repository: Option<PathBuf>,
     #[command(flatten)]
-    pub place: Where,
+    pub encryption: Opening,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// Which transactions.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Transactions: what is given must fit")]
+pub struct Selecting {
     /// Of this table, as TABLE or SCHEMA.TABLE
     #[arg(long, value_name = "TABLE")]
     pub table: Option<String>,
@@ -61,6 +70,12 @@ pub struct Find {
     /// Committed at this time or earlier
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub before: Option<u64>,
+    /// From here on: a place (binlog.000012:345), a GTID, or a time
+    #[arg(long, value_name = "FROM", value_parser = point)]
+    pub from: Option<Point>,
+    /// Up to here: a place, a GTID, or a time
+    #[arg(long, value_name = "TO", value_parser = point)]
+    pub to: Option<Point>,
     /// This transaction
     #[arg(long, value_name = "GTID", value_parser = gtid)]
     pub gtid: Option<Gtid>,
@@ -70,11 +85,67 @@ pub struct Find {
     /// A statement that holds this text, in upper or lower case
     #[arg(long, value_name = "TEXT")]
     pub text: Option<String>,
-    /// At most this number of them
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
-    pub limit: u32,
+    /// At most this number of transactions [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: Option<u32>,
+}
+
+/// `penstock binlog find`.
+#[derive(Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    after_help = "\
+Examples:
+  penstock binlog find shop --repository /backup/repo --table shop.orders --kind statement
+  penstock binlog find shop --repository /backup/repo --text 'drop table' --after '2026-11-21 09:00:00+09:00'
+  penstock binlog find shop --repository s3://backups/mysql --table orders --kind delete --json
+  penstock binlog find mysql://backup@db1:3306/ -p --table shop.orders --after '2026-11-21 09:00:00+09:00'
+
+Exit codes: 0 searched; the others are listed by penstock --help"
+)]
+pub struct Find {
     #[command(flatten)]
-    pub encryption: Opening,
+    pub of: OfLog,
+    #[command(flatten)]
+    pub which: Selecting,
+    /// When the command has ended, write the age, size and proof of each server's backups into this
+    /// file, for node_exporter's textfile collector
+    #[arg(long, value_name = "FILE")]
+    pub metrics_file: Option<PathBuf>,
+}
+
+/// `penstock binlog show`.
+#[derive(Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    after_help = "\
+Names of columns come from the log if it has them (binlog_row_metadata=FULL), else from the nearest dump in the repository, or of a server's
+own log from the server; where none fits they are @1, @2, and why is said. With --json, each transaction, statement and row is an object on a
+line of its own.
+
+--undo writes the statements that take row changes back, the last change first, into a new file. It runs nothing. The whole range must be
+possible: statements, DDL and incomplete row images in it are named, and then there is no file.
+
+Examples:
+  penstock binlog show shop --repository /backup/repo --gtid 0-1-4711
+  penstock binlog show shop --repository /backup/repo --table shop.orders --kind delete --after '2026-11-21 09:00:00+09:00'
+  penstock binlog show mysql://backup@db1:3306/ -p --from binlog.000012:345 --json
+  penstock binlog show shop --repository /backup/repo --table shop.orders --gtid 0-1-4711 --undo orders-back.sql
+
+Exit codes: 0 shown, or written, 2 a range that cannot be taken back, 10 the file exists; the others are listed by penstock --help"
+)]
+pub struct Show {
+    #[command(flatten)]
+    pub of: OfLog,
+    #[command(flatten)]
+    pub which: Selecting,
+    /// At most this number of rows of each transaction [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub rows: Option<u64>,
+    /// Write the statements that take these changes back into this new file, and run nothing; one of the
+    /// options that select transactions must be given
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rows", "limit"])]
+    pub undo: Option<PathBuf>,
 }
 
 /// `penstock binlog archive`.

@@ -310,6 +310,33 @@ pub fn log_place(text: &str) -> Result<binlog_archive::Place, String> {
     place.ok_or_else(|| format!("{text:?} is not a place in a binary log; write binlog.000012:345"))
 }
 
+/// Where a part of a binary log begins or ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// At a place.
+    Place(binlog_archive::Place),
+    /// With a transaction.
+    Gtid(binlog::gtid::Gtid),
+    /// At a time, in microseconds since 1970.
+    Time(u64),
+}
+
+/// A place in a binary log, a GTID or a time.
+pub fn point(text: &str) -> Result<Point, String> {
+    if let Some(gtid) = binlog::gtid::Gtid::parse(text) {
+        return Ok(Point::Gtid(gtid));
+    }
+    // The places of two files' names and offsets look like times that lack something, and not the other way round.
+    if let Ok(time) = moment(text) {
+        return Ok(Point::Time(time));
+    }
+    log_place(text).map(Point::Place).map_err(|_| {
+        format!(
+            "{text:?} is neither a place (binlog.000012:345), nor a GTID, nor a time (2026-11-21 12:00:00+09:00)"
+        )
+    })
+}
+
 /// `5%`: a share above 0 and below 1.
 pub fn share(text: &str) -> Result<f64, String> {
     run::throttle::limits::percent(text)

@@ -1,20 +1,19 @@
-//! Searches the transactions that are kept: which one dropped that table?
+//! Searches the transactions of a log: which one dropped that table?
 
-use crate::kept::{Kept, KeptTimeline};
+use crate::layout::order;
+use crate::live::First;
+use crate::log::Log;
+use crate::parts::{Part, Reader, Wrong};
 use crate::segment::Head;
-use crate::source::of_kept;
-use crate::walk::Walked;
+use crate::walk::{Place, Walked};
 use base::Result;
 use binlog::body::query::Role;
-use binlog::body::{Change, Payload, Query, Rows, Table, columns};
 use binlog::gtid::{Executed, Gtid};
-use binlog::{Event, Mark, Transaction, kind};
+use binlog::{Mark, Transaction, body::Change};
 use run::Run;
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-
-/// Longest event in a compressed transaction.
-const LONGEST: usize = binlog::file::LONGEST;
 /// A segment's first transaction is not always its earliest one: times before it by as much are looked for in it.
 const SLACK: u64 = 3_600_000_000;
 /// Longer statements are cut, in bytes.
@@ -39,8 +38,21 @@ pub struct Search {
     pub thread: Option<u32>,
     /// A statement that holds this text, in either case.
     pub text: Option<String>,
+    /// Those from here on.
+    pub from: Option<Bound>,
+    /// Those up to here.
+    pub to: Option<Bound>,
     /// The first so many.
     pub limit: usize,
+}
+
+/// Where a search begins or ends, in the order of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Transactions that begin there or later, or end there or earlier.
+    Place(Place),
+    /// With this transaction.
+    Gtid(Gtid),
 }
 
 /// What a transaction does.
@@ -71,6 +83,8 @@ pub struct Found {
     pub statements: Vec<(String, String)>,
     /// The rows that it changes.
     pub changes: BTreeMap<(String, String), Changes>,
+    /// Tables among them of whose columns the log has no names.
+    pub unnamed: BTreeSet<(String, String)>,
 }
 
 /// Numbers of rows.
@@ -93,12 +107,26 @@ pub struct Searched {
     pub more: bool,
     /// Transactions that were looked at.
     pub looked_at: u64,
-    /// Bytes of the log that are kept.
+    /// Bytes of the log.
     pub kept: u64,
+    /// Whether it is a server's own log, which is read as a whole.
+    pub live: bool,
+}
+
+/// How far a search is between its two ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    /// Before the transaction that it begins with.
+    Before,
+    /// Between the two.
+    Inside,
+    /// Behind the transaction that it ends with.
+    Behind,
 }
 
 impl Search {
-    fn wants(&self, head: &Head, mariadb: bool) -> bool {
+    /// Whether a segment may hold what is looked for.
+    fn wants(&self, head: &Head, mariadb: bool, reached: Reached) -> bool {
         let too_early = self
             .after
             .zip(head.last_time)
@@ -108,17 +136,81 @@ impl Search {
             .before
             .zip(first)
             .is_some_and(|(before, first)| first > before);
-        let named = self.gtid.as_ref().is_none_or(|gtid| {
+        let holds = |gtid: &Gtid| {
             Executed::parse(mariadb, &head.gtids).is_none_or(|all| all.contains(gtid))
-        });
-        !too_early && !too_late && named
+        };
+        let named = self.gtid.as_ref().is_none_or(holds);
+        let begun = match (&self.from, reached) {
+            (Some(Bound::Gtid(gtid)), Reached::Before) => holds(gtid),
+            _ => true,
+        };
+        !too_early && !too_late && named && begun
+    }
+
+    /// Whether a transaction is the one that `bound` names.
+    fn is_at(bound: &Option<Bound>, t: &Transaction) -> bool {
+        matches!(bound, Some(Bound::Gtid(gtid)) if t.gtid.as_ref() == Some(gtid))
+    }
+
+    /// Whether a transaction is between the places that were given.
+    fn is_between(&self, found: &Found) -> bool {
+        let order_of = |offset| (order(&found.file), offset);
+        let from = match &self.from {
+            Some(Bound::Place(p)) => {
+                order_of(found.transaction.start) >= (order(&p.file), p.offset)
+            }
+            _ => true,
+        };
+        let to = match &self.to {
+            Some(Bound::Place(p)) => order_of(found.transaction.end) <= (order(&p.file), p.offset),
+            _ => true,
+        };
+        from && to
+    }
+
+    /// What a server's log is read for.
+    pub fn first(&self) -> First<'_> {
+        First {
+            place: match &self.from {
+                Some(Bound::Place(place)) => Some(place),
+                _ => None,
+            },
+            gtid: match &self.from {
+                Some(Bound::Gtid(gtid)) => Some(gtid),
+                _ => self.gtid.as_ref(),
+            },
+            after: self.after,
+        }
+    }
+
+    /// Whether the rows of a table are among what is looked for.
+    pub(crate) fn is_about(&self, schema: &str, table: &str) -> bool {
+        same(schema, &self.schema) && same(table, &self.table)
+    }
+
+    /// Whether changes of rows of this kind are.
+    pub(crate) fn is_about_change(&self, change: Change) -> bool {
+        match self.kind {
+            None => true,
+            Some(Kind::Insert) => change == Change::Insert,
+            Some(Kind::Update) => change == Change::Update,
+            Some(Kind::Delete) => change == Change::Delete,
+            Some(Kind::Statement) => false,
+        }
+    }
+
+    /// Whether a statement may be about what is looked for.
+    pub(crate) fn is_about_statement(&self, default: &str, statement: &str) -> bool {
+        let named = |name: &String| holds_name(statement, name);
+        let schema = self.schema.as_ref();
+        schema.is_none_or(|s| default.eq_ignore_ascii_case(s) || named(s))
+            && self.table.as_ref().is_none_or(named)
     }
 
     fn fits(&self, found: &Found) -> bool {
         let t = &found.transaction;
-        let same =
-            |a: &str, b: &Option<String>| b.as_ref().is_none_or(|b| a.eq_ignore_ascii_case(b));
-        self.after.is_none_or(|after| t.time >= after)
+        self.is_between(found)
+            && self.after.is_none_or(|after| t.time >= after)
             && self.before.is_none_or(|before| t.time <= before)
             && self
                 .gtid
@@ -130,17 +222,16 @@ impl Search {
             && self.text.as_ref().is_none_or(|text| found.says(text))
             && self.kind.is_none_or(|kind| found.does(kind))
             && (self.schema.is_none() && self.table.is_none()
+                || found.changes.keys().any(|(s, t)| self.is_about(s, t))
                 || found
-                    .changes
-                    .keys()
-                    .any(|(s, t)| same(s, &self.schema) && same(t, &self.table))
-                || found.statements.iter().any(|(default, statement)| {
-                    let named = |name: &String| holds_name(statement, name);
-                    let schema = self.schema.as_ref();
-                    schema.is_none_or(|s| default.eq_ignore_ascii_case(s) || named(s))
-                        && self.table.as_ref().is_none_or(named)
-                }))
+                    .statements
+                    .iter()
+                    .any(|(default, statement)| self.is_about_statement(default, statement)))
     }
+}
+
+fn same(a: &str, b: &Option<String>) -> bool {
+    b.as_ref().is_none_or(|b| a.eq_ignore_ascii_case(b))
 }
 
 impl Found {
@@ -163,7 +254,7 @@ impl Found {
 }
 
 /// Whether a statement holds a name as a word of its own.
-fn holds_name(statement: &str, name: &str) -> bool {
+pub(crate) fn holds_name(statement: &str, name: &str) -> bool {
     let (statement, name) = (statement.to_lowercase(), name.to_lowercase());
     let is_letter = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     statement.match_indices(&name).any(|(at, _)| {
@@ -173,47 +264,65 @@ fn holds_name(statement: &str, name: &str) -> bool {
     })
 }
 
-/// Searches what is kept, from the oldest timeline on.
-pub fn search(run: &Run, kept: &Kept, search: &Search) -> Result<Searched> {
-    let mut done = Searched::default();
+/// Searches a log, from the oldest timeline on.
+pub fn search(run: &Run, log: &Log<'_>, search: &Search) -> Result<Searched> {
+    let mut done = Searched {
+        kept: log.bytes(),
+        live: matches!(log, Log::Live(_)),
+        ..Searched::default()
+    };
     let phase = run.phase("searching", 1);
-    for timeline in &kept.timelines {
-        let all = timeline.files.iter().flat_map(|f| &f.segments);
-        done.kept += all.map(|h| h.end - h.start).sum::<u64>();
-    }
     phase.counters.bytes_expected.set(done.kept);
-    for file in kept.timelines.iter().flat_map(|t| &t.files) {
-        for why in &file.unreadable {
-            run.observer.warn(format!("not searched: {why}"));
-        }
+    for why in log.unreadable() {
+        run.observer.warn(format!("not searched: {why}"));
     }
-    for timeline in &kept.timelines {
-        let Some(begin) = timeline.begin() else {
-            continue;
+    for timeline in 0..log.timelines() {
+        let begin = match (&search.from, log) {
+            // Inside of an event nothing could be read.
+            (Some(Bound::Place(place)), Log::Kept(_)) => Some(place.clone()),
+            _ => log.begin(timeline),
         };
-        let mariadb = timeline.timeline.is_mariadb();
-        let mut collector = Collector::new(timeline);
-        let enough = kept.walk_events(
+        let Some(begin) = begin else { continue };
+        let mut collector =
+            Collector::new(log.number(timeline), log.is_mariadb(timeline), log.wrong());
+        let reached = Cell::new(match &search.from {
+            Some(Bound::Gtid(_)) => Reached::Before,
+            _ => Reached::Inside,
+        });
+        let enough = log.walk(
             timeline,
             &begin,
-            |head| {
+            &mut |head| {
                 phase.counters.bytes.add(head.end - head.start);
-                search.wants(head, mariadb)
+                search.wants(head, log.is_mariadb(timeline), reached.get())
             },
-            |walked| {
+            &mut |walked| {
                 run.check()?;
+                if matches!(log, Log::Live(_)) {
+                    phase.counters.bytes.add(walked.event.bytes().len() as u64);
+                }
                 let Some(found) = collector.take(walked)? else {
                     return Ok(ControlFlow::Continue(()));
                 };
                 done.looked_at += 1;
-                if search.fits(&found) {
+                if Search::is_at(&search.from, &found.transaction) {
+                    reached.set(Reached::Inside);
+                }
+                let inside = reached.get() == Reached::Inside;
+                if Search::is_at(&search.to, &found.transaction) {
+                    reached.set(Reached::Behind);
+                }
+                if inside && search.fits(&found) {
                     if done.found.len() == search.limit {
                         done.more = true;
                         return Ok(ControlFlow::Break(()));
                     }
                     done.found.push(found);
                 }
-                Ok(ControlFlow::Continue(()))
+                match reached.get() {
+                    Reached::Behind => Ok(ControlFlow::Break(())),
+                    _ => Ok(ControlFlow::Continue(())),
+                }
             },
         )?;
         if enough {
@@ -227,22 +336,20 @@ pub fn search(run: &Run, kept: &Kept, search: &Search) -> Result<Searched> {
 struct Collector {
     timeline: u32,
     now: Found,
-    /// Tables of the transaction, by the numbers that row events name them by.
-    tables: BTreeMap<u64, ((String, String), Vec<columns::Column>)>,
+    reader: Reader,
 }
 
 impl Collector {
-    fn new(timeline: &KeptTimeline) -> Collector {
+    fn new(timeline: u32, mariadb: bool, wrong: Wrong) -> Collector {
         Collector {
-            timeline: timeline.timeline.number,
+            timeline,
             now: Found::default(),
-            tables: BTreeMap::new(),
+            reader: Reader::new(mariadb, wrong),
         }
     }
 
     /// Takes an event; gives the transaction that it ends.
     fn take(&mut self, walked: &Walked<'_>) -> Result<Option<Found>> {
-        let wrong = |e: binlog::Error| of_kept(walked.file, &e);
         if walked.mark == Mark::Between {
             return Ok(None);
         }
@@ -252,13 +359,14 @@ impl Collector {
             .is_some_and(|t| t.start == walked.at);
         if begins {
             self.now = Found::default();
-            self.tables.clear();
+            self.reader.clear();
         }
-        self.add(walked.event).map_err(wrong)?;
+        let now = &mut self.now;
+        self.reader.take(walked, &mut |part| now.add(&part))?;
         if walked.mark != Mark::End {
             return Ok(None);
         }
-        self.tables.clear();
+        self.reader.clear();
         Ok(Some(Found {
             timeline: self.timeline,
             file: walked.file.to_owned(),
@@ -266,43 +374,35 @@ impl Collector {
             ..std::mem::take(&mut self.now)
         }))
     }
+}
 
-    fn add(&mut self, event: &Event<'_>) -> binlog::Result<()> {
-        match event.header.kind {
-            kind::TRANSACTION_PAYLOAD => {
-                let payload = Payload::parse(event.body())?;
-                return payload.events(LONGEST, |inner| self.add(&inner));
+impl Found {
+    fn add(&mut self, part: &Part<'_>) -> Result<()> {
+        match part {
+            Part::Query { query, role } => {
+                self.thread = Some(query.thread);
+                if *role == Role::Part {
+                    let schema = String::from_utf8_lossy(query.schema).into_owned();
+                    self.statement(&schema, &query.statement);
+                }
             }
-            // A length and the text; MariaDB has no length.
-            kind::ROWS_QUERY => self.statement("", event.body().get(1..).unwrap_or_default()),
-            kind::ANNOTATE_ROWS => self.statement("", event.body()),
-            _ => {}
-        }
-        if let Some(query) = Query::parse(event)? {
-            self.now.thread = Some(query.thread);
-            if query.role() == Role::Part {
-                let schema = String::from_utf8_lossy(query.schema).into_owned();
-                self.statement(&schema, &query.statement);
+            Part::OfRows(text) => self.statement("", text),
+            Part::Rows(rows) => {
+                let changes = self.changes.entry(rows.table.name.clone()).or_default();
+                let count = match rows.event.change {
+                    Change::Insert => &mut changes.inserted,
+                    Change::Update => &mut changes.updated,
+                    Change::Delete => &mut changes.deleted,
+                };
+                rows.each(|_, _| {
+                    *count += 1;
+                    Ok(())
+                })?;
+                if rows.table.columns.iter().any(|c| c.name.is_none()) {
+                    self.unnamed.insert(rows.table.name.clone());
+                }
             }
-        } else if let Some(table) = Table::parse(event)? {
-            let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
-            let name = (text(table.schema), text(table.name));
-            self.tables
-                .insert(table.id, (name, columns::parse(table.columns)?));
-        } else if let Some(rows) = Rows::parse(event)? {
-            let Some((name, columns)) = self.tables.get(&rows.table) else {
-                return Ok(());
-            };
-            let changes = self.now.changes.entry(name.clone()).or_default();
-            let count = match rows.change {
-                Change::Insert => &mut changes.inserted,
-                Change::Update => &mut changes.updated,
-                Change::Delete => &mut changes.deleted,
-            };
-            rows.each(columns, |_, _| {
-                *count += 1;
-                Ok(())
-            })?;
+            Part::Other(_) => {}
         }
         Ok(())
     }
@@ -310,7 +410,7 @@ impl Collector {
     fn statement(&mut self, schema: &str, text: &[u8]) {
         let text = &text[..text.len().min(STATEMENT)];
         let text = String::from_utf8_lossy(text).into_owned();
-        self.now.statements.push((schema.to_owned(), text));
+        self.statements.push((schema.to_owned(), text));
     }
 }
 

@@ -230,3 +230,16 @@ pub(crate) fn is_made_for_stream(header: &Header) -> bool {
     let rotate = header.kind == kind::ROTATE && header.timestamp == 0;
     heartbeat || rotate || header.is_artificial()
 }
+
+/// What a server refuses for want of a privilege.
+pub(crate) fn privileges(e: wire::Error) -> Error {
+    let code = e.code();
+    let e = failure::wire("cannot follow the binary log", e);
+    match code {
+        Some(1227 | 1045) => Error {
+            kind: Kind::Privilege,
+            ..e.hint("GRANT REPLICATION SLAVE ON *.* TO the account")
+        },
+        _ => e,
+    }
+}

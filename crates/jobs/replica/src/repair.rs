@@ -5,7 +5,7 @@
 //! Deletions come first, so that no new row meets an old one in a unique key.
 
 use base::units::{count, printable};
-use server::catalog::Column;
+use server::literal::{bits, literal, was};
 use server::quote;
 use verify::Different;
 use verify::narrow::{Cells, RowDifference, TableDifference};
@@ -167,72 +167,10 @@ fn key(table: &TableDifference, cells: &Cells) -> Vec<String> {
     table.key.iter().filter_map(of).collect()
 }
 
-/// The condition that a column still has the value that was seen; none for values that do not compare as they are.
-fn was(column: &Column, value: Option<&[u8]>) -> Option<String> {
-    let name = quote::ident(&column.name);
-    let Some(bytes) = value else {
-        return Some(format!("{name} IS NULL"));
-    };
-    if column.is_spatial() || column.data_type == "vector" {
-        return None;
-    }
-    let exact =
-        |expression: String| format!("CAST({expression} AS BINARY) <=> {}", quote::hex(bytes));
-    Some(match column.data_type.as_str() {
-        "bit" => format!("{name} = {}", bits(bytes)),
-        "float" | "double" => {
-            let value = literal(column, value);
-            format!("{} <=> {value}", column.select_expression())
-        }
-        "json" => exact(format!("CAST({name} AS CHAR)")),
-        // A collation may take other values for equal.
-        "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" => exact(name),
-        _ => format!("{name} <=> {}", literal(column, value)),
-    })
-}
-
-/// A value as it was read, for a column.
-fn literal(column: &Column, value: Option<&[u8]>) -> String {
-    let Some(bytes) = value else {
-        return "NULL".to_owned();
-    };
-    let text = || String::from_utf8_lossy(bytes).into_owned();
-    let of = |more: &[u8]| {
-        !bytes.is_empty() && bytes.iter().all(|b| b.is_ascii_digit() || more.contains(b))
-    };
-    match column.data_type.as_str() {
-        "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "year" | "decimal"
-            if of(b"-.") =>
-        {
-            text()
-        }
-        // With an exponent it is no DECIMAL.
-        "float" | "double" if of(b"-+.eE") => match text() {
-            t if t.contains(['e', 'E']) => t,
-            t => format!("{t}e0"),
-        },
-        // The value that is no member.
-        "enum" if bytes == b"0" && !column.column_type.contains("'0'") => "0".to_owned(),
-        _ if column.is_binary_unsafe() => quote::hex(bytes),
-        "json" => format!("_utf8mb4 {}", quote::hex(bytes)),
-        _ => match &column.charset {
-            Some(charset) if charset != "binary" => quote::hex_in(charset, bytes),
-            Some(_) => quote::hex(bytes),
-            None => quote::text(&text()),
-        },
-    }
-}
-
-/// The number of BIT.
-fn bits(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0, |number, byte| number << 8 | u64::from(*byte))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use server::catalog::Column;
 
     fn column(name: &str, data_type: &str, charset: Option<&str>) -> Column {
         Column {

@@ -20,6 +20,7 @@ mod drill;
 mod layout;
 mod listing;
 mod lock;
+mod named_columns;
 mod obstacles;
 mod point_in_time;
 mod proof;
@@ -45,6 +46,7 @@ pub use drill::{
 pub use layout::{BackupId, ServerName};
 pub use listing::{Listing, Unlisted};
 pub use lock::{Lock, Purpose};
+pub use named_columns::definitions;
 pub use point_in_time::{Plan, plan};
 pub use proof::Proof;
 pub use prune::{Pruned, Removal, prune};

@@ -2,7 +2,7 @@
 //!
 //! `event` finds events and checks their sums, `description` is what the first event of a file says about the others,
 //! `body` reads what single events hold, `gtid` is about GTIDs and sets of them, `transaction` finds where transactions
-//! begin and end, `file` walks a file from front to back, `made` makes the few events that a source adds to its stream.
+//! begin and end, `value` reads the values in row events, `file` walks a file from front to back, `made` makes the few events that a source adds to its stream.
 //!
 //! Invariants: no length is trusted; an event of an unknown kind is a header and bytes, never an error, because
 //! archiving needs no more than that; nothing here changes a byte.
@@ -19,6 +19,7 @@ pub mod gtid;
 pub mod kind;
 pub mod made;
 pub mod transaction;
+pub mod value;
 
 pub use description::{Checksum, Description};
 pub use error::{Error, Result};

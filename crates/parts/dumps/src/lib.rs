@@ -3,6 +3,7 @@
 //! - [`input`] opens a file, compressed or not.
 //! - [`script`] splits an SQL script into statements as a stream.
 //! - [`statement`] says what a statement is, and which objects it is about.
+//! - [`create_table`] takes a `CREATE TABLE` apart into columns and keys.
 //! - [`tokens`] splits a statement into words, strings and symbols.
 //! - [`insert`] converts the rows of a plain INSERT to lines for LOAD DATA.
 //! - [`directory`] recognises the directories of mydumper, `--tab`, `--dir`, CSV.
@@ -12,6 +13,7 @@
 //! network, and does not decide what may run: a script may come from a
 //! stranger, and is only read.
 
+pub mod create_table;
 pub mod dialect;
 pub mod directory;
 pub mod error;

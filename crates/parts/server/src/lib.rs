@@ -11,6 +11,7 @@ pub mod ddl;
 pub mod error;
 pub mod filter;
 pub mod identity;
+pub mod literal;
 pub mod name_map;
 pub mod position;
 pub mod privileges;

@@ -121,12 +121,20 @@ pub(super) fn said(config: &Config, line: &Typed) -> Result<Vec<Said>> {
     // one does.
     if let Some(repository) = &config.repository
         && let Some(arg) = words::option(command, "repository")
-        && (arg.is_required_set() || lists_a_repository(line) || looks_for_backups(line))
+        && (arg.is_required_set()
+            || lists_a_repository(line)
+            || looks_for_backups(line)
+            || reads_a_kept_log(line))
         && line.source("repository") != Some(ValueSource::EnvVariable)
     {
         settings.push(repository);
     }
-    settings.extend(config.metrics_file.iter());
+    // A server's own log is of no repository.
+    let of_server = line
+        .one::<String>("log")
+        .is_some_and(|log| log.contains("://"))
+        || reads_a_log(line) && line.one::<String>("log").is_none();
+    settings.extend(config.metrics_file.iter().filter(|_| !of_server));
     for setting in settings {
         let Some(arg) = words::option(command, &setting.key) else {
             continue;
@@ -165,6 +173,19 @@ fn lists_a_repository(line: &Typed) -> bool {
 /// Whether it is `penstock preflight`, and the environment names no repository.
 fn looks_for_backups(line: &Typed) -> bool {
     line.verb().get_name() == "preflight" && super::super::place::named_by_environment().is_none()
+}
+
+/// Whether it is a command that reads transactions of a log.
+fn reads_a_log(line: &Typed) -> bool {
+    matches!(line.verb().get_name(), "find" | "show")
+}
+
+/// Whether it reads a log of the usual repository.
+fn reads_a_kept_log(line: &Typed) -> bool {
+    let log = line.one::<String>("log");
+    reads_a_log(line)
+        && log.is_some_and(|log| !log.contains("://"))
+        && super::super::place::named_by_environment().is_none()
 }
 
 /// Whether the command line says where the server is.

@@ -230,6 +230,7 @@ fn judge(cli: &Cli, on_stdin: Option<Loaded>) -> Result<()> {
         Command::Bench(Bench::Tpcc(Tpcc::Check(a))) => settings::bench::tpcc_check(a).map(drop),
         Command::Binlog(Binlog::Archive(a)) => settings::binlog::archive(a, &place()?).map(drop),
         Command::Binlog(Binlog::Find(a)) => settings::binlog::find(a).map(drop),
+        Command::Binlog(Binlog::Show(a)) => settings::binlog::show(a).map(drop),
         Command::Replica(Replica::Create(a)) => settings::replica::create(a).map(drop),
         Command::Replica(Replica::Status(a)) => settings::replica::status(a).map(drop),
         Command::Replica(Replica::Verify(a)) => settings::replica::verify(a).map(drop),

@@ -4,13 +4,13 @@ use super::state::State;
 use super::{Start, words};
 use crate::layout::order;
 use crate::segment::Segment;
-use crate::source::{Source, is_made_for_stream, of_log, stated};
+use crate::source::{Source, is_made_for_stream, of_log, privileges, stated};
 use crate::timeline::{Follows, Timeline};
 use base::{Error, Kind, Result};
 use binlog::body::Rotate;
 use binlog::event::IN_USE;
 use binlog::{Description, Event, Header, MAGIC, Mark, kind};
-use run::{Run, failure};
+use run::Run;
 use std::time::Duration;
 use wire::replication::LogRequest;
 
@@ -451,17 +451,4 @@ pub(crate) fn first_bytes(
     segment.push(&bytes)?;
     segment.whole();
     Ok((MAGIC.len() + bytes.len()) as u64)
-}
-
-/// What a server refuses for want of a privilege.
-fn privileges(e: wire::Error) -> Error {
-    let code = e.code();
-    let e = failure::wire("cannot follow the binary log", e);
-    match code {
-        Some(1227 | 1045) => Error {
-            kind: Kind::Privilege,
-            ..e.hint("GRANT REPLICATION SLAVE ON *.* TO the account")
-        },
-        _ => e,
-    }
 }

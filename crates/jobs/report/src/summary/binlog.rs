@@ -2,7 +2,10 @@
 
 use super::shared::things;
 use super::{Item, Line, Summary};
+use crate::transactions::{one_line, title};
 use base::units::{bytes, count, printable, seconds};
+use binlog_archive::show::Summary as Shown;
+use binlog_archive::undo::Summary as Undone;
 use binlog_archive::{Changes, Found, Searched, Summary as Archived, shown_time};
 use repository::ServerName;
 use serde_json::json;
@@ -89,36 +92,20 @@ pub fn binlog_archive(server: &ServerName, d: &Archived) -> Summary {
 }
 
 /// Describes the transactions that were found.
-pub fn binlog_find(server: &ServerName, d: &Searched) -> Summary {
+pub fn binlog_find(server: &str, d: &Searched) -> Summary {
     let heading = match (d.found.len() as u64, d.more) {
         (0, _) => "No transaction found".to_owned(),
         (n, false) => format!("{} found", things(n, "transaction")),
         (n, true) => format!("The first {} found", things(n, "transaction")),
     };
     let mut s = Summary::new("binlog find", heading);
-    s.add(
-        Item::keys()
-            .key("server", server.as_str())
-            .key("more", d.more),
-    );
+    s.add(Item::keys().key("server", server).key("more", d.more));
     let json: Vec<serde_json::Value> = d.found.iter().map(found_json).collect();
     let mut item = Item::keys().key("transactions", json);
     for found in &d.found {
-        let t = &found.transaction;
-        let name = t
-            .gtid
-            .as_ref()
-            .map_or_else(String::new, |g| format!("  {g}"));
-        let session = found
-            .thread
-            .map_or_else(String::new, |t| format!("  session {t}"));
-        item = item.with(Line::Blank).with(Line::Plain(printable(&format!(
-            "{}{name}  {}:{} to {}{session}",
-            shown_time(t.time),
-            found.file,
-            t.start,
-            t.end
-        ))));
+        item = item
+            .with(Line::Blank)
+            .with(Line::Plain(printable(&title(found))));
         for (_, statement) in &found.statements {
             item = item.with(Line::Plain(printable(&format!(
                 "  {}",
@@ -133,27 +120,119 @@ pub fn binlog_find(server: &ServerName, d: &Searched) -> Summary {
         }
     }
     s.add(item.with(Line::Blank));
-    s.add(
-        Item::new("searched")
-            .line(format!(
-                "{} of {} of the log, the others by their descriptions",
-                things(d.looked_at, "transaction"),
-                bytes(d.kept)
-            ))
-            .key("looked_at", d.looked_at)
-            .key("kept_bytes", d.kept),
-    );
+    s.add(searched(d));
     s
 }
 
-fn one_line(statement: &str) -> String {
-    const LONGEST: usize = 300;
-    let words: Vec<&str> = statement.split_whitespace().collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{} …", &line[..end]),
-        None => line,
+fn searched(d: &Searched) -> Item {
+    Item::new("searched")
+        .line(format!(
+            "{} of {} of the log{}",
+            things(d.looked_at, "transaction"),
+            bytes(d.kept),
+            match d.live {
+                true => "",
+                false => ", the others by their descriptions",
+            }
+        ))
+        .key("looked_at", d.looked_at)
+        .key("kept_bytes", d.kept)
+}
+
+/// Describes what was shown.
+pub fn binlog_show(server: &str, found: &Searched, d: &Shown) -> Summary {
+    let heading = match (d.transactions, found.more) {
+        (0, _) => "No transaction found".to_owned(),
+        (n, false) => format!("{} shown", things(n, "transaction")),
+        (n, true) => format!("The first {} shown", things(n, "transaction")),
+    };
+    let mut s = Summary::new("binlog show", heading);
+    s.add(
+        Item::keys()
+            .key("server", server)
+            .key("transactions", d.transactions)
+            .key("statements", d.statements)
+            .key("more", found.more),
+    );
+    let left = match d.left {
+        0 => String::new(),
+        n => format!(", {} not shown", count(n)),
+    };
+    s.add(
+        Item::new("rows")
+            .line(format!("{}{left}", count(d.rows)))
+            .key("rows", d.rows)
+            .key("rows_left", d.left),
+    );
+    s.add(columns_by(&d.named_by));
+    let unnamed = d.unnamed.iter();
+    let unnamed: Vec<String> = unnamed
+        .map(|(table, why)| printable(&format!("{table}: {why}")))
+        .collect();
+    s.add(
+        Item::new("columns without names")
+            .list(&unnamed)
+            .key("unnamed", &d.unnamed),
+    );
+    s.add(searched(found));
+    s
+}
+
+/// Where names of columns are from that the log lacks.
+fn columns_by(by: &std::collections::BTreeMap<String, String>) -> Item {
+    let all = by.iter();
+    let all: Vec<String> = all
+        .map(|(table, by)| printable(&format!("{table}: {by}")))
+        .collect();
+    Item::new("names of columns by")
+        .list(&all)
+        .key("named_by", by)
+}
+
+/// Describes the statements that take changes back.
+pub fn binlog_undo(server: &str, d: &Undone) -> Summary {
+    let heading = match d.statements {
+        0 => "No change of a row found, and no file written",
+        _ => "Statements written, and none of them run",
+    };
+    let mut s = Summary::new("binlog show", heading);
+    s.add(Item::keys().key("server", server));
+    if let Some(file) = &d.file {
+        s.add(Item::new("file").shown(file).key("file", file));
     }
+    s.add(
+        Item::new("takes back")
+            .line(format!(
+                "{}, {}",
+                things(d.transactions, "transaction"),
+                things(d.statements, "change")
+            ))
+            .key("transactions", d.transactions)
+            .key("statements", d.statements),
+    );
+    if let Some((first, last)) = &d.range {
+        s.add(Item::new("from").shown(first).key("first", first));
+        s.add(Item::new("to").shown(last).key("last", last));
+    }
+    let tables: Vec<String> = d
+        .tables
+        .iter()
+        .map(|(table, n)| printable(&format!("{table}: {}", things(*n, "change"))))
+        .collect();
+    s.add(Item::new("tables").list(&tables).key("tables", &d.tables));
+    s.add(
+        Item::new("left out")
+            .line(format!(
+                "{} and {} about anything else",
+                things(d.left, "row"),
+                things(d.left_statements, "statement")
+            ))
+            .key("rows_left", d.left)
+            .key("statements_left", d.left_statements),
+    );
+    let notes: Vec<String> = d.notes.iter().map(|n| printable(n)).collect();
+    s.add(Item::new("notes").list(&notes).key("notes", &notes));
+    s
 }
 
 fn changed(c: &Changes) -> String {

@@ -36,7 +36,7 @@ mod warm_pages;
 mod warm_ramp;
 mod warm_server;
 
-pub use binlog::{binlog_archive, binlog_find};
+pub use binlog::{binlog_archive, binlog_find, binlog_show, binlog_undo};
 pub use compare::compare;
 pub use configuration::{Completed, Configuration, configuration, servers};
 pub use copied_servers::copied_servers;
@@ -54,6 +54,7 @@ pub use preview_dump::preview_dump;
 pub use replica::{replica, replica_abort, replica_status};
 pub use repository::{backup, check, drill, init, list, prune, rekey};
 pub use rescue::rescue;
+pub(crate) use shared::things;
 pub use snapshot::{snapshot_check, snapshot_clean, snapshot_restore, snapshot_take, snapshots};
 pub use text::lines;
 pub use tpcc::{tpcc_check, tpcc_load, tpcc_run};

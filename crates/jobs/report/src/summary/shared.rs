@@ -8,7 +8,7 @@ use run::throttle;
 use serde_json::{Map, Value, json};
 
 /// "1 table", "16 tables".
-pub(super) fn things(n: u64, word: &str) -> String {
+pub(crate) fn things(n: u64, word: &str) -> String {
     let plural = match word.ends_with('x') {
         true => "es",
         false => "s",

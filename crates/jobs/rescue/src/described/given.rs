@@ -1,10 +1,10 @@
 //! Definitions that the user wrote, for files that nothing else describes.
 
-use super::elements::{self, Created, KeyKind};
 use super::opened::Opened;
 use super::{All, Layout, Table, catalog};
 use base::units::printable;
 use base::{Error, Kind, Result};
+use dumps::create_table::{self, Created, KeyKind};
 use dumps::script::Script;
 use innodb::read::mariadb::{self, Defined, Definition};
 use innodb::read::types::{Server, Type};
@@ -38,7 +38,7 @@ impl Given {
             let mut script = Script::new(file).allow_unterminated(true);
             let before = all.len();
             while let Some(statement) = script.next().map_err(|e| wrong(e.to_string()))? {
-                let created = match elements::parse(&statement.text, statement.dialect) {
+                let created = match create_table::parse(&statement.text, statement.dialect) {
                     None => continue,
                     Some(created) => created.map_err(wrong)?,
                 };
@@ -118,16 +118,7 @@ impl One {
         let mut columns = Vec::new();
         for c in &created.columns {
             let collation = c.collation.clone();
-            let of_collation = |c: &Option<String>| {
-                c.as_deref()
-                    .map(|c| c.split('_').next().unwrap_or(c).to_owned())
-            };
-            let charset = c.charset.clone().or_else(|| of_collation(&collation));
-            let of_table = created
-                .charset
-                .clone()
-                .or_else(|| of_collation(&created.collation));
-            let charset = charset.or(of_table).map(|c| c.to_ascii_lowercase());
+            let charset = created.charset_of(c);
             let values = if c.generated == Some(false) {
                 Values::Virtual
             } else {
@@ -143,24 +134,13 @@ impl One {
             // Servers of old take TIMESTAMP as NOT NULL where nothing is said, and write NULL where it may be.
             let is_old_timestamp = !mysql && c.column_type.starts_with("timestamp");
             let nullable = c.nullable.unwrap_or(!is_old_timestamp) && !is_primary(&c.name);
-            let is_text = matches!(
-                c.column_type.split('(').next().unwrap_or_default(),
-                "char"
-                    | "varchar"
-                    | "tinytext"
-                    | "text"
-                    | "mediumtext"
-                    | "longtext"
-                    | "enum"
-                    | "set"
-            );
-            let charset = charset.filter(|_| is_text);
+            let charset = charset.filter(|_| c.is_text());
             columns.push(Column {
                 nullable,
                 generated: c.generated.is_some(),
                 stored: c.generated == Some(true),
                 charset: charset.clone(),
-                ..catalog::column(&c.name, &c.column_type, collation.as_deref())
+                ..Column::declared(&c.name, &c.column_type, collation.as_deref())
             });
             defined.push(Defined {
                 column: read::Column {

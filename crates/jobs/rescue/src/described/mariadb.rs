@@ -47,7 +47,7 @@ pub fn table(file: &Input, opened: &Opened) -> Result<Option<Table>, String> {
             versioning,
             invisible: c.visible == Visible::Named,
             auto_increment: c.auto_increment,
-            ..catalog::column(&c.name, &c.column_type, c.collation.as_deref())
+            ..Column::declared(&c.name, &c.column_type, c.collation.as_deref())
         }
     });
     let columns: Vec<Column> = columns.collect();

@@ -3,7 +3,6 @@
 //! A definition the user wrote wins; else MySQL's is in the file (`mysql`), and MariaDB's is beside it (`mariadb`).
 
 mod catalog;
-mod elements;
 mod given;
 mod mariadb;
 mod mysql;

@@ -104,7 +104,7 @@ fn table(created: Created, layout: Layout, files: Vec<Input>) -> Table {
         nullable: c.nullable,
         generated: c.generated,
         stored: c.stored,
-        ..catalog::column(&c.name, &c.column_type, c.collation.as_deref())
+        ..Column::declared(&c.name, &c.column_type, c.collation.as_deref())
     });
     let v = created.version;
     let mut not_told = created.not_told.clone();

@@ -3,9 +3,9 @@
 //! The input is a file without checksums; with them hardly any change would get beyond the first test.
 #![no_main]
 
-use binlog::body::{Begin, Payload, Query, Rotate, Rows, Table, columns};
+use binlog::body::{Begin, Cell, Payload, Query, Rotate, Rows, Table, columns};
 use binlog::gtid::{mariadb, mysql};
-use binlog::{Boundaries, Checksum, Description, Event, Result, kind};
+use binlog::{Boundaries, Checksum, Description, Event, Result, kind, value};
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeMap;
 
@@ -18,13 +18,25 @@ fn look(event: &Event<'_>, tables: &mut Tables, within: bool) -> Result<()> {
         query.role();
     }
     if let Some(table) = Table::parse(event)? {
-        tables.insert(table.id, columns::parse(table.columns)?);
+        for mariadb in [false, true] {
+            tables.insert(table.id, columns::parse(table.columns, mariadb)?);
+        }
     }
     if let Some(rows) = Rows::parse(event)?
         && let Some(columns) = tables.get(&rows.table)
     {
         rows.each(columns, |before, after| {
             assert!(before.is_some() || after.is_some());
+            for image in before.iter().chain(&after) {
+                for (column, cell) in columns.iter().zip(image) {
+                    let found = match cell {
+                        Cell::Value(stored) => value::decode(column, stored),
+                        Cell::Changes(stored) => value::json_changes(stored),
+                        Cell::Absent | Cell::Null => continue,
+                    };
+                    std::hint::black_box(&found);
+                }
+            }
             Ok(())
         })?;
     }

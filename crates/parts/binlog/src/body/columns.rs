@@ -22,6 +22,25 @@ pub struct Column {
     pub name: Option<String>,
     /// Whether a number has no sign, where the log has that.
     pub unsigned: Option<bool>,
+    /// The character set of text, `binary` of bytes, where the log has that.
+    pub charset: Option<String>,
+    /// The members of ENUM or SET, in that character set, where the log has them (`binlog_row_metadata=FULL`).
+    pub members: Option<Vec<Vec<u8>>>,
+    /// Whether it is a part of the primary key, where the log has that.
+    pub primary: bool,
+    /// MariaDB: what the bytes of a fixed length are. No log has it, only a definition.
+    pub address: Option<Address>,
+}
+
+/// Types of MariaDB that a log has as bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// UUID.
+    Uuid,
+    /// INET4.
+    Inet4,
+    /// INET6.
+    Inet6,
 }
 
 /// Types, by their numbers.
@@ -64,8 +83,8 @@ pub mod kind {
     pub const GEOMETRY: u8 = 255;
 }
 
-/// Reads what follows the names in a TABLE_MAP event.
-pub fn parse(bytes: &[u8]) -> Result<Vec<Column>> {
+/// Reads what follows the names in a TABLE_MAP event; `mariadb`: of such a server, which counts more columns as text.
+pub fn parse(bytes: &[u8], mariadb: bool) -> Result<Vec<Column>> {
     let mut fields = Fields::new(bytes, "Table_map event");
     let count = fields.packed()?;
     if count > MOST {
@@ -82,7 +101,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Column>> {
     for (i, column) in columns.iter_mut().enumerate() {
         column.nullable = nullable[i / 8] >> (i % 8) & 1 == 1;
     }
-    optional(&mut fields, &mut columns)?;
+    optional(&mut fields, &mut columns, mariadb)?;
     Ok(columns)
 }
 
@@ -128,13 +147,25 @@ fn column(kind: u8, meta: &mut Fields<'_>) -> Result<Column> {
         nullable: false,
         name: None,
         unsigned: None,
+        charset: None,
+        members: None,
+        primary: false,
+        address: None,
     })
 }
 
-/// What MySQL since 8.0 and MariaDB since 10.5 add: signs always, names if the server is asked for them.
-fn optional(fields: &mut Fields<'_>, columns: &mut [Column]) -> Result<()> {
+/// What MySQL since 8.0 and MariaDB since 10.5 add, as far as they are asked to (`binlog_row_metadata`).
+fn optional(fields: &mut Fields<'_>, columns: &mut [Column], mariadb: bool) -> Result<()> {
     const SIGNS: u8 = 1;
+    const DEFAULT_CHARSET: u8 = 2;
+    const CHARSETS: u8 = 3;
     const NAMES: u8 = 4;
+    const SET_MEMBERS: u8 = 5;
+    const ENUM_MEMBERS: u8 = 6;
+    const PRIMARY_KEY: u8 = 8;
+    const PRIMARY_KEY_WITH_PREFIXES: u8 = 9;
+    const DEFAULT_CHARSET_OF_LISTS: u8 = 10;
+    const CHARSETS_OF_LISTS: u8 = 11;
     while !fields.is_empty() {
         let what = fields.u8()?;
         let mut value = Fields::new(fields.packed_bytes()?, "Table_map event");
@@ -147,14 +178,78 @@ fn optional(fields: &mut Fields<'_>, columns: &mut [Column]) -> Result<()> {
                     column.unsigned = Some(byte << (i % 8) & 0x80 != 0);
                 }
             }
+            DEFAULT_CHARSET | CHARSETS => {
+                let text = columns.iter_mut().filter(|c| c.is_text(mariadb));
+                charsets(&mut value, text.collect(), what == DEFAULT_CHARSET)?;
+            }
+            DEFAULT_CHARSET_OF_LISTS | CHARSETS_OF_LISTS => {
+                let lists = columns.iter_mut().filter(|c| c.is_list());
+                charsets(
+                    &mut value,
+                    lists.collect(),
+                    what == DEFAULT_CHARSET_OF_LISTS,
+                )?;
+            }
             NAMES => {
                 for column in columns.iter_mut() {
                     let name = value.packed_bytes()?;
                     column.name = Some(String::from_utf8_lossy(name).into_owned());
                 }
             }
+            SET_MEMBERS | ENUM_MEMBERS => {
+                let kind = match what {
+                    SET_MEMBERS => kind::SET,
+                    _ => kind::ENUM,
+                };
+                for column in columns.iter_mut().filter(|c| c.kind == kind) {
+                    let mut members = Vec::new();
+                    for _ in 0..value.packed()? {
+                        members.push(value.packed_bytes()?.to_vec());
+                    }
+                    column.members = Some(members);
+                }
+            }
+            PRIMARY_KEY | PRIMARY_KEY_WITH_PREFIXES => {
+                while !value.is_empty() {
+                    let at = usize::try_from(value.packed()?).unwrap_or(usize::MAX);
+                    if what == PRIMARY_KEY_WITH_PREFIXES {
+                        value.packed()?;
+                    }
+                    let column = columns.get_mut(at);
+                    column
+                        .ok_or_else(|| value.wrong("a key of a column that is not there"))?
+                        .primary = true;
+                }
+            }
             _ => {}
         }
+    }
+    Ok(())
+}
+
+/// The collations of columns, by number: one for each, or that of most and those of the others.
+fn charsets(value: &mut Fields<'_>, mut columns: Vec<&mut Column>, default: bool) -> Result<()> {
+    let named = |number: u64| {
+        let number = u32::try_from(number).ok()?;
+        values::collations::charset(number).map(str::to_owned)
+    };
+    if !default {
+        for column in columns {
+            column.charset = named(value.packed()?);
+        }
+        return Ok(());
+    }
+    let most = named(value.packed()?);
+    for column in &mut columns {
+        column.charset.clone_from(&most);
+    }
+    while !value.is_empty() {
+        let at = usize::try_from(value.packed()?).unwrap_or(usize::MAX);
+        let charset = named(value.packed()?);
+        let column = columns.get_mut(at);
+        column
+            .ok_or_else(|| value.wrong("a character set of a column that is not there"))?
+            .charset = charset;
     }
     Ok(())
 }
@@ -173,6 +268,28 @@ impl Column {
                 | kind::INT24
                 | kind::NEWDECIMAL
                 | kind::YEAR
+        )
+    }
+
+    fn is_text(&self, mariadb: bool) -> bool {
+        match self.kind {
+            kind::STRING | kind::VAR_STRING | kind::VARCHAR | kind::BLOB => true,
+            // As servers see them, they are of the same family as BLOB.
+            kind::GEOMETRY | kind::BLOB_COMPRESSED | kind::VARCHAR_COMPRESSED => mariadb,
+            _ => false,
+        }
+    }
+
+    /// Whether it is an ENUM or a SET.
+    pub fn is_list(&self) -> bool {
+        matches!(self.kind, kind::ENUM | kind::SET)
+    }
+
+    /// Whether it is a whole number whose sign decides what its bytes mean.
+    pub fn is_integer(&self) -> bool {
+        matches!(
+            self.kind,
+            kind::TINY | kind::SHORT | kind::INT24 | kind::LONG | kind::LONGLONG
         )
     }
 

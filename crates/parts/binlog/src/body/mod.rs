@@ -12,5 +12,5 @@ pub use begin::Begin;
 pub use payload::Payload;
 pub use query::Query;
 pub use rotate::Rotate;
-pub use rows::{Change, Image, Rows};
+pub use rows::{Cell, Change, Image, Rows};
 pub use table::Table;

@@ -1,6 +1,6 @@
 //! Row events: which rows of a table were inserted, changed or deleted.
 
-use super::columns::Column;
+use super::columns::{Column, kind::JSON};
 use super::query::decompress;
 use crate::fields::Fields;
 use crate::{Event, Result, kind};
@@ -33,8 +33,21 @@ pub struct Rows<'a> {
     bytes: Cow<'a, [u8]>,
 }
 
-/// One image of a row: the values of its columns, in their order. A column that is not in the image is `None`, NULL is `Some(None)`.
-pub type Image<'r> = Vec<Option<Option<&'r [u8]>>>;
+/// A column in an image of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell<'r> {
+    /// It is not in the image (`binlog_row_image` is not FULL).
+    Absent,
+    /// NULL.
+    Null,
+    /// Its value, as [`crate::value`] reads it.
+    Value(&'r [u8]),
+    /// Changes of the JSON document that it was before (`binlog_row_value_options=PARTIAL_JSON`).
+    Changes(&'r [u8]),
+}
+
+/// One image of a row: its columns, in their order.
+pub type Image<'r> = Vec<Cell<'r>>;
 
 impl<'a> Rows<'a> {
     /// Reads an event; `None` if it is of another kind.
@@ -120,27 +133,35 @@ impl<'a> Rows<'a> {
     ) -> Result<Image<'f>> {
         const PARTIAL_JSON: u64 = 1;
         let is_there = |i: usize| self.present[which][i / 8] >> (i % 8) & 1 == 1;
+        // A bit for each column of JSON: whether it has changes instead of a value.
+        let mut changes: &[u8] = &[];
         if partial && fields.packed()? & PARTIAL_JSON != 0 {
-            let json = columns
-                .iter()
-                .filter(|c| c.kind == super::columns::kind::JSON);
-            fields.take(json.count().div_ceil(8))?;
+            let json = columns.iter().filter(|c| c.kind == JSON);
+            changes = fields.take(json.count().div_ceil(8))?;
         }
         let there = (0..columns.len()).filter(|&i| is_there(i)).count();
         let nulls = fields.take(there.div_ceil(8))?;
         let mut image = Vec::with_capacity(columns.len());
-        let mut at = 0;
+        let (mut at, mut json) = (0, 0);
         for (i, column) in columns.iter().enumerate() {
+            let mut changed = false;
+            if column.kind == JSON {
+                changed = changes
+                    .get(json / 8)
+                    .is_some_and(|b| b >> (json % 8) & 1 == 1);
+                json += 1;
+            }
             if !is_there(i) {
-                image.push(None);
+                image.push(Cell::Absent);
                 continue;
             }
             let null = nulls[at / 8] >> (at % 8) & 1 == 1;
             at += 1;
-            image.push(Some(match null {
-                true => None,
-                false => Some(column.value(fields)?),
-            }));
+            image.push(match (null, changed) {
+                (true, _) => Cell::Null,
+                (false, false) => Cell::Value(column.value(fields)?),
+                (false, true) => Cell::Changes(column.value(fields)?),
+            });
         }
         Ok(image)
     }

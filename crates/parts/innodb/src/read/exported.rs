@@ -4,7 +4,6 @@
 //! The description has the fields of each index as records hold them. MariaDB's says nothing of an instant ALTER:
 //! [`super::instant`] reads that from the file itself.
 
-use super::collations;
 use super::error::Error;
 use super::prefix::Cut;
 use super::table::{Column, Field, History, Index, Table, Values};
@@ -92,7 +91,7 @@ fn field(exported: &Exported, columns: &[Column], f: &cfg::Field) -> Result<Fiel
             f.name
         )));
     }
-    let charset = collations::charset(column.collation());
+    let charset = values::collations::charset(column.collation());
     Ok(Field {
         column: place,
         stored,

@@ -12,9 +12,6 @@
 //! have.
 
 mod chain;
-mod charset;
-mod collations;
-mod declared;
 mod entries;
 mod error;
 pub mod exported;
@@ -34,16 +31,17 @@ pub mod sdi;
 mod secondary;
 mod sums;
 mod table;
-mod text;
 pub mod types;
 pub mod versions;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod there_and_back;
 
 /// Bytes of the longest character of a character set, which the length of a prefix in an index is counted by.
 pub fn bytes_of_character(charset: &str) -> Option<u8> {
-    charset::Charset::of(charset).map(|set| set.most)
+    values::charset::Charset::of(charset).map(|set| set.most)
 }
 
 pub use entries::Entries;

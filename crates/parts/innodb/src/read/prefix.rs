@@ -27,7 +27,7 @@ impl Cut {
             Some("utf8mb3" | "utf8") => Cut::Utf8(3),
             Some("utf16") => Cut::Utf16,
             Some("utf16le") => Cut::Utf16Little,
-            Some(name) => match super::charset::Charset::of(name) {
+            Some(name) => match values::charset::Charset::of(name) {
                 Some(set) if set.least == set.most => Cut::Bytes,
                 _ => Cut::Unknown,
             },

@@ -5,11 +5,11 @@
 //! SELECT: the text protocol without character set conversion, in UTC, FLOAT widened to DOUBLE.
 //! NULL is the caller's: records say it, not values.
 
-use super::charset::Charset;
-use super::declared::Declared;
-use super::text::{address, cell, float, json, number, number::Decimal, time};
+use values::charset::Charset;
+use values::declared::Declared;
+use values::{address, cell, float, json, number, number::Decimal, time};
 
-pub use super::text::Broken;
+pub use values::Broken;
 
 /// Whose types these are: some names mean something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,6 +40,21 @@ pub struct Column {
 }
 
 impl Column {
+    /// A column of a type in words and a collation, which a character set begins.
+    pub fn declared(name: &str, column_type: &str, collation: Option<&str>) -> Column {
+        let words = column_type.split("/*").next().unwrap_or_default();
+        let bare = words.split(['(', ' ']).next().unwrap_or_default();
+        Column {
+            name: name.to_owned(),
+            data_type: bare.to_ascii_lowercase(),
+            column_type: column_type.to_owned(),
+            charset: collation.map(|c| c.split('_').next().unwrap_or(c).to_owned()),
+            collation: collation.map(str::to_owned),
+            unsigned: words.contains("unsigned"),
+            ..Column::default()
+        }
+    }
+
     /// Whether its values are bytes rather than text, so that a text format must wrap them (base64).
     ///
     /// The rule is MySQL Shell's: types ending in `binary` or `blob`, BIT, the spatial types and VECTOR.

@@ -3,11 +3,15 @@
 
 use super::{Call, Considered};
 
-/// Whether an archive is copied, a file looked at, or a directory measured.
+/// Whether an archive is copied, a file looked at, a directory measured, or a kept log read.
 fn of_archives(c: &Call) -> bool {
     let is_file = c.line.starts_with("warm status ") && !c.has("-S");
     let directories = c.line.starts_with("bench disk ");
-    (c.line.starts_with("copy ") || is_file || directories) && !c.uri()
+    let reads_log = ["binlog find ", "binlog show "]
+        .iter()
+        .any(|w| c.line.starts_with(w));
+    let kept_log = reads_log && !c.has("-S");
+    (c.line.starts_with("copy ") || is_file || directories || kept_log) && !c.uri()
 }
 
 fn no_address(c: &Call) -> bool {

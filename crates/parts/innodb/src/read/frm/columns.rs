@@ -227,7 +227,7 @@ fn column(
     };
     let is_binary = collation == "binary";
     let characters =
-        |bytes: usize| match crate::read::charset::Charset::of(collation::charset(&collation)) {
+        |bytes: usize| match values::charset::Charset::of(collation::charset(&collation)) {
             Some(set) => bytes / usize::from(set.most),
             None => bytes,
         };
@@ -380,7 +380,7 @@ fn is_new_uuid(version: u32) -> bool {
 
 /// Members in words, and in bytes.
 fn listed(list: &[&[u8]], charset: &str) -> Result<(String, Vec<Vec<u8>>), Error> {
-    let set = crate::read::charset::Charset::of(charset);
+    let set = values::charset::Charset::of(charset);
     let wide = set.is_some_and(|set| set.least > 1);
     let mut words = String::new();
     let mut members = Vec::new();

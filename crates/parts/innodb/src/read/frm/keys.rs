@@ -3,7 +3,7 @@
 use super::bytes::{Part, damaged, utf8};
 use super::columns::Column;
 use crate::read::Error;
-use crate::read::charset::Charset;
+use values::charset::Charset;
 
 /// Flags of a key (`HA_*`, my_base.h).
 mod flag {

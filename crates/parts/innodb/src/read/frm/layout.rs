@@ -3,9 +3,9 @@
 use super::Frm;
 use super::columns::{Column, Visible};
 use super::keys::{Key, KeyKind};
-use crate::read::charset::Charset;
 use crate::read::mariadb::{self, Defined, Definition};
 use crate::read::{self, Values};
+use values::charset::Charset;
 
 impl Frm {
     /// The definition for [`mariadb::table`].

@@ -6,11 +6,11 @@
 
 use super::words::{list, name, quoted, text};
 use super::{options, partitions, private};
-use crate::read::charset::Charset;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::LazyLock;
+use values::charset::Charset;
 
 /// `information_schema.collations` of MySQL 9.7.
 static COLLATIONS: LazyLock<HashMap<u64, &'static str>> = LazyLock::new(|| {

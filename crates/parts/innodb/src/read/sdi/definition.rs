@@ -2,13 +2,13 @@
 
 use super::kinds::{self, Storage, is_of_system};
 use super::private;
-use crate::read::collations;
 use crate::read::error::Error;
 use crate::read::prefix::Cut;
 use crate::read::secondary::{self, Key};
 use crate::read::table::{Absent, Column, Field, History, Index, Table, Values};
 use crate::read::types::{Server, Type};
 use serde_json::Value;
+use values::collations;
 
 /// `dd::Table::RF_REDUNDANT`.
 const REDUNDANT: u64 = 4;

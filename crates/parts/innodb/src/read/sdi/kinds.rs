@@ -3,9 +3,9 @@
 //! Needed apart from [`crate::read::types`] because the dictionary keeps no type in words of columns that were dropped
 //! instantly, whose values old rows still have. The numbers are `dd::enum_column_types` (sql/dd/types/column.h).
 
-use crate::read::charset::Charset;
-use crate::read::collations;
 use serde_json::Value;
+use values::charset::Charset;
+use values::collations;
 
 /// Longer ones are stored with their length (`DICT_MAX_FIXED_COL_LEN`).
 const LONGEST_FIXED: u64 = 768;

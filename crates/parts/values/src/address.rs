@@ -1,7 +1,7 @@
 //! UUID, INET4 and INET6 of MariaDB.
 
-use super::Broken;
-use super::cell::Short;
+use crate::Broken;
+use crate::cell::Short;
 
 /// Parts of a UUID, from the first to the last: where each begins in it, where in the stored bytes if they are turned round, and
 /// its bytes.

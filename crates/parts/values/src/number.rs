@@ -5,8 +5,8 @@
 //! of the whole part and of the fraction in as few bytes as they need, the first bit turned round, all bits of negative ones
 //! turned round.
 
-use super::Broken;
-use super::cell::{self, Short};
+use crate::Broken;
+use crate::cell::{self, Short};
 use std::borrow::BorrowMut;
 
 /// Bytes for zero to nine digits.

@@ -8,9 +8,9 @@
 //! Values of a document that a server wrote do not overlap. What is written here is therefore limited by the
 //! document's length ([`Document::left`]): offsets that lead to the same bytes again and again end as [`Broken`].
 
-use super::number::Decimal;
-use super::time::{self, Packed};
-use super::{Broken, cell, float};
+use crate::number::Decimal;
+use crate::time::{self, Packed};
+use crate::{Broken, cell, float};
 
 /// Objects and arrays in each other, at most (`JSON_DOCUMENT_MAX_DEPTH` of the server).
 const DEPTH: u32 = 100;
@@ -74,24 +74,53 @@ pub fn put(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
     Ok(())
 }
 
-/// Appends a document as text.
-fn text(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
+/// Appends a document as text, without a length. Returns whether a document that is made of the text has the same text: DECIMAL becomes
+/// DOUBLE then, which may lose digits.
+pub fn text(stored: &[u8], out: &mut Vec<u8>) -> Result<bool, Broken> {
     let Some((kind, value)) = stored.split_first() else {
         // What a server stores for NULL in a column that has none, where its mode lets it.
         out.extend_from_slice(b"null");
-        return Ok(());
+        return Ok(true);
     };
     let mut document = Document {
         left: stored.len(),
         out,
+        exact: true,
     };
-    document.value(*kind, value, 0)
+    document.value(*kind, value, 0)?;
+    Ok(document.exact)
+}
+
+/// Whether a number in this text is written so again after it was read as JSON.
+fn is_exact(number: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(number) else {
+        return false;
+    };
+    if !text.contains('.') && (text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok()) {
+        return true;
+    }
+    let mut again = Vec::new();
+    let value = text.parse().unwrap_or(f64::NAN);
+    double(value, &mut again).is_ok() && again == number
+}
+
+/// Appends a DOUBLE: what looks like a whole number is written so that it is none.
+fn double(value: f64, out: &mut Vec<u8>) -> Result<(), Broken> {
+    let mut text = float::Text::new();
+    float::write(value, &mut text)?;
+    out.extend_from_slice(text.text());
+    if !text.text().iter().any(|c| matches!(c, b'.' | b'e')) {
+        out.extend_from_slice(b".0");
+    }
+    Ok(())
 }
 
 struct Document<'a> {
     /// Bytes of the document that are not yet written.
     left: usize,
     out: &'a mut Vec<u8>,
+    /// See [`text`].
+    exact: bool,
 }
 
 /// Numbers and offsets of an object or array: two bytes, or four.
@@ -177,15 +206,7 @@ impl Document<'_> {
             kind::UINT32 => number(self.out, u32::from_le_bytes(bytes(value)?).into()),
             kind::INT64 => signed(self.out, i64::from_le_bytes(bytes(value)?)),
             kind::UINT64 => number(self.out, u64::from_le_bytes(bytes(value)?)),
-            kind::DOUBLE => {
-                let mut text = float::Text::new();
-                float::write(f64::from_le_bytes(bytes(value)?), &mut text)?;
-                self.out.extend_from_slice(text.text());
-                // What looks like a whole number is written so that it is none.
-                if !text.text().iter().any(|c| matches!(c, b'.' | b'e')) {
-                    self.out.extend_from_slice(b".0");
-                }
-            }
+            kind::DOUBLE => double(f64::from_le_bytes(bytes(value)?), self.out)?,
             _ => return Err(Broken("JSON: a value of an unknown type")),
         }
         Ok(())
@@ -279,6 +300,7 @@ impl Document<'_> {
                 let decimal = decimal.ok_or(Broken("JSON: a DECIMAL of too many digits"))?;
                 let mut text = cell::Short::<104>::new();
                 decimal.write(value, &mut text)?;
+                self.exact &= is_exact(text.text());
                 self.out.extend_from_slice(text.text());
                 return Ok(());
             }
@@ -331,4 +353,30 @@ fn length(value: &[u8]) -> Result<(usize, &[u8]), Broken> {
         }
     }
     Err(Broken("JSON: a length without an end"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_that_a_text_does_not_keep() {
+        for same in ["1", "-2", "1.5", "2.0", "18446744073709551615", "0.1"] {
+            assert!(is_exact(same.as_bytes()), "{same}");
+        }
+        for other in [
+            "1.50",
+            "0.10",
+            "99999999999999999999",
+            "0.12345678901234567890",
+            "x",
+        ] {
+            assert!(!is_exact(other.as_bytes()), "{other}");
+        }
+        // DECIMAL(3,2) 1.50, alone.
+        let stored = [15, 246, 4, 3, 2, 0x81, 50];
+        let mut out = Vec::new();
+        assert_eq!(text(&stored, &mut out), Ok(false));
+        assert_eq!(out, b"1.50");
+    }
 }

@@ -1,18 +1,21 @@
-//! A `CREATE TABLE` that a user wrote, taken apart into columns and keys.
+//! A `CREATE TABLE` that a user or a server wrote, taken apart into columns and keys.
 //!
 //! Every word that says how values are stored must be known; what follows it (defaults, comments, conditions) is passed
 //! over.
 
-use dumps::Dialect;
-use dumps::tokens::{Token, Tokens};
+use crate::Dialect;
+use crate::tokens::{Token, Tokens};
 
 /// A column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
+    /// Its name.
     pub name: String,
     /// The type in words, as `information_schema.columns` has it.
     pub column_type: String,
+    /// The character set that it names; that of the table may be meant where it names none.
     pub charset: Option<String>,
+    /// The same of its collation.
     pub collation: Option<String>,
     /// What it says of NULL; nothing in most definitions that people write.
     pub nullable: Option<bool>,
@@ -23,30 +26,81 @@ pub struct Column {
 /// What a key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
+    /// PRIMARY KEY.
     Primary,
+    /// UNIQUE KEY.
     Unique,
+    /// FULLTEXT KEY.
     FullText,
+    /// Any other.
     Other,
 }
 
 /// A key: its columns, and of how many characters or bytes of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
+    /// Its name.
     pub name: String,
+    /// What it is.
     pub kind: KeyKind,
+    /// Its columns, with the length of a prefix.
     pub parts: Vec<(String, Option<u32>)>,
 }
 
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Created {
+    /// Its schema, where the statement names it.
     pub schema: Option<String>,
+    /// Its name.
     pub name: String,
+    /// In their order.
     pub columns: Vec<Column>,
+    /// In the order of the statement.
     pub keys: Vec<Key>,
+    /// The character set of columns that name none.
     pub charset: Option<String>,
+    /// Their collation.
     pub collation: Option<String>,
+    /// Its storage engine.
     pub engine: Option<String>,
+}
+
+impl Created {
+    /// The character set of a column, by its own words or those of the table: also of columns that have no text.
+    pub fn charset_of(&self, column: &Column) -> Option<String> {
+        let of_collation = |c: &Option<String>| {
+            let collation = c.as_deref()?;
+            Some(collation.split('_').next().unwrap_or(collation).to_owned())
+        };
+        let own = column.charset.clone();
+        let own = own.or_else(|| of_collation(&column.collation));
+        let of_table = || {
+            let charset = self.charset.clone();
+            charset.or_else(|| of_collation(&self.collation))
+        };
+        own.or_else(of_table).map(|c| c.to_ascii_lowercase())
+    }
+
+    /// The columns of its primary key; none without one.
+    pub fn primary_columns(&self) -> Vec<&str> {
+        let primary = self.keys.iter().find(|k| k.kind == KeyKind::Primary);
+        let parts = primary.map(|k| &k.parts[..]).unwrap_or_default();
+        parts.iter().map(|(name, _)| name.as_str()).collect()
+    }
+}
+
+impl Column {
+    /// Whether its values are text, which has a character set.
+    pub fn is_text(&self) -> bool {
+        matches!(
+            self.column_type
+                .split(['(', ' '])
+                .next()
+                .unwrap_or_default(),
+            "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" | "set"
+        )
+    }
 }
 
 /// Tokens that can be looked at twice.

@@ -5,9 +5,9 @@
 //! `20240229123456`. Old with a fraction, MariaDB 5.3 only: a number of microseconds in mixed radix.
 //! Days are not checked against months: servers keep `2024-02-30` where `ALLOW_INVALID_DATES` is set.
 
-use super::Broken;
-use super::cell::{self, Short};
-use super::number::big_endian;
+use crate::Broken;
+use crate::cell::{self, Short};
+use crate::number::big_endian;
 use std::borrow::BorrowMut;
 
 /// Powers of ten: units of a second's fraction by its digits.

@@ -3,8 +3,8 @@
 //! Both flavours write a DOUBLE of undetermined scale so. The number is written out where its first digit is at most 14 places
 //! after the point, and at most 15 digits are before it or there are digits after it; with an exponent otherwise.
 
-use super::Broken;
-use super::cell::{self, Short};
+use crate::Broken;
+use crate::cell::{self, Short};
 
 /// Digits before the point (negative: zeros after it) that are written out, `MAX_DECPT_FOR_F_FORMAT` of the servers.
 const PLAIN: i32 = 15;

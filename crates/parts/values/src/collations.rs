@@ -70,7 +70,7 @@ const ALL: [Line; 41] = [
 ];
 
 /// The name of the character set that the collation of this number is of; those of binary values are no text.
-pub(super) fn charset(number: u32) -> Option<&'static str> {
+pub fn charset(number: u32) -> Option<&'static str> {
     // MariaDB: NO PAD collations are 1024 above those of old; from 2048 on there are 256 for each of five sets.
     let number = match number {
         1024..2048 => number - 1024,

@@ -3,7 +3,7 @@
 //! A short text is put together in an array whose first byte is kept for the length: copying a fixed number of
 //! bytes and cutting the rest off takes fewer instructions than copying as many as there are.
 
-use super::Broken;
+use crate::Broken;
 use std::borrow::BorrowMut;
 
 /// Bytes that a length in one byte can say.
@@ -139,6 +139,12 @@ impl<const N: usize> Short<N> {
         let end = out.len() + self.end;
         out.extend_from_slice(&self.bytes);
         out.truncate(end);
+    }
+}
+
+impl<const N: usize> Default for Short<N> {
+    fn default() -> Short<N> {
+        Short::new()
     }
 }
 
