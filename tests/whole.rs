@@ -25,6 +25,7 @@ mod damage;
 mod drill;
 mod encryption;
 mod fidelity;
+mod forecast;
 mod frm;
 mod from_files;
 mod hostile;
