@@ -192,16 +192,12 @@ fn what_was_held_back_or_continued_does_not_teach(pair: &Pair) {
     let killed = killed.arg(pair.target().socket()).args(["--user", "root"]);
     killed
         .env("PENSTOCK_STATE", pair.path("state"))
-        .env("PENSTOCK_KILL_AT", "the load is over")
+        .env("PENSTOCK_KILL_AT", "a table is created#1")
         .run()
         .code(137);
     assert_eq!(runs(pair), 0);
     let done = load(pair, &["--resume", "--json"]).ok();
-    let forecast = &done.summary()["forecast"];
-    assert!(
-        forecast.is_null() || forecast["learned"] == false,
-        "{forecast}"
-    );
+    assert!(done.summary()["forecast"].is_null());
     assert_eq!(runs(pair), 0);
 }
 
@@ -244,7 +240,8 @@ fn a_backup_is_judged_and_a_restore_forecast(pair: &Pair) {
     };
     Tool::new(["init"]).arg(&repository).run().ok();
     let backup = || {
-        on(&["backup", "shop", "--user", "root", "--json", "--socket"])
+        on(&["backup", "shop", "--user", "root", "--json"])
+            .arg("--socket")
             .arg(pair.source().socket())
             .run()
             .ok()

@@ -18,7 +18,7 @@ pub struct Forecasts<'r> {
     began: Instant,
 }
 
-/// A dump that waited this share of its time for the read lock says nothing about others.
+/// A dump that waited this share of its time for the read lock, and a second, says nothing about others.
 const LONG_WAIT: f64 = 0.05;
 
 /// Keeps what disks were measured to do, for forecasts of what is written to them and read from them.
@@ -111,7 +111,7 @@ impl<'r> Forecasts<'r> {
 
     /// The dump is done.
     pub fn dumped(&mut self, done: &dump::Summary) -> Item {
-        let waited = done.achieved.wait_ms / 1000.0 > LONG_WAIT * done.seconds;
+        let waited = done.achieved.wait_ms / 1000.0 > (LONG_WAIT * done.seconds).max(1.0);
         let unusual = match (&done.impact, waited) {
             (Some(_), _) => Some("a limit on its impact held it back"),
             (None, true) => Some("it waited for the read lock"),

@@ -2,7 +2,7 @@
 //! back by a limit, or did a part of its work only, says nothing about the next.
 
 use crate::history::{Earlier, Ran};
-use crate::{Forecast, History, Limits, Stage, Work};
+use crate::{Forecast, History, Limits, Stage, Work, model};
 use run::PhaseTraffic;
 use std::collections::BTreeMap;
 
@@ -100,6 +100,10 @@ impl Ended {
         }
         if self.work.job != crate::Job::Replay {
             stages.remove(&Stage::Replay);
+        }
+        // What was expected and did not happen took no time.
+        for part in model::parts(&self.work) {
+            stages.entry(part.stage).or_insert(0.0);
         }
         let known: f64 = stages.values().sum();
         stages.insert(Stage::Rest, (self.took() - known).max(0.0));

@@ -159,6 +159,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         precheck::nothing_there(&mut target, plan)?;
     }
     let work = amounts::work(&target, plan, &methods);
+    let resumed = target.resuming;
     let profile = plan.profile(&target, &methods);
     let mut tuning = target.tuned(&profile)?;
     if let (true, Some(journal)) = (repairs, &journal) {
@@ -253,7 +254,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         digests: true,
         accounts: plan.accounts_left(),
         not_compared: not_compared(plan),
-        work: Some(work),
+        work: (!resumed).then_some(work),
         ..Summary::of(target, tuning.finish())
     })
 }
