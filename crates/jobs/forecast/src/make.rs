@@ -13,10 +13,11 @@ use crate::work::{Job, Work};
 /// The range of a stage that was never seen: a third of the forecast to three times.
 const UNKNOWN: f64 = 3.0;
 
-/// The range after one run, and after more of them, until there are [`ENOUGH`] forecasts.
-const ONCE: f64 = 1.5;
+/// The range after one run, which may have had other tables, and after more of them, until there are [`ENOUGH`]
+/// forecasts.
+const ONCE: f64 = 2.0;
 /// See [`ONCE`].
-const OFTEN: f64 = 1.35;
+const OFTEN: f64 = 1.5;
 
 /// From so many forecasts on, their errors are the range.
 const ENOUGH: usize = 3;
