@@ -100,10 +100,11 @@ fn solve(terms: usize, seen: &[&Seen], known: &[Option<f64>], common: f64) -> Op
         if !pivot.is_finite() || pivot <= 0.0 {
             return None;
         }
-        for r in p + 1..n {
-            let factor = matrix[r][p] / pivot;
-            for c in p..=n {
-                matrix[r][c] -= factor * matrix[p][c];
+        let (above, below) = matrix.split_at_mut(p + 1);
+        for row in below {
+            let factor = row[p] / pivot;
+            for (cell, of) in row.iter_mut().zip(&above[p]).skip(p) {
+                *cell -= factor * of;
             }
         }
     }

@@ -76,7 +76,7 @@ pub struct Disk {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum About {
-    Run(Ran),
+    Run(Box<Ran>),
     Speed(f64),
     Disk(Disk),
 }
@@ -131,7 +131,7 @@ impl History {
 
     fn add(&mut self, about: About) {
         match about {
-            About::Run(ran) if ran.seconds.is_finite() && ran.seconds > 0.0 => self.runs.push(ran),
+            About::Run(ran) if ran.seconds.is_finite() && ran.seconds > 0.0 => self.runs.push(*ran),
             About::Run(_) => {}
             About::Speed(speed) => self.speed = Some(speed).filter(|s| (0.01..100.0).contains(s)),
             About::Disk(disk) => {
@@ -175,8 +175,8 @@ impl History {
 
     /// Keeps a run.
     pub fn keep(&mut self, ran: Ran) -> Result<(), String> {
-        self.append(About::Run(ran.clone()))?;
-        self.add(About::Run(ran));
+        self.append(About::Run(Box::new(ran.clone())))?;
+        self.runs.push(ran);
         Ok(())
     }
 
@@ -189,7 +189,7 @@ impl History {
 
     #[cfg(test)]
     pub(crate) fn remember(&mut self, ran: Ran) {
-        self.add(About::Run(ran));
+        self.runs.push(ran);
     }
 
     fn append(&self, about: About) -> Result<(), String> {
