@@ -26,6 +26,7 @@ mod damage;
 mod drill;
 mod encryption;
 mod fidelity;
+mod forecast;
 mod frm;
 mod from_files;
 mod hostile;

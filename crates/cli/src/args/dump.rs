@@ -5,7 +5,7 @@ use super::encryption::Encrypting;
 use super::limits::{Limits, StoreLimits};
 use super::throttle::Throttle;
 use super::values::{Compression, Consistency, mysqld_option, size};
-use super::{Selection, accounts, report};
+use super::{Selection, accounts, forecast, report};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -31,8 +31,8 @@ pub struct Dump {
     /// be empty, or not exist yet. - writes it to standard output, as one stream
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
-    /// Say what would be dumped, how large it is, and what would be missing or refused; lock nothing and
-    /// write nothing
+    /// Say what would be dumped, how large it is, how long it will take, and what would be missing or refused;
+    /// lock nothing and write nothing
     #[arg(long, conflicts_with_all = ["from_files", "record"])]
     pub dry_run: bool,
     #[command(flatten)]
@@ -104,6 +104,8 @@ pub struct Dumping {
     pub accounts: accounts::Dumped,
     #[command(flatten)]
     pub recording: report::Recording,
+    #[command(flatten)]
+    pub history: forecast::History,
     #[command(flatten)]
     pub selection: Selection,
     #[command(flatten)]

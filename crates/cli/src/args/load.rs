@@ -8,7 +8,7 @@ use super::values::{
     DeferIndexes, Definer, GtidPurged, ImportMode, Tune, VerifyMode, definer, mysqld_option,
     sort_memory,
 };
-use super::{Selection, accounts, report};
+use super::{Selection, accounts, forecast, report};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -37,7 +37,8 @@ pub struct Load {
     /// Where an archive on standard input is unpacked, and removed at the end [default: /var/tmp]
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
-    /// Say what would be loaded, adapted, left out and refused, and change nothing
+    /// Say what would be loaded, adapted, left out and refused, and how long it will take by each import mode;
+    /// change nothing
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
@@ -90,6 +91,8 @@ pub struct Loading {
     pub accounts: accounts::Loaded,
     #[command(flatten)]
     pub recording: report::Recording,
+    #[command(flatten)]
+    pub history: forecast::History,
     #[command(flatten)]
     pub import: Import,
     #[command(flatten)]

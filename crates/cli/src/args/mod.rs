@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod dump;
 pub mod encryption;
 pub mod errors;
+pub mod forecast;
 pub mod limits;
 pub mod load;
 pub mod names;

@@ -31,7 +31,7 @@ pub struct PointInTime {
     #[arg(long, requires = "moment")]
     pub across_gap: bool,
     /// Say what would be restored, for a moment also from which backup and through which part of the
-    /// log, and change nothing
+    /// log, and how long it will take; change nothing
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -33,6 +33,10 @@ fn disk(a: &Disk, run: &Run, screen: &Screen) -> Result<u8> {
         |run| disk::run(run, &options),
         summary::disk,
     )?;
+    // A limit measures itself.
+    if a.max_rate.is_none() {
+        super::forecast::keep_disks(&kept.done);
+    }
     screen.summary(&kept.summary);
     let left_out = super::exceptions(&kept.done.left_out);
     Ok(super::report::code(&kept, left_out, run))

@@ -7,6 +7,7 @@ mod channel;
 mod config;
 mod control;
 mod each;
+mod forecast;
 mod metrics;
 mod point_in_time;
 mod preflight;
@@ -20,6 +21,7 @@ mod warm;
 pub use each::run_all;
 
 use self::around::Outcome;
+use self::forecast::Forecasts;
 use crate::args::load::Loading;
 use crate::args::{self, Cli, Command, Completions};
 use crate::screen::Screen;
@@ -85,9 +87,11 @@ fn show(run: &Run, screen: &Screen, summary: &mut Summary) {
 
 fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<u8> {
     let options = settings::dump(a)?;
+    let mut forecasts = Forecasts::of_dump(run, &a.how, &options);
     if a.dry_run {
         let found = dump::preview(run, &options)?;
-        screen.summary(&summary::preview_dump(&found));
+        let time = forecasts.dump(&found);
+        screen.summary(&summary::preview_dump(&found, &time));
         return Ok(exceptions(&found.exceptions));
     }
     // Others may not look into it; the account of the server needs to reach what is below.
@@ -119,7 +123,11 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
             Some(directory) => dump::from_files::run(run, directory, &options),
             None => dump::run(run, &options),
         },
-        summary::dump,
+        |done| {
+            let mut shown = summary::dump(done);
+            shown.add(forecasts.dumped(done));
+            shown
+        },
     )?;
     show(run, screen, &mut kept.summary);
     Ok(report::code(&kept, exceptions(&kept.done.exceptions), run))
@@ -128,7 +136,7 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
 fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
     let mut options = settings::load(a)?;
     if a.dry_run {
-        let (code, _) = preview(run, screen, &options)?;
+        let (code, _) = preview(run, screen, &options, &a.how)?;
         return Ok(code);
     }
     let _listens = control::listen(run, "load", settings::about("of", &options.from));
@@ -150,9 +158,15 @@ fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {
 }
 
 /// Shows what a load would do; its exit code tells as that of the load would whether something is left out.
-fn preview(run: &Run, screen: &Screen, options: &load::Options) -> Result<(u8, Summary)> {
+fn preview(
+    run: &Run,
+    screen: &Screen,
+    options: &load::Options,
+    a: &Loading,
+) -> Result<(u8, Summary)> {
     let found = load::preview(run, options)?;
-    let summary = summary::preview(&found);
+    let time = Forecasts::of_load(run, a, options).load(&found);
+    let summary = summary::preview(&found, time.as_ref());
     screen.summary(&summary);
     Ok((exceptions(&found.exceptions), summary))
 }
@@ -223,12 +237,17 @@ fn run_load(
     after: After,
 ) -> Result<Outcome> {
     settings::limit(run, &a.limits, None);
+    let mut forecasts = Forecasts::of_load(run, a, options);
     let mut kept = record::keep(
         run,
         a.recording.record.as_deref(),
         || recorded::load(options),
         |run| load::run(run, options),
-        summary::load,
+        |done| {
+            let mut shown = summary::load(done);
+            shown.add(forecasts.loaded(done));
+            shown
+        },
     )?;
     if after == After::Log {
         kept.summary.goes_on();

@@ -1,6 +1,7 @@
 //! The verbs of a repository.
 
 use super::around::{Job, Outcome, around};
+use super::forecast::Forecasts;
 use super::{After, exceptions, metrics, point_in_time, show};
 use crate::args::encryption::Rekey;
 use crate::args::repository::{Backup, Check, Drill, Init, List, OfKind, Prune, Restore, Where};
@@ -13,7 +14,7 @@ use ::report::record::{self, settings as recorded};
 use ::report::summary;
 use base::{Error, Kind, Result};
 use encryption::Place;
-use repository::{BackupKind, How, Planned, Policies, Purpose, Repository, ServerName};
+use repository::{BackupKind, How, Made, Planned, Policies, Purpose, Repository, ServerName};
 use run::{Run, failure};
 use std::collections::BTreeMap;
 use store::Location;
@@ -67,7 +68,20 @@ pub fn backup(a: &Backup, config: Option<&Config>, run: &Run, screen: &Screen) -
         let job = |run: &Run| repository::backup(run, &repository, &planned, &how);
         let mut kept = match &how {
             How::Dump(options) => {
-                record::keep(run, file, || recorded::dump(options), job, summary::backup)?
+                let mut forecasts = Forecasts::of_dump(run, &a.how, options);
+                record::keep(
+                    run,
+                    file,
+                    || recorded::dump(options),
+                    job,
+                    |done| {
+                        let mut shown = summary::backup(done);
+                        if let Made::Dump(done) = &done.made {
+                            shown.add(forecasts.dumped(done));
+                        }
+                        shown
+                    },
+                )?
             }
             How::Snapshot(_) => {
                 let done = job(run).map_err(|e| settings::in_words_of_backup(a, e))?;
@@ -357,7 +371,8 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
             };
             let looked_at = point_in_time::target_of(a, run, plan, &options)?;
             if a.moment.dry_run {
-                let shown = summary::plan(plan, looked_at.as_deref());
+                let time = point_in_time::forecast(a, run, plan, &options)?;
+                let shown = summary::plan(plan, looked_at.as_deref(), time.as_ref());
                 screen.summary(&shown);
                 let summary = shown.json();
                 return Ok(Outcome { code: 0, summary });
@@ -379,7 +394,7 @@ pub fn restore(a: &Restore, config: Option<&Config>, run: &Run, screen: &Screen)
         };
         if a.moment.dry_run {
             let options = load::Options { from, ..options };
-            let (code, shown) = super::preview(run, screen, &options)?;
+            let (code, shown) = super::preview(run, screen, &options, &a.how)?;
             let summary = shown.json();
             return Ok(Outcome { code, summary });
         }

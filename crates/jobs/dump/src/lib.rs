@@ -7,6 +7,7 @@
 //! Invariant: an archive without its manifest, or with the marker of a running dump, is never taken for complete.
 
 mod accounts;
+mod amounts;
 mod definitions;
 mod finish;
 pub mod from_files;
@@ -339,6 +340,7 @@ impl Dump<'_> {
             };
             feed.defined(written.tables.iter().map(estimate).collect());
         }
+        let work = amounts::work(options, id, catalog, &written.tables);
         let moved = RowsPhase {
             run,
             options,
@@ -403,6 +405,7 @@ impl Dump<'_> {
             not_seen: Vec::new(),
             threads,
             compression: options.compression,
+            work,
         })
     }
 }

@@ -1,7 +1,9 @@
 //! What a dump would do (`--dry-run`): every look that it takes at the source before it locks or writes anything. Definitions are
 //! read as by the dump, into memory, so that what cannot be dumped shows.
 
-use super::{Consistency, NO_SNAPSHOT, Options, accounts, definitions, look_at, no_snapshot};
+use super::{
+    Consistency, NO_SNAPSHOT, Options, accounts, amounts, definitions, look_at, no_snapshot,
+};
 use base::Result;
 use rows::new_archive;
 use run::Run;
@@ -41,6 +43,8 @@ pub struct Preview {
     pub not_seen: Vec<String>,
     /// What would not be as it should be.
     pub exceptions: Vec<String>,
+    /// How much there is to do, for a forecast.
+    pub work: forecast::Work,
 }
 
 /// Tables that are named with their sizes.
@@ -71,6 +75,7 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
         }
         None => None,
     };
+    let work = amounts::work(options, id, &looked.catalog, &written.tables);
     let tables = || written.tables.iter().map(|t| &t.table);
     let mut largest: Vec<(String, u64)> = written
         .tables
@@ -95,6 +100,7 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
         accounts,
         not_seen: looked.not_seen,
         exceptions,
+        work,
     })
 }
 

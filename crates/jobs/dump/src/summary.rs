@@ -56,4 +56,6 @@ pub struct Summary {
     pub threads: usize,
     /// How chunks were compressed.
     pub compression: Compression,
+    /// What there was to do, as it was estimated when the rows began.
+    pub work: forecast::Work,
 }

@@ -28,7 +28,7 @@ mod summary;
 pub mod tablespace;
 mod target;
 
-pub use from_archive::{LoadPlan, Preview, SchemaSelection, preview};
+pub use from_archive::{LoadPlan, Preview, SchemaSelection, preview, work};
 pub use load_report::{AccountsMade, Analyzed, BatchSize};
 pub use options::{DeferIndexes, Definers, Gtids, Options, Verification, WhenLoaded};
 pub use other_dumps::is_archive;

@@ -82,6 +82,8 @@ pub struct Summary {
     pub already_complete: bool,
     /// Time that all threads together waited for the network to the archive, if there is one.
     pub link_seconds: Option<f64>,
+    /// What there was to do, as it was known when the load began; not of a load that continued another, or of a dump of another tool.
+    pub work: Option<forecast::Work>,
     /// The completion record, for [`Summary::acknowledged`].
     pub completion: Option<PathBuf>,
 }

@@ -124,6 +124,17 @@ fn tick() -> f64 {
     rustix::param::clock_ticks_per_second().max(1) as f64
 }
 
+/// Whether a server runs on this host, as far as its name says.
+pub fn is_this_one(endpoint: &Endpoint, id: &Identity) -> bool {
+    match endpoint {
+        Endpoint::Unix(_) => true,
+        Endpoint::Tcp(..) => {
+            let here = rustix::system::uname();
+            here.nodename().to_string_lossy() == id.hostname.as_str()
+        }
+    }
+}
+
 /// A server process on this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process(u32);
@@ -135,9 +146,7 @@ impl Process {
         let found = match endpoint {
             Endpoint::Unix(_) => Process(conn.peer_process()?),
             Endpoint::Tcp(..) => {
-                let here = rustix::system::uname();
-                let host = here.nodename().to_string_lossy().into_owned();
-                if host != id.hostname {
+                if !is_this_one(endpoint, id) {
                     return None;
                 }
                 let file = PathBuf::from(id.variable("pid_file")?);

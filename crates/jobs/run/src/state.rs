@@ -53,6 +53,13 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Another process has the lock of a file, and keeps it.
+    pub fn busy(path: &Path) -> Failure {
+        Failure::new("lock", path, io::ErrorKind::WouldBlock.into())
+    }
+}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = format!(
@@ -304,6 +311,22 @@ impl LockedFile {
             bytes.resize(size, b' ');
             self.file.write_all_at(&bytes, 0)?;
             self.file.sync_all()?;
+            sync_parent(&self.path)
+        };
+        write().map_err(|e| Failure::new("write", &self.path, e))
+    }
+
+    /// Puts a new file in its place, in one step. Its lock ends with that: who waits for it gets the new file.
+    pub fn replace(self, bytes: &[u8]) -> Result<()> {
+        let mut new = self.path.as_os_str().to_owned();
+        new.push(".new");
+        let new = PathBuf::from(new);
+        remove(&new)?;
+        let write = || -> io::Result<()> {
+            let mut file = create_new(&new)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&new, &self.path)?;
             sync_parent(&self.path)
         };
         write().map_err(|e| Failure::new("write", &self.path, e))

@@ -178,3 +178,21 @@ fn names_are_hashes_and_files_are_found_by_their_ends() {
     let none = dir.path().join("none");
     assert!(StateDir(&none).files("", "").expect("a list").is_empty());
 }
+
+#[test]
+fn a_file_is_replaced_in_one_step_and_its_lock_with_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("note");
+    let mut first = ours(create(&path).expect("created"));
+    first.append(b"old").expect("written");
+    // Left by a process that was killed.
+    fs::write(dir.path().join("note.new"), "half").expect("written");
+    first.replace(b"new").expect("replaced");
+    assert_eq!(fs::read_to_string(&path).expect("text"), "new");
+    assert_eq!(mode(&path), 0o600);
+    assert!(!dir.path().join("note.new").exists());
+    assert_eq!(
+        ours(create(&path).expect("opened")).read(9).expect("text"),
+        b"new"
+    );
+}

@@ -186,6 +186,10 @@ pub fn restored_snapshot(a: &Restore) -> Result<&Path> {
             !how.accounts.which.exclude_users.is_empty(),
         ),
         ("--record", how.recording.record.is_some()),
+        (
+            "--no-history",
+            how.history.no_history && !a.moment.is_given(),
+        ),
         ("--import-mode", how.import.import_mode != ImportMode::Auto),
         ("--sort-memory", how.import.sort_memory.is_some()),
         (

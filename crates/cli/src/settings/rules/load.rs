@@ -257,6 +257,14 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
             "leave it out, and run ANALYZE TABLE when it is loaded",
         );
     }
+    if a.how.history.no_history {
+        return refuse(
+            format!(
+                "--no-history is for forecasts, and there is none for {from}: a dump of another tool does not say how much it holds"
+            ),
+            "leave it out",
+        );
+    }
     if let Some(option) = gtids(&a.how) {
         return refuse(
             format!(

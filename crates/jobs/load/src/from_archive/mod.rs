@@ -2,6 +2,7 @@
 //! the journal.
 
 mod accounts;
+mod amounts;
 pub mod attempt;
 pub mod create_table;
 mod create_tables;
@@ -40,11 +41,13 @@ use crate::tablespace::{self, MethodPlan};
 use crate::target::Target;
 use archive::RowDigest;
 use archive::open::Table;
+use base::events::Silent;
 use base::units::printable;
 use base::{Error, Kind, Result};
 use instance::tune;
 use precheck::ExistingObjects;
 use run::Run;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use verify::Comparison;
@@ -81,6 +84,19 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         .filter(|_| same_names)
         .map(of);
     Ok(done)
+}
+
+/// How much a load would have to do, for a forecast.
+pub fn work(run: &Run, options: &Options) -> Result<forecast::Work> {
+    // What is looked at has been said.
+    let run = run.with_observer(Arc::new(Silent));
+    let plan = precheck::plan(&run, options)?;
+    if options.managed.is_some() {
+        return Ok(amounts::of_new_server(options, &plan));
+    }
+    let mut target = Target::look(&run, options)?;
+    let methods = MethodPlan::choose(&mut target, &plan, None)?;
+    Ok(amounts::work(&target, &plan, &methods))
 }
 
 /// What a load would refuse before its first change.
@@ -142,6 +158,8 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         // Checking the archive may have taken minutes: look again before the first statement.
         precheck::nothing_there(&mut target, plan)?;
     }
+    let work = amounts::work(&target, plan, &methods);
+    let resumed = target.resuming;
     let profile = plan.profile(&target, &methods);
     let mut tuning = target.tuned(&profile)?;
     if let (true, Some(journal)) = (repairs, &journal) {
@@ -236,6 +254,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         digests: true,
         accounts: plan.accounts_left(),
         not_compared: not_compared(plan),
+        work: (!resumed).then_some(work),
         ..Summary::of(target, tuning.finish())
     })
 }

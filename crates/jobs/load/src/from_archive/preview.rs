@@ -2,19 +2,21 @@
 
 use super::definitions::{adapted, statements};
 use super::precheck::{self, ExistingObjects};
-use super::{LoadPlan, accounts, gtids, skip_damaged};
+use super::{LoadPlan, accounts, amounts, gtids, skip_damaged};
 use crate::journal;
 use crate::options::Options;
 use crate::repair::Repairable;
 use crate::script::{Allowed, Statement};
 use crate::summary::display_name;
-use crate::tablespace::MethodPlan;
+use crate::tablespace::{ImportMode, MethodPlan};
 use crate::target::{Target, refused};
 use archive::open::Table;
 use base::Result;
+use base::events::Silent;
 use base::units::printable;
 use run::Run;
 use server::quote;
+use std::sync::Arc;
 
 /// What a load would do.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +55,10 @@ pub struct Preview {
     pub exceptions: Vec<String>,
     /// What the archive lacks: the exceptions of its dump.
     pub dumped_with: Vec<String>,
+    /// How much there is to do, for a forecast; not of a load that only adds what is missing.
+    pub work: Option<forecast::Work>,
+    /// The same by each import mode, or why none of the tables can be imported so.
+    pub by_mode: Vec<(&'static str, std::result::Result<forecast::Work, String>)>,
 }
 
 /// Looks.
@@ -74,6 +80,7 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
     precheck::files(run, &plan, options.threads)?;
     let accounts = accounts::foreseen(&mut t, &plan)?;
     let imported = methods.physical_tables(&plan);
+    let whole = missing.is_empty();
     let stored = |t: &Table| t.chunks.iter().map(|c| c.stored_bytes).sum::<u64>();
     let mut exceptions: Vec<String> = plan.damaged.iter().map(|d| d.what.clone()).collect();
     exceptions.append(&mut t.report.exceptions);
@@ -102,7 +109,42 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
         notes,
         exceptions,
         dumped_with: ::rows::archives::dumped_with(plan.whole_archive()),
+        work: whole.then(|| amounts::work(&t, &plan, &methods)),
+        by_mode: match whole {
+            true => by_mode(run, options, &plan)?,
+            false => Vec::new(),
+        },
     })
+}
+
+/// How much there is to do by each import mode.
+fn by_mode(
+    run: &Run,
+    options: &Options,
+    plan: &LoadPlan,
+) -> Result<Vec<(&'static str, std::result::Result<forecast::Work, String>)>> {
+    // The user has been told which server it is.
+    let run = run.with_observer(Arc::new(Silent));
+    let modes = [ImportMode::Sql, ImportMode::Tablespace, ImportMode::Offline];
+    type ByMode = (&'static str, std::result::Result<forecast::Work, String>);
+    let one = |mode: ImportMode| -> Result<ByMode> {
+        let options = Options {
+            import_mode: mode,
+            ..options.clone()
+        };
+        let mut t = Target::look(&run, &options)?;
+        let methods = MethodPlan::choose(&mut t, plan, None)?;
+        let reasons = methods.reasons();
+        let most = reasons.into_iter().max_by_key(|(_, tables)| tables.len());
+        Ok((
+            mode.name(),
+            match (mode, methods.any(), most) {
+                (ImportMode::Tablespace | ImportMode::Offline, false, Some((why, _))) => Err(why),
+                _ => Ok(amounts::work(&t, plan, &methods)),
+            },
+        ))
+    };
+    modes.into_iter().map(one).collect()
 }
 
 /// Refuses a target that holds some of it, unless an earlier load of the archive left out only what is missing: that is

@@ -223,14 +223,19 @@ impl MethodPlan {
     }
 }
 
+/// Whether a physical import of a table is faster.
+pub fn is_worth_it(table: &Table) -> bool {
+    raw_bytes(table) / partitions::count(table).max(1) >= WORTH_IT
+}
+
 fn too_small(t: &Target<'_>, table: &Table) -> Option<&'static str> {
-    let tablespaces = partitions::count(table).max(1);
-    (t.options.import_mode == ImportMode::Auto && raw_bytes(table) / tablespaces < WORTH_IT)
-        .then_some(if partitions::are_separate(table) {
+    (t.options.import_mode == ImportMode::Auto && !is_worth_it(table)).then_some(
+        if partitions::are_separate(table) {
             "partitions below 4 MiB: loaded by SQL (faster)"
         } else {
             "below 4 MiB: loaded by SQL (faster)"
-        })
+        },
+    )
 }
 
 /// Why no table of this server can be imported as a tablespace, as far as the server itself shows.

@@ -35,7 +35,7 @@ mod targets;
 mod template;
 mod work_queue;
 
-pub use choose::MethodPlan;
+pub use choose::{MethodPlan, is_worth_it};
 pub use interrupted::clear;
 pub use mode::{ImportMode, ImportSummary};
 

@@ -1,14 +1,14 @@
 //! A restore to a point in time: the plan, and what was applied.
 
 use super::shared::{rate, things};
-use super::{Item, Summary};
+use super::{Foreseen, Item, Summary, foreseen};
 use base::units::{bytes, count, printable, seconds};
 use binlog_archive::{Target, shown_time};
 use repository::Plan;
 use serde_json::json;
 
 /// Describes a plan that was not carried out, and the target that was looked at.
-pub fn plan(p: &Plan, target: Option<&str>) -> Summary {
+pub fn plan(p: &Plan, target: Option<&str>, time: Option<&Foreseen>) -> Summary {
     let mut s = Summary::new("restore plan", "This would be restored");
     described(&mut s, p);
     let accounts = p.accounts_needed();
@@ -19,6 +19,9 @@ pub fn plan(p: &Plan, target: Option<&str>) -> Summary {
         }
         .key("target", target),
     );
+    for item in foreseen(time) {
+        s.add(item);
+    }
     if target.is_none() {
         s.add(
             Item::new(

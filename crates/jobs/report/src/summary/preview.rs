@@ -1,12 +1,12 @@
 //! What a load would do.
 
 use super::shared::{objects, rows, some, things};
-use super::{Item, Summary};
+use super::{Foreseen, Item, Summary, foreseen};
 use base::units::{bytes, printable};
 use serde_json::json;
 
 /// Describes it.
-pub fn preview(d: &load::Preview) -> Summary {
+pub fn preview(d: &load::Preview, time: Option<&Foreseen>) -> Summary {
     let heading = match (d.exceptions.is_empty(), d.missing.is_empty()) {
         (true, true) => "This would be loaded",
         (false, _) => "This would be loaded, with exceptions",
@@ -68,6 +68,9 @@ pub fn preview(d: &load::Preview) -> Summary {
         None => gtids,
     });
     s.add(Item::new("adapted").list(&d.notes).key("adapted", &d.notes));
+    for item in foreseen(time) {
+        s.add(item);
+    }
     s.add(Item::new("changed").line("nothing").key("dry_run", true));
     s.add_dumped_with(&d.dumped_with);
     s.add_exceptions(&d.exceptions);

@@ -1,12 +1,12 @@
 //! What a dump would do.
 
 use super::shared::{objects, things};
-use super::{Item, Summary};
+use super::{Foreseen, Item, Summary, foreseen};
 use base::units::{bytes, count, printable};
 use serde_json::json;
 
 /// Describes it.
-pub fn preview_dump(d: &dump::Preview) -> Summary {
+pub fn preview_dump(d: &dump::Preview, time: &Foreseen) -> Summary {
     let heading = match d.exceptions.is_empty() {
         true => "This would be dumped",
         false => "This would be dumped, with exceptions",
@@ -71,6 +71,9 @@ pub fn preview_dump(d: &dump::Preview) -> Summary {
             .list(&d.not_seen)
             .key("not_seen", &d.not_seen),
     );
+    for item in foreseen(Some(time)) {
+        s.add(item);
+    }
     s.add(Item::new("written").line("nothing"));
     s.add_exceptions(&d.exceptions);
     s

@@ -122,6 +122,7 @@ const DUMPING: &[Considered] = &[
     ("exclude-users", "--exclude-users a", server),
     ("require-all", "--require-all", rows),
     ("record", "--record /tmp/r.json", rows),
+    ("no-history", "--no-history", rows),
     ("max-rate", "--max-rate 20M", always),
     ("max-rate-disk", "--max-rate-disk 20M", always),
     ("max-impact", "--max-impact 5%", server),

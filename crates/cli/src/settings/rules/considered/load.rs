@@ -111,6 +111,8 @@ const LOADING: &[Considered] = &[
     ("exclude-users", "--exclude-users a", of_parts),
     ("skip-binlog", "--skip-binlog", |c| !c.has("--datadir")),
     ("record", "--record /tmp/r.json", of_rows),
+    // What other tools wrote has no amounts to forecast from.
+    ("no-history", "--no-history", of_archives),
     // It names the tables that cannot be imported so; where none could be, it is refused.
     ("import-mode", "--import-mode tablespace", with_manifest),
     ("sort-memory", "--sort-memory 1M", |c| {

@@ -1,0 +1,56 @@
+//! How much a dump has to do, for a forecast of its time: what the catalog estimates.
+
+use crate::Options;
+use crate::tables::TableState;
+use forecast::{Amount, Job, Work};
+use run::host;
+use server::{Catalog, Identity};
+use std::sync::Arc;
+
+/// The work of a dump of these tables.
+pub fn work(
+    options: &Options,
+    id: &Identity,
+    catalog: &Catalog,
+    tables: &[Arc<TableState>],
+) -> Work {
+    let series = || tables.iter().flat_map(|t| &t.series);
+    // Without a key, or while a table is too small to be cut, one worker reads all of it.
+    let alone = series().filter(|s| s.plan.key.is_none() || s.data_bytes < options.chunk_bytes);
+    let programs = catalog.schemas.iter().map(|s| {
+        let views = s.views.len();
+        views + s.routines.len() + s.events.len()
+    });
+    Work {
+        job: Job::Dump,
+        flavour: id.flavour.to_string().to_ascii_lowercase(),
+        server: match &options.files {
+            Some(_) => forecast::own_server(),
+            None => forecast::server(&options.source.endpoint, id),
+        },
+        place: forecast::place(&options.to, options.to.keys().can_encrypt()),
+        how: how(options),
+        workers: options.threads as u64,
+        cores: host::cores() as u64,
+        tables: tables.len() as u64,
+        objects: programs.sum::<usize>() as u64,
+        rows: Amount {
+            tables: tables.len() as u64,
+            rows: tables.iter().map(|t| t.table.rows_estimate).sum(),
+            bytes: tables.iter().map(|t| t.table.data_bytes).sum(),
+        },
+        alone: alone.map(|s| s.data_bytes).max().unwrap_or(0),
+        starts_server: options.files.is_some(),
+        ..Work::default()
+    }
+}
+
+/// What decides the speed besides amounts.
+fn how(options: &Options) -> String {
+    let compression = options.compression.to_string();
+    match &options.files {
+        None => compression,
+        Some(files) if files.read_from == files.datadir => format!("{compression}, from files"),
+        Some(_) => format!("{compression}, from files of a copy"),
+    }
+}
