@@ -178,13 +178,15 @@ backup_by_mysqldump() {
 backup_by_tar() {
     rm -rf "$PLACE/cloned"
     # The session holds the lock until the clone is there.
-    local answer
+    local answer to locker
     coproc LOCKER { "${CLIENT[@]}" --no-defaults --user=root --socket="$SOURCE_SOCKET" --batch --skip-column-names --unbuffered 2>"$WORK/out"; }
     printf 'FLUSH TABLES WITH READ LOCK;\nSELECT 1;\n' >&"${LOCKER[1]}"
     read -r answer <&"${LOCKER[0]}" || return 1
     cp -a --reflink=always "$PLACE/source/data" "$PLACE/cloned" 2>"$WORK/out" || return 1
-    printf 'UNLOCK TABLES;\nEXIT\n' >&"${LOCKER[1]}"
-    wait "$LOCKER_PID" || true
+    printf 'UNLOCK TABLES;\n' >&"${LOCKER[1]}"
+    to=${LOCKER[1]} locker=$LOCKER_PID
+    exec {to}>&-
+    wait "$locker" || true
     [[ -d $PLACE/cloned ]] || return 1
     tar -C "$PLACE/cloned" -cf - . | gzip -1 | there "cat >$WORK/host2/files.tar.gz" || return 1
     rm -rf "$PLACE/cloned"

@@ -120,7 +120,7 @@ fn what_does_not() {
     for (line, part) in [
         (
             "dump --to d --lock-wait 5 --consistency none",
-            "takes no lock",
+            "--consistency none waits for none",
         ),
         (
             "dump --to d --record d/r.json",
