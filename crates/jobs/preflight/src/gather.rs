@@ -224,7 +224,7 @@ fn transactions(conn: &mut Conn) -> Known<Vec<Transaction>> {
     let sql = "SELECT trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, trx_started, NOW()), trx_rows_modified \
                FROM information_schema.innodb_trx WHERE trx_mysql_thread_id <> CONNECTION_ID()";
     let rows = conn.fetch(sql).map_err(|e| match e.code() {
-        Some(1227) => "the account may not see transactions: GRANT PROCESS ON *.* TO it".to_owned(),
+        Some(1227) => "the account may not see transactions: it lacks PROCESS".to_owned(),
         _ => e.to_string(),
     })?;
     let one = |row: &Vec<Option<Vec<u8>>>| Transaction {
