@@ -243,7 +243,7 @@ fn compare_definitions(
     connect::prepared(session::for_catalog(&mut conn, &id))?;
     Ok(
         match definitions::of_server(run, &mut conn, &id, &catalog)? {
-            Ok(theirs) => definitions::compare(&ours, &theirs, names, definitions::More::Allowed),
+            Ok(theirs) => definitions::compare(ours, theirs, names, definitions::More::Allowed),
             Err(why) => Definitions::none(why),
         },
     )

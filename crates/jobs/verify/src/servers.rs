@@ -72,7 +72,7 @@ fn compare_definitions(
     };
     let more = definitions::More::Differs;
     Ok(match (side(left)?, side(right)?) {
-        (Ok(ours), Ok(theirs)) => definitions::compare(&ours, &theirs, names, more),
+        (Ok(ours), Ok(theirs)) => definitions::compare(ours, theirs, names, more),
         (Err(why), _) | (_, Err(why)) => definitions::Outcome::none(why),
     })
 }

@@ -55,7 +55,14 @@ pub enum More {
 const SHOWN: usize = 12;
 
 /// Compares; `names` are those of the sides, for people.
-pub fn compare(left: &Side, right: &Side, names: (&str, &str), more: More) -> Outcome {
+pub fn compare(left: Side, right: Side, names: (&str, &str), more: More) -> Outcome {
+    match left.folds == right.folds {
+        true => compare_sides(&left, &right, names, more),
+        false => compare_sides(&left.folded(), &right.folded(), names, more),
+    }
+}
+
+fn compare_sides(left: &Side, right: &Side, names: (&str, &str), more: More) -> Outcome {
     let mut out = Outcome::default();
     let texts = left.release == right.release;
     if !texts {

@@ -28,11 +28,40 @@ pub struct Side {
     pub trigger_of: BTreeMap<(String, String), String>,
     /// Whether triggers were left out of it.
     pub without_triggers: bool,
+    /// Whether the server stores names in small letters, or compares them so (`lower_case_table_names`).
+    pub folds: bool,
     /// `mysql` or `mariadb`, and major and minor version.
     pub release: (String, u16, u16),
 }
 
 impl Side {
+    /// The same with all names and texts in small letters, as far as they matter where one side stores them so.
+    pub fn folded(self) -> Side {
+        let name = |(sort, schema, name): Name| (sort, schema.to_lowercase(), name.to_lowercase());
+        let lower = |d: Definition| Definition {
+            lines: d.lines.iter().map(|l| l.to_lowercase()).collect(),
+            settings: d.settings,
+        };
+        let on = |((schema, trigger), table): ((String, String), String)| {
+            let trigger = (schema.to_lowercase(), trigger.to_lowercase());
+            (trigger, table.to_lowercase())
+        };
+        Side {
+            all: self
+                .all
+                .into_iter()
+                .map(|(n, d)| (name(n), lower(d)))
+                .collect(),
+            unread: self
+                .unread
+                .into_iter()
+                .map(|(n, why)| (name(n), why))
+                .collect(),
+            trigger_of: self.trigger_of.into_iter().map(on).collect(),
+            ..self
+        }
+    }
+
     fn add(&mut self, schema: &str, file: &str, text: &str) -> Result<()> {
         let found = objects(text)
             .map_err(|e| Error::new(Kind::Archive, printable(&format!("{file}: {e}"))))?;
@@ -86,6 +115,7 @@ pub fn of_server(
         conn,
         header: Header::default(),
         side: Side {
+            folds: id.lower_case_table_names != 0,
             release: (
                 id.flavour.to_string().to_lowercase(),
                 id.version.major,
