@@ -182,3 +182,33 @@ fn a_function_and_a_procedure_may_have_one_name(pair: &Pair) {
         assert!(there.contains(name), "{there}");
     }
 }
+
+both!(what_an_earlier_load_made_stays_when_it_is_repaired);
+fn what_an_earlier_load_made_stays_when_it_is_repaired(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE rv; USE rv; CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (5); \
+        CREATE VIEW good AS SELECT id FROM t; CREATE TABLE gone (id INT); \
+        CREATE VIEW bad AS SELECT id FROM gone; DROP TABLE gone; \
+        CREATE VIEW a AS SELECT id FROM good WHERE id > 0 WITH CHECK OPTION;",
+    );
+    pair.dump("a", &[]).code(3).says(&["bad"]);
+    // A view over one that is still a placeholder is tried again: WITH CHECK OPTION refuses those.
+    let load = || pair.load("a", &[]);
+    let done = load().code(3).says(&["view `rv`.`bad`"]);
+    assert!(!done.said().contains("`rv`.`a`"), "{}", done.said());
+    let good = || pair.target().value("SELECT id FROM rv.good");
+    assert_eq!(good().expect("a row"), "5");
+    // Refused once more: what is there stays.
+    load().code(3);
+    assert_eq!(good().expect("a row"), "5");
+    pair.target()
+        .client("CREATE TABLE rv.gone (id INT)")
+        .expect("a table");
+    load().ok();
+    assert_eq!(good().expect("a row"), "5");
+    let a = pair.target().value("SELECT COUNT(*) FROM rv.a");
+    assert_eq!(a.expect("a row"), "1");
+    pair.target()
+        .client("SELECT * FROM rv.bad")
+        .expect("the view");
+}

@@ -142,3 +142,27 @@ fn between_flavours_objects_are_compared_by_name() {
         .code(4)
         .says(&["view `rich`.`first`: not on"]);
 }
+
+both!(the_order_of_triggers_is_part_of_a_definition);
+fn the_order_of_triggers_is_part_of_a_definition(pair: &Pair) {
+    let (first, second) = (
+        "CREATE TRIGGER o.x1 BEFORE INSERT ON o.t FOR EACH ROW SET NEW.b = 1;",
+        "CREATE TRIGGER o.x2 BEFORE INSERT ON o.t FOR EACH ROW SET NEW.b = 2;",
+    );
+    let table = "CREATE DATABASE o; CREATE TABLE o.t (a INT PRIMARY KEY, b INT) COMMENT='uses AUTO_INCREMENT=5';";
+    pair.fill(&format!("{table}{first}{second}"));
+    pair.dump("a", &[]).ok();
+    pair.load("a", &[]).ok();
+    pair.verify_servers(&[]).ok();
+    let other = format!("DROP TRIGGER o.x1; {first}");
+    pair.target().script(other.as_bytes()).expect("changed");
+    let says = ["its triggers run in another order: x1, x2"];
+    pair.verify_servers(&[]).code(4).says(&says);
+    pair.verify_against("a", pair.target()).code(4).says(&says);
+    let other =
+        format!("DROP TRIGGER o.x2; {second} ALTER TABLE o.t COMMENT='uses AUTO_INCREMENT=6'");
+    pair.target().script(other.as_bytes()).expect("changed");
+    pair.verify_servers(&[])
+        .code(4)
+        .says(&["table `o`.`t`: another definition", "AUTO_INCREMENT=6"]);
+}

@@ -200,6 +200,12 @@ fn what_cannot_be_taken_back_is_refused(kind: Kind) {
     let file = logged.path("back.sql");
     let undo = |more: &[&str]| undo(&logged, &file, more);
     undo(&[]).code(2).says(&["the whole log"]);
+    // An empty variable of a shell is no selection.
+    undo(&["--table", ""]).code(2).says(&["--table is empty"]);
+    // A place that the log does not have, and an end before the beginning.
+    undo(&["--table", "d.t", "--to", "mysql-bin.999999:4"])
+        .code(2)
+        .says(&["the log has no file mysql-bin.999999"]);
     undo(&["--schema", "d", "--limit", "3"])
         .code(2)
         .says(&["--limit"]);
@@ -230,6 +236,31 @@ fn what_cannot_be_taken_back_is_refused(kind: Kind) {
         .says(&["d.t: 3 changes", "left out"]);
     let text = std::fs::read_to_string(&file).expect("a file");
     assert!(!text.contains("`g`"), "{text}");
+    // Triggers that an account may not see are not taken for none.
+    server
+        .script(
+            b"CREATE USER t_log@localhost; GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO t_log@localhost;
+              GRANT SELECT ON d.* TO t_log@localhost;",
+        )
+        .expect("an account");
+    let uri = server.uri().replace("root@", "t_log@");
+    let unseen = logged.path("unseen.sql");
+    Tool::new([
+        "binlog",
+        "show",
+        "--no-defaults",
+        &uri,
+        "--table",
+        "d.w",
+        "--from",
+        &first,
+        "--undo",
+    ])
+    .arg(&unseen)
+    .run()
+    .code(2)
+    .says(&["lacks TRIGGER"]);
+    assert!(!unseen.exists());
     assert!(
         text.contains(
             "UPDATE `d`.`t` SET `id` = 1, `v` = 1 WHERE `id` <=> 1 AND `v` <=> 3 LIMIT 1;"

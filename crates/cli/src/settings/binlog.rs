@@ -186,6 +186,19 @@ fn search(a: &Selecting) -> Result<Search> {
         }
         (schema, table) = (Some(of.to_owned()), Some(name.to_owned()));
     }
+    // An empty variable of a shell; it would fit everything.
+    for (option, value) in [
+        ("--schema", &a.schema),
+        ("--table", &a.table),
+        ("--text", &a.text),
+    ] {
+        if value.as_deref() == Some("") {
+            return refuse(
+                &format!("{option} is empty"),
+                "name something, or leave it out",
+            );
+        }
+    }
     let (after, from) = bound(a.after, a.from.as_ref(), ("--after", "--from"))?;
     let (before, to) = bound(a.before, a.to.as_ref(), ("--before", "--to"))?;
     Ok(Search {

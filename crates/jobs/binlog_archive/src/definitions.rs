@@ -12,14 +12,14 @@ use values::charset::Charset;
 use values::declared::Declared;
 
 /// What is known of a table.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Definition {
     /// In their order.
     pub columns: Vec<server::catalog::Column>,
     /// The columns of its primary key.
     pub primary: Vec<String>,
-    /// Whether it has triggers.
-    pub triggers: bool,
+    /// Whether it has triggers; the error says why that is unknown.
+    pub triggers: Result<bool, String>,
     /// Whether MariaDB keeps its history.
     pub versioned: bool,
     /// Where it is from, in words: "backup shop@…".
@@ -333,7 +333,8 @@ mod tests {
             columns: types.iter().enumerate().map(column).collect(),
             primary: vec!["c0".to_owned()],
             by: "backup x".to_owned(),
-            ..Definition::default()
+            triggers: Ok(false),
+            versioned: false,
         }
     }
 

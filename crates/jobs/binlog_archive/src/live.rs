@@ -94,6 +94,11 @@ impl Live {
         })
     }
 
+    /// The names of its files, in their order.
+    pub(crate) fn file_names(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|f| f.name.as_str())
+    }
+
     fn first_of(&self, first: First<'_>) -> Result<usize> {
         if let Some(place) = first.place {
             let found = self.files.iter().position(|f| f.name == place.file);

@@ -87,6 +87,17 @@ impl Log<'_> {
         }
     }
 
+    /// The names of its files, in their order.
+    pub(crate) fn files(&self) -> Vec<&str> {
+        match self {
+            Log::Kept(kept) => {
+                let files = kept.timelines.iter().flat_map(|t| &t.files);
+                files.map(|f| f.name.as_str()).collect()
+            }
+            Log::Live(live) => live.file_names().collect(),
+        }
+    }
+
     /// Where a timeline begins.
     pub(crate) fn begin(&self, timeline: usize) -> Option<Place> {
         match self {

@@ -7,7 +7,7 @@ use crate::walk::Place;
 use base::Result;
 use run::{Run, failure};
 use server::catalog::{Catalog, TableKind};
-use server::{Filter, quote};
+use server::{Filter, Privileges, quote};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -36,6 +36,8 @@ pub fn of_server(run: &Run, live: &Live, needs: &[Need]) -> Result<Definitions> 
         .map_err(|e| failure::server("cannot name the tables", e))?;
     let catalog = Catalog::read(&mut conn, &identity, &filter)
         .map_err(|e| failure::server("cannot read the definitions of the tables", e))?;
+    let account = Privileges::read(&mut conn, &identity)
+        .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     for (i, need) in needs.iter().enumerate() {
         let Some(table) = catalog.table(&need.schema, &need.table) else {
             continue;
@@ -47,7 +49,15 @@ pub fn of_server(run: &Run, live: &Live, needs: &[Need]) -> Result<Definitions> 
                 .into_iter()
                 .map(str::to_owned)
                 .collect(),
-            triggers: !table.triggers.is_empty(),
+            triggers: match table.triggers.is_empty() {
+                false => Ok(true),
+                true if account.has_on(&table.schema, &table.name, "TRIGGER") => Ok(false),
+                // They are not even listed to it.
+                true => Err(format!(
+                    "whether the table has triggers is unknown: account {} lacks TRIGGER on it",
+                    account.account
+                )),
+            },
             versioned: table.kind == TableKind::SystemVersioned,
             by: "the server's present definition".to_owned(),
         };

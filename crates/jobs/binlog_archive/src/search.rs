@@ -6,7 +6,8 @@ use crate::log::Log;
 use crate::parts::{Part, Reader, Wrong};
 use crate::segment::Head;
 use crate::walk::{Place, Walked};
-use base::Result;
+use base::units::printable;
+use base::{Error, Result};
 use binlog::body::query::Role;
 use binlog::gtid::{Executed, Gtid};
 use binlog::{Mark, Transaction, body::Change};
@@ -264,8 +265,43 @@ pub(crate) fn holds_name(statement: &str, name: &str) -> bool {
     })
 }
 
+/// A place that is none, or an end before the beginning: what was found would not be what was meant.
+fn check_places(log: &Log<'_>, search: &Search) -> Result<()> {
+    let files = log.files();
+    for (option, bound) in [("--from", &search.from), ("--to", &search.to)] {
+        let Some(Bound::Place(place)) = bound else {
+            continue;
+        };
+        if files.iter().any(|f| **f == place.file) {
+            continue;
+        }
+        let what = format!("{option}: the log has no file {}", place.file);
+        let error = Error::new(base::Kind::Usage, printable(&what));
+        return Err(match (files.first(), files.last()) {
+            (Some(first), Some(last)) => {
+                error.hint(printable(&format!("it has {first} to {last}")))
+            }
+            _ => error.hint("nothing is kept of it yet"),
+        });
+    }
+    match (&search.from, &search.to) {
+        (Some(Bound::Place(from)), Some(Bound::Place(to))) if to.order() < from.order() => {
+            Err(Error::new(
+                base::Kind::Usage,
+                printable(&format!(
+                    "--to {}:{} is before --from {}:{}",
+                    to.file, to.offset, from.file, from.offset
+                )),
+            )
+            .hint("exchange the two"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Searches a log, from the oldest timeline on.
 pub fn search(run: &Run, log: &Log<'_>, search: &Search) -> Result<Searched> {
+    check_places(log, search)?;
     let mut done = Searched {
         kept: log.bytes(),
         live: matches!(log, Log::Live(_)),

@@ -214,10 +214,17 @@ fn definition(
         }
     });
     let primary = created.primary_columns();
+    let options = archive.manifest().map(|m| &m.options);
+    let without_triggers = options.is_some_and(|o| o.get("triggers") == Some(&false.into()));
     Ok(Some(Definition {
         columns: columns.collect(),
         primary: primary.into_iter().map(str::to_owned).collect(),
-        triggers: table.triggers.is_some(),
+        triggers: match (table.triggers.is_some(), without_triggers) {
+            (false, true) => Err(format!(
+                "whether the table has triggers is unknown: {by} was made without triggers"
+            )),
+            (has, _) => Ok(has),
+        },
         versioned: sql.to_ascii_uppercase().contains("SYSTEM VERSIONING"),
         by: by.to_owned(),
     }))

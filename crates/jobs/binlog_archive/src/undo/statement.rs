@@ -38,7 +38,7 @@ impl Table {
         mariadb: bool,
     ) -> Result<Table, String> {
         if let Some(definition) = definition {
-            if definition.triggers {
+            if definition.triggers.clone()? {
                 return Err("the table has triggers, which would run with each statement".into());
             }
             if definition.versioned {

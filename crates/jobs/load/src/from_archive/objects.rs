@@ -9,6 +9,7 @@ use super::definitions::statements;
 use super::prepared::ForeignKeys;
 use crate::Target;
 use crate::script::{self, Allowed, Statement};
+use archive::open::{Schema, View};
 use base::{Result, failpoint};
 use run::failure;
 use server::quote;
@@ -36,23 +37,7 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
     }
     // Functions before views, which may call them; events last, for they start to run.
     t.schema_programs(plan, Allowed::Routine)?;
-    let mut refused = Vec::new();
-    for part in &plan.schemas {
-        let schema = &plan.archive.schemas()[part.at];
-        for at in &part.views {
-            let view = &schema.views[*at];
-            if t.kept.contains(&quote::qualified(&schema.name, &view.name)) {
-                continue;
-            }
-            let mut statements = statements(plan, None, &view.ddl)?;
-            for s in statements.iter_mut().filter(|s| s.kind == Allowed::View) {
-                s.text = script::or_replace(&s.text);
-            }
-            if !t.view(&schema.name, &view.name, &statements, &view.ddl)? {
-                refused.push(quote::qualified(&schema.name, &view.name));
-            }
-        }
-    }
+    let refused = t.views(plan)?;
     // A placeholder that no view has replaced would look like a table of the dump.
     for view in &refused {
         t.attempt(
@@ -187,7 +172,43 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// Replaces the placeholder of a view by the view; false if the target refuses it.
+    /// Replaces the placeholders of views; gives those that the target refuses. One may be refused only because a view that it
+    /// reads is still a placeholder (WITH CHECK OPTION), so those are tried again as long as that makes some.
+    fn views(&mut self, plan: &LoadPlan) -> Result<Vec<String>> {
+        let mut waiting = Vec::new();
+        for part in &plan.schemas {
+            let schema = &plan.archive.schemas()[part.at];
+            let views = part.views.iter().map(|at| (schema, &schema.views[*at]));
+            waiting.extend(views.filter(|(schema, view)| {
+                !self
+                    .kept
+                    .contains(&quote::qualified(&schema.name, &view.name))
+            }));
+        }
+        let mut last = false;
+        while !waiting.is_empty() {
+            let mut refused = Vec::new();
+            for (schema, view) in &waiting {
+                let mut statements = statements(plan, None, &view.ddl)?;
+                for s in statements.iter_mut().filter(|s| s.kind == Allowed::View) {
+                    s.text = script::or_replace(&s.text);
+                }
+                if !self.view(&schema.name, &view.name, &statements, &view.ddl, last)? {
+                    refused.push((*schema, *view));
+                }
+            }
+            if last {
+                let name =
+                    |(schema, view): &(&Schema, &View)| quote::qualified(&schema.name, &view.name);
+                return Ok(refused.iter().map(name).collect());
+            }
+            last = refused.len() == waiting.len();
+            waiting = refused;
+        }
+        Ok(Vec::new())
+    }
+
+    /// Replaces the placeholder of a view by the view; false if the target refuses it, which is said if this is the last attempt.
     ///
     /// A view that calls a function which reads the view cannot replace its own source: it is created under
     /// another name, while the placeholder still answers, and is then renamed.
@@ -197,6 +218,7 @@ impl Target<'_> {
         name: &str,
         statements: &[Statement],
         file: &str,
+        last: bool,
     ) -> Result<bool> {
         self.execute(
             &format!("USE {}", quote::ident(schema)),
@@ -211,12 +233,14 @@ impl Target<'_> {
             }
             let what = format!("view {}", quote::qualified(schema, name));
             if let Some(why) = &s.unsure {
-                self.not_renamed(&what, why);
+                if last {
+                    self.not_renamed(&what, why);
+                }
                 made = false;
                 continue;
             }
-            self.names_left(&what, s);
             let Err(error) = self.conn.execute(&s.text) else {
+                self.names_left(&what, s);
                 continue;
             };
             let wire::Error::Server(refusal) = error else {
@@ -239,13 +263,19 @@ impl Target<'_> {
                     .conn
                     .execute(format!("RENAME TABLE {other} TO {own}"))
                     .is_ok();
+            if detour || last {
+                self.names_left(&what, s);
+            }
             if !detour {
                 let _ = self.conn.execute(format!("DROP VIEW IF EXISTS {other}"));
+                made = false;
+                if !last {
+                    continue;
+                }
                 let text = format!("view {}: {refusal}", quote::qualified(schema, name));
                 self.run.observer.warn(text.clone());
                 self.report.exceptions.push(text);
                 self.report.repairable = true;
-                made = false;
             }
         }
         Ok(made)

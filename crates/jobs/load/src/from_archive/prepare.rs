@@ -73,6 +73,10 @@ pub fn create(
         for at in &part.views {
             // Only the CREATE is taken from the file: its DROP would remove an existing object.
             let view = &schema.views[*at];
+            // One that an earlier load has made is no placeholder, and must not become one.
+            if t.kept.contains(&quote::qualified(&schema.name, &view.name)) {
+                continue;
+            }
             for s in statements(plan, None, &view.pre)? {
                 // Under its old name it would replace another one.
                 if s.kind == Allowed::View && s.unsure.is_none() {

@@ -72,6 +72,22 @@ fn compare_sides(left: &Side, right: &Side, names: (&str, &str), more: More) -> 
             release(right)
         ));
     }
+    for ((schema, table), ours) in &left.order {
+        let theirs = right.order.get(&(schema.clone(), table.clone()));
+        let (mut a, mut b) = (ours.clone(), theirs.cloned().unwrap_or_default());
+        a.sort();
+        b.sort();
+        // What is missing is named by itself.
+        if theirs.is_some_and(|theirs| theirs != ours) && a == b {
+            let name = (Sort::Table, schema.clone(), table.clone());
+            out.differences.push(format!(
+                "{}: its triggers run in another order: {}; on the other side {}",
+                title(&name),
+                base::units::printable(&ours.join(", ")),
+                base::units::printable(&theirs.map_or_else(String::new, |t| t.join(", ")))
+            ));
+        }
+    }
     let (mut unread, mut first) = (0usize, None);
     for (name, definition) in &left.all {
         if let Some(why) = right.unread.get(name) {

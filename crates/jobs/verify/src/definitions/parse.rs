@@ -186,8 +186,9 @@ fn collation_alone(column: &str) -> String {
 /// Without ` AUTO_INCREMENT=n`, which is no part of how a table is defined.
 fn without_counter(tail: &str) -> String {
     const WORD: &str = " AUTO_INCREMENT=";
-    // A comment of the table comes after the counter.
-    match tail.find(WORD) {
+    // A comment of the table comes after the counter, and may hold the word.
+    let comment = tail.find(" COMMENT='").unwrap_or(tail.len());
+    match tail.find(WORD).filter(|at| *at < comment) {
         Some(at) => {
             let rest = tail[at + WORD.len()..].trim_start_matches(|c: char| c.is_ascii_digit());
             format!("{}{rest}", &tail[..at])

@@ -26,6 +26,8 @@ pub struct Side {
     pub unread: BTreeMap<Name, String>,
     /// The table that each trigger is on.
     pub trigger_of: BTreeMap<(String, String), String>,
+    /// The triggers of each table, in the order in which they run.
+    pub order: BTreeMap<(String, String), Vec<String>>,
     /// Whether triggers were left out of it.
     pub without_triggers: bool,
     /// Whether the server stores names in small letters, or compares them so (`lower_case_table_names`).
@@ -58,6 +60,14 @@ impl Side {
                 .map(|(n, why)| (name(n), why))
                 .collect(),
             trigger_of: self.trigger_of.into_iter().map(on).collect(),
+            order: self
+                .order
+                .into_iter()
+                .map(|((schema, table), all)| {
+                    let all = all.iter().map(|t| t.to_lowercase()).collect();
+                    ((schema.to_lowercase(), table.to_lowercase()), all)
+                })
+                .collect(),
             ..self
         }
     }
@@ -65,7 +75,14 @@ impl Side {
     fn add(&mut self, schema: &str, file: &str, text: &str) -> Result<()> {
         let found = objects(text)
             .map_err(|e| Error::new(Kind::Archive, printable(&format!("{file}: {e}"))))?;
-        for (sort, name, definition) in found {
+        for (sort, name, mut definition) in found {
+            if sort == Sort::View {
+                // MariaDB names the schema of what a view reads, or not, by whether its definer exists.
+                let own = format!("{}.", quote::ident(schema));
+                for line in &mut definition.lines {
+                    *line = line.replace(&own, "");
+                }
+            }
             self.all.insert((sort, schema.to_owned(), name), definition);
         }
         Ok(())
@@ -181,6 +198,8 @@ impl Reading<'_> {
                 let text = sqlfile::table_sql(&self.header, name, &table.name, &d.sql);
                 self.side.add(name, &table.name, &text)?;
             }
+            let of = (name.to_owned(), table.name.clone());
+            self.side.order.insert(of, table.triggers.clone());
             let mut triggers: Vec<Program> = Vec::new();
             for trigger in &table.triggers {
                 let of = (name.to_owned(), trigger.clone());
@@ -287,6 +306,8 @@ pub fn of_archive(archive: &Archive, filter: &Filter) -> Result<Side> {
             if let Some(file) = &table.triggers {
                 side.add(&schema.name, file, &text(file)?)?;
             }
+            let of = (schema.name.clone(), table.name.clone());
+            side.order.insert(of, table.meta.triggers.clone());
             for trigger in &table.meta.triggers {
                 let of = (schema.name.clone(), trigger.clone());
                 side.trigger_of.insert(of, table.name.clone());
