@@ -2,7 +2,7 @@
 
 use super::kit::Logged;
 use super::values::{rows, tables};
-use crate::kit::{Done, each_kind};
+use crate::kit::{Done, Tool, each_kind};
 use std::path::Path;
 use testkit::{Kind, Server};
 
