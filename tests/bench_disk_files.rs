@@ -8,6 +8,7 @@ use crate::kit::waiting::until;
 use rustix::process::Signal;
 use std::io::Write;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 #[test]
 fn what_cannot_be_measured_is_refused() {
@@ -159,7 +160,11 @@ fn a_full_disk_ends_it_and_is_freed() {
     let mut file = std::fs::File::create(&filler).expect("a file");
     let block = vec![7; 1 << 16];
     until("the run ends", || {
-        while file.write_all(&block).is_ok() {}
+        // Without a pause: the run frees its room only for a moment.
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(300) {
+            let _ = file.write_all(&block);
+        }
         running.ended()
     });
     running
