@@ -221,7 +221,7 @@ pub fn against(
         let known: Vec<String> = differences.iter().map(|(_, what)| what.clone()).collect();
         let new = found.not_named_in(&known).into_iter();
         differences.extend(new.map(|what| (wanted.len(), what)));
-        compared.definitions = Some(found);
+        compared.definitions = Some(Box::new(found));
     }
     all_equal((compared, differences))
 }

@@ -45,7 +45,7 @@ pub struct Comparison {
     /// What the archive lacks, where one side is an archive: the exceptions of its dump.
     pub dumped_with: Vec<String>,
     /// What was compared of the definitions; none if nothing was to be.
-    pub definitions: Option<Definitions>,
+    pub definitions: Option<Box<Definitions>>,
 }
 
 impl Comparison {

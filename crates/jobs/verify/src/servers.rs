@@ -54,7 +54,7 @@ pub fn servers(
         let names = (compared.left.as_str(), compared.right.as_str());
         let mut found = compare_definitions(run, (left, right), filter, names)?;
         differences.extend(found.not_named_in(&differences));
-        compared.definitions = Some(found);
+        compared.definitions = Some(Box::new(found));
     }
     all_equal(compared, &differences)
 }
