@@ -211,12 +211,14 @@ backup_by_snapshot() { penstock snapshot take --quiet --method "$SNAPSHOTS" --so
 
 # The snapshot stays where it was made until its rows are in the archive.
 backup_from_files() {
-    local made
-    penstock snapshot take --quiet --json --method "$SNAPSHOTS" --socket "$SOURCE_SOCKET" --user root --keep >"$WORK/out" 2>&1 || return 1
-    made=$(sed -n 's/^{"event":"summary".*"directory":"\([^"]*\)".*/\1/p' "$WORK/out" | tail -n 1)
+    local made id
+    penstock snapshot take --quiet --json --method "$SNAPSHOTS" --socket "$SOURCE_SOCKET" --user root --keep >"$WORK/out" 2>"$WORK/said" || { cp "$WORK/said" "$WORK/out"; return 1; }
+    made=$(jq -r 'select(.kept) | .kept' "$WORK/out" | tail -n 1)
+    id=$(jq -r 'select(.id) | .id' "$WORK/out" | tail -n 1)
     [[ -n $made ]] || return 1
+    [[ ! -d $made/data ]] || made=$made/data
     penstock dump --quiet --from-files "$made" --recover --scratch "$PLACE" --mysqld "$(testkit program "$FLAVOUR" "$WORK/program")" --schemas tpcc --to "$(THERE archive)" >"$WORK/out" 2>&1 || return 1
-    penstock snapshot clean "$PLACE" --quiet >"$WORK/out" 2>&1
+    penstock snapshot clean "$id" --quiet >"$WORK/out" 2>&1
 }
 
 # ---------------------------------------------------------------- restores
@@ -248,7 +250,7 @@ backup_untar() {
 
 backup_restore_files() {
     mkdir -p "$PLACE/restored"
-    penstock snapshot restore "$(THERE snapshot)" --quiet --to "$PLACE/restored/data" --mysqld "$(testkit program "$FLAVOUR" "$WORK/program")" >"$WORK/out" 2>&1 || return 1
+    penstock snapshot restore "$(THERE snapshot)" --quiet --datadir "$PLACE/restored/data" --mysqld "$(testkit program "$FLAVOUR" "$WORK/program")" >"$WORK/out" 2>&1 || return 1
     backup_over_files
 }
 
