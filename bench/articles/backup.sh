@@ -285,6 +285,7 @@ backup_week() {
     rm -rf "$WORK/host2"
     mkdir "$WORK/host2"
     repository=$(THERE repository)
+    penstock init "$repository" --quiet >"$WORK/out" 2>&1 || die "the repository could not be made: $(tail -n 5 "$WORK/out")"
     penstock backup week --repository "$repository" --quiet --socket "$SOURCE_SOCKET" --user root >"$WORK/out" 2>&1 || die "the full backup failed: $(tail -n 5 "$WORK/out")"
     penstock binlog archive week --repository "$repository" --quiet --socket "$SOURCE_SOCKET" --user root --max-age 1s >"$WORK/archiver" 2>&1 &
     archiver=$!
