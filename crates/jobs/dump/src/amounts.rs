@@ -7,12 +7,13 @@ use run::host;
 use server::{Catalog, Identity};
 use std::sync::Arc;
 
-/// The work of a dump of these tables.
+/// The work of a dump of these tables by so many readers.
 pub fn work(
     options: &Options,
     id: &Identity,
     catalog: &Catalog,
     tables: &[Arc<TableState>],
+    readers: usize,
 ) -> Work {
     let series = || tables.iter().flat_map(|t| &t.series);
     // Without a key, or while a table is too small to be cut, one worker reads all of it.
@@ -30,7 +31,7 @@ pub fn work(
         },
         place: forecast::place(&options.to, options.to.keys().can_encrypt()),
         how: how(options),
-        workers: options.threads as u64,
+        workers: readers as u64,
         cores: host::cores() as u64,
         tables: tables.len() as u64,
         objects: programs.sum::<usize>() as u64,

@@ -340,7 +340,7 @@ impl Dump<'_> {
             };
             feed.defined(written.tables.iter().map(estimate).collect());
         }
-        let work = amounts::work(options, id, catalog, &written.tables);
+        let work = amounts::work(options, id, catalog, &written.tables, threads);
         let moved = RowsPhase {
             run,
             options,

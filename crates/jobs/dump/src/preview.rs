@@ -4,6 +4,7 @@
 use super::{
     Consistency, NO_SNAPSHOT, Options, accounts, amounts, definitions, look_at, no_snapshot,
 };
+use crate::snapshot::Way;
 use base::Result;
 use rows::new_archive;
 use run::Run;
@@ -75,7 +76,11 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
         }
         None => None,
     };
-    let work = amounts::work(options, id, &looked.catalog, &written.tables);
+    let readers = match looked.ways.first() {
+        Some(Way::Transaction) => 1,
+        _ => options.threads,
+    };
+    let work = amounts::work(options, id, &looked.catalog, &written.tables, readers);
     let tables = || written.tables.iter().map(|t| &t.table);
     let mut largest: Vec<(String, u64)> = written
         .tables

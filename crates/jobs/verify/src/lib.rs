@@ -8,14 +8,16 @@ pub mod compare;
 mod definitions;
 mod generated;
 pub mod narrow;
+mod offline;
 mod reading_order;
 mod servers;
 mod tablespace;
 mod visible;
 
-pub use against_archive::{Offline, against, loaded_generated_columns, offline};
+pub use against_archive::{against, loaded_generated_columns};
 pub use definitions::Outcome as Definitions;
 pub use generated::OtherValues;
+pub use offline::{Offline, offline};
 pub use servers::{Different, servers, servers_at};
 pub use tablespace::{Tablespace, Tablespaces, tablespaces};
 

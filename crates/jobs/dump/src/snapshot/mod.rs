@@ -82,7 +82,7 @@ pub fn take(
             options,
             id,
             catalog,
-            alone: !more && ways.len() == 1,
+            alone: ways.len() == 1,
         };
         match attempt.take(*way, conns) {
             Ok(achieved) => return Ok(achieved),
