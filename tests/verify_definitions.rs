@@ -118,6 +118,21 @@ fn what_the_account_may_not_see_is_named(pair: &Pair) {
     let done = tool.args(["-u", "t_rows"]).run().ok();
     // A trigger, a routine and an event that are not even listed cannot be told from those that are gone.
     done.says(&["not compared", "definitions", "GRANT ", "TRIGGER"]);
+    // For one table no more is needed than that table takes, whatever else is in its schema.
+    pair.dump("one", &["--include-tables", "rich.parent"]).ok();
+    let one = || {
+        let tool = Tool::new(["verify", "--no-defaults"]).arg(pair.path("one"));
+        let tool = tool.arg("-S").arg(pair.source().socket());
+        tool.args(["-u", "t_one", "--json"]).run()
+    };
+    pair.fill(
+        "CREATE USER t_one@localhost; GRANT SELECT, SHOW VIEW, TRIGGER ON rich.parent TO t_one@localhost;",
+    );
+    let done = one().ok().summary();
+    assert!(done["definitions"].as_u64() >= Some(1), "{done}");
+    assert_eq!(done["definitions_not_compared"], serde_json::json!([]));
+    pair.fill("CREATE TRIGGER rich.new_one BEFORE DELETE ON rich.parent FOR EACH ROW SET @a = 1;");
+    one().code(4).says(&["trigger `rich`.`new_one`: not on"]);
 }
 
 #[test]

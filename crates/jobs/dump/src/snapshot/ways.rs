@@ -135,30 +135,15 @@ pub fn for_the_lock(granted: &Privileges, id: &Identity, options: &Options) -> V
 }
 
 fn needs(options: &Options, catalog: &Catalog, way: Way) -> DumpNeeds {
-    let lock = matches!(way, Way::Lock { .. });
-    let mut needs = DumpNeeds {
+    DumpNeeds {
         lock: way.lock(),
         backup_lock: way.locks_definitions(),
-        position: lock,
-        views: catalog.schemas.iter().any(|s| !s.views.is_empty()),
+        position: matches!(way, Way::Lock { .. }),
         triggers: options.triggers,
         routines: options.routines,
         events: options.events,
-        ..DumpNeeds::default()
-    };
-    for schema in &catalog.schemas {
-        if schema.whole {
-            needs.schemas.push(schema.name.clone());
-        } else {
-            needs.tables.extend(
-                schema
-                    .tables
-                    .iter()
-                    .map(|t| (t.schema.clone(), t.name.clone())),
-            );
-        }
+        ..DumpNeeds::of(catalog)
     }
-    needs
 }
 
 /// Refuses before anything is written or locked, naming every grant that is missing.

@@ -93,6 +93,7 @@ fn compare_definitions(
     let schemas = archive.schemas().iter().map(|s| s.name.as_str());
     let schemas = schemas.filter(|name| filter.schema(name));
     let (id, catalog) = catalog(run, server, schemas)?;
+    let catalog = definitions::within(catalog, &ours, &id);
     let mut conn = connect::connection(run, server)?;
     connect::prepared(session::for_catalog(&mut conn, &id))?;
     Ok(

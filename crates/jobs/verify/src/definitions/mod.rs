@@ -9,7 +9,7 @@
 mod parse;
 mod sides;
 
-pub use sides::{Side, of_archive, of_server};
+pub use sides::{Side, of_archive, of_server, within};
 
 use parse::{Definition, Sort};
 use sides::{Name, title};
@@ -34,10 +34,15 @@ impl Outcome {
         }
     }
 
-    /// Takes its differences, but for those that were found with the rows already (a table that is not there).
+    /// Takes its differences, but for tables that are not there where the rows have said so already.
     pub fn not_named_in(&mut self, known: &[String]) -> Vec<String> {
+        let missing = |what: &str| Some(what.split_once(": not on ")?.0.to_owned());
+        let known: Vec<String> = known.iter().filter_map(|k| missing(k)).collect();
         let mut found = std::mem::take(&mut self.differences);
-        found.retain(|what| !known.iter().any(|k| what.ends_with(k.as_str())));
+        found.retain(|what| {
+            let table = missing(what.strip_prefix("table ").unwrap_or_default());
+            table.is_none_or(|table| !known.contains(&table))
+        });
         found
     }
 }
@@ -72,8 +77,8 @@ fn compare_sides(left: &Side, right: &Side, names: (&str, &str), more: More) -> 
             release(right)
         ));
     }
-    for ((schema, table), ours) in &left.order {
-        let theirs = right.order.get(&(schema.clone(), table.clone()));
+    for ((schema, table), ours) in &left.triggers {
+        let theirs = right.triggers.get(&(schema.clone(), table.clone()));
         let (mut a, mut b) = (ours.clone(), theirs.cloned().unwrap_or_default());
         a.sort();
         b.sort();
@@ -109,6 +114,9 @@ fn compare_sides(left: &Side, right: &Side, names: (&str, &str), more: More) -> 
         if right.all.contains_key(name) || right.unread.contains_key(name) {
             unread += 1;
             first.get_or_insert(format!("{}: {why}", title(name)));
+        } else {
+            out.differences
+                .push(format!("{}: not on {}", title(name), names.1));
         }
     }
     if let Some(first) = first {
@@ -119,10 +127,9 @@ fn compare_sides(left: &Side, right: &Side, names: (&str, &str), more: More) -> 
     }
     let extra = |name: &&Name| {
         let new = !left.all.contains_key(*name) && !left.unread.contains_key(*name);
-        let on = (name.1.clone(), name.2.clone());
-        let of_both = right.trigger_of.get(&on).is_some_and(|table| {
-            let table = (Sort::Table, name.1.clone(), table.clone());
-            left.all.contains_key(&table)
+        let of_both = right.triggers.iter().any(|((schema, table), all)| {
+            let table = (Sort::Table, schema.clone(), table.clone());
+            *schema == name.1 && all.contains(&name.2) && left.all.contains_key(&table)
         });
         let trigger = name.0 == Sort::Trigger && of_both && !left.without_triggers;
         new && (more == More::Differs || trigger)

@@ -7,11 +7,11 @@ use base::units::printable;
 use base::{Error, Kind, Result};
 use rows::definitions::{kind_of, program, view};
 use run::{Run, failure};
-use server::catalog::{Schema, TableKind};
+use server::catalog::{Routine, Schema, TableKind};
 use server::ddl::{self, Object};
-use server::privileges::{DumpNeeds, LockPlan};
+use server::privileges::DumpNeeds;
 use server::{Catalog, Filter, Identity, Privileges, quote};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wire::Conn;
 
 /// What an object is called: its sort, its schema, and its name.
@@ -24,10 +24,8 @@ pub struct Side {
     pub all: BTreeMap<Name, Definition>,
     /// What could not be, and why.
     pub unread: BTreeMap<Name, String>,
-    /// The table that each trigger is on.
-    pub trigger_of: BTreeMap<(String, String), String>,
     /// The triggers of each table, in the order in which they run.
-    pub order: BTreeMap<(String, String), Vec<String>>,
+    pub triggers: BTreeMap<(String, String), Vec<String>>,
     /// Whether triggers were left out of it.
     pub without_triggers: bool,
     /// Whether the server stores names in small letters, or compares them so (`lower_case_table_names`).
@@ -44,10 +42,6 @@ impl Side {
             lines: d.lines.iter().map(|l| l.to_lowercase()).collect(),
             settings: d.settings,
         };
-        let on = |((schema, trigger), table): ((String, String), String)| {
-            let trigger = (schema.to_lowercase(), trigger.to_lowercase());
-            (trigger, table.to_lowercase())
-        };
         Side {
             all: self
                 .all
@@ -59,9 +53,8 @@ impl Side {
                 .into_iter()
                 .map(|(n, why)| (name(n), why))
                 .collect(),
-            trigger_of: self.trigger_of.into_iter().map(on).collect(),
-            order: self
-                .order
+            triggers: self
+                .triggers
                 .into_iter()
                 .map(|((schema, table), all)| {
                     let all = all.iter().map(|t| t.to_lowercase()).collect();
@@ -89,6 +82,51 @@ impl Side {
     }
 }
 
+/// What a routine is here.
+fn sort_of(kind: ProgramKind) -> Sort {
+    match kind {
+        ProgramKind::Function => Sort::Function,
+        ProgramKind::Package => Sort::Package,
+        ProgramKind::PackageBody => Sort::PackageBody,
+        _ => Sort::Procedure,
+    }
+}
+
+/// What of a server's catalog has the name of something that `ours` has: more is not looked at, so no privilege is needed for it.
+pub fn within(catalog: Catalog, ours: &Side, id: &Identity) -> Catalog {
+    let fold = |name: &str| match id.lower_case_table_names {
+        0 => name.to_owned(),
+        _ => name.to_lowercase(),
+    };
+    let names = ours.all.keys();
+    let names: BTreeSet<(Sort, String, String)> = names
+        .map(|(sort, schema, name)| (*sort, fold(schema), fold(name)))
+        .collect();
+    let schema = |mut schema: Schema| {
+        let of = fold(&schema.name);
+        let has = |sort: Sort, name: &str| names.contains(&(sort, of.clone(), fold(name)));
+        let table = |name: &str| has(Sort::Table, name) || has(Sort::Sequence, name);
+        schema.tables.retain(|t| table(&t.name));
+        schema.views.retain(|v| has(Sort::View, &v.name));
+        schema.events.retain(|e| has(Sort::Event, e));
+        let routine = |r: &Routine| kind_of(r.kind).is_some_and(|k| has(sort_of(k), &r.name));
+        schema.routines.retain(routine);
+        // What belongs to no table takes privileges on the whole schema.
+        let of_schema = |(sort, s, _): &(Sort, String, String)| {
+            let program = matches!(
+                sort,
+                Sort::Event | Sort::Function | Sort::Procedure | Sort::Package | Sort::PackageBody
+            );
+            program && *s == of
+        };
+        schema.whole = names.iter().any(of_schema);
+        schema
+    };
+    Catalog {
+        schemas: catalog.schemas.into_iter().map(schema).collect(),
+    }
+}
+
 /// What is defined on a server, as far as the catalog goes; or why the account cannot tell: objects that it may not see look as if
 /// they were not there.
 pub fn of_server(
@@ -99,26 +137,12 @@ pub fn of_server(
 ) -> Result<std::result::Result<Side, String>> {
     let account = Privileges::read(conn, id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
-    let schemas = catalog.schemas.iter();
     let needs = DumpNeeds {
-        schemas: schemas
-            .filter(|s| s.whole)
-            .map(|s| s.name.clone())
-            .collect(),
-        tables: catalog
-            .schemas
-            .iter()
-            .filter(|s| !s.whole)
-            .flat_map(|s| &s.tables)
-            .map(|t| (t.schema.clone(), t.name.clone()))
-            .collect(),
-        lock: LockPlan::None,
-        backup_lock: false,
-        position: false,
         views: true,
         triggers: true,
         routines: true,
         events: true,
+        ..DumpNeeds::of(catalog)
     };
     let missing = account.missing_for_dump(id, &needs);
     if !missing.is_empty() {
@@ -167,12 +191,7 @@ impl Reading<'_> {
             let Some(kind) = kind_of(routine.kind) else {
                 continue;
             };
-            let sort = match kind {
-                ProgramKind::Function => Sort::Function,
-                ProgramKind::Package => Sort::Package,
-                ProgramKind::PackageBody => Sort::PackageBody,
-                _ => Sort::Procedure,
-            };
+            let sort = sort_of(kind);
             let read = ddl::read_routine(self.conn, routine);
             let read = self.kept(sort, name, &routine.name, read)?;
             routines.extend(read.map(|d| program(kind, &d)));
@@ -199,11 +218,9 @@ impl Reading<'_> {
                 self.side.add(name, &table.name, &text)?;
             }
             let of = (name.to_owned(), table.name.clone());
-            self.side.order.insert(of, table.triggers.clone());
+            self.side.triggers.insert(of, table.triggers.clone());
             let mut triggers: Vec<Program> = Vec::new();
             for trigger in &table.triggers {
-                let of = (name.to_owned(), trigger.clone());
-                self.side.trigger_of.insert(of, table.name.clone());
                 let read = self.read(Sort::Trigger, Object::Trigger, name, trigger)?;
                 triggers.extend(read.map(|d| program(ProgramKind::Trigger, &d)));
             }
@@ -307,11 +324,7 @@ pub fn of_archive(archive: &Archive, filter: &Filter) -> Result<Side> {
                 side.add(&schema.name, file, &text(file)?)?;
             }
             let of = (schema.name.clone(), table.name.clone());
-            side.order.insert(of, table.meta.triggers.clone());
-            for trigger in &table.meta.triggers {
-                let of = (schema.name.clone(), trigger.clone());
-                side.trigger_of.insert(of, table.name.clone());
-            }
+            side.triggers.insert(of, table.meta.triggers.clone());
         }
         for view in &schema.views {
             if filter.table(&schema.name, &view.name) {

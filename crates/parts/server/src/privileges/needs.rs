@@ -1,7 +1,7 @@
 //! Which privileges the jobs need, per flavour and version.
 
 use super::{Privileges, Scope};
-use crate::{Identity, position};
+use crate::{Catalog, Identity, position};
 
 /// How a dump keeps writers out while it takes its snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,27 @@ pub struct DumpNeeds {
     pub routines: bool,
     /// Whether events are read.
     pub events: bool,
+}
+
+impl DumpNeeds {
+    /// Reading all of a catalog; how it is locked, and what of programs is read, is still to be said.
+    pub fn of(catalog: &Catalog) -> DumpNeeds {
+        let mut needs = DumpNeeds {
+            lock: LockPlan::None,
+            views: catalog.schemas.iter().any(|s| !s.views.is_empty()),
+            ..DumpNeeds::default()
+        };
+        for schema in &catalog.schemas {
+            if schema.whole {
+                needs.schemas.push(schema.name.clone());
+            } else {
+                let tables = schema.tables.iter();
+                let names = tables.map(|t| (t.schema.clone(), t.name.clone()));
+                needs.tables.extend(names);
+            }
+        }
+        needs
+    }
 }
 
 /// What a load is going to create.
