@@ -28,8 +28,8 @@ const FIXED: f64 = 3.0;
 /// See [`FIXED`].
 const OTHERS: f64 = 0.5;
 
-/// So much of a run, in the share of its time that grew with amounts, is the common factor drawn towards 1.
-const DOUBT: f64 = 0.1;
+/// How sure it is without runs that the common factor is 1: one over the square of its usual logarithm.
+const DOUBT: f64 = 0.5;
 
 /// No term costs nothing.
 const LEAST: f64 = 0.02;
@@ -55,14 +55,18 @@ pub fn factors(terms: usize, seen: &[Seen]) -> Vec<f64> {
     vec![common; terms]
 }
 
-/// By what factor the runs were slower than the built-in rates, as far as amounts decided it.
+/// By what factor the runs were slower than the built-in rates, as far as amounts decided it: a run whose time was mostly
+/// fixed cost says next to nothing.
 fn common(seen: &[&Seen]) -> f64 {
     let (mut sum, mut weights) = (0.0, DOUBT);
     for s in seen {
         let all: f64 = s.terms.iter().sum();
         let grows: f64 = s.terms.iter().skip(1).sum();
         if all > 0.0 && s.took > 0.0 {
-            let weight = s.weight * grows / all;
+            // What a run says of its rows is no surer than what is known of the rest of its time.
+            let noise = NOISE * s.took + LEAST_NOISE;
+            let fixed = FIXED * s.terms[0];
+            let weight = s.weight * grows * grows / (noise * noise + fixed * fixed);
             sum += weight * (s.took / all).ln();
             weights += weight;
         }

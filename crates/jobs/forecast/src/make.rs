@@ -1,14 +1,14 @@
 //! Makes a forecast: the stages of the model, corrected by earlier runs, and never faster than a disk or a limit that is
 //! known; and how far off it may be.
 //!
-//! The range is a factor. Without runs it is [`UNKNOWN`], for each stage that has been seen it is narrower, and after
-//! [`ENOUGH`] forecasts it is what those were off by. A run that is much larger or smaller than any seen widens it.
+//! The range is a factor. Without runs it is [`UNKNOWN`], for each stage that a run of like size has shown it is narrower, and
+//! after [`ENOUGH`] forecasts it is what those were off by, but for what no run of like size has shown.
 
 use crate::fit::{self, Seen};
 use crate::history::{self, History, MOST_RUNS};
 use crate::model::{self, Part};
 use crate::stage::Stage;
-use crate::work::{Job, Work};
+use crate::work::{Amount, Job, Work};
 
 /// The range of a stage that was never seen: a third of the forecast to three times.
 const UNKNOWN: f64 = 3.0;
@@ -27,9 +27,6 @@ const NARROWEST: f64 = 1.08;
 
 /// Nine of ten errors are below so many times their root mean square, if they are distributed normally.
 const NINE_OF_TEN: f64 = 1.645;
-
-/// What a factor of e in size, beyond the first factor of two, adds to the range.
-const FAR: f64 = 0.1;
 
 /// The size of an archive as a share of its rows, where none was made here.
 const COMPRESSED: f64 = 0.35;
@@ -105,6 +102,8 @@ struct Made {
     stage: Stage,
     seconds: f64,
     runs: usize,
+    /// How well it is known, from 0 to 1: a run at least half as large as this one knows it, smaller ones less.
+    known: f64,
     limit: Option<&'static str>,
 }
 
@@ -171,10 +170,16 @@ impl History {
             .collect();
         let factors = fit::factors(part.terms.len(), &seen);
         let fitted = part.terms.iter().zip(&factors).map(|(t, f)| t / speed * f);
+        let now: f64 = part.terms.iter().sum::<f64>() / speed;
+        let known = seen.iter().map(|s| {
+            let then: f64 = s.terms.iter().sum();
+            (2.0 * then.min(now) / then.max(now).max(1e-9)).min(1.0)
+        });
         let mut made = Made {
             stage: part.stage,
             seconds: fitted.sum(),
             runs: seen.len(),
+            known: known.fold(0.0, f64::max),
             limit: None,
         };
         for (bytes, rate, what) in floors(part.stage, work, limits, archive) {
@@ -189,26 +194,19 @@ impl History {
 
     /// By which factor the forecast may be off.
     fn range(&self, work: &Work, made: &[Made], seconds: f64) -> (f64, Spread) {
-        let range = |m: &Made| {
-            let of_stage = match m.runs {
-                0 => UNKNOWN,
-                1 => ONCE,
-                _ => OFTEN,
-            };
-            of_stage.ln() * m.seconds / seconds.max(1e-9)
+        let share = |m: &Made| m.seconds / seconds.max(1e-9);
+        let of_stage = |m: &Made| match m.runs {
+            0 | 1 => ONCE.ln(),
+            _ => OFTEN.ln(),
         };
-        let assumed: f64 = made.iter().map(range).sum();
-        let unseen: f64 = made.iter().filter(|m| m.runs == 0).map(range).sum();
+        // What no run of this size has shown may be anything.
+        let unseen = |m: &Made| share(m) * (1.0 - m.known) * UNKNOWN.ln();
+        let seen = |m: &Made| share(m) * m.known * of_stage(m);
+        let unseen: f64 = made.iter().map(unseen).sum();
+        let assumed: f64 = unseen + made.iter().map(seen).sum::<f64>();
         let errors: Vec<f64> = history::earlier(self.runs(), work)
             .map(|(f, took)| (took / f.seconds.max(1e-3)).ln())
             .collect();
-        let nearest = self
-            .runs()
-            .iter()
-            .filter(|r| r.work.job == work.job && r.work.flavour == work.flavour)
-            .map(|r| (work.size() / r.work.size()).ln().abs())
-            .min_by(f64::total_cmp);
-        let beyond = nearest.map_or(0.0, |far| (far - 2f64.ln()).max(0.0) * FAR);
         let (factor, spread) = match errors.len() {
             n if n >= ENOUGH => {
                 let mean = errors.iter().map(|e| e * e).sum::<f64>() / n as f64;
@@ -216,7 +214,7 @@ impl History {
             }
             _ => (assumed, Spread::Assumed),
         };
-        let factor = (factor + beyond).clamp(NARROWEST.ln(), UNKNOWN.ln());
+        let factor = factor.clamp(NARROWEST.ln(), UNKNOWN.ln());
         (factor.exp(), spread)
     }
 
@@ -256,6 +254,12 @@ fn floors(
     let of = |bytes: u64, limit: Option<(f64, &'static str)>| {
         limit.map(|(rate, what)| (bytes, rate, what))
     };
+    // The archive is read once for each way of loading it, in the share of the rows that take it.
+    let read = |part: Amount| {
+        let all = (work.all().bytes as f64).max(1.0);
+        let bytes = (work.stored as f64 * part.bytes as f64 / all) as u64;
+        of(bytes, limits.read.map(|r| (r, "the archive's disk")))
+    };
     let known = match stage {
         Stage::DumpRows => vec![
             of(work.rows.bytes, rate),
@@ -267,15 +271,11 @@ fn floors(
         ],
         Stage::LoadRows => vec![
             of(work.rows.bytes, rate),
-            of(work.stored, limits.read.map(|r| (r, "the archive's disk"))),
+            read(work.rows),
         ],
         Stage::Compare => vec![of(work.rows.bytes, rate)],
-        Stage::CheckArchive | Stage::Tablespaces => {
-            vec![of(
-                work.stored,
-                limits.read.map(|r| (r, "the archive's disk")),
-            )]
-        }
+        Stage::Tablespaces => vec![read(work.tablespaces)],
+        Stage::CheckArchive => vec![read(work.all())],
         _ => Vec::new(),
     };
     known.into_iter().flatten().collect()
@@ -327,8 +327,18 @@ impl Forecast {
         self.seconds += other.seconds;
         self.low += other.low;
         self.high += other.high;
-        self.by_default.extend(other.by_default);
-        self.stages.extend(other.stages);
+        for stage in other.by_default {
+            if !self.by_default.contains(&stage) {
+                self.by_default.push(stage);
+            }
+        }
+        for (stage, seconds) in other.stages {
+            match self.stages.iter_mut().find(|(s, _)| *s == stage) {
+                Some((_, all)) => *all += seconds,
+                None => self.stages.push((stage, seconds)),
+            }
+        }
+        self.without_impact |= other.without_impact;
         self
     }
 

@@ -79,9 +79,11 @@ pub fn parts(work: &Work) -> Vec<Part> {
                     all.push(part(Stage::Offline, "", vec![restart, each]));
                 }
             }
-            let moved = rows(w.rows, rates::LOAD_ROW, rates::LOAD_BYTE, share);
-            let key = format!("{}, {}", w.place, w.how);
-            all.push(part(Stage::LoadRows, &key, with(&[0.05], moved)));
+            if w.rows.tables > 0 {
+                let moved = rows(w.rows, rates::LOAD_ROW, rates::LOAD_BYTE, share);
+                let key = format!("{}, {}", w.place, w.how);
+                all.push(part(Stage::LoadRows, &key, with(&[0.05], moved)));
+            }
             let objects = (w.objects + w.tables / 4) as f64 * rates::OBJECT;
             all.push(part(Stage::Objects, "", vec![0.02, objects]));
             if w.compares && w.rows.tables > 0 {
