@@ -68,11 +68,8 @@ fn tool() -> String {
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     let begin = jiff::Timestamp::now();
-    // Before the server is contacted; the store checks again when it creates the directory.
-    let not_empty = |path| std::fs::read_dir(path).is_ok_and(|mut d| d.next().is_some());
-    if options.to.path().is_some_and(not_empty) {
-        return Err(new_archive::not_empty(&options.to));
-    }
+    // Before the server is contacted.
+    new_archive::check(&options.to)?;
     // A place of another host is reached before the source is disturbed; a directory is made when it is needed.
     let create = || {
         let created = options.to.create(Some(&run.disk_limiter));

@@ -53,10 +53,7 @@ const LARGEST: usize = 5;
 
 /// Looks.
 pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
-    let not_empty = |path: &Path| std::fs::read_dir(path).is_ok_and(|mut d| d.next().is_some());
-    if options.to.path().is_some_and(not_empty) {
-        return Err(new_archive::not_empty(&options.to));
-    }
+    new_archive::check(&options.to)?;
     let mut looked = look_at(run, options)?;
     let (id, control) = (&looked.source.id, &mut looked.source.control);
     let memory = Memory::new("definitions");

@@ -269,10 +269,7 @@ fn floors(
             ),
             of(written, limits.write.map(|r| (r, "the archive's disk"))),
         ],
-        Stage::LoadRows => vec![
-            of(work.rows.bytes, rate),
-            read(work.rows),
-        ],
+        Stage::LoadRows => vec![of(work.rows.bytes, rate), read(work.rows)],
         Stage::Compare => vec![of(work.rows.bytes, rate)],
         Stage::Tablespaces => vec![read(work.tablespaces)],
         Stage::CheckArchive => vec![read(work.all())],

@@ -1,6 +1,6 @@
 //! What checks look at. Everything that may be unknown says why it is.
 
-use crate::check::{Job, Severity};
+use crate::check::{Job, Seen, Severity};
 use crate::host::Host;
 use run::file_system::FileSystem;
 use server::catalog::Table;
@@ -112,18 +112,22 @@ impl Facts {
         self.host.as_ref().map_err(Clone::clone)
     }
 
-    /// Its directories; the host must be known.
-    pub(crate) fn places(&self) -> Known<&[Place]> {
+    /// Its directories; the host must be known. Those that cannot be looked at are noted in `seen`: they never count as fine.
+    pub(crate) fn places(&self, seen: &mut Seen) -> Known<&[Place]> {
         self.host()?;
-        match self.places.is_empty() {
-            true => Err(self.places_unseen.join("; ")),
-            false => Ok(&self.places),
+        if self.places.is_empty() {
+            return Err(self.places_unseen.join("; "));
         }
+        for why in &self.places_unseen {
+            seen.not_seen(why);
+        }
+        Ok(&self.places)
     }
 
     /// A directory of this use.
     pub(crate) fn place(&self, use_: &str) -> Known<&Place> {
-        let found = self.places()?.iter().find(|p| p.use_ == use_);
+        self.host()?;
+        let found = self.places.iter().find(|p| p.use_ == use_);
         found.ok_or_else(|| format!("the directory of its {use_} cannot be looked at"))
     }
 

@@ -299,13 +299,15 @@ fn last_backup(backups: &Backups, id: &Identity) -> Result<LastBackup> {
         repository: printable(&backups.repository.to_string()),
     };
     if let Some(entry) = newest {
-        let since = entry
-            .end()
-            .map(|end| jiff::Timestamp::now().duration_since(end));
-        last.age = since
-            .and_then(|d| Duration::try_from(d).ok())
-            .unwrap_or_default();
-        last.name = Some(printable(&format!("{}@{}", entry.server, entry.id)));
+        let name = printable(&format!("{}@{}", entry.server, entry.id));
+        let unknown = || Error::new(Kind::Archive, format!("when {name} ended is not known"));
+        let since = jiff::Timestamp::now().duration_since(entry.end().ok_or_else(unknown)?);
+        last.age = Duration::try_from(since).map_err(|_| {
+            let what =
+                format!("{name} ended in the future: the clock of one of the hosts is wrong");
+            Error::new(Kind::Archive, what)
+        })?;
+        last.name = Some(name);
         last.part = entry.selection.is_some();
         last.exceptions = entry.exceptions.len();
         last.proven = listing.proof_of(entry).is_some();

@@ -3,6 +3,7 @@
 
 use base::{Error, Kind};
 use run::failure;
+use rustix::fs::Access;
 use std::io::ErrorKind;
 use store::{Location, Store};
 
@@ -21,6 +22,35 @@ pub fn clear(store: &dyn Store) {
     let _ = store.remove(archive::marker::INCOMPLETE);
     if store.made_place() {
         let _ = store.remove_place();
+    }
+}
+
+/// Refuses a directory of this host that could not be written, before anything is made there. The store looks again when it
+/// makes it.
+pub fn check(to: &Location) -> base::Result<()> {
+    let Some(path) = to.path() else {
+        return Ok(());
+    };
+    let refused = |e: std::io::Error| {
+        let e = store::Error::new("create directory", &path.display().to_string(), e);
+        create_error(to, &encryption::Error::Store(e))
+    };
+    match std::fs::read_dir(path) {
+        Ok(mut entries) => {
+            if entries.next().is_some() {
+                return Err(not_empty(to));
+            }
+        }
+        Err(e) if e.kind() == ErrorKind::NotFound => {}
+        Err(e) => return Err(refused(e)),
+    }
+    let absolute = std::path::absolute(path).map_err(refused)?;
+    match absolute.ancestors().find(|p| p.exists()) {
+        Some(there) => {
+            let access = Access::WRITE_OK | Access::EXEC_OK;
+            rustix::fs::access(there, access).map_err(|e| refused(e.into()))
+        }
+        None => Ok(()),
     }
 }
 

@@ -48,15 +48,19 @@ pub fn complete(typed: Vec<OsString>, config: Option<&Config>) -> Result<Words> 
             Judged::Fits | Judged::Wrong
         )
     };
-    if fits(&typed.all) || !fits(&bare(&line)) {
+    if fits(&typed.all) || !fits(&bare(&line, &said)) {
         return Ok(typed.with(said));
     }
     let added = words::applicable(&typed.all, said);
     Ok(typed.with(added))
 }
 
-/// The command with nothing but what it cannot do without: whether the configuration is sound by itself.
-fn bare(line: &Typed) -> Vec<OsString> {
+/// The only command that looks at backups if a repository is named, and does without.
+const PREFLIGHT: &str = "preflight";
+
+/// The command with nothing but what it cannot do without, and what settings of it are about: whether the configuration is sound
+/// by itself.
+fn bare(line: &Typed, said: &[Said]) -> Vec<OsString> {
     let command = line.verb();
     let mut words: Vec<OsString> = vec!["penstock".into()];
     if is_binlog_archive(command) {
@@ -65,6 +69,11 @@ fn bare(line: &Typed) -> Vec<OsString> {
     words.push(command.get_name().into());
     if let Some(name) = line.one::<String>("name") {
         words.push(name.into());
+    }
+    let names_one = |(word, _): &(String, String)| word.starts_with("--repository");
+    if command.get_name() == PREFLIGHT && !said.iter().flatten().any(names_one) {
+        // Settings about backups are for calls that name where those are.
+        words.push("--repository=.".into());
     }
     words
 }
@@ -172,7 +181,7 @@ fn lists_a_repository(line: &Typed) -> bool {
 
 /// Whether it is `penstock preflight`, and the environment names no repository.
 fn looks_for_backups(line: &Typed) -> bool {
-    line.verb().get_name() == "preflight" && super::super::place::named_by_environment().is_none()
+    line.verb().get_name() == PREFLIGHT && super::super::place::named_by_environment().is_none()
 }
 
 /// Whether it is a command that reads transactions of a log.

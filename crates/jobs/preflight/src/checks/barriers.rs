@@ -17,7 +17,7 @@ pub const CHECK: Check = Check {
 
 fn look(facts: &Facts) -> Known<Seen> {
     let mut seen = Seen::new();
-    for (at, place) in together(facts.places()?) {
+    for (at, place) in together(facts.places(&mut seen)?) {
         if [TMPDIR, INNODB_TMPDIR].contains(&place.use_) {
             continue;
         }
@@ -31,10 +31,6 @@ fn look(facts: &Facts) -> Known<Seen> {
                 .todo("remove the option from /etc/fstab");
         }
     }
-    facts
-        .places_unseen
-        .iter()
-        .for_each(|why| seen.not_seen(why));
     Ok(seen)
 }
 

@@ -19,7 +19,7 @@ pub const CHECK: Check = Check {
 fn look(facts: &Facts) -> Known<Seen> {
     let mut seen = Seen::new();
     let all = layers(facts, &mut seen)?;
-    for (at, place) in together(facts.places()?) {
+    for (at, place) in together(facts.places(&mut seen)?) {
         let Some((_, stack)) = all.iter().find(|(p, _)| std::ptr::eq(*p, place)) else {
             continue;
         };

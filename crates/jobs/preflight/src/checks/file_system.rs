@@ -18,7 +18,7 @@ pub const CHECK: Check = Check {
 
 fn look(facts: &Facts) -> Known<Seen> {
     let mut seen = Seen::new();
-    for (at, place) in together(facts.places()?) {
+    for (at, place) in together(facts.places(&mut seen)?) {
         let fs = &place.file_system;
         seen.saw(format!(
             "{at}: {fs}, {} free of {}",
@@ -43,10 +43,6 @@ fn look(facts: &Facts) -> Known<Seen> {
             .todo("look into the kernel's log (dmesg) for the error that made it so");
         }
     }
-    facts
-        .places_unseen
-        .iter()
-        .for_each(|why| seen.not_seen(why));
     Ok(seen)
 }
 

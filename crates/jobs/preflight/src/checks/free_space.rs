@@ -21,7 +21,7 @@ const LITTLE: (f64, f64) = (0.10, 0.03);
 fn look(facts: &Facts) -> Known<Seen> {
     let mut seen = Seen::new();
     let mut devices = Vec::new();
-    for place in facts.places()? {
+    for place in facts.places(&mut seen)? {
         let fs = &place.file_system;
         // `tmpdir` has a check of its own. Some file systems do not say how large they are.
         if [TMPDIR, INNODB_TMPDIR].contains(&place.use_)
@@ -48,10 +48,6 @@ fn look(facts: &Facts) -> Known<Seen> {
         };
         seen.found(severity, format!("little room is left: {figures}"));
     }
-    facts
-        .places_unseen
-        .iter()
-        .for_each(|why| seen.not_seen(why));
     Ok(seen)
 }
 

@@ -106,16 +106,12 @@ fn together(places: &[Place]) -> Vec<(String, &Place)> {
 fn layers<'a>(facts: &'a Facts, seen: &mut Seen) -> Known<Vec<(&'a Place, Vec<Device>)>> {
     let host = facts.host()?;
     let mut all = Vec::new();
-    for place in facts.places()? {
+    for place in facts.places(seen)? {
         match host.device(place.file_system.device) {
             Ok(device) => all.push((place, device.stack())),
             Err(why) => seen.not_seen(unseen(place, &why)),
         }
     }
-    facts
-        .places_unseen
-        .iter()
-        .for_each(|why| seen.not_seen(why));
     Ok(all)
 }
 

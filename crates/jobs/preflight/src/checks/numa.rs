@@ -25,7 +25,8 @@ fn look(facts: &Facts) -> Known<Seen> {
     if nodes < 2 {
         return Ok(Seen::fine("one node"));
     }
-    let pool = facts.number("innodb_buffer_pool_size").unwrap_or(0);
+    let pool = facts.number("innodb_buffer_pool_size");
+    let pool = pool.ok_or("the server does not say its innodb_buffer_pool_size")?;
     let each = host.memory("MemTotal")? / nodes;
     let mut seen = Seen::fine(format!(
         "{nodes} nodes with about {} each, a buffer pool of {}",
@@ -42,9 +43,9 @@ fn look(facts: &Facts) -> Known<Seen> {
             return Ok(seen);
         }
         Ok(_) => seen.saw("no memory of the process is interleaved"),
-        Err(_) => {
-            seen.saw("whether its memory is interleaved by numactl cannot be seen by this account")
-        }
+        Err(why) => seen.not_seen(format!(
+            "whether its memory is interleaved by numactl: {why}"
+        )),
     }
     // Half of a node is left for everything else.
     if pool > each / 2 {

@@ -31,13 +31,16 @@ fn look(facts: &Facts) -> Known<Seen> {
             .parse()
             .map_err(|_| format!("this limit of open files is not understood: {n}"))?,
     };
-    let number = |name: &str| facts.number(name).unwrap_or(0);
-    let (connections, tables) = (number("max_connections"), number("table_open_cache"));
+    let number = |name: &str| {
+        let found = facts.number(name);
+        found.ok_or_else(|| format!("the server does not say its {name}"))
+    };
+    let (connections, tables) = (number("max_connections")?, number("table_open_cache")?);
     // By the manual: two descriptors for each entry of the cache, for MyISAM.
     let needed = 10 + connections + 2 * tables;
     let mut seen = Seen::fine(format!(
         "the process may open {soft} files; open_files_limit {}, max_connections {connections}, table_open_cache {tables} need {}",
-        number("open_files_limit"),
+        number("open_files_limit")?,
         count(needed)
     ));
     if limit < needed {
@@ -51,7 +54,7 @@ fn look(facts: &Facts) -> Known<Seen> {
         ));
     }
     match std::fs::read_dir(host.path(format!("proc/{}/fd", host.process))) {
-        Err(_) => seen.saw("how many it has open cannot be seen by this account"),
+        Err(e) => seen.not_seen(format!("how many it has open: {e}")),
         Ok(list) => {
             let open = list.count() as u64;
             seen.saw(format!("{} are open", count(open)));

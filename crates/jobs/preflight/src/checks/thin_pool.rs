@@ -27,7 +27,7 @@ fn look(facts: &Facts) -> Known<Seen> {
                 continue;
             }
             asked.push(name.clone());
-            match host.ask("dmsetup", &["status", &name]) {
+            match host.ask("dmsetup", &["status", "--noflush", &name]) {
                 Err(why) => seen.not_seen(format!(
                     "whether {name} is a thin pool, and how full, cannot be seen: {why}"
                 )),
@@ -110,8 +110,11 @@ mod tests {
             .volume("vg-pool-tpool", (252, 1), &["sda"])
             .volume("vg-data", (252, 0), &["dm-1"])
             .place("data", (252, 0))
-            .answer("dmsetup status vg-data", "0 41934848 thin 20 41934847")
-            .answer("dmsetup status vg-pool-tpool", &status)
+            .answer(
+                "dmsetup status --noflush vg-data",
+                "0 41934848 thin 20 41934847",
+            )
+            .answer("dmsetup status --noflush vg-pool-tpool", &status)
     }
 
     #[test]
@@ -123,7 +126,10 @@ mod tests {
         with(100, 960, "rw").fires(&CHECK, Severity::Serious, "96.0 % of the metadata");
         with(100, 100, "out_of_data_space").fires(&CHECK, Severity::Serious, "fills");
         with(1, 1, "rw")
-            .answer("dmsetup status vg-pool-tpool", "0 209715200 thin-pool Fail")
+            .answer(
+                "dmsetup status --noflush vg-pool-tpool",
+                "0 209715200 thin-pool Fail",
+            )
             .fires(&CHECK, Severity::Serious, "has failed");
         let made = Made::new(&[]).disk("sda", (8, 0), false);
         let unseen = made

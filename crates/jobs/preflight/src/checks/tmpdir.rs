@@ -19,8 +19,8 @@ pub const CHECK: Check = Check {
 const LEAST: u64 = 256 << 20;
 
 fn look(facts: &Facts) -> Known<Seen> {
-    let places = facts.places()?;
     let mut seen = Seen::new();
+    let places = facts.places(&mut seen)?;
     let of = |use_: &str| {
         places
             .iter()
