@@ -292,3 +292,107 @@ fn what_cannot_be_taken_back_is_refused(kind: Kind) {
     assert!(!nothing.exists());
 }
 each_kind!(what_cannot_be_taken_back_is_refused; mysql, mariadb);
+
+/// An undo file has all of what was asked for, or is not there: nothing that may have changed the rows is passed over.
+fn what_may_be_missing_is_refused(kind: Kind) {
+    let more = [
+        "--binlog-row-metadata=FULL",
+        "--binlog-format=ROW",
+        "--secure-file-priv=",
+    ];
+    let Some(logged) = Logged::new(kind, &more) else {
+        return;
+    };
+    let server = &logged.server;
+    let script = |sql: &str| server.script(sql.as_bytes()).expect("done");
+    script(
+        "CREATE DATABASE d; USE d; CREATE TABLE t (id INT PRIMARY KEY, v INT, e ENUM('a','b')); \
+        INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b');",
+    );
+    logged.backup();
+    script("DELETE FROM d.t WHERE id = 1;");
+    // A statement in the log instead of the rows; what it deletes is not known.
+    script("SET SESSION binlog_format = STATEMENT; DELETE FROM d.t WHERE v = 2;");
+    script("SET sql_mode = ''; INSERT INTO d.t VALUES (3, 3, 'none of them');");
+    let rows = logged.path("rows.csv");
+    std::fs::write(&rows, "7\t7\ta\n").expect("a file");
+    script(&format!(
+        "SET SESSION binlog_format = STATEMENT; LOAD DATA INFILE '{}' INTO TABLE d.t;",
+        rows.display()
+    ));
+    script("FLUSH BINARY LOGS;");
+    script("INSERT INTO d.t VALUES (4, 4, 'a');");
+    script("FLUSH BINARY LOGS;");
+    script("INSERT INTO d.t VALUES (5, 5, 'a');");
+    logged.once().ok();
+    let file = logged.path("back.sql");
+    let undo = |more: &[&str]| undo(&logged, &file, more);
+    let found = |more: &[&str]| {
+        let words = [
+            "binlog", "show", "shop", "--table", "d.t", "--json", "--quiet",
+        ];
+        logged.on(&[&words[..], more].concat()).ok().json()
+    };
+    let named = |more: &[&str]| -> Vec<String> {
+        let all = found(more);
+        let names = all.iter().filter(|e| e["event"] == "transaction");
+        names
+            .map(|t| t["gtid"].as_str().expect("a name").to_owned())
+            .collect()
+    };
+    let deleted = &named(&["--kind", "delete"])[0];
+    // Asked for deletes alone, the statement may have been one.
+    undo(&["--table", "d.t", "--kind", "delete", "--from", deleted])
+        .code(2)
+        .says(&["DELETE FROM d.t WHERE v = 2", "LOAD DATA"]);
+    // SELECT gives an empty text for it, and no statement in strict mode stores it.
+    let lines = found(&["--kind", "insert", "--from", deleted]);
+    let row = lines.iter().find(|e| e["event"] == "row").expect("a row");
+    assert!(row.to_string().contains(r#""e":"""#), "{row}");
+    let inserts = named(&["--kind", "insert", "--from", deleted]);
+    let odd = &inserts[0];
+    undo(&["--table", "d.t", "--gtid", odd])
+        .code(2)
+        .says(&["column e has ENUM's value that is no member"]);
+    let (first, last) = (&inserts[1], inserts.last().expect("a transaction"));
+    // A name that the log does not have, and an end before the beginning.
+    let unknown = match kind == Kind::MySql {
+        true => "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:7".to_owned(),
+        false => "7-7-7".to_owned(),
+    };
+    for option in ["--from", "--to"] {
+        undo(&["--table", "d.t", option, &unknown])
+            .code(2)
+            .says(&["the log has no transaction"]);
+    }
+    undo(&["--table", "d.t", "--from", last, "--to", first])
+        .code(2)
+        .says(&["--to"]);
+    assert!(!file.exists());
+    // A lost segment: whatever was in it is not taken back.
+    let names = logged.files();
+    let names: Vec<&String> = names.keys().collect();
+    let (middle, after) = (names[names.len() - 2], names[names.len() - 1]);
+    let mut removed = 0;
+    for entry in std::fs::read_dir(logged.place())
+        .expect("a directory")
+        .flatten()
+    {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .contains(&format!("@{middle}@"))
+        {
+            std::fs::remove_file(entry.path()).expect("removed");
+            removed += 1;
+        }
+    }
+    assert!(removed > 0, "{middle}");
+    undo(&["--table", "d.t", "--from", odd, "--to", last])
+        .code(2)
+        .says(&["a part of the log is missing", &format!("to {after}:0")]);
+    assert!(!file.exists());
+    undo(&["--table", "d.t", "--gtid", last]).ok();
+    assert!(file.exists());
+}
+each_kind!(what_may_be_missing_is_refused; mysql, mariadb);

@@ -112,6 +112,7 @@ pub fn show(a: &Show) -> Result<Showing> {
         }
         // All of it, or nothing.
         search.limit = usize::MAX;
+        search.complete = true;
     }
     Ok(Showing {
         of: of_log(&a.of)?,
@@ -176,16 +177,6 @@ fn of_log(a: &args::OfLog) -> Result<OfLog> {
 }
 
 fn search(a: &Selecting) -> Result<Search> {
-    let (mut schema, mut table) = (a.schema.clone(), a.table.clone());
-    if let Some((of, name)) = a.table.as_deref().and_then(|t| t.split_once('.')) {
-        if schema.as_deref().is_some_and(|s| s != of) {
-            let what = format!("--table names the schema {of}, and --schema another one");
-            return Err(
-                Error::new(Kind::Usage, base::units::printable(&what)).hint("leave --schema out")
-            );
-        }
-        (schema, table) = (Some(of.to_owned()), Some(name.to_owned()));
-    }
     // An empty variable of a shell; it would fit everything.
     for (option, value) in [
         ("--schema", &a.schema),
@@ -199,11 +190,13 @@ fn search(a: &Selecting) -> Result<Search> {
             );
         }
     }
+    let (schema, table) = of_table(a)?;
     let (after, from) = bound(a.after, a.from.as_ref(), ("--after", "--from"))?;
     let (before, to) = bound(a.before, a.to.as_ref(), ("--before", "--to"))?;
     Ok(Search {
         schema,
         table,
+        complete: false,
         kind: a.kind.map(|kind| match kind {
             Done::Insert => FoundKind::Insert,
             Done::Update => FoundKind::Update,
@@ -219,6 +212,46 @@ fn search(a: &Selecting) -> Result<Search> {
         text: a.text.clone(),
         limit: a.limit.unwrap_or(100) as usize,
     })
+}
+
+/// The schema and the table that are looked for.
+fn of_table(a: &Selecting) -> Result<(Option<String>, Option<String>)> {
+    let parts = |option: &str, text: &Option<String>| -> Result<Vec<String>> {
+        let Some(text) = text else {
+            return Ok(Vec::new());
+        };
+        server::filter::names(text).map_err(|why| {
+            let what = format!("{option} {text}: {why}");
+            Error::new(Kind::Usage, base::units::printable(&what))
+                .hint("a name with a dot or a backtick in it stands in backticks")
+        })
+    };
+    let schema = match &parts("--schema", &a.schema)?[..] {
+        [] => None,
+        [schema] => Some(schema.clone()),
+        _ => {
+            return refuse(
+                "--schema names more than a schema",
+                "name a table with --table SCHEMA.TABLE",
+            );
+        }
+    };
+    match &parts("--table", &a.table)?[..] {
+        [] => Ok((schema, None)),
+        [table] => Ok((schema, Some(table.clone()))),
+        [of, table] => match schema {
+            Some(schema) if schema != *of => {
+                let what = format!("--table names the schema {of}, and --schema another one");
+                Err(Error::new(Kind::Usage, base::units::printable(&what))
+                    .hint("leave --schema out"))
+            }
+            _ => Ok((Some(of.clone()), Some(table.clone()))),
+        },
+        _ => refuse(
+            "--table is TABLE or SCHEMA.TABLE",
+            "a name with a dot in it stands in backticks",
+        ),
+    }
 }
 
 /// A time, and a place or transaction.

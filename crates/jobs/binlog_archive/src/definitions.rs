@@ -22,6 +22,8 @@ pub struct Definition {
     pub triggers: Result<bool, String>,
     /// Whether MariaDB keeps its history.
     pub versioned: bool,
+    /// Whether it is how the table is now.
+    pub present: bool,
     /// Where it is from, in words: "backup shop@…".
     pub by: String,
 }
@@ -335,6 +337,7 @@ mod tests {
             by: "backup x".to_owned(),
             triggers: Ok(false),
             versioned: false,
+            present: false,
         }
     }
 

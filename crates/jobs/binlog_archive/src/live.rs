@@ -121,7 +121,10 @@ impl Live {
             let name = &self.files[middle].name;
             let begun = source.beginning(&self.run, &self.options, self.server_id, name)?;
             let before = gtid.is_none_or(|gtid| !begun.executed.contains(gtid))
-                && after.is_none_or(|after| u64::from(begun.created) * 1_000_000 <= after);
+                // Whole seconds, and 0 where the server does not say it.
+                && after.is_none_or(|after| {
+                    begun.created != 0 && (u64::from(begun.created) + 1) * 1_000_000 <= after
+                });
             match before {
                 true => low = middle,
                 false => high = middle,

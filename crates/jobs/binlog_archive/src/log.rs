@@ -98,6 +98,28 @@ impl Log<'_> {
         }
     }
 
+    /// What is missing of a timeline between two places, in words.
+    pub(crate) fn missing(&self, timeline: usize, from: &Place, to: &Place) -> Vec<String> {
+        match self {
+            Log::Kept(kept) => kept.gaps(timeline, from, to),
+            Log::Live(_) => Vec::new(),
+        }
+    }
+
+    /// Where a timeline ends.
+    pub(crate) fn end(&self, timeline: usize) -> Option<Place> {
+        match self {
+            Log::Kept(kept) => {
+                let last = kept.timelines[timeline].files.last()?;
+                Some(Place {
+                    file: last.name.clone(),
+                    offset: u64::MAX,
+                })
+            }
+            Log::Live(live) => live.end(),
+        }
+    }
+
     /// Where a timeline begins.
     pub(crate) fn begin(&self, timeline: usize) -> Option<Place> {
         match self {

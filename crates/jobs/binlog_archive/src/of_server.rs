@@ -59,6 +59,7 @@ pub fn of_server(run: &Run, live: &Live, needs: &[Need]) -> Result<Definitions> 
                 )),
             },
             versioned: table.kind == TableKind::SystemVersioned,
+            present: true,
             by: "the server's present definition".to_owned(),
         };
         let from = changed.get(&i).cloned();

@@ -136,13 +136,19 @@ impl Reader {
                         role,
                     });
                 } else if let Some(rows) = Rows::parse(event)? {
-                    if let Some(table) = self.tables.get(&rows.table) {
-                        each(Part::Rows(RowsOf {
+                    match self.tables.get(&rows.table) {
+                        Some(table) => each(Part::Rows(RowsOf {
                             table,
                             event: &rows,
                             file,
                             wrong: self.wrong,
-                        }));
+                        })),
+                        // A dummy event that only ends its statement.
+                        None if rows.is_empty() => {}
+                        None => {
+                            let why = "no event before it describes its table";
+                            return Err(binlog::Error::malformed("row event", why));
+                        }
                     }
                 } else {
                     each(Part::Other((other, event.body())));

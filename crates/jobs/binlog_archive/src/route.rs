@@ -249,7 +249,7 @@ impl Kept {
     }
 
     /// What is missing within a timeline, where segments were lost.
-    fn gaps(&self, timeline: usize, from: &Place, to: &Place) -> Vec<String> {
+    pub(crate) fn gaps(&self, timeline: usize, from: &Place, to: &Place) -> Vec<String> {
         let files = &self.timelines[timeline].files;
         let between = |f: &&crate::KeptFile| {
             order(&f.name) >= order(&from.file) && order(&f.name) <= order(&to.file)

@@ -45,6 +45,8 @@ pub struct Search {
     pub to: Option<Bound>,
     /// The first so many.
     pub limit: usize,
+    /// Nothing may be missing: also what a statement may have done, whatever kind of change is looked for.
+    pub complete: bool,
 }
 
 /// Where a search begins or ends, in the order of the log.
@@ -86,6 +88,10 @@ pub struct Found {
     pub changes: BTreeMap<(String, String), Changes>,
     /// Tables among them of whose columns the log has no names.
     pub unnamed: BTreeSet<(String, String)>,
+    /// Whether a statement may be about the schema and table that are looked for. Judged before it is cut.
+    about: bool,
+    /// Whether a statement holds the text that is looked for.
+    says: bool,
 }
 
 /// Numbers of rows.
@@ -106,6 +112,10 @@ pub struct Searched {
     pub found: Vec<Found>,
     /// Whether there may be more.
     pub more: bool,
+    /// Where the transaction is that `from` names.
+    pub from: Option<Place>,
+    /// Where the one ends that `to` names.
+    pub to: Option<Place>,
     /// Transactions that were looked at.
     pub looked_at: u64,
     /// Bytes of the log.
@@ -220,14 +230,13 @@ impl Search {
             && self
                 .thread
                 .is_none_or(|thread| found.thread == Some(thread))
-            && self.text.as_ref().is_none_or(|text| found.says(text))
-            && self.kind.is_none_or(|kind| found.does(kind))
+            && (self.text.is_none() || found.says)
+            && self.kind.is_none_or(|kind| {
+                found.does(kind) || self.complete && !found.statements.is_empty()
+            })
             && (self.schema.is_none() && self.table.is_none()
                 || found.changes.keys().any(|(s, t)| self.is_about(s, t))
-                || found
-                    .statements
-                    .iter()
-                    .any(|(default, statement)| self.is_about_statement(default, statement)))
+                || found.about)
     }
 }
 
@@ -236,13 +245,6 @@ fn same(a: &str, b: &Option<String>) -> bool {
 }
 
 impl Found {
-    fn says(&self, text: &str) -> bool {
-        let text = text.to_lowercase();
-        self.statements
-            .iter()
-            .any(|(_, s)| s.to_lowercase().contains(&text))
-    }
-
     fn does(&self, kind: Kind) -> bool {
         let any = |f: fn(&Changes) -> u64| self.changes.values().any(|c| f(c) > 0);
         match kind {
@@ -258,6 +260,10 @@ impl Found {
 pub(crate) fn holds_name(statement: &str, name: &str) -> bool {
     let (statement, name) = (statement.to_lowercase(), name.to_lowercase());
     let is_letter = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let quoted = name.replace('`', "``");
+    if quoted != name && statement.contains(&format!("`{quoted}`")) {
+        return true;
+    }
     statement.match_indices(&name).any(|(at, _)| {
         let before = statement[..at].chars().next_back();
         let after = statement[at + name.len()..].chars().next();
@@ -319,8 +325,12 @@ pub fn search(run: &Run, log: &Log<'_>, search: &Search) -> Result<Searched> {
             _ => log.begin(timeline),
         };
         let Some(begin) = begin else { continue };
-        let mut collector =
-            Collector::new(log.number(timeline), log.is_mariadb(timeline), log.wrong());
+        let mut collector = Collector::new(
+            search,
+            log.number(timeline),
+            log.is_mariadb(timeline),
+            log.wrong(),
+        );
         let reached = Cell::new(match &search.from {
             Some(Bound::Gtid(_)) => Reached::Before,
             _ => Reached::Inside,
@@ -341,12 +351,18 @@ pub fn search(run: &Run, log: &Log<'_>, search: &Search) -> Result<Searched> {
                     return Ok(ControlFlow::Continue(()));
                 };
                 done.looked_at += 1;
+                let place = |offset| Place {
+                    file: found.file.clone(),
+                    offset,
+                };
                 if Search::is_at(&search.from, &found.transaction) {
                     reached.set(Reached::Inside);
+                    done.from = Some(place(found.transaction.start));
                 }
                 let inside = reached.get() == Reached::Inside;
                 if Search::is_at(&search.to, &found.transaction) {
                     reached.set(Reached::Behind);
+                    done.to = Some(place(found.transaction.end));
                 }
                 if inside && search.fits(&found) {
                     if done.found.len() == search.limit {
@@ -365,19 +381,47 @@ pub fn search(run: &Run, log: &Log<'_>, search: &Search) -> Result<Searched> {
             break;
         }
     }
+    check_gtids(search, &done)?;
     Ok(done)
 }
 
+/// A transaction that is none, or an end before the beginning: what was found would not be what was meant.
+fn check_gtids(search: &Search, done: &Searched) -> Result<()> {
+    // With these, segments are passed over that may have it.
+    if done.more || search.before.is_some() || search.after.is_some() || search.gtid.is_some() {
+        return Ok(());
+    }
+    let error = |what: String, hint: &str| Err(Error::new(base::Kind::Usage, what).hint(hint));
+    if let (Some(Bound::Gtid(gtid)), None) = (&search.from, &done.from) {
+        return match done.to {
+            Some(_) => error("--to is before --from".to_owned(), "exchange the two"),
+            None => error(
+                format!("--from: the log has no transaction {gtid}"),
+                "penstock binlog find lists them",
+            ),
+        };
+    }
+    if let (Some(Bound::Gtid(gtid)), None) = (&search.to, &done.to) {
+        return error(
+            format!("--to: the log has no transaction {gtid} behind that place"),
+            "penstock binlog find lists them; exchange the two if it is before --from",
+        );
+    }
+    Ok(())
+}
+
 /// Puts transactions together out of their events.
-struct Collector {
+struct Collector<'s> {
+    search: &'s Search,
     timeline: u32,
     now: Found,
     reader: Reader,
 }
 
-impl Collector {
-    fn new(timeline: u32, mariadb: bool, wrong: Wrong) -> Collector {
+impl Collector<'_> {
+    fn new(search: &Search, timeline: u32, mariadb: bool, wrong: Wrong) -> Collector<'_> {
         Collector {
+            search,
             timeline,
             now: Found::default(),
             reader: Reader::new(mariadb, wrong),
@@ -398,7 +442,9 @@ impl Collector {
             self.reader.clear();
         }
         let now = &mut self.now;
-        self.reader.take(walked, &mut |part| now.add(&part))?;
+        let search = self.search;
+        self.reader
+            .take(walked, &mut |part| now.add(&part, search))?;
         if walked.mark != Mark::End {
             return Ok(None);
         }
@@ -413,16 +459,16 @@ impl Collector {
 }
 
 impl Found {
-    fn add(&mut self, part: &Part<'_>) -> Result<()> {
+    fn add(&mut self, part: &Part<'_>, search: &Search) -> Result<()> {
         match part {
             Part::Query { query, role } => {
                 self.thread = Some(query.thread);
                 if *role == Role::Part {
                     let schema = String::from_utf8_lossy(query.schema).into_owned();
-                    self.statement(&schema, &query.statement);
+                    self.statement(&schema, &query.statement, search);
                 }
             }
-            Part::OfRows(text) => self.statement("", text),
+            Part::OfRows(text) => self.statement("", text, search),
             Part::Rows(rows) => {
                 let changes = self.changes.entry(rows.table.name.clone()).or_default();
                 let count = match rows.event.change {
@@ -443,10 +489,14 @@ impl Found {
         Ok(())
     }
 
-    fn statement(&mut self, schema: &str, text: &[u8]) {
-        let text = &text[..text.len().min(STATEMENT)];
-        let text = String::from_utf8_lossy(text).into_owned();
-        self.statements.push((schema.to_owned(), text));
+    fn statement(&mut self, schema: &str, text: &[u8], search: &Search) {
+        let whole = String::from_utf8_lossy(text);
+        self.about |= search.is_about_statement(schema, &whole);
+        let holds = |wanted: &String| whole.to_lowercase().contains(&wanted.to_lowercase());
+        self.says |= search.text.as_ref().is_some_and(holds);
+        let cut = &text[..text.len().min(STATEMENT)];
+        let cut = String::from_utf8_lossy(cut).into_owned();
+        self.statements.push((schema.to_owned(), cut));
     }
 }
 
@@ -460,5 +510,7 @@ mod tests {
         assert!(holds_name("drop table orders", "orders"));
         assert!(!holds_name("DROP TABLE old_orders", "orders"));
         assert!(!holds_name("DROP TABLE orders2", "orders"));
+        // A backtick in a name stands there twice.
+        assert!(holds_name("DELETE FROM `a``b`", "a`b"));
     }
 }

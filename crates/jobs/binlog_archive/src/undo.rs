@@ -12,7 +12,7 @@ mod statement;
 use crate::definitions::{Definition, Definitions, Known};
 use crate::log::Log;
 use crate::parts::{Part, Reader, RowsOf};
-use crate::search::{Found, Search, Searched};
+use crate::search::{Bound, Found, Search, Searched};
 use crate::show::{read_again, values};
 use crate::walk::Place;
 use base::units::printable;
@@ -70,6 +70,7 @@ pub fn undo(
 ) -> Result<Summary> {
     new_file(&options.file)?;
     one_timeline(searched)?;
+    without_gaps(log, searched, &options.search)?;
     let directory = match options.file.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -84,6 +85,7 @@ pub fn undo(
         more: 0,
         pending: 0,
         by_log: BTreeSet::new(),
+        by_backup: BTreeMap::new(),
     };
     let phase = run.phase("reading what is taken back", 1);
     let mut now: Option<Reader> = None;
@@ -131,6 +133,41 @@ fn one_timeline(searched: &Searched) -> Result<()> {
     Err(Error::new(Kind::Usage, what).hint("limit it with --after and --before, or with GTIDs"))
 }
 
+/// What is missing of the log may have changed the same rows.
+fn without_gaps(log: &Log<'_>, searched: &Searched, search: &Search) -> Result<()> {
+    let Some(first) = searched.found.first() else {
+        return Ok(());
+    };
+    // One transaction is all there or not there.
+    if search.gtid.is_some() {
+        return Ok(());
+    }
+    let timeline = log.place_of(first.timeline);
+    let place = |bound: &Option<Bound>| match bound {
+        Some(Bound::Place(place)) => Some(place.clone()),
+        _ => None,
+    };
+    let from = place(&search.from).or_else(|| searched.from.clone());
+    let to = place(&search.to).or_else(|| searched.to.clone());
+    let (Some(from), Some(to)) = (
+        from.or_else(|| log.begin(timeline)),
+        to.or_else(|| log.end(timeline)),
+    ) else {
+        return Ok(());
+    };
+    let missing = log.missing(timeline, &from, &to);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let what = format!(
+        "a part of the log is missing in this range: {}",
+        missing.join("; ")
+    );
+    Err(Error::new(Kind::Usage, printable(&what)).hint(
+        "nothing was written; limit it with --from and --to to what is whole, or repair the log (penstock binlog archive --repair) while the server still has it",
+    ))
+}
+
 fn storage(file: &Path, e: &std::io::Error) -> Error {
     let what = format!("cannot write --undo {}: {e}", file.display());
     Error::new(Kind::Storage, printable(&what))
@@ -148,6 +185,8 @@ struct Writer<'w> {
     pending: u64,
     /// Tables that only the log describes.
     by_log: BTreeSet<String>,
+    /// Tables whose definition is another one than the present one: which it is.
+    by_backup: BTreeMap<String, String>,
 }
 
 impl Writer<'_> {
@@ -230,8 +269,7 @@ impl Writer<'_> {
                     kind::LOAD
                     | kind::CREATE_FILE
                     | kind::EXEC_LOAD
-                    | kind::NEW_LOAD
-                    | kind::EXECUTE_LOAD_QUERY => {
+                    | kind::NEW_LOAD => {
                         self.obstacle(format!("LOAD DATA at {at} cannot be taken back"));
                     }
                     kind::PRE_GA_WRITE_ROWS..=kind::PRE_GA_DELETE_ROWS => self.obstacle(format!(
@@ -276,8 +314,14 @@ impl Writer<'_> {
                     return Ok(());
                 }
             };
-        if definition.is_none() {
-            self.by_log.insert(name.clone());
+        match &definition {
+            None => {
+                self.by_log.insert(name.clone());
+            }
+            Some(known) if !known.present => {
+                self.by_backup.insert(name.clone(), known.by.clone());
+            }
+            Some(_) => {}
         }
         let mut wrong = None;
         rows.each(|before, after| {
@@ -326,6 +370,11 @@ impl Writer<'_> {
             self.summary.notes.push(format!(
                 "only the log describes {}: it does not say which columns are generated, nor whether there are triggers",
                 tables.join(", ")
+            ));
+        }
+        for (table, by) in &self.by_backup {
+            self.summary.notes.push(format!(
+                "whether {table} has triggers is known as of {by}; one that was made since would run with each statement"
             ));
         }
         let head = self.head();

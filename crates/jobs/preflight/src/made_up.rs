@@ -130,6 +130,11 @@ impl Made {
             "Name:\tmysqld\nVmSwap:\t       0 kB\n",
         )
         .limits("20000")
+        .file(&format!("proc/{PROCESS}/fd/0"), "")
+        .file(
+            &format!("proc/{PROCESS}/numa_maps"),
+            "7f00 default anon=1 N0=1\n",
+        )
         .file("sys/devices/system/node/online", "0\n")
         .file(
             "sys/kernel/mm/transparent_hugepage/enabled",
@@ -156,9 +161,14 @@ impl Made {
         self
     }
 
-    /// Without this file.
+    /// Without this file or directory.
     pub fn without(self, path: &str) -> Made {
-        std::fs::remove_file(self.directory.path().join(path)).expect("removed");
+        let path = self.directory.path().join(path);
+        match path.is_dir() {
+            true => std::fs::remove_dir_all(path),
+            false => std::fs::remove_file(path),
+        }
+        .expect("removed");
         self
     }
 

@@ -130,6 +130,7 @@ fn of_column(column: &Column, decoded: &Decoded) -> String {
             cut(&text, text.chars().count(), str::to_owned)
         }
         Sort::Ordinal => format!("#{}", plain()),
+        Sort::NoMember => "''".to_owned(),
         Sort::Bits => format!("b'{:b}'", bits(&decoded.text)),
         Sort::Text | Sort::TextOrBytes => match exact(column, decoded) {
             Some(text) => quoted(&text),
@@ -286,6 +287,7 @@ fn value_json(column: &Column, decoded: &Decoded) -> Json {
             plain().into()
         }
         Sort::JsonChanges => json!({"json_changes": plain()}),
+        Sort::NoMember => "".into(),
         Sort::Ordinal if column.kind == kind::ENUM => json!({"member": number()}),
         Sort::Ordinal => json!({"members": number()}),
         Sort::Bits => bits(&decoded.text).into(),

@@ -225,6 +225,7 @@ fn definition(
             )),
             (has, _) => Ok(has),
         },
+        present: false,
         versioned: sql.to_ascii_uppercase().contains("SYSTEM VERSIONING"),
         by: by.to_owned(),
     }))

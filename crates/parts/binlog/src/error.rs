@@ -44,7 +44,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn malformed(what: &'static str, why: impl Into<String>) -> Error {
+    /// The error of bytes that are no `what`, and why.
+    pub fn malformed(what: &'static str, why: impl Into<String>) -> Error {
         Error::Malformed {
             what,
             why: why.into(),

@@ -262,6 +262,19 @@ impl Pattern {
     }
 }
 
+/// Cuts a name at the dots that are outside backticks; the error says what is wrong with it. There are no wildcards.
+pub fn names(text: &str) -> std::result::Result<Vec<String>, &'static str> {
+    let letter = |piece: &Piece| match piece {
+        Piece::Char(c) => *c,
+        Piece::One => '?',
+        Piece::Any => '*',
+    };
+    let parts = split(text)?.into_iter();
+    Ok(parts
+        .map(|part| part.0.iter().map(letter).collect())
+        .collect())
+}
+
 /// Cuts a pattern at the dots that are outside backticks.
 fn split(text: &str) -> Result<Vec<Glob>, &'static str> {
     let mut parts = vec![Vec::new()];

@@ -155,6 +155,9 @@ impl Of {
                 Sort::JsonOfDecimals => Err(format!(
                     "the JSON in column {name} has a DECIMAL that its text does not keep"
                 )),
+                Sort::NoMember => Err(format!(
+                    "column {name} has ENUM's value that is no member, which a strict sql_mode refuses"
+                )),
                 // ENUM and SET take numbers.
                 Sort::Ordinal => Ok(String::from_utf8_lossy(&decoded.text).into_owned()),
                 Sort::Ambiguous => Err(format!("whether column {name} has a sign is not known")),
@@ -177,8 +180,6 @@ impl Of {
             };
         };
         match decoded.sort {
-            // What it was changed to is known only from what it was.
-            Sort::JsonChanges if keyed => return Ok(None),
             Sort::Ordinal | Sort::Address => {
                 return Ok(Some(format!("{name} <=> {}", self.literal(value)?)));
             }

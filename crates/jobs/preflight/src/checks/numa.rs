@@ -94,6 +94,9 @@ mod tests {
         two(&[])
             .file(&format!("proc/{PROCESS}/numa_maps"), maps)
             .fine(&CHECK);
+        two(&[])
+            .without(&format!("proc/{PROCESS}/numa_maps"))
+            .unseen(&CHECK, "whether its memory is interleaved");
         assert_eq!(
             (count("0-1,4"), count("3"), count("x"), count("3-1")),
             (Some(3), Some(1), None, None)

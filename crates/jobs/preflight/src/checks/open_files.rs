@@ -96,5 +96,8 @@ mod tests {
         Made::new(&[])
             .without(&format!("proc/{PROCESS}/limits"))
             .unseen(&CHECK, "cannot be read");
+        Made::new(&[])
+            .without(&format!("proc/{PROCESS}/fd"))
+            .unseen(&CHECK, "how many it has open");
     }
 }

@@ -9,6 +9,10 @@ use std::io::Read;
 /// Longer statements are refused when they are decompressed: no server takes packets above 1 GiB.
 const LONGEST: u64 = 1 << 30;
 
+/// Of a LOAD DATA: the number of the file that events before it hold, two offsets in the text, and what is done with
+/// duplicates.
+const LOADED_FILE: usize = 13;
+
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query<'a> {
@@ -25,9 +29,10 @@ pub struct Query<'a> {
 impl<'a> Query<'a> {
     /// Reads an event; `None` if it is of another kind.
     pub fn parse(event: &Event<'a>) -> Result<Option<Query<'a>>> {
-        let compressed = match event.header.kind {
-            kind::QUERY => false,
-            kind::QUERY_COMPRESSED => true,
+        let (compressed, loads) = match event.header.kind {
+            kind::QUERY => (false, false),
+            kind::QUERY_COMPRESSED => (true, false),
+            kind::EXECUTE_LOAD_QUERY => (false, true),
             _ => return Ok(None),
         };
         let mut fields = Fields::new(event.body(), "Query event");
@@ -36,6 +41,9 @@ impl<'a> Query<'a> {
         let schema = usize::from(fields.u8()?);
         let error = fields.u16()?;
         let status = usize::from(fields.u16()?);
+        if loads {
+            fields.take(LOADED_FILE)?;
+        }
         fields.take(status)?;
         let schema = fields.take(schema)?;
         fields.u8()?; // NUL

@@ -96,6 +96,11 @@ impl<'a> Rows<'a> {
         }))
     }
 
+    /// Whether it has no row.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     /// Calls `each` with every row: as it was, and as it is. Of an insert there is only the second, of a delete only the first.
     pub fn each(
         &self,
@@ -112,12 +117,17 @@ impl<'a> Rows<'a> {
             return Err(fields.wrong(why));
         }
         while !fields.is_empty() {
+            let left = fields.rest().len();
             let (mut before, mut after) = (None, None);
             if self.change != Change::Insert {
                 before = Some(self.image(columns, &mut fields, 0, false)?);
             }
             if self.change != Change::Delete {
                 after = Some(self.image(columns, &mut fields, 1, self.partial)?);
+            }
+            // Hostile bytes may describe rows without end.
+            if fields.rest().len() == left {
+                return Err(fields.wrong("a row of no bytes"));
             }
             each(before, after)?;
         }
