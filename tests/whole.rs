@@ -42,6 +42,7 @@ mod options;
 mod other_dumps;
 mod packaging;
 mod partitions;
+mod parts;
 mod preflight;
 mod previews;
 mod rate_limits;

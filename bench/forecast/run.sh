@@ -129,7 +129,7 @@ forecast_load() {
     settle
     if [[ $MODE == offline ]]; then
         rm -rf "$WORK/made"
-        penstock load "$WORK/archive-$1" "${how[@]}" --datadir "$WORK/made" | tail -n 1
+        penstock load "$WORK/archive-$1" "${how[@]}" --datadir "$WORK/made" --mysqld "$(testkit program "$FLAVOUR" "$WORK/program")" | tail -n 1
         rm -rf "$WORK/made"
         return
     fi

@@ -35,6 +35,9 @@ pub struct Dump {
     /// lock nothing and write nothing
     #[arg(long, conflicts_with_all = ["from_files", "record"])]
     pub dry_run: bool,
+    /// Dump definitions alone: schemas, tables without rows, and all else
+    #[arg(long, visible_alias = "no-data")]
+    pub ddl_only: bool,
     #[command(flatten)]
     pub files: FromFiles,
     #[command(flatten)]

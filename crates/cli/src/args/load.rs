@@ -77,6 +77,8 @@ pub struct Loading {
     /// several times) [default: keep]
     #[arg(long, value_name = "HOW", value_parser = definer)]
     pub definer: Vec<Definer>,
+    #[command(flatten)]
+    pub parts: Parts,
     /// Have the server take statistics of the loaded tables at the end (ANALYZE TABLE)
     #[arg(long)]
     pub analyze: bool,
@@ -109,6 +111,40 @@ pub struct Loading {
     pub encryption: Opening,
     #[command(flatten)]
     pub connection: Connection,
+}
+
+/// Kinds of objects that are not wanted.
+#[derive(Args, Debug, Clone, Default)]
+pub struct Parts {
+    /// Load definitions alone: schemas, tables without rows, and all else
+    #[arg(long, visible_alias = "no-data")]
+    pub ddl_only: bool,
+    /// Do not load views
+    #[arg(long)]
+    pub no_views: bool,
+    /// Do not load triggers
+    #[arg(long)]
+    pub no_triggers: bool,
+    /// Do not load stored procedures and functions
+    #[arg(long)]
+    pub no_routines: bool,
+    /// Do not load events
+    #[arg(long)]
+    pub no_events: bool,
+}
+
+impl Parts {
+    /// The first one that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        let all = [
+            (self.ddl_only, "--ddl-only"),
+            (self.no_views, "--no-views"),
+            (self.no_triggers, "--no-triggers"),
+            (self.no_routines, "--no-routines"),
+            (self.no_events, "--no-events"),
+        ];
+        all.into_iter().find(|(given, _)| *given).map(|(_, o)| o)
+    }
 }
 
 /// How rows and indexes get into tables.

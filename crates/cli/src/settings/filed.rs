@@ -125,12 +125,13 @@ mod tests {
 
     #[test]
     fn options_of_the_command_are_added() {
-        let file = "[client]\nmax_rate = 1\nno-such = 2\n[penstock]\nuser=u\nmax_rate = 20M\nno-routines\nno-events = off\nto = /b\nfiles-only\nschemas = a\n";
+        let file = "[client]\nmax_rate = 1\nno-such = 2\n[penstock]\nuser=u\nmax_rate = 20M\nno-backup-lock\nno-routines\nno-events = off\nto = /b\nfiles-only\nschemas = a\n";
         assert_eq!(
             added("dump", file, "").unwrap(),
             [
                 "--include-schemas=a",
                 "--max-rate=20M",
+                "--no-backup-lock",
                 "--no-routines",
                 "--to=/b"
             ]
@@ -138,7 +139,7 @@ mod tests {
         // Another command has other ones of them, and a missing value is no matter yet.
         assert_eq!(
             added("load", file, "").unwrap(),
-            ["--include-schemas=a", "--max-rate=20M"]
+            ["--include-schemas=a", "--max-rate=20M", "--no-routines"]
         );
     }
 

@@ -61,7 +61,12 @@ pub fn dump(a: &Dump) -> Result<dump::Options> {
     rules::record_outside(a)?;
     rules::from_files(a)?;
     let to = place::location_or_stream("--to", &a.to)?;
-    dump_to(to, a.source.as_deref(), &a.how)
+    rules::ddl_only(a)?;
+    let options = dump_to(to, a.source.as_deref(), &a.how)?;
+    Ok(dump::Options {
+        rows: !a.ddl_only,
+        ..options
+    })
 }
 
 /// The data directory that a dump reads, with a directory for its temporary server.
@@ -98,6 +103,7 @@ fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Opti
         routines: !a.no_routines,
         events: !a.no_events,
         triggers: !a.no_triggers,
+        rows: true,
         accounts: accounts::dumped(&a.accounts)?,
         require_all: a.require_all,
         filter: Arc::new(filter(&a.selection)?),
@@ -191,6 +197,7 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
         verify: load::Verification::Auto,
         allow_same_server: false,
         definers: load::Definers::Keep,
+        parts: load::Parts::default(),
         analyze: false,
         gtids: load::Gtids::None,
         skip_binlog: false,
@@ -301,6 +308,13 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         },
         allow_same_server: a.allow_same_server,
         definers: definers(&a.definer)?,
+        parts: load::Parts {
+            rows: !a.parts.ddl_only,
+            views: !a.parts.no_views,
+            triggers: !a.parts.no_triggers,
+            routines: !a.parts.no_routines,
+            events: !a.parts.no_events,
+        },
         analyze: a.analyze,
         gtids: match a.gtid_purged {
             GtidPurged::None => load::Gtids::None,

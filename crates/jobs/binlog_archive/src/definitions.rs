@@ -211,7 +211,7 @@ fn one(column: &mut Column, defined: &server::catalog::Column, mariadb: bool) ->
     let charset = defined.charset.as_deref().map(str::to_ascii_lowercase);
     // Bytes of the longest value.
     let most = |characters: u32| match &charset {
-        Some(charset) => Some(characters * u32::from(Charset::of(charset)?.most)),
+        Some(charset) => characters.checked_mul(u32::from(Charset::of(charset)?.most)),
         None => Some(characters),
     };
     let blob = |bytes| width(&[(kind::BLOB, bytes), (kind::BLOB_COMPRESSED, bytes)]);

@@ -347,7 +347,7 @@ pub fn search(run: &Run, log: &Log<'_>, search: &Search) -> Result<Searched> {
                 if matches!(log, Log::Live(_)) {
                     phase.counters.bytes.add(walked.event.bytes().len() as u64);
                 }
-                let Some(found) = collector.take(walked)? else {
+                let Some(mut found) = collector.take(walked)? else {
                     return Ok(ControlFlow::Continue(()));
                 };
                 done.looked_at += 1;
@@ -368,6 +368,10 @@ pub fn search(run: &Run, log: &Log<'_>, search: &Search) -> Result<Searched> {
                     if done.found.len() == search.limit {
                         done.more = true;
                         return Ok(ControlFlow::Break(()));
+                    }
+                    // They are read again, one transaction at a time: all of a long range do not fit into memory.
+                    if search.complete {
+                        found.statements = Vec::new();
                     }
                     done.found.push(found);
                 }

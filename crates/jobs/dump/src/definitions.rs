@@ -328,7 +328,7 @@ impl DefinitionWriter<'_> {
             ));
         }
         // Reading through it would dump the rows of its tables a second time.
-        meta.includes_data = !sequence && !no_data && !merge;
+        meta.includes_data = self.options.rows && !sequence && !no_data && !merge;
         if self.options.triggers && !table.triggers.is_empty() {
             let mut triggers = Vec::new();
             for name in &table.triggers {

@@ -330,6 +330,9 @@ fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Value> {
     map.insert("routines".into(), json!(options.routines));
     map.insert("events".into(), json!(options.events));
     map.insert("triggers".into(), json!(options.triggers));
+    if !options.rows {
+        map.insert("ddlOnly".into(), json!(true));
+    }
     if let Accounts::Chosen(choice) = &options.accounts {
         for (name, patterns) in choice.options() {
             map.insert(name.into(), json!(patterns));

@@ -397,6 +397,7 @@ impl Dump<'_> {
             impact: None,
             achieved,
             exceptions,
+            without_rows: !options.rows,
             files_read: options.files.as_ref().map(|_| files_read(&moved.tables)),
             accounts: accounts.map(|a| a.count()),
             not_seen: Vec::new(),

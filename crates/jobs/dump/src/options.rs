@@ -80,6 +80,8 @@ pub struct Options {
     pub events: bool,
     /// Whether to dump triggers.
     pub triggers: bool,
+    /// Whether to dump rows, and not only the definitions of tables.
+    pub rows: bool,
     /// Which accounts to dump.
     pub accounts: Accounts,
     /// Refuse an account that may not see everything that is selected.

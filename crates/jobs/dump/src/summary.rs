@@ -46,6 +46,8 @@ pub struct Summary {
     pub achieved: Achieved,
     /// What is not part of one consistent snapshot, by name.
     pub exceptions: Vec<String>,
+    /// Whether definitions alone were dumped.
+    pub without_rows: bool,
     /// Accounts and roles in the archive, if it has them.
     pub accounts: Option<u64>,
     /// What the account may not have seen, and so is not in the archive.

@@ -414,7 +414,7 @@ pub(super) fn identity(plan: &LoadPlan) -> Result<String> {
     let bytes = store
         .read_all(name, 1 << 30)
         .map_err(|e| failure::store("cannot read the archive", &e))?;
-    let mut part = plan.options_of_names().concat();
+    let mut part = plan.options_of_names().concat() + &plan.parts.options().concat();
     for p in &plan.schemas {
         let schema = &plan.archive.schemas()[p.at];
         part += &format!("{}\n{}\n", quote::ident(&schema.name), p.whole);

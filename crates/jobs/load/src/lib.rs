@@ -30,7 +30,7 @@ mod target;
 
 pub use from_archive::{LoadPlan, Preview, SchemaSelection, preview, work};
 pub use load_report::{AccountsMade, Analyzed, BatchSize};
-pub use options::{DeferIndexes, Definers, Gtids, Options, Verification, WhenLoaded};
+pub use options::{DeferIndexes, Definers, Gtids, Options, Parts, Verification, WhenLoaded};
 pub use other_dumps::is_archive;
 pub use sql::{bulk_insert, schedule};
 pub use summary::Summary;

@@ -1,5 +1,6 @@
 //! The options of a load.
 
+use crate::script::Allowed;
 use crate::tablespace::ImportMode;
 use instance::managed;
 use instance::{ServerCommand, tune};
@@ -58,6 +59,8 @@ pub struct Options {
     pub verify: Verification,
     /// Load into the server that the archive came from.
     pub allow_same_server: bool,
+    /// Which kinds of objects.
+    pub parts: Parts,
     /// Take statistics of the tables at the end.
     pub analyze: bool,
     /// Whether the transactions of the source that the archive holds are made known to the target.
@@ -100,6 +103,59 @@ pub struct Options {
     pub managed: Option<managed::Options>,
     /// What is done with the managed instance when all is loaded, before it is shut down.
     pub when_loaded: Option<WhenLoaded>,
+}
+
+/// Which kinds of objects of what is selected are loaded, besides schemas and the definitions of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The rows of tables.
+    pub rows: bool,
+    /// Views.
+    pub views: bool,
+    /// Triggers.
+    pub triggers: bool,
+    /// Procedures and functions, and packages of MariaDB.
+    pub routines: bool,
+    /// Events.
+    pub events: bool,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Parts {
+            rows: true,
+            views: true,
+            triggers: true,
+            routines: true,
+            events: true,
+        }
+    }
+}
+
+impl Parts {
+    /// Whether statements of this kind are run.
+    pub(crate) fn has(&self, kind: Allowed) -> bool {
+        match kind {
+            Allowed::View => self.views,
+            Allowed::Trigger => self.triggers,
+            Allowed::Routine => self.routines,
+            Allowed::Event => self.events,
+            _ => true,
+        }
+    }
+
+    /// The options that leave some of them out.
+    pub fn options(&self) -> Vec<&'static str> {
+        let all = [
+            (self.rows, "--ddl-only"),
+            (self.views, "--no-views"),
+            (self.triggers, "--no-triggers"),
+            (self.routines, "--no-routines"),
+            (self.events, "--no-events"),
+        ];
+        let left_out = all.into_iter().filter(|(loaded, _)| !loaded);
+        left_out.map(|(_, option)| option).collect()
+    }
 }
 
 /// Uses a server that was loaded; gets how it is connected to.

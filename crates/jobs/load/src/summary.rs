@@ -62,6 +62,10 @@ pub struct Summary {
     pub source: Option<(Position, Source)>,
     /// Accounts that are in the archive and that nobody asked for.
     pub accounts: Vec<String>,
+    /// What of the archive was not loaded because its kind was not wanted, in words.
+    pub left_out: Vec<String>,
+    /// Whether definitions alone were loaded.
+    pub without_rows: bool,
     /// What came of the accounts, if they were asked for.
     pub accounts_made: Option<AccountsMade>,
     /// The statistics that were taken at the end, if they were asked for.

@@ -161,6 +161,7 @@ fn dump_options(options: &Options) -> dump::Options {
         routines: true,
         events: true,
         triggers: true,
+        rows: true,
         accounts: dump::Accounts::Usual,
         require_all: false,
         filter: Arc::new(Filter::all()),

@@ -72,7 +72,13 @@ pub fn place_error(from: &Place, e: &encryption::Error) -> Error {
 /// What the archive itself says it lacks: the exceptions of its dump, and a weaker consistency.
 pub fn dumped_with(archive: &Archive) -> Vec<String> {
     match archive.manifest() {
-        Some(manifest) => manifest.consistency.exceptions.clone(),
+        Some(manifest) => {
+            let without_rows = manifest.selections().contains(&"--ddl-only");
+            let without_rows =
+                without_rows.then(|| "the rows: it has definitions alone (--ddl-only)".to_owned());
+            let exceptions = manifest.consistency.exceptions.iter().cloned();
+            without_rows.into_iter().chain(exceptions).collect()
+        }
         // MySQL Shell says no more than this.
         None if !archive.root().consistent => vec![
             "it was dumped without a consistent snapshot: tables may be of different points in time"

@@ -319,6 +319,7 @@ impl Manifest {
             ("excludeSchemas", "--exclude-schemas"),
             ("includeTables", "--include-tables"),
             ("excludeTables", "--exclude-tables"),
+            ("ddlOnly", "--ddl-only"),
         ];
         let given = all
             .into_iter()

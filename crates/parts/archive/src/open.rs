@@ -220,6 +220,26 @@ impl Archive {
         }
     }
 
+    /// Forgets the rows of all tables, of which the definitions alone are used. Gives the files that nothing reads then.
+    pub fn leave_out_rows(&mut self) -> Vec<String> {
+        let mut files = Vec::new();
+        for table in self.content.schemas.iter_mut().flat_map(|s| &mut s.tables) {
+            table.meta.includes_data = false;
+            (table.rows, table.row_digest) = (None, None);
+            for chunk in std::mem::take(&mut table.chunks) {
+                files.push(format!("{}.idx", chunk.file));
+                files.push(chunk.file);
+            }
+        }
+        files
+    }
+
+    /// Forgets the triggers of all tables. Gives the files that nothing reads then.
+    pub fn leave_out_triggers(&mut self) -> Vec<String> {
+        let tables = self.content.schemas.iter_mut().flat_map(|s| &mut s.tables);
+        tables.filter_map(|t| t.triggers.take()).collect()
+    }
+
     /// The store it lies in.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store

@@ -3,7 +3,7 @@
 use super::names::no_names;
 use super::refused::refuse;
 use crate::args::load::{Load, Loading};
-use crate::args::values::{GtidPurged, ImportMode, Tune};
+use crate::args::values::{DeferIndexes, GtidPurged, ImportMode, Tune, VerifyMode};
 use crate::settings::place;
 use base::Result;
 use std::path::Path;
@@ -37,6 +37,7 @@ pub fn load(a: &Loading) -> Result<()> {
             "leave it out, and create the accounts that are needed; their statements are in @.users.sql",
         );
     }
+    without_rows(a)?;
     if a.new_server.datadir.is_some() {
         return new_server(a);
     }
@@ -55,6 +56,30 @@ pub fn load(a: &Loading) -> Result<()> {
         }
     }
     restarts(a)
+}
+
+/// What is about rows does not go with --ddl-only.
+fn without_rows(a: &Loading) -> Result<()> {
+    let of_rows = [
+        (a.import.import_mode != ImportMode::Auto, "--import-mode"),
+        (a.import.sort_memory.is_some(), "--sort-memory"),
+        (
+            a.import.defer_indexes != DeferIndexes::Auto,
+            "--defer-indexes",
+        ),
+        (a.verify != VerifyMode::Auto, "--verify"),
+        (a.analyze, "--analyze"),
+        (a.limits.max_rate.is_some(), "--max-rate"),
+        (a.gtid_purged != GtidPurged::None, "--gtid-purged"),
+    ];
+    let given = of_rows.into_iter().find(|(given, _)| *given);
+    match given.filter(|_| a.parts.ddl_only) {
+        Some((_, option)) => refuse(
+            format!("{option} is about rows, and --ddl-only loads none"),
+            "leave one of the two out",
+        ),
+        None => Ok(()),
+    }
 }
 
 /// What a preview does not go with.
@@ -249,6 +274,14 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
                 "--definer is for archives, and {from} is a dump of another tool, whose statements run as they are"
             ),
             "leave it out, or load it into a new data directory (--datadir), dump that with penstock, and load the archive with --definer",
+        );
+    }
+    if let Some(option) = a.how.parts.given() {
+        return refuse(
+            format!(
+                "{option} is for archives, and {from} is a dump of another tool, whose statements depend on each other"
+            ),
+            "leave it out, or load it into a new data directory (--datadir), and dump from there with penstock",
         );
     }
     if a.how.analyze {

@@ -54,6 +54,12 @@ pub fn point_in_time(a: &PointInTime, how: &Loading) -> Result<()> {
             "leave it out",
         );
     }
+    if let Some(option) = how.parts.given() {
+        return refuse(
+            format!("{option} does not apply: the binary log goes on from all of a backup"),
+            "restore all of it with --datadir, and dump what you need from there",
+        );
+    }
     if how.skip_damaged {
         return refuse(
             "the binary log cannot be applied to a backup of which a part is left out (--skip-damaged)",

@@ -45,6 +45,7 @@ impl Reversed {
             .into_inner()
             .map_err(io::IntoInnerError::into_error)?;
         let mut named = tempfile::Builder::new()
+            .prefix(".penstock-undo-")
             .permissions(std::fs::Permissions::from_mode(0o600))
             .tempfile_in(&self.directory)?;
         let mut out = BufWriter::new(named.as_file_mut());

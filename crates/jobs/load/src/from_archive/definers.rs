@@ -182,8 +182,8 @@ fn collect(
     }
     for file in files {
         // What may not run is refused when its turn comes.
-        let statements = statements(plan, Some(&schema.name), file);
-        for statement in statements.unwrap_or_default() {
+        let statements = statements(plan, Some(&schema.name), file).unwrap_or_default();
+        for statement in statements.into_iter().filter(|s| plan.parts.has(s.kind)) {
             if let Some((word @ ("function" | "trigger"), name)) = statement.object() {
                 let object = format!("{word} {}", quote::qualified(&schema.name, &name));
                 programs.trusted.push(object);

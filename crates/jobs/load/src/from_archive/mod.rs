@@ -12,6 +12,7 @@ mod definitions;
 mod generated;
 mod gtids;
 mod in_tablespace;
+mod left_out;
 mod load_statement;
 pub mod objects;
 mod plan;
@@ -77,11 +78,11 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     done.has_accounts = plan.archive.users_file().is_some();
     let of = |m: &archive::Manifest| (m.position.clone(), m.source.clone());
     // The log changes objects by the names that they have on the source.
-    let same_names = plan.renaming.is_none();
+    let continues = plan.renaming.is_none() && plan.parts.rows;
     done.source = plan
         .whole_archive()
         .manifest()
-        .filter(|_| same_names)
+        .filter(|_| continues)
         .map(of);
     Ok(done)
 }
@@ -192,12 +193,15 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let by_sql: Vec<_> = plan
         .tables()
         .zip(&tables)
-        .filter(|(t, l)| !plan.is_emptied(t) && !target.kept.contains(&l.name))
+        .filter(|(t, l)| plan.parts.rows && !plan.is_emptied(t) && !target.kept.contains(&l.name))
         .filter(|(_, t)| imported.is_none() || !import.tables.contains(&t.name))
         .collect();
-    let verified = compare(&target, plan, &by_sql, imported)
-        .map_err(|e| input.partial_load_hint(e, &target))?;
-    if options.verify.compares_sql() {
+    let verified = match plan.parts.rows {
+        true => compare(&target, plan, &by_sql, imported),
+        false => Ok(None),
+    };
+    let verified = verified.map_err(|e| input.partial_load_hint(e, &target))?;
+    if options.verify.compares_sql() && plan.parts.rows {
         let all: Vec<&Table> = plan
             .tables()
             .filter(|t| {
@@ -253,6 +257,8 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         bottleneck,
         digests: true,
         accounts: plan.accounts_left(),
+        left_out: plan.left_out.clone(),
+        without_rows: !plan.parts.rows,
         not_compared: not_compared(plan),
         work: (!resumed).then_some(work),
         ..Summary::of(target, tuning.finish())
@@ -316,7 +322,7 @@ fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) 
     let tables: Vec<_> = plan.tables().map(|t| (t, RowDigest::new())).collect();
     let (target, options) = (&t.options.target, t.options);
     let (archive, digests) = (&plan.archive, plan.archive.has_manifest());
-    let compared = (options.verify.compares_sql() && digests)
+    let compared = (options.verify.compares_sql() && digests && plan.parts.rows)
         .then(|| verify::against_archive::loaded(t.run, archive, &tables, target, options.threads));
     let verified = match compared.transpose() {
         Ok(verified) => verified,
@@ -341,6 +347,8 @@ fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) 
         verified,
         digests,
         accounts: plan.accounts_left(),
+        left_out: plan.left_out.clone(),
+        without_rows: !plan.parts.rows,
         not_compared: not_compared(plan),
         exceptions: completion.exceptions,
         already_complete: true,
@@ -412,7 +420,8 @@ fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<P
     journal::name_is_free(plan)?;
     let identity = journal::identity(plan)?;
     let key = (journal::home(plan), identity.as_str());
-    let comparable = t.options.verify.compares_sql() && plan.archive.has_manifest();
+    let comparable =
+        t.options.verify.compares_sql() && plan.archive.has_manifest() && plan.parts.rows;
     PreviousLoad::find(t, input, key, comparable, |t, completion| {
         let existing = ExistingObjects::look(t, plan)?;
         if completion.is_some_and(|c| existing.is_all_but(&c.missing)) {

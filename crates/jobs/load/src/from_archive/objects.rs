@@ -53,6 +53,9 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
 
 impl Target<'_> {
     fn schema_programs(&mut self, plan: &LoadPlan, kind: Allowed) -> Result<()> {
+        if !plan.parts.has(kind) {
+            return Ok(());
+        }
         for part in plan.schemas.iter().filter(|p| p.whole) {
             let schema = &plan.archive.schemas()[part.at];
             for file in &schema.ddl {

@@ -1,7 +1,7 @@
 //! What is loaded: the part of an archive that the selection leaves.
 
 use crate::left_out::LeftOut;
-use crate::options::Definers;
+use crate::options::{Definers, Parts};
 use crate::rename::Names;
 use crate::tablespace::MethodPlan;
 use crate::target::Target;
@@ -38,6 +38,10 @@ pub struct LoadPlan {
     pub renaming: Option<Renaming>,
     /// Whose rights views, triggers, routines and events have.
     pub definers: Definers,
+    /// Which kinds of objects.
+    pub parts: Parts,
+    /// What of the archive is left out because its kind is, in words.
+    pub left_out: Vec<String>,
 }
 
 /// Other names than those of the source.

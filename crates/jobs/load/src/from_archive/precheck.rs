@@ -5,6 +5,7 @@ use super::definers::{self, Programs};
 use super::plan::Growing;
 use super::{LoadPlan, Renaming, SchemaSelection};
 use crate::journal;
+use crate::options::Parts;
 use crate::{Options, Target, check_writable, refused};
 use archive::Archive;
 use archive::open::Table;
@@ -32,6 +33,7 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         None => open_tolerant(&options.from)?,
     };
     let mut damaged = super::skip_damaged::of_metadata(run, options, &archive)?;
+    let mut kinds = super::left_out::Kinds::new(options.parts);
     let (filter, map) = (&options.filter, &options.names);
     let whole = |schema: &archive::open::Schema| {
         let source = schema.source.as_ref();
@@ -61,15 +63,19 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
                 .map(|(i, _)| i)
                 .collect()
         };
-        let part = SchemaSelection {
+        let mut part = SchemaSelection {
             at,
             whole: whole(schema),
             tables: wanted(schema.tables.iter().map(|t| &t.source).collect()),
             views: wanted(schema.views.iter().map(|v| &v.source).collect()),
         };
+        kinds.count(schema, &part);
         // All of it may have moved to another schema.
         let empty = !part.whole && part.tables.is_empty() && part.views.is_empty();
         let selected = schema.source.as_ref().is_some_and(|s| filter.schema(s));
+        if !options.parts.views {
+            part.views.clear();
+        }
         if !empty || selected && map.is_empty() {
             schemas.push(part);
         }
@@ -93,8 +99,11 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
             "there is nothing to load: the selection leaves no schema of the archive",
         ));
     }
+    let (unread, left_out) = kinds.forget(&mut archive);
     let mut plan = LoadPlan {
         source: source(&archive),
+        parts: options.parts,
+        left_out,
         accounts: super::accounts::of_archive(options, &archive)?,
         renaming: Renaming::of(&archive, map),
         definers: options.definers.clone(),
@@ -103,7 +112,7 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         refused: OnceLock::new(),
         emptied: OnceLock::new(),
         damaged,
-        unread: BTreeSet::new(),
+        unread,
         growing: None,
     };
     if let Some((feed, estimates)) = growing {
@@ -191,7 +200,13 @@ impl ExistingObjects {
     pub(crate) fn look(t: &mut Target<'_>, plan: &LoadPlan) -> Result<ExistingObjects> {
         let mut existing = ExistingObjects::default();
         for part in &plan.schemas {
-            look_in_schema(t, part, &plan.archive.schemas()[part.at], &mut existing)?;
+            look_in_schema(
+                t,
+                plan.parts,
+                part,
+                &plan.archive.schemas()[part.at],
+                &mut existing,
+            )?;
         }
         Ok(existing)
     }
@@ -244,8 +259,8 @@ fn privileges(
     let has = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|l| !l.is_empty());
     let routines = schemas
         .iter()
-        .any(|s| has(&s.meta.functions) || has(&s.meta.procedures));
-    let events = schemas.iter().any(|s| has(&s.meta.events));
+        .any(|s| plan.parts.routines && (has(&s.meta.functions) || has(&s.meta.procedures)));
+    let events = plan.parts.events && schemas.iter().any(|s| has(&s.meta.events));
     let needs = LoadNeeds {
         schemas: plan.schema_names().into_iter().map(str::to_owned).collect(),
         everywhere: false,
@@ -352,6 +367,7 @@ fn folded(kind: &str, name: &str) -> String {
 
 fn look_in_schema(
     t: &mut Target<'_>,
+    parts: Parts,
     part: &SchemaSelection,
     schema: &archive::open::Schema,
     existing: &mut ExistingObjects,
@@ -404,7 +420,7 @@ fn look_in_schema(
         "trigger",
         &triggers.flat_map(|t| &t.meta.triggers).collect::<Vec<_>>(),
     )?;
-    if part.whole {
+    if part.whole && parts.routines {
         let meta = &schema.meta;
         // A function and a procedure may have one name. MySQL compares the type with its case.
         for (word, names) in [
@@ -420,12 +436,14 @@ fn look_in_schema(
                 &names.iter().flatten().collect::<Vec<_>>(),
             )?;
         }
+    }
+    if part.whole && parts.events {
         look(
             format!(
                 "SELECT event_name, 'event', last_altered FROM information_schema.events WHERE event_schema = {name}"
             ),
             "event",
-            &meta.events.iter().flatten().collect::<Vec<_>>(),
+            &schema.meta.events.iter().flatten().collect::<Vec<_>>(),
         )?;
     }
     Ok(())

@@ -45,6 +45,8 @@ pub struct Preview {
     pub gtids: Option<String>,
     /// Accounts that would be made, and those that are there and would be left; if they are asked for.
     pub accounts: Option<(Vec<String>, Vec<String>)>,
+    /// What of the archive would not be loaded because its kind is not wanted, in words.
+    pub left_out: Vec<String>,
     /// Accounts that would stay in the archive.
     pub accounts_left: Vec<String>,
     /// What an earlier load of the archive left out, and this one would make. Everything else is there.
@@ -105,6 +107,7 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
         gtids,
         accounts,
         accounts_left: plan.accounts_left(),
+        left_out: plan.left_out.clone(),
         missing,
         notes,
         exceptions,
@@ -216,7 +219,8 @@ fn others(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
             uncertain(t, &statements, &format!("view {name}"));
         }
         for file in schema.ddl.iter().filter(|_| part.whole) {
-            let statements = statements(plan, None, file)?;
+            let mut statements = statements(plan, None, file)?;
+            statements.retain(|s| plan.parts.has(s.kind));
             let name = quote::ident(&schema.name);
             uncertain(
                 t,

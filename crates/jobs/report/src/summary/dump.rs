@@ -40,6 +40,11 @@ pub fn dump(d: &dump::Summary) -> Summary {
         s.add(item);
     }
     s.add(accounts(d.accounts));
+    let left_out = match d.without_rows {
+        true => vec!["the rows of all tables (--ddl-only)".to_owned()],
+        false => Vec::new(),
+    };
+    s.add(super::load::left_out(&left_out));
     s.add(not_in_archives(d.accounts.is_some()));
     let not_seen = Item::new("not seen").list(&d.not_seen);
     s.add(not_seen.key("not_seen", &d.not_seen));
@@ -192,6 +197,15 @@ fn story(d: &dump::Summary) -> Vec<String> {
         ),
         None => format!("Consistency: {}.", d.achieved.mode),
     };
+    if d.without_rows {
+        return vec![
+            format!(
+                "The definitions of {} were dumped, without their rows.",
+                things(d.tables, "table")
+            ),
+            snapshot,
+        ];
+    }
     vec![
         format!(
             "{} in {} ({} of row data) were dumped in {}, at {} by {}; they are stored as {}{smaller}.",

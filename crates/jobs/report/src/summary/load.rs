@@ -35,6 +35,7 @@ pub fn load(d: &load::Summary) -> Summary {
         .iter()
         .flat_map(|v| v.indexes_not_compared.clone());
     s.add(indexes_not_compared(&indexes.collect::<Vec<_>>()));
+    s.add(left_out(&d.left_out));
     s.add(accounts(&d.accounts));
     for item in accounts_made(d.accounts_made.as_ref()) {
         s.add(item);
@@ -119,6 +120,19 @@ const COUNTED: &str = "counted: the server stored every row that was sent, witho
 /// What was not done.
 const NOT_VERIFIED: &str = "NOT VERIFIED (--verify none or files): the rows that were loaded by SQL were not compared with the archive";
 
+/// What is loaded without rows has nothing to compare by digests.
+const WITHOUT_ROWS: &str =
+    "no rows were loaded; penstock verify compares the definitions with those of a server";
+
+/// Kinds of objects that were not wanted.
+pub(super) fn left_out(what: &[String]) -> Item {
+    let item = Item::new("left out").key("left_out", what);
+    match what.is_empty() {
+        true => item,
+        false => item.line(what.join(", ")),
+    }
+}
+
 /// Whether the target has the archive's rows.
 pub(super) fn verified(d: &load::Summary) -> Item {
     let item = Item::new("verified").key("digests", d.digests).key(
@@ -152,6 +166,7 @@ pub(super) fn verified(d: &load::Summary) -> Item {
                 from_files(v)
             ))
             .figure_with_note(v.seconds, "s", Better::Lower, "at the end"),
+        None if d.without_rows => item.line(WITHOUT_ROWS),
         None if !d.digests => item.line(COUNTED),
         None => item.line(NOT_VERIFIED),
     }
@@ -331,6 +346,7 @@ fn story(d: &load::Summary) -> Vec<String> {
                 n => format!("all {} tables", count(n)),
             }
         ),
+        None if d.without_rows => "Definitions alone were loaded.".to_owned(),
         None if !d.digests => "The server counted every row that was sent and had no warning; a dump of another tool has no digests to compare with.".to_owned(),
         None => format!("{NOT_VERIFIED}."),
     };

@@ -61,6 +61,7 @@ pub fn preview(d: &load::Preview, time: Option<&Foreseen>) -> Summary {
     for (why, tables) in &d.reasons {
         s.add(Item::new("by SQL").line(printable(&format!("{}: {why}", some(tables)))));
     }
+    s.add(super::load::left_out(&d.left_out));
     accounts(&mut s, d);
     let gtids = Item::new("GTIDs").key("gtids", &d.gtids);
     s.add(match &d.gtids {

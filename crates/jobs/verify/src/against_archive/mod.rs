@@ -47,6 +47,10 @@ pub fn against(
             wanted.insert(names.table(&t.schema, &t.table));
         }
     }
+    // One without rows has no record, and is selected all the same: its definition is compared.
+    for table in archive.tables() {
+        filter.table(&table.schema, &table.name);
+    }
     check_matched(filter)?;
     renaming::check(&archive, names, filter)?;
     renaming::rename(&mut archive, names, filter);

@@ -104,6 +104,13 @@ const LOADING: &[Considered] = &[
     ("skip-damaged", "--skip-damaged", of_parts),
     ("strip-tablespaces", "--strip-tablespaces", of_archives),
     ("definer", "--definer strip", of_parts),
+    ("ddl-only", "--ddl-only", |c| {
+        of_parts(c) && !c.has_any(&["sql", "tablespace", "offline"])
+    }),
+    ("no-views", "--no-views", of_parts),
+    ("no-triggers", "--no-triggers", of_parts),
+    ("no-routines", "--no-routines", of_parts),
+    ("no-events", "--no-events", of_parts),
     ("analyze", "--analyze", of_archives),
     ("gtid-purged", "--gtid-purged set", of_parts),
     ("users", "--users", of_parts),

@@ -1,0 +1,145 @@
+//! Definitions alone (`--ddl-only`), and loads without some kinds of objects.
+
+use crate::kit::{Pair, Tool, both};
+
+fn fill(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE pt; USE pt; CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20), KEY (v)); \
+        CREATE TABLE log (id INT, FOREIGN KEY (id) REFERENCES t (id)); \
+        INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c'); CREATE VIEW w AS SELECT * FROM t; \
+        CREATE PROCEDURE p() SELECT 1; CREATE FUNCTION f() RETURNS INT DETERMINISTIC RETURN 1; \
+        CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES (NEW.id); \
+        CREATE EVENT e ON SCHEDULE EVERY 1 DAY DISABLE DO SELECT 1;",
+    );
+}
+
+/// What the target has: rows, views, triggers, routines, events, foreign keys.
+fn there(pair: &Pair) -> [String; 6] {
+    let count = |sql: &str| pair.target().value(sql).expect("a count");
+    [
+        count("SELECT COUNT(*) FROM pt.t"),
+        count("SELECT COUNT(*) FROM information_schema.views WHERE table_schema = 'pt'"),
+        count("SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema = 'pt'"),
+        count("SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = 'pt'"),
+        count("SELECT COUNT(*) FROM information_schema.events WHERE event_schema = 'pt'"),
+        count(
+            "SELECT COUNT(*) FROM information_schema.table_constraints WHERE constraint_schema = 'pt' \
+             AND constraint_type = 'FOREIGN KEY'",
+        ),
+    ]
+}
+
+both!(a_dump_of_definitions_has_no_rows);
+fn a_dump_of_definitions_has_no_rows(pair: &Pair) {
+    fill(pair);
+    pair.dump("a", &["--ddl-only", "--dry-run"]).ok();
+    pair.dump("a", &["--ddl-only"])
+        .ok()
+        .says(&["left out", "the rows of all tables (--ddl-only)"]);
+    let data = std::fs::read_dir(pair.path("a")).expect("an archive");
+    let names = data.map(|f| {
+        f.expect("a file")
+            .file_name()
+            .into_string()
+            .expect("a name")
+    });
+    let rows: Vec<String> = names.filter(|n| n.contains(".tsv")).collect();
+    assert!(rows.is_empty(), "{rows:?}");
+    pair.verify("a").ok().says(&["--ddl-only"]);
+    Tool::new(["list"])
+        .arg(pair.path("a"))
+        .run()
+        .ok()
+        .says(&["--ddl-only"]);
+    pair.load("a", &[])
+        .ok()
+        .says(&["it has definitions alone (--ddl-only)"]);
+    assert_eq!(there(pair), ["0", "1", "1", "2", "1", "1"]);
+    // The rows are said not to be in it; the definitions are compared, and one that differs is found.
+    let against = |server| pair.verify_against("a", server);
+    against(pair.source()).ok().says(&["--ddl-only"]);
+    against(pair.target()).ok();
+    pair.target().client("DROP VIEW pt.w").expect("dropped");
+    against(pair.target()).code(4).says(&["`pt`.`w`"]);
+    // What is about rows is refused, and names the two.
+    for option in [
+        ["--chunk-size", "1M"],
+        ["--compression", "none"],
+        ["--max-rate", "10M"],
+    ] {
+        pair.dump("b", &[&option[..], &["--ddl-only"]].concat())
+            .code(2)
+            .says(&[option[0], "--ddl-only dumps none"]);
+    }
+}
+
+both!(a_load_of_definitions_has_no_rows);
+fn a_load_of_definitions_has_no_rows(pair: &Pair) {
+    fill(pair);
+    pair.dump("a", &[]).ok();
+    let preview = pair.load("a", &["--ddl-only", "--dry-run", "--json"]).ok();
+    let left_out = "the rows of 2 tables (--ddl-only)";
+    assert_eq!(preview.summary()["left_out"][0], left_out);
+    assert_eq!(preview.summary()["rows"], 0);
+    let done = pair.load("a", &["--ddl-only", "--json"]).ok();
+    assert_eq!(done.summary()["left_out"][0], left_out);
+    assert_eq!(done.summary()["rows"], 0);
+    assert_eq!(there(pair), ["0", "1", "1", "2", "1", "1"]);
+    // The tables are there: the whole archive is not loaded over them.
+    pair.load("a", &[]).code(10);
+    assert_eq!(there(pair)[0], "0");
+    for option in [
+        &["--import-mode", "sql"][..],
+        &["--verify", "none"],
+        &["--analyze"],
+        &["--gtid-purged", "set"],
+    ] {
+        pair.load("a", &[option, &["--ddl-only"]].concat())
+            .code(2)
+            .says(&[option[0], "--ddl-only loads none"]);
+    }
+}
+
+both!(rows_that_are_not_loaded_are_not_read);
+/// Files of rows are not read for it, so that damage to them keeps nobody from the definitions.
+fn rows_that_are_not_loaded_are_not_read(pair: &Pair) {
+    fill(pair);
+    pair.dump("a", &[]).ok();
+    for entry in std::fs::read_dir(pair.path("a"))
+        .expect("an archive")
+        .flatten()
+    {
+        if entry.file_name().to_string_lossy().contains(".tsv") {
+            std::fs::write(entry.path(), b"damaged").expect("written");
+        }
+    }
+    pair.load("a", &[]).code(5);
+    pair.load("a", &["--ddl-only"]).ok();
+    assert_eq!(there(pair)[0], "0");
+}
+
+both!(a_load_without_some_kinds);
+fn a_load_without_some_kinds(pair: &Pair) {
+    fill(pair);
+    pair.dump("a", &[]).ok();
+    let none = [
+        "--no-views",
+        "--no-triggers",
+        "--no-routines",
+        "--no-events",
+    ];
+    pair.load("a", &none).ok().says(&[
+        "left out",
+        "1 view (--no-views), 1 trigger (--no-triggers), 2 routines (--no-routines), 1 event (--no-events)",
+    ]);
+    assert_eq!(there(pair), ["3", "0", "0", "0", "0", "1"]);
+    pair.target().client("DROP DATABASE pt").expect("dropped");
+    // Each alone.
+    for (at, option) in none.iter().enumerate() {
+        pair.load("a", &[option]).ok();
+        let mut expected = ["3", "1", "1", "2", "1", "1"];
+        expected[at + 1] = "0";
+        assert_eq!(there(pair), expected, "{option}");
+        pair.target().client("DROP DATABASE pt").expect("dropped");
+    }
+}
