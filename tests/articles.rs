@@ -1,6 +1,6 @@
 //! `./dev article` at its smallest scale: what it shows is so, and nothing of it is left on the machine. No time is asserted.
 
-use crate::kit::binary;
+use crate::kit::{binary, thorough};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -138,6 +138,30 @@ fn restore() {
     ] {
         assert!(run.here(what).ends_with(" s"), "{what}");
     }
+}
+
+/// Minutes of windows of traffic: only with `--thorough`.
+#[test]
+fn backup() {
+    if !thorough() {
+        return;
+    }
+    // The script restores each backup and checks it by the conditions of TPC-C.
+    let Some(run) = article("backup", Some(Kind::MySql)) else {
+        return;
+    };
+    for what in [
+        "the application alone",
+        "mysqldump, over ssh",
+        "penstock dump",
+        "penstock dump --max-impact 5%",
+        "penstock dump of a replica",
+    ] {
+        let here = run.here(what);
+        assert!(here.contains("tpmC"), "{what}: {here}");
+    }
+    let week = run.here("a dropped table, back as it was the second before");
+    assert!(week.ends_with(" s"), "{week}");
 }
 
 #[test]
