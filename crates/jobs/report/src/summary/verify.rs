@@ -98,7 +98,10 @@ pub fn compared(d: &verify::Comparison) -> Summary {
     s.add(Item::new("right").shown(&d.right).key("right", &d.right));
     s.add(
         Item::new("compared")
-            .line(several(&[(d.tables, "table"), (d.rows, "row")]))
+            .line(match d.tables {
+                0 => "no rows: there are none in what is compared".to_owned(),
+                tables => several(&[(tables, "table"), (d.rows, "row")]),
+            })
             .key("tables", d.tables),
     );
     if let Some(defined) = &d.definitions {
