@@ -1,6 +1,6 @@
 //! Definitions alone (`--ddl-only`), and loads without some kinds of objects.
 
-use crate::kit::{Pair, Tool, both};
+use crate::kit::{Done, Pair, Tool, both};
 
 fn fill(pair: &Pair) {
     pair.fill(
@@ -29,6 +29,11 @@ fn there(pair: &Pair) -> [String; 6] {
     ]
 }
 
+/// Whether the summary says how the target becomes a replica.
+fn goes_on(done: &Done) -> bool {
+    done.out.contains("a replica, by ") || done.err.contains("a replica, by ")
+}
+
 both!(a_dump_of_definitions_has_no_rows);
 fn a_dump_of_definitions_has_no_rows(pair: &Pair) {
     fill(pair);
@@ -46,14 +51,14 @@ fn a_dump_of_definitions_has_no_rows(pair: &Pair) {
     let rows: Vec<String> = names.filter(|n| n.contains(".tsv")).collect();
     assert!(rows.is_empty(), "{rows:?}");
     pair.verify("a").ok().says(&["--ddl-only"]);
-    Tool::new(["list"])
-        .arg(pair.path("a"))
-        .run()
-        .ok()
-        .says(&["--ddl-only"]);
-    pair.load("a", &[])
+    let listed = Tool::new(["list"]).arg(pair.path("a")).run().ok();
+    assert!(!goes_on(&listed), "{}", listed.out);
+    listed.says(&["--ddl-only"]);
+    let loaded = pair
+        .load("a", &[])
         .ok()
         .says(&["it has definitions alone (--ddl-only)"]);
+    assert!(!goes_on(&loaded), "{}", loaded.err);
     assert_eq!(there(pair), ["0", "1", "1", "2", "1", "1"]);
     // The rows are said not to be in it; the definitions are compared, and one that differs is found.
     let against = |server| pair.verify_against("a", server);
@@ -63,15 +68,17 @@ fn a_dump_of_definitions_has_no_rows(pair: &Pair) {
     against(pair.target()).ok();
     pair.target().client("DROP VIEW pt.w").expect("dropped");
     against(pair.target()).code(4).says(&["`pt`.`w`"]);
-    // What is about rows is refused, and names the two.
+    // What is about rows is refused, also as it is by default.
     for option in [
-        ["--chunk-size", "1M"],
-        ["--compression", "none"],
+        ["--chunk-size", "32M"],
+        ["--compression", "zstd:1"],
         ["--max-rate", "10M"],
+        ["--max-threads-running", "5"],
     ] {
         pair.dump("b", &[&option[..], &["--ddl-only"]].concat())
             .code(2)
-            .says(&[option[0], "--ddl-only dumps none"]);
+            .says(&[option[0], "cannot be used with '--ddl-only'"]);
+        assert!(!pair.path("b").exists());
     }
 }
 
@@ -79,6 +86,8 @@ both!(a_load_of_definitions_has_no_rows);
 fn a_load_of_definitions_has_no_rows(pair: &Pair) {
     fill(pair);
     pair.dump("a", &[]).ok();
+    assert!(goes_on(&pair.load("a", &[]).ok()), "of the whole archive");
+    pair.target().client("DROP DATABASE pt").expect("dropped");
     let preview = pair.load("a", &["--ddl-only", "--dry-run", "--json"]).ok();
     let left_out = "the rows of 2 tables (--ddl-only)";
     assert_eq!(preview.summary()["left_out"][0], left_out);
@@ -91,14 +100,14 @@ fn a_load_of_definitions_has_no_rows(pair: &Pair) {
     pair.load("a", &[]).code(10);
     assert_eq!(there(pair)[0], "0");
     for option in [
-        &["--import-mode", "sql"][..],
-        &["--verify", "none"],
+        &["--import-mode", "auto"][..],
+        &["--verify", "auto"],
         &["--analyze"],
         &["--gtid-purged", "set"],
     ] {
         pair.load("a", &[option, &["--ddl-only"]].concat())
             .code(2)
-            .says(&[option[0], "--ddl-only loads none"]);
+            .says(&[option[0], "cannot be used with '--ddl-only'"]);
     }
 }
 
@@ -136,9 +145,9 @@ fn a_load_without_some_kinds(pair: &Pair) {
     ]);
     assert_eq!(there(pair), ["3", "0", "0", "0", "0", "1"]);
     pair.target().client("DROP DATABASE pt").expect("dropped");
-    // Each alone.
+    // Each alone. What lacks a kind of objects is no beginning of a replica.
     for (at, option) in none.iter().enumerate() {
-        pair.load("a", &[option]).ok();
+        assert!(!goes_on(&pair.load("a", &[option]).ok()), "{option}");
         let mut expected = ["3", "1", "1", "2", "1", "1"];
         expected[at + 1] = "0";
         assert_eq!(there(pair), expected, "{option}");

@@ -35,8 +35,11 @@ pub struct Dump {
     /// lock nothing and write nothing
     #[arg(long, conflicts_with_all = ["from_files", "record"])]
     pub dry_run: bool,
-    /// Dump definitions alone: schemas, tables without rows, and all else
-    #[arg(long, visible_alias = "no-data")]
+    /// Dump definitions alone: schemas, tables without rows, and all else. Options about rows are refused
+    #[arg(long, visible_alias = "no-data", conflicts_with_all = [
+        "chunk_size", "compression", "max_rate", "max_impact", "min_rate", "max_lag", "replica", "max_threads_running",
+        "max_history_list", "abort_if", "limit_timeout",
+    ])]
     pub ddl_only: bool,
     #[command(flatten)]
     pub files: FromFiles,

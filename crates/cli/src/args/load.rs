@@ -116,8 +116,10 @@ pub struct Loading {
 /// Kinds of objects that are not wanted.
 #[derive(Args, Debug, Clone, Default)]
 pub struct Parts {
-    /// Load definitions alone: schemas, tables without rows, and all else
-    #[arg(long, visible_alias = "no-data")]
+    /// Load definitions alone: schemas, tables without rows, and all else. Options about rows are refused
+    #[arg(long, visible_alias = "no-data", conflicts_with_all = [
+        "import_mode", "sort_memory", "defer_indexes", "verify", "analyze", "max_rate", "gtid_purged",
+    ])]
     pub ddl_only: bool,
     /// Do not load views
     #[arg(long)]
@@ -134,16 +136,20 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The first one that is given.
+    /// Which kinds are loaded.
+    pub fn wanted(&self) -> load::Parts {
+        load::Parts {
+            rows: !self.ddl_only,
+            views: !self.no_views,
+            triggers: !self.no_triggers,
+            routines: !self.no_routines,
+            events: !self.no_events,
+        }
+    }
+
+    /// The first option that is given.
     pub fn given(&self) -> Option<&'static str> {
-        let all = [
-            (self.ddl_only, "--ddl-only"),
-            (self.no_views, "--no-views"),
-            (self.no_triggers, "--no-triggers"),
-            (self.no_routines, "--no-routines"),
-            (self.no_events, "--no-events"),
-        ];
-        all.into_iter().find(|(given, _)| *given).map(|(_, o)| o)
+        self.wanted().options().first().copied()
     }
 }
 

@@ -61,7 +61,6 @@ pub fn dump(a: &Dump) -> Result<dump::Options> {
     rules::record_outside(a)?;
     rules::from_files(a)?;
     let to = place::location_or_stream("--to", &a.to)?;
-    rules::ddl_only(a)?;
     let options = dump_to(to, a.source.as_deref(), &a.how)?;
     Ok(dump::Options {
         rows: !a.ddl_only,
@@ -308,13 +307,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         },
         allow_same_server: a.allow_same_server,
         definers: definers(&a.definer)?,
-        parts: load::Parts {
-            rows: !a.parts.ddl_only,
-            views: !a.parts.no_views,
-            triggers: !a.parts.no_triggers,
-            routines: !a.parts.no_routines,
-            events: !a.parts.no_events,
-        },
+        parts: a.parts.wanted(),
         analyze: a.analyze,
         gtids: match a.gtid_purged {
             GtidPurged::None => load::Gtids::None,

@@ -20,7 +20,7 @@ mod warm;
 
 pub use self::bench::{disk, impact, measured};
 pub use copy::{copy, server, two_places};
-pub use dump::{ddl_only, dump, record_outside};
+pub use dump::{dump, record_outside};
 pub use files::{backup, from_files, restored_archive, restored_snapshot, snapshot};
 pub use load::{load, load_of, loaded};
 pub use point_in_time::point_in_time;
@@ -45,7 +45,7 @@ use std::path::Path;
 /// All rules of a command that look at nothing but the options, and at what is to be loaded.
 pub fn applies(command: &Command) -> Result<()> {
     match command {
-        Command::Dump(a) => ddl_only(a).and_then(|()| dump(&a.how)),
+        Command::Dump(a) => dump(&a.how),
         Command::Backup(a) => backup(a).and_then(|()| dump(&a.how)),
         Command::Load(a) => {
             load(&a.how)?;

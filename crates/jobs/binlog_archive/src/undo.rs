@@ -15,7 +15,7 @@ use crate::parts::{Part, Reader, RowsOf};
 use crate::search::{Bound, Found, Search, Searched};
 use crate::show::{read_again, values};
 use crate::walk::Place;
-use base::units::printable;
+use base::units::{printable, things};
 use base::{Error, Kind, Result};
 use binlog::body::query::Role;
 use binlog::kind;
@@ -410,10 +410,6 @@ impl Writer<'_> {
         }
         text + statement::SETTINGS
     }
-}
-
-fn things(n: u64, word: &str) -> String {
-    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
 }
 
 /// A transaction in words.

@@ -73,9 +73,9 @@ pub fn place_error(from: &Place, e: &encryption::Error) -> Error {
 pub fn dumped_with(archive: &Archive) -> Vec<String> {
     match archive.manifest() {
         Some(manifest) => {
-            let without_rows = manifest.selections().contains(&"--ddl-only");
-            let without_rows =
-                without_rows.then(|| "the rows: it has definitions alone (--ddl-only)".to_owned());
+            let without_rows = manifest
+                .is_without_rows()
+                .then(|| "the rows: it has definitions alone (--ddl-only)".to_owned());
             let exceptions = manifest.consistency.exceptions.iter().cloned();
             without_rows.into_iter().chain(exceptions).collect()
         }

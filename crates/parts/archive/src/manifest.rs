@@ -327,6 +327,11 @@ impl Manifest {
         given.map(|(_, option)| option).collect()
     }
 
+    /// Whether its dump left the rows of all tables out.
+    pub fn is_without_rows(&self) -> bool {
+        self.options.get("ddlOnly") == Some(&Value::Bool(true))
+    }
+
     /// A manifest of this version without content.
     pub fn new(tool: &str, tool_version: &str) -> Self {
         Self {

@@ -42,6 +42,15 @@ pub fn count(n: u64) -> String {
     out
 }
 
+/// "1 table", "16 tables".
+pub fn things(n: u64, word: &str) -> String {
+    let plural = match word.ends_with('x') {
+        true => "es",
+        false => "s",
+    };
+    format!("{} {word}{}", count(n), if n == 1 { "" } else { plural })
+}
+
 /// `1.25 s`, `3m04s`, `2h05m`.
 pub fn seconds(s: f64) -> String {
     if s < 60.0 {

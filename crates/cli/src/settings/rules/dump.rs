@@ -9,9 +9,6 @@ use base::Result;
 use run::throttle;
 use std::path::Path;
 
-/// What --chunk-size is unless it is given.
-const USUAL_CHUNK: u64 = 32 << 20;
-
 /// Chunks below this cost more files than they save work.
 const LEAST_CHUNK: u64 = 64 << 10;
 
@@ -56,29 +53,6 @@ pub fn dump(a: &Dumping) -> Result<()> {
     }
     snapshot(a.consistency, a.lock_wait, a.no_backup_lock)?;
     limits(&a.throttle)
-}
-
-/// `penstock dump --ddl-only`: what is about rows does not go with it.
-pub fn ddl_only(a: &Dump) -> Result<()> {
-    let how = &a.how;
-    let of_rows = [
-        (how.chunk_size != USUAL_CHUNK, "--chunk-size"),
-        (
-            how.compression != dump::Compression::Zstd(1),
-            "--compression",
-        ),
-        (how.throttle.max_impact.is_some(), "--max-impact"),
-        (how.throttle.max_lag.is_some(), "--max-lag"),
-        (how.limits.max_rate.is_some(), "--max-rate"),
-    ];
-    let given = of_rows.into_iter().find(|(given, _)| *given);
-    match given.filter(|_| a.ddl_only) {
-        Some((_, option)) => refuse(
-            format!("{option} is about rows, and --ddl-only dumps none"),
-            "leave one of the two out",
-        ),
-        None => Ok(()),
-    }
 }
 
 /// Options that only some ways to a snapshot have a use for.

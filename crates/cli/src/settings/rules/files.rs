@@ -167,17 +167,14 @@ pub fn restored_snapshot(a: &Restore) -> Result<&Path> {
     };
     let s = &how.selection;
     let c = &how.connection;
+    let of_parts = how.parts.given();
     let of_rows = [
+        (of_parts.unwrap_or_default(), of_parts.is_some()),
         ("--resume", how.resume),
         ("--dry-run", a.moment.dry_run && !a.moment.is_given()),
         ("--verify", how.verify != VerifyMode::Auto),
         ("--skip-damaged", how.skip_damaged),
         ("--strip-tablespaces", how.strip_tablespaces),
-        ("--ddl-only", how.parts.ddl_only),
-        ("--no-views", how.parts.no_views),
-        ("--no-triggers", how.parts.no_triggers),
-        ("--no-routines", how.parts.no_routines),
-        ("--no-events", how.parts.no_events),
         ("--definer", !how.definer.is_empty()),
         ("--analyze", how.analyze),
         ("--gtid-purged", how.gtid_purged != GtidPurged::None),

@@ -3,7 +3,7 @@
 use super::names::no_names;
 use super::refused::refuse;
 use crate::args::load::{Load, Loading};
-use crate::args::values::{DeferIndexes, GtidPurged, ImportMode, Tune, VerifyMode};
+use crate::args::values::{GtidPurged, ImportMode, Tune};
 use crate::settings::place;
 use base::Result;
 use std::path::Path;
@@ -37,7 +37,6 @@ pub fn load(a: &Loading) -> Result<()> {
             "leave it out, and create the accounts that are needed; their statements are in @.users.sql",
         );
     }
-    without_rows(a)?;
     if a.new_server.datadir.is_some() {
         return new_server(a);
     }
@@ -56,30 +55,6 @@ pub fn load(a: &Loading) -> Result<()> {
         }
     }
     restarts(a)
-}
-
-/// What is about rows does not go with --ddl-only.
-fn without_rows(a: &Loading) -> Result<()> {
-    let of_rows = [
-        (a.import.import_mode != ImportMode::Auto, "--import-mode"),
-        (a.import.sort_memory.is_some(), "--sort-memory"),
-        (
-            a.import.defer_indexes != DeferIndexes::Auto,
-            "--defer-indexes",
-        ),
-        (a.verify != VerifyMode::Auto, "--verify"),
-        (a.analyze, "--analyze"),
-        (a.limits.max_rate.is_some(), "--max-rate"),
-        (a.gtid_purged != GtidPurged::None, "--gtid-purged"),
-    ];
-    let given = of_rows.into_iter().find(|(given, _)| *given);
-    match given.filter(|_| a.parts.ddl_only) {
-        Some((_, option)) => refuse(
-            format!("{option} is about rows, and --ddl-only loads none"),
-            "leave one of the two out",
-        ),
-        None => Ok(()),
-    }
 }
 
 /// What a preview does not go with.

@@ -77,12 +77,12 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     done.from_source = plan.growing.is_some();
     done.has_accounts = plan.archive.users_file().is_some();
     let of = |m: &archive::Manifest| (m.position.clone(), m.source.clone());
-    // The log changes objects by the names that they have on the source.
-    let continues = plan.renaming.is_none() && plan.parts.rows;
+    // The log changes objects by the names that they have on the source, and all kinds of them.
+    let continues = plan.renaming.is_none() && plan.left_out.is_empty();
     done.source = plan
         .whole_archive()
         .manifest()
-        .filter(|_| continues)
+        .filter(|m| continues && !m.is_without_rows())
         .map(of);
     Ok(done)
 }
@@ -193,15 +193,12 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let by_sql: Vec<_> = plan
         .tables()
         .zip(&tables)
-        .filter(|(t, l)| plan.parts.rows && !plan.is_emptied(t) && !target.kept.contains(&l.name))
+        .filter(|(t, l)| !plan.is_emptied(t) && !target.kept.contains(&l.name))
         .filter(|(_, t)| imported.is_none() || !import.tables.contains(&t.name))
         .collect();
-    let verified = match plan.parts.rows {
-        true => compare(&target, plan, &by_sql, imported),
-        false => Ok(None),
-    };
-    let verified = verified.map_err(|e| input.partial_load_hint(e, &target))?;
-    if options.verify.compares_sql() && plan.parts.rows {
+    let verified = compare(&target, plan, &by_sql, imported)
+        .map_err(|e| input.partial_load_hint(e, &target))?;
+    if plan.compares_sql(options) {
         let all: Vec<&Table> = plan
             .tables()
             .filter(|t| {
@@ -302,7 +299,7 @@ fn compare(
     imported: Option<Comparison>,
 ) -> Result<Option<Comparison>> {
     let options = target.options;
-    if !options.verify.compares_sql() || by_sql.is_empty() && imported.is_some() {
+    if !plan.compares_sql(options) || by_sql.is_empty() && imported.is_some() {
         return Ok(imported);
     }
     let digest = |t: &loaders::Table| *base::lock(&t.digest);
@@ -322,7 +319,7 @@ fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) 
     let tables: Vec<_> = plan.tables().map(|t| (t, RowDigest::new())).collect();
     let (target, options) = (&t.options.target, t.options);
     let (archive, digests) = (&plan.archive, plan.archive.has_manifest());
-    let compared = (options.verify.compares_sql() && digests && plan.parts.rows)
+    let compared = (plan.compares_sql(options) && digests)
         .then(|| verify::against_archive::loaded(t.run, archive, &tables, target, options.threads));
     let verified = match compared.transpose() {
         Ok(verified) => verified,
@@ -420,8 +417,7 @@ fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<P
     journal::name_is_free(plan)?;
     let identity = journal::identity(plan)?;
     let key = (journal::home(plan), identity.as_str());
-    let comparable =
-        t.options.verify.compares_sql() && plan.archive.has_manifest() && plan.parts.rows;
+    let comparable = plan.compares_sql(t.options) && plan.archive.has_manifest();
     PreviousLoad::find(t, input, key, comparable, |t, completion| {
         let existing = ExistingObjects::look(t, plan)?;
         if completion.is_some_and(|c| existing.is_all_but(&c.missing)) {

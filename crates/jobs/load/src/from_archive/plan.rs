@@ -1,7 +1,7 @@
 //! What is loaded: the part of an archive that the selection leaves.
 
 use crate::left_out::LeftOut;
-use crate::options::{Definers, Parts};
+use crate::options::{Definers, Options, Parts};
 use crate::rename::Names;
 use crate::tablespace::MethodPlan;
 use crate::target::Target;
@@ -129,6 +129,11 @@ pub struct SchemaSelection {
 }
 
 impl LoadPlan {
+    /// Whether loaded rows are compared by SQL: that is wanted, and there are any.
+    pub(super) fn compares_sql(&self, options: &Options) -> bool {
+        self.parts.rows && options.verify.compares_sql()
+    }
+
     /// The views of the plan.
     pub fn selected_views(&self) -> impl Iterator<Item = &View> {
         self.schemas.iter().flat_map(|p| {
@@ -243,7 +248,9 @@ impl LoadPlan {
             let schema = &all[p.at];
             p.whole && p.tables.len() == schema.tables.len() && p.views.len() == schema.views.len()
         };
-        self.schemas.len() < all.len() || !self.schemas.iter().all(whole)
+        !self.left_out.is_empty()
+            || self.schemas.len() < all.len()
+            || !self.schemas.iter().all(whole)
     }
 
     /// Views that are loaded.

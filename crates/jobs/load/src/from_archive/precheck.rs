@@ -33,7 +33,7 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         None => open_tolerant(&options.from)?,
     };
     let mut damaged = super::skip_damaged::of_metadata(run, options, &archive)?;
-    let mut kinds = super::left_out::Kinds::new(options.parts);
+    let mut kinds = super::left_out::Kinds::default();
     let (filter, map) = (&options.filter, &options.names);
     let whole = |schema: &archive::open::Schema| {
         let source = schema.source.as_ref();
@@ -69,7 +69,7 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
             tables: wanted(schema.tables.iter().map(|t| &t.source).collect()),
             views: wanted(schema.views.iter().map(|v| &v.source).collect()),
         };
-        kinds.count(schema, &part);
+        kinds.add(schema, &part);
         // All of it may have moved to another schema.
         let empty = !part.whole && part.tables.is_empty() && part.views.is_empty();
         let selected = schema.source.as_ref().is_some_and(|s| filter.schema(s));
@@ -99,11 +99,11 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
             "there is nothing to load: the selection leaves no schema of the archive",
         ));
     }
-    let (unread, left_out) = kinds.forget(&mut archive);
+    let unread = super::left_out::forget(options.parts, &mut archive);
     let mut plan = LoadPlan {
         source: source(&archive),
         parts: options.parts,
-        left_out,
+        left_out: kinds.without(options.parts),
         accounts: super::accounts::of_archive(options, &archive)?,
         renaming: Renaming::of(&archive, map),
         definers: options.definers.clone(),

@@ -2,19 +2,11 @@
 
 use super::{Item, Summary};
 use crate::record::{Bar, Bars, Better, Section};
+pub(crate) use base::units::things;
 use base::units::{bytes, count, printable, rounded, seconds};
 use run::bottleneck::{self, Suggestion};
 use run::throttle;
 use serde_json::{Map, Value, json};
-
-/// "1 table", "16 tables".
-pub(crate) fn things(n: u64, word: &str) -> String {
-    let plural = match word.ends_with('x') {
-        true => "es",
-        false => "s",
-    };
-    format!("{} {word}{}", count(n), if n == 1 { "" } else { plural })
-}
 
 /// "1 schema, 16 tables"; what there is none of is left out.
 pub(super) fn several(parts: &[(u64, &str)]) -> String {

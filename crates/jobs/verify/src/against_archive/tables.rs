@@ -59,14 +59,17 @@ pub fn single_reader_tables<'t>(
 }
 
 impl TableVerifier<'_> {
+    fn record(&self, table: &Table) -> Option<&TableRecord> {
+        self.archive.manifest()?.table(&table.schema, &table.name)
+    }
+
     /// Compares a table; says how it differs, if it does.
     pub fn table(
         &self,
         table: &Table,
         counters: &Counters,
     ) -> Result<(Comparison, Option<String>)> {
-        let manifest = self.archive.manifest();
-        let record = manifest.and_then(|m| m.table(&table.schema, &table.name));
+        let record = self.record(table);
         let wanted: Vec<_> = record.iter().map(|r| (*r, None)).collect();
         let name = (table.schema.clone(), table.name.clone());
         let threads = if self.single_reader.contains(&name) {
@@ -81,9 +84,7 @@ impl TableVerifier<'_> {
         };
         Ok((compared, what))
     }
-}
 
-impl TableVerifier<'_> {
     /// Compares a part of a table, one of the ranges that it was dumped in; says how it differs, if it does. For a table
     /// whose rows were all compared in its files: what is left to see is that the server reads them as they are.
     pub fn sample(
@@ -91,9 +92,7 @@ impl TableVerifier<'_> {
         table: &Table,
         counters: &Counters,
     ) -> Result<(Comparison, Option<String>)> {
-        let manifest = self.archive.manifest();
-        let record = manifest.and_then(|m| m.table(&table.schema, &table.name));
-        let Some(record) = record else {
+        let Some(record) = self.record(table) else {
             return self.table(table, counters);
         };
         let start = Instant::now();
