@@ -37,7 +37,9 @@ fn goes_on(done: &Done) -> bool {
 both!(a_dump_of_definitions_has_no_rows);
 fn a_dump_of_definitions_has_no_rows(pair: &Pair) {
     fill(pair);
-    pair.dump("a", &["--ddl-only", "--dry-run"]).ok();
+    pair.dump("a", &["--ddl-only", "--dry-run"])
+        .ok()
+        .says(&["the rows of all tables (--ddl-only)"]);
     pair.dump("a", &["--ddl-only"])
         .ok()
         .says(&["left out", "the rows of all tables (--ddl-only)"]);

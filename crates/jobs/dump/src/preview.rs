@@ -28,6 +28,8 @@ pub struct Preview {
     pub tables: u64,
     /// Views.
     pub views: u64,
+    /// Whether definitions alone would be dumped.
+    pub without_rows: bool,
     /// Rows, as the server estimates them.
     pub rows: u64,
     /// Bytes of tables, and of their other indexes, as the server estimates them.
@@ -94,6 +96,7 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
         schemas: looked.catalog.schemas.len() as u64,
         tables: written.count,
         views: written.views,
+        without_rows: !options.rows,
         rows: tables().map(|t| t.rows_estimate).sum(),
         data_bytes: tables().map(|t| t.data_bytes).sum(),
         index_bytes: tables().map(|t| t.index_bytes).sum(),

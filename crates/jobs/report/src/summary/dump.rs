@@ -40,11 +40,7 @@ pub fn dump(d: &dump::Summary) -> Summary {
         s.add(item);
     }
     s.add(accounts(d.accounts));
-    let left_out = match d.without_rows {
-        true => vec!["the rows of all tables (--ddl-only)".to_owned()],
-        false => Vec::new(),
-    };
-    s.add(super::load::left_out(&left_out));
+    s.add(left_out(d.without_rows));
     s.add(not_in_archives(d.accounts.is_some()));
     let not_seen = Item::new("not seen").list(&d.not_seen);
     s.add(not_seen.key("not_seen", &d.not_seen));
@@ -52,6 +48,12 @@ pub fn dump(d: &dump::Summary) -> Summary {
     let path = d.path.clone();
     s.add(Item::new("archive").shown(&path).key("archive", path));
     s
+}
+
+/// The rows, if they are not wanted.
+pub(super) fn left_out(without_rows: bool) -> Item {
+    let rows = without_rows.then(|| "the rows of all tables (--ddl-only)".to_owned());
+    super::load::left_out(rows.as_slice())
 }
 
 /// Accounts that are in the archive.
