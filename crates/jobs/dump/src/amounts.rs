@@ -4,6 +4,7 @@ use crate::Options;
 use crate::tables::TableState;
 use forecast::{Amount, Job, Work};
 use run::host;
+use server::catalog::Table;
 use server::{Catalog, Identity};
 use std::sync::Arc;
 
@@ -38,12 +39,17 @@ pub fn work(
         rows: Amount {
             tables: tables.len() as u64,
             rows: tables.iter().map(|t| t.table.rows_estimate).sum(),
+            values: tables.iter().map(|t| values(&t.table)).sum(),
             bytes: tables.iter().map(|t| t.table.data_bytes).sum(),
         },
         alone: alone.map(|s| s.data_bytes).max().unwrap_or(0),
         starts_server: options.files.is_some(),
         ..Work::default()
     }
+}
+
+fn values(table: &Table) -> u64 {
+    table.rows_estimate * table.data_columns().count() as u64
 }
 
 /// What decides the speed besides amounts.

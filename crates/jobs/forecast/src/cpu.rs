@@ -10,8 +10,10 @@ use store::Memory;
 /// was reading from the server (`bench/rows`, zstd:1).
 const REFERENCE: f64 = 380e6;
 
-/// How long is measured.
+/// How long is measured, in so many parts.
 const MEASURED: Duration = Duration::from_millis(60);
+/// See [`MEASURED`]. The fastest part counts: a host that shares its cores with others slows the rest.
+const PARTS: u32 = 6;
 
 /// Rows of a chunk that is made up.
 const ROWS: u64 = 2000;
@@ -25,11 +27,14 @@ pub fn speed() -> f64 {
     if chunk(&rows, &plan, &mut scratch).is_none() {
         return 1.0;
     }
-    let (begin, cpu, mut bytes) = (Instant::now(), own_cpu(), 0);
-    while begin.elapsed() < MEASURED {
-        bytes += chunk(&rows, &plan, &mut scratch).unwrap_or(0);
-    }
-    let speed = bytes as f64 / (own_cpu() - cpu) / REFERENCE;
+    let mut part = || {
+        let (begin, cpu, mut bytes) = (Instant::now(), own_cpu(), 0);
+        while begin.elapsed() < MEASURED / PARTS {
+            bytes += chunk(&rows, &plan, &mut scratch).unwrap_or(0);
+        }
+        bytes as f64 / (own_cpu() - cpu) / REFERENCE
+    };
+    let speed = (0..PARTS).map(|_| part()).fold(f64::NAN, f64::max);
     match speed.is_finite() && speed > 0.0 {
         true => speed.clamp(0.02, 50.0),
         false => 1.0,

@@ -30,17 +30,23 @@ pub fn parts(work: &Work) -> Vec<Part> {
         key: format!("{at} {more}"),
         terms,
     };
-    let rows = |of: Amount, row: f64, byte: f64, share: f64| {
-        [of.rows as f64 * row * share, of.bytes as f64 * byte * share]
+    let rows = |of: Amount, rate: rates::Rows, share: f64| {
+        let [row, value, byte] = rate;
+        [
+            of.rows as f64 * row,
+            of.values() * value,
+            of.bytes as f64 * byte,
+        ]
+        .map(|t| t * share)
     };
-    let with = |fixed: &[f64], rows: [f64; 2]| [fixed, &rows[..]].concat();
+    let with = |fixed: &[f64], rows: [f64; 3]| [fixed, &rows[..]].concat();
     let mut all = Vec::new();
     match w.job {
         Job::Dump => {
             // One worker may have a part for itself that is larger than its share.
             let alone = w.alone as f64 / (w.rows.bytes as f64).max(1.0);
             let share = (1.0 / parallel).max(alone.min(1.0)) * compression(&w.how);
-            let moved = rows(w.rows, rates::DUMP_ROW, rates::DUMP_BYTE, share);
+            let moved = rows(w.rows, rates::DUMP, share);
             let definitions = (w.tables + w.objects) as f64 * rates::DEFINITION;
             if w.starts_server {
                 let copied = w.rows.bytes as f64 * rates::COPY_BYTE;
@@ -67,7 +73,7 @@ pub fn parts(work: &Work) -> Vec<Part> {
             let built = w.tablespaces;
             if built.tables > 0 {
                 let each = built.tables as f64 * rates::TABLESPACE;
-                let moved = rows(built, rates::BUILD_ROW, rates::BUILD_BYTE, share);
+                let moved = rows(built, rates::BUILD, share);
                 all.push(part(
                     Stage::Tablespaces,
                     &w.place,
@@ -80,14 +86,14 @@ pub fn parts(work: &Work) -> Vec<Part> {
                 }
             }
             if w.rows.tables > 0 {
-                let moved = rows(w.rows, rates::LOAD_ROW, rates::LOAD_BYTE, share);
+                let moved = rows(w.rows, rates::LOAD, share);
                 let key = format!("{}, {}", w.place, w.how);
                 all.push(part(Stage::LoadRows, &key, with(&[0.05], moved)));
             }
             let objects = (w.objects + w.tables / 4) as f64 * rates::OBJECT;
             all.push(part(Stage::Objects, "", vec![0.02, objects]));
             if w.compares && w.rows.tables > 0 {
-                let read = rows(w.rows, rates::COMPARE_ROW, rates::COMPARE_BYTE, share);
+                let read = rows(w.rows, rates::COMPARE, share);
                 all.push(part(Stage::Compare, "", with(&[0.05], read)));
             }
         }

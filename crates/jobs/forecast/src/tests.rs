@@ -24,6 +24,7 @@ fn dump(megabytes: u64) -> Work {
         rows: Amount {
             tables: 9,
             rows: megabytes * 7000,
+            values: megabytes * 70_000,
             bytes: megabytes << 20,
         },
         ..Work::default()
@@ -34,6 +35,7 @@ fn load(megabytes: u64, built: u64) -> Work {
     let amount = |megabytes: u64| Amount {
         tables: u64::from(megabytes > 0),
         rows: megabytes * 7000,
+        values: megabytes * 70_000,
         bytes: megabytes << 20,
     };
     Work {
@@ -135,6 +137,25 @@ proptest! {
             prop_assert!(factor.is_finite() && factor > 0.0);
         }
     }
+}
+
+#[test]
+fn rows_of_many_columns_take_longer() {
+    for narrow in [dump(100), load(100, 0), load(0, 100)] {
+        let mut wide = narrow.clone();
+        wide.rows.values *= 30;
+        wide.tablespaces.values *= 30;
+        assert!(model(&wide) > 1.5 * model(&narrow), "{wide:?}");
+    }
+}
+
+#[test]
+fn a_run_that_was_kept_without_values_counts_as_one_of_usual_tables() {
+    let kept = r#"{"tables": 9, "rows": 700000, "bytes": 104857600}"#;
+    let mut work = dump(100);
+    let known = model(&work);
+    work.rows = serde_json::from_str(kept).expect("an amount");
+    assert_eq!(model(&work), known);
 }
 
 #[test]

@@ -26,9 +26,24 @@ pub struct Amount {
     pub tables: u64,
     /// Rows of them, as far as they are known.
     pub rows: u64,
+    /// Values of those rows: each row has one in each column.
+    pub values: u64,
     /// Bytes of them.
     pub bytes: u64,
 }
+
+impl Amount {
+    /// Values of the rows. A run that was kept without them counts as one of tables of usual width.
+    pub(crate) fn values(&self) -> f64 {
+        match self.values {
+            0 => (self.rows * USUAL_COLUMNS) as f64,
+            n => n as f64,
+        }
+    }
+}
+
+/// Columns of the tables that the built-in rates are from.
+const USUAL_COLUMNS: u64 = 10;
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +90,7 @@ impl Work {
         Amount {
             tables: a.tables + b.tables,
             rows: a.rows + b.rows,
+            values: a.values + b.values,
             bytes: a.bytes + b.bytes,
         }
     }

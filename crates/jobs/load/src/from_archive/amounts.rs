@@ -72,6 +72,7 @@ fn amount<'t>(tables: impl Iterator<Item = &'t Table>) -> Amount {
     tables.fold(Amount::default(), |sum, t| Amount {
         tables: sum.tables + 1,
         rows: sum.rows + t.rows.unwrap_or(0),
+        values: sum.values + t.rows.unwrap_or(0) * t.meta.options.columns.len() as u64,
         bytes: sum.bytes + raw_bytes(t),
     })
 }
