@@ -1,6 +1,6 @@
 //! The page as a whole: the story first, then charts, then numbers, settings last.
 
-use super::names::kind;
+use super::names::command;
 use super::page::Page;
 use super::quantity::{moment, show};
 use super::{MARK, bars, beside, chart, tables};
@@ -83,8 +83,7 @@ fn run(p: &mut Page, r: &Record, number: Option<usize>) {
     if let Some(n) = number {
         p.text(&format!("Run {n}: "));
     }
-    p.raw("penstock ")
-        .raw(kind(r.kind))
+    p.text(&command(r.kind))
         .raw("</p><h1>")
         .text(&r.title)
         .raw("</h1><p class='when'>");

@@ -84,6 +84,8 @@ pub enum Kind {
     Disk,
     /// `penstock bench compare`; only pages are made of it.
     Compare,
+    /// `./dev article`: the means of a published article beside penstock's.
+    Article,
     /// One that this version does not know.
     #[default]
     #[serde(other)]
