@@ -73,7 +73,7 @@ pub fn parts(work: &Work) -> Vec<Part> {
             let built = w.tablespaces;
             if built.tables > 0 {
                 let each = built.tables as f64 * rates::TABLESPACE;
-                let moved = rows(built, rates::BUILD, share);
+                let moved = rows(built, rates::build(&w.flavour), share);
                 all.push(part(
                     Stage::Tablespaces,
                     &w.place,
@@ -86,7 +86,7 @@ pub fn parts(work: &Work) -> Vec<Part> {
                 }
             }
             if w.rows.tables > 0 {
-                let moved = rows(w.rows, rates::LOAD, share);
+                let moved = rows(w.rows, rates::load(&w.flavour), share);
                 let key = format!("{}, {}", w.place, w.how);
                 all.push(part(Stage::LoadRows, &key, with(&[0.05], moved)));
             }
