@@ -267,7 +267,7 @@ fn names_that_cannot_be_are_refused_before_anything_is_touched(pair: &Pair) {
             2,
             "--users does not apply with --map-schema",
         ),
-        ("--map-schema sh*=x", 2, "one name is mapped to one name"),
+        ("--map-schema sh*=x", 2, "one name is meant here"),
         ("--map-schema shop=a --map-schema shop=b", 2, "mapped twice"),
         (
             "--map-schema shop=x --map-schema crm=x",

@@ -1,4 +1,4 @@
-//! Definitions alone (`--ddl-only`), and loads without some kinds of objects.
+//! Definitions alone (`--ddl-only`), loads without some kinds of objects, and rows that a condition chooses (`--where`).
 
 use crate::kit::{Done, Pair, Tool, both};
 
@@ -155,4 +155,122 @@ fn a_load_without_some_kinds(pair: &Pair) {
         assert_eq!(there(pair), expected, "{option}");
         pair.target().client("DROP DATABASE pt").expect("dropped");
     }
+}
+
+/// Numbers from 0, as rows of a derived table.
+fn numbers(to: u32) -> String {
+    let digits = |name: &str| {
+        let all: Vec<String> = (0..10).map(|n| format!("SELECT {n} AS n")).collect();
+        format!("({}) AS {name}", all.join(" UNION ALL "))
+    };
+    let names = ["a", "b", "c", "d"];
+    let tables: Vec<String> = names.iter().map(|n| digits(n)).collect();
+    format!(
+        "(SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n AS n FROM {}) AS numbers WHERE n < {to}",
+        tables.join(", ")
+    )
+}
+
+fn fill_for_conditions(pair: &Pair) {
+    let (large, few) = (numbers(9000), numbers(12));
+    pair.fill(&format!(
+        "CREATE DATABASE wh; USE wh; \
+        CREATE TABLE large (id INT PRIMARY KEY, v VARCHAR(40) CHARACTER SET latin1 COLLATE latin1_swedish_ci, \
+            twice INT AS (id * 2) STORED, KEY (v)); \
+        INSERT INTO large (id, v) SELECT n, CONCAT('Name ', n, IF(n % 3 = 0, 'é', 'x')) FROM {large}; \
+        CREATE TABLE keyless (id INT, at TIMESTAMP NULL); \
+        INSERT INTO keyless SELECT n, '2026-01-01 12:00:00' + INTERVAL n DAY FROM {few}; \
+        CREATE TABLE parted (id INT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 3; \
+        INSERT INTO parted SELECT n FROM {few}; \
+        CREATE TABLE child (id INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES large (id)); \
+        INSERT INTO child SELECT n, n FROM {few}; \
+        CREATE VIEW w AS SELECT * FROM large;"
+    ));
+}
+
+const CONDITIONS: [&str; 6] = [
+    "--where",
+    "wh.large=v LIKE 'NAME %É' AND id >= 10 -- of three",
+    "--where",
+    "`wh`.`keyless`=at < '2026-01-04'",
+    "--where",
+    "wh.parted=id IN (SELECT id FROM wh.child WHERE id < 5)",
+];
+
+both!(rows_that_match_a_condition);
+fn rows_that_match_a_condition(pair: &Pair) {
+    fill_for_conditions(pair);
+    let condition = "the rows of `wh`.`large` that do not match: v LIKE 'NAME %É' AND id >= 10 -- of three (--where)";
+    let small = ["--chunk-size", "64k"];
+    pair.dump("a", &[&CONDITIONS[..], &["--dry-run"]].concat())
+        .ok()
+        .says(&["left out", condition]);
+    pair.dump("a", &[&CONDITIONS[..], &small].concat())
+        .ok()
+        .says(&["left out", condition]);
+    let listed = Tool::new(["list"]).arg(pair.path("a")).run().ok();
+    assert!(!goes_on(&listed), "{}", listed.out);
+    listed.says(&[condition]);
+    pair.verify("a").ok().says(&[condition]);
+    let loaded = pair.load("a", &[]).ok().says(&[
+        condition,
+        "rows that a foreign key refers to may be among those",
+    ]);
+    assert!(!goes_on(&loaded), "{}", loaded.err);
+    let count = |sql: &str| pair.target().value(sql).expect("a count");
+    // Every third one; text is compared as the column compares it, times in UTC.
+    assert_eq!(count("SELECT COUNT(*) FROM wh.large"), "2996");
+    assert_eq!(
+        count("SELECT SUM(id % 3) + SUM(id < 10) FROM wh.large"),
+        "0"
+    );
+    assert_eq!(count("SELECT SUM(twice <> id * 2) FROM wh.large"), "0");
+    assert_eq!(count("SELECT COUNT(*) FROM wh.keyless"), "3");
+    assert_eq!(count("SELECT COUNT(*) FROM wh.parted"), "5");
+    assert_eq!(count("SELECT COUNT(*) FROM wh.child"), "12");
+    // Rows of the source are compared as they were chosen: others may change.
+    let against = || pair.verify_against("a", pair.source());
+    against().ok().says(&[condition]);
+    let change = |sql: &str| pair.source().client(sql).expect("changed");
+    change("UPDATE wh.large SET v = 'other' WHERE id = 11");
+    change("DELETE FROM wh.keyless WHERE id = 9");
+    against().ok();
+    change("UPDATE wh.large SET v = 'Name é' WHERE id = 12");
+    against().code(4).says(&["`wh`.`large`"]);
+}
+
+both!(conditions_that_mean_nothing_are_refused);
+fn conditions_that_mean_nothing_are_refused(pair: &Pair) {
+    fill_for_conditions(pair);
+    for (condition, why) in [
+        (
+            "wh.w=id = 1",
+            "`wh`.`w` is no table with rows that this dump takes",
+        ),
+        ("wh.Nothing=id = 1", "`wh`.`Nothing` is no table"),
+        ("wh.large=nothing = 1", "nothing"),
+        ("wh.large=id = ", "the server does not take it"),
+        ("wh.large=id = 1) OR (1", "a parenthesis is closed"),
+        ("wh.large=", "the condition is empty"),
+        ("large=id = 1", "a table is named as schema.table"),
+        ("wh.large", "schema.table= is expected"),
+    ] {
+        pair.dump("a", &["--where", condition])
+            .code(2)
+            .says(&["--where", why]);
+        assert!(!pair.path("a").exists(), "{condition}");
+    }
+    pair.dump(
+        "a",
+        &["--where", "wh.large=id = 1", "--where", "wh.large=id = 2"],
+    )
+    .code(2)
+    .says(&["given twice"]);
+    pair.dump("a", &["--where", "wh.large=id = 1", "--ddl-only"])
+        .code(2);
+    // A table that is not selected.
+    pair.dump("a", &["--tables", "wh.child", "--where", "wh.large=id = 1"])
+        .code(2)
+        .says(&["is no table with rows that this dump takes"]);
+    assert!(!pair.path("a").exists());
 }

@@ -18,6 +18,7 @@ Examples:
   penstock dump --socket /run/mysqld/mysqld.sock --user root --to /backup/monday
   penstock dump mysql://backup@db.example:3306/ -p --to /backup/shop --schemas shop
   penstock dump -h db -u backup -p --to /backup/part --tables 'shop.order*' --compression none
+  penstock dump -S /s -u root --to /backup/new --where \"shop.orders=created >= '2026-01-01'\"
   penstock dump --from-files /srv/mysql-copy --to /backup/shop
 
 Exit codes: 0 dumped, 3 dumped with exceptions; the others are listed by penstock --help"
@@ -41,6 +42,10 @@ pub struct Dump {
         "max_history_list", "abort_if", "limit_timeout",
     ])]
     pub ddl_only: bool,
+    /// Dump only the rows of a table that match a condition, as "shop.orders=created >= '2026-01-01'"; may be given several
+    /// times, once for each table. Times are compared in UTC. What is left out is named, here and by list, verify and load
+    #[arg(long = "where", value_name = "TABLE=CONDITION", conflicts_with_all = ["from_files", "ddl_only"])]
+    pub conditions: Vec<String>,
     #[command(flatten)]
     pub files: FromFiles,
     #[command(flatten)]

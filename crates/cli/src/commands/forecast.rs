@@ -115,6 +115,9 @@ impl<'r> Forecasts<'r> {
         let unusual = match (&done.impact, waited) {
             (Some(_), _) => Some("a limit on its impact held it back"),
             (None, true) => Some("it waited for the read lock"),
+            (None, false) if !done.not_chosen.is_empty() => {
+                Some("how many rows match --where is not known before")
+            }
             (None, false) => None,
         };
         self.judged(Some(&done.work), done.stored_bytes, unusual)

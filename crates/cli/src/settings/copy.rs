@@ -149,6 +149,7 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
         events: a.events,
         triggers: a.triggers,
         rows: true,
+        conditions: dump::Conditions::default(),
         accounts: dump::Accounts::None,
         require_all: a.require_all,
         filter: Arc::clone(&a.filter),

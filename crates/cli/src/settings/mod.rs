@@ -64,6 +64,7 @@ pub fn dump(a: &Dump) -> Result<dump::Options> {
     let options = dump_to(to, a.source.as_deref(), &a.how)?;
     Ok(dump::Options {
         rows: !a.ddl_only,
+        conditions: dump::Conditions::new(&a.conditions)?,
         ..options
     })
 }
@@ -103,6 +104,7 @@ fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Opti
         events: !a.no_events,
         triggers: !a.no_triggers,
         rows: true,
+        conditions: dump::Conditions::default(),
         accounts: accounts::dumped(&a.accounts)?,
         require_all: a.require_all,
         filter: Arc::new(filter(&a.selection)?),

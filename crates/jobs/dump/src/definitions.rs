@@ -292,7 +292,8 @@ impl DefinitionWriter<'_> {
         let partitions = table.partitions.iter().filter(|_| own);
         let partitions = partitions.map(|p| names.partition(&schema.name, &table.name, &p.name));
         let state = TableState::new(table.clone(), base.clone(), partitions.collect());
-        let mut state = state.fed(self.options.feed.clone());
+        let condition = self.options.conditions.of(&schema.name, &table.name);
+        let mut state = state.chosen_by(condition).fed(self.options.feed.clone());
         let columns: Vec<(String, Encoding)> = state
             .plan
             .columns

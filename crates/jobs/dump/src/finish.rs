@@ -100,6 +100,7 @@ fn metadata(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<M
                 .as_ref()
                 .map(|k| k.names())
                 .unwrap_or_default(),
+            condition: state.plan.condition.clone(),
             rows: 0,
             row_digest: String::new(),
             chunks: Vec::new(),
@@ -332,6 +333,11 @@ fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Value> {
     map.insert("triggers".into(), json!(options.triggers));
     if !options.rows {
         map.insert("ddlOnly".into(), json!(true));
+    }
+    if !options.conditions.is_empty() {
+        let by_name = options.conditions.by_name();
+        let by_name: BTreeMap<String, &str> = by_name.collect();
+        map.insert("where".into(), json!(by_name));
     }
     if let Accounts::Chosen(choice) = &options.accounts {
         for (name, patterns) in choice.options() {

@@ -8,6 +8,7 @@
 
 mod accounts;
 mod amounts;
+mod conditions;
 mod definitions;
 mod finish;
 pub mod from_files;
@@ -24,6 +25,7 @@ mod unreadable;
 mod visible;
 
 pub use archive::chunk::Compression;
+pub use conditions::Conditions;
 pub use options::{Accounts, Consistency, Options, SourceFiles};
 pub use preview::{Preview, preview};
 pub use summary::{FilesRead, Summary};
@@ -192,6 +194,7 @@ fn look_at<'a>(run: &Run, options: &'a Options) -> Result<LookedAt<'a>> {
     let phase = run.phase("reading the catalog", 1);
     let catalog = catalog(&mut source, options)?;
     drop(phase);
+    conditions::check(&mut source.planner, &catalog, options)?;
     let ways = snapshot::ways(&account, &source.id, options, &catalog)?;
     let for_the_lock = match options.consistency {
         Consistency::Auto => snapshot::for_the_lock(&account, &source.id, options),
@@ -398,6 +401,7 @@ impl Dump<'_> {
             achieved,
             exceptions,
             without_rows: !options.rows,
+            not_chosen: options.conditions.left_out(),
             files_read: options.files.as_ref().map(|_| files_read(&moved.tables)),
             accounts: accounts.map(|a| a.count()),
             not_seen: Vec::new(),

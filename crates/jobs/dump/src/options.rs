@@ -1,5 +1,6 @@
 //! What to dump, and how: the resolved options of a dump.
 
+use crate::conditions::Conditions;
 use archive::chunk::Compression;
 use base::units::printable;
 use run::throttle;
@@ -82,6 +83,8 @@ pub struct Options {
     pub triggers: bool,
     /// Whether to dump rows, and not only the definitions of tables.
     pub rows: bool,
+    /// Which rows of tables.
+    pub conditions: Conditions,
     /// Which accounts to dump.
     pub accounts: Accounts,
     /// Refuse an account that may not see everything that is selected.

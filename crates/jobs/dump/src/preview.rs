@@ -30,6 +30,8 @@ pub struct Preview {
     pub views: u64,
     /// Whether definitions alone would be dumped.
     pub without_rows: bool,
+    /// Rows that conditions leave out, in words.
+    pub not_chosen: Vec<String>,
     /// Rows, as the server estimates them.
     pub rows: u64,
     /// Bytes of tables, and of their other indexes, as the server estimates them.
@@ -97,6 +99,7 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
         tables: written.count,
         views: written.views,
         without_rows: !options.rows,
+        not_chosen: options.conditions.left_out(),
         rows: tables().map(|t| t.rows_estimate).sum(),
         data_bytes: tables().map(|t| t.data_bytes).sum(),
         index_bytes: tables().map(|t| t.index_bytes).sum(),

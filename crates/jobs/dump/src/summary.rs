@@ -48,6 +48,8 @@ pub struct Summary {
     pub exceptions: Vec<String>,
     /// Whether definitions alone were dumped.
     pub without_rows: bool,
+    /// Rows that conditions leave out, in words.
+    pub not_chosen: Vec<String>,
     /// Accounts and roles in the archive, if it has them.
     pub accounts: Option<u64>,
     /// What the account may not have seen, and so is not in the archive.

@@ -139,6 +139,21 @@ impl TableState {
         }
     }
 
+    /// The same, of the rows that match a condition alone.
+    #[must_use]
+    pub fn chosen_by(mut self, condition: Option<&str>) -> TableState {
+        if let Some(condition) = condition {
+            let plans = self.series.iter_mut().map(|s| &mut s.plan);
+            for plan in plans.chain([&mut self.plan]) {
+                plan.condition = Some(condition.to_owned());
+            }
+            for reading in &mut self.generated {
+                reading.choose(condition);
+            }
+        }
+        self
+    }
+
     /// The same, for loads that take its rows while they are read.
     #[must_use]
     pub fn fed(self, feed: Option<Arc<Feed>>) -> TableState {

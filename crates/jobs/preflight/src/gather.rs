@@ -162,6 +162,7 @@ fn dump_options(options: &Options) -> dump::Options {
         events: true,
         triggers: true,
         rows: true,
+        conditions: dump::Conditions::default(),
         accounts: dump::Accounts::Usual,
         require_all: false,
         filter: Arc::new(Filter::all()),

@@ -278,6 +278,7 @@ impl Writer<'_> {
             columns: plan.columns,
             row_expressions: None,
             key: Vec::new(),
+            condition: None,
             rows: 0,
             row_digest: String::new(),
             chunks: Vec::new(),

@@ -76,8 +76,13 @@ pub fn dumped_with(archive: &Archive) -> Vec<String> {
             let without_rows = manifest
                 .is_without_rows()
                 .then(|| "the rows: it has definitions alone (--ddl-only)".to_owned());
+            let mut not_chosen = manifest.not_chosen();
+            if !not_chosen.is_empty() {
+                not_chosen.push("rows that a foreign key refers to may be among those: a load adds foreign keys without looking for such rows".to_owned());
+            }
             let exceptions = manifest.consistency.exceptions.iter().cloned();
-            without_rows.into_iter().chain(exceptions).collect()
+            let not_wanted = without_rows.into_iter().chain(not_chosen);
+            not_wanted.chain(exceptions).collect()
         }
         // MySQL Shell says no more than this.
         None if !archive.root().consistent => vec![

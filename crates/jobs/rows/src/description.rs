@@ -35,6 +35,8 @@ pub struct Description {
     pub accounts: Option<Vec<String>>,
     /// Whether its dump left the rows of all tables out.
     pub without_rows: bool,
+    /// Whether its dump chose rows of tables by conditions.
+    pub chosen_rows: bool,
     /// What it lacks: the exceptions of its dump.
     pub exceptions: Vec<String>,
     /// What of it cannot be read, in words.
@@ -97,6 +99,7 @@ pub fn describe(from: &Place) -> Result<Description> {
     match archive.manifest() {
         Some(m) => {
             d.without_rows = m.is_without_rows();
+            d.chosen_rows = !m.not_chosen().is_empty();
             d.begin.clone_from(&m.created.begin);
             d.end.clone_from(&m.created.end);
             d.source = m.source.clone();

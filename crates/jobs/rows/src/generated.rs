@@ -8,6 +8,7 @@
 //! What it does not do: read virtual columns without an index, which have no kept value; and indexes whose values no
 //! statement gives back (on an expression, on the beginning of a virtual column), which are named instead.
 
+use crate::table_plan::narrowed;
 use archive::RowDigest;
 use base::Result;
 use base::units::printable;
@@ -115,6 +116,11 @@ impl Reading {
                 })
                 .collect(),
         }
+    }
+
+    /// Of the rows that match a condition alone.
+    pub fn choose(&mut self, condition: &str) {
+        self.sql += &narrowed(String::new(), Some(condition));
     }
 
     /// Reads the values: one digest for each, over all rows. `check` is called now and then.

@@ -28,6 +28,21 @@ pub struct TablePlan {
     pub key: Option<ChunkKey>,
     /// Character set to receive text in; `None`: the stored bytes.
     pub client_charset: Option<String>,
+    /// The condition that rows are chosen by; `None`: all rows.
+    pub condition: Option<String>,
+}
+
+/// A ` WHERE …`, which may be empty, and a condition that rows have to match besides.
+pub fn narrowed(clause: String, condition: Option<&str>) -> String {
+    let Some(condition) = condition else {
+        return clause;
+    };
+    let before = match clause.is_empty() {
+        true => " WHERE ".to_owned(),
+        false => format!("{clause} AND "),
+    };
+    // It may end in a comment, which ends with the line.
+    format!("{before}({condition}\n)")
 }
 
 impl TablePlan {
@@ -102,6 +117,7 @@ impl TablePlan {
             charset: if json { "utf8mb4" } else { "binary" },
             key: ChunkKey::of(table),
             client_charset: None,
+            condition: None,
         }
     }
 
@@ -127,12 +143,14 @@ impl TablePlan {
             },
             self.name
         );
-        if let Some(key) = &self.key {
-            sql += &format!(" FORCE INDEX ({})", server::quote::ident(&key.index));
-            sql += &range.where_clause(key);
-            if range.nulls != crate::key_ranges::Nulls::Only {
-                sql += &format!(" ORDER BY {}", key.order_of_index());
-            }
+        let condition = self.condition.as_deref();
+        let Some(key) = &self.key else {
+            return sql + &narrowed(String::new(), condition);
+        };
+        sql += &format!(" FORCE INDEX ({})", server::quote::ident(&key.index));
+        sql += &narrowed(range.where_clause(key), condition);
+        if range.nulls != crate::key_ranges::Nulls::Only {
+            sql += &format!(" ORDER BY {}", key.order_of_index());
         }
         sql
     }

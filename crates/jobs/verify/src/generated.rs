@@ -18,6 +18,8 @@ pub(crate) struct Server<'a> {
     pub options: &'a Options,
     pub id: &'a Identity,
     pub catalog: &'a Catalog,
+    /// Whether it may have rows that the dump did not choose, which are not compared.
+    pub chosen: bool,
 }
 
 /// Values of a generated column that differ from those of the source.
@@ -59,7 +61,7 @@ pub(crate) fn against(
             let Some((record, table)) = list.get(at) else {
                 return Ok(());
             };
-            for reading in of_record(record, table) {
+            for reading in of_record(record, table, server.chosen) {
                 for (kept, digest) in reading.digests(&mut conn, || stop.check())? {
                     let same =
                         |g: &&GeneratedRecord| g.column == kept.column && g.index == kept.index;
@@ -95,10 +97,16 @@ pub(crate) fn not_compared<'a>(
 }
 
 /// How the values of a record are read again.
-fn of_record(record: &TableRecord, table: &Table) -> Vec<Reading> {
+fn of_record(record: &TableRecord, table: &Table, chosen: bool) -> Vec<Reading> {
     let key = record.generated.first().map(|g| &g.key);
     let key: Vec<&str> = key.into_iter().flatten().map(String::as_str).collect();
-    readings(table, &key)
+    let mut all = readings(table, &key);
+    if let Some(condition) = record.condition.as_ref().filter(|_| chosen) {
+        for reading in &mut all {
+            reading.choose(condition);
+        }
+    }
+    all
 }
 
 /// The values of a table that differ between two servers, one line each.

@@ -214,6 +214,9 @@ pub struct TableRecord {
     /// Columns of the key that the table was divided by; empty if it was not.
     #[serde(default)]
     pub key: Vec<String>,
+    /// The condition that its rows were chosen by; none: all rows.
+    #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
     /// Rows in all chunks.
     pub rows: u64,
     /// Digest of all rows.
@@ -274,6 +277,11 @@ pub struct ChunkEntry {
     pub to: Option<String>,
 }
 
+/// The rows that a condition leaves out of a table, in words.
+pub fn not_chosen(table: &str, condition: &str) -> String {
+    format!("the rows of {table} that do not match: {condition} (--where)")
+}
+
 impl ChunkEntry {
     /// The entry of a finished chunk.
     pub fn of(record: &crate::ChunkRecord) -> Self {
@@ -320,6 +328,7 @@ impl Manifest {
             ("includeTables", "--include-tables"),
             ("excludeTables", "--exclude-tables"),
             ("ddlOnly", "--ddl-only"),
+            ("where", "--where"),
         ];
         let given = all
             .into_iter()
@@ -330,6 +339,15 @@ impl Manifest {
     /// Whether its dump left the rows of all tables out.
     pub fn is_without_rows(&self) -> bool {
         self.options.get("ddlOnly") == Some(&Value::Bool(true))
+    }
+
+    /// What its dump left out of tables whose rows it chose, in words.
+    pub fn not_chosen(&self) -> Vec<String> {
+        let chosen = |t: &TableRecord| {
+            let table = format!("`{}`.`{}`", t.schema, t.table);
+            Some(not_chosen(&table, t.condition.as_ref()?))
+        };
+        self.tables.iter().filter_map(chosen).collect()
     }
 
     /// A manifest of this version without content.

@@ -182,39 +182,67 @@ fn check(text: &str, names: &[&String]) -> Result<()> {
     Ok(())
 }
 
+/// The table of `schema.table=…`, and what follows the sign.
+pub fn table_and_rest(text: &str) -> Result<(TableName, &str)> {
+    match side(text, text)? {
+        (parts, Some(rest)) => match &parts[..] {
+            [schema, table] => Ok(((schema.clone(), table.clone()), rest)),
+            _ => Err(wrong(
+                text,
+                "a table is named as schema.table; put a name with a dot in backticks",
+            )),
+        },
+        (_, None) => Err(wrong(text, "schema.table= is expected")),
+    }
+}
+
 /// Takes `a.b=c.d` apart, outside of backticks.
 fn pair(text: &str) -> Result<Vec<Vec<String>>> {
-    let mut sides = vec![vec![String::new()]];
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let side = sides.last_mut().expect("never empty");
-        let part = side.last_mut().expect("never empty");
+    let mut sides = Vec::new();
+    let mut rest = Some(text);
+    while let Some(there) = rest {
+        let (parts, more) = side(text, there)?;
+        sides.push(parts);
+        rest = more;
+    }
+    Ok(sides)
+}
+
+/// The parts of the name at the beginning of `there`, a part of `text`, and what follows its `=`.
+fn side<'t>(text: &str, there: &'t str) -> Result<(Vec<String>, Option<&'t str>)> {
+    let (mut parts, mut rest) = (vec![String::new()], None);
+    let mut chars = there.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let part = parts.last_mut().expect("never empty");
         match c {
-            '=' => sides.push(vec![String::new()]),
-            '.' => side.push(String::new()),
+            '=' => {
+                rest = Some(&there[at + 1..]);
+                break;
+            }
+            '.' => parts.push(String::new()),
             '`' => loop {
                 match chars.next() {
                     None => return Err(wrong(text, "a backtick is not closed")),
-                    Some('`') if chars.peek() == Some(&'`') => {
+                    Some((_, '`')) if chars.peek().is_some_and(|(_, c)| *c == '`') => {
                         chars.next();
                         part.push('`');
                     }
-                    Some('`') => break,
-                    Some(c) => part.push(c),
+                    Some((_, '`')) => break,
+                    Some((_, c)) => part.push(c),
                 }
             },
             '*' | '?' => {
                 return Err(wrong(
                     text,
-                    "one name is mapped to one name: * and ? stand for themselves in backticks only",
+                    "one name is meant here: * and ? stand for themselves in backticks only",
                 ));
             }
             c => part.push(c),
         }
     }
-    match sides.iter().flatten().any(String::is_empty) {
+    match parts.iter().any(String::is_empty) {
         true => Err(wrong(text, "a name is empty")),
-        false => Ok(sides),
+        false => Ok((parts, rest)),
     }
 }
 

@@ -82,7 +82,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     done.source = plan
         .whole_archive()
         .manifest()
-        .filter(|m| continues && !m.is_without_rows())
+        .filter(|m| continues && !m.is_without_rows() && m.not_chosen().is_empty())
         .map(of);
     Ok(done)
 }

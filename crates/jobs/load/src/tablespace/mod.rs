@@ -313,6 +313,7 @@ impl<'a, 't> PhysicalLoad<'a, 't> {
             catalog,
             threads: self.target.options.threads,
             single_reader: BTreeSet::new(),
+            chosen: false,
         }
     }
 

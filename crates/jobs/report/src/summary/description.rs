@@ -122,7 +122,7 @@ fn position(d: &Description) -> Vec<Item> {
     }
     let mut all = vec![binlog, gtid, of, as_replica];
     // What MySQL Shell writes does not say which flavour and version of statements fits; definitions alone are no beginning.
-    if d.digests && !d.without_rows {
+    if d.digests && !d.without_rows && !d.chosen_rows {
         all.push(continues(p, &d.source, Copy::Rows(None)));
     }
     all

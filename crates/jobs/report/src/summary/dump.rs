@@ -40,7 +40,7 @@ pub fn dump(d: &dump::Summary) -> Summary {
         s.add(item);
     }
     s.add(accounts(d.accounts));
-    s.add(left_out(d.without_rows));
+    s.add(left_out(d.without_rows, &d.not_chosen));
     s.add(not_in_archives(d.accounts.is_some()));
     let not_seen = Item::new("not seen").list(&d.not_seen);
     s.add(not_seen.key("not_seen", &d.not_seen));
@@ -50,10 +50,11 @@ pub fn dump(d: &dump::Summary) -> Summary {
     s
 }
 
-/// The rows, if they are not wanted.
-pub(super) fn left_out(without_rows: bool) -> Item {
+/// The rows that are not wanted: all, or those that do not match a condition.
+pub(super) fn left_out(without_rows: bool, not_chosen: &[String]) -> Item {
     let rows = without_rows.then(|| "the rows of all tables (--ddl-only)".to_owned());
-    super::load::left_out(rows.as_slice())
+    let all: Vec<String> = rows.into_iter().chain(not_chosen.iter().cloned()).collect();
+    super::load::left_out(&all)
 }
 
 /// Accounts that are in the archive.

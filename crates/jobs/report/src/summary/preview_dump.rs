@@ -51,7 +51,7 @@ pub fn preview_dump(d: &dump::Preview, time: &Foreseen) -> Summary {
                 .collect::<Vec<_>>(),
         ),
     );
-    s.add(super::dump::left_out(d.without_rows));
+    s.add(super::dump::left_out(d.without_rows, &d.not_chosen));
     let room = Item::new("room").key("free_bytes", d.free);
     s.add(match d.free {
         Some(free) => room.line(format!("{} are free there", bytes(free))),

@@ -60,11 +60,12 @@ pub fn against(
         .filter(|t| wanted.contains(&(t.schema.clone(), t.table.clone())))
         .map(|t| (t, None))
         .collect();
-    let (mut compared, mut differences) = compare_tables(run, &archive, &wanted, server, threads)?;
+    let (mut compared, mut differences) =
+        compare_tables(run, &archive, &wanted, server, threads, true)?;
     let equal = wanted.iter().enumerate();
     let equal = equal.filter(|(n, _)| !differences.iter().any(|(number, _)| number == n));
     let equal: Vec<&TableRecord> = equal.map(|(_, (record, _))| *record).collect();
-    let kept = generated_columns(run, &equal, server, threads)?;
+    let kept = generated_columns(run, &equal, server, threads, true)?;
     differences.extend(kept.into_iter().map(|other| (wanted.len(), other.what)));
     if definitions {
         let mut found = match names.is_empty() {
@@ -122,7 +123,7 @@ pub fn loaded_generated_columns(
     let records = tables
         .iter()
         .filter_map(|t| manifest.table(&t.schema, &t.name));
-    generated_columns(run, &records.collect::<Vec<_>>(), server, threads)
+    generated_columns(run, &records.collect::<Vec<_>>(), server, threads, false)
 }
 
 fn generated_columns(
@@ -130,6 +131,7 @@ fn generated_columns(
     records: &[&TableRecord],
     server: &wire::Options,
     threads: usize,
+    chosen: bool,
 ) -> Result<Vec<OtherValues>> {
     let having: Vec<&TableRecord> = records
         .iter()
@@ -145,6 +147,7 @@ fn generated_columns(
         options: server,
         id: &id,
         catalog: &catalog,
+        chosen,
     };
     generated::against(run, &having, &server, threads)
 }
@@ -163,7 +166,9 @@ pub fn loaded(
             .iter()
             .filter_map(|(t, _)| manifest.table(&t.schema, &t.name).map(|r| (r, None)))
             .collect();
-        return all_equal(compare_tables(run, archive, &wanted, server, threads)?);
+        return all_equal(compare_tables(
+            run, archive, &wanted, server, threads, false,
+        )?);
     }
     let records: Vec<(TableRecord, RowDigest)> = tables
         .iter()
@@ -175,6 +180,7 @@ pub fn loaded(
                 columns: t.meta.options.columns.clone(),
                 row_expressions: Some(vec![t.meta.options.default_character_set.clone()]),
                 key: Vec::new(),
+                condition: None,
                 rows: digest.rows(),
                 row_digest: digest.to_hex(),
                 chunks: Vec::new(),
@@ -185,7 +191,9 @@ pub fn loaded(
         })
         .collect();
     let wanted: Vec<_> = records.iter().map(|(r, d)| (r, Some(*d))).collect();
-    all_equal(compare_tables(run, archive, &wanted, server, threads)?)
+    all_equal(compare_tables(
+        run, archive, &wanted, server, threads, false,
+    )?)
 }
 
 /// Fails if anything differs.
@@ -204,6 +212,7 @@ fn compare_tables(
     tables: &[(&TableRecord, Option<RowDigest>)],
     server: &wire::Options,
     threads: usize,
+    chosen: bool,
 ) -> Result<(Comparison, Differences)> {
     let schemas = tables.iter().map(|(t, _)| t.schema.as_str());
     let (id, catalog) = catalog(run, server, schemas)?;
@@ -226,6 +235,7 @@ fn compare_tables(
         catalog: &catalog,
         threads,
         single_reader: BTreeSet::new(),
+        chosen,
     };
     verifier.compare(tables, threads, &phase.counters)
 }

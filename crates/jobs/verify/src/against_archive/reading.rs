@@ -30,11 +30,13 @@ pub(super) fn bytes(record: &TableRecord) -> u64 {
 }
 
 impl Reading {
-    /// How each table is read, and what can be said without reading it.
+    /// How each table is read, and what can be said without reading it. `chosen`: of a table whose rows were chosen by a
+    /// condition, those alone.
     pub(super) fn of(
         archive: &Archive,
         (id, catalog): (&Identity, &Catalog),
         tables: &[(&TableRecord, Option<RowDigest>)],
+        chosen: bool,
     ) -> (Reading, Differences) {
         let from = archive.manifest().map(|m| m.source.flavour.as_str());
         // Another flavour may put rows into other partitions, even if the names are the same.
@@ -54,6 +56,7 @@ impl Reading {
                     continue;
                 }
             };
+            plan.condition = record.condition.clone().filter(|_| chosen);
             let parts = if let Some(digest) = taken {
                 // Rows were written by another tool: read them as it did.
                 let charset = record.row_expressions.as_ref().and_then(|v| v.first());

@@ -31,6 +31,8 @@ pub struct TableVerifier<'a> {
     pub threads: usize,
     /// Tables that one connection reads, by schema and name.
     pub single_reader: BTreeSet<(String, String)>,
+    /// Whether the server may have rows that the dump did not choose, which are not compared.
+    pub chosen: bool,
 }
 
 /// Of tables that are compared at the same time, those that one connection reads whole, without ranges.
@@ -59,6 +61,10 @@ pub fn single_reader_tables<'t>(
 }
 
 impl TableVerifier<'_> {
+    fn reading(&self, tables: &[(&TableRecord, Option<RowDigest>)]) -> (Reading, Differences) {
+        Reading::of(self.archive, (self.id, self.catalog), tables, self.chosen)
+    }
+
     fn record(&self, table: &Table) -> Option<&TableRecord> {
         self.archive.manifest()?.table(&table.schema, &table.name)
     }
@@ -96,8 +102,7 @@ impl TableVerifier<'_> {
             return self.table(table, counters);
         };
         let start = Instant::now();
-        let (mut reading, differences) =
-            Reading::of(self.archive, (self.id, self.catalog), &[(record, None)]);
+        let (mut reading, differences) = self.reading(&[(record, None)]);
         if let Some((_, what)) = differences.into_iter().next() {
             return Ok((self.compared(record, None, start), Some(what)));
         }
@@ -142,7 +147,7 @@ impl TableVerifier<'_> {
         counters: &Counters,
     ) -> Result<(Comparison, Differences)> {
         let start = Instant::now();
-        let (reading, mut differences) = Reading::of(self.archive, (self.id, self.catalog), tables);
+        let (reading, mut differences) = self.reading(tables);
         let outcome = self.read(&reading, threads, counters)?;
         let found = outcome.differences.into_iter();
         differences.extend(found.map(|(plan, what)| (reading.of_plan[plan], what)));

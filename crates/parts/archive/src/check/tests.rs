@@ -59,6 +59,7 @@ fn build(store: &dyn Store, dumper: &str) -> Result<Manifest> {
             columns: meta.options.columns.clone(),
             row_expressions: None,
             key: vec!["id".to_owned()],
+            condition: None,
             rows: 0,
             row_digest: String::new(),
             chunks: Vec::new(),

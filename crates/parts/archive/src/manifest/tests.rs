@@ -16,6 +16,7 @@ fn sample() -> Manifest {
         columns: vec!["a".to_owned()],
         row_expressions: None,
         key: vec![],
+        condition: None,
         rows: 0,
         row_digest: String::new(),
         chunks: vec![ChunkEntry {

@@ -29,6 +29,7 @@ pub const VERBS: &[Verb] = &[
                 ("ddl-only", "--ddl-only", |c| {
                     !c.has_any(&["--max-impact", "--max-lag"])
                 }),
+                ("where", "--where a.b=1", |c| !files(c)),
             ],
             FILES,
             DUMPING,
