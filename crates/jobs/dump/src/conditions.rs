@@ -4,11 +4,13 @@
 //! parentheses or the statement is refused here, and what the server does not understand before anything is locked.
 
 use crate::Options;
+use crate::definitions::is_merge;
 use base::units::printable;
 use base::{Error, Kind, Result};
 use dumps::dialect::Dialect;
 use dumps::tokens::{Token, Tokens};
 use rows::table_plan::narrowed;
+use run::failure;
 use server::catalog::{Table, TableKind};
 use server::{Catalog, name_map, quote};
 use wire::Conn;
@@ -71,29 +73,34 @@ pub fn check(conn: &mut Conn, catalog: &Catalog, options: &Options) -> Result<()
                 "--where: {} is no table with rows that this dump takes",
                 quote::qualified(schema, name)
             ))
-            .hint("the name has to be spelt as the server does; a view, a sequence and a MERGE table have no rows of their own"));
+            .hint("the name has to be spelt as the server does, and the table to be selected; a view, a sequence and a MERGE table have no rows of their own"));
         };
         let from = table.qualified();
         let sql = format!(
             "SELECT 1 FROM {from}{} LIMIT 0",
             narrowed(String::new(), Some(condition))
         );
-        match conn.query(&sql).and_then(|mut rows| rows.next().map(drop)) {
-            Ok(()) => {}
+        // As the readers do it, which change nothing.
+        let tried = conn
+            .execute("START TRANSACTION READ ONLY")
+            .and_then(|_| conn.execute(&sql));
+        let ended = conn.execute("ROLLBACK");
+        match tried.and(ended) {
+            Ok(_) => {}
             Err(wire::Error::Server(e)) => {
                 return Err(refused(format_args!(
                     "--where of {from}: the server does not take it: {e}"
                 ))
                 .hint("try it first: SELECT COUNT(*) FROM … WHERE …; nothing was written"));
             }
-            Err(e) => return Err(run::failure::wire(format_args!("cannot read {from}"), e)),
+            Err(e) => return Err(failure::wire(format_args!("cannot read {from}"), e)),
         }
     }
     Ok(())
 }
 
 fn has_rows(table: &Table) -> bool {
-    table.kind == TableKind::Base
+    table.kind != TableKind::Sequence && !is_merge(table)
 }
 
 fn refused(what: std::fmt::Arguments<'_>) -> Error {

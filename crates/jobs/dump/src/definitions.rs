@@ -9,6 +9,8 @@ mod one_statement;
 mod program;
 mod tablespaces;
 
+pub(super) use merge::is_merge;
+
 use super::Options;
 use super::tables::{TableState, by_partition};
 use archive::meta::{self, SchemaMeta, TableMeta};

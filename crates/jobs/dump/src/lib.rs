@@ -30,6 +30,7 @@ pub use options::{Accounts, Consistency, Options, SourceFiles};
 pub use preview::{Preview, preview};
 pub use summary::{FilesRead, Summary};
 
+use base::units::things;
 use base::{Error, Kind, Result, failpoint};
 use rows::accounts::Choice;
 use rows::new_archive;
@@ -402,6 +403,7 @@ impl Dump<'_> {
             exceptions,
             without_rows: !options.rows,
             not_chosen: options.conditions.left_out(),
+            chosen: chosen(&tables),
             files_read: options.files.as_ref().map(|_| files_read(&moved.tables)),
             accounts: accounts.map(|a| a.count()),
             not_seen: Vec::new(),
@@ -417,6 +419,21 @@ fn no_snapshot(name: &str, engine: &str) -> String {
     format!(
         "table {name} uses {engine}, which has no snapshots: its rows are as they were when they were read"
     )
+}
+
+/// How many rows match, of tables with a condition.
+fn chosen(tables: &[Arc<tables::TableState>]) -> Vec<String> {
+    let with_condition = tables.iter().filter(|t| t.plan.condition.is_some());
+    let line = |t: &Arc<tables::TableState>| {
+        let rows: u64 = t.chunks().iter().map(|c| c.record.rows).sum();
+        let about = t.table.rows_estimate;
+        format!(
+            "{} of {}, of about {about}",
+            things(rows, "row"),
+            t.plan.name
+        )
+    };
+    with_condition.map(line).collect()
 }
 
 /// Which tables were read from files, and which not.

@@ -76,7 +76,10 @@ impl Readers<'_> {
             return self.read_piece(task, piece, scratch, stop);
         }
         let table = task.series();
-        let name = &table.plan.name;
+        let name = &match &table.plan.condition {
+            Some(condition) => format!("{} (--where {condition})", table.plan.name),
+            None => table.plan.name.clone(),
+        };
         let sql = table.plan.select(&task.range);
         // The padding that makes a server write in large pieces is not worth it for small tables.
         let bulk = !task.single || table.data_bytes > BULK_BYTES;

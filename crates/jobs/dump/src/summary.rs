@@ -50,6 +50,8 @@ pub struct Summary {
     pub without_rows: bool,
     /// Rows that conditions leave out, in words.
     pub not_chosen: Vec<String>,
+    /// How many rows of those tables are in the archive, in words.
+    pub chosen: Vec<String>,
     /// Accounts and roles in the archive, if it has them.
     pub accounts: Option<u64>,
     /// What the account may not have seen, and so is not in the archive.

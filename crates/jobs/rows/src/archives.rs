@@ -78,7 +78,7 @@ pub fn dumped_with(archive: &Archive) -> Vec<String> {
                 .then(|| "the rows: it has definitions alone (--ddl-only)".to_owned());
             let mut not_chosen = manifest.not_chosen();
             if !not_chosen.is_empty() {
-                not_chosen.push("rows that a foreign key refers to may be among those: a load adds foreign keys without looking for such rows".to_owned());
+                not_chosen.push("where a foreign key refers to one of those rows, a load adds the key without looking for the row".to_owned());
             }
             let exceptions = manifest.consistency.exceptions.iter().cloned();
             let not_wanted = without_rows.into_iter().chain(not_chosen);

@@ -279,7 +279,8 @@ pub struct ChunkEntry {
 
 /// The rows that a condition leaves out of a table, in words.
 pub fn not_chosen(table: &str, condition: &str) -> String {
-    format!("the rows of {table} that do not match: {condition} (--where)")
+    let line = condition.replace(['\n', '\r', '\t'], " ");
+    format!("the rows of {table} that do not match: {line} (--where)")
 }
 
 impl ChunkEntry {

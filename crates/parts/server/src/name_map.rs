@@ -184,9 +184,10 @@ fn check(text: &str, names: &[&String]) -> Result<()> {
 
 /// The table of `schema.table=…`, and what follows the sign.
 pub fn table_and_rest(text: &str) -> Result<(TableName, &str)> {
-    match side(text, text)? {
+    match side(text, text.trim_start())? {
         (parts, Some(rest)) => match &parts[..] {
-            [schema, table] => Ok(((schema.clone(), table.clone()), rest)),
+            // No name ends in a blank: it is one before the sign.
+            [schema, table] => Ok(((schema.clone(), table.trim_end().to_owned()), rest)),
             _ => Err(wrong(
                 text,
                 "a table is named as schema.table; put a name with a dot in backticks",

@@ -7,7 +7,7 @@ use server::catalog::Table;
 use server::quote::qualified;
 
 /// Whether it is one.
-pub(super) fn is_merge(table: &Table) -> bool {
+pub(crate) fn is_merge(table: &Table) -> bool {
     table.engine.eq_ignore_ascii_case("MRG_MYISAM") || table.engine.eq_ignore_ascii_case("MERGE")
 }
 

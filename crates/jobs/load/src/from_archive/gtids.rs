@@ -112,6 +112,11 @@ fn of_archive(t: &Target<'_>, plan: &LoadPlan) -> Result<Executed> {
                     "the archive has no position, because it was dumped with --consistency none",
                 ));
             }
+            if m.is_without_rows() || !m.not_chosen().is_empty() {
+                return Err(none(
+                    "the archive lacks rows of its tables (--where, --ddl-only), and the source's log would change some that the target does not have",
+                ));
+            }
             let p = &m.position;
             match mariadb {
                 false => p.gtid_executed.clone(),

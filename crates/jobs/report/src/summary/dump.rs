@@ -41,6 +41,8 @@ pub fn dump(d: &dump::Summary) -> Summary {
     }
     s.add(accounts(d.accounts));
     s.add(left_out(d.without_rows, &d.not_chosen));
+    let chosen = Item::new("rows that match").list(&d.chosen);
+    s.add(chosen.key("chosen", &d.chosen));
     s.add(not_in_archives(d.accounts.is_some()));
     let not_seen = Item::new("not seen").list(&d.not_seen);
     s.add(not_seen.key("not_seen", &d.not_seen));
@@ -54,7 +56,7 @@ pub fn dump(d: &dump::Summary) -> Summary {
 pub(super) fn left_out(without_rows: bool, not_chosen: &[String]) -> Item {
     let rows = without_rows.then(|| "the rows of all tables (--ddl-only)".to_owned());
     let all: Vec<String> = rows.into_iter().chain(not_chosen.iter().cloned()).collect();
-    super::load::left_out(&all)
+    Item::new("left out").list(&all).key("left_out", &all)
 }
 
 /// Accounts that are in the archive.

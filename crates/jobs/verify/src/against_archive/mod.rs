@@ -60,12 +60,14 @@ pub fn against(
         .filter(|t| wanted.contains(&(t.schema.clone(), t.table.clone())))
         .map(|t| (t, None))
         .collect();
+    // A condition has the names of the source. Under others there is a copy, which has no rows besides.
+    let chosen = names.is_empty();
     let (mut compared, mut differences) =
-        compare_tables(run, &archive, &wanted, server, threads, true)?;
+        compare_tables(run, &archive, &wanted, server, threads, chosen)?;
     let equal = wanted.iter().enumerate();
     let equal = equal.filter(|(n, _)| !differences.iter().any(|(number, _)| number == n));
     let equal: Vec<&TableRecord> = equal.map(|(_, (record, _))| *record).collect();
-    let kept = generated_columns(run, &equal, server, threads, true)?;
+    let kept = generated_columns(run, &equal, server, threads, chosen)?;
     differences.extend(kept.into_iter().map(|other| (wanted.len(), other.what)));
     if definitions {
         let mut found = match names.is_empty() {
