@@ -79,15 +79,17 @@ articles() {
 
 # The recorded runs as a part of docs/articles.md.
 articles_page() {
-    local page=docs/articles.md file
-    {
-        sed '/^## Recorded$/q' "$page"
-        for file in bench/articles/[0-9]*.md; do
-            printf '\n'
-            sed 's/^# /### /' "$file"
-        done
-    } >"$WORK/page.md"
-    cp "$WORK/page.md" "$page"
+    articles_text >"$WORK/page.md"
+    cp "$WORK/page.md" docs/articles.md
+}
+
+articles_text() {
+    local file
+    sed '/^## Recorded$/q' docs/articles.md
+    for file in bench/articles/[0-9]*.md; do
+        printf '\n'
+        sed 's/^# /### /' "$file"
+    done
 }
 
 article_names() {
