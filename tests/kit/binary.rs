@@ -265,7 +265,7 @@ impl Stream {
     }
 
     /// Waits until the output is closed.
-    fn end(mut self) -> Vec<u8> {
+    fn end(&mut self) -> Vec<u8> {
         if let Some(thread) = self.thread.take() {
             thread.join().expect("a reader");
         }
@@ -345,7 +345,17 @@ impl Running {
             out,
             bytes,
             err,
-            line: self.line,
+            line: std::mem::take(&mut self.line),
+        }
+    }
+}
+
+impl Drop for Running {
+    /// A test that fails in between leaves no program behind.
+    fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
         }
     }
 }
